@@ -1,0 +1,17 @@
+/** The seven calls of the external-app group (spec 4.8), by the names that faults, traces and errors use. */
+export const externalAppEndpoints = [
+  'token.renew',
+  'user.detail',
+  'operation.create',
+  'operation.status',
+  'upload.initiate',
+  'upload.chunk',
+  'upload.complete',
+] as const;
+
+export type ExternalAppEndpoint = (typeof externalAppEndpoints)[number];
+
+/** Calls outside the external-app group that the kit's client can make (spec 4.5, 4.6). */
+export type FileEndpoint = 'file.status' | 'file.download-url';
+
+export type Endpoint = ExternalAppEndpoint | FileEndpoint;

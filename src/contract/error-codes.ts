@@ -1,0 +1,74 @@
+import * as z from 'zod';
+
+/**
+ * Stable error codes. The spec shows statuses and some messages but no body shape (section 7), so the
+ * body and these codes are the kit's.
+ * @assumed contract, "Common": error body
+ */
+export const errorCodes = [
+  'validation_failed',
+  'malformed_json',
+  'malformed_form',
+  'unsupported_media_type',
+  'body_too_large',
+  'path_not_found',
+  'method_not_allowed',
+  'unauthorized',
+  'authentication_failed',
+  'permission_denied',
+  'token_not_found',
+  'token_revoked',
+  'token_expired',
+  'operation_not_found',
+  'operation_not_approved',
+  'operation_not_requested',
+  'idempotency_key_reused',
+  'upload_session_not_found',
+  'chunk_out_of_order',
+  'chunk_conflict',
+  'chunk_too_large',
+  'upload_incomplete',
+  'upload_completed',
+  'size_mismatch',
+  'insufficient_storage',
+  'file_not_found',
+  'link_invalid',
+  'link_expired',
+  'app_not_found',
+  'user_not_found',
+  'key_not_found',
+  'launch_not_found',
+  'misdirected_request',
+  'foreign_origin',
+  'loopback_only',
+  'admin_key_required',
+  'injected_fault',
+  'internal_error',
+] as const;
+
+export type ErrorCode = (typeof errorCodes)[number];
+
+export const validationDetail = z.object({
+  /** Dotted path of the value: `sortby.0.field`. Empty for the body as a whole. */
+  path: z.string(),
+  message: z.string(),
+});
+export type ValidationDetail = z.infer<typeof validationDetail>;
+
+/** The error body that the sandbox sends. */
+export const errorBody = z.object({
+  error: z.string(),
+  code: z.enum(errorCodes),
+  requestId: z.string(),
+  details: z.array(validationDetail).optional(),
+  /** `chunk_out_of_order` only: the part number that is next. */
+  expected: z.int().optional(),
+  /** `chunk_out_of_order` only: the part number that came. */
+  received: z.int().optional(),
+});
+export type ErrorBody = z.infer<typeof errorBody>;
+
+/** Zod's issues as the contract's `details`. */
+export function validationDetails(error: z.ZodError): ValidationDetail[] {
+  return error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
+}

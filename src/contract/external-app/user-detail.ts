@@ -1,0 +1,26 @@
+import * as z from 'zod';
+import { fillPath, tolerant, type Call } from '../wire.ts';
+
+const path = '/public/external-app/user/:token/detail';
+
+/** @assumed response of step 2 (spec 2.7: "fields not shown") */
+const response = z.object({
+  id: z.string(),
+  email: z.string(),
+  name: z.string(),
+  organization: z.string(),
+});
+const read = tolerant(response, []);
+
+export type UserDetailInput = { token: string };
+export type UserDetail = z.output<typeof read>;
+
+/** Step 2: GET /user/{token}/detail (spec 4.8). */
+export const userDetail = {
+  endpoint: 'user.detail',
+  method: 'GET',
+  path,
+  response,
+  encode: ({ token }: UserDetailInput) => ({ method: 'GET', path: fillPath(path, { token }) }),
+  decode: (body: unknown): UserDetail => read.parse(body),
+} as const satisfies Call<UserDetailInput, UserDetail> & Record<string, unknown>;

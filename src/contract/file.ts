@@ -1,0 +1,34 @@
+import * as z from 'zod';
+import { limits } from './limits.ts';
+
+/** Spec 2.8. */
+export const sourceTypes = [
+  'MULTISPECTRAL', 'HYPERSPECTRAL', 'SAR', 'FULL_MOTION_VIDEO', 'PANCHROMATIC', 'POINT', 'LINESTRING',
+  'POLYGON', 'HEIGHTMAP', 'THERMAL', 'GEOMETRYCOLLECTION', 'TILES3D', 'COMPLEX', 'UNKNOWN', 'ANNOTATION',
+  'NETCDF', 'LAND_SUBSIDENCE', 'PDF', 'IMAGE', 'CZML',
+] as const;
+export const sourceType = z.enum(sourceTypes);
+export type SourceType = z.infer<typeof sourceType>;
+
+/** Spec 3.2. */
+export const fileStatuses = ['QUEUED', 'IN_PROGRESS', 'COMPLETED', 'FAILED'] as const;
+export const fileStatus = z.enum(fileStatuses);
+export type FileStatus = z.infer<typeof fileStatus>;
+
+// eslint-disable-next-line no-control-regex -- control characters are what is refused
+const controlCharacter = /[\u0000-\u001f\u007f]/;
+
+/**
+ * A file's name as the platform takes it: a name, never a path. `a..b.tif` is good.
+ * @assumed contract, "External app"
+ */
+export const fileName = z
+  .string()
+  .min(1, 'must not be empty')
+  .refine((name) => name !== '.' && name !== '..', 'must be a file name, not a directory')
+  .refine((name) => !/[/\\]/.test(name), 'must not contain a path separator')
+  .refine((name) => !controlCharacter.test(name), 'must not contain control characters')
+  .refine(
+    (name) => Buffer.byteLength(name, 'utf8') <= limits.fileNameBytes,
+    `must be at most ${limits.fileNameBytes} bytes of UTF-8`,
+  );

@@ -1,0 +1,26 @@
+import * as z from 'zod';
+import { type Call } from '../wire.ts';
+
+const path = '/public/file/download/url';
+
+const query = z.object({
+  fileId: z.string('is required, once').min(1, 'must not be empty'),
+  useDefaultContentType: z.enum(['true', 'false'], 'must be true or false').default('false'),
+});
+const read = z.string().transform((text) => text.trim()).pipe(z.url({ protocol: /^https?$/ }));
+
+export type DownloadUrlInput = { fileId: string; useDefaultContentType?: boolean };
+
+/** GET /public/file/download/url (spec 4.6): a pre-signed URL as plain text, valid 24 hours. */
+export const getDownloadUrl = {
+  endpoint: 'file.download-url',
+  method: 'GET',
+  path,
+  query,
+  encode: ({ fileId, useDefaultContentType }: DownloadUrlInput) => ({
+    method: 'GET',
+    path: path,
+    query: { fileId, ...(useDefaultContentType === undefined ? {} : { useDefaultContentType: String(useDefaultContentType) }) },
+  }),
+  decode: (body: unknown): string => read.parse(body),
+} as const satisfies Call<DownloadUrlInput, string> & Record<string, unknown>;

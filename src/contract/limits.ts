@@ -1,0 +1,36 @@
+const minute = 60_000;
+const hour = 60 * minute;
+
+/** Every limit of the wire, in one place. Spec section 8 where it says; assumed where marked. */
+export const limits = {
+  /** Spec 3.1: an operation that nobody decides expires after 30 minutes. */
+  operationWindowMs: 30 * minute,
+  /** Spec 4.8, rule 2: the status is polled every 2 to 5 seconds. */
+  pollIntervalMs: { min: 2_000, max: 5_000 },
+  /** Spec 4.6: a download URL lives 24 hours. */
+  downloadUrlMs: 24 * hour,
+
+  /** @assumed life of an identity token, from its launch or its last renewal */
+  tokenLifetimeMs: 60 * minute,
+  /** @assumed no renewal carries a token past this age of its launch */
+  tokenLifetimeMaxMs: 12 * hour,
+  /** @assumed how long after its expiry a token can still be renewed */
+  tokenRenewalGraceMs: 5 * minute,
+
+  /** @assumed */
+  operationNameLength: 200,
+  /** @assumed size of `parameters` as JSON */
+  operationParametersBytes: 64 * 1024,
+  /** @assumed size of a JSON request body */
+  jsonBodyBytes: 1024 * 1024,
+  /** @assumed UTF-8 bytes of an uploaded file's name */
+  fileNameBytes: 255,
+  /** @assumed parts are numbered from here */
+  firstPartNumber: 1,
+  /** @assumed */
+  maxPartNumber: 10_000,
+  /** @assumed */
+  chunkBytes: 512 * 1024 * 1024,
+  /** @assumed an upload session without a chunk for this long is swept */
+  uploadSessionIdleMs: 24 * hour,
+} as const;

@@ -1,0 +1,19 @@
+import * as z from 'zod';
+
+/** Spec 3.1. */
+export const operationStatuses = ['REQUESTED', 'APPROVED', 'REJECTED', 'EXPIRED'] as const;
+export const operationStatus = z.enum(operationStatuses);
+export type OperationStatus = z.infer<typeof operationStatus>;
+
+/** Spec 3.1: what may follow what. APPROVED, REJECTED and EXPIRED are where polling stops. */
+export const operationTransitions: Readonly<Record<OperationStatus, readonly OperationStatus[]>> = {
+  REQUESTED: ['APPROVED', 'REJECTED', 'EXPIRED'],
+  APPROVED: [],
+  REJECTED: [],
+  EXPIRED: [],
+};
+
+/** True where polling stops (spec 3.1). */
+export function isDecided(status: OperationStatus): boolean {
+  return operationTransitions[status].length === 0;
+}

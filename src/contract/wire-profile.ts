@@ -1,0 +1,90 @@
+import * as z from 'zod';
+import { errorCodes, validationDetail, type ErrorCode, type ValidationDetail } from './error-codes.ts';
+import { completeUpload, type CompletedUpload, type CompleteUploadInput } from './external-app/complete-upload.ts';
+import { createOperation, type CreatedOperation, type CreateOperationInput } from './external-app/create-operation.ts';
+import { initiateUpload, type InitiatedUpload, type InitiateUploadInput } from './external-app/initiate-upload.ts';
+import { getOperation, type OperationStatusInput, type OperationView } from './external-app/operation-status.ts';
+import { renewToken, type RenewedToken, type RenewTokenInput } from './external-app/renew-token.ts';
+import { uploadChunk, type UploadChunkInput, type UploadedChunk } from './external-app/upload-chunk.ts';
+import { userDetail, type UserDetail, type UserDetailInput } from './external-app/user-detail.ts';
+import { getDownloadUrl, type DownloadUrlInput } from './files/download-url.ts';
+import { getFileStatus, type FileStatusInput, type FileStatusView } from './files/file-status.ts';
+import type { Call } from './wire.ts';
+
+/** What an error answer says, in the kit's words. `code` is null where the platform's is not known. */
+export interface WireError {
+  readonly code: ErrorCode | null;
+  readonly message: string | null;
+  readonly requestId: string | null;
+  readonly details: readonly ValidationDetail[];
+  /** The part that the platform wants next, where it said so. */
+  readonly expectedPart: number | null;
+}
+
+/**
+ * Everything the app knows of the platform's wire: paths, field names, body encodings, error shapes.
+ * The app speaks to the platform through a profile only, so an integrator who gets the real document
+ * writes it here and touches nothing else.
+ */
+export interface WireProfile {
+  readonly name: string;
+  /** Headers that carry the API key (spec 5). */
+  authenticate(apiKey: string): Record<string, string>;
+  readonly calls: {
+    readonly renewToken: Call<RenewTokenInput, RenewedToken>;
+    readonly userDetail: Call<UserDetailInput, UserDetail>;
+    readonly createOperation: Call<CreateOperationInput, CreatedOperation>;
+    readonly getOperation: Call<OperationStatusInput, OperationView>;
+    readonly initiateUpload: Call<InitiateUploadInput, InitiatedUpload>;
+    readonly uploadChunk: Call<UploadChunkInput, UploadedChunk>;
+    readonly completeUpload: Call<CompleteUploadInput, CompletedUpload>;
+    readonly getFileStatus: Call<FileStatusInput, FileStatusView>;
+    readonly getDownloadUrl: Call<DownloadUrlInput, string>;
+  };
+  decodeError(status: number, body: unknown): WireError;
+  /** Query parameter or form field in which a launch hands over the identity token. */
+  readonly launchTokenField: string;
+}
+
+/** The API key's header (spec 5); header names are case-insensitive. */
+export const apiKeyHeader = 'X-API-KEY';
+/** @assumed how a launch hands over the token (spec 6 shows no mechanism) */
+export const launchTokenField = 'token';
+
+const known = new Set<string>(errorCodes);
+const lenientError = z.object({
+  error: z.string().nullish().catch(null),
+  code: z.string().nullish().catch(null),
+  requestId: z.string().nullish().catch(null),
+  details: z.array(validationDetail).nullish().catch(null),
+  expected: z.int().nullish().catch(null),
+});
+
+/** The wire as `contract` assumes it. */
+export const assumedProfile: WireProfile = {
+  name: 'assumed',
+  authenticate: (apiKey) => ({ [apiKeyHeader]: apiKey }),
+  calls: {
+    renewToken,
+    userDetail,
+    createOperation,
+    getOperation,
+    initiateUpload,
+    uploadChunk,
+    completeUpload,
+    getFileStatus,
+    getDownloadUrl,
+  },
+  decodeError(_status, body) {
+    const read = lenientError.safeParse(body);
+    const error = read.success ? read.data : {};
+    return {
+      code: error.code != null && known.has(error.code) ? (error.code as ErrorCode) : null,
+      message: error.error ?? null,
+      requestId: error.requestId ?? null,
+      details: error.details ?? [],
+      expectedPart: error.expected ?? null,
+    };
+  },
+  launchTokenField,
+};

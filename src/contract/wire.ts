@@ -1,0 +1,71 @@
+import type { Readable } from 'node:stream';
+import * as z from 'zod';
+import type { Endpoint } from './endpoint.ts';
+
+/** Bytes of known size that can be read again from the start, so that a request can be repeated. */
+export interface Content {
+  readonly sizeBytes: number;
+  open(): Readable;
+}
+
+export type WireBody =
+  | { readonly kind: 'json'; readonly value: unknown }
+  | {
+      readonly kind: 'multipart';
+      readonly fields: Readonly<Record<string, string>>;
+      readonly file: { readonly field: string; readonly fileName: string; readonly content: Content };
+    }
+  | { readonly kind: 'raw'; readonly mediaType: string; readonly content: Content };
+
+/** One HTTP request of the platform's interface, before base URL and API key. */
+export interface WireRequest {
+  readonly method: 'GET' | 'POST';
+  /** Path under the base URL, already percent-encoded. It may hold the identity token: never log it. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: WireBody;
+}
+
+/** How one call stands on the wire: `encode` for what the app sends, `decode` for the 2xx body it gets. */
+export interface Call<Input, Output> {
+  readonly endpoint: Endpoint;
+  encode(input: Input): WireRequest;
+  /** Throws `z.ZodError` where a value that the app cannot do without is missing. */
+  decode(body: unknown): Output;
+}
+
+/** Fills `:name` segments of a path template, percent-encoded. */
+export function fillPath(template: string, values: Readonly<Record<string, string>>): string {
+  return template.replace(/:([A-Za-z]+)/g, (_, name: string) => {
+    const value = values[name];
+    if (value === undefined) throw new TypeError(`no value for :${name} in ${template}`);
+    return encodeURIComponent(value);
+  });
+}
+
+/**
+ * The client's view of a response schema: only `required` must be there and right; anything else that
+ * is missing, null or of another type reads as undefined, and unknown fields are ignored.
+ */
+export function tolerant<Shape extends z.ZodRawShape, Required extends keyof Shape & string>(
+  schema: z.ZodObject<Shape>,
+  required: readonly Required[],
+): z.ZodType<
+  { [K in Required]: z.output<Shape[K] & z.ZodType> } & {
+    [K in Exclude<keyof Shape, Required>]?: z.output<Shape[K] & z.ZodType> | undefined;
+  }
+> {
+  const shape = Object.fromEntries(
+    Object.entries(schema.shape).map(([name, field]) => {
+      const type = field as z.ZodType;
+      const isRequired = (required as readonly string[]).includes(name);
+      return [name, isRequired ? type : type.optional().catch(undefined)];
+    }),
+  );
+  // The mapped type above is this object's; zod cannot infer it from a shape that is built at run time.
+  return z.object(shape) as never;
+}
+
+/** An ISO 8601 UTC instant with milliseconds, as the platform writes times. */
+export const instant = z.iso.datetime({ precision: 3 });
