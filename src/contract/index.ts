@@ -2,6 +2,7 @@ export * from './app-manifest.ts';
 export * from './endpoint.ts';
 export * from './error-codes.ts';
 export * from './file.ts';
+export * from './kit-error.ts';
 export * from './limits.ts';
 export * from './operation.ts';
 export * from './wire.ts';

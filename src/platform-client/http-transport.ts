@@ -1,0 +1,168 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import axios, { isAxiosError, type AxiosInstance } from 'axios';
+import FormData from 'form-data';
+import type { Call, Endpoint, WireBody, WireProfile, WireRequest } from '../contract/index.ts';
+import { PlatformError } from './platform-error.ts';
+import { parseRetryAfter } from './retry-policy.ts';
+
+export interface SendOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs: number;
+  /** Values that must not stand in an error's message. */
+  readonly secrets: readonly string[];
+}
+
+export interface HttpTransport {
+  /** Sends one request once. Throws `PlatformError`, or the signal's reason where the caller aborted. */
+  send<Input, Output>(call: Call<Input, Output>, input: Input, options: SendOptions): Promise<Output>;
+  close(): void;
+}
+
+const maxAnswerBytes = 4 * 1024 * 1024;
+
+/** HTTP to one platform with one API key. Streams request bodies, keeps connections alive, follows no redirect. */
+export function createHttpTransport(options: { baseUrl: string; apiKey: string; profile: WireProfile }): HttpTransport {
+  const agents = { httpAgent: new HttpAgent({ keepAlive: true }), httpsAgent: new HttpsAgent({ keepAlive: true }) };
+  const http = axios.create({
+    ...agents,
+    baseURL: options.baseUrl,
+    headers: options.profile.authenticate(options.apiKey),
+    // A redirect would carry the API key to another host, and following one makes axios buffer the upload.
+    maxRedirects: 0,
+    maxBodyLength: Infinity,
+    maxContentLength: maxAnswerBytes,
+    responseType: 'text',
+    transformResponse: (body: unknown) => body,
+    transformRequest: (body: unknown) => body,
+    validateStatus: () => true,
+  });
+
+  return {
+    async send(call, input, sendOptions) {
+      const secrets = [options.apiKey, ...sendOptions.secrets];
+      const answer = await exchange(http, call.endpoint, call.encode(input), sendOptions, secrets);
+      const body = parseBody(answer.body);
+      if (answer.status >= 200 && answer.status < 300) return decode(call, body, answer);
+      throw answerError(call.endpoint, options.profile, answer, body, secrets);
+    },
+    close() {
+      agents.httpAgent.destroy();
+      agents.httpsAgent.destroy();
+    },
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly header: (name: string) => string | undefined;
+}
+
+async function exchange(
+  http: AxiosInstance,
+  endpoint: Endpoint,
+  request: WireRequest,
+  options: SendOptions,
+  secrets: readonly string[],
+): Promise<Answer> {
+  const timeout = AbortSignal.timeout(options.timeoutMs);
+  const body = encodeBody(request.body);
+  try {
+    const response = await http.request<string>({
+      method: request.method,
+      url: request.path,
+      params: request.query,
+      headers: { accept: 'application/json, text/plain', ...request.headers, ...body.headers },
+      data: body.data,
+      signal: options.signal ? AbortSignal.any([options.signal, timeout]) : timeout,
+    });
+    return {
+      status: response.status,
+      body: response.data,
+      header: (name) => {
+        const value: unknown = response.headers[name];
+        return typeof value === 'string' ? value : undefined;
+      },
+    };
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    if (timeout.aborted) throw new PlatformError(endpoint, 'timeout', `no answer within ${options.timeoutMs} ms`);
+    // Never the axios error itself, not even as cause: it holds the address and the headers, secrets included.
+    const reason = isAxiosError(error) ? (error.code ?? error.message) : String(error);
+    throw new PlatformError(endpoint, 'connection_failed', `connection failed (${scrub(reason, secrets)})`);
+  } finally {
+    body.release();
+  }
+}
+
+function encodeBody(body: WireBody | undefined) {
+  const release = () => {};
+  switch (body?.kind) {
+    case undefined:
+      return { headers: {}, data: undefined, release };
+    case 'json':
+      return { headers: { 'content-type': 'application/json' }, data: JSON.stringify(body.value), release };
+    case 'raw': {
+      const stream = body.content.open();
+      const headers = { 'content-type': body.mediaType, 'content-length': String(body.content.sizeBytes) };
+      return { headers, data: stream, release: () => stream.destroy() };
+    }
+    case 'multipart': {
+      const form = new FormData();
+      for (const [name, value] of Object.entries(body.fields)) form.append(name, value);
+      const stream = body.file.content.open();
+      form.append(body.file.field, stream, {
+        filename: body.file.fileName,
+        contentType: 'application/octet-stream',
+        knownLength: body.file.content.sizeBytes,
+      });
+      const headers = { ...form.getHeaders(), 'content-length': String(form.getLengthSync()) };
+      return { headers, data: form, release: () => stream.destroy() };
+    }
+  }
+}
+
+function parseBody(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function decode<Output>(call: Call<never, Output>, body: unknown, answer: Answer): Output {
+  try {
+    return call.decode(body);
+  } catch {
+    // The body is not quoted: it may hold a token.
+    throw new PlatformError(call.endpoint, 'unexpected_answer', `answered ${answer.status} without what the wire profile needs`, {
+      platformStatus: answer.status,
+      requestId: answer.header('x-request-id') ?? null,
+    });
+  }
+}
+
+function answerError(endpoint: Endpoint, profile: WireProfile, answer: Answer, body: unknown, secrets: readonly string[]) {
+  const facts = { platformStatus: answer.status, retryAfterMs: parseRetryAfter(answer.header('retry-after'), Date.now()) };
+  if (answer.status < 400) {
+    const reason = `answered ${answer.status}, a redirect, which is never followed; set PLATFORM_URL to the platform's final address`;
+    return new PlatformError(endpoint, 'redirect_refused', reason, facts);
+  }
+  const error = profile.decodeError(answer.status, body);
+  const message = error.message === null ? '' : `: ${scrub(error.message, secrets).slice(0, 500)}`;
+  return new PlatformError(endpoint, error.code ?? 'unknown_error', `answered ${answer.status}${message}`, {
+    ...facts,
+    requestId: error.requestId ?? answer.header('x-request-id') ?? null,
+    details: error.details.map((detail) => ({ path: detail.path, message: scrub(detail.message, secrets) })),
+    expectedPart: error.expectedPart,
+  });
+}
+
+/** Takes secrets out of foreign text. */
+function scrub(text: string, secrets: readonly string[]): string {
+  return secrets
+    .filter((secret) => secret !== '')
+    .flatMap((secret) => [secret, encodeURIComponent(secret)])
+    .reduce((clean, secret) => clean.replaceAll(secret, '[redacted]'), text);
+}

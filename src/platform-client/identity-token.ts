@@ -1,0 +1,84 @@
+import { limits, type RenewedToken } from '../contract/index.ts';
+import { PlatformError } from './platform-error.ts';
+
+export interface IdentityToken {
+  readonly token: string;
+  /** Epoch milliseconds; null where the platform did not say. */
+  readonly expiresAtMs: number | null;
+}
+
+/** Where a launch's token is kept. `write` must be durable when it resolves: a renewed token is used only after it. */
+export interface IdentityTokenStore {
+  read(): Promise<IdentityToken>;
+  write(token: IdentityToken): Promise<void>;
+}
+
+/** How long before its expiry a token is renewed. */
+export const renewAheadMs = 5 * 60_000;
+/** A renewal that gains no time (the platform's 12 h cap) is not asked for again before this. */
+const renewAheadPauseMs = 60_000;
+
+/**
+ * The token of one launch, renewed by one call at a time however many ask. Renewal keeps to spec 4.8,
+ * rule 5: a token belongs to one launch, and its successor replaces it everywhere at once.
+ */
+export class TokenKeeper {
+  #store: IdentityTokenStore;
+  #renewCall: (token: string, signal?: AbortSignal) => Promise<RenewedToken>;
+  #now: () => number;
+  #renewing: Promise<IdentityToken> | null = null;
+  #noAheadBeforeMs = 0;
+
+  constructor(
+    store: IdentityTokenStore,
+    renewCall: (token: string, signal?: AbortSignal) => Promise<RenewedToken>,
+    now: () => number,
+  ) {
+    this.#store = store;
+    this.#renewCall = renewCall;
+    this.#now = now;
+  }
+
+  /** The token to use now, renewed first where it ends within `renewAheadMs`. */
+  async current(signal?: AbortSignal): Promise<string> {
+    const held = await this.#store.read();
+    const now = this.#now();
+    if (held.expiresAtMs === null || held.expiresAtMs - now > renewAheadMs || now < this.#noAheadBeforeMs) return held.token;
+    try {
+      return (await this.renew(held.token, signal)).token;
+    } catch (error) {
+      signal?.throwIfAborted();
+      // Still good for a while: the call itself will tell. One that is over must not be tried in vain.
+      if (error instanceof PlatformError && (error.isTransient || now < held.expiresAtMs)) return held.token;
+      throw error;
+    } finally {
+      this.#noAheadBeforeMs = now + renewAheadPauseMs;
+    }
+  }
+
+  /** Renews `used`, unless somebody has already: then the held token is the answer. */
+  async renew(used: string, signal?: AbortSignal): Promise<IdentityToken> {
+    const held = await this.#store.read();
+    if (held.token !== used) return held;
+    this.#renewing ??= this.#renewNow(used).finally(() => (this.#renewing = null));
+    return abortable(this.#renewing, signal);
+  }
+
+  async #renewNow(used: string): Promise<IdentityToken> {
+    const renewed = await this.#renewCall(used);
+    const expiresAtMs = renewed.expiresAt === undefined ? this.#now() + limits.tokenLifetimeMs : Date.parse(renewed.expiresAt);
+    const token = { token: renewed.token ?? used, expiresAtMs };
+    await this.#store.write(token);
+    return token;
+  }
+}
+
+/** A shared promise, left early by one of its waiters without ending it for the others. */
+function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', onAbort));
+}

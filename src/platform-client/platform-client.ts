@@ -1,0 +1,163 @@
+import type {
+  Call,
+  CompletedUpload,
+  CompleteUploadRequest,
+  Content,
+  CreatedOperation,
+  Endpoint,
+  FileStatusView,
+  InitiatedUpload,
+  InitiateUploadInput,
+  OperationRequest,
+  OperationView,
+  UploadedChunk,
+  UserDetail,
+  WireProfile,
+} from '../contract/index.ts';
+import { assumedProfile } from '../contract/index.ts';
+import { createHttpTransport } from './http-transport.ts';
+import { TokenKeeper, type IdentityTokenStore } from './identity-token.ts';
+import { PlatformError } from './platform-error.ts';
+import { defaultRetryPolicy, withRetries, type RetryPolicy } from './retry-policy.ts';
+
+/** The least of a logger that the client asks for. It is never given a token, a key or an address. */
+export interface ClientLog {
+  debug(facts: object, message: string): void;
+  warn(facts: object, message: string): void;
+}
+
+export interface PlatformClientOptions {
+  /** The spec's {base_url}, without a trailing slash. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** Default: the wire as the contract assumes it. */
+  readonly profile?: WireProfile;
+  readonly retry?: Partial<RetryPolicy>;
+  /** Per try, for every call but chunks. Default 30,000. */
+  readonly timeoutMs?: number;
+  /** Per try of a chunk. Default 600,000. */
+  readonly chunkTimeoutMs?: number;
+  readonly log?: ClientLog;
+  /** Epoch milliseconds. Default: the machine's clock. */
+  readonly now?: () => number;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+/** The calls of one launch (spec 4.8). Each renews the token where that is due and repeats transient failures. */
+export interface LaunchCalls {
+  /** Renews now if the token ends soon, so that long work in between does not outlive it. */
+  keepAlive(options?: CallOptions): Promise<void>;
+  userDetail(options?: CallOptions): Promise<UserDetail>;
+  createOperation(input: { idempotencyKey: string; operation: OperationRequest }, options?: CallOptions): Promise<CreatedOperation>;
+  getOperation(input: { operationId: string }, options?: CallOptions): Promise<OperationView>;
+  initiateUpload(upload: InitiateUploadInput['upload'], options?: CallOptions): Promise<InitiatedUpload>;
+  uploadChunk(input: { uploadId: string; key: string; partNumber: number; content: Content }, options?: CallOptions): Promise<UploadedChunk>;
+  completeUpload(completion: CompleteUploadRequest, options?: CallOptions): Promise<CompletedUpload>;
+}
+
+export interface PlatformClient {
+  /** The calls of the launch whose token `store` keeps. One per launch and process: renewals are shared within it. */
+  launch(store: IdentityTokenStore): LaunchCalls;
+  /** Spec 4.5; needs the permission `files_admin`. */
+  getFileStatus(fileId: string, options?: CallOptions): Promise<FileStatusView>;
+  /** Spec 4.6; needs the permission `files_admin`. */
+  getDownloadUrl(fileId: string, options?: CallOptions): Promise<string>;
+  close(): void;
+}
+
+/**
+ * A typed client of the platform. Errors are `PlatformError`; an abort rejects with the signal's reason.
+ * No redirect is followed; 4xx other than 429 are never repeated, but for one renewal of an expired token.
+ */
+export function createPlatformClient(options: PlatformClientOptions): PlatformClient {
+  const profile = options.profile ?? assumedProfile;
+  const retry = { ...defaultRetryPolicy, ...options.retry };
+  const timeoutMs = options.timeoutMs ?? 30_000;
+  const chunkTimeoutMs = options.chunkTimeoutMs ?? 600_000;
+  const now = options.now ?? Date.now;
+  const transport = createHttpTransport({ baseUrl: options.baseUrl, apiKey: options.apiKey, profile });
+
+  function send<Input, Output>(call: Call<Input, Output>, input: Input, signal: AbortSignal | undefined, secrets: string[]) {
+    const attempt = () =>
+      transport.send(call, input, {
+        signal,
+        timeoutMs: call.endpoint === 'upload.chunk' ? chunkTimeoutMs : timeoutMs,
+        secrets,
+      });
+    return withRetries(attempt, retry, signal, (error, attemptNumber) =>
+      options.log?.warn(describe(error, { attemptNumber }), 'platform call failed, will be repeated'),
+    );
+  }
+
+  function launch(store: IdentityTokenStore): LaunchCalls {
+    const keeper = new TokenKeeper(
+      store,
+      async (token, signal) => {
+        const renewed = await send(profile.calls.renewToken, { token }, signal, [token]);
+        options.log?.debug({ endpoint: 'token.renew' satisfies Endpoint, rotated: renewed.token !== token }, 'identity token renewed');
+        return renewed;
+      },
+      now,
+    );
+
+    async function call<Input extends { token: string }, Output>(
+      wire: Call<Input, Output>,
+      input: Omit<Input, 'token'>,
+      { signal }: CallOptions = {},
+    ): Promise<Output> {
+      const token = await keeper.current(signal);
+      const sendWith = (held: string) => send(wire, { ...input, token: held } as Input, signal, [held]);
+      try {
+        return await sendWith(token);
+      } catch (error) {
+        if (!(error instanceof PlatformError) || !mayBeStaleToken(error)) throw error;
+        const successor = await staleTokenSuccessor(token, error, signal);
+        return sendWith(successor);
+      }
+    }
+
+    /** A token to repeat the call with after `error`; throws `error` where there is none. */
+    async function staleTokenSuccessor(used: string, error: PlatformError, signal: AbortSignal | undefined): Promise<string> {
+      const held = await store.read();
+      if (held.token !== used) return held.token; // rotated by another call while this one was under way
+      if (error.code === 'token_revoked') throw error;
+      try {
+        return (await keeper.renew(used, signal)).token;
+      } catch (renewal) {
+        signal?.throwIfAborted();
+        // A renewal that could not be asked for says nothing of the token: the caller may try again later.
+        throw renewal instanceof PlatformError && renewal.isTransient ? renewal : error;
+      }
+    }
+
+    return {
+      keepAlive: async ({ signal } = {}) => void (await keeper.current(signal)),
+      userDetail: (o) => call(profile.calls.userDetail, {}, o),
+      createOperation: (input, o) => call(profile.calls.createOperation, input, o),
+      getOperation: (input, o) => call(profile.calls.getOperation, input, o),
+      initiateUpload: (upload, o) => call(profile.calls.initiateUpload, { upload }, o),
+      uploadChunk: (input, o) => call(profile.calls.uploadChunk, input, o),
+      completeUpload: (completion, o) => call(profile.calls.completeUpload, { completion }, o),
+    };
+  }
+
+  return {
+    launch,
+    getFileStatus: (fileId, o) => send(profile.calls.getFileStatus, { fileId }, o?.signal, []),
+    getDownloadUrl: (fileId, o) => send(profile.calls.getDownloadUrl, { fileId }, o?.signal, []),
+    close: () => transport.close(),
+  };
+}
+
+/** Expired by its code; or a 403 whose code the profile does not know, which may mean the same (spec 7). */
+function mayBeStaleToken(error: PlatformError): boolean {
+  if (error.code === 'token_expired' || error.code === 'token_revoked') return true;
+  return error.platformStatus === 403 && error.code === 'unknown_error';
+}
+
+function describe(error: PlatformError, more: object): object {
+  return { endpoint: error.endpoint, code: error.code, status: error.platformStatus, requestId: error.requestId, ...more };
+}

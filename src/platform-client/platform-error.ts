@@ -1,0 +1,50 @@
+import { KitError, type Endpoint, type ErrorCode, type ValidationDetail } from '../contract/index.ts';
+
+/** Failures that are no answer of the platform, beside the contract's own codes. */
+export type TransportCode =
+  | 'connection_failed'
+  | 'timeout'
+  | 'redirect_refused'
+  | 'unexpected_answer'
+  | 'unknown_error';
+
+/** A call to the platform that did not succeed. Holds no token, key or address. */
+export class PlatformError extends KitError {
+  declare readonly code: ErrorCode | TransportCode;
+  readonly endpoint: Endpoint;
+  /** The platform's HTTP status; null where there was no answer. */
+  readonly platformStatus: number | null;
+  readonly requestId: string | null;
+  readonly details: readonly ValidationDetail[];
+  readonly expectedPart: number | null;
+  /** What `Retry-After` asked for; null without one. */
+  readonly retryAfterMs: number | null;
+
+  constructor(
+    endpoint: Endpoint,
+    code: ErrorCode | TransportCode,
+    reason: string,
+    facts: {
+      platformStatus?: number | null;
+      requestId?: string | null;
+      details?: readonly ValidationDetail[];
+      expectedPart?: number | null;
+      retryAfterMs?: number | null;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(code, `${endpoint}: ${reason}`, { status: 502, cause: facts.cause });
+    this.endpoint = endpoint;
+    this.platformStatus = facts.platformStatus ?? null;
+    this.requestId = facts.requestId ?? null;
+    this.details = facts.details ?? [];
+    this.expectedPart = facts.expectedPart ?? null;
+    this.retryAfterMs = facts.retryAfterMs ?? null;
+  }
+
+  /** True where the same request may succeed later: connection errors, timeouts, 429 and 5xx. */
+  get isTransient(): boolean {
+    if (this.code === 'connection_failed' || this.code === 'timeout') return true;
+    return this.platformStatus !== null && (this.platformStatus === 429 || this.platformStatus >= 500);
+  }
+}

@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pRetry from 'p-retry';
+import { PlatformError } from './platform-error.ts';
+
+/** How a failed call is repeated: exponential backoff with jitter, or what the platform's `Retry-After` asks. */
+export interface RetryPolicy {
+  /** Repeats after the first try. Default 5. */
+  readonly retries: number;
+  /** First delay; doubles from there, times a random 1 to 2. Default 250. */
+  readonly minDelayMs: number;
+  /** Default 8,000. */
+  readonly maxDelayMs: number;
+  /** A `Retry-After` beyond this is not waited for: the error is thrown and says so. Default 120,000. */
+  readonly maxRetryAfterMs: number;
+}
+
+export const defaultRetryPolicy: RetryPolicy = {
+  retries: 5,
+  minDelayMs: 250,
+  maxDelayMs: 8_000,
+  maxRetryAfterMs: 120_000,
+};
+
+/** Runs `attempt`, repeating transient failures (`PlatformError.isTransient`) by `policy`; other errors are thrown at once. */
+export function withRetries<T>(
+  attempt: () => Promise<T>,
+  policy: RetryPolicy,
+  signal: AbortSignal | undefined,
+  onRetry: (error: PlatformError, attemptNumber: number) => void,
+): Promise<T> {
+  const mayRetry = (error: unknown): error is PlatformError =>
+    error instanceof PlatformError && error.isTransient && (error.retryAfterMs ?? 0) <= policy.maxRetryAfterMs;
+  return pRetry(attempt, {
+    retries: policy.retries,
+    minTimeout: policy.minDelayMs,
+    maxTimeout: policy.maxDelayMs,
+    factor: 2,
+    randomize: true,
+    signal,
+    shouldRetry: ({ error }) => mayRetry(error),
+    async onFailedAttempt({ error, attemptNumber, retriesLeft }) {
+      if (retriesLeft === 0 || !mayRetry(error)) return;
+      onRetry(error, attemptNumber);
+      if (error.retryAfterMs !== null) await sleep(error.retryAfterMs, undefined, { signal });
+    },
+  });
+}
+
+/** `Retry-After` as seconds or as an HTTP date (RFC 9110, 10.2.3); null where absent or senseless. */
+export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
+  if (header === undefined) return null;
+  if (/^\d{1,9}$/.test(header.trim())) return Number(header.trim()) * 1000;
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? null : Math.max(0, date - nowMs);
+}
