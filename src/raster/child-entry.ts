@@ -1,0 +1,44 @@
+/** Entry of every GDAL child process: runs one job, reports over IPC, ends. */
+import { KitError } from '../contract/kit-error.ts';
+import type { FromChild, Job, ToChild } from './child-protocol.ts';
+
+const progressEveryMs = 100;
+const abort = new AbortController();
+
+function send(message: FromChild): Promise<void> {
+  return new Promise((resolve) => {
+    if (!process.connected) return resolve();
+    process.send?.(message, undefined, undefined, () => resolve());
+  });
+}
+
+function throttledProgress(): (fraction: number, note?: string) => void {
+  let lastMs = -Infinity;
+  let lastNote: string | null = null;
+  return (fraction, note = undefined) => {
+    const now = performance.now();
+    const noteChanged = note !== undefined && note !== lastNote;
+    if (now - lastMs < progressEveryMs && !noteChanged && fraction < 1) return;
+    lastMs = now;
+    if (note !== undefined) lastNote = note;
+    void send({ type: 'progress', fraction: Math.min(1, Math.max(0, fraction)), note: lastNote });
+  };
+}
+
+async function start(modulePath: string, input: unknown): Promise<FromChild> {
+  try {
+    const { default: job } = (await import(modulePath)) as { default: Job<unknown, unknown> };
+    return { type: 'done', output: await job(input, { signal: abort.signal, progress: throttledProgress() }) };
+  } catch (error) {
+    if (error instanceof KitError) return { type: 'failed', code: error.code, message: error.message, data: error.data };
+    const message = error instanceof Error ? error.message || error.name : String(error);
+    return { type: 'failed', code: 'job_failed', message, data: {} };
+  }
+}
+
+process.on('message', (message: ToChild) => {
+  if (message.type === 'cancel') abort.abort(new Error(message.reason));
+  else void start(message.module, message.input).then(send).then(() => process.exit(0));
+});
+// The host is gone: nobody wants the result.
+process.on('disconnect', () => process.exit(1));

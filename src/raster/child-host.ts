@@ -1,0 +1,150 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { KitError } from '../contract/kit-error.ts';
+import type { FromChild, ToChild } from './child-protocol.ts';
+
+/** What one child process may use. */
+export interface ChildLimits {
+  /** Default 1 hour. */
+  readonly timeoutMs?: number;
+  /** Resident set. Default 2 GiB. */
+  readonly memoryBytes?: number;
+  /** Size of the work folder. Default 64 GiB. */
+  readonly diskBytes?: number;
+}
+
+export interface ChildJobOptions {
+  /** Module whose default export is the `Job`. */
+  readonly module: URL;
+  /** Plain data. */
+  readonly input: unknown;
+  /** The child's own folder: its temporary files go there, and its size is limited. */
+  readonly workFolder: string;
+  readonly limits?: ChildLimits;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (fraction: number, note: string | null) => void;
+  /** Resident set of the child, as sampled. */
+  readonly onMemory?: (bytes: number) => void;
+}
+
+/** A job that failed by itself carries the code that it threw; the host's own codes are `job_crashed`, `job_timeout`, `job_memory_exceeded` and `job_disk_exceeded`. */
+export class ChildJobError extends KitError {}
+
+const defaults = { timeoutMs: 3_600_000, memoryBytes: 2 * 1024 ** 3, diskBytes: 64 * 1024 ** 3 };
+const sampleEveryMs = 200;
+/** After a cancel message, before SIGTERM; and after SIGTERM, before SIGKILL. */
+const graceMs = 1_000;
+const stderrTailBytes = 2_000;
+
+/**
+ * Runs one job in a process of its own, so that a crash, a leak or an endless loop of GDAL cannot touch
+ * the server. The child gets no secret: its environment is made anew. Rejects with `ChildJobError`, or
+ * with the signal's reason after a cancel; when it settles the child is gone.
+ */
+export async function runInChild<Output>(options: ChildJobOptions): Promise<Output> {
+  options.signal?.throwIfAborted();
+  const limits = { ...defaults, ...options.limits };
+  const child = fork(fileURLToPath(new URL('./child-entry.ts', import.meta.url)), [], {
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    env: childEnvironment(options.workFolder),
+    cwd: options.workFolder,
+  });
+
+  let ending: { error: unknown } | null = null;
+  const killTimers: NodeJS.Timeout[] = [];
+  const end = (error: unknown) => {
+    if (ending) return;
+    ending = { error };
+    post(child, { type: 'cancel', reason: String(error) });
+    killTimers.push(setTimeout(() => child.kill('SIGTERM'), graceMs), setTimeout(() => child.kill('SIGKILL'), 2 * graceMs));
+  };
+
+  const onAbort = () => end(options.signal?.reason);
+  options.signal?.addEventListener('abort', onAbort, { once: true });
+  const deadline = setTimeout(() => end(limitError('job_timeout', 'ran longer than', limits.timeoutMs, 'ms')), limits.timeoutMs);
+  const watch = setInterval(() => void watchLimits(child, options, limits, end), sampleEveryMs);
+
+  try {
+    const { answer, stderr, exit } = await converse(child, options);
+    if (ending !== null) throw (ending as { error: unknown }).error;
+    if (answer?.type === 'done') return answer.output as Output;
+    if (answer?.type === 'failed') throw new ChildJobError(answer.code, answer.message, { status: 422, data: answer.data });
+    throw new ChildJobError('job_crashed', `the process ended by ${exit} before it had a result`, { data: { stderr } });
+  } finally {
+    clearTimeout(deadline);
+    clearInterval(watch);
+    killTimers.forEach(clearTimeout);
+    options.signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Starts the job and waits until the child is gone. */
+function converse(child: ChildProcess, options: ChildJobOptions) {
+  type Answer = Exclude<FromChild, { type: 'progress' }>;
+  let answer: Answer | null = null;
+  let stderr = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(-stderrTailBytes)));
+  child.on('message', (message: FromChild) => {
+    if (message.type === 'progress') options.onProgress?.(message.fraction, message.note);
+    else answer = message;
+  });
+  post(child, { type: 'start', module: options.module.href, input: options.input });
+  return new Promise<{ answer: Answer | null; stderr: string; exit: string }>((resolve, reject) => {
+    child.once('error', (cause) => reject(new ChildJobError('job_crashed', 'the process could not be started', { cause })));
+    child.once('close', (code, signal) => resolve({ answer, stderr, exit: signal ?? `exit code ${code}` }));
+  });
+}
+
+async function watchLimits(
+  child: ChildProcess,
+  options: ChildJobOptions,
+  limits: Required<ChildLimits>,
+  end: (error: unknown) => void,
+): Promise<void> {
+  const [memory, disk] = await Promise.all([residentBytes(child.pid), folderBytes(options.workFolder)]);
+  options.onMemory?.(memory);
+  if (memory > limits.memoryBytes) end(limitError('job_memory_exceeded', 'used more memory than', limits.memoryBytes, 'bytes'));
+  if (disk > limits.diskBytes) end(limitError('job_disk_exceeded', 'wrote more to disk than', limits.diskBytes, 'bytes'));
+}
+
+function limitError(code: string, what: string, limit: number, unit: string): ChildJobError {
+  return new ChildJobError(code, `the processing ${what} the ${limit} ${unit} it may`, { status: 422, data: { limit } });
+}
+
+function post(child: ChildProcess, message: ToChild): void {
+  if (child.connected) child.send(message, () => {});
+}
+
+/** Resident set of a process; 0 where the system has no /proc, which leaves the memory limit to the operator. */
+async function residentBytes(pid: number | undefined): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
+  return kib === undefined ? 0 : Number(kib) * 1024;
+}
+
+async function folderBytes(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true }).catch(() => []);
+  const sizes = await Promise.all(entries.map((name) => stat(join(folder, name)).then((s) => (s.isFile() ? s.size : 0), () => 0)));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+const inherited = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'GDAL_DATA', 'PROJ_LIB', 'PROJ_DATA', 'LD_LIBRARY_PATH'];
+
+/** Nothing of the server's environment that is not needed: keys stay out. GDAL is set to read only what it is told to. */
+function childEnvironment(workFolder: string): NodeJS.ProcessEnv {
+  return {
+    ...Object.fromEntries(inherited.map((name) => [name, process.env[name]])),
+    TMPDIR: workFolder,
+    CPL_TMPDIR: workFolder,
+    GDAL_CACHEMAX: '128',
+    GDAL_DISABLE_READDIR_ON_OPEN: 'EMPTY_DIR',
+    GDAL_PAM_ENABLED: 'NO',
+    GDAL_HTTP_MAX_RETRY: '0',
+    CPL_VSIL_CURL_ALLOWED_EXTENSIONS: '.none',
+    GDAL_NETCDF_VERIFY_DIMS: 'NO',
+  };
+}

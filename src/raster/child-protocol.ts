@@ -1,0 +1,19 @@
+/** Host to child. */
+export type ToChild = { type: 'start'; module: string; input: unknown } | { type: 'cancel'; reason: string };
+
+/** Child to host. */
+export type FromChild =
+  | { type: 'progress'; fraction: number; note: string | null }
+  | { type: 'done'; output: unknown }
+  | { type: 'failed'; code: string; message: string; data: Readonly<Record<string, unknown>> };
+
+/** What a job is given beside its input. */
+export interface JobContext {
+  /** Aborted when the host cancels. A message reaches the child only between synchronous GDAL calls: await something now and then. */
+  readonly signal: AbortSignal;
+  /** `fraction` from 0 to 1. Sent at most every 100 ms. */
+  progress(fraction: number, note?: string): void;
+}
+
+/** The default export of a job module. Input and output cross a process boundary: plain data only. */
+export type Job<Input, Output> = (input: Input, context: JobContext) => Promise<Output>;

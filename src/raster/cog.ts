@@ -1,0 +1,70 @@
+/** Only for child processes: loads GDAL. */
+import gdal from 'gdal-async';
+import type { JobContext } from './child-protocol.ts';
+
+export const cogCompressions = ['DEFLATE', 'LZW', 'ZSTD', 'LERC_DEFLATE', 'NONE'] as const;
+export const cogResamplings = ['NEAREST', 'AVERAGE', 'BILINEAR', 'CUBIC', 'MODE'] as const;
+
+export interface CogOptions {
+  readonly compression: (typeof cogCompressions)[number];
+  /** Side of a tile in pixels. */
+  readonly blockSize: number;
+  /** How overviews are made. */
+  readonly resampling: (typeof cogResamplings)[number];
+}
+
+/** Writes `source` as a Cloud Optimized GeoTIFF with overviews, on all cores: compression is most of the time. */
+export function writeCog(source: gdal.Dataset, path: string, options: CogOptions, context: JobContext): void {
+  const predictor = options.compression === 'NONE' || options.compression === 'LERC_DEFLATE' ? [] : ['PREDICTOR=YES'];
+  const cog = gdal.drivers.get('COG').createCopy(
+    path,
+    source,
+    [
+      `COMPRESS=${options.compression}`,
+      ...predictor,
+      `BLOCKSIZE=${options.blockSize}`,
+      `RESAMPLING=${options.resampling}`,
+      'OVERVIEWS=IGNORE_EXISTING',
+      'NUM_THREADS=ALL_CPUS',
+      'BIGTIFF=IF_SAFER',
+    ],
+    false,
+    { progress_cb: (fraction) => context.progress(fraction) },
+  );
+  cog.close();
+}
+
+export interface NewRaster {
+  /** Where the pixels are kept until the caller is done with the result. */
+  readonly path: string;
+  readonly width: number;
+  readonly height: number;
+  readonly dataType: string;
+  readonly bands: readonly { readonly description: string; readonly nodata?: number }[];
+  readonly geoTransform: readonly number[] | null;
+  readonly srs: gdal.SpatialReference | null;
+}
+
+/** Makes a raster, lets `fill` write it, and gives it back for reading: what a step hands to `writeCog`. The caller closes it. */
+export async function createRaster(raster: NewRaster, fill: (dataset: gdal.Dataset) => Promise<void> | void): Promise<gdal.Dataset> {
+  const dataset = gdal.drivers
+    .get('GTiff')
+    .create(raster.path, raster.width, raster.height, raster.bands.length, raster.dataType, ['TILED=YES', 'BLOCKXSIZE=512', 'BLOCKYSIZE=512', 'BIGTIFF=IF_SAFER']);
+  if (raster.geoTransform) dataset.geoTransform = [...raster.geoTransform];
+  if (raster.srs) dataset.srs = raster.srs;
+  raster.bands.forEach(({ nodata }, i) => {
+    if (nodata !== undefined) dataset.bands.get(i + 1).noDataValue = nodata;
+  });
+  await fill(dataset);
+  dataset.flush();
+  // The bindings cannot set a band's description; a VRT of our own making over the file can.
+  const described = gdal.wrapVRT({
+    bands: raster.bands.map(({ description }, i) => ({ sources: [dataset.bands.get(i + 1)], description })),
+  });
+  dataset.close();
+  const view = gdal.drivers.get('VRT').open(described);
+  raster.bands.forEach(({ nodata }, i) => {
+    if (nodata !== undefined) view.bands.get(i + 1).noDataValue = nodata;
+  });
+  return view;
+}

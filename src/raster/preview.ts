@@ -1,0 +1,63 @@
+/** Only for child processes: loads GDAL and sharp. */
+import type gdal from 'gdal-async';
+import sharp from 'sharp';
+
+/** Colours from low to high. */
+const ramps = {
+  gray: [[0, 0, 0], [255, 255, 255]],
+  rdylgn: [[165, 0, 38], [244, 109, 67], [254, 224, 139], [166, 217, 106], [26, 152, 80], [0, 104, 55]],
+} as const satisfies Record<string, readonly (readonly [number, number, number])[]>;
+
+/** How a single band is drawn; three bands are drawn as red, green and blue. */
+export interface PreviewStyle {
+  readonly ramp: keyof typeof ramps;
+  /** Values drawn with the first and the last colour; without it the 2nd and 98th percentile. */
+  readonly range?: readonly [number, number];
+}
+
+/**
+ * Renders a raster into a PNG of at most `maxSide` pixels a side, transparent where there is no data.
+ * GDAL reads decimated, from overviews where there are any, and everything becomes 8 bit before sharp sees it.
+ */
+export async function renderPreview(dataset: gdal.Dataset, maxSide: number, style: PreviewStyle = { ramp: 'gray' }) {
+  const { x, y } = dataset.rasterSize;
+  const scale = Math.min(1, maxSide / Math.max(x, y));
+  const [width, height] = [Math.max(1, Math.round(x * scale)), Math.max(1, Math.round(y * scale))];
+  const bands = colorBands(dataset).map((band) => readBand(band, width, height, style));
+  const rgba = Buffer.alloc(width * height * 4);
+  const [first, second, third] = bands;
+  for (let i = 0; i < width * height; i++) {
+    const rgb = first && second && third ? [first.byte(i), second.byte(i), third.byte(i)] : color(style.ramp, (first?.byte(i) ?? 0) / 255);
+    rgba.set(rgb, i * 4);
+    rgba[i * 4 + 3] = bands.every((band) => band.isValid(i)) ? 255 : 0;
+  }
+  return sharp(rgba, { raw: { width, height, channels: 4 } }).png().toBuffer();
+}
+
+function colorBands(dataset: gdal.Dataset): gdal.RasterBand[] {
+  const bands = dataset.bands.map((band) => band);
+  const named = ['red', 'green', 'blue'].map((name) =>
+    bands.find((band) => [band.description, band.colorInterpretation ?? ''].some((known) => known.toLowerCase() === name)),
+  );
+  if (named.every((band) => band !== undefined)) return named;
+  return bands.length >= 3 ? bands.slice(0, 3) : bands.slice(0, 1);
+}
+
+function readBand(band: gdal.RasterBand, width: number, height: number, style: PreviewStyle) {
+  const values = new Float64Array(width * height);
+  band.pixels.read(0, 0, band.size.x, band.size.y, values, { buffer_width: width, buffer_height: height });
+  const nodata = band.noDataValue;
+  const isValid = (i: number) => !Number.isNaN(values[i]) && values[i] !== nodata;
+  const valid = values.filter((_, i) => isValid(i)).sort();
+  const [low, high] = style.range ?? [valid[Math.floor(valid.length * 0.02)] ?? 0, valid[Math.floor((valid.length - 1) * 0.98)] ?? 1];
+  const factor = 255 / (high - low || 1);
+  return { isValid, byte: (i: number) => Math.min(255, Math.max(0, Math.round(((values[i] ?? 0) - low) * factor))) };
+}
+
+function color(name: keyof typeof ramps, at: number): number[] {
+  const ramp: readonly (readonly number[])[] = ramps[name];
+  const position = at * (ramp.length - 1);
+  const from = ramp[Math.floor(position)] ?? [];
+  const to = ramp[Math.ceil(position)] ?? [];
+  return from.map((value, i) => Math.round(value + ((to[i] ?? value) - value) * (position - Math.floor(position))));
+}

@@ -1,0 +1,98 @@
+/** Only for child processes: loads GDAL. */
+import { basename } from 'node:path';
+import type gdal from 'gdal-async';
+import { KitError } from '../contract/kit-error.ts';
+import { bandNames } from './band-names.ts';
+import { openRaster } from './open-raster.ts';
+
+/** What is wrong with an input, in words its owner can act on. */
+export class SceneError extends KitError {
+  constructor(code: 'band_not_found' | 'band_ambiguous' | 'grids_differ' | 'not_one_raster', message: string, data: Readonly<Record<string, unknown>> = {}) {
+    super(code, message, { status: 422, data });
+  }
+}
+
+export interface SceneBand {
+  readonly fileName: string;
+  /** From 1. */
+  readonly index: number;
+  /** Every name it goes by, the common name first where it has one. */
+  readonly names: readonly string[];
+  readonly dataset: gdal.Dataset;
+  readonly band: gdal.RasterBand;
+}
+
+/** The rasters of one run's input, opened through the allowlist. */
+export interface Scene {
+  readonly datasets: readonly gdal.Dataset[];
+  readonly bands: readonly SceneBand[];
+  /** The band by common name (`red`), by name (`B4`), by description, or by number in a single file; case does not matter. */
+  findBand(name: string): SceneBand;
+  /** The one raster of the input; an error where it has several. */
+  onlyRaster(): gdal.Dataset;
+  close(): void;
+}
+
+/** Opens `paths` (absolute, already resolved). */
+export function openScene(paths: readonly string[]): Scene {
+  const datasets: gdal.Dataset[] = [];
+  try {
+    for (const path of paths) datasets.push(openRaster(path));
+  } catch (error) {
+    datasets.forEach((dataset) => dataset.close());
+    throw error;
+  }
+  const fileNames = paths.map((path) => basename(path));
+  const namesOfFiles = bandNames(fileNames);
+  const bands = datasets.flatMap((dataset, file) =>
+    dataset.bands.map((band): SceneBand => {
+      const index = band.id ?? 1;
+      const own = dataset.bands.count() === 1 ? (namesOfFiles[file] ?? []) : [];
+      const names = [band.description, ...own.toReversed(), colorName(band), datasets.length === 1 ? String(index) : ''];
+      return { fileName: fileNames[file] ?? '', index, names: [...new Set(names.filter((name) => name !== ''))], dataset, band };
+    }),
+  );
+
+  return {
+    datasets,
+    bands,
+    findBand(name) {
+      const wanted = name.toLowerCase();
+      const found = bands.filter((band) => band.names.some((known) => known.toLowerCase() === wanted));
+      const available = bands.map((band) => `${band.names[0] ?? 'unnamed'} (${band.fileName}, band ${band.index})`);
+      if (found.length > 1) {
+        throw new SceneError('band_ambiguous', `${found.length} bands are called ${JSON.stringify(name)}: ${found.map((b) => `${b.fileName} band ${b.index}`).join(', ')}`, { name });
+      }
+      if (!found[0]) throw new SceneError('band_not_found', `no band is called ${JSON.stringify(name)}; there are ${available.join(', ')}`, { name });
+      return found[0];
+    },
+    onlyRaster() {
+      if (datasets.length !== 1 || !datasets[0]) {
+        throw new SceneError('not_one_raster', `one raster file is expected, the input has ${datasets.length}: ${fileNames.join(', ')}`, { fileNames });
+      }
+      return datasets[0];
+    },
+    close: () => datasets.forEach((dataset) => dataset.close()),
+  };
+}
+
+function colorName(band: gdal.RasterBand): string {
+  const color = (band.colorInterpretation ?? '').toLowerCase();
+  return ['red', 'green', 'blue'].includes(color) ? color : '';
+}
+
+/** Throws where two bands do not lie on the same pixels: size, geotransform or CRS. */
+export function requireSameGrid(a: SceneBand, b: SceneBand): void {
+  const size = (s: SceneBand) => `${s.dataset.rasterSize.x} x ${s.dataset.rasterSize.y}`;
+  const transform = (s: SceneBand) => s.dataset.geoTransform;
+  const name = (s: SceneBand) => `${s.fileName} band ${s.index}`;
+  const fail = (what: string, ofA: unknown, ofB: unknown) => {
+    throw new SceneError('grids_differ', `${name(a)} and ${name(b)} are on different grids: ${what} ${String(ofA)} and ${String(ofB)}; resample one of them first`, {});
+  };
+  if (size(a) !== size(b)) fail('size', size(a), size(b));
+  const [ta, tb] = [transform(a), transform(b)];
+  const pixel = Math.max(Math.abs(ta?.[1] ?? 1), Math.abs(ta?.[5] ?? 1));
+  if ((ta === null) !== (tb === null) || ta?.some((value, i) => Math.abs(value - (tb?.[i] ?? NaN)) > pixel * 1e-3)) fail('geotransform', ta, tb);
+  const [sa, sb] = [a.dataset.srs, b.dataset.srs];
+  if ((sa === null) !== (sb === null) || (sa && sb && !sa.isSame(sb))) fail('CRS', sa?.toWKT().slice(0, 60), sb?.toWKT().slice(0, 60));
+}

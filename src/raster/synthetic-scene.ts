@@ -1,0 +1,82 @@
+/** Only for child processes: loads GDAL. */
+import gdal from 'gdal-async';
+import { createRaster } from './cog.ts';
+
+/** What a synthetic input shows: bands of a satellite scene, or heights. */
+export type SyntheticKind = 'multispectral' | 'elevation';
+
+const pixelSizeM = 30;
+const originM = [500_000, 5_400_000] as const;
+const utm33n = 32633;
+
+/** Smooth noise in 0 to 1 that depends on nothing but its arguments. */
+function noise(x: number, y: number, seed: number): number {
+  const hash = (ix: number, iy: number) => {
+    let h = Math.imul(ix, 374_761_393) ^ Math.imul(iy, 668_265_263) ^ Math.imul(seed, 1_442_695_041);
+    h = Math.imul(h ^ (h >>> 13), 1_274_126_177);
+    return ((h ^ (h >>> 16)) >>> 0) / 0xffff_ffff;
+  };
+  const [x0, y0] = [Math.floor(x), Math.floor(y)];
+  const [fx, fy] = [x - x0, y - y0].map((t) => t * t * (3 - 2 * t)) as [number, number];
+  const top = hash(x0, y0) * (1 - fx) + hash(x0 + 1, y0) * fx;
+  const bottom = hash(x0, y0 + 1) * (1 - fx) + hash(x0 + 1, y0 + 1) * fx;
+  return top * (1 - fy) + bottom * fy;
+}
+
+function terrain(x: number, y: number): number {
+  return 0.55 * noise(x / 180, y / 180, 1) + 0.3 * noise(x / 60, y / 60, 2) + 0.15 * noise(x / 17, y / 17, 3);
+}
+
+/** Reflectances (Landsat digital numbers) of water, soil and vegetation. */
+const covers = {
+  water: { blue: 9_400, green: 8_500, red: 7_200, nir: 5_900, swir16: 5_300 },
+  soil: { blue: 9_900, green: 10_600, red: 11_800, nir: 15_200, swir16: 17_900 },
+  vegetation: { blue: 8_300, green: 8_600, red: 7_300, nir: 20_800, swir16: 11_400 },
+};
+const bandNames = ['blue', 'green', 'red', 'nir', 'swir16'] as const;
+
+function reflectance(band: (typeof bandNames)[number], x: number, y: number): number {
+  const height = terrain(x, y);
+  if (height < 0.36) return covers.water[band] * (0.96 + 0.08 * noise(x / 5, y / 5, 4));
+  const green = Math.min(1, Math.max(0, 1.6 * noise(x / 40, y / 40, 5) - 0.3));
+  const mixed = covers.soil[band] * (1 - green) + covers.vegetation[band] * green;
+  return mixed * (0.94 + 0.12 * noise(x / 3, y / 3, 6));
+}
+
+/** Outside the swath's slanted edges there is no data, as in a real scene. */
+function inSwath(x: number, y: number, size: number): boolean {
+  const margin = 0.06 * size;
+  const slant = 0.05 * y;
+  return x > margin - slant && x < size - margin * 0.4 - slant;
+}
+
+/** Writes the same raster for the same arguments, on every machine: UTM 33N, 30 m, `size` pixels a side. */
+export async function writeSyntheticScene(path: string, kind: SyntheticKind, size: number): Promise<void> {
+  const multispectral = kind === 'multispectral';
+  const view = await createRaster(
+    {
+      path: `${path}.pixels`,
+      width: size,
+      height: size,
+      dataType: multispectral ? 'UInt16' : 'Float32',
+      bands: multispectral ? bandNames.map((description) => ({ description })) : [{ description: 'elevation', nodata: -9999 }],
+      geoTransform: [originM[0], pixelSizeM, 0, originM[1], 0, -pixelSizeM],
+      srs: gdal.SpatialReference.fromEPSG(utm33n),
+    },
+    (dataset) => {
+      const row = multispectral ? new Uint16Array(size) : new Float32Array(size);
+      dataset.bands.forEach((band, id) => {
+        const name = bandNames[id - 1];
+        for (let y = 0; y < size; y++) {
+          for (let x = 0; x < size; x++) {
+            row[x] = !multispectral ? 120 + 900 * terrain(x, y) : name && inSwath(x, y, size) ? reflectance(name, x, y) : 0;
+          }
+          band.pixels.write(0, y, size, 1, row);
+        }
+      });
+    },
+  );
+  gdal.drivers.get('GTiff').createCopy(path, view, ['TILED=YES', 'COMPRESS=DEFLATE', 'PREDICTOR=2']).close();
+  view.close();
+  gdal.drivers.get('GTiff').deleteDataset(`${path}.pixels`);
+}

@@ -1,0 +1,33 @@
+import type { CogOptions } from '../../raster/cog.ts';
+import { defineStep } from '../step.ts';
+
+/** Any raster as a Cloud Optimized GeoTIFF: tiled, compressed, with overviews, in the order that range requests like. */
+export default defineStep<CogOptions>({
+  id: 'cog',
+  version: '1.0.0',
+  title: 'Cloud Optimized GeoTIFF',
+  description: 'Rewrites one raster as a Cloud Optimized GeoTIFF with overviews. Values, CRS and nodata stay as they are.',
+  parameters: {
+    compression: {
+      type: 'string',
+      title: 'Compression',
+      description: 'All but LERC_DEFLATE with a tolerance are lossless; this kit uses none with a tolerance.',
+      enum: ['DEFLATE', 'LZW', 'ZSTD', 'NONE'],
+      default: 'DEFLATE',
+    },
+    blockSize: { type: 'integer', title: 'Tile size', description: 'Side of a tile in pixels.', enum: [256, 512, 1024], default: 512 },
+    resampling: {
+      type: 'string',
+      title: 'Overview resampling',
+      description: 'How overviews are made. NEAREST or MODE for classes, AVERAGE or CUBIC for measurements.',
+      enum: ['NEAREST', 'AVERAGE', 'BILINEAR', 'CUBIC', 'MODE'],
+      default: 'NEAREST',
+    },
+  },
+  input: { description: 'One raster file with any bands.', synthetic: 'multispectral' },
+  output: { fileName: 'cog.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
+
+  async run({ parameters, scene, raster, outputPath, share }) {
+    raster.writeCog(scene.onlyRaster(), outputPath, parameters, share(0, 1));
+  },
+});

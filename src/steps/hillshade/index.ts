@@ -1,0 +1,61 @@
+import { defineStep } from '../step.ts';
+
+/** Shaded relief of a digital elevation model, by gdaldem's Horn formula. */
+export default defineStep<{ band: string; azimuth: number; altitude: number; zFactor: number }>({
+  id: 'hillshade',
+  version: '1.0.0',
+  title: 'Hillshade',
+  description: 'Shaded relief of an elevation raster, lit from one direction. Heights and horizontal units should be the same (metres); use the z factor where they are not.',
+  parameters: {
+    band: {
+      type: 'string',
+      title: 'Elevation band',
+      description: 'Name or number of the band that holds heights.',
+      default: '1',
+      minLength: 1,
+      maxLength: 64,
+    },
+    azimuth: { type: 'number', title: 'Azimuth', description: 'Direction of the light in degrees, clockwise from north.', minimum: 0, maximum: 360, default: 315 },
+    altitude: { type: 'number', title: 'Altitude', description: 'Height of the light above the horizon in degrees.', minimum: 0, maximum: 90, default: 45 },
+    zFactor: { type: 'number', title: 'Z factor', description: 'What heights are multiplied by.', minimum: 0.000001, maximum: 1000, default: 1 },
+  },
+  input: { description: 'One raster with heights.', synthetic: 'elevation' },
+  output: {
+    fileName: 'hillshade.tif',
+    sourceType: 'HEIGHTMAP',
+    bands: [{ description: 'hillshade', dataType: 'Byte', nodata: 0 }],
+    preview: { ramp: 'gray', range: [1, 255] },
+  },
+
+  async run({ parameters, scene, gdal, raster, outputPath, workFolder, share }) {
+    const { dataset, index } = scene.findBand(parameters.band);
+    const computing = share(0, 0.5);
+    const args = ['-b', index, '-az', parameters.azimuth, '-alt', parameters.altitude, '-z', parameters.zFactor, '-compute_edges'];
+    const shaded = gdal.dem(`${workFolder}/shaded.tif`, dataset, 'hillshade', [...args.map(String), '-of', 'GTiff'], undefined, {
+      progress_cb: (fraction) => computing.progress(fraction),
+    });
+    const { x: width, y: height } = shaded.rasterSize;
+    const named = await raster.createRaster(
+      {
+        path: `${workFolder}/named.tif`,
+        width,
+        height,
+        dataType: 'Byte',
+        bands: [{ description: 'hillshade', nodata: 0 }],
+        geoTransform: shaded.geoTransform,
+        srs: shaded.srs,
+      },
+      (target) => {
+        const rows = new Uint8Array(width * 256);
+        for (let y = 0; y < height; y += 256) {
+          const count = Math.min(256, height - y);
+          shaded.bands.get(1).pixels.read(0, y, width, count, rows);
+          target.bands.get(1).pixels.write(0, y, width, count, rows);
+        }
+      },
+    );
+    shaded.close();
+    raster.writeCog(named, outputPath, { compression: 'DEFLATE', blockSize: 512, resampling: 'AVERAGE' }, share(0.5, 1));
+    named.close();
+  },
+});
