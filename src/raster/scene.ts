@@ -1,5 +1,5 @@
 /** Only for child processes: loads GDAL. */
-import { basename } from 'node:path';
+import { basename, parse } from 'node:path';
 import type gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
 import { bandNames } from './band-names.ts';
@@ -26,7 +26,7 @@ export interface SceneBand {
 export interface Scene {
   readonly datasets: readonly gdal.Dataset[];
   readonly bands: readonly SceneBand[];
-  /** The band by common name (`red`), by name (`B4`), by description, or by number in a single file; case does not matter. */
+  /** The band by common name (`red`), name (`B4`), description, file name without extension, or number in a single file; case does not matter. */
   findBand(name: string): SceneBand;
   /** The one raster of the input; an error where it has several. */
   onlyRaster(): gdal.Dataset;
@@ -48,7 +48,8 @@ export function openScene(paths: readonly string[]): Scene {
     dataset.bands.map((band): SceneBand => {
       const index = band.id ?? 1;
       const own = dataset.bands.count() === 1 ? (namesOfFiles[file] ?? []) : [];
-      const names = [band.description, ...own.toReversed(), colorName(band), datasets.length === 1 ? String(index) : ''];
+      const stem = dataset.bands.count() === 1 ? parse(fileNames[file] ?? '').name : '';
+      const names = [band.description, ...own.toReversed(), colorName(band), stem, datasets.length === 1 ? String(index) : ''];
       return { fileName: fileNames[file] ?? '', index, names: [...new Set(names.filter((name) => name !== ''))], dataset, band };
     }),
   );

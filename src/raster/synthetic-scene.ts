@@ -35,12 +35,20 @@ const covers = {
 };
 const bandNames = ['blue', 'green', 'red', 'nir', 'swir16'] as const;
 
-function reflectance(band: (typeof bandNames)[number], x: number, y: number): number {
-  const height = terrain(x, y);
-  if (height < 0.36) return covers.water[band] * (0.96 + 0.08 * noise(x / 5, y / 5, 4));
-  const green = Math.min(1, Math.max(0, 1.6 * noise(x / 40, y / 40, 5) - 0.3));
-  const mixed = covers.soil[band] * (1 - green) + covers.vegetation[band] * green;
-  return mixed * (0.94 + 0.12 * noise(x / 3, y / 3, 6));
+type Ground = { readonly isWater: boolean; readonly green: number; readonly wave: number; readonly grain: number };
+
+function ground(x: number, y: number): Ground {
+  return {
+    isWater: terrain(x, y) < 0.36,
+    green: Math.min(1, Math.max(0, 1.6 * noise(x / 40, y / 40, 5) - 0.3)),
+    wave: 0.96 + 0.08 * noise(x / 5, y / 5, 4),
+    grain: 0.94 + 0.12 * noise(x / 3, y / 3, 6),
+  };
+}
+
+function reflectance(band: (typeof bandNames)[number], at: Ground): number {
+  if (at.isWater) return covers.water[band] * at.wave;
+  return (covers.soil[band] * (1 - at.green) + covers.vegetation[band] * at.green) * at.grain;
 }
 
 /** Outside the swath's slanted edges there is no data, as in a real scene. */
@@ -65,15 +73,17 @@ export async function writeSyntheticScene(path: string, kind: SyntheticKind, siz
     },
     (dataset) => {
       const row = multispectral ? new Uint16Array(size) : new Float32Array(size);
-      dataset.bands.forEach((band, id) => {
-        const name = bandNames[id - 1];
-        for (let y = 0; y < size; y++) {
+      for (let y = 0; y < size; y++) {
+        const grounds = Array.from(row, (_, x) => (multispectral && inSwath(x, y, size) ? ground(x, y) : null));
+        dataset.bands.forEach((band, id) => {
+          const name = bandNames[id - 1];
           for (let x = 0; x < size; x++) {
-            row[x] = !multispectral ? 120 + 900 * terrain(x, y) : name && inSwath(x, y, size) ? reflectance(name, x, y) : 0;
+            const at = grounds[x];
+            row[x] = !multispectral ? 120 + 900 * terrain(x, y) : at && name ? reflectance(name, at) : 0;
           }
           band.pixels.write(0, y, size, 1, row);
-        }
-      });
+        });
+      }
     },
   );
   gdal.drivers.get('GTiff').createCopy(path, view, ['TILED=YES', 'COMPRESS=DEFLATE', 'PREDICTOR=2']).close();

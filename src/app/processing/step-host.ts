@@ -1,0 +1,79 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import pLimit from 'p-limit';
+import { KitError } from '../../contract/index.ts';
+import { runInChild, type ChildLimits } from '../../raster/index.ts';
+import type { AnyStep } from '../../steps/step.ts';
+import { findRasters, type RunInput } from './run-input.ts';
+import type { StepJobInput, StepOutput } from './step-job.ts';
+import { checkParameters, type StepParameters } from './step-parameters.ts';
+
+const stepJob = new URL('./step-job.ts', import.meta.url);
+
+export interface StepHost {
+  readonly steps: readonly AnyStep[];
+  /** Throws `KitError` with code `unknown_step`. */
+  find(stepId: string): AnyStep;
+  /**
+   * Runs a step in a child process and gives the output's path, size and sha256. A folder left by an
+   * earlier try is removed first. Rejects with `ChildJobError`, or the signal's reason.
+   */
+  run(task: StepTask, options: { signal: AbortSignal; onProgress: (fraction: number, note: string | null) => void }): Promise<StepOutput & { path: string }>;
+}
+
+export interface StepTask {
+  readonly stepId: string;
+  readonly parameters: StepParameters;
+  readonly input: RunInput;
+  /** The task's own folder; made here, removed by the caller when the output is no longer needed. */
+  readonly workFolder: string;
+}
+
+export interface StepHostOptions {
+  /** Module that exports `steps: readonly AnyStep[]`. */
+  readonly registry: URL;
+  readonly inputDir: string;
+  readonly limits?: ChildLimits;
+  /** Steps that run at the same time; the others wait. */
+  readonly concurrency: number;
+}
+
+export async function createStepHost(options: StepHostOptions): Promise<StepHost> {
+  const { steps } = (await import(options.registry.href)) as { steps: readonly AnyStep[] };
+  const limit = pLimit(options.concurrency);
+
+  function find(stepId: string): AnyStep {
+    const step = steps.find(({ id }) => id === stepId);
+    if (!step) {
+      const known = steps.map(({ id }) => id).join(', ');
+      throw new KitError('unknown_step', `there is no step ${JSON.stringify(stepId)}; there are ${known}`, { status: 400, data: { stepId } });
+    }
+    return step;
+  }
+
+  return {
+    steps,
+    find,
+    run: (task, { signal, onProgress }) =>
+      limit(async () => {
+        signal.throwIfAborted();
+        const step = find(task.stepId);
+        const parameters = checkParameters(step, task.parameters);
+        await rm(task.workFolder, { recursive: true, force: true });
+        await mkdir(task.workFolder, { recursive: true });
+        const outputPath = join(task.workFolder, step.output.fileName);
+        const source: StepJobInput['source'] =
+          task.input.type === 'synthetic' ? task.input : { type: 'files', paths: await findRasters(options.inputDir, task.input.path) };
+        const input: StepJobInput = {
+          registry: options.registry.href,
+          stepId: step.id,
+          parameters,
+          source,
+          outputPath,
+          workFolder: task.workFolder,
+        };
+        const output = await runInChild<StepOutput>({ module: stepJob, input, workFolder: task.workFolder, limits: options.limits, signal, onProgress });
+        return { ...output, path: outputPath };
+      }),
+  };
+}

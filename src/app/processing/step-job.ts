@@ -1,0 +1,115 @@
+/** Runs in the child process: one step on one input. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import gdal from 'gdal-async';
+import { KitError } from '../../contract/kit-error.ts';
+import { walkStrips } from '../../raster/block-walk.ts';
+import type { Job, JobContext } from '../../raster/child-protocol.ts';
+import { createRaster, writeCog } from '../../raster/cog.ts';
+import { openRaster } from '../../raster/open-raster.ts';
+import { openScene, requireSameGrid, type Scene } from '../../raster/scene.ts';
+import { writeSyntheticScene } from '../../raster/synthetic-scene.ts';
+import type { AnyStep, BandDeclaration, StepJob } from '../../steps/step.ts';
+import type { StepParameters } from './step-parameters.ts';
+
+export interface StepJobInput {
+  /** Module that exports `steps`. */
+  readonly registry: string;
+  readonly stepId: string;
+  readonly parameters: StepParameters;
+  readonly source: { readonly type: 'synthetic'; readonly size: number } | { readonly type: 'files'; readonly paths: readonly string[] };
+  readonly outputPath: string;
+  readonly workFolder: string;
+}
+
+export interface StepOutput {
+  readonly sizeBytes: number;
+  readonly sha256: string;
+}
+
+/** The step did not do what its declaration says. */
+class BrokenStepError extends KitError {
+  constructor(stepId: string, what: string) {
+    super('step_broke_its_declaration', `step ${stepId} ${what}`, { status: 500 });
+  }
+}
+
+/** Parts of the progress bar: making or opening the input, the step, checking and hashing the output. */
+const parts = { input: 0.05, step: 0.95 };
+
+const job: Job<StepJobInput, StepOutput> = async (input, context) => {
+  const { steps } = (await import(input.registry)) as { steps: readonly AnyStep[] };
+  const step = steps.find(({ id }) => id === input.stepId);
+  if (!step) throw new KitError('unknown_step', `there is no step ${input.stepId}`);
+
+  context.progress(0, 'opening the input');
+  const scene = openScene(await inputFiles(input, step));
+  try {
+    context.progress(parts.input, step.title);
+    const stepWork = join(input.workFolder, 'step');
+    await mkdir(stepWork, { recursive: true });
+    const stepJob: StepJob<StepParameters> = {
+      parameters: input.parameters,
+      scene,
+      outputPath: input.outputPath,
+      workFolder: stepWork,
+      gdal,
+      raster: { createRaster, writeCog, walkStrips, requireSameGrid },
+      signal: context.signal,
+      progress: share(context, parts.input, parts.step).progress,
+      share: (from, to) => share(share(context, parts.input, parts.step), from, to),
+    };
+    await step.run(stepJob as StepJob<never>);
+    context.signal.throwIfAborted();
+
+    context.progress(parts.step, 'checking the output');
+    checkOutput(step, input.outputPath, scene);
+    return await digest(input.outputPath);
+  } finally {
+    scene.close();
+  }
+};
+export default job;
+
+async function inputFiles(input: StepJobInput, step: AnyStep): Promise<readonly string[]> {
+  if (input.source.type === 'files') return input.source.paths;
+  const path = join(input.workFolder, `synthetic-${step.input.synthetic}.tif`);
+  await writeSyntheticScene(path, step.input.synthetic, input.source.size);
+  return [path];
+}
+
+function share(context: JobContext, from: number, to: number): JobContext {
+  return { signal: context.signal, progress: (fraction, note) => context.progress(from + fraction * (to - from), note) };
+}
+
+/** The output must be a raster with the bands that the declaration promises. */
+function checkOutput(step: AnyStep, path: string, scene: Scene): void {
+  let output: gdal.Dataset;
+  try {
+    output = openRaster(path);
+  } catch (cause) {
+    throw new BrokenStepError(step.id, `left no readable raster: ${cause instanceof Error ? cause.message : String(cause)}`);
+  }
+  try {
+    const describe = (dataset: gdal.Dataset): BandDeclaration[] =>
+      dataset.bands.map((band) => ({ description: band.description, dataType: band.dataType ?? '', nodata: band.noDataValue ?? undefined }));
+    const actual = describe(output);
+    const declared = step.output.bands === 'as-input' ? describe(scene.onlyRaster()) : step.output.bands;
+    if (actual.length !== declared.length) throw new BrokenStepError(step.id, `wrote ${actual.length} bands, declared are ${declared.length}`);
+    declared.forEach((band, i) => {
+      const got = actual[i];
+      if (got?.dataType !== band.dataType) throw new BrokenStepError(step.id, `wrote band ${i + 1} as ${got?.dataType}, declared is ${band.dataType}`);
+      if (!Object.is(got.nodata, band.nodata)) throw new BrokenStepError(step.id, `wrote band ${i + 1} with nodata ${got.nodata}, declared is ${band.nodata}`);
+    });
+  } finally {
+    output.close();
+  }
+}
+
+async function digest(path: string): Promise<StepOutput> {
+  const hash = createHash('sha256');
+  for await (const bytes of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(bytes as Buffer);
+  return { sizeBytes: (await stat(path)).size, sha256: hash.digest('hex') };
+}
