@@ -5,6 +5,8 @@ export const operationStatuses = ['REQUESTED', 'APPROVED', 'REJECTED', 'EXPIRED'
 export const operationStatus = z.enum(operationStatuses);
 export type OperationStatus = z.infer<typeof operationStatus>;
 
+export type Decision = Exclude<OperationStatus, 'REQUESTED'>;
+
 /** Spec 3.1: what may follow what. APPROVED, REJECTED and EXPIRED are where polling stops. */
 export const operationTransitions: Readonly<Record<OperationStatus, readonly OperationStatus[]>> = {
   REQUESTED: ['APPROVED', 'REJECTED', 'EXPIRED'],
@@ -14,6 +16,6 @@ export const operationTransitions: Readonly<Record<OperationStatus, readonly Ope
 };
 
 /** True where polling stops (spec 3.1). */
-export function isDecided(status: OperationStatus): boolean {
+export function isDecided(status: OperationStatus): status is Decision {
   return operationTransitions[status].length === 0;
 }

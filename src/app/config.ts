@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join, resolve } from 'node:path';
+import * as z from 'zod';
+import { KitError, limits } from '../contract/index.ts';
+
+/** A setting that stops the start: names the variable, the value (never a secret's) and the rule. */
+export class ConfigError extends KitError {
+  constructor(message: string) {
+    super('bad_configuration', message);
+  }
+}
+
+/** A value that prints as `[redacted]` wherever it lands. */
+export class Secret {
+  readonly #value: string;
+  constructor(value: string) {
+    this.#value = value;
+  }
+  reveal(): string {
+    return this.#value;
+  }
+  toString(): string {
+    return '[redacted]';
+  }
+  toJSON(): string {
+    return '[redacted]';
+  }
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return '[redacted]';
+  }
+}
+
+export interface AppConfig {
+  /** `HOST`, default 127.0.0.1. */
+  readonly host: string;
+  /** `PORT`, default 3000; 0 for any free one. */
+  readonly port: number;
+  /** `PLATFORM_URL`: the spec's {base_url}. */
+  readonly platformUrl: string;
+  /** `PLATFORM_API_KEY` or `PLATFORM_API_KEY_FILE`. */
+  readonly platformApiKey: Secret;
+  /** `APP_SECRET` or `APP_SECRET_FILE`: encrypts identity tokens and signs session cookies. */
+  readonly secret: Secret;
+  /** `DATA_DIR`, default `data/app`: database and work folders. */
+  readonly dataDir: string;
+  /** `INPUT_DIR`, default `<DATA_DIR>/inputs`: the only folder local inputs are read from. */
+  readonly inputDir: string;
+  /** `POLL_INTERVAL_MS`, default 3,000. Spec 4.8, rule 2: 2,000 to 5,000. */
+  readonly pollIntervalMs: number;
+  /** `UPLOAD_PART_BYTES`, default 16 MiB. */
+  readonly uploadPartBytes: number;
+  /** `STEP_TIMEOUT_MS`, default 1 hour. */
+  readonly stepTimeoutMs: number;
+  /** `STEP_MEMORY_BYTES`, default 2 GiB. */
+  readonly stepMemoryBytes: number;
+  /** `STEP_DISK_BYTES`, default 64 GiB. */
+  readonly stepDiskBytes: number;
+  /** `STEP_CONCURRENCY`, default: cores. */
+  readonly stepConcurrency: number;
+  /** `PLATFORM_PATIENCE_MS`, default 15 min: how long a platform that does not answer is tried again before a run fails. */
+  readonly platformPatienceMs: number;
+  /** `TRUST_PROXY`, default false: set to true behind one TLS-ending proxy. */
+  readonly trustProxy: boolean;
+  /** `LOG_LEVEL`, default info. */
+  readonly logLevel: string;
+}
+
+const integer = (minimum: number, maximum: number, rule = `must be an integer from ${minimum} to ${maximum}`) =>
+  z.string().regex(/^\d{1,15}$/, rule).transform(Number).refine((n) => n >= minimum && n <= maximum, rule);
+
+const httpUrl = z
+  .string('is required: the address of the platform, for a sandbox on this machine http://127.0.0.1:4010')
+  .refine((value) => {
+    const url = URL.canParse(value) ? new URL(value) : null;
+    return url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash;
+  }, 'must be an http or https address without credentials, query or fragment')
+  .transform((value) => value.replace(/\/+$/, ''));
+
+const environment = z.object({
+  HOST: z.string().default('127.0.0.1'),
+  PORT: integer(0, 65_535).default(3000),
+  PLATFORM_URL: httpUrl,
+  DATA_DIR: z.string().default('data/app'),
+  INPUT_DIR: z.string().optional(),
+  POLL_INTERVAL_MS: integer(limits.pollIntervalMs.min, limits.pollIntervalMs.max, `must be ${limits.pollIntervalMs.min} to ${limits.pollIntervalMs.max} (service interface 4.8, rule 2)`).default(3_000),
+  UPLOAD_PART_BYTES: integer(1, limits.chunkBytes).default(16 * 1024 * 1024),
+  STEP_TIMEOUT_MS: integer(1, 7 * 24 * 3_600_000).default(3_600_000),
+  STEP_MEMORY_BYTES: integer(1, 2 ** 45).default(2 * 1024 ** 3),
+  STEP_DISK_BYTES: integer(1, 2 ** 48).default(64 * 1024 ** 3),
+  STEP_CONCURRENCY: integer(1, 256).default(availableParallelism()),
+  PLATFORM_PATIENCE_MS: integer(0, 24 * 3_600_000).default(15 * 60_000),
+  TRUST_PROXY: z.enum(['true', 'false'], 'must be true or false').default('false'),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level').default('info'),
+});
+
+/**
+ * Reads the app's settings once. Throws `ConfigError`. Where `APP_SECRET` is not set one is made in the
+ * data folder, and `warn` is told so.
+ */
+export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) => void): AppConfig {
+  const read = environment.safeParse(withoutEmpty(env));
+  if (!read.success) {
+    const problems = read.error.issues.map((issue) => {
+      const name = String(issue.path[0]);
+      return env[name] ? `${name}=${env[name]} ${issue.message}` : `${name} ${issue.message}`;
+    });
+    throw new ConfigError(problems.join('\n'));
+  }
+  const settings = read.data;
+  const platformApiKey = readSecret(env, 'PLATFORM_API_KEY');
+  if (!platformApiKey) throw new ConfigError('PLATFORM_API_KEY (or PLATFORM_API_KEY_FILE) is required: the API key that the platform issued to this app');
+  const dataDir = resolve(settings.DATA_DIR);
+  return Object.freeze({
+    host: settings.HOST,
+    port: settings.PORT,
+    platformUrl: settings.PLATFORM_URL,
+    platformApiKey,
+    secret: appSecret(env, dataDir, warn),
+    dataDir,
+    inputDir: resolve(settings.INPUT_DIR ?? join(dataDir, 'inputs')),
+    pollIntervalMs: settings.POLL_INTERVAL_MS,
+    uploadPartBytes: settings.UPLOAD_PART_BYTES,
+    stepTimeoutMs: settings.STEP_TIMEOUT_MS,
+    stepMemoryBytes: settings.STEP_MEMORY_BYTES,
+    stepDiskBytes: settings.STEP_DISK_BYTES,
+    stepConcurrency: settings.STEP_CONCURRENCY,
+    platformPatienceMs: settings.PLATFORM_PATIENCE_MS,
+    trustProxy: settings.TRUST_PROXY === 'true',
+    logLevel: settings.LOG_LEVEL,
+  });
+}
+
+function withoutEmpty(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+}
+
+function readSecret(env: NodeJS.ProcessEnv, name: string): Secret | null {
+  const file = env[`${name}_FILE`];
+  if (env[name]) return new Secret(env[name]);
+  if (!file) return null;
+  try {
+    return new Secret(readFileSync(file, 'utf8').trim());
+  } catch (error) {
+    throw new ConfigError(`${name}_FILE=${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+  }
+}
+
+const minSecretLength = 32;
+
+function appSecret(env: NodeJS.ProcessEnv, dataDir: string, warn: (message: string) => void): Secret {
+  const given = readSecret(env, 'APP_SECRET');
+  if (given) {
+    if (given.reveal().length < minSecretLength) throw new ConfigError(`APP_SECRET must be at least ${minSecretLength} characters`);
+    return given;
+  }
+  const path = join(dataDir, 'app-secret');
+  mkdirSync(dataDir, { recursive: true });
+  try {
+    writeFileSync(path, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 });
+    warn(`APP_SECRET is not set: made one in ${path}. Set APP_SECRET or APP_SECRET_FILE in production.`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  return new Secret(readFileSync(path, 'utf8').trim());
+}

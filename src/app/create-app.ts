@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import express, { static as serveStatic, type RequestHandler } from 'express';
+import helmet from 'helmet';
+import type { Logger } from 'pino';
+import { pinoHttp } from 'pino-http';
+import { assumedProfile, type WireProfile } from '../contract/index.ts';
+import { createPlatformClient, type LaunchCalls, type RetryPolicy } from '../platform-client/index.ts';
+import type { AppConfig } from './config.ts';
+import { openDatabase } from './database.ts';
+import { LaunchStore } from './launch/launch-store.ts';
+import { launchRoutes } from './launch/routes.ts';
+import { createTokenSealer } from './launch/sealed-token.ts';
+import { DatabaseSessionStore } from './launch/session-store.ts';
+import { launchSessions, requireLaunchSession } from './launch/sessions.ts';
+import { createStepHost } from './processing/step-host.ts';
+import { runRoutes } from './runs/routes.ts';
+import { createRunEngine } from './runs/run-engine.ts';
+import { SqlRunStore } from './runs/sql-run-store.ts';
+import { errorBoundary, notFound } from './web/errors.ts';
+import { createPages, templatesFolder } from './web/pages.ts';
+import { requireSameOrigin } from './web/same-origin.ts';
+
+export interface AppOptions {
+  readonly config: AppConfig;
+  readonly log: Logger;
+  /** The platform's wire. Default: as the contract assumes it. */
+  readonly profile?: WireProfile;
+  /** Module that exports `steps`. Default: the kit's registry. */
+  readonly registry?: URL;
+  readonly retry?: Partial<RetryPolicy>;
+  /** Epoch milliseconds. */
+  readonly now?: () => number;
+}
+
+export interface App {
+  readonly handler: RequestHandler;
+  /** Goes on with the runs of an earlier process; how many there were. */
+  resume(): Promise<number>;
+  /** Leaves every run where it is, for the next start. */
+  close(): Promise<void>;
+}
+
+/** The reference app, wired. It listens nowhere yet: the caller serves `handler`. */
+export async function createApp(options: AppOptions): Promise<App> {
+  const { config, log } = options;
+  const now = options.now ?? Date.now;
+  const profile = options.profile ?? assumedProfile;
+
+  const database = await openDatabase(config.dataDir);
+  const sessions = new DatabaseSessionStore(database, now);
+  await sessions.sweep();
+  const launches = new LaunchStore(database, createTokenSealer(config.secret));
+  const store = new SqlRunStore(database, now);
+  const steps = await createStepHost({
+    registry: options.registry ?? new URL('../steps/registry.ts', import.meta.url),
+    inputDir: config.inputDir,
+    concurrency: config.stepConcurrency,
+    limits: { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes, diskBytes: config.stepDiskBytes },
+  });
+  const client = createPlatformClient({
+    baseUrl: config.platformUrl,
+    apiKey: config.platformApiKey.reveal(),
+    profile,
+    retry: options.retry,
+    log: log.child({ part: 'platform-client' }),
+    now,
+  });
+
+  /** One per launch, so that its runs share one token and one renewal. */
+  const calls = new Map<string, LaunchCalls>();
+  const callsOf = (launchId: string): LaunchCalls => {
+    const known = calls.get(launchId) ?? client.launch(launches.tokens(launchId));
+    calls.set(launchId, known);
+    return known;
+  };
+  const engine = createRunEngine({ store, callsOf, steps, settings: config, workDir: join(config.dataDir, 'work'), now, log });
+
+  const pages = createPages();
+  const app = express();
+  app.disable('x-powered-by');
+  app.set('trust proxy', config.trustProxy ? 1 : false);
+  app.set('case sensitive routing', true);
+  app.use(requestLog(log));
+  app.use(securityHeaders());
+  app.get('/health', (_req, res) => void res.json({ status: 'ok' }));
+  app.use('/assets', serveStatic(join(templatesFolder, 'assets'), { index: false }));
+  app.get('/', (_req, res) => void res.type('html').send(pages.render('home', {})));
+  app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
+  app.use(launchRoutes({ client, launches, tokenField: profile.launchTokenField, now }));
+  app.use('/launches/:launchId', requireLaunchSession, requireSameOrigin);
+  app.get('/launches/:launchId', async (req, res) => {
+    const launch = await launches.find(req.params.launchId);
+    res.type('html').send(pages.render('launch', { launch, steps: steps.steps, base: `/launches/${req.params.launchId}` }));
+  });
+  app.use('/launches/:launchId/api', runRoutes({ launches, store, engine, steps, inputDir: config.inputDir }));
+  app.use(notFound);
+  app.use(errorBoundary(pages));
+
+  return {
+    handler: app,
+    resume: () => engine.resume(),
+    async close() {
+      await engine.stop();
+      client.close();
+      await database.destroy();
+    },
+  };
+}
+
+/** Logs each request by method and path. Never a query: a launch's holds the token. */
+function requestLog(log: Logger): RequestHandler {
+  return pinoHttp({
+    logger: log,
+    genReqId: () => randomUUID(),
+    customLogLevel: (_req, res, error) => (error || res.statusCode >= 500 ? 'error' : 'debug'),
+    serializers: {
+      req: (req: { id: unknown; method: string; url: string }) => ({ id: req.id, method: req.method, path: req.url.split('?')[0] }),
+      res: (res: { statusCode: number }) => ({ status: res.statusCode }),
+    },
+  });
+}
+
+function securityHeaders(): RequestHandler {
+  return helmet({
+    referrerPolicy: { policy: 'no-referrer' },
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'self'"],
+        baseUri: ["'none'"],
+        objectSrc: ["'none'"],
+        formAction: ["'self'"],
+        frameAncestors: ["'self'"],
+      },
+    },
+  });
+}

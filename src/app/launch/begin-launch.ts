@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto';
+import { KitError, limits } from '../../contract/index.ts';
+import { PlatformError, type IdentityToken, type IdentityTokenStore, type PlatformClient } from '../../platform-client/index.ts';
+import type { Launch, LaunchStore } from './launch-store.ts';
+
+const launchAgain = 'Go back to the marketplace and launch the app again.';
+
+function refusal(status: number, code: string, message: string, advice = launchAgain): KitError {
+  return new KitError(code, message, { status, data: { advice, isForUser: true } });
+}
+
+/** A token as it may come: one non-empty URL-safe word of sane length. */
+export function readLaunchToken(value: unknown): string {
+  if (value === undefined || value === '') throw refusal(400, 'launch_without_token', 'This address begins a launch, but no identity token came with it.');
+  if (typeof value !== 'string' || !/^[\x21-\x7e]{1,4096}$/.test(value)) {
+    throw refusal(400, 'launch_token_malformed', 'What came as the identity token is none.');
+  }
+  return value;
+}
+
+/**
+ * Begins a launch with a fresh identity token: asks the platform who the user is, then keeps the token
+ * sealed. A token begins one session; a second one is refused, and a token that the platform could not
+ * be asked about is not used up.
+ */
+export async function beginLaunch(token: string, client: PlatformClient, launches: LaunchStore, now: () => number): Promise<Launch> {
+  const used = () => refusal(403, 'launch_already_used', 'This launch has been opened already. Each launch begins one session, in one browser.');
+  if (await launches.hasBegun(token)) throw used();
+  const held = memoryStore({ token, expiresAtMs: now() + limits.tokenLifetimeMs });
+  const user = await client.launch(held).userDetail().catch(explain);
+  const launch: Launch = { id: randomBytes(16).toString('base64url'), user, createdAtMs: now() };
+  if (!(await launches.begin(launch, token, await held.read()))) throw used();
+  return launch;
+}
+
+function memoryStore(first: IdentityToken): IdentityTokenStore {
+  let held = first;
+  return {
+    read: async () => held,
+    write: async (token) => void (held = token),
+  };
+}
+
+function explain(error: unknown): never {
+  if (!(error instanceof PlatformError)) throw error;
+  const facts = `${error.code}${error.requestId ? `, request ${error.requestId}` : ''}`;
+  switch (error.code) {
+    case 'token_not_found':
+    case 'token_expired':
+    case 'token_revoked':
+      throw refusal(403, 'launch_refused', `The platform does not accept this launch (${facts}).`);
+    case 'unauthorized':
+    case 'authentication_failed':
+    case 'permission_denied':
+      throw refusal(502, 'app_not_accepted', `The platform does not accept this app (${facts}).`, 'Tell whoever runs this app that its API key is refused.');
+    default:
+      throw refusal(502, 'platform_unavailable', `The platform could not be asked who you are (${facts}).`, 'Reload this page in a moment: your launch is still good.');
+  }
+}
+

@@ -1,0 +1,54 @@
+import { hkdfSync } from 'node:crypto';
+import type { Request, RequestHandler } from 'express';
+import session from 'express-session';
+import type { AppConfig } from '../config.ts';
+import { RequestError } from '../web/errors.ts';
+import type { DatabaseSessionStore } from './session-store.ts';
+
+declare module 'express-session' {
+  interface SessionData {
+    launchId: string;
+  }
+}
+
+/** The app's own cookie: the sandbox on the same host has another name. */
+const cookieName = 'app.sid';
+
+export function launchPath(launchId: string): string {
+  return `/launches/${launchId}`;
+}
+
+/**
+ * Sessions of one launch each. The cookie is scoped to the launch's path, so that two launches of two
+ * users in one browser have a session each and cannot mix.
+ */
+export function launchSessions(config: AppConfig, store: DatabaseSessionStore): RequestHandler {
+  const secret = Buffer.from(hkdfSync('sha256', config.secret.reveal(), '', 'session cookies', 32)).toString('base64url');
+  return session({
+    name: cookieName,
+    secret,
+    store,
+    resave: false,
+    saveUninitialized: false,
+    cookie: (req) => ({
+      path: /^\/launches\/[^/?]+/.exec(req.originalUrl)?.[0] ?? '/',
+      httpOnly: true,
+      sameSite: 'lax',
+      secure: (req as Request).secure,
+    }),
+  });
+}
+
+/** Puts the launch into a new session under a fresh id, with a cookie for the launch's path only. */
+export async function openSession(req: Request, launchId: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => req.session.regenerate((error: unknown) => (error ? reject(error as Error) : resolve())));
+  req.session.launchId = launchId;
+  req.session.cookie.path = launchPath(launchId);
+  await new Promise<void>((resolve, reject) => req.session.save((error: unknown) => (error ? reject(error as Error) : resolve())));
+}
+
+/** Lets only the launch's own session through; to everybody else the launch does not exist. */
+export const requireLaunchSession: RequestHandler<{ launchId: string }> = (req, _res, next) => {
+  if (req.session?.launchId !== undefined && req.session.launchId === req.params.launchId) return next();
+  throw new RequestError(404, 'no_session', 'There is no session here. It may have ended; launch the app again from the marketplace.');
+};

@@ -1,0 +1,46 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDecided, limits, type Decision, type OperationView } from '../../contract/index.ts';
+import { PlatformError } from '../../platform-client/index.ts';
+
+export interface PollOptions {
+  readonly getStatus: () => Promise<OperationView>;
+  /** Within `limits.pollIntervalMs` (spec 4.8, rule 2). */
+  readonly intervalMs: number;
+  /** Epoch milliseconds after which a platform that does not answer is given up. */
+  readonly giveUpAtMs: number;
+  readonly signal: AbortSignal;
+  readonly now: () => number;
+  /** A poll that failed for now; the next one may not. */
+  readonly onUnanswered: (error: PlatformError) => void;
+  readonly onAnswered: () => void;
+}
+
+/**
+ * Polls until APPROVED, REJECTED or EXPIRED, and not once more. The first poll comes one interval after
+ * the call: the operation was created, or polled by an earlier process, just now. Throws what cannot get
+ * better, the last error after `giveUpAtMs`, or the signal's reason.
+ */
+export async function pollOperation(options: PollOptions): Promise<Decision> {
+  for (;;) {
+    await sleep(jittered(options.intervalMs, Math.random()), undefined, { signal: options.signal }).catch((error: unknown) => {
+      options.signal.throwIfAborted();
+      throw error;
+    });
+    try {
+      const { status } = await options.getStatus();
+      options.onAnswered();
+      if (isDecided(status)) return status;
+    } catch (error) {
+      if (!(error instanceof PlatformError) || !error.isTransient || options.now() >= options.giveUpAtMs) throw error;
+      options.onUnanswered(error);
+    }
+  }
+}
+
+const jitter = 0.1;
+
+/** `intervalMs` plus or minus a tenth, so that many runs do not poll in step, and never outside what the platform recommends. */
+export function jittered(intervalMs: number, random: number): number {
+  const { min, max } = limits.pollIntervalMs;
+  return Math.min(max, Math.max(min, Math.round(intervalMs * (1 + jitter * (2 * random - 1)))));
+}

@@ -1,0 +1,76 @@
+import { json, Router } from 'express';
+import * as z from 'zod';
+import { listInputs, runInput } from '../processing/run-input.ts';
+import { parameterSchema } from '../processing/step-parameters.ts';
+import type { StepHost } from '../processing/step-host.ts';
+import { parseRequest, RequestError } from '../web/errors.ts';
+import type { LaunchStore } from '../launch/launch-store.ts';
+import type { RunEngine } from './run-engine.ts';
+import { viewRun } from './run-view.ts';
+import type { Run, RunStore } from './run.ts';
+
+/** Body of `POST api/runs`. */
+const newRun = z.strictObject({
+  stepId: z.string(),
+  parameters: z.record(z.string(), z.unknown()).default({}),
+  input: runInput.default({ type: 'synthetic', size: 1024 }),
+});
+
+export interface RunRoutesOptions {
+  readonly launches: LaunchStore;
+  readonly store: RunStore;
+  readonly engine: RunEngine;
+  readonly steps: StepHost;
+  readonly inputDir: string;
+}
+
+/** The JSON API of one launch, under `/launches/{launchId}/api`. */
+export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoutesOptions): Router {
+  const router = Router({ mergeParams: true });
+  const launchOf = (params: object) => (params as { launchId: string }).launchId;
+  const view = async (run: Run) => viewRun(run, await store.history(run.id), engine.progress(run.id), steps);
+
+  async function findRun(params: { launchId?: string; runId: string }): Promise<Run> {
+    const run = await store.find(params.runId);
+    if (run?.launchId !== launchOf(params) || !run) throw new RequestError(404, 'run_not_found', 'there is no such run in this launch');
+    return run;
+  }
+
+  router.get('/launch', async (req, res) => {
+    const launch = await launches.find(launchOf(req.params));
+    res.json({ user: launch?.user ?? {}, createdAt: launch && new Date(launch.createdAtMs).toISOString() });
+  });
+  router.get('/steps', (_req, res) => {
+    const declared = steps.steps.map((step) => ({
+      id: step.id,
+      version: step.version,
+      title: step.title,
+      description: step.description,
+      parameters: parameterSchema(step),
+      input: step.input,
+      output: step.output,
+    }));
+    res.json({ steps: declared });
+  });
+  router.get('/inputs', async (_req, res) => {
+    res.json({ inputs: await listInputs(inputDir) });
+  });
+  router.get('/runs', async (req, res) => {
+    const runs = await store.listByLaunch(launchOf(req.params));
+    res.json({ runs: await Promise.all(runs.map(view)) });
+  });
+  router.post('/runs', json({ limit: '256kb' }), async (req, res) => {
+    const run = await engine.start(launchOf(req.params), parseRequest(newRun, req.body));
+    res.status(201).json(await view(run));
+  });
+  router.get('/runs/:runId', async (req, res) => {
+    res.json(await view(await findRun(req.params)));
+  });
+  router.post('/runs/:runId/cancel', async (req, res) => {
+    res.json(await view(await engine.cancel(await findRun(req.params))));
+  });
+  router.post('/runs/:runId/retry', async (req, res) => {
+    res.status(201).json(await view(await engine.retry(await findRun(req.params))));
+  });
+  return router;
+}

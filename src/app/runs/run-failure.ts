@@ -1,0 +1,42 @@
+import { KitError } from '../../contract/index.ts';
+import { PlatformError } from '../../platform-client/index.ts';
+import type { RunFailure } from './run.ts';
+
+const launchAgain = 'Launch the app again from the marketplace and start a new run.';
+const tryLater = 'Start the run again in a while. If it happens again, tell the platform the request id.';
+const changeInput = 'Correct the input or the parameters and start a new run.';
+const askOperator = 'Tell whoever runs this app: it is not set up rightly, or has a defect.';
+
+const advice: Readonly<Record<string, string>> = {
+  token_revoked: `The platform has ended this session. ${launchAgain}`,
+  token_expired: `The session was over before it could be renewed. ${launchAgain}`,
+  token_not_found: `The platform does not know this session. ${launchAgain}`,
+  authentication_failed: askOperator,
+  unauthorized: askOperator,
+  permission_denied: askOperator,
+  redirect_refused: askOperator,
+  step_broke_its_declaration: askOperator,
+  unexpected_answer: askOperator,
+  connection_failed: tryLater,
+  timeout: tryLater,
+  internal_error: tryLater,
+  injected_fault: tryLater,
+  insufficient_storage: 'The platform has no room for the output. Start the run again when it has.',
+  job_timeout: 'Take a smaller input, or ask whoever runs this app for a longer limit (STEP_TIMEOUT_MS).',
+  job_memory_exceeded: 'Take a smaller input, or ask whoever runs this app for more memory (STEP_MEMORY_BYTES).',
+  job_disk_exceeded: 'Take a smaller input, or ask whoever runs this app for more disk (STEP_DISK_BYTES).',
+  job_crashed: 'The processing crashed on this input. Try another one, and report it to whoever runs this app.',
+};
+
+/** A run's failure in words for its user. Errors that are no `KitError` are defects: their text stays in the log. */
+export function describeFailure(error: unknown): RunFailure {
+  if (error instanceof PlatformError) {
+    const fallback = error.isTransient ? tryLater : askOperator;
+    return { code: error.code, message: error.message, advice: advice[error.code] ?? fallback, requestId: error.requestId };
+  }
+  if (error instanceof KitError) {
+    const fallback = error.status < 500 ? changeInput : askOperator;
+    return { code: error.code, message: error.message, advice: advice[error.code] ?? fallback, requestId: null };
+  }
+  return { code: 'internal_error', message: 'the app failed in an unforeseen way', advice: askOperator, requestId: null };
+}

@@ -1,0 +1,46 @@
+import { KitError } from '../../contract/index.ts';
+
+/** The states of a run, in the order in which a run that goes well passes them; then the ends. */
+export const runStates = [
+  'CREATED',
+  'AWAITING_APPROVAL',
+  'APPROVED',
+  'PROCESSING',
+  'UPLOADING',
+  'COMPLETED',
+  'REJECTED',
+  'EXPIRED',
+  'CANCELLED',
+  'FAILED',
+] as const;
+export type RunState = (typeof runStates)[number];
+
+/** What may follow what. Nothing leads to PROCESSING but APPROVED, a repeat of itself, and an output that was lost. */
+export const runTransitions: Readonly<Record<RunState, readonly RunState[]>> = {
+  CREATED: ['AWAITING_APPROVAL', 'CANCELLED', 'FAILED'],
+  AWAITING_APPROVAL: ['APPROVED', 'REJECTED', 'EXPIRED', 'CANCELLED', 'FAILED'],
+  APPROVED: ['PROCESSING', 'CANCELLED', 'FAILED'],
+  PROCESSING: ['UPLOADING', 'CANCELLED', 'FAILED'],
+  UPLOADING: ['COMPLETED', 'PROCESSING', 'CANCELLED', 'FAILED'],
+  COMPLETED: [],
+  REJECTED: [],
+  EXPIRED: [],
+  CANCELLED: [],
+  FAILED: [],
+};
+
+export function isFinal(state: RunState): boolean {
+  return runTransitions[state].length === 0;
+}
+
+/** A move that the table does not have, or one from a state that the run has left meanwhile. */
+export class IllegalTransitionError extends KitError {
+  constructor(runId: string, from: RunState, to: RunState) {
+    super('illegal_transition', `run ${runId} cannot go from ${from} to ${to}`, { status: 409, data: { runId, from, to } });
+  }
+}
+
+/** Throws `IllegalTransitionError` where the table does not allow the move. */
+export function assertTransition(runId: string, from: RunState, to: RunState): void {
+  if (!runTransitions[from].includes(to)) throw new IllegalTransitionError(runId, from, to);
+}

@@ -1,0 +1,35 @@
+import { KitError, limits } from '../../../contract/index.ts';
+import { pollOperation } from '../operation-poller.ts';
+import { noProgress } from '../run-progress.ts';
+import type { Run } from '../run.ts';
+import type { Stage } from './stage.ts';
+
+/** How long past the operation's window a platform that does not answer is still polled. */
+const patiencePastWindowMs = 5 * 60_000;
+const waiting = { ...noProgress, note: 'waiting for the decision in the platform' };
+
+/** AWAITING_APPROVAL to APPROVED, REJECTED or EXPIRED, whichever the platform says; the app's own clock decides nothing. */
+export const awaitDecision: Stage = async (run, context) => {
+  const operationId = requireOperation(run);
+  const windowEndsMs = run.operationExpiresAtMs ?? run.updatedAtMs + limits.operationWindowMs;
+  context.report(waiting);
+  const status = await pollOperation({
+    getStatus: () => context.calls.getOperation({ operationId }, context),
+    intervalMs: context.settings.pollIntervalMs,
+    giveUpAtMs: Math.max(windowEndsMs, context.now()) + patiencePastWindowMs,
+    signal: context.signal,
+    now: context.now,
+    onUnanswered: (error) => {
+      context.log.warn({ code: error.code, requestId: error.requestId }, 'the platform does not answer, polling goes on');
+      context.report({ ...noProgress, note: 'the platform does not answer; asking again' });
+    },
+    onAnswered: () => context.report(waiting),
+  });
+  return context.store.transition(run, status);
+};
+
+/** Every state after CREATED has an operation. */
+export function requireOperation(run: Run): string {
+  if (run.operationId === null) throw new KitError('internal_error', `run ${run.id} is ${run.state} without an operation`);
+  return run.operationId;
+}

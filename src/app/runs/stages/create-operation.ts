@@ -1,0 +1,21 @@
+import { limits } from '../../../contract/index.ts';
+import { patiently } from './patience.ts';
+import type { Stage } from './stage.ts';
+
+/**
+ * CREATED to AWAITING_APPROVAL. The idempotency key was committed with the run, so a repeat after a lost
+ * answer or a crash gets the same operation, on a platform that honours it.
+ */
+export const createOperation: Stage = async (run, context) => {
+  const step = context.steps.find(run.stepId);
+  const operation = {
+    name: step.title,
+    description: step.description,
+    parameters: { step: `${step.id}@${run.stepVersion}`, input: run.input, ...run.parameters },
+  };
+  const created = await patiently(context, () =>
+    context.calls.createOperation({ idempotencyKey: run.idempotencyKey, operation }, context),
+  );
+  const expiresAtMs = created.expiresAt === undefined ? context.now() + limits.operationWindowMs : Date.parse(created.expiresAt);
+  return context.store.transition(run, 'AWAITING_APPROVAL', { operationId: created.operationId, operationExpiresAtMs: expiresAtMs });
+};

@@ -1,0 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PlatformError } from '../../../platform-client/index.ts';
+import type { StageContext } from './stage.ts';
+
+const pauseMs = { first: 2_000, most: 30_000 };
+
+/**
+ * Calls the platform again and again while it is away, up to `platformPatienceMs`: what a user approved
+ * must not be lost to a restart of the platform. Errors that waiting cannot mend are thrown at once.
+ */
+export async function patiently<T>(context: StageContext, call: () => Promise<T>): Promise<T> {
+  const giveUpAtMs = context.now() + context.settings.platformPatienceMs;
+  for (let pause = pauseMs.first; ; pause = Math.min(pauseMs.most, pause * 2)) {
+    try {
+      return await call();
+    } catch (error) {
+      context.signal.throwIfAborted();
+      if (!(error instanceof PlatformError) || !error.isTransient || context.now() + pause > giveUpAtMs) throw error;
+      context.log.warn({ endpoint: error.endpoint, code: error.code, requestId: error.requestId, pauseMs: pause }, 'the platform is away, trying again');
+      await sleep(pause, undefined, { signal: context.signal }).catch(() => context.signal.throwIfAborted());
+    }
+  }
+}

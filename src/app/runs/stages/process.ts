@@ -1,0 +1,24 @@
+import { noProgress } from '../run-progress.ts';
+import type { Stage } from './stage.ts';
+
+/** How often a long step looks after the token, so that the upload finds it alive. */
+const keepAliveEveryMs = 60_000;
+
+/** APPROVED to PROCESSING: committed before the step starts (spec 4.8, rule 1). */
+export const beginProcessing: Stage = (run, context) => context.store.transition(run, 'PROCESSING');
+
+/** PROCESSING to UPLOADING, with the output's digest. After a crash the step runs again from the start. */
+export const processInput: Stage = async (run, context) => {
+  const keepAlive = setInterval(() => {
+    context.calls.keepAlive(context).catch((error: unknown) => context.log.warn({ err: error }, 'the token could not be renewed for now'));
+  }, keepAliveEveryMs);
+  try {
+    const output = await context.steps.run(
+      { stepId: run.stepId, parameters: run.parameters, input: run.input, workFolder: context.workFolder },
+      { signal: context.signal, onProgress: (fraction, note) => context.report({ ...noProgress, fraction, note }) },
+    );
+    return await context.store.transition(run, 'UPLOADING', { output, upload: null });
+  } finally {
+    clearInterval(keepAlive);
+  }
+};

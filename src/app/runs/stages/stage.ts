@@ -1,0 +1,30 @@
+import type { LaunchCalls } from '../../../platform-client/index.ts';
+import type { StepHost } from '../../processing/step-host.ts';
+import type { RunProgress } from '../run-progress.ts';
+import type { Run, RunStore } from '../run.ts';
+
+export interface StageLog {
+  info(facts: object, message: string): void;
+  warn(facts: object, message: string): void;
+}
+
+/** What every stage works with. */
+export interface StageContext {
+  readonly store: RunStore;
+  readonly calls: LaunchCalls;
+  readonly steps: StepHost;
+  readonly settings: {
+    readonly pollIntervalMs: number;
+    readonly uploadPartBytes: number;
+    readonly platformPatienceMs: number;
+  };
+  /** The run's own folder. */
+  readonly workFolder: string;
+  readonly signal: AbortSignal;
+  readonly now: () => number;
+  readonly report: (progress: RunProgress) => void;
+  readonly log: StageLog;
+}
+
+/** Takes a run from one state to the next, and gives it back as committed. Begins again after a crash: it must bear that. */
+export type Stage = (run: Run, context: StageContext) => Promise<Run>;

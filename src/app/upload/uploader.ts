@@ -1,0 +1,126 @@
+import { createReadStream } from 'node:fs';
+import { limits, type Content, type CompletedUpload, type SourceType } from '../../contract/index.ts';
+import { KitError } from '../../contract/index.ts';
+import { PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
+
+/** How far an upload has come; enough to go on after a restart. */
+export interface UploadProgress {
+  readonly uploadId: string;
+  readonly key: string;
+  readonly partSizeBytes: number;
+  /** Parts 1 to this have been acknowledged. */
+  readonly acknowledgedParts: number;
+}
+
+export interface UploadTask {
+  readonly operationId: string;
+  readonly path: string;
+  readonly sizeBytes: number;
+  readonly fileName: string;
+  readonly sourceType: SourceType;
+  /** What an earlier process had reached with the same bytes; null to begin. */
+  readonly resume: UploadProgress | null;
+}
+
+export interface UploadOptions {
+  readonly calls: Pick<LaunchCalls, 'initiateUpload' | 'uploadChunk' | 'completeUpload'>;
+  /** Wanted size of a part; larger where the file would need more parts than the platform takes. */
+  readonly partSizeBytes: number;
+  /** Called before progress is relied on. */
+  readonly save: (progress: UploadProgress) => Promise<void>;
+  readonly onProgress: (sentBytes: number) => void;
+  readonly signal: AbortSignal;
+  /** Wraps every call of the platform: how long to wait for one that is away. */
+  readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
+}
+
+export class UploadError extends KitError {}
+
+/** New upload sessions after the first, where the platform has lost one. */
+const maxNewSessions = 3;
+const readBytes = 1024 * 1024;
+const progressEveryMs = 200;
+
+/**
+ * Uploads one file by initiate, ordered chunks, complete (spec 4.8, rule 3): the same uploadId and key
+ * throughout, memory bounded whatever the size, from the first part that was not acknowledged. Where the
+ * platform has lost the session, or has other bytes in it, a new one is begun.
+ */
+export async function uploadFile(task: UploadTask, options: UploadOptions): Promise<CompletedUpload> {
+  if (task.sizeBytes === 0) throw new UploadError('empty_output', 'the output is empty, and a chunk must hold at least one byte');
+  let resume = task.resume;
+  for (let session = 0; ; session++) {
+    const progress = resume ?? (await beginUpload(task, options));
+    try {
+      return await sendAll(task, progress, options);
+    } catch (error) {
+      if (!needsNewSession(error) || session === maxNewSessions) throw error;
+      resume = null;
+    }
+  }
+}
+
+async function beginUpload(task: UploadTask, options: UploadOptions): Promise<UploadProgress> {
+  const { operationId, fileName, sourceType } = task;
+  const { uploadId, key } = await options.patiently(() => options.calls.initiateUpload({ operationId, fileName, sourceType }, options));
+  const progress = { uploadId, key, partSizeBytes: choosePartSize(task.sizeBytes, options.partSizeBytes), acknowledgedParts: 0 };
+  await options.save(progress);
+  return progress;
+}
+
+async function sendAll(task: UploadTask, begun: UploadProgress, options: UploadOptions): Promise<CompletedUpload> {
+  let progress = begun;
+  const { uploadId, key, partSizeBytes } = progress;
+  const parts = Math.ceil(task.sizeBytes / partSizeBytes);
+  let corrections = 0;
+  while (progress.acknowledgedParts < parts) {
+    const partNumber = progress.acknowledgedParts + 1;
+    const startByte = (partNumber - 1) * partSizeBytes;
+    const content = filePart(task.path, startByte, Math.min(partSizeBytes, task.sizeBytes - startByte), (bytes) => options.onProgress(startByte + bytes));
+    let acknowledgedParts = partNumber;
+    try {
+      await options.patiently(() => options.calls.uploadChunk({ uploadId, key, partNumber, content }, options));
+    } catch (error) {
+      // The platform knows better which part is next: an acknowledgement was lost, or a part.
+      const expected = error instanceof PlatformError && error.code === 'chunk_out_of_order' ? error.expectedPart : null;
+      if (expected === null || expected < 1 || expected > parts + 1 || ++corrections > parts) throw error;
+      acknowledgedParts = expected - 1;
+    }
+    progress = { ...progress, acknowledgedParts };
+    await options.save(progress);
+    options.onProgress(Math.min(task.sizeBytes, acknowledgedParts * partSizeBytes));
+  }
+  const completion = { uploadId, key, fileSize: task.sizeBytes, sourceType: task.sourceType };
+  return options.patiently(() => options.calls.completeUpload(completion, options));
+}
+
+/** The session is gone, closed, or holds other bytes than ours: nothing but a new one helps. */
+function needsNewSession(error: unknown): boolean {
+  const codes = ['upload_session_not_found', 'chunk_conflict', 'upload_completed', 'upload_incomplete', 'size_mismatch', 'chunk_out_of_order'];
+  return error instanceof PlatformError && codes.includes(error.code);
+}
+
+const mebibyte = 1024 * 1024;
+
+/** `wanted`, or as much more (in whole MiB) as keeps the file within the platform's number of parts. */
+export function choosePartSize(sizeBytes: number, wanted: number): number {
+  const least = Math.ceil(sizeBytes / limits.maxPartNumber);
+  const size = least <= wanted ? wanted : Math.ceil(least / mebibyte) * mebibyte;
+  if (size > limits.chunkBytes) {
+    const maximum = limits.maxPartNumber * limits.chunkBytes;
+    throw new UploadError('output_too_large', `the output has ${sizeBytes} bytes; the platform takes at most ${maximum}`);
+  }
+  return size;
+}
+
+function filePart(path: string, startByte: number, sizeBytes: number, onRead: (bytes: number) => void): Content {
+  return {
+    sizeBytes,
+    open() {
+      const stream = createReadStream(path, { start: startByte, end: startByte + sizeBytes - 1, highWaterMark: readBytes });
+      // Sampled: a 'data' listener would set the stream flowing before the request reads it.
+      const sampling = setInterval(() => onRead(stream.bytesRead), progressEveryMs);
+      return stream.once('close', () => clearInterval(sampling));
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
+import * as z from 'zod';
+import { KitError, validationDetails, type ValidationDetail } from '../../contract/index.ts';
+import type { Pages } from './pages.ts';
+
+/** A request of the browser's that is not as it should be. */
+export class RequestError extends KitError {
+  readonly details: readonly ValidationDetail[];
+  constructor(status: number, code: string, message: string, details: readonly ValidationDetail[] = []) {
+    super(code, message, { status });
+    this.details = details;
+  }
+}
+
+/** Parses a request's body. Throws `RequestError` with the places that are wrong. */
+export function parseRequest<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const read = schema.safeParse(value);
+  if (read.success) return read.data;
+  throw new RequestError(400, 'validation_failed', 'the request is not valid', validationDetails(read.error));
+}
+
+export const notFound: RequestHandler = (req) => {
+  throw new RequestError(404, 'not_found', `there is nothing at ${req.path}`);
+};
+
+/** The one error boundary: shows 4xx, hides and logs what is the app's own fault. JSON under `/api/`, a page elsewhere. */
+export function errorBoundary(pages: Pages): ErrorRequestHandler {
+  return (error: unknown, req, res, next) => {
+    if (res.headersSent) return next(error);
+    const known = asKitError(error);
+    if (known.status >= 500) req.log.error({ err: error }, 'request failed');
+    const view = {
+      code: known.code,
+      message: known.message,
+      requestId: String(req.id),
+      advice: typeof known.data['advice'] === 'string' ? known.data['advice'] : null,
+    };
+    res.status(known.status);
+    if (/^\/launches\/[^/]+\/api\//.test(req.path)) return void sendJson(res, known, view.requestId);
+    res.type('html').send(pages.render('error', view));
+  };
+}
+
+function sendJson(res: Response, error: KitError, requestId: string): void {
+  const details = (error as { details?: readonly ValidationDetail[] }).details;
+  res.json({ error: error.message, code: error.code, requestId, ...(details?.length ? { details } : {}) });
+}
+
+function asKitError(error: unknown): KitError {
+  if (error instanceof KitError && (error.status < 500 || error.data['isForUser'] === true)) return error;
+  const status = error instanceof Error && !(error instanceof KitError) ? (error as { status?: unknown }).status : undefined;
+  // body-parser and the router name the client's faults themselves.
+  if (typeof status === 'number' && status >= 400 && status < 500) return new RequestError(status, 'bad_request', 'the request could not be read');
+  return new KitError('internal_error', 'something went wrong in this app', { status: error instanceof KitError ? error.status : 500 });
+}

@@ -1,0 +1,44 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { KitError } from '../contract/index.ts';
+
+export interface Served {
+  /** `http://host:port`, with the port that was really taken. */
+  readonly url: string;
+  /** Takes no new connections, lets answers under way end, and cuts what is left after `graceMs`. */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** Listens. Rejects with a clear `KitError` where the port is taken or not allowed. */
+export async function serve(handler: RequestListener, address: { host: string; port: number; portSetting: string }): Promise<Served> {
+  const server = createServer(handler);
+  // Uploads over slow lines take as long as they take; a connection that sends nothing is cut by its own timeout.
+  server.requestTimeout = 0;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, address)));
+    server.listen(address.port, address.host, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const host = address.host.includes(':') ? `[${address.host}]` : address.host;
+  return {
+    url: `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${port}`,
+    close: (graceMs = 2_000) =>
+      new Promise((resolve) => {
+        const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+        server.close(() => {
+          clearTimeout(cut);
+          resolve();
+        });
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+function listenError(cause: NodeJS.ErrnoException, { host, port, portSetting }: { host: string; port: number; portSetting: string }): KitError {
+  const reasons: Record<string, string> = {
+    EADDRINUSE: `port ${port} of ${host} is in use: stop what uses it, or set ${portSetting} (0 takes any free port)`,
+    EACCES: `port ${port} needs more rights: set ${portSetting} to a port above 1023`,
+    EADDRNOTAVAIL: `this machine has no address ${host}: set HOST to one of its own, such as 127.0.0.1`,
+  };
+  return new KitError('cannot_listen', reasons[cause.code ?? ''] ?? `cannot listen on ${host}:${port} (${cause.code})`, { cause });
+}

@@ -1,0 +1,120 @@
+// Shows the launch's runs and starts new ones. Everything from the server is set as text, never as markup.
+const list = document.querySelector('#run-list');
+const api = `${list.dataset.base}/api`;
+const refreshEveryMs = 1000;
+
+async function call(path, body) {
+  const response = await fetch(`${api}/${path}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error([answer.error, ...(answer.details ?? []).map((d) => `${d.path} ${d.message}`)].join('; '));
+  return answer;
+}
+
+function element(name, text, attributes = {}) {
+  const made = document.createElement(name);
+  if (text !== null) made.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
+const what = {
+  CREATED: 'Asking the platform for an operation',
+  AWAITING_APPROVAL: 'Waiting for your approval in the platform',
+  APPROVED: 'Approved',
+  PROCESSING: 'Processing',
+  UPLOADING: 'Uploading the output',
+  COMPLETED: 'Completed: the output is in the platform',
+  REJECTED: 'Rejected: nothing was processed',
+  EXPIRED: 'Expired: nobody decided in time, nothing was processed',
+  CANCELLED: 'Cancelled',
+  FAILED: 'Failed',
+};
+
+function facts(run) {
+  const lines = [];
+  if (run.state === 'AWAITING_APPROVAL' && run.operationExpiresAt) {
+    const minutes = Math.max(0, Math.ceil((Date.parse(run.operationExpiresAt) - Date.now()) / 60000));
+    lines.push(`${minutes} min left to decide. Operation ${run.operationId}`);
+  }
+  if (run.progress.note && !run.isFinal) lines.push(run.progress.note);
+  if (run.progress.bytes) lines.push(`${(run.progress.bytes.sent / 1e6).toFixed(1)} of ${(run.progress.bytes.total / 1e6).toFixed(1)} MB`);
+  if (run.file) lines.push(`File ${run.file.fileId ?? '(the platform did not name it)'}, ${run.file.sizeBytes} bytes, sha256 ${run.output.sha256}`);
+  if (run.failure) lines.push(run.failure.message, run.failure.advice);
+  return lines;
+}
+
+function draw(run) {
+  const item = element('li', null);
+  const head = element('header', null);
+  head.append(element('strong', run.step.title), element('span', what[run.state] ?? run.state));
+  item.append(head, ...facts(run).map((line) => element('p', line, { class: run.failure ? 'problem' : 'quiet' })));
+  if (!run.isFinal && run.progress.fraction !== null) {
+    item.append(element('progress', null, { max: '1', value: String(run.progress.fraction), 'aria-label': 'progress' }));
+  }
+  const action = run.isFinal ? (run.state === 'COMPLETED' ? null : 'retry') : 'cancel';
+  if (action) {
+    const button = element('button', action === 'retry' ? 'Try again (a new operation)' : 'Cancel', { class: 'plain' });
+    button.addEventListener('click', () => call(`runs/${run.id}/${action}`, {}).then(refresh, (error) => alert(error.message)));
+    item.append(button);
+  }
+  return item;
+}
+
+let shown = '';
+async function refresh() {
+  const { runs } = await call('runs');
+  const now = JSON.stringify(runs);
+  if (now === shown && runs.every((run) => run.isFinal)) return;
+  shown = now;
+  const focused = [...list.querySelectorAll('button')].indexOf(document.activeElement);
+  list.replaceChildren(...runs.map(draw));
+  if (focused >= 0) list.querySelectorAll('button')[focused]?.focus();
+  document.querySelector('#no-runs').hidden = runs.length > 0;
+}
+
+function parameters(form) {
+  const fields = [...form.querySelectorAll('[data-parameter]')];
+  return Object.fromEntries(
+    fields.map((field) => {
+      const { type } = field.dataset;
+      if (type === 'boolean') return [field.name, field.checked];
+      return [field.name, type === 'string' ? field.value : Number(field.value)];
+    }),
+  );
+}
+
+const choice = document.querySelector('#step');
+const forms = [...document.querySelectorAll('form.step')];
+const showForm = () => forms.forEach((form) => (form.hidden = form.dataset.step !== choice.value));
+choice.addEventListener('change', showForm);
+showForm();
+
+const { inputs } = await call('inputs');
+for (const form of forms) {
+  const select = form.querySelector('[data-input]');
+  select.append(element('option', 'A synthetic scene, made by code', { value: '' }), ...inputs.map((name) => element('option', name, { value: name })));
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const problem = form.querySelector('.problem');
+    const path = select.value;
+    try {
+      await call('runs', {
+        stepId: form.dataset.step,
+        parameters: parameters(form),
+        ...(path ? { input: { type: 'local', path } } : {}),
+      });
+      problem.hidden = true;
+      await refresh();
+    } catch (error) {
+      problem.textContent = error.message;
+      problem.hidden = false;
+    }
+  });
+}
+
+await refresh();
+setInterval(() => refresh().catch(() => {}), refreshEveryMs);
