@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import express, { static as serveStatic, type RequestHandler } from 'express';
 import helmet from 'helmet';
@@ -34,7 +35,7 @@ export interface AppOptions {
 }
 
 export interface App {
-  readonly handler: RequestHandler;
+  readonly handler: RequestListener;
   /** Goes on with the runs of an earlier process; how many there were. */
   resume(): Promise<number>;
   /** Leaves every run where it is, for the next start. */

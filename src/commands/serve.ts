@@ -2,6 +2,8 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { KitError } from '../contract/index.ts';
 
+const idleConnectionMs = 300_000;
+
 export interface Served {
   /** `http://host:port`, with the port that was really taken. */
   readonly url: string;
@@ -12,8 +14,9 @@ export interface Served {
 /** Listens. Rejects with a clear `KitError` where the port is taken or not allowed. */
 export async function serve(handler: RequestListener, address: { host: string; port: number; portSetting: string }): Promise<Served> {
   const server = createServer(handler);
-  // Uploads over slow lines take as long as they take; a connection that sends nothing is cut by its own timeout.
+  // Uploads over slow lines take as long as they take; a connection on which nothing moves is cut.
   server.requestTimeout = 0;
+  server.timeout = idleConnectionMs;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, address)));
     server.listen(address.port, address.host, resolve);

@@ -1,0 +1,37 @@
+import { parseArgs } from 'node:util';
+import { pino } from 'pino';
+import { KitError } from '../contract/index.ts';
+import { readSandboxConfig } from '../sandbox/config.ts';
+import { createSandbox } from '../sandbox/create-sandbox.ts';
+import { runCommand, stopOnSignal } from './command.ts';
+import { serve } from './serve.ts';
+
+const usage = 'npm run sandbox -- [--port N] [--data DIR]';
+
+await runCommand(async () => {
+  const config = readSandboxConfig(process.env, readOptions());
+  const log = pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true }));
+  const sandbox = await createSandbox({ config, log });
+  const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' }).catch(async (error: unknown) => {
+    await sandbox.close();
+    throw error;
+  });
+  sandbox.listensAt(served.url);
+  stopOnSignal(async () => {
+    await served.close();
+    await sandbox.close();
+  });
+  if (sandbox.madeApiKey !== null) {
+    console.log(`api key ${sandbox.madeApiKey}`);
+    console.log('  made because SANDBOX_API_KEY is not set; it is shown this once, and good for this data folder');
+  }
+  console.log(`sandbox ready ${served.url}`);
+});
+
+function readOptions(): { port?: string; data?: string } {
+  try {
+    return parseArgs({ options: { port: { type: 'string' }, data: { type: 'string' } } }).values;
+  } catch (error) {
+    throw new KitError('bad_arguments', `${(error as Error).message}\nusage: ${usage}`);
+  }
+}

@@ -1,0 +1,46 @@
+import type { SandboxDatabase } from './database.ts';
+
+const everywhere = '';
+
+/** The sandbox's time: the machine's, plus what was advanced for all, plus what was advanced for one launch. Offsets survive a restart. */
+export class SandboxClock {
+  #database: SandboxDatabase;
+  #machineNow: () => number;
+  #offsets = new Map<string, number>();
+
+  constructor(database: SandboxDatabase, machineNow: () => number) {
+    this.#database = database;
+    this.#machineNow = machineNow;
+    const rows = database.prepare<[], { launch_id: string; offset_ms: number }>('select * from clock_offsets').all();
+    for (const row of rows) this.#offsets.set(row.launch_id, row.offset_ms);
+  }
+
+  /** Epoch milliseconds; of a launch's own clock where `launchId` is given. */
+  now(launchId?: string | null): number {
+    const own = launchId ? (this.#offsets.get(launchId) ?? 0) : 0;
+    return this.#machineNow() + (this.#offsets.get(everywhere) ?? 0) + own;
+  }
+
+  /** The machine's time, which the referee's poll intervals are in. */
+  machineNow(): number {
+    return this.#machineNow();
+  }
+
+  advance(byMs: number, launchId: string | null): void {
+    const scope = launchId ?? everywhere;
+    const offset = (this.#offsets.get(scope) ?? 0) + byMs;
+    this.#database
+      .prepare('insert into clock_offsets values (?, ?) on conflict (launch_id) do update set offset_ms = excluded.offset_ms')
+      .run(scope, offset);
+    this.#offsets.set(scope, offset);
+  }
+
+  reset(): void {
+    this.#database.prepare('delete from clock_offsets').run();
+    this.#offsets.clear();
+  }
+}
+
+export function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import * as z from 'zod';
+import { KitError } from '../contract/index.ts';
+
+export class SandboxConfigError extends KitError {
+  constructor(message: string) {
+    super('bad_configuration', message);
+  }
+}
+
+export interface SandboxConfig {
+  /** `HOST`, default 127.0.0.1. */
+  readonly host: string;
+  /** `--port`, default 4010; 0 for any free one. */
+  readonly port: number;
+  /** `--data`, default `data/sandbox`. */
+  readonly dataDir: string;
+  /** `PUBLIC_URL`: what signed addresses are built on. Default: the sandbox's own address. */
+  readonly publicUrl: string | null;
+  /** `SANDBOX_API_KEY` or `SANDBOX_API_KEY_FILE`: a key with all permissions. */
+  readonly apiKey: string | null;
+  /** `SANDBOX_ADMIN_KEY` or `SANDBOX_ADMIN_KEY_FILE`: required on the control calls where set; else they answer on loopback only. */
+  readonly adminKey: string | null;
+  /** `LOG_LEVEL`, default info. */
+  readonly logLevel: string;
+}
+
+const environment = z.object({
+  HOST: z.string().default('127.0.0.1'),
+  PUBLIC_URL: z
+    .string()
+    .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), 'must be an http or https address')
+    .transform((value) => value.replace(/\/+$/, ''))
+    .optional(),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level').default('info'),
+});
+
+/** Reads the sandbox's settings once. Throws `SandboxConfigError`. */
+export function readSandboxConfig(env: NodeJS.ProcessEnv, options: { port?: string; data?: string }): SandboxConfig {
+  const read = environment.safeParse(Object.fromEntries(Object.entries(env).filter(([, value]) => value !== '')));
+  if (!read.success) {
+    throw new SandboxConfigError(read.error.issues.map((issue) => `${String(issue.path[0])}=${env[String(issue.path[0])]} ${issue.message}`).join('\n'));
+  }
+  return Object.freeze({
+    host: read.data.HOST,
+    port: readPort(options.port ?? '4010'),
+    dataDir: resolve(options.data ?? 'data/sandbox'),
+    publicUrl: read.data.PUBLIC_URL ?? null,
+    apiKey: readSecret(env, 'SANDBOX_API_KEY'),
+    adminKey: readSecret(env, 'SANDBOX_ADMIN_KEY'),
+    logLevel: read.data.LOG_LEVEL,
+  });
+}
+
+export function readPort(value: string): number {
+  const port = Number(value);
+  if (!/^\d{1,5}$/.test(value) || port > 65_535) throw new SandboxConfigError(`--port ${value} must be an integer from 0 to 65535`);
+  return port;
+}
+
+/** A key goes into a header: printable ASCII without spaces. */
+function readSecret(env: NodeJS.ProcessEnv, name: string): string | null {
+  const file = env[`${name}_FILE`];
+  let value = env[name] || null;
+  if (value === null && file) {
+    try {
+      value = readFileSync(file, 'utf8').trim();
+    } catch (error) {
+      throw new SandboxConfigError(`${name}_FILE=${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+    }
+  }
+  if (value !== null && !/^[\x21-\x7e]+$/.test(value)) throw new SandboxConfigError(`${name} must be printable ASCII without spaces`);
+  return value;
+}

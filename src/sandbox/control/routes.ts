@@ -1,0 +1,190 @@
+import { Router, type Response } from 'express';
+import * as z from 'zod';
+import { appManifest } from '../../contract/index.ts';
+import { iso, type SandboxClock } from '../clock.ts';
+import type { Operation, Operations } from '../external-app/operations.ts';
+import { permissions, type ApiKeys } from '../identity/api-keys.ts';
+import type { IdentityTokens } from '../identity/identity-tokens.ts';
+import { newUser, type Users } from '../identity/users.ts';
+import type { Apps } from '../marketplace/apps.ts';
+import { newLaunch, type Launch, type Launches } from '../marketplace/launches.ts';
+import type { Trace } from '../referee/trace.ts';
+import type { UploadSessions } from '../uploads/upload-sessions.ts';
+import { methodNotAllowed } from '../web/error-boundary.ts';
+import { jsonBody } from '../web/json-body.ts';
+import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
+import { newFault, type Faults } from './faults.ts';
+
+export interface ControlOptions {
+  readonly apps: Apps;
+  readonly users: Users;
+  readonly keys: ApiKeys;
+  readonly launches: Launches;
+  readonly tokens: IdentityTokens;
+  readonly operations: Operations;
+  readonly uploadSessions: UploadSessions;
+  readonly clock: SandboxClock;
+  readonly faults: Faults;
+  readonly trace: Trace;
+  /** Runs what is due after time has moved. */
+  readonly afterClockMoved: () => Promise<void>;
+  readonly reset: () => Promise<void>;
+}
+
+const newKey = z.object({ permissions: z.array(z.enum(permissions, `must be one of ${permissions.join(', ')}`)).min(1, 'must name at least one permission') });
+const clockMove = z.object({
+  advanceMs: z.int('must be an integer of milliseconds').min(0, 'must be at least 0').max(10 * 366 * 86_400_000, 'must be at most ten years'),
+  launchId: z.string().optional(),
+});
+
+/** The last instant that can be written as ISO 8601 with four digits of year. */
+const endOfCalendarMs = Date.UTC(9999, 11, 31);
+
+/** The sandbox's own calls, under `/sandbox`: no part of the platform. */
+export function controlRoutes(options: ControlOptions): Router {
+  const { apps, users, keys, launches, tokens, operations, uploadSessions, clock, faults, trace } = options;
+  const router = Router({ caseSensitive: true });
+
+  router
+    .route('/apps')
+    .get((_req, res) => void res.json({ apps: apps.list() }))
+    .post(jsonBody, (req, res) => {
+      const manifest = parseValues(appManifest, req.body);
+      res.status(201).json(apps.register(manifest));
+    })
+    .all(methodNotAllowed('GET', 'POST'));
+
+  router
+    .route('/users')
+    .get((_req, res) => void res.json({ users: users.list() }))
+    .post(jsonBody, (req, res) => void res.status(201).json(users.register(parseValues(newUser, req.body))))
+    .all(methodNotAllowed('GET', 'POST'));
+
+  router
+    .route('/keys')
+    .get((_req, res) => {
+      res.json({ keys: keys.list().map((key) => ({ id: key.id, permissions: key.permissions, createdAt: iso(key.createdAtMs) })) });
+    })
+    .post(jsonBody, (req, res) => void res.status(201).json(keys.create(parseValues(newKey, req.body).permissions)))
+    .all(methodNotAllowed('GET', 'POST'));
+  router
+    .route('/keys/:id')
+    .delete((req, res) => {
+      if (!keys.revoke(req.params.id)) throw new SandboxError(404, 'key_not_found', 'Key not found');
+      res.status(204).end();
+    })
+    .all(methodNotAllowed('DELETE'));
+
+  router
+    .route('/launches')
+    .post(jsonBody, (req, res) => {
+      const { launch, issued, launchUrl } = launches.create(parseValues(newLaunch, req.body));
+      res.status(201).json({ launchId: launch.id, token: issued.token, launchUrl, expiresAt: iso(issued.expiresAtMs) });
+    })
+    .all(methodNotAllowed('POST'));
+  router
+    .route('/launches/:launchId')
+    .get((req, res) => void res.json(viewLaunch(launches.get(req.params.launchId))))
+    .all(methodNotAllowed('GET'));
+  router
+    .route('/launches/:launchId/revoke')
+    .post(jsonBody, (req, res) => {
+      launches.revoke(String(req.params['launchId']));
+      res.status(204).end();
+    })
+    .all(methodNotAllowed('POST'));
+  router
+    .route('/launches/:launchId/trace')
+    .get((req, res) => void res.json({ calls: trace.list(launches.get(req.params.launchId).id) }))
+    .all(methodNotAllowed('GET'));
+
+  router
+    .route('/operations')
+    .get((_req, res) => void res.json({ operations: operations.list(null).map(viewOperation) }))
+    .all(methodNotAllowed('GET'));
+  for (const [path, status] of [['approve', 'APPROVED'], ['reject', 'REJECTED']] as const) {
+    router
+      .route(`/operations/:operationId/${path}`)
+      .post(jsonBody, (req, res) => void res.json(viewOperation(operations.decide(String(req.params['operationId']), status))))
+      .all(methodNotAllowed('POST'));
+  }
+
+  router
+    .route('/clock')
+    .get((_req, res) => answerClock(res, null))
+    .post(jsonBody, async (req, res) => {
+      const { advanceMs, launchId = null } = parseValues(clockMove, req.body);
+      if (launchId !== null) launches.get(launchId);
+      if (clock.now(launchId) + advanceMs > endOfCalendarMs) throw invalid([{ path: 'advanceMs', message: 'leaves the calendar' }]);
+      clock.advance(advanceMs, launchId);
+      await options.afterClockMoved();
+      answerClock(res, launchId);
+    })
+    .all(methodNotAllowed('GET', 'POST'));
+
+  router
+    .route('/faults')
+    .get((_req, res) => void res.json({ faults: faults.list() }))
+    .post(jsonBody, (req, res) => {
+      const fault = parseValues(newFault, req.body);
+      if (fault.launchId !== undefined) launches.get(fault.launchId);
+      res.status(201).json(faults.arm(fault));
+    })
+    .delete((_req, res) => {
+      faults.clear();
+      res.status(204).end();
+    })
+    .all(methodNotAllowed('GET', 'POST', 'DELETE'));
+
+  router
+    .route('/reset')
+    .post(jsonBody, async (_req, res) => {
+      await options.reset();
+      res.json({ status: 'ok' });
+    })
+    .all(methodNotAllowed('POST'));
+
+  function answerClock(res: Response, launchId: string | null): void {
+    res.json({ now: iso(clock.now(launchId)) });
+  }
+
+  function viewLaunch(launch: Launch) {
+    return {
+      launchId: launch.id,
+      appId: launch.appId,
+      userId: launch.userId,
+      renewPolicy: launch.renewPolicy,
+      createdAt: iso(launch.createdAtMs),
+      expiresAt: iso(tokens.expiryOf(launch.id)),
+      operations: operations.list(launch.id).map(viewOperation),
+      uploads: uploadSessions.listByLaunch(launch.id).map((upload) => ({
+        uploadId: upload.id,
+        key: upload.key,
+        operationId: upload.operationId,
+        fileName: upload.fileName,
+        receivedBytes: upload.receivedBytes,
+        parts: uploadSessions.parts(upload.id),
+        fileId: upload.fileId,
+      })),
+    };
+  }
+
+  function viewOperation(operation: Operation) {
+    const launch = launches.get(operation.launchId);
+    return {
+      operationId: operation.id,
+      launchId: launch.id,
+      appId: launch.appId,
+      userId: launch.userId,
+      status: operation.status,
+      name: operation.name,
+      description: operation.description,
+      parameters: operation.parameters,
+      createdAt: iso(operation.createdAtMs),
+      updatedAt: iso(operation.updatedAtMs),
+      expiresAt: iso(operation.expiresAtMs),
+    };
+  }
+
+  return router;
+}

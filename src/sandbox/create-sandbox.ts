@@ -1,0 +1,121 @@
+import type { RequestListener } from 'node:http';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import express from 'express';
+import type { Logger } from 'pino';
+import { SandboxClock } from './clock.ts';
+import type { SandboxConfig } from './config.ts';
+import { Faults } from './control/faults.ts';
+import { requireAdmin, requireOwnHost, requireOwnOrigin, requireOwnOriginToChange } from './control/guards.ts';
+import { controlRoutes } from './control/routes.ts';
+import { openSandboxDatabase } from './database.ts';
+import { Operations } from './external-app/operations.ts';
+import { externalAppRoutes } from './external-app/routes.ts';
+import { createDownloadLinks } from './files/download-links.ts';
+import { FileProcessing } from './files/file-processing.ts';
+import { Files } from './files/files.ts';
+import { fileRoutes } from './files/routes.ts';
+import { ApiKeys, permissions } from './identity/api-keys.ts';
+import { IdentityTokens } from './identity/identity-tokens.ts';
+import { Users } from './identity/users.ts';
+import { Apps } from './marketplace/apps.ts';
+import { Launches } from './marketplace/launches.ts';
+import { Trace } from './referee/trace.ts';
+import { createSigner } from './secrets.ts';
+import { UploadEngine } from './uploads/upload-engine.ts';
+import { UploadSessions } from './uploads/upload-sessions.ts';
+import { errorBoundary, pathNotFound } from './web/error-boundary.ts';
+import { requestId } from './web/request-id.ts';
+
+export interface SandboxOptions {
+  readonly config: SandboxConfig;
+  readonly log: Logger;
+  /** Epoch milliseconds. Default: the machine's clock. */
+  readonly machineNow?: () => number;
+  /** Free bytes under a folder. Default: what the system says. */
+  readonly freeBytes?: (folder: string) => Promise<number>;
+}
+
+export interface Sandbox {
+  readonly handler: RequestListener;
+  /** A key that was made because there was none; null where `SANDBOX_API_KEY` or an earlier start gave one. */
+  readonly madeApiKey: string | null;
+  /** Told once it is known where the sandbox listens; signed addresses are built on it. */
+  listensAt(url: string): void;
+  close(): Promise<void>;
+}
+
+const sweepEveryMs = 10 * 60_000;
+
+/** The platform on one machine, wired. It listens nowhere yet: the caller serves `handler`. */
+export async function createSandbox({ config, log, machineNow = Date.now, freeBytes }: SandboxOptions): Promise<Sandbox> {
+  const database = openSandboxDatabase(config.dataDir);
+  const blobDir = join(config.dataDir, 'blobs');
+  const workDir = join(config.dataDir, 'work');
+  let ownUrl = `http://${config.host}:${config.port}`;
+  const publicUrl = () => config.publicUrl ?? ownUrl;
+
+  const clock = new SandboxClock(database, machineNow);
+  const signer = createSigner(database);
+  const keys = new ApiKeys(database, () => clock.now());
+  const users = new Users(database);
+  const apps = new Apps(database);
+  const tokens = new IdentityTokens(database, clock, signer);
+  const launches = new Launches(database, clock, tokens, apps, users);
+  const operations = new Operations(database, clock);
+  const files = new Files(database, clock);
+  const uploadSessions = new UploadSessions(database);
+  const uploads = new UploadEngine({ sessions: uploadSessions, files, clock, blobDir, freeBytes });
+  const processing = new FileProcessing({ files, blobDir, workDir, log });
+  const faults = new Faults(database);
+  const trace = new Trace(database, clock);
+
+  if (config.apiKey !== null) keys.admit(config.apiKey);
+  const madeApiKey = keys.list().length === 0 ? keys.create(permissions).apiKey : null;
+  await uploads.open();
+  await rm(workDir, { recursive: true, force: true });
+  files.requeueUnfinished();
+  processing.wake();
+  const sweep = () => uploads.sweep().then((swept) => void (swept > 0 && log.info({ swept }, 'idle upload sessions swept')));
+  await sweep();
+  const sweeping = setInterval(() => void sweep().catch((error: unknown) => log.error({ err: error }, 'sweep failed')), sweepEveryMs);
+  sweeping.unref();
+
+  /** Back to the seeded state. Keys, and the apps and users that were registered, stay. */
+  async function reset(): Promise<void> {
+    await processing.restart();
+    for (const table of ['files', 'uploads', 'operations', 'tokens', 'launches', 'faults', 'calls']) database.exec(`delete from ${table}`);
+    clock.reset();
+    await uploads.open();
+  }
+
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('case sensitive routing', true);
+  app.use(requestId);
+  app.get('/health', (_req, res) => void res.json({ status: 'ok' }));
+  app.use(requireOwnOriginToChange(publicUrl));
+  app.use(
+    '/sandbox',
+    requireOwnHost(publicUrl),
+    requireOwnOrigin(publicUrl),
+    requireAdmin(config.adminKey),
+    controlRoutes({ apps, users, keys, launches, tokens, operations, uploadSessions, clock, faults, trace, afterClockMoved: sweep, reset }),
+  );
+  app.use(externalAppRoutes({ keys, tokens, launches, users, operations, uploads, processing, faults, trace }));
+  app.use(fileRoutes({ files, keys, links: createDownloadLinks(signer, clock, publicUrl), blobDir }));
+  app.use(pathNotFound);
+  app.use(errorBoundary(log));
+
+  return {
+    handler: app,
+    madeApiKey,
+    listensAt: (url) => (ownUrl = url),
+    async close() {
+      clearInterval(sweeping);
+      await processing.stop();
+      database.close();
+    },
+  };
+}

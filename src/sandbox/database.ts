@@ -1,0 +1,68 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+
+export type SandboxDatabase = Sqlite.Database;
+
+/** Times are epoch milliseconds: of the launch's clock in what belongs to a launch, of the sandbox's clock elsewhere, of the machine in `calls.at`. */
+const schema = `
+  create table if not exists settings (name text primary key, value text not null) strict;
+  create table if not exists clock_offsets (launch_id text primary key, offset_ms integer not null) strict;
+
+  create table if not exists api_keys (
+    id text primary key, key_hash text not null unique, permissions text not null, created_at integer not null) strict;
+  create table if not exists users (
+    id text primary key, email text not null, name text not null, organization text not null, position integer not null) strict;
+  create table if not exists apps (id text primary key, manifest text not null, position integer not null) strict;
+
+  create table if not exists launches (
+    id text primary key, app_id text not null, user_id text not null, renew_policy text not null,
+    created_at integer not null, revoked_at integer) strict;
+  create table if not exists tokens (
+    token_hash text primary key, launch_id text not null references launches (id) on delete cascade,
+    predecessor_hash text, expires_at integer not null, first_used_at integer, revoked_at integer) strict;
+  create index if not exists tokens_by_launch on tokens (launch_id);
+
+  create table if not exists operations (
+    id text primary key, launch_id text not null references launches (id) on delete cascade,
+    name text not null, description text, parameters text not null, status text not null,
+    created_at integer not null, updated_at integer not null, expires_at integer not null,
+    idempotency_key text, body_hash text not null, unique (launch_id, idempotency_key)) strict;
+
+  create table if not exists uploads (
+    id text primary key, key text not null, file_name text not null, blob text not null,
+    launch_id text references launches (id) on delete cascade, operation_id text,
+    received_bytes integer not null default 0, last_chunk_at integer not null, created_at integer not null,
+    file_id text) strict;
+  create index if not exists uploads_by_launch on uploads (launch_id);
+  create table if not exists upload_parts (
+    upload_id text not null references uploads (id) on delete cascade,
+    part_number integer not null, size integer not null, sha256 text not null,
+    primary key (upload_id, part_number)) strict, without rowid;
+
+  create table if not exists files (
+    id text primary key, user_id text not null, launch_id text, original_name text not null, size integer not null,
+    source_type text not null, properties text not null, blob text not null, status text not null, reason text,
+    media_type text, sha256 text, facts text, created_at integer not null) strict;
+  create index if not exists files_by_status on files (status, created_at);
+
+  create table if not exists faults (
+    id text primary key, launch_id text, endpoint text not null, after integer not null, times integer not null,
+    effect text not null, seen integer not null default 0, fired integer not null default 0) strict;
+  create table if not exists calls (
+    id integer primary key, launch_id text not null, at integer not null, launch_at integer not null,
+    endpoint text not null, method text not null, status integer, duration_ms real not null, delivered integer not null,
+    request_bytes integer not null, response_bytes integer not null, detail text not null) strict;
+  create index if not exists calls_by_launch on calls (launch_id, id);
+`;
+
+/** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */
+export function openSandboxDatabase(dataDir: string): SandboxDatabase {
+  mkdirSync(dataDir, { recursive: true });
+  const database = new Sqlite(join(dataDir, 'sandbox.db'));
+  database.pragma('journal_mode = WAL');
+  database.pragma('synchronous = NORMAL');
+  database.pragma('foreign_keys = ON');
+  database.exec(schema);
+  return database;
+}

@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto';
+import { limits, operationTransitions, type OperationRequest, type OperationStatus } from '../../contract/index.ts';
+import type { SandboxClock } from '../clock.ts';
+import type { SandboxDatabase } from '../database.ts';
+import { newId } from '../secrets.ts';
+import { invalid, SandboxError } from '../web/sandbox-error.ts';
+
+export interface Operation {
+  readonly id: string;
+  readonly launchId: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly parameters: unknown;
+  readonly status: OperationStatus;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  readonly expiresAtMs: number;
+}
+
+interface OperationRow {
+  id: string;
+  launch_id: string;
+  name: string;
+  description: string | null;
+  parameters: string;
+  status: OperationStatus;
+  created_at: number;
+  updated_at: number;
+  expires_at: number;
+  idempotency_key: string | null;
+  body_hash: string;
+}
+
+/** Operations and their life (spec 3.1). EXPIRED is computed whenever one is read, on its launch's clock. */
+export class Operations {
+  #database: SandboxDatabase;
+  #clock: SandboxClock;
+
+  constructor(database: SandboxDatabase, clock: SandboxClock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  /** The same idempotency key, launch and body give the same operation again; another body is 400. */
+  create(launchId: string, request: OperationRequest, idempotencyKey: string | null): Operation {
+    const bodyHash = hashBody(request);
+    const earlier = idempotencyKey === null ? undefined : this.#byKey(launchId, idempotencyKey);
+    if (earlier) {
+      if (earlier.body_hash === bodyHash) return this.#read(earlier);
+      throw new SandboxError(400, 'idempotency_key_reused', 'Idempotency-Key was used with another body', {
+        details: [{ path: 'Idempotency-Key', message: 'was used with another body in this launch; use a new key for a new operation' }],
+      });
+    }
+    const now = this.#clock.now(launchId);
+    const id = newId('op');
+    this.#database
+      .prepare('insert into operations values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
+      .run(id, launchId, request.name, request.description ?? null, JSON.stringify(request.parameters ?? {}), 'REQUESTED', now, now, now + limits.operationWindowMs, idempotencyKey, bodyHash);
+    return this.find(id)!;
+  }
+
+  find(id: string): Operation | null {
+    const row = this.#database.prepare<[string], OperationRow>('select * from operations where id = ?').get(id);
+    return row ? this.#read(row) : null;
+  }
+
+  /** An operation of this launch. Throws 404 for another launch's too. */
+  getOfLaunch(id: string, launchId: string): Operation {
+    const operation = this.find(id);
+    if (!operation || operation.launchId !== launchId) throw operationNotFound();
+    return operation;
+  }
+
+  /** Newest first; of one launch where it is given. */
+  list(launchId: string | null): Operation[] {
+    const rows = this.#database
+      .prepare<[string | null, string | null], OperationRow>('select * from operations where (? is null or launch_id = ?) order by created_at desc, rowid desc')
+      .all(launchId, launchId);
+    return rows.map((row) => this.#read(row));
+  }
+
+  /** The user's decision. Throws 409 where the operation does not wait for one. */
+  decide(id: string, to: 'APPROVED' | 'REJECTED'): Operation {
+    const operation = this.find(id);
+    if (!operation) throw operationNotFound();
+    if (!operationTransitions[operation.status].includes(to)) {
+      throw new SandboxError(409, 'operation_not_requested', `Operation is ${operation.status}, not REQUESTED`);
+    }
+    this.#database.prepare('update operations set status = ?, updated_at = ? where id = ?').run(to, this.#clock.now(operation.launchId), id);
+    return this.find(id)!;
+  }
+
+  #byKey(launchId: string, key: string): OperationRow | undefined {
+    return this.#database.prepare<[string, string], OperationRow>('select * from operations where launch_id = ? and idempotency_key = ?').get(launchId, key);
+  }
+
+  #read(row: OperationRow): Operation {
+    const isExpired = row.status === 'REQUESTED' && this.#clock.now(row.launch_id) >= row.expires_at;
+    return {
+      id: row.id,
+      launchId: row.launch_id,
+      name: row.name,
+      description: row.description,
+      parameters: JSON.parse(row.parameters),
+      status: isExpired ? 'EXPIRED' : row.status,
+      createdAtMs: row.created_at,
+      updatedAtMs: isExpired ? row.expires_at : row.updated_at,
+      expiresAtMs: row.expires_at,
+    };
+  }
+}
+
+/** Throws 400 `operation_not_approved`, naming the status (spec 4.8, rules 3 and 4). */
+export function requireApproved(operation: Operation): void {
+  if (operation.status === 'APPROVED') return;
+  throw new SandboxError(400, 'operation_not_approved', `Operation is ${operation.status}, not APPROVED`);
+}
+
+/** `Idempotency-Key` as it may come: printable ASCII, 1 to 255; null where there is none. */
+export function readIdempotencyKey(header: string | undefined): string | null {
+  if (header === undefined) return null;
+  if (/^[\x21-\x7e]{1,255}$/.test(header)) return header;
+  throw invalid([{ path: 'Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters without spaces' }]);
+}
+
+function operationNotFound(): SandboxError {
+  return new SandboxError(404, 'operation_not_found', 'Operation not found');
+}
+
+/** The same for the same values, whatever the order of keys. */
+function hashBody(request: OperationRequest): string {
+  const sorted = (_key: string, value: unknown): unknown =>
+    value !== null && typeof value === 'object' && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value;
+  return createHash('sha256').update(JSON.stringify(request, sorted)).digest('base64url');
+}

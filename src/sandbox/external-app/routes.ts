@@ -1,0 +1,177 @@
+import { Router, type Request, type RequestHandler, type Response } from 'express';
+import {
+  completeUpload,
+  createOperation,
+  getOperation,
+  initiateUpload,
+  renewToken,
+  uploadChunk,
+  userDetail,
+  type ExternalAppEndpoint,
+} from '../../contract/index.ts';
+import { iso } from '../clock.ts';
+import { applyFault, type Faults } from '../control/faults.ts';
+import type { FileProcessing } from '../files/file-processing.ts';
+import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
+import type { IdentityTokens } from '../identity/identity-tokens.ts';
+import type { Users } from '../identity/users.ts';
+import type { Launches } from '../marketplace/launches.ts';
+import { traceOf, type Trace } from '../referee/trace.ts';
+import type { UploadEngine } from '../uploads/upload-engine.ts';
+import type { UploadSession } from '../uploads/upload-sessions.ts';
+import { methodNotAllowed } from '../web/error-boundary.ts';
+import { jsonBody } from '../web/json-body.ts';
+import { parseValues, SandboxError } from '../web/sandbox-error.ts';
+import { readIdempotencyKey, requireApproved, type Operations } from './operations.ts';
+
+export interface ExternalAppOptions {
+  readonly keys: ApiKeys;
+  readonly tokens: IdentityTokens;
+  readonly launches: Launches;
+  readonly users: Users;
+  readonly operations: Operations;
+  readonly uploads: UploadEngine;
+  readonly processing: FileProcessing;
+  readonly faults: Faults;
+  readonly trace: Trace;
+}
+
+/** The seven calls of spec 4.8. Checks run in the contract's order: path and method, key, permission, token, body, resource, state. */
+export function externalAppRoutes(options: ExternalAppOptions): Router {
+  const { keys, tokens, launches, users, operations, uploads, processing, faults, trace } = options;
+  const router = Router({ caseSensitive: true });
+  const key = requireApiKey(keys, ['external_app'], () => new SandboxError(403, 'authentication_failed', 'Authentication failed'));
+
+  /** What stands before every call's own work. `authenticate` gives the launch that the token stands for. */
+  function before(endpoint: ExternalAppEndpoint, authenticate: (token: string) => string): RequestHandler[] {
+    const record: RequestHandler = (req, res, next) => {
+      trace.begin(req, res, endpoint, tokens.launchOf(tokenOf(req)));
+      next();
+    };
+    const token: RequestHandler = (req, res, next) => {
+      res.locals['launchId'] = authenticate(tokenOf(req));
+      next();
+    };
+    const fault: RequestHandler = async (req, res, next) => {
+      if (await applyFault(faults.take(endpoint, launchOf(res)), endpoint, req, res)) next();
+    };
+    return [record, key, token, fault];
+  }
+  const live = (token: string) => tokens.authenticate(token);
+
+  router
+    .route(renewToken.path)
+    // A renewal is judged by its own rule: it is accepted for a while after the token's end.
+    .post(...before('token.renew', (token) => tokens.requireRenewable(token)), (req, res) => {
+      const launch = launches.get(launchOf(res));
+      const issued = tokens.renew(tokenOf(req), launch);
+      traceOf(res).detail['rotated'] = issued.token !== tokenOf(req);
+      res.json({ token: issued.token, expiresAt: iso(issued.expiresAtMs) });
+    })
+    .all(methodNotAllowed('POST'));
+
+  router
+    .route(userDetail.path)
+    .get(...before('user.detail', live), (_req, res) => {
+      const user = users.find(launches.get(launchOf(res)).userId);
+      if (!user) throw new Error('a launch of a user that is gone');
+      res.json(user);
+    })
+    .all(methodNotAllowed('GET'));
+
+  router
+    .route(createOperation.path)
+    .post(...before('operation.create', live), jsonBody, (req, res) => {
+      const idempotencyKey = readIdempotencyKey(req.get(createOperation.idempotencyHeader));
+      const request = parseValues(createOperation.request, req.body);
+      const operation = operations.create(launchOf(res), request, idempotencyKey);
+      traceOf(res).detail['operationId'] = operation.id;
+      res.json({
+        operationId: operation.id,
+        status: 'REQUESTED',
+        createdAt: iso(operation.createdAtMs),
+        expiresAt: iso(operation.expiresAtMs),
+      });
+    })
+    .get(...before('operation.status', live), (req, res) => {
+      const { operationId } = parseValues(getOperation.query, req.query);
+      traceOf(res).detail['operationId'] = operationId;
+      const operation = operations.getOfLaunch(operationId, launchOf(res));
+      traceOf(res).detail['operationStatus'] = operation.status;
+      res.json({
+        operationId: operation.id,
+        status: operation.status,
+        name: operation.name,
+        createdAt: iso(operation.createdAtMs),
+        updatedAt: iso(operation.updatedAtMs),
+        expiresAt: iso(operation.expiresAtMs),
+      });
+    })
+    .all(methodNotAllowed('GET', 'POST'));
+
+  router
+    .route(initiateUpload.path)
+    .post(...before('upload.initiate', live), jsonBody, (req, res) => {
+      traceOf(res).detail['operationId'] = textOf(req.body, 'operationId');
+      const request = parseValues(initiateUpload.request, req.body);
+      const operation = operations.getOfLaunch(request.operationId, launchOf(res));
+      traceOf(res).detail['operationStatus'] = operation.status;
+      requireApproved(operation);
+      const session = uploads.initiate({ launchId: launchOf(res), operationId: operation.id }, request.fileName);
+      Object.assign(traceOf(res).detail, { uploadId: session.id, key: session.key });
+      res.json({ uploadId: session.id, key: session.key });
+    })
+    .all(methodNotAllowed('POST'));
+
+  /** An upload session of this launch, while its operation is approved. */
+  const access = (res: Response) => ({
+    check(session: UploadSession) {
+      traceOf(res).detail['operationId'] = session.operationId;
+      if (session.launchId !== launchOf(res)) throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
+      const operation = operations.find(session.operationId ?? '');
+      traceOf(res).detail['operationStatus'] = operation?.status;
+      if (operation) requireApproved(operation);
+    },
+  });
+
+  router
+    .route(uploadChunk.path)
+    .post(...before('upload.chunk', live), async (req, res) => {
+      const part = await uploads.receiveChunk(req, res.locals['faultyBody'] ?? req, {
+        ...access(res),
+        onFields: (fields) => Object.assign(traceOf(res).detail, fields),
+      });
+      Object.assign(traceOf(res).detail, { size: part.size, sha256: part.sha256 });
+      res.json({ message: `Chunk ${part.partNumber} uploaded`, partNumber: part.partNumber, size: part.size });
+    })
+    .all(methodNotAllowed('POST'));
+
+  router
+    .route(completeUpload.path)
+    .post(...before('upload.complete', live), jsonBody, async (req, res) => {
+      Object.assign(traceOf(res).detail, { uploadId: textOf(req.body, 'uploadId'), key: textOf(req.body, 'key') });
+      const request = parseValues(completeUpload.request, req.body);
+      const userId = launches.get(launchOf(res)).userId;
+      const file = await uploads.complete(request, () => userId, access(res));
+      processing.wake();
+      traceOf(res).detail['fileId'] = file.id;
+      res.json({ fileId: file.id, originalName: file.originalName, createdAt: iso(file.createdAtMs), size: file.size });
+    })
+    .all(methodNotAllowed('POST'));
+
+  return router;
+}
+
+function tokenOf(req: Request): string {
+  return String(req.params['token']);
+}
+
+function launchOf(res: Response): string {
+  return String(res.locals['launchId']);
+}
+
+/** A text field of a body that has not been checked yet. */
+function textOf(body: unknown, name: string): string | null {
+  const value = (body as Record<string, unknown> | null)?.[name];
+  return typeof value === 'string' ? value.slice(0, 512) : null;
+}

@@ -1,0 +1,32 @@
+import { limits } from '../../contract/index.ts';
+import type { SandboxClock } from '../clock.ts';
+import type { Signer } from '../secrets.ts';
+import { SandboxError } from '../web/sandbox-error.ts';
+
+const purpose = 'download';
+
+/** Pre-signed download addresses (spec 4.6): no key, 24 hours, and every parameter under the signature. */
+export interface DownloadLinks {
+  create(fileId: string, useDefaultContentType: boolean): string;
+  /** Throws 403 for an altered or late one. */
+  verify(fileId: string, query: Readonly<Record<string, unknown>>): { useDefaultContentType: boolean };
+}
+
+export function createDownloadLinks(signer: Signer, clock: SandboxClock, publicUrl: () => string): DownloadLinks {
+  return {
+    create(fileId, useDefaultContentType) {
+      const expires = String(clock.now() + limits.downloadUrlMs);
+      const type = useDefaultContentType ? 'default' : 'none';
+      const url = new URL(`${publicUrl()}/download/${encodeURIComponent(fileId)}`);
+      url.search = new URLSearchParams({ expires, type, signature: signer.sign(purpose, fileId, expires, type) }).toString();
+      return url.href;
+    },
+    verify(fileId, { expires, type, signature }) {
+      const isSigned =
+        typeof expires === 'string' && typeof type === 'string' && typeof signature === 'string' && signer.verify(signature, purpose, fileId, expires, type);
+      if (!isSigned) throw new SandboxError(403, 'link_invalid', 'Link is not valid');
+      if (clock.now() >= Number(expires)) throw new SandboxError(403, 'link_expired', 'Link has expired');
+      return { useDefaultContentType: type === 'default' };
+    },
+  };
+}

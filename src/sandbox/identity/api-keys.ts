@@ -1,0 +1,83 @@
+import type { RequestHandler } from 'express';
+import { apiKeyHeader } from '../../contract/index.ts';
+import type { SandboxDatabase } from '../database.ts';
+import { equalSecrets, hashSecret, newId, newSecret } from '../secrets.ts';
+import { SandboxError } from '../web/sandbox-error.ts';
+
+/** `files_admin` and `files_upload` are the spec's (section 5). @assumed the other two */
+export const permissions = ['files_admin', 'files_upload', 'external_app', 'inference'] as const;
+export type Permission = (typeof permissions)[number];
+
+export interface ApiKey {
+  readonly id: string;
+  readonly permissions: readonly Permission[];
+  readonly createdAtMs: number;
+}
+
+/** API keys: shown once when made, hashed at rest. */
+export class ApiKeys {
+  #database: SandboxDatabase;
+  #now: () => number;
+
+  constructor(database: SandboxDatabase, now: () => number) {
+    this.#database = database;
+    this.#now = now;
+  }
+
+  create(granted: readonly Permission[]): { id: string; apiKey: string } {
+    const apiKey = newSecret();
+    return { id: this.#keep(apiKey, granted), apiKey };
+  }
+
+  /** Makes `apiKey` a key with all permissions; one that is known stays as it is. */
+  admit(apiKey: string): void {
+    if (!this.find(apiKey)) this.#keep(apiKey, permissions);
+  }
+
+  find(apiKey: string): ApiKey | null {
+    const hash = hashSecret(apiKey);
+    const row = this.#database.prepare<[string], KeyRow>('select * from api_keys where key_hash = ?').get(hash);
+    return row && equalSecrets(row.key_hash, hash) ? fromRow(row) : null;
+  }
+
+  list(): ApiKey[] {
+    return this.#database.prepare<[], KeyRow>('select * from api_keys order by created_at, id').all().map(fromRow);
+  }
+
+  /** False where there is no such key. */
+  revoke(id: string): boolean {
+    return this.#database.prepare('delete from api_keys where id = ?').run(id).changes === 1;
+  }
+
+  #keep(apiKey: string, granted: readonly Permission[]): string {
+    const id = newId('key');
+    this.#database.prepare('insert into api_keys values (?, ?, ?, ?)').run(id, hashSecret(apiKey), JSON.stringify(granted), this.#now());
+    return id;
+  }
+}
+
+interface KeyRow {
+  id: string;
+  key_hash: string;
+  permissions: string;
+  created_at: number;
+}
+
+function fromRow(row: KeyRow): ApiKey {
+  return { id: row.id, permissions: JSON.parse(row.permissions) as Permission[], createdAtMs: row.created_at };
+}
+
+/**
+ * Requires an API key with at least one of `anyOf` (any valid key where empty). A missing or unknown key
+ * is what the group says (spec 5, 7), a missing permission 403 `Permission Denied`.
+ */
+export function requireApiKey(keys: ApiKeys, anyOf: readonly Permission[], unknownKey: () => SandboxError): RequestHandler {
+  return (req, _res, next) => {
+    const key = keys.find(req.get(apiKeyHeader) ?? '');
+    if (!key) throw unknownKey();
+    if (anyOf.length > 0 && !anyOf.some((permission) => key.permissions.includes(permission))) {
+      throw new SandboxError(403, 'permission_denied', 'Permission Denied');
+    }
+    next();
+  };
+}

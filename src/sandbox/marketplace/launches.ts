@@ -1,0 +1,94 @@
+import * as z from 'zod';
+import { launchTokenField, type AppManifest } from '../../contract/index.ts';
+import type { SandboxClock } from '../clock.ts';
+import type { SandboxDatabase } from '../database.ts';
+import type { IdentityTokens, IssuedToken } from '../identity/identity-tokens.ts';
+import type { Users } from '../identity/users.ts';
+import { newId } from '../secrets.ts';
+import { SandboxError } from '../web/sandbox-error.ts';
+import type { Apps } from './apps.ts';
+
+export const renewPolicies = ['extend', 'rotate'] as const;
+
+/** Body of `POST /sandbox/launches`. */
+export const newLaunch = z.object({
+  appId: z.string().optional(),
+  userId: z.string().optional(),
+  renewPolicy: z.enum(renewPolicies, 'must be extend or rotate').default('extend'),
+});
+
+export interface Launch {
+  readonly id: string;
+  readonly appId: string;
+  readonly userId: string;
+  readonly renewPolicy: (typeof renewPolicies)[number];
+  readonly createdAtMs: number;
+}
+
+interface LaunchRow {
+  id: string;
+  app_id: string;
+  user_id: string;
+  renew_policy: Launch['renewPolicy'];
+  created_at: number;
+}
+
+/** Launches of apps by users. Each has one identity token at a time and a clock of its own. */
+export class Launches {
+  #database: SandboxDatabase;
+  #clock: SandboxClock;
+  #tokens: IdentityTokens;
+  #apps: Apps;
+  #users: Users;
+
+  constructor(database: SandboxDatabase, clock: SandboxClock, tokens: IdentityTokens, apps: Apps, users: Users) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#tokens = tokens;
+    this.#apps = apps;
+    this.#users = users;
+  }
+
+  /** Mints a token for (app, user, launch). Without ids: the first app and the first user. */
+  create(wanted: z.output<typeof newLaunch>): { launch: Launch; issued: IssuedToken; launchUrl: string } {
+    const app = wanted.appId === undefined ? this.#apps.list()[0] : this.#apps.find(wanted.appId);
+    const user = wanted.userId === undefined ? this.#users.list()[0] : this.#users.find(wanted.userId);
+    if (!app) throw new SandboxError(404, 'app_not_found', 'App not found');
+    if (!user) throw new SandboxError(404, 'user_not_found', 'User not found');
+    const launch: Launch = {
+      id: newId('launch'),
+      appId: app.id,
+      userId: user.id,
+      renewPolicy: wanted.renewPolicy,
+      createdAtMs: this.#clock.now(),
+    };
+    const issued = this.#database.transaction(() => {
+      this.#database
+        .prepare('insert into launches (id, app_id, user_id, renew_policy, created_at) values (?, ?, ?, ?, ?)')
+        .run(launch.id, launch.appId, launch.userId, launch.renewPolicy, launch.createdAtMs);
+      return this.#tokens.issue(launch);
+    })();
+    return { launch, issued, launchUrl: launchAddress(app, issued.token) };
+  }
+
+  /** Throws 404 `launch_not_found`. */
+  get(id: string): Launch {
+    const row = this.#database.prepare<[string], LaunchRow>('select * from launches where id = ?').get(id);
+    if (!row) throw new SandboxError(404, 'launch_not_found', 'Launch not found');
+    return { id: row.id, appId: row.app_id, userId: row.user_id, renewPolicy: row.renew_policy, createdAtMs: row.created_at };
+  }
+
+  /** Ends a launch: all its tokens are revoked. */
+  revoke(id: string): void {
+    const launch = this.get(id);
+    this.#tokens.revokeAll(launch.id);
+    this.#database.prepare('update launches set revoked_at = ? where id = ? and revoked_at is null').run(this.#clock.now(id), id);
+  }
+}
+
+/** In `query` mode the address that a browser opens; in `form_post` mode the address that a form is posted to. */
+function launchAddress(app: AppManifest, token: string): string {
+  const url = new URL(app.launchUrl);
+  if (app.launchMode === 'query') url.searchParams.set(launchTokenField, token);
+  return url.href;
+}

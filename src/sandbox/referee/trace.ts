@@ -1,0 +1,106 @@
+import type { Request, Response } from 'express';
+import { apiKeyHeader, type ExternalAppEndpoint } from '../../contract/index.ts';
+import { iso, type SandboxClock } from '../clock.ts';
+import type { SandboxDatabase } from '../database.ts';
+
+/** What the routes tell the trace of a call as they learn it: ids, statuses, sizes; never a token or key. */
+export interface CallNotes {
+  readonly detail: Record<string, unknown>;
+  /** Set where the answer was lost or the connection cut on purpose. */
+  isUndelivered: boolean;
+  /** Status of an answer that was made and lost. */
+  lostStatus: number | null;
+}
+
+/** Calls kept of one launch. */
+const maxCallsPerLaunch = 10_000;
+
+interface CallRow {
+  at: number;
+  launch_at: number;
+  endpoint: string;
+  method: string;
+  status: number | null;
+  duration_ms: number;
+  delivered: number;
+  request_bytes: number;
+  response_bytes: number;
+  detail: string;
+}
+
+/** Every external-app call of a launch, as it came in and as it was answered. */
+export class Trace {
+  #database: SandboxDatabase;
+  #clock: SandboxClock;
+
+  constructor(database: SandboxDatabase, clock: SandboxClock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  /** Notes the call when it is over. A call with a token of no launch is nobody's, and is not kept. */
+  begin(req: Request, res: Response, endpoint: ExternalAppEndpoint, launchId: string | null): void {
+    const notes: CallNotes = { detail: {}, isUndelivered: false, lostStatus: null };
+    res.locals['callNotes'] = notes;
+    if (launchId === null) return;
+    const at = this.#clock.machineNow();
+    const launchAt = this.#clock.now(launchId);
+    const started = performance.now();
+    res.once('close', () => {
+      const delivered = res.writableFinished && !notes.isUndelivered;
+      if (typeof res.locals['errorCode'] === 'string') notes.detail['code'] = res.locals['errorCode'];
+      if (!this.#database.open) return;
+      this.#database
+        .prepare(
+          `insert into calls (launch_id, at, launch_at, endpoint, method, status, duration_ms, delivered, request_bytes, response_bytes, detail)
+           values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        )
+        .run(
+          launchId,
+          at,
+          launchAt,
+          endpoint,
+          req.method,
+          res.headersSent ? res.statusCode : notes.lostStatus,
+          Math.round((performance.now() - started) * 10) / 10,
+          delivered ? 1 : 0,
+          Number(req.get('content-length') ?? 0),
+          Number(res.get('content-length') ?? 0),
+          redact(JSON.stringify(notes.detail), [String(req.params['token']), req.get(apiKeyHeader) ?? '']),
+        );
+      this.#trim(launchId);
+    });
+  }
+
+  /** Oldest first. */
+  list(launchId: string) {
+    const rows = this.#database.prepare<[string], CallRow>('select * from calls where launch_id = ? order by at, id').all(launchId);
+    return rows.map((row) => ({
+      at: iso(row.at),
+      launchAt: iso(row.launch_at),
+      endpoint: row.endpoint,
+      method: row.method,
+      status: row.status,
+      durationMs: row.duration_ms,
+      delivered: row.delivered === 1,
+      requestBytes: row.request_bytes,
+      responseBytes: row.response_bytes,
+      detail: JSON.parse(row.detail) as Record<string, unknown>,
+    }));
+  }
+
+  #trim(launchId: string): void {
+    this.#database
+      .prepare('delete from calls where launch_id = ? and id <= (select id from calls where launch_id = ? order by id desc limit 1 offset ?)')
+      .run(launchId, launchId, maxCallsPerLaunch);
+  }
+}
+
+/** An app may put a secret where it does not belong; the trace must not keep it. */
+function redact(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((clean, secret) => (secret === '' ? clean : clean.replaceAll(secret, '[redacted]')), text);
+}
+
+export function traceOf(res: Response): CallNotes {
+  return res.locals['callNotes'] as CallNotes;
+}

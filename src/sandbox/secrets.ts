@@ -1,0 +1,37 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { SandboxDatabase } from './database.ts';
+
+/** An opaque, URL-safe, unguessable id of 128 random bits. */
+export function newId(prefix: string): string {
+  return `${prefix}_${randomBytes(16).toString('base64url')}`;
+}
+
+/** A new secret of 256 random bits, URL-safe. */
+export function newSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** What is kept of a key or token. Both are random, so a plain hash tells nothing. */
+export function hashSecret(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url');
+}
+
+export function equalSecrets(a: string, b: string): boolean {
+  const [hashA, hashB] = [a, b].map((value) => createHash('sha256').update(value).digest());
+  return timingSafeEqual(hashA as Buffer, hashB as Buffer);
+}
+
+/** Signs for this sandbox: with a key of its own, made once and kept in its database. */
+export interface Signer {
+  /** URL-safe HMAC-SHA256 over `purpose` and `values`, unambiguous whatever they hold. */
+  sign(purpose: string, ...values: readonly string[]): string;
+  verify(signature: string, purpose: string, ...values: readonly string[]): boolean;
+}
+
+export function createSigner(database: SandboxDatabase): Signer {
+  database.prepare(`insert into settings values ('signing-key', ?) on conflict (name) do nothing`).run(newSecret());
+  const { value: key } = database.prepare<[], { value: string }>(`select value from settings where name = 'signing-key'`).get()!;
+  const sign = (purpose: string, ...values: readonly string[]) =>
+    createHmac('sha256', key).update(JSON.stringify([purpose, ...values])).digest('base64url');
+  return { sign, verify: (signature, purpose, ...values) => equalSecrets(signature, sign(purpose, ...values)) };
+}

@@ -1,0 +1,45 @@
+import { STATUS_CODES } from 'node:http';
+import type { ErrorRequestHandler, RequestHandler } from 'express';
+import type { Logger } from 'pino';
+import type { ErrorBody } from '../../contract/index.ts';
+import { requestIdOf } from './request-id.ts';
+import { SandboxError } from './sandbox-error.ts';
+
+/** Every path that no router knows. */
+export const pathNotFound: RequestHandler = () => {
+  throw new SandboxError(404, 'path_not_found', 'Not Found');
+};
+
+/** The last handler of a known path: the method is not one of `allowed`. */
+export function methodNotAllowed(...allowed: readonly string[]): RequestHandler {
+  return (_req, res) => {
+    res.set('Allow', allowed.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', '));
+    throw new SandboxError(405, 'method_not_allowed', 'Method Not Allowed');
+  };
+}
+
+/** The one place where errors become answers: 4xx are shown, everything else is logged and hidden behind the spec's message. */
+export function errorBoundary(log: Logger): ErrorRequestHandler {
+  return (error: unknown, req, res, next) => {
+    if (req.socket.destroyed) return; // nobody is there to be told
+    if (res.headersSent) return next(error);
+    const known = asSandboxError(error);
+    if (known.status >= 500) log.error({ err: error, requestId: requestIdOf(res) }, 'request failed');
+    res.locals['errorCode'] = known.code;
+    const body: ErrorBody = { error: known.message, code: known.code, requestId: requestIdOf(res), ...known.data };
+    if (known.details) body.details = [...known.details];
+    res.status(known.status).json(body);
+  };
+}
+
+/** body-parser and the router name the client's faults by `status` and `type`. */
+function asSandboxError(error: unknown): SandboxError {
+  if (error instanceof SandboxError) return error;
+  const { status, type } = (error ?? {}) as { status?: unknown; type?: unknown };
+  if (type === 'entity.parse.failed') return new SandboxError(400, 'malformed_json', 'Bad Request', { details: [{ path: '', message: 'is not JSON' }] });
+  if (type === 'entity.too.large') return new SandboxError(400, 'body_too_large', 'Bad Request', { details: [{ path: '', message: 'is too large' }] });
+  if (typeof status === 'number' && status >= 400 && status < 500) {
+    return new SandboxError(status, status === 415 ? 'unsupported_media_type' : 'validation_failed', STATUS_CODES[status] ?? 'Bad Request');
+  }
+  return new SandboxError(500, 'internal_error', 'Internal Server Error', { cause: error });
+}
