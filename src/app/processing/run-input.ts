@@ -17,7 +17,8 @@ export class InputError extends KitError {
   }
 }
 
-const rasterExtensions = new Set(['.tif', '.tiff', '.jp2', '.png', '.jpg', '.jpeg', '.nc', '.asc', '.dt0', '.dt1', '.dt2', '.hgt']);
+/** Files of a folder that are taken for rasters; whether they are, opening them tells. */
+export const rasterExtensions: ReadonlySet<string> = new Set(['.tif', '.tiff', '.jp2', '.png', '.jpg', '.jpeg', '.nc', '.asc', '.dt0', '.dt1', '.dt2', '.hgt']);
 const maxFiles = 200;
 
 /** The files of a local input, as absolute paths inside `inputDir`. Throws `UnsafePathError` or `InputError`. */

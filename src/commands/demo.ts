@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, parse } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunView } from '../app/runs/run-view.ts';
+import { createPlatformClient } from '../platform-client/index.ts';
+import { previewJob, runInChild, type PreviewJobInput } from '../raster/index.ts';
+import { runCommand } from './command.ts';
+import { openLaunch, typedParameters, type AppSession } from './demo/app-session.ts';
+import { fetchFile, waitForFile } from './demo/fetch-result.ts';
+import { readDemoOptions, type DemoOptions } from './demo/options.ts';
+import { createReport, type Report } from './demo/report.ts';
+import { sandboxControl, type SandboxControl } from './demo/sandbox-control.ts';
+import { startService, type ServiceProcess } from './demo/service-process.ts';
+import { stageInputs } from './demo/stage-inputs.ts';
+
+const followEveryMs = 150;
+const previewSide = 512;
+
+await runCommand(async () => {
+  const options = readDemoOptions(process.argv.slice(2), process.env['INIT_CWD'] ?? process.cwd());
+  const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-demo-'));
+  const services: ServiceProcess[] = [];
+  const cleanUp = async () => {
+    await Promise.all(services.map((service) => service.stop()));
+    await rm(folder, { recursive: true, force: true });
+  };
+  const interrupted = new Promise<number>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(130));
+  });
+  try {
+    return await Promise.race([demo(options, folder, services), interrupted]);
+  } finally {
+    await cleanUp();
+  }
+});
+
+async function demo(options: DemoOptions, folder: string, services: ServiceProcess[]): Promise<number> {
+  const report = createReport(process.stdout);
+  const inputDir = join(folder, 'inputs');
+  await stageInputs(options.inputs, join(inputDir, 'scene'));
+
+  const apiKey = randomBytes(32).toString('base64url');
+  const logLevel = process.env['LOG_LEVEL'] ?? 'error';
+  const sandbox = await startService('sandbox', ['--port', '0', '--data', join(folder, 'sandbox')], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: logLevel });
+  services.push(sandbox);
+  report.line(`sandbox            ${sandbox.url}`);
+  const app = await startService('app', [], {
+    PLATFORM_URL: sandbox.url,
+    PLATFORM_API_KEY: apiKey,
+    APP_SECRET: randomBytes(32).toString('base64url'),
+    DATA_DIR: join(folder, 'app'),
+    INPUT_DIR: inputDir,
+    PORT: '0',
+    HOST: '127.0.0.1',
+    LOG_LEVEL: logLevel,
+  });
+  services.push(app);
+  report.line(`app                ${app.url}`);
+
+  const control = sandboxControl(sandbox.url);
+  const { launchId, launchUrl } = await control.launch(`${app.url}/launch`);
+  const session = await openLaunch(launchUrl);
+  report.line('launched           by the marketplace, with a fresh identity token');
+
+  const flow = async () => {
+    const run = await startAndFollow(options, session, control, launchId, report);
+    report.end();
+    if (run.state === 'COMPLETED') return deliver(options, run, session, { url: sandbox.url, apiKey }, folder, report);
+    return refused(options, run, await control.countUploadCalls(launchId), report);
+  };
+  return Promise.race([flow(), sandbox.ended, app.ended]);
+}
+
+/** Starts the run, decides as the user would when the operation waits, and follows it to its end. */
+async function startAndFollow(options: DemoOptions, session: AppSession, control: SandboxControl, launchId: string, report: Report): Promise<RunView> {
+  const step = session.steps.find(({ id }) => id === options.stepId);
+  const input = options.inputs.length > 0 ? { input: { type: 'local', path: 'scene' } } : {};
+  let run = await session.startRun({ stepId: options.stepId, parameters: typedParameters(step, options.parameters), ...input });
+  let decided = false;
+  for (;;) {
+    report.run(run);
+    if (run.isFinal) return run;
+    if (run.state === 'AWAITING_APPROVAL' && !decided && run.operationId) {
+      decided = true;
+      await control.decide(options.decision, run.operationId, launchId);
+      report.line({ approve: '  the user approves', reject: '  the user rejects', expire: '  nobody decides for 30 minutes (the sandbox clock moves)' }[options.decision]);
+    }
+    await sleep(followEveryMs);
+    run = await session.run(run.id);
+  }
+}
+
+/** Fetches the platform's file back and compares it with what the step made. 0 only where the file is COMPLETED and equal. */
+async function deliver(options: DemoOptions, run: RunView, session: AppSession, platform: { url: string; apiKey: string }, folder: string, report: Report): Promise<number> {
+  const step = session.steps.find(({ id }) => id === run.step.id);
+  const fileName = step?.output.fileName ?? 'output.tif';
+  const fileId = run.file?.fileId;
+  if (!fileId || !run.output) {
+    report.line('the platform did not name the file that it made: it cannot be fetched back');
+    return 1;
+  }
+  const client = createPlatformClient({ baseUrl: platform.url, apiKey: platform.apiKey });
+  const status = await waitForFile(client, fileId);
+  report.line(`platform's file    ${status}`);
+  const fetched = await fetchFile(client, fileId, options.outDir, fileName);
+  client.close();
+  const preview = join(options.outDir, `${parse(fileName).name}.png`);
+  const input: PreviewJobInput = { rasterPath: fetched.path, pngPath: preview, maxSide: previewSide, style: step?.output.preview };
+  await runInChild({ module: previewJob, input, workFolder: folder });
+
+  const equal = fetched.sha256 === run.output.sha256 && fetched.sizeBytes === run.output.sizeBytes;
+  const lines = [
+    '',
+    `file id            ${fileId}`,
+    `size               ${fetched.sizeBytes} bytes`,
+    `sha256 of output   ${run.output.sha256}`,
+    `sha256 fetched     ${fetched.sha256}  ${equal ? 'equal' : 'NOT EQUAL'}`,
+    `output             ${fetched.path}`,
+    `preview            ${preview}`,
+    '',
+  ];
+  process.stdout.write(lines.map((text) => `${text}\n`).join(''));
+  return status === 'COMPLETED' && equal ? 0 : 1;
+}
+
+/** A run that ended without an output: right where that was decided, with no upload call. */
+function refused(options: DemoOptions, run: RunView, uploadCalls: number, report: Report): number {
+  if (run.failure) {
+    report.line(`failed: ${run.failure.message}`);
+    report.line(run.failure.advice);
+    return 1;
+  }
+  const processed = run.history.some(({ state }) => state === 'PROCESSING');
+  report.line(`${processed ? 'PROCESSED ALL THE SAME' : 'nothing was processed'}, ${uploadCalls} calls of the upload group`);
+  const expected = { approve: 'COMPLETED', reject: 'REJECTED', expire: 'EXPIRED' }[options.decision];
+  return run.state === expected && !processed && uploadCalls === 0 ? 0 : 1;
+}

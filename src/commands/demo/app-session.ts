@@ -1,0 +1,51 @@
+import type { RunView } from '../../app/runs/run-view.ts';
+import { KitError, type ValidationDetail } from '../../contract/index.ts';
+
+interface StepView {
+  readonly id: string;
+  readonly parameters: { readonly properties: Readonly<Record<string, { readonly type: string }>> };
+  readonly output: { readonly fileName: string; readonly preview: { ramp: 'gray' | 'rdylgn'; range?: [number, number] } };
+}
+
+/** The app as a browser sees it: opens a launch, keeps its cookie, uses the launch's JSON API. */
+export interface AppSession {
+  readonly steps: readonly StepView[];
+  startRun(wanted: object): Promise<RunView>;
+  run(id: string): Promise<RunView>;
+}
+
+/** Opens the launch address like a browser that follows the redirect. The address holds the token: it is never shown. */
+export async function openLaunch(launchUrl: string): Promise<AppSession> {
+  const launched = await fetch(launchUrl, { redirect: 'manual' });
+  const location = launched.headers.get('location');
+  const cookie = launched.headers.getSetCookie()[0]?.split(';')[0];
+  if (launched.status !== 303 || !location || !cookie) throw new KitError('launch_failed', `the app answered the launch with ${launched.status}`);
+  const home = new URL(location, launchUrl);
+
+  async function call<T>(path: string, body?: object): Promise<T> {
+    const response = await fetch(new URL(`api/${path}`, home), {
+      method: body ? 'POST' : 'GET',
+      headers: { cookie, ...(body ? { 'content-type': 'application/json' } : {}) },
+      body: body && JSON.stringify(body),
+    });
+    const answer = (await response.json()) as T & { error?: string; code?: string; details?: ValidationDetail[] };
+    if (response.ok) return answer;
+    const details = (answer.details ?? []).map((detail) => `  ${detail.path}: ${detail.message}`);
+    throw new KitError(answer.code ?? 'app_error', [`the app refused: ${answer.error ?? response.status}`, ...details].join('\n'));
+  }
+
+  const { steps } = await call<{ steps: StepView[] }>('steps');
+  return { steps, startRun: (wanted) => call('runs', wanted), run: (id) => call(`runs/${id}`) };
+}
+
+/** `--param` values in the types that the step declares; what does not convert is left for the app to refuse. */
+export function typedParameters(step: StepView | undefined, given: Readonly<Record<string, string>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(given).map(([name, value]) => {
+      const type = step?.parameters.properties[name]?.type;
+      if ((type === 'number' || type === 'integer') && value.trim() !== '' && Number.isFinite(Number(value))) return [name, Number(value)];
+      if (type === 'boolean' && (value === 'true' || value === 'false')) return [name, value === 'true'];
+      return [name, value];
+    }),
+  );
+}

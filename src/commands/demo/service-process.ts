@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { KitError } from '../../contract/index.ts';
+
+export interface ServiceProcess {
+  readonly url: string;
+  /** Rejects when the process ends by itself. */
+  readonly ended: Promise<never>;
+  /** Asks it to end, and makes it after `graceMs`. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/**
+ * Starts one of the kit's servers as a process of its own and waits for its `<name> ready <url>`. Its
+ * log goes to this process's stderr. Secrets go in `env`, never in `args`: a process list shows those.
+ */
+export async function startService(name: 'app' | 'sandbox', args: readonly string[], env: Readonly<Record<string, string>>): Promise<ServiceProcess> {
+  const script = fileURLToPath(new URL(`../${name}.ts`, import.meta.url));
+  const child = spawn(process.execPath, [script, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // A group of its own: Ctrl-C reaches the demo alone, which then stops the servers in order.
+    detached: true,
+  });
+  const exited = new Promise<string>((resolve) => {
+    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
+    child.once('error', (error) => resolve(error.message));
+  });
+  const ended = exited.then((how): never => {
+    throw new KitError('service_ended', `the ${name} ended unexpectedly (${how})`);
+  });
+  ended.catch(() => {});
+  const killWithParent = () => child.kill('SIGKILL');
+  process.once('exit', killWithParent);
+
+  const { promise: ready, resolve } = Promise.withResolvers<string>();
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const url = new RegExp(`^${name} ready (\\S+)$`).exec(line)?.[1];
+    if (url) resolve(url);
+  });
+  return {
+    url: await Promise.race([ready, ended]),
+    ended,
+    async stop(graceMs = 12_000) {
+      child.kill('SIGTERM');
+      const kill = setTimeout(() => child.kill('SIGKILL'), graceMs);
+      await exited;
+      clearTimeout(kill);
+      process.removeListener('exit', killWithParent);
+    },
+  };
+}

@@ -1,0 +1,27 @@
+import { constants, copyFile, link, mkdir, readdir, stat } from 'node:fs/promises';
+import { basename, extname, join } from 'node:path';
+import { rasterExtensions } from '../../app/processing/run-input.ts';
+import { KitError } from '../../contract/index.ts';
+
+/** Brings the user's rasters into `folder`, by hard link where the disk allows it. Throws `KitError` for what is not there or no raster. */
+export async function stageInputs(inputs: readonly string[], folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const staged = new Set<string>();
+  for (const input of inputs) {
+    for (const path of await rastersOf(input)) {
+      const name = basename(path);
+      if (staged.has(name)) throw new KitError('bad_input', `--input: two rasters are called ${name}; rename one of them`);
+      staged.add(name);
+      await link(path, join(folder, name)).catch(() => copyFile(path, join(folder, name), constants.COPYFILE_FICLONE));
+    }
+  }
+}
+
+async function rastersOf(input: string): Promise<string[]> {
+  const kind = await stat(input).catch(() => null);
+  if (!kind) throw new KitError('bad_input', `--input ${input}: there is no such file or folder`);
+  if (kind.isFile()) return [input];
+  const names = (await readdir(input)).filter((name) => rasterExtensions.has(extname(name).toLowerCase())).sort();
+  if (names.length === 0) throw new KitError('bad_input', `--input ${input}: the folder holds no raster; looked for ${[...rasterExtensions].join(' ')}`);
+  return names.map((name) => join(input, name));
+}
