@@ -12,7 +12,7 @@ export interface JobContext {
   /** Aborted when the host cancels. A message reaches the child only between synchronous GDAL calls: await something now and then. */
   readonly signal: AbortSignal;
   /** `fraction` from 0 to 1. Sent at most every 100 ms. */
-  progress(fraction: number, note?: string): void;
+  readonly progress: (fraction: number, note?: string) => void;
 }
 
 /** The default export of a job module. Input and output cross a process boundary: plain data only. */

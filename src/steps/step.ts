@@ -72,7 +72,7 @@ export interface StepJob<Parameters> extends JobContext {
     readonly requireSameGrid: typeof requireSameGrid;
   };
   /** Part of the whole: `share(0.2, 1)` counts from 20 % to the end. */
-  share(from: number, to: number): JobContext;
+  readonly share: (from: number, to: number) => JobContext;
 }
 
 export interface Step<Parameters> extends StepDeclaration {

@@ -34,17 +34,17 @@ export function launchSessions(config: AppConfig, store: DatabaseSessionStore): 
       path: /^\/launches\/[^/?]+/.exec(req.originalUrl)?.[0] ?? '/',
       httpOnly: true,
       sameSite: 'lax',
-      secure: (req as Request).secure,
+      secure: (req).secure,
     }),
   });
 }
 
 /** Puts the launch into a new session under a fresh id, with a cookie for the launch's path only. */
 export async function openSession(req: Request, launchId: string): Promise<void> {
-  await new Promise<void>((resolve, reject) => req.session.regenerate((error: unknown) => (error ? reject(error as Error) : resolve())));
+  await new Promise<void>((resolve, reject) => req.session.regenerate((error: unknown) => (error ? reject(error) : resolve())));
   req.session.launchId = launchId;
   req.session.cookie.path = launchPath(launchId);
-  await new Promise<void>((resolve, reject) => req.session.save((error: unknown) => (error ? reject(error as Error) : resolve())));
+  await new Promise<void>((resolve, reject) => req.session.save((error: unknown) => (error ? reject(error) : resolve())));
 }
 
 /** Lets only the launch's own session through; to everybody else the launch does not exist. */

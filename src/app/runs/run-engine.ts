@@ -101,7 +101,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     if (isFinal(run.state)) return run;
     if (signal.reason instanceof Cancelled) return store.transition(run, 'CANCELLED');
     const failure = describeFailure(error);
-    log.error({ err: error, state: run.state, code: failure.code }, 'run failed');
+    const isDefect = !(error instanceof KitError);
+    if (isDefect) log.error({ err: error, state: run.state }, 'run failed by a defect');
+    else log.warn({ state: run.state, code: failure.code, reason: failure.message, requestId: failure.requestId }, 'run failed');
     return store.transition(run, 'FAILED', { failure });
   }
 

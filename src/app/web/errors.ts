@@ -32,7 +32,7 @@ export function errorBoundary(pages: Pages): ErrorRequestHandler {
     const view = {
       code: known.code,
       message: known.message,
-      requestId: String(req.id),
+      requestId: typeof req.id === 'string' ? req.id : '',
       advice: typeof known.data['advice'] === 'string' ? known.data['advice'] : null,
     };
     res.status(known.status);

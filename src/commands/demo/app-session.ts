@@ -28,10 +28,11 @@ export async function openLaunch(launchUrl: string): Promise<AppSession> {
       headers: { cookie, ...(body ? { 'content-type': 'application/json' } : {}) },
       body: body && JSON.stringify(body),
     });
-    const answer = (await response.json()) as T & { error?: string; code?: string; details?: ValidationDetail[] };
-    if (response.ok) return answer;
-    const details = (answer.details ?? []).map((detail) => `  ${detail.path}: ${detail.message}`);
-    throw new KitError(answer.code ?? 'app_error', [`the app refused: ${answer.error ?? response.status}`, ...details].join('\n'));
+    if (response.ok) return (await response.json()) as T;
+    const answer = (await response.json()) as { error?: string; code?: string; details?: ValidationDetail[] };
+    const told = answer.error ?? String(response.status);
+    const details = (answer.details ?? []).filter(({ message }) => !told.includes(message)).map(({ path, message }) => `  ${path}: ${message}`);
+    throw new KitError(answer.code ?? 'app_error', [`the app refused: ${told}`, ...details].join('\n'));
   }
 
   const { steps } = await call<{ steps: StepView[] }>('steps');
@@ -41,7 +42,7 @@ export async function openLaunch(launchUrl: string): Promise<AppSession> {
 /** `--param` values in the types that the step declares; what does not convert is left for the app to refuse. */
 export function typedParameters(step: StepView | undefined, given: Readonly<Record<string, string>>): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(given).map(([name, value]) => {
+    Object.entries(given).map(([name, value]): [string, unknown] => {
       const type = step?.parameters.properties[name]?.type;
       if ((type === 'number' || type === 'integer') && value.trim() !== '' && Number.isFinite(Number(value))) return [name, Number(value)];
       if (type === 'boolean' && (value === 'true' || value === 'false')) return [name, value === 'true'];

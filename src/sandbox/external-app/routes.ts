@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
 import {
   completeUpload,
@@ -137,7 +138,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   router
     .route(uploadChunk.path)
     .post(...before('upload.chunk', live), async (req, res) => {
-      const part = await uploads.receiveChunk(req, res.locals['faultyBody'] ?? req, {
+      const part = await uploads.receiveChunk(req, (res.locals['faultyBody'] as Readable | undefined) ?? req, {
         ...access(res),
         onFields: (fields) => Object.assign(traceOf(res).detail, fields),
       });

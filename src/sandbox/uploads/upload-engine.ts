@@ -65,37 +65,35 @@ export class UploadEngine {
   /** Takes one chunk (steps 6 of spec 4.8). `body` is the request, or what a fault left of it. */
   async receiveChunk(req: IncomingMessage, body: Readable, access: UploadAccess): Promise<UploadPart> {
     refuseOversized(req);
-    let stored: Promise<UploadPart> | null = null;
-    let spool: { path: string; part: WrittenPart } | null = null;
+    // In an object: what the callback below sets is read after it.
+    const taken: { stored?: Promise<UploadPart>; spoolPath?: string } = {};
     const { promise: formRead, resolve: acceptForm, reject: rejectForm } = Promise.withResolvers<void>();
     formRead.catch(() => {});
     try {
       const form = await readChunkForm(req, body, {
-        onFile: async (content, fields) => {
-          const known = uploadChunk.fields.safeParse(fields);
-          if (known.success) {
-            // The usual order: all fields first. The bytes go straight to their place.
-            const taken = Promise.withResolvers<void>();
-            stored = this.#store(known.data, access, () => content, taken.resolve, formRead);
-            await Promise.race([taken.promise, stored]);
-          } else {
-            spool = await this.#spool(content);
+        onFile: async (content, fieldsSoFar) => {
+          const known = uploadChunk.fields.safeParse(fieldsSoFar);
+          if (!known.success) {
+            taken.spoolPath = join(this.#options.blobDir, newId('spool'));
+            return this.#spool(content, taken.spoolPath);
           }
+          // The usual order: all fields first. The bytes go straight to their place.
+          const read = Promise.withResolvers<void>();
+          taken.stored = this.#store(known.data, access, () => content, read.resolve, formRead);
+          await Promise.race([read.promise, taken.stored]);
         },
       });
-      parseValues(uploadChunk.fields, form.fields);
-      acceptForm();
-      if (stored) return await (stored as Promise<UploadPart>);
-      const { path } = spool!;
       const fields = parseValues(uploadChunk.fields, form.fields);
-      return await this.#store(fields, access, () => createReadStream(path, { highWaterMark: 1024 * 1024 }), () => {}, formRead);
+      acceptForm();
+      const { stored, spoolPath = '' } = taken;
+      if (stored) return await stored;
+      return await this.#store(fields, access, () => createReadStream(spoolPath, { highWaterMark: 1024 * 1024 }), () => {}, formRead);
     } catch (error) {
       rejectForm(error);
-      await (stored as Promise<UploadPart> | null)?.catch(() => {});
+      await taken.stored?.catch(() => {});
       throw asStorageError(error);
     } finally {
-      const left = spool as { path: string } | null;
-      if (left) await rm(left.path, { force: true });
+      if (taken.spoolPath) await rm(taken.spoolPath, { force: true });
     }
   }
 
@@ -178,17 +176,13 @@ export class UploadEngine {
   }
 
   /** A chunk whose file came before its fields waits in a file of its own. */
-  async #spool(content: Readable): Promise<{ path: string; part: WrittenPart }> {
+  async #spool(content: Readable, path: string): Promise<void> {
     await this.#requireRoom();
-    const path = join(this.#options.blobDir, newId('spool'));
     const sink = await appendPart(path, 0);
-    try {
-      return { path, part: await drain(content, sink) };
-    } catch (error) {
+    await drain(content, sink).catch(async (error: unknown) => {
       await sink.undo();
-      await rm(path, { force: true });
       throw error;
-    }
+    });
   }
 
   /** The bytes on disk must be those that were acknowledged; else the upload has failed, and is cleaned up as the spec says. */

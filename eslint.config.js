@@ -1,0 +1,39 @@
+import js from '@eslint/js';
+import globals from 'globals';
+import tseslint from 'typescript-eslint';
+
+/** App and sandbox know only contract and raster: an integrator takes one without the other. */
+function boundary(folder, forbidden, reason) {
+  return {
+    files: [`src/${folder}/**/*.ts`],
+    rules: {
+      'no-restricted-imports': ['error', { patterns: forbidden.map((name) => ({ regex: `^(\\.\\./)+${name}(/|$)`, message: reason })) }],
+    },
+  };
+}
+
+export default tseslint.config(
+  { ignores: ['node_modules/', 'data/', 'coverage/'] },
+  js.configs.recommended,
+  {
+    files: ['**/*.ts'],
+    extends: [...tseslint.configs.recommendedTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true, allowNullish: true }],
+      '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { arguments: false } }],
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/prefer-promise-reject-errors': 'off',
+      '@typescript-eslint/only-throw-error': 'off',
+      '@typescript-eslint/ban-ts-comment': ['error', { 'ts-ignore': 'allow-with-description' }],
+    },
+  },
+  { files: ['**/*.{js,mjs}'], languageOptions: { globals: globals.node } },
+  { files: ['templates/**/*.js'], languageOptions: { globals: globals.browser } },
+  boundary('app', ['sandbox', 'commands'], 'the app knows contract, platform-client, raster and steps; never the sandbox'),
+  boundary('sandbox', ['app', 'commands', 'platform-client', 'steps'], 'the sandbox knows contract and raster only'),
+  boundary('contract', ['app', 'sandbox', 'commands', 'platform-client', 'raster', 'steps'], 'the contract stands on nothing'),
+  boundary('raster', ['app', 'sandbox', 'commands', 'platform-client', 'steps'], 'raster stands on the contract only'),
+  boundary('steps', ['app', 'sandbox', 'commands', 'platform-client'], 'steps stand on contract and raster only'),
+  boundary('platform-client', ['app', 'sandbox', 'commands', 'raster', 'steps'], 'the client stands on the contract only'),
+);

@@ -1,0 +1,186 @@
+// Sets up everything that the kit's commands need, and nothing twice. Plain JavaScript: it runs on the
+// machine's own Node, which may be older than the one that it sets up.
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, openSync, closeSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const modules = join(root, 'node_modules');
+const stampPath = join(modules, '.marketplace-app-kit-setup.json');
+const buildLog = join(modules, '.gdal-async-build.log');
+const neededNode = 24;
+const oldestGdal = [3, 6];
+const aptPackages = ['libgdal-dev', 'g++', 'make', 'python3'];
+const prebuiltTimeoutMs = 120_000;
+
+/** Ends the set-up with a message and no stack. */
+class SetupError extends Error {}
+
+const say = (text) => console.error(`set-up: ${text}`);
+
+try {
+  await setUp();
+} catch (error) {
+  if (!(error instanceof SetupError)) throw error;
+  console.error(`\nset-up could not go on: ${error.message}`);
+  process.exitCode = 1;
+}
+
+async function setUp() {
+  const lock = createHash('sha256').update(readFileSync(join(root, 'package-lock.json'))).digest('hex');
+  const stamp = readStamp();
+  if (stamp.lock === lock && existsSync(stamp.gdalBinary ?? '') && existsSync(stamp.node ?? '')) return;
+
+  if (stamp.lock !== lock) installPackages();
+  const node = findNode();
+  if (!loadsGdal(node)) await provideGdal(node);
+  writeFileSync(stampPath, JSON.stringify({ lock, node, gdalBinary: gdalBinary(node) }));
+  say('done');
+}
+
+function readStamp() {
+  try {
+    return JSON.parse(readFileSync(stampPath, 'utf8'));
+  } catch {
+    return {};
+  }
+}
+
+/** npm as it was called, or from PATH; run by a node that `npm ci` does not replace. */
+function npmCommand(node) {
+  const cli = process.env.npm_execpath;
+  return cli && /npm-cli\.js$/.test(cli) ? [node ?? process.env.npm_node_execpath ?? process.execPath, cli] : ['npm'];
+}
+
+function installPackages() {
+  say('installing packages as the lock file says (npm ci)');
+  const [command, ...first] = npmCommand();
+  const result = spawnSync(command, [...first, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, NODE_ENV: 'development' },
+  });
+  if (result.error?.code === 'ENOENT') throw new SetupError('npm is not installed');
+  if (result.status !== 0) throw new SetupError('npm ci failed (see above). It needs the npm registry, or a filled npm cache, and a writable project folder.');
+}
+
+/** The Node that runs the kit: the one from the lock file, or the machine's own where that is new enough. */
+function findNode() {
+  const shipped = join(modules, `node-${process.platform}-${process.arch}`, 'bin', 'node');
+  if (runs(shipped)) return shipped;
+  if (Number(process.versions.node.split('.')[0]) >= neededNode) return process.execPath;
+  throw new SetupError(
+    `Node ${neededNode} or later is needed on ${process.platform}-${process.arch}, this is ${process.version}. ` +
+      `The lock file brings one for linux-x64 and linux-arm64 (glibc) only; install one from nodejs.org or by your package manager.`,
+  );
+}
+
+function runs(node) {
+  return existsSync(node) && spawnSync(node, ['--version']).status === 0;
+}
+
+function loadsGdal(node) {
+  return spawnSync(node, ['-e', `require('gdal-async')`], { cwd: root, stdio: 'ignore' }).status === 0;
+}
+
+function gdalBinary(node) {
+  const script = `const { find } = require('./node_modules/gdal-async/node_modules/@mapbox/node-pre-gyp'); console.log(find('./node_modules/gdal-async/package.json'))`;
+  return resolve(root, spawnSync(node, ['-e', script], { cwd: root, encoding: 'utf8' }).stdout.trim());
+}
+
+async function provideGdal(node) {
+  if (fetchPrebuiltGdal(node) && loadsGdal(node)) return;
+  await ensureSystemGdal();
+  await buildGdal(node);
+  if (!loadsGdal(node)) throw new SetupError(`gdal-async was built but does not load. The log of the build is ${buildLog}`);
+}
+
+function fetchPrebuiltGdal(node) {
+  say('fetching the prebuilt GDAL binding');
+  const preGyp = join(modules, 'gdal-async', 'node_modules', '@mapbox', 'node-pre-gyp', 'bin', 'node-pre-gyp');
+  const result = spawnSync(node, [preGyp, 'install'], { cwd: join(modules, 'gdal-async'), stdio: 'ignore', timeout: prebuiltTimeoutMs });
+  if (result.status === 0) return true;
+  say('  not to be had from here; building it against the system GDAL instead');
+  return false;
+}
+
+async function ensureSystemGdal() {
+  if (systemGdal() && ['g++', 'make', 'python3'].every(onPath)) return requireGdalVersion();
+  const install = `apt-get install -y --no-install-recommends ${aptPackages.join(' ')}`;
+  if (!onPath('apt-get')) {
+    throw new SetupError(`GDAL ${oldestGdal.join('.')} or later with its headers (gdal-config), g++, make and python3 are needed to build gdal-async; install them by your package manager.`);
+  }
+  const isRoot = process.getuid?.() === 0;
+  const prefix = isRoot ? '' : 'sudo ';
+  if (!isRoot && !process.env.CI && !(await confirm(`${prefix}${install}`))) {
+    throw new SetupError(`GDAL's headers and a compiler are needed, and installing them needs root. Run\n\n    sudo apt-get update && sudo ${install}\n\nand then the same command again.`);
+  }
+  say(`installing ${aptPackages.join(', ')} (apt)`);
+  for (const command of ['apt-get update', install]) {
+    const words = `${isRoot ? '' : process.env.CI ? 'sudo -n ' : 'sudo '}${command}`.split(' ');
+    const result = spawnSync(words[0], words.slice(1), {
+      stdio: [isRoot || process.env.CI ? 'ignore' : 'inherit', 'ignore', 'inherit'],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    });
+    if (result.status !== 0) throw new SetupError(`\`${words.join(' ')}\` failed (see above). Run it by hand, and then the same command again.`);
+  }
+  requireGdalVersion();
+}
+
+async function confirm(command) {
+  if (!process.stdin.isTTY) return false;
+  const ask = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await ask.question(`set-up: run \`${command}\` now? [y/N] `);
+  ask.close();
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+function systemGdal() {
+  const result = spawnSync('gdal-config', ['--version'], { encoding: 'utf8' });
+  return result.status === 0 ? result.stdout.trim() : null;
+}
+
+function requireGdalVersion() {
+  const version = systemGdal() ?? 'none';
+  const [major, minor] = version.split('.').map(Number);
+  if (major > oldestGdal[0] || (major === oldestGdal[0] && minor >= oldestGdal[1])) return;
+  throw new SetupError(`GDAL ${oldestGdal.join('.')} or later is needed, the system has ${version}`);
+}
+
+function onPath(name) {
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, name)));
+}
+
+async function buildGdal(node) {
+  say('building the GDAL binding; this takes 2 to 5 minutes, once');
+  const [command, ...first] = npmCommand(node);
+  const log = openSync(buildLog, 'w');
+  const started = Date.now();
+  const still = setInterval(() => say(`  still building (${Math.round((Date.now() - started) / 1000)} s)`), 30_000);
+  const headers = dirname(dirname(node));
+  const status = await new Promise((settle) => {
+    const build = spawn(command, [...first, 'rebuild', 'gdal-async', '--foreground-scripts'], {
+      cwd: root,
+      stdio: ['ignore', log, log],
+      env: {
+        ...process.env,
+        PATH: [dirname(node), join(modules, '.bin'), process.env.PATH].join(delimiter),
+        JOBS: 'max',
+        npm_config_shared_gdal: 'true',
+        npm_config_build_from_source: 'gdal-async',
+        // Headers of the very Node that runs the kit, so that nothing is downloaded for the build.
+        ...(existsSync(join(headers, 'include', 'node', 'node.h')) ? { npm_config_nodedir: headers } : {}),
+      },
+    });
+    build.once('error', () => settle(1));
+    build.once('exit', (code) => settle(code ?? 1));
+  });
+  clearInterval(still);
+  closeSync(log);
+  if (status === 0) return;
+  const tail = readFileSync(buildLog, 'utf8').trimEnd().split('\n').slice(-15).join('\n');
+  throw new SetupError(`building gdal-async failed:\n\n${tail}\n\nThe whole log is ${buildLog}`);
+}
