@@ -1,0 +1,24 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+
+/** A folder of the test's own, removed when it ends. */
+export async function testFolder(): Promise<string> {
+  const folder = await makeFolder();
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A folder that the caller removes. */
+export function makeFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'marketplace-app-kit-test-'));
+}
+
+export const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Real rasters that lie beside the project on the makers' machines; tests that use them skip, visibly, elsewhere. */
+export const landsatFolder = join(projectRoot, '../shared/data/landsat8');
+export const hasLandsat = existsSync(landsatFolder);

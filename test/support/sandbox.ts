@@ -1,0 +1,147 @@
+import { rm } from 'node:fs/promises';
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { serve } from '../../src/commands/serve.ts';
+import { readSandboxConfig } from '../../src/sandbox/config.ts';
+import { createSandbox, type SandboxOptions } from '../../src/sandbox/create-sandbox.ts';
+import { makeFolder } from './folders.ts';
+
+export const apiKey = 'test-api-key-0123456789';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Parsed where the answer is JSON, else the text. */
+  readonly body: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- an answer is what the test says it is
+}
+
+export interface TestSandbox {
+  readonly url: string;
+  readonly dataDir: string;
+  /** Any request. A plain object as body goes as JSON. */
+  request(method: string, path: string, options?: { body?: unknown; headers?: Record<string, string> }): Promise<Answer>;
+  /** A request with the API key, under the external-app base path. */
+  app(method: string, path: string, options?: { body?: unknown; headers?: Record<string, string> }): Promise<Answer>;
+  /** A call of the control API; throws where it is refused. */
+  control(method: string, path: string, body?: unknown): Promise<any>; // eslint-disable-line @typescript-eslint/no-explicit-any -- as above
+  launch(options?: { renewPolicy?: 'extend' | 'rotate'; appId?: string; userId?: string }): Promise<{ launchId: string; token: string; launchUrl: string; expiresAt: string }>;
+  advance(advanceMs: number, launchId?: string): Promise<void>;
+  trace(launchId: string): Promise<TracedCall[]>;
+  close(): Promise<void>;
+}
+
+export interface TracedCall {
+  readonly at: string;
+  readonly endpoint: string;
+  readonly method: string;
+  readonly status: number | null;
+  readonly delivered: boolean;
+  readonly requestBytes: number;
+  readonly detail: Record<string, unknown>;
+}
+
+export type StartOptions = Partial<Omit<SandboxOptions, 'config' | 'log'>> & { dataDir?: string; env?: Record<string, string> };
+
+/** A sandbox on a free port, closed and its folder removed when the test ends. */
+export async function startSandbox(options: StartOptions = {}): Promise<TestSandbox> {
+  const { dataDir = await makeFolder(), env = {}, ...rest } = options;
+  const config = readSandboxConfig({ SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'silent', ...env }, { port: '0', data: dataDir });
+  const sandbox = await createSandbox({ config, log: pino({ level: config.logLevel }), ...rest });
+  const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' });
+  sandbox.listensAt(served.url);
+  let closed = false;
+  const close = async () => {
+    if (closed) return;
+    closed = true;
+    await served.close(0);
+    await sandbox.close();
+    if (!options.dataDir) await rm(dataDir, { recursive: true, force: true });
+  };
+  onTestFinished(close);
+  return sandboxClient(served.url, dataDir, close);
+}
+
+/** The same for a sandbox that runs elsewhere. */
+export function sandboxClient(url: string, dataDir: string, close: () => Promise<void>): TestSandbox {
+  const request = (method: string, path: string, { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {}) => {
+    const isJson = body !== undefined && !(body instanceof FormData) && !(body instanceof Uint8Array) && typeof body !== 'string';
+    return send(`${url}${path}`, {
+      method,
+      headers: { ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers },
+      body: isJson ? JSON.stringify(body) : (body as RequestInit['body']),
+    });
+  };
+  const control = async (method: string, path: string, body?: unknown) => {
+    const answer = await request(method, `/sandbox/${path}`, { body });
+    if (answer.status >= 400) throw new Error(`${method} /sandbox/${path}: ${answer.status} ${answer.text}`);
+    return answer.body as unknown;
+  };
+  return {
+    url,
+    dataDir,
+    request,
+    control,
+    app: (method, path, { body, headers } = {}) =>
+      request(method, `/public/external-app${path}`, { body, headers: { 'x-api-key': apiKey, ...headers } }),
+    launch: (options = {}) => control('POST', 'launches', options) as ReturnType<TestSandbox['launch']>,
+    advance: async (advanceMs, launchId) => void (await control('POST', 'clock', { advanceMs, ...(launchId ? { launchId } : {}) })),
+    trace: async (launchId) => ((await control('GET', `launches/${launchId}/trace`)) as { calls: TracedCall[] }).calls,
+    close,
+  };
+}
+
+export async function send(url: string, init: RequestInit): Promise<Answer> {
+  const response = await fetch(url, { redirect: 'manual', ...init });
+  const text = await response.text();
+  let body: unknown = text;
+  if (/json/.test(response.headers.get('content-type') ?? '')) body = JSON.parse(text);
+  return { status: response.status, headers: response.headers, text, body };
+}
+
+/** A launch with an operation that is approved already. */
+export async function approvedOperation(sandbox: TestSandbox, launch?: { launchId: string; token: string }) {
+  const { launchId, token } = launch ?? (await sandbox.launch());
+  const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name: 'test' } })).body as { operationId: string };
+  await sandbox.control('POST', `operations/${operationId}/approve`);
+  return { launchId, token, operationId };
+}
+
+/** An upload session of an approved operation. */
+export async function openUpload(sandbox: TestSandbox, fileName = 'output.tif', launch?: { launchId: string; token: string }) {
+  const approved = await approvedOperation(sandbox, launch);
+  const body = { operationId: approved.operationId, fileName };
+  const { uploadId, key } = (await sandbox.app('POST', `/file/${approved.token}/upload/initiate`, { body })).body as { uploadId: string; key: string };
+  return { ...approved, uploadId, key };
+}
+
+/** The form of one chunk, its fields in the order of `fields`. */
+export function chunkForm(fields: Record<string, string | number | Uint8Array>): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) {
+    if (value instanceof Uint8Array) form.append(name, new Blob([new Uint8Array(value)]), 'part');
+    else form.append(name, String(value));
+  }
+  return form;
+}
+
+export type OpenedUpload = Awaited<ReturnType<typeof openUpload>>;
+
+export function sendChunk(sandbox: TestSandbox, { token, uploadId, key }: OpenedUpload, partNumber: number | string, file: Uint8Array): Promise<Answer> {
+  return sandbox.app('POST', `/file/${token}/upload/chunk`, { body: chunkForm({ uploadId, key, partNumber, file }) });
+}
+
+export function sendComplete(sandbox: TestSandbox, { token, uploadId, key }: OpenedUpload, fileSize: number, more: object = {}): Promise<Answer> {
+  return sandbox.app('POST', `/file/${token}/upload/complete`, { body: { uploadId, key, fileSize, sourceType: 'UNKNOWN', ...more } });
+}
+
+/** Deterministic bytes that compress badly. */
+export function someBytes(length: number, seed = 1): Uint8Array {
+  const bytes = new Uint8Array(length);
+  let state = seed;
+  for (let i = 0; i < length; i++) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff;
+    bytes[i] = state >> 16;
+  }
+  return bytes;
+}
