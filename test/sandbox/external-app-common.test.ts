@@ -22,7 +22,7 @@ describe.each(calls)('%s %s', (method, path, allow) => {
   test('API key missing or unknown: 403 Authentication failed, whatever the token', async () => {
     const sandbox = await startSandbox();
     const { token } = await sandbox.launch();
-    for (const headers of [{}, { 'x-api-key': 'wrong' }, { 'x-api-key': '' }]) {
+    for (const headers of [{}, { 'x-api-key': 'wrong' }, { 'x-api-key': '' }] as Record<string, string>[]) {
       for (const held of [token, 'unknown']) {
         const answer = await sandbox.request(method, `/public/external-app${path(held)}`, { headers });
         expectError(answer, 403, 'authentication_failed', 'Authentication failed');

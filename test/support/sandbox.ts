@@ -8,12 +8,44 @@ import { makeFolder } from './folders.ts';
 
 export const apiKey = 'test-api-key-0123456789';
 
+/** Every field that an answer of the sandbox can have. A test names those that its answer should have. */
+export interface AnswerBody {
+  readonly error: string;
+  readonly code: string;
+  readonly requestId: string;
+  readonly details: { path: string; message: string }[];
+  readonly id: string;
+  readonly token: string;
+  readonly apiKey: string;
+  readonly expiresAt: string;
+  readonly createdAt: string | number;
+  readonly now: string;
+  readonly launchId: string;
+  readonly operationId: string;
+  readonly status: string;
+  readonly uploadId: string;
+  readonly key: string;
+  readonly partNumber: number;
+  readonly size: number;
+  readonly expected: number;
+  readonly received: number;
+  readonly fileId: string;
+  readonly originalName: string;
+  readonly apps: { id: string }[];
+  readonly users: { id: string }[];
+  readonly keys: { id: string }[];
+  readonly operations: { operationId: string; status: string; name: string }[];
+  readonly uploads: { uploadId: string; fileId: string | null; receivedBytes: number; parts: { partNumber: number; size: number }[] }[];
+  readonly faults: { id: string; fired: number }[];
+  readonly calls: TracedCall[];
+}
+
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
   /** Parsed where the answer is JSON, else the text. */
-  readonly body: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- an answer is what the test says it is
+  readonly body: AnswerBody;
 }
 
 export interface TestSandbox {
@@ -24,7 +56,7 @@ export interface TestSandbox {
   /** A request with the API key, under the external-app base path. */
   app(method: string, path: string, options?: { body?: unknown; headers?: Record<string, string> }): Promise<Answer>;
   /** A call of the control API; throws where it is refused. */
-  control(method: string, path: string, body?: unknown): Promise<any>; // eslint-disable-line @typescript-eslint/no-explicit-any -- as above
+  control(method: string, path: string, body?: unknown): Promise<AnswerBody>;
   launch(options?: { renewPolicy?: 'extend' | 'rotate'; appId?: string; userId?: string }): Promise<{ launchId: string; token: string; launchUrl: string; expiresAt: string }>;
   advance(advanceMs: number, launchId?: string): Promise<void>;
   trace(launchId: string): Promise<TracedCall[]>;
@@ -38,6 +70,7 @@ export interface TracedCall {
   readonly status: number | null;
   readonly delivered: boolean;
   readonly requestBytes: number;
+  readonly durationMs: number;
   readonly detail: Record<string, unknown>;
 }
 
@@ -75,7 +108,7 @@ export function sandboxClient(url: string, dataDir: string, close: () => Promise
   const control = async (method: string, path: string, body?: unknown) => {
     const answer = await request(method, `/sandbox/${path}`, { body });
     if (answer.status >= 400) throw new Error(`${method} /sandbox/${path}: ${answer.status} ${answer.text}`);
-    return answer.body as unknown;
+    return answer.body;
   };
   return {
     url,
@@ -84,9 +117,9 @@ export function sandboxClient(url: string, dataDir: string, close: () => Promise
     control,
     app: (method, path, { body, headers } = {}) =>
       request(method, `/public/external-app${path}`, { body, headers: { 'x-api-key': apiKey, ...headers } }),
-    launch: (options = {}) => control('POST', 'launches', options) as ReturnType<TestSandbox['launch']>,
+    launch: (options = {}) => control('POST', 'launches', options) as Promise<AnswerBody & { launchUrl: string }>,
     advance: async (advanceMs, launchId) => void (await control('POST', 'clock', { advanceMs, ...(launchId ? { launchId } : {}) })),
-    trace: async (launchId) => ((await control('GET', `launches/${launchId}/trace`)) as { calls: TracedCall[] }).calls,
+    trace: async (launchId) => (await control('GET', `launches/${launchId}/trace`)).calls,
     close,
   };
 }
@@ -96,13 +129,14 @@ export async function send(url: string, init: RequestInit): Promise<Answer> {
   const text = await response.text();
   let body: unknown = text;
   if (/json/.test(response.headers.get('content-type') ?? '')) body = JSON.parse(text);
-  return { status: response.status, headers: response.headers, text, body };
+  // What it is, the test says and checks.
+  return { status: response.status, headers: response.headers, text, body: body as AnswerBody };
 }
 
 /** A launch with an operation that is approved already. */
 export async function approvedOperation(sandbox: TestSandbox, launch?: { launchId: string; token: string }) {
   const { launchId, token } = launch ?? (await sandbox.launch());
-  const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name: 'test' } })).body as { operationId: string };
+  const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name: 'test' } })).body;
   await sandbox.control('POST', `operations/${operationId}/approve`);
   return { launchId, token, operationId };
 }
@@ -111,7 +145,7 @@ export async function approvedOperation(sandbox: TestSandbox, launch?: { launchI
 export async function openUpload(sandbox: TestSandbox, fileName = 'output.tif', launch?: { launchId: string; token: string }) {
   const approved = await approvedOperation(sandbox, launch);
   const body = { operationId: approved.operationId, fileName };
-  const { uploadId, key } = (await sandbox.app('POST', `/file/${approved.token}/upload/initiate`, { body })).body as { uploadId: string; key: string };
+  const { uploadId, key } = (await sandbox.app('POST', `/file/${approved.token}/upload/initiate`, { body })).body;
   return { ...approved, uploadId, key };
 }
 

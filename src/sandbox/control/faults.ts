@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { Transform } from 'node:stream';
+import { Transform, type Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import * as z from 'zod';
@@ -126,11 +126,17 @@ export async function applyFault(effect: FaultEffect | null, endpoint: ExternalA
     return true;
   }
   if (endpoint === 'upload.chunk') {
-    res.locals['faultyBody'] = req.pipe(cutInTheMiddle(req));
+    res.locals['openBody'] = () => req.pipe(cutInTheMiddle(req));
     return true;
   }
   req.socket.destroy();
   return false;
+}
+
+/** A request's body as the call's work may read it: the request, or what a fault leaves of it. Call it once, when reading begins. */
+export function bodyOf(req: Request, res: Response): Readable {
+  const open = res.locals['openBody'] as (() => Readable) | undefined;
+  return open?.() ?? req;
 }
 
 /** Lets half of the body through, then cuts the connection. */

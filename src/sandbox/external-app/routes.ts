@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
 import {
   completeUpload,
@@ -11,7 +10,7 @@ import {
   type ExternalAppEndpoint,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import { applyFault, type Faults } from '../control/faults.ts';
+import { applyFault, bodyOf, type Faults } from '../control/faults.ts';
 import type { FileProcessing } from '../files/file-processing.ts';
 import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
 import type { IdentityTokens } from '../identity/identity-tokens.ts';
@@ -138,7 +137,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   router
     .route(uploadChunk.path)
     .post(...before('upload.chunk', live), async (req, res) => {
-      const part = await uploads.receiveChunk(req, (res.locals['faultyBody'] as Readable | undefined) ?? req, {
+      const part = await uploads.receiveChunk(req, bodyOf(req, res), {
         ...access(res),
         onFields: (fields) => Object.assign(traceOf(res).detail, fields),
       });

@@ -36,7 +36,8 @@ export function fileRoutes({ files, keys, links, blobDir }: FileRoutesOptions): 
     .route(getDownloadUrl.path)
     .get(admin, (req, res) => {
       const query = parseValues(getDownloadUrl.query, req.query);
-      res.type('text/plain').send(links.create(getFile(query.fileId).id, query.useDefaultContentType === 'true'));
+      const url = links.create(getFile(query.fileId).id, query.useDefaultContentType === 'true');
+      res.type('text/plain').send(url);
     })
     .all(methodNotAllowed('GET'));
 

@@ -46,6 +46,7 @@ export class Trace {
     const at = this.#clock.machineNow();
     const launchAt = this.#clock.now(launchId);
     const started = performance.now();
+    const secrets = [String(req.params['token']), req.get(apiKeyHeader) ?? ''];
     res.once('close', () => {
       const delivered = res.writableFinished && !notes.isUndelivered;
       if (typeof res.locals['errorCode'] === 'string') notes.detail['code'] = res.locals['errorCode'];
@@ -66,7 +67,7 @@ export class Trace {
           delivered ? 1 : 0,
           Number(req.get('content-length') ?? 0),
           Number(res.get('content-length') ?? 0),
-          redact(JSON.stringify(notes.detail), [String(req.params['token']), req.get(apiKeyHeader) ?? '']),
+          redact(JSON.stringify(notes.detail), secrets),
         );
       this.#trim(launchId);
     });

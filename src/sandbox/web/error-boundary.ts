@@ -28,7 +28,9 @@ export function errorBoundary(log: Logger): ErrorRequestHandler {
     res.locals['errorCode'] = known.code;
     const body: ErrorBody = { error: known.message, code: known.code, requestId: requestIdOf(res), ...known.data };
     if (known.details) body.details = [...known.details];
-    res.status(known.status).json(body);
+    // A route may have begun to describe another answer.
+    res.removeHeader('Content-Disposition');
+    res.status(known.status).type('json').send(JSON.stringify(body));
   };
 }
 
