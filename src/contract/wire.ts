@@ -58,7 +58,8 @@ export function tolerant<Shape extends z.ZodRawShape, Required extends keyof Sha
 > {
   const shape = Object.fromEntries(
     Object.entries(schema.shape).map(([name, field]) => {
-      const type = field as z.ZodType;
+      // An identifier that the platform writes as a number reads as the text it is used as.
+      const type = field instanceof z.ZodString ? z.preprocess((value) => (typeof value === 'number' ? String(value) : value), field) : (field as z.ZodType);
       const isRequired = (required as readonly string[]).includes(name);
       return [name, isRequired ? type : type.optional().catch(undefined)];
     }),

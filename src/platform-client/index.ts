@@ -1,3 +1,4 @@
+export * from './abortable-sleep.ts';
 export * from './identity-token.ts';
 export * from './platform-client.ts';
 export * from './platform-error.ts';

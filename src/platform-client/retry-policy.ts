@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import pRetry from 'p-retry';
+import { abortableSleep } from './abortable-sleep.ts';
 import { PlatformError } from './platform-error.ts';
 
 /** How a failed call is repeated: exponential backoff with jitter, or what the platform's `Retry-After` asks. */
@@ -41,7 +41,7 @@ export function withRetries<T>(
     async onFailedAttempt({ error, attemptNumber, retriesLeft }) {
       if (retriesLeft === 0 || !mayRetry(error)) return;
       onRetry(error, attemptNumber);
-      if (error.retryAfterMs !== null) await sleep(error.retryAfterMs, undefined, { signal });
+      if (error.retryAfterMs !== null) await abortableSleep(error.retryAfterMs, signal);
     },
   });
 }
@@ -50,6 +50,7 @@ export function withRetries<T>(
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
   if (header === undefined) return null;
   if (/^\d{1,9}$/.test(header.trim())) return Number(header.trim()) * 1000;
-  const date = Date.parse(header);
+  // Date.parse alone reads nearly anything as a date.
+  const date = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} /.test(header) ? Date.parse(header) : NaN;
   return Number.isNaN(date) ? null : Math.max(0, date - nowMs);
 }

@@ -34,24 +34,39 @@ export function writeCog(source: gdal.Dataset, path: string, options: CogOptions
   cog.close();
 }
 
+/** Where pixels lie. */
+export interface Grid {
+  readonly width: number;
+  readonly height: number;
+  readonly geoTransform: readonly number[] | null;
+  readonly srs: gdal.SpatialReference | null;
+  /** True where the file says that its coordinates are those of pixel centres (`AREA_OR_POINT=Point`). */
+  readonly isPoint: boolean;
+}
+
+export function gridOf(dataset: gdal.Dataset): Grid {
+  const { x: width, y: height } = dataset.rasterSize;
+  const { AREA_OR_POINT } = dataset.getMetadata() as Record<string, string | undefined>;
+  return { width, height, geoTransform: dataset.geoTransform, srs: dataset.srs, isPoint: AREA_OR_POINT === 'Point' };
+}
+
 export interface NewRaster {
   /** Where the pixels are kept until the caller is done with the result. */
   readonly path: string;
-  readonly width: number;
-  readonly height: number;
+  readonly grid: Grid;
   readonly dataType: string;
   readonly bands: readonly { readonly description: string; readonly nodata?: number }[];
-  readonly geoTransform: readonly number[] | null;
-  readonly srs: gdal.SpatialReference | null;
 }
 
 /** Makes a raster, lets `fill` write it, and gives it back for reading: what a step hands to `writeCog`. The caller closes it. */
 export async function createRaster(raster: NewRaster, fill: (dataset: gdal.Dataset) => Promise<void> | void): Promise<gdal.Dataset> {
+  const { grid } = raster;
   const dataset = gdal.drivers
     .get('GTiff')
-    .create(raster.path, raster.width, raster.height, raster.bands.length, raster.dataType, ['TILED=YES', 'BLOCKXSIZE=512', 'BLOCKYSIZE=512', 'BIGTIFF=IF_SAFER']);
-  if (raster.geoTransform) dataset.geoTransform = [...raster.geoTransform];
-  if (raster.srs) dataset.srs = raster.srs;
+    .create(raster.path, grid.width, grid.height, raster.bands.length, raster.dataType, ['TILED=YES', 'BLOCKXSIZE=512', 'BLOCKYSIZE=512', 'BIGTIFF=IF_SAFER']);
+  if (grid.isPoint) dataset.setMetadata({ AREA_OR_POINT: 'Point' });
+  if (grid.geoTransform) dataset.geoTransform = [...grid.geoTransform];
+  if (grid.srs) dataset.srs = grid.srs;
   raster.bands.forEach(({ nodata }, i) => {
     if (nodata !== undefined) dataset.bands.get(i + 1).noDataValue = nodata;
   });

@@ -64,12 +64,15 @@ export async function writeSyntheticScene(path: string, kind: SyntheticKind, siz
   const view = await createRaster(
     {
       path: `${path}.pixels`,
-      width: size,
-      height: size,
+      grid: {
+        width: size,
+        height: size,
+        geoTransform: [originM[0], pixelSizeM, 0, originM[1], 0, -pixelSizeM],
+        srs: gdal.SpatialReference.fromEPSG(utm33n),
+        isPoint: false,
+      },
       dataType: multispectral ? 'UInt16' : 'Float32',
       bands: multispectral ? bandNames.map((description) => ({ description })) : [{ description: 'elevation', nodata: -9999 }],
-      geoTransform: [originM[0], pixelSizeM, 0, originM[1], 0, -pixelSizeM],
-      srs: gdal.SpatialReference.fromEPSG(utm33n),
     },
     (dataset) => {
       const row = multispectral ? new Uint16Array(size) : new Float32Array(size);

@@ -1,6 +1,6 @@
 import type gdal from 'gdal-async';
 import type { SourceType } from '../contract/index.ts';
-import type { createRaster, writeCog } from '../raster/cog.ts';
+import type { createRaster, gridOf, writeCog } from '../raster/cog.ts';
 import type { JobContext } from '../raster/child-protocol.ts';
 import type { PreviewStyle } from '../raster/preview.ts';
 import type { requireSameGrid, Scene } from '../raster/scene.ts';
@@ -67,6 +67,7 @@ export interface StepJob<Parameters> extends JobContext {
   readonly gdal: typeof gdal;
   readonly raster: {
     readonly createRaster: typeof createRaster;
+    readonly gridOf: typeof gridOf;
     readonly writeCog: typeof writeCog;
     readonly walkStrips: typeof walkStrips;
     readonly requireSameGrid: typeof requireSameGrid;

@@ -7,7 +7,7 @@ import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { walkStrips } from '../../raster/block-walk.ts';
 import type { Job, JobContext } from '../../raster/child-protocol.ts';
-import { createRaster, writeCog } from '../../raster/cog.ts';
+import { createRaster, gridOf, writeCog } from '../../raster/cog.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { openScene, requireSameGrid, type Scene } from '../../raster/scene.ts';
 import { writeSyntheticScene } from '../../raster/synthetic-scene.ts';
@@ -56,7 +56,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
       outputPath: input.outputPath,
       workFolder: stepWork,
       gdal,
-      raster: { createRaster, writeCog, walkStrips, requireSameGrid },
+      raster: { createRaster, gridOf, writeCog, walkStrips, requireSameGrid },
       signal: context.signal,
       progress: share(context, parts.input, parts.step).progress,
       share: (from, to) => share(share(context, parts.input, parts.step), from, to),

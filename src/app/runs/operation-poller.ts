@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isDecided, limits, type Decision, type OperationView } from '../../contract/index.ts';
-import { PlatformError } from '../../platform-client/index.ts';
+import { abortableSleep, PlatformError } from '../../platform-client/index.ts';
 
 export interface PollOptions {
   readonly getStatus: () => Promise<OperationView>;
@@ -22,10 +21,7 @@ export interface PollOptions {
  */
 export async function pollOperation(options: PollOptions): Promise<Decision> {
   for (;;) {
-    await sleep(jittered(options.intervalMs, Math.random()), undefined, { signal: options.signal }).catch((error: unknown) => {
-      options.signal.throwIfAborted();
-      throw error;
-    });
+    await abortableSleep(jittered(options.intervalMs, Math.random()), options.signal);
     try {
       const { status } = await options.getStatus();
       options.onAnswered();

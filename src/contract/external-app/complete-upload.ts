@@ -35,5 +35,5 @@ export const completeUpload = {
     path: fillPath(path, { token }),
     body: { kind: 'json', value: completion },
   }),
-  decode: (body: unknown): CompletedUpload => read.parse(body ?? {}),
+  decode: (body: unknown): CompletedUpload => read.parse(body || {}),
 } as const satisfies Call<CompleteUploadInput, CompletedUpload> & Record<string, unknown>;

@@ -18,5 +18,5 @@ export const renewToken = {
   path,
   response,
   encode: ({ token }: RenewTokenInput) => ({ method: 'POST', path: fillPath(path, { token }) }),
-  decode: (body: unknown): RenewedToken => read.parse(body ?? {}),
+  decode: (body: unknown): RenewedToken => read.parse(body || {}),
 } as const satisfies Call<RenewTokenInput, RenewedToken> & Record<string, unknown>;

@@ -50,5 +50,5 @@ export const uploadChunk = {
       file: { field: fileField, fileName: `part-${partNumber}`, content },
     },
   }),
-  decode: (body: unknown): UploadedChunk => read.parse(body ?? {}),
+  decode: (body: unknown): UploadedChunk => read.parse(body || {}),
 } as const satisfies Call<UploadChunkInput, UploadedChunk> & Record<string, unknown>;

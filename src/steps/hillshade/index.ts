@@ -34,23 +34,16 @@ export default defineStep<{ band: string; azimuth: number; altitude: number; zFa
     const shaded = gdal.dem(`${workFolder}/shaded.tif`, dataset, 'hillshade', [...args.map(String), '-of', 'GTiff'], undefined, {
       progress_cb: (fraction) => computing.progress(fraction),
     });
-    const { x: width, y: height } = shaded.rasterSize;
+    const grid = raster.gridOf(dataset);
     const named = await raster.createRaster(
-      {
-        path: `${workFolder}/named.tif`,
-        width,
-        height,
-        dataType: 'Byte',
-        bands: [{ description: 'hillshade', nodata: 0 }],
-        geoTransform: shaded.geoTransform,
-        srs: shaded.srs,
-      },
+      { path: `${workFolder}/named.tif`, grid, dataType: 'Byte', bands: [{ description: 'hillshade', nodata: 0 }] },
       (target) => {
-        const rows = new Uint8Array(width * 256);
-        for (let y = 0; y < height; y += 256) {
-          const count = Math.min(256, height - y);
-          shaded.bands.get(1).pixels.read(0, y, width, count, rows);
-          target.bands.get(1).pixels.write(0, y, width, count, rows);
+        const stripRows = 256;
+        const strip = new Uint8Array(grid.width * stripRows);
+        for (let y = 0; y < grid.height; y += stripRows) {
+          const rows = Math.min(stripRows, grid.height - y);
+          shaded.bands.get(1).pixels.read(0, y, grid.width, rows, strip);
+          target.bands.get(1).pixels.write(0, y, grid.width, rows, strip);
         }
       },
     );

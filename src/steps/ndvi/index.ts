@@ -43,12 +43,9 @@ export default defineStep<{ bandA: string; bandB: string }>({
     const difference = await raster.createRaster(
       {
         path: `${workFolder}/difference.tif`,
-        width: a.dataset.rasterSize.x,
-        height: a.dataset.rasterSize.y,
+        grid: raster.gridOf(a.dataset),
         dataType: 'Float32',
         bands: [{ description: 'normalized difference', nodata }],
-        geoTransform: a.dataset.geoTransform,
-        srs: a.dataset.srs,
       },
       (dataset) =>
         raster.walkStrips(

@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { PlatformError } from '../../../platform-client/index.ts';
+import { abortableSleep, PlatformError } from '../../../platform-client/index.ts';
 import type { StageContext } from './stage.ts';
 
 const pauseMs = { first: 2_000, most: 30_000 };
@@ -17,7 +16,7 @@ export async function patiently<T>(context: StageContext, call: () => Promise<T>
       context.signal.throwIfAborted();
       if (!(error instanceof PlatformError) || !error.isTransient || context.now() + pause > giveUpAtMs) throw error;
       context.log.warn({ endpoint: error.endpoint, code: error.code, requestId: error.requestId, pauseMs: pause }, 'the platform is away, trying again');
-      await sleep(pause, undefined, { signal: context.signal }).catch(() => context.signal.throwIfAborted());
+      await abortableSleep(pause, context.signal);
     }
   }
 }

@@ -1,0 +1,152 @@
+/** The child process that a step runs in: its limits, its death, and what it may not see. */
+import { access, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { geoTiff } from '../support/geotiff.ts';
+import { readGeoTiff } from '../support/read-geotiff.ts';
+import { startStepHost } from '../support/step-host.ts';
+
+const toyRegistry = new URL('../support/toy-steps/registry.ts', import.meta.url);
+const badRegistry = new URL('../support/bad-steps.ts', import.meta.url);
+const synthetic = { type: 'synthetic', size: 64 } as const;
+
+test('a step from outside: one folder and one line in a registry', async () => {
+  const { run, inputDir, host } = await startStepHost({ registry: toyRegistry });
+  await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 5, height: 4, value: (x, y) => x + 10 * y }));
+  expect(host.steps.map(({ id }) => id)).toEqual(['multiply']);
+  const output = await run('multiply', { type: 'local', path: 'a.tif' }, { factor: 3 });
+  const { samples } = await readGeoTiff(output.path);
+  expect(samples).toEqual(Array.from({ length: 20 }, (_, i) => 3 * ((i % 5) + 10 * Math.floor(i / 5))));
+  await expect(run('multiply', { type: 'local', path: 'a.tif' }, { factr: 3 })).rejects.toMatchObject({
+    code: 'invalid_parameters',
+    details: expect.arrayContaining([{ path: 'factr', message: expect.stringContaining('factor') as string }]) as unknown[],
+  });
+  await expect(run('multiply', { type: 'local', path: 'a.tif' }, { factor: 1000 })).rejects.toMatchObject({ code: 'invalid_parameters' });
+});
+
+describe('limits', () => {
+  test('time: an endless step is ended, child and all', async () => {
+    const { run, workFolder } = await startStepHost({ registry: badRegistry, limits: { timeoutMs: 1500 } });
+    await expect(run('endless', synthetic)).rejects.toMatchObject({ code: 'job_timeout' });
+    expect(isAlive(await pidOf(workFolder))).toBe(false);
+  });
+
+  test('memory: a step that takes too much is ended', async () => {
+    const { run } = await startStepHost({ registry: badRegistry, limits: { memoryBytes: 400 * 2 ** 20 } });
+    await expect(run('greedy', synthetic)).rejects.toMatchObject({ code: 'job_memory_exceeded' });
+  });
+
+  test('disk: a step that writes too much is ended', async () => {
+    const { run } = await startStepHost({ registry: badRegistry, limits: { diskBytes: 50 * 2 ** 20 } });
+    await expect(run('wordy', synthetic)).rejects.toMatchObject({ code: 'job_disk_exceeded' });
+  });
+});
+
+describe('cancel', () => {
+  test.each(['endless', 'cooperative'])('%s: rejects with the reason, and the child is gone', async (stepId) => {
+    const { run, workFolder } = await startStepHost({ registry: badRegistry });
+    const abort = new AbortController();
+    const running = run(stepId, synthetic, {}, abort.signal);
+    running.catch(() => {});
+    const pid = await pidOf(workFolder);
+    abort.abort(new Error('the user has had enough'));
+    await expect(running).rejects.toThrow('the user has had enough');
+    expect(isAlive(pid)).toBe(false);
+  });
+
+  test('before it began: nothing is started', async () => {
+    const { run, workFolder } = await startStepHost({ registry: badRegistry });
+    await expect(run('endless', synthetic, {}, AbortSignal.abort(new Error('no')))).rejects.toThrow('no');
+    await expect(access(workFolder)).rejects.toThrow();
+  });
+});
+
+describe('a bad step touches nothing but its run', () => {
+  test.each([
+    ['crashing', 'job_crashed'],
+    ['exiting', 'job_crashed'],
+    ['throwing', 'job_failed'],
+    ['silent', 'step_broke_its_declaration'],
+    ['wrong-bands', 'step_broke_its_declaration'],
+    ['wrong-type', 'step_broke_its_declaration'],
+    ['wrong-nodata', 'step_broke_its_declaration'],
+  ])('%s: %s', async (stepId, code) => {
+    const { run } = await startStepHost({ registry: badRegistry });
+    await expect(run(stepId, synthetic)).rejects.toMatchObject({ code });
+  });
+
+  test('no secret of the server reaches the child', async () => {
+    process.env['PLATFORM_API_KEY'] = 'a-secret-that-steps-must-not-see';
+    const { run, workFolder } = await startStepHost({ registry: badRegistry });
+    await run('curious', synthetic).catch(() => {});
+    delete process.env['PLATFORM_API_KEY'];
+    const seen = await readFile(join(workFolder, 'step', 'environment.json'), 'utf8');
+    expect(Object.keys(JSON.parse(seen) as object)).toContain('GDAL_DISABLE_READDIR_ON_OPEN');
+    expect(seen).not.toContain('a-secret-that-steps-must-not-see');
+  });
+});
+
+describe('what is read', () => {
+  const vrt = '<VRTDataset rasterXSize="40" rasterYSize="40"><VRTRasterBand dataType="Byte" band="1" subClass="VRTRawRasterBand"><SourceFilename relativetoVRT="0">/etc/passwd</SourceFilename><ImageOffset>0</ImageOffset><PixelOffset>1</PixelOffset><LineOffset>40</LineOffset></VRTRasterBand></VRTDataset>';
+
+  test.each([
+    ['a VRT disguised as .tif', vrt],
+    ['text', 'hello'],
+    ['an empty file', ''],
+    ['a GeoTIFF cut off in its header', geoTiff({ width: 4, height: 4, value: () => 1 }).subarray(0, 60)],
+  ])('%s is no raster', async (_name, bytes) => {
+    const { run, inputDir } = await startStepHost();
+    await writeFile(join(inputDir, 'evil.tif'), bytes);
+    await expect(run('cog', { type: 'local', path: 'evil.tif' })).rejects.toMatchObject({ code: 'not_a_raster' });
+  });
+
+  test('a GeoTIFF that claims too many pixels is refused before one is read', async () => {
+    const { run, inputDir } = await startStepHost();
+    const huge = geoTiff({ width: 4, height: 4, value: () => 1 });
+    huge.writeUInt32LE(2 ** 31 - 1, 10 + 8); // the first two tags are width and height
+    huge.writeUInt32LE(2 ** 31 - 1, 22 + 8);
+    await writeFile(join(inputDir, 'huge.tif'), huge);
+    await expect(run('cog', { type: 'local', path: 'huge.tif' })).rejects.toMatchObject({ code: expect.stringMatching(/^(raster_too_large|not_a_raster)$/) as string });
+    huge.writeUInt32LE(100_000, 10 + 8);
+    huge.writeUInt32LE(100_000, 22 + 8);
+    await writeFile(join(inputDir, 'huge.tif'), huge);
+    await expect(run('cog', { type: 'local', path: 'huge.tif' })).rejects.toMatchObject({ code: 'raster_too_large' });
+  });
+
+  test.each(['/etc/passwd', '../x.tif', '/vsicurl/http://127.0.0.1:1/a.tif', 'http://127.0.0.1:1/a.tif'])('%s is refused', async (path) => {
+    const { run } = await startStepHost();
+    await expect(run('cog', { type: 'local', path })).rejects.toMatchObject({ code: 'unsafe_path' });
+  });
+
+  test('a folder without rasters says what was looked for', async () => {
+    const { run, inputDir } = await startStepHost();
+    await mkdir(join(inputDir, 'empty'));
+    await expect(run('cog', { type: 'local', path: 'empty' })).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringContaining('.tif') as string });
+  });
+});
+
+test('an earlier try\'s folder is cleared, and no file is left in it but the new ones', async () => {
+  const { run, workFolder } = await startStepHost();
+  await mkdir(workFolder, { recursive: true });
+  await writeFile(join(workFolder, 'left-over'), 'x');
+  await run('cog', synthetic);
+  expect(await readdir(workFolder)).not.toContain('left-over');
+});
+
+async function pidOf(workFolder: string): Promise<number> {
+  for (;;) {
+    const pid = await readFile(join(workFolder, 'step', 'pid'), 'utf8').catch(() => '');
+    if (pid !== '') return Number(pid);
+    await sleep(20);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,211 @@
+import { Readable } from 'node:stream';
+import { describe, expect, test } from 'vitest';
+import { createPlatformClient, PlatformError, type IdentityToken, type PlatformClientOptions } from '../../src/platform-client/index.ts';
+import { parseRetryAfter } from '../../src/platform-client/retry-policy.ts';
+import { json, startScriptedServer, type ScriptedAnswer } from '../support/scripted-server.ts';
+
+const user = { id: 'u', email: 'e@example.org', name: 'N', organization: 'O' };
+const ok = json(200, user);
+const quick = { minDelayMs: 1, maxDelayMs: 5 };
+const secretKey = 'the-api-key/+=';
+const secretToken = 'the identity token/+=';
+
+async function start(answers: ScriptedAnswer[], options: Partial<PlatformClientOptions> = {}, first: Partial<IdentityToken> = {}) {
+  const server = await startScriptedServer(...answers);
+  const client = createPlatformClient({ baseUrl: server.url, apiKey: secretKey, retry: quick, ...options });
+  const held = { value: { token: secretToken, expiresAtMs: null, ...first } };
+  const calls = client.launch({ read: async () => held.value, write: async (token) => void (held.value = token) });
+  const paths = () => server.requests.map((request) => decodeURIComponent(request.split(' ').slice(0, 2).join(' ').replace('/public/external-app', '')));
+  return { server, client, calls, held, paths };
+}
+
+const failure = (promise: Promise<unknown>) => promise.then(() => { throw new Error('it succeeded'); }, (error: unknown) => error as PlatformError);
+
+describe('repeats what may get better', () => {
+  test.each<[string, ScriptedAnswer]>([
+    ['500', json(500, { error: 'x' })],
+    ['502 with a page', 'HTTP/1.1 502 X\r\nContent-Length: 6\r\nContent-Type: text/html\r\n\r\n<html>'],
+    ['503', json(503, {})],
+    ['429', json(429, {})],
+    ['a cut connection', 'cut'],
+  ])('%s', async (_name, answer) => {
+    const { calls, server } = await start([answer, answer, ok]);
+    expect(await calls.userDetail()).toEqual(user);
+    expect(server.requests).toHaveLength(3);
+  });
+
+  test('a connection that nobody takes', async () => {
+    const client = createPlatformClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'k', retry: { ...quick, retries: 2 } });
+    const calls = client.launch({ read: async () => ({ token: 't', expiresAtMs: null }), write: async () => {} });
+    expect(await failure(calls.userDetail())).toMatchObject({ code: 'connection_failed', endpoint: 'user.detail', isTransient: true });
+  });
+
+  test('a timeout', async () => {
+    const { calls, server } = await start([{ afterMs: 60_000, answer: ok }, ok], { timeoutMs: 200 });
+    expect(await calls.userDetail()).toEqual(user);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test('a chunk, whose bytes are sent whole again', async () => {
+    const { calls, server } = await start(['cut', json(500, {}), json(200, {})]);
+    await calls.uploadChunk({ uploadId: 'u', key: 'k', partNumber: 1, content: { sizeBytes: 5, open: () => Readable.from([Buffer.from('bytes')]) } });
+    expect(server.requests.map((request) => request.includes('\r\n\r\nbytes\r\n'))).toEqual([true, true, true]);
+  });
+
+  test('as often as the policy says, and then tells the last failure', async () => {
+    const { calls, server } = await start([json(500, { error: 'broken', code: 'internal_error', requestId: 'r-1' })], { retry: { ...quick, retries: 3 } });
+    expect(await failure(calls.userDetail())).toMatchObject({ code: 'internal_error', platformStatus: 500, requestId: 'r-1', endpoint: 'user.detail' });
+    expect(server.requests).toHaveLength(4);
+  });
+});
+
+describe('never repeats', () => {
+  test.each([400, 401, 404, 405, 409, 413, 415, 422])('%d', async (status) => {
+    const { calls, server } = await start([json(status, { error: 'no', code: 'validation_failed', details: [{ path: 'a.b', message: 'wrong' }] })]);
+    expect(await failure(calls.userDetail())).toMatchObject({ platformStatus: status, code: 'validation_failed', details: [{ path: 'a.b', message: 'wrong' }] });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.each([301, 302, 303, 307, 308])('a redirect %d: it is not followed, and the key goes nowhere', async (status) => {
+    const elsewhere = await startScriptedServer(ok);
+    const { calls, server } = await start([`HTTP/1.1 ${status} X\r\nLocation: ${elsewhere.url}/\r\nContent-Length: 0\r\n\r\n`]);
+    expect(await failure(calls.userDetail())).toMatchObject({ code: 'redirect_refused', platformStatus: status });
+    expect([server.requests.length, elsewhere.requests.length]).toEqual([1, 0]);
+  });
+
+  test('a 2xx that cannot be read', async () => {
+    const { calls, server } = await start([json(200, { status: 'REQUESTED' })]);
+    expect(await failure(calls.createOperation({ idempotencyKey: 'k', operation: { name: 'x' } }))).toMatchObject({ code: 'unexpected_answer' });
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe('Retry-After', () => {
+  test('is waited for', async () => {
+    const { calls } = await start([json(503, {}, { 'Retry-After': '1' }), ok]);
+    const began = performance.now();
+    await calls.userDetail();
+    expect(performance.now() - began).toBeGreaterThanOrEqual(990);
+  });
+
+  test('longer than the policy allows: the error is thrown and tells', async () => {
+    const { calls, server } = await start([json(429, {}, { 'Retry-After': '3600' })]);
+    expect(await failure(calls.userDetail())).toMatchObject({ retryAfterMs: 3_600_000 });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.each([
+    ['7', 7000],
+    ['0', 0],
+    ['Thu, 01 Jan 1970 00:01:00 GMT', 50_000],
+    ['Thu, 01 Jan 1970 00:00:00 GMT', 0],
+    ['soon', null],
+    ['-1', null],
+    [undefined, null],
+  ])('%j reads as %j ms', (header, expected) => expect(parseRetryAfter(header, 10_000)).toBe(expected));
+});
+
+describe('abort', () => {
+  test('rejects with the signal\'s reason, while a call is under way and while one waits', async () => {
+    for (const answer of [{ afterMs: 60_000, answer: ok }, json(503, {}, { 'Retry-After': '60' })]) {
+      const { calls } = await start([answer]);
+      const abort = new AbortController();
+      const called = failure(calls.userDetail({ signal: abort.signal }));
+      setTimeout(() => abort.abort(new Error('enough')), 100);
+      expect((await called).message).toBe('enough');
+    }
+  });
+});
+
+describe('the identity token', () => {
+  const expired = json(403, { error: 'Token expired', code: 'token_expired' });
+  const revoked = json(403, { error: 'Token revoked', code: 'token_revoked' });
+  const renewedTo = (token: string) => json(200, { token, expiresAt: new Date(Date.now() + 3_600_000).toISOString() });
+
+  test('is renewed ahead of its end, before the call', async () => {
+    const { calls, paths, held } = await start([renewedTo('second'), ok], {}, { token: 'first', expiresAtMs: Date.now() + 60_000 });
+    await calls.userDetail();
+    expect(paths()).toEqual(['POST /token/first/renew', 'GET /user/second/detail']);
+    expect(held.value.token).toBe('second');
+  });
+
+  test('is left alone while it has time', async () => {
+    const { calls, paths } = await start([ok], {}, { token: 'first', expiresAtMs: Date.now() + 1_800_000 });
+    await calls.userDetail();
+    expect(paths()).toEqual(['GET /user/first/detail']);
+  });
+
+  test('is renewed once when the platform says that it expired, and the call repeated with what was returned', async () => {
+    const { calls, paths } = await start([expired, renewedTo('second'), ok], {}, { token: 'first' });
+    expect(await calls.userDetail()).toEqual(user);
+    expect(paths()).toEqual(['GET /user/first/detail', 'POST /token/first/renew', 'GET /user/second/detail']);
+  });
+
+  test('that expired again is not renewed again', async () => {
+    const { calls, paths } = await start([expired, renewedTo('second'), expired], {}, { token: 'first' });
+    expect(await failure(calls.userDetail())).toMatchObject({ code: 'token_expired' });
+    expect(paths()).toHaveLength(3);
+  });
+
+  test('that is revoked is not renewed', async () => {
+    const { calls, paths } = await start([revoked], {}, { token: 'first' });
+    expect(await failure(calls.userDetail())).toMatchObject({ code: 'token_revoked' });
+    expect(paths()).toHaveLength(1);
+  });
+
+  test('is renewed for a 403 whose meaning is not known, as the spec\'s 403 covers expiry; for a known one it is not', async () => {
+    const unknown = await start([json(403, { message: 'Forbidden' }), renewedTo('second'), ok], {}, { token: 'first' });
+    expect(await unknown.calls.userDetail()).toEqual(user);
+    const known = await start([json(403, { error: 'Permission Denied', code: 'permission_denied' })], {}, { token: 'first' });
+    expect(await failure(known.calls.userDetail())).toMatchObject({ code: 'permission_denied' });
+    expect(known.paths()).toHaveLength(1);
+  });
+
+  test('is renewed by one call at a time, however many ask', async () => {
+    const { calls, paths } = await start([renewedTo('second'), ok], {}, { token: 'first', expiresAtMs: Date.now() + 1000 });
+    await Promise.all(Array.from({ length: 10 }, () => calls.userDetail()));
+    expect(paths().filter((path) => path.includes('renew'))).toEqual(['POST /token/first/renew']);
+    expect(paths().filter((path) => path.includes('detail'))).toEqual(Array.from({ length: 10 }, () => 'GET /user/second/detail'));
+  });
+
+  test('is written down before it is used', async () => {
+    const order: string[] = [];
+    const server = await startScriptedServer(renewedTo('second'), ok);
+    const client = createPlatformClient({ baseUrl: server.url, apiKey: 'k' });
+    let held: IdentityToken = { token: 'first', expiresAtMs: Date.now() };
+    const calls = client.launch({
+      read: async () => held,
+      write: async (token) => {
+        order.push(`write after ${server.requests.length} requests`);
+        held = token;
+      },
+    });
+    await calls.userDetail();
+    expect(order).toEqual(['write after 1 requests']);
+    expect(server.requests[1]).toContain('/user/second/');
+  });
+
+  test('a call that was under way while another rotated it is repeated with the new one', async () => {
+    const { calls, held, paths } = await start([{ afterMs: 100, answer: revoked }, ok], {}, { token: 'first' });
+    const called = calls.userDetail();
+    held.value = { token: 'second', expiresAtMs: null };
+    expect(await called).toEqual(user);
+    expect(paths().at(-1)).toBe('GET /user/second/detail');
+  });
+
+  test('a renewal ahead that fails for now does not stop the call', async () => {
+    const { calls } = await start([json(500, {}), ok], { retry: { retries: 0 } }, { token: 'first', expiresAtMs: Date.now() + 60_000 });
+    expect(await calls.userDetail()).toEqual(user);
+  });
+});
+
+test('no error holds the key, the token or an address, raw or encoded, on itself or on its causes', async () => {
+  const echo = json(400, { error: `bad token ${secretToken} and key ${encodeURIComponent(secretKey)}`, code: 'x', details: [{ path: 'a', message: secretToken }] });
+  for (const answer of [echo, 'cut', { afterMs: 9_000, answer: ok }, 'HTTP/1.1 301 X\r\nLocation: /\r\nContent-Length: 0\r\n\r\n'] as ScriptedAnswer[]) {
+    const { calls } = await start([answer], { retry: { retries: 0 }, timeoutMs: 300 });
+    const error = await failure(calls.userDetail());
+    const { inspect } = await import('node:util');
+    const all = inspect(error, { depth: 20, showHidden: true }) + JSON.stringify(error) + String(error.stack) + String(error.cause);
+    for (const secret of [secretToken, secretKey, encodeURIComponent(secretToken), encodeURIComponent(secretKey)]) expect(all).not.toContain(secret);
+  }
+});

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { bandNames, bandOfFileName } from '../../src/raster/band-names.ts';
+
+test.each([
+  ['l8_B4.tif', 'B4'],
+  ['LC80200392015216LGN00_B10.TIF', 'B10'],
+  ['l8_BQA.tif', 'BQA'],
+  ['T33UVP_20200101T101010_B8A.jp2', 'B8A'],
+  ['T33UVP_20200101T101010_B04_10m.jp2', 'B04'],
+  ['b5.tif', 'B5'],
+  ['dem.tif', null],
+  ['RGB4.tif', null],
+  ['B4x.tif', null],
+])('%s counts %s', (fileName, band) => expect(bandOfFileName(fileName)).toBe(band));
+
+test('Landsat 8 and Sentinel-2 give the same numbers different names; the files tell which it is', () => {
+  expect(bandNames(['l8_B4.tif', 'l8_B5.tif'])).toEqual([['B4', 'red'], ['B5', 'nir', 'nir08']]);
+  expect(bandNames(['S2_B04.jp2', 'S2_B08.jp2', 'S2_B8A.jp2', 'S2_B11.jp2'])).toEqual([['B04', 'red'], ['B08', 'nir'], ['B8A', 'nir08'], ['B11', 'swir16']]);
+  expect(bandNames(['x.tif'])).toEqual([[]]);
+});

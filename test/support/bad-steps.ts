@@ -1,0 +1,59 @@
+/** Steps that misbehave, each in one way. */
+import { writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { defineStep, type BandDeclaration, type StepJob } from '../../src/steps/step.ts';
+
+type Job = StepJob<Record<string, never>>;
+
+function bad(id: string, run: (job: Job) => Promise<void>, bands: readonly BandDeclaration[] = [{ description: 'b', dataType: 'Float32' }]) {
+  return defineStep<Record<string, never>>({
+    id,
+    version: '1.0.0',
+    title: id,
+    description: id,
+    parameters: {},
+    input: { description: 'anything', synthetic: 'elevation' },
+    output: { fileName: 'out.tif', sourceType: 'UNKNOWN', bands, preview: { ramp: 'gray' } },
+    run: async (job) => {
+      writeFileSync(`${job.workFolder}/pid`, String(process.pid));
+      await run(job);
+    },
+  });
+}
+
+async function writeElevation({ scene, raster, outputPath, share }: Job): Promise<void> {
+  raster.writeCog(scene.onlyRaster(), outputPath, { compression: 'NONE', blockSize: 256, resampling: 'NEAREST' }, share(0, 1));
+}
+
+export const steps = [
+  bad('endless', async () => {
+    for (;;);
+  }),
+  bad('cooperative', async ({ signal }) => sleep(60_000, undefined, { signal })),
+  bad('greedy', async () => {
+    const held: Buffer[] = [];
+    for (;;) {
+      held.push(Buffer.alloc(20 * 2 ** 20, 1));
+      await sleep(20);
+    }
+  }),
+  bad('wordy', async ({ workFolder }) => {
+    for (let i = 0; ; i++) {
+      writeFileSync(`${workFolder}/${i}`, Buffer.alloc(10 * 2 ** 20, 1));
+      await sleep(20);
+    }
+  }),
+  bad('crashing', async () => {
+    process.kill(process.pid, 'SIGSEGV');
+    await sleep(10_000);
+  }),
+  bad('exiting', async () => process.exit(0)),
+  bad('throwing', async () => {
+    throw new Error('a defect of the step');
+  }),
+  bad('silent', async () => {}),
+  bad('wrong-bands', writeElevation, [{ description: 'a', dataType: 'Float32' }, { description: 'b', dataType: 'Float32' }]),
+  bad('wrong-type', writeElevation, [{ description: 'a', dataType: 'Byte', nodata: -9999 }]),
+  bad('wrong-nodata', writeElevation, [{ description: 'a', dataType: 'Float32', nodata: 0 }]),
+  bad('curious', async ({ workFolder }) => writeFileSync(`${workFolder}/environment.json`, JSON.stringify(process.env))),
+];

@@ -1,0 +1,21 @@
+import { join } from 'node:path';
+import { createStepHost, type StepHostOptions } from '../../src/app/processing/step-host.ts';
+import type { RunInput } from '../../src/app/processing/run-input.ts';
+import { testFolder } from './folders.ts';
+
+const kitRegistry = new URL('../../src/steps/registry.ts', import.meta.url);
+
+/** A step host over an input folder of the test's own. */
+export async function startStepHost(options: Partial<StepHostOptions> = {}) {
+  const folder = await testFolder();
+  const inputDir = options.inputDir ?? folder;
+  const host = await createStepHost({ registry: kitRegistry, concurrency: 2, ...options, inputDir });
+  const workFolder = join(await testFolder(), 'work');
+  return {
+    host,
+    inputDir,
+    workFolder,
+    run: (stepId: string, input: RunInput, parameters: Record<string, string | number | boolean> = {}, signal = new AbortController().signal) =>
+      host.run({ stepId, parameters, input, workFolder }, { signal, onProgress: () => {} }),
+  };
+}

@@ -1,0 +1,3 @@
+import multiply from './multiply/index.ts';
+
+export const steps = [multiply];
