@@ -19,8 +19,8 @@ export async function resolveInside(root: string, path: string): Promise<string>
   if (/^[A-Za-z][A-Za-z0-9+._-]*:/.test(path)) throw new UnsafePathError(path, 'is an address or a driver prefix; a plain relative path is expected');
   if (isAbsolute(path) || path.startsWith('\\')) throw new UnsafePathError(path, 'is an absolute path; a path relative to the input folder is expected');
   if (path.split(/[\\/]/).includes('..')) throw new UnsafePathError(path, 'leaves the input folder');
-  const [realRoot, real] = await Promise.all([realpath(root), realpath(join(root, path)).catch(() => null)]);
-  if (real === null) throw new UnsafePathError(path, 'does not exist in the input folder');
+  const [realRoot, real] = await Promise.all([root, join(root, path)].map((one) => realpath(one).catch(() => null)));
+  if (!realRoot || !real) throw new UnsafePathError(path, 'does not exist in the input folder');
   if (real !== realRoot && !real.startsWith(realRoot + sep)) throw new UnsafePathError(path, 'is a link that leaves the input folder');
   return real;
 }

@@ -36,7 +36,7 @@ export interface AnswerBody {
   readonly keys: { id: string }[];
   readonly operations: { operationId: string; status: string; name: string }[];
   readonly uploads: { uploadId: string; fileId: string | null; receivedBytes: number; parts: { partNumber: number; size: number }[] }[];
-  readonly faults: { id: string; fired: number }[];
+  readonly faults: { id: string; fired: number; times: number }[];
   readonly calls: TracedCall[];
 }
 

@@ -15,6 +15,11 @@ export interface StepHost {
   /** Throws `KitError` with code `unknown_step`. */
   find(stepId: string): AnyStep;
   /**
+   * What a run of these would be given: checked parameters, and an input that is there. Throws
+   * `KitError` (400), so that no user is asked to approve what cannot run.
+   */
+  check(stepId: string, parameters: unknown, input: RunInput): Promise<{ step: AnyStep; parameters: StepParameters }>;
+  /**
    * Runs a step in a child process and gives the output's path, size and sha256. A folder left by an
    * earlier try is removed first. Rejects with `ChildJobError`, or the signal's reason.
    */
@@ -51,24 +56,32 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     return step;
   }
 
+  const sourceOf = async (input: RunInput): Promise<StepJobInput['source']> =>
+    input.type === 'synthetic' ? input : { type: 'files', paths: await findRasters(options.inputDir, input.path) };
+
+  async function check(stepId: string, parameters: unknown, input: RunInput) {
+    const step = find(stepId);
+    const checked = checkParameters(step, parameters);
+    await sourceOf(input);
+    return { step, parameters: checked };
+  }
+
   return {
     steps,
     find,
+    check,
     run: (task, { signal, onProgress }) =>
       limit(async () => {
         signal.throwIfAborted();
-        const step = find(task.stepId);
-        const parameters = checkParameters(step, task.parameters);
+        const { step, parameters } = await check(task.stepId, task.parameters, task.input);
         await rm(task.workFolder, { recursive: true, force: true });
         await mkdir(task.workFolder, { recursive: true });
         const outputPath = join(task.workFolder, step.output.fileName);
-        const source: StepJobInput['source'] =
-          task.input.type === 'synthetic' ? task.input : { type: 'files', paths: await findRasters(options.inputDir, task.input.path) };
         const input: StepJobInput = {
           registry: options.registry.href,
           stepId: step.id,
           parameters,
-          source,
+          source: await sourceOf(task.input),
           outputPath,
           workFolder: task.workFolder,
         };

@@ -3,7 +3,6 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KitError } from '../../contract/index.ts';
 import type { LaunchCalls } from '../../platform-client/index.ts';
-import { checkParameters } from '../processing/step-parameters.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import { describeFailure } from './run-failure.ts';
@@ -115,7 +114,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   async function start(launchId: string, wanted: NewRun): Promise<Run> {
     if (stopping) throw new KitError('shutting_down', 'the app is about to stop and takes no new runs; try again in a moment', { status: 503 });
-    const step = steps.find(wanted.stepId);
+    const { step, parameters } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);
     const atMs = now();
     const run: Run = {
       id: randomBytes(16).toString('base64url'),
@@ -123,7 +122,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       state: 'CREATED',
       stepId: step.id,
       stepVersion: step.version,
-      parameters: checkParameters(step, wanted.parameters),
+      parameters,
       input: wanted.input,
       idempotencyKey: randomUUID(),
       operationId: null,

@@ -1,0 +1,175 @@
+/** The contract's "Launch". */
+import { describe, expect, test } from 'vitest';
+import { openSession, sessionOf, startApp } from '../support/app.ts';
+import { startSandbox } from '../support/sandbox.ts';
+
+async function start() {
+  const sandbox = await startSandbox();
+  const app = await startApp(sandbox.url, {});
+  await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${app.url}/launch` });
+  const launch = (userId?: string) => sandbox.launch({ appId: 'tested', userId });
+  return { sandbox, app, launch };
+}
+
+const open = (launchUrl: string) => fetch(launchUrl, { redirect: 'manual' });
+const post = (url: string, token: string) =>
+  fetch(`${url}/launch`, { method: 'POST', redirect: 'manual', body: new URLSearchParams({ token }), headers: { origin: 'https://marketplace.example' } });
+
+describe.each(['query', 'form_post'])('%s', (mode) => {
+  test('303 to an address without the token, in a new session; the page knows the user', async () => {
+    const { app, launch } = await start();
+    const { token, launchUrl } = await launch('bruno');
+    const answer = mode === 'query' ? await open(launchUrl) : await post(app.url, token);
+    expect(answer.status).toBe(303);
+    const location = answer.headers.get('location') ?? '';
+    expect(location).toMatch(/^\/launches\/[A-Za-z0-9_-]{22}\/$/);
+    const [cookie] = answer.headers.getSetCookie();
+    expect(cookie).toMatch(/^app\.sid=[^;]+; Path=\/launches\/[A-Za-z0-9_-]{22}; HttpOnly; SameSite=Lax$/);
+    for (const [name, value] of answer.headers) expect(value, name).not.toContain(token);
+    const session = sessionOf(answer, launchUrl);
+    const page = await session.get('');
+    expect(page.status).toBe(200);
+    const text = await page.text();
+    expect(text).toContain('Bruno Keller');
+    expect(text).not.toContain(token);
+    expect(page.headers.get('referrer-policy')).toBe('no-referrer');
+    expect(await (await session.get('api/launch')).json()).toMatchObject({ user: { id: 'bruno' } });
+  });
+
+  test('a token begins one session: replayed it is refused, and so is a race of two', async () => {
+    const { app, launch } = await start();
+    const { token, launchUrl } = await launch();
+    const begin = () => (mode === 'query' ? open(launchUrl) : post(app.url, token));
+    const raced = await Promise.all([begin(), begin(), begin()]);
+    expect(raced.map(({ status }) => status).sort()).toEqual([303, 403, 403]);
+    const replayed = await begin();
+    expect(replayed.status).toBe(403);
+    expect(replayed.headers.getSetCookie()).toEqual([]);
+    expect(await replayed.text()).not.toContain(token);
+  });
+});
+
+test('an old session id is not carried into a launch', async () => {
+  const { launch } = await start();
+  const { launchUrl } = await launch();
+  const answer = await fetch(launchUrl, { redirect: 'manual', headers: { cookie: 'app.sid=s%3Achosen-by-an-attacker.x' } });
+  expect(answer.headers.getSetCookie()[0]).not.toContain('chosen-by-an-attacker');
+  const first = (await launch()).launchUrl;
+  const session = await openSession(first);
+  const again = await fetch((await launch()).launchUrl, { redirect: 'manual', headers: { cookie: session.cookie } });
+  expect(again.headers.getSetCookie()[0]).not.toContain(session.cookie);
+});
+
+test('two launches of two users in one browser do not mix', async () => {
+  const { launch } = await start();
+  const [amina, bruno] = [await openSession((await launch('amina')).launchUrl), await openSession((await launch('bruno')).launchUrl)];
+  const userOf = async (response: Response) => ((await response.json()) as { user: { id: string } }).user.id;
+  expect([await userOf(await amina.get('api/launch')), await userOf(await bruno.get('api/launch'))]).toEqual(['amina', 'bruno']);
+  const run = await amina.start({ stepId: 'cog' });
+  // A browser sends each cookie to its own path; even if it sent both, or the wrong one, nothing would mix.
+  for (const path of ['', 'api/launch', 'api/runs', `api/runs/${run.id}`]) {
+    const crossed = await fetch(new URL(path, amina.home), { headers: { cookie: bruno.cookie } });
+    expect(crossed.status, path).toBe(404);
+  }
+  expect((await bruno.get(`api/runs/${run.id}`)).status).toBe(404);
+  expect((await bruno.post(`api/runs/${run.id}/cancel`)).status).toBe(404);
+  expect((await bruno.post(`api/runs/${run.id}/retry`)).status).toBe(404);
+});
+
+describe('refused, with a page that says why and what to do', () => {
+  test.each(['', '?token=', '?token=a&token=b', '?token=a%20b', `?token=${'x'.repeat(5000)}`, '?other=x'])('launch%s: 400', async (query) => {
+    const { app } = await start();
+    const answer = await open(`${app.url}/launch${query}`);
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain('launch the app again');
+  });
+
+  test('a token that the platform does not know, has revoked or that is over: 403', async () => {
+    const { app, sandbox, launch } = await start();
+    const revoked = await launch();
+    await sandbox.control('POST', `launches/${revoked.launchId}/revoke`);
+    const over = await launch();
+    await sandbox.advance(66 * 60_000, over.launchId);
+    for (const url of [`${app.url}/launch?token=unknown`, revoked.launchUrl, over.launchUrl]) {
+      const answer = await open(url);
+      expect(answer.status).toBe(403);
+      expect(await answer.text()).toContain('launch the app again');
+    }
+  });
+
+  test('the platform is away: 502, and the launch is still good afterwards', async () => {
+    const { sandbox, launch } = await start();
+    const { launchId, launchUrl } = await launch();
+    await sandbox.control('POST', 'faults', { launchId, endpoint: 'user.detail', times: 6, effect: { status: 503 } });
+    const answer = await open(launchUrl);
+    expect(answer.status).toBe(502);
+    expect(await answer.text()).toContain('Reload this page');
+    expect((await open(launchUrl)).status).toBe(303);
+  });
+
+  test('the app\'s own key is refused: 502, and it says whom to tell', async () => {
+    const sandbox = await startSandbox();
+    const app = await startApp(sandbox.url, { env: { PLATFORM_API_KEY: 'wrong' } });
+    const { token } = await sandbox.launch();
+    const answer = await open(`${app.url}/launch?token=${token}`);
+    expect(answer.status).toBe(502);
+    expect(await answer.text()).toContain('API key is refused');
+  });
+
+  test('no session, or an unknown launch: 404', async () => {
+    const { app } = await start();
+    for (const path of ['/launches/unknown/', '/launches/unknown/api/runs', '/nowhere']) {
+      const answer = await fetch(`${app.url}${path}`);
+      expect(answer.status).toBe(404);
+      expect(answer.headers.get('content-type')).toContain(path.includes('/api/') ? 'application/json' : 'text/html');
+    }
+  });
+});
+
+test('a token that is late but renewable is renewed on the way', async () => {
+  const { sandbox, launch } = await start();
+  const { launchId, launchUrl } = await launch();
+  await sandbox.advance(62 * 60_000, launchId);
+  expect((await open(launchUrl)).status).toBe(303);
+});
+
+test('the session outlives a restart of the app', async () => {
+  const sandbox = await startSandbox();
+  const first = await startApp(sandbox.url, { env: {} });
+  const { mkdtemp, rm, cp } = await import('node:fs/promises');
+  const copy = await mkdtemp('/tmp/marketplace-app-kit-test-');
+  const { launchUrl } = await (async () => {
+    await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${first.url}/launch` });
+    return sandbox.launch({ appId: 'tested' });
+  })();
+  const session = await openSession(launchUrl);
+  await cp(first.dataDir, copy, { recursive: true });
+  await first.close();
+  const second = await startApp(sandbox.url, { dataDir: copy });
+  const answer = await fetch(session.home.replace(first.url, second.url), { headers: { cookie: session.cookie } });
+  expect(answer.status).toBe(200);
+  await second.close();
+  await rm(copy, { recursive: true, force: true });
+});
+
+describe('what changes something must come from the app\'s own pages', () => {
+  test.each([
+    [{ origin: 'https://evil.example' }, 403],
+    [{ origin: 'null' }, 403],
+    [{ 'sec-fetch-site': 'cross-site' }, 403],
+    [{ 'sec-fetch-site': 'same-site' }, 403],
+    [{ 'content-type': 'text/plain' }, 415],
+    [{ 'content-type': 'application/x-www-form-urlencoded' }, 415],
+  ])('%j: %d', async (headers, status) => {
+    const { app, launch } = await start();
+    const session = await openSession((await launch()).launchUrl);
+    const { request } = await import('node:http');
+    const answered = await new Promise<number>((resolve, reject) => {
+      const all = { cookie: session.cookie, 'content-type': 'application/json', ...(headers as Record<string, string>) };
+      const sent = request(`${session.home}api/runs`, { method: 'POST', headers: all }, (res) => (res.resume(), resolve(res.statusCode ?? 0)));
+      sent.on('error', reject).end('{"stepId":"cog"}');
+    });
+    expect(answered).toBe(status);
+    expect(await (await fetch(`${app.url}/health`)).json()).toEqual({ status: 'ok' });
+  });
+});

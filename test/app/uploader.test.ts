@@ -1,0 +1,150 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { choosePartSize, uploadFile, type UploadProgress } from '../../src/app/upload/uploader.ts';
+import { createPlatformClient } from '../../src/platform-client/index.ts';
+import { fetchedDigest } from '../support/app.ts';
+import { testFolder } from '../support/folders.ts';
+import { apiKey, approvedOperation, someBytes, startSandbox, type TestSandbox } from '../support/sandbox.ts';
+
+const partSizeBytes = 1000;
+const bytes = someBytes(4500);
+
+async function start(sandbox?: TestSandbox) {
+  const platform = sandbox ?? (await startSandbox());
+  const { launchId, token, operationId } = await approvedOperation(platform);
+  const path = join(await testFolder(), 'output.tif');
+  await writeFile(path, bytes);
+  const client = createPlatformClient({ baseUrl: platform.url, apiKey, retry: { minDelayMs: 5, maxDelayMs: 20 } });
+  const calls = client.launch({ read: async () => ({ token, expiresAtMs: null }), write: async () => {} });
+  const saved: UploadProgress[] = [];
+  const upload = (resume: UploadProgress | null = null, signal = new AbortController().signal) =>
+    uploadFile(
+      { operationId, path, sizeBytes: bytes.length, fileName: 'output.tif', sourceType: 'UNKNOWN', resume },
+      { calls, partSizeBytes, save: async (progress) => void saved.push(progress), onProgress: () => {}, signal, patiently: (call) => call() },
+    );
+  const parts = async () =>
+    (await platform.trace(launchId)).filter(({ endpoint }) => endpoint === 'upload.chunk').map(({ detail, status, delivered }) => [detail['partNumber'], delivered ? status : null]);
+  const fault = (endpoint: string, effect: object, more: object = {}) => platform.control('POST', 'faults', { launchId, endpoint, effect, ...more });
+  return { platform, launchId, upload, saved, parts, fault, path, operationId };
+}
+
+test('chunks in order, progress saved before it is relied on, then complete', async () => {
+  const { platform, upload, saved, parts } = await start();
+  const { fileId, size } = await upload();
+  expect(size).toBe(4500);
+  expect(await parts()).toEqual([1, 2, 3, 4, 5].map((n) => [n, 200]));
+  expect(saved.map(({ acknowledgedParts }) => acknowledgedParts)).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(new Set(saved.map(({ uploadId, key }) => uploadId + key)).size).toBe(1);
+  const { createHash } = await import('node:crypto');
+  expect(await fetchedDigest(platform, fileId)).toBe(createHash('sha256').update(bytes).digest('hex'));
+});
+
+describe('goes on from the first part that was not acknowledged', () => {
+  test('after an abort', async () => {
+    const { upload, saved, parts, fault } = await start();
+    await fault('upload.chunk', { delayMs: 500 }, { after: 2 });
+    const abort = new AbortController();
+    const stopped = upload(null, abort.signal);
+    while (saved.length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+    abort.abort(new Error('the app restarts'));
+    await expect(stopped).rejects.toThrow('the app restarts');
+    await upload(saved.at(-1) ?? null);
+    expect((await parts()).filter(([, status]) => status === 200).map(([n]) => n)).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test('where an acknowledgement was not written down: the same part again is no new one', async () => {
+    const { upload, saved } = await start();
+    const { fileId } = await upload();
+    expect(await upload({ ...saved[0]!, acknowledgedParts: 2 })).toMatchObject({ fileId });
+  });
+
+  test('where the platform is further than was written down, or less far', async () => {
+    const { upload, saved, parts, fault } = await start();
+    await fault('upload.complete', { status: 400 });
+    await expect(upload()).rejects.toMatchObject({ platformStatus: 400 });
+    const ahead = saved.at(-1)!;
+    expect(ahead.acknowledgedParts).toBe(5);
+    expect(await upload({ ...ahead, acknowledgedParts: 1 })).toMatchObject({ size: 4500 });
+    const second = await start();
+    await second.fault('upload.chunk', { status: 400 }, { after: 2 });
+    await expect(second.upload()).rejects.toMatchObject({ platformStatus: 400 });
+    expect(await second.upload({ ...second.saved.at(-1)!, acknowledgedParts: 4 })).toMatchObject({ size: 4500 });
+    expect((await second.parts()).map(([n]) => n)).toEqual([1, 2, undefined, 5, 3, 4, 5]);
+    expect((await parts()).length).toBeGreaterThan(5);
+  });
+});
+
+describe('faults', () => {
+  test.each<[string, string, object, number]>([
+    ['500 at initiate', 'upload.initiate', { status: 500 }, 0],
+    ['a lost answer to initiate', 'upload.initiate', { dropResponse: true }, 0],
+    ['500 at a chunk', 'upload.chunk', { status: 500 }, 1],
+    ['503 with Retry-After at a chunk', 'upload.chunk', { status: 503, retryAfterSeconds: 1 }, 2],
+    ['a chunk cut in its middle', 'upload.chunk', { reset: true }, 3],
+    ['a lost answer to a chunk', 'upload.chunk', { dropResponse: true }, 4],
+    ['500 at complete', 'upload.complete', { status: 500 }, 0],
+    ['a lost answer to complete', 'upload.complete', { dropResponse: true }, 0],
+    ['a cut connection at complete', 'upload.complete', { reset: true }, 0],
+  ])('%s: the file is whole, and there is one', async (_name, endpoint, effect, after) => {
+    const { platform, launchId, upload, fault } = await start();
+    await fault(endpoint, effect, { after });
+    const { fileId } = await upload();
+    const { createHash } = await import('node:crypto');
+    expect(await fetchedDigest(platform, fileId)).toBe(createHash('sha256').update(bytes).digest('hex'));
+    expect((await platform.control('GET', 'faults')).faults.map(({ fired }) => fired)).toEqual([1]);
+    const { uploads } = await platform.control('GET', `launches/${launchId}`);
+    expect(uploads.filter((one) => one.fileId !== null)).toHaveLength(1);
+  });
+
+  test('the platform has lost the session: a new one is begun', async () => {
+    const { platform, upload, saved } = await start();
+    const { rm, readdir } = await import('node:fs/promises');
+    await upload({ uploadId: 'lost', key: 'lost', partSizeBytes, acknowledgedParts: 3 });
+    expect(saved.map(({ acknowledgedParts }) => acknowledgedParts)).toEqual([0, 1, 2, 3, 4, 5]);
+    // It fails on the platform's side at complete: parts cleaned up, session gone, as the spec says.
+    const second = await start(platform);
+    await second.fault('upload.complete', { delayMs: 300 });
+    const before = new Set(await readdir(join(platform.dataDir, 'blobs')));
+    const uploading = second.upload();
+    while (second.saved.length < 6) await new Promise((resolve) => setTimeout(resolve, 5));
+    for (const blob of await readdir(join(platform.dataDir, 'blobs'))) if (!before.has(blob)) await rm(join(platform.dataDir, 'blobs', blob));
+    expect(await uploading).toMatchObject({ size: 4500 });
+    expect(new Set(second.saved.map(({ uploadId }) => uploadId)).size).toBe(2);
+  });
+
+  test('other bytes than those of the upload\'s start: a new session, never a mixture', async () => {
+    const { platform, upload, saved, path, fault } = await start();
+    await fault('upload.chunk', { status: 400 }, { after: 3 });
+    await expect(upload()).rejects.toMatchObject({ platformStatus: 400 });
+    const changed = someBytes(4500, 9);
+    await writeFile(path, changed);
+    const { fileId } = await upload({ ...saved.at(-1)!, acknowledgedParts: 1 });
+    const { createHash } = await import('node:crypto');
+    expect(await fetchedDigest(platform, fileId)).toBe(createHash('sha256').update(changed).digest('hex'));
+  });
+
+  test('an empty output is refused before anything is sent', async () => {
+    const { platform, launchId, operationId } = await start();
+    const upload = uploadFile(
+      { operationId, path: '/dev/null', sizeBytes: 0, fileName: 'x', sourceType: 'UNKNOWN', resume: null },
+      { calls: {} as never, partSizeBytes, save: async () => {}, onProgress: () => {}, signal: new AbortController().signal, patiently: (call) => call() },
+    );
+    await expect(upload).rejects.toMatchObject({ code: 'empty_output' });
+    expect(await platform.trace(launchId)).toHaveLength(1);
+  });
+});
+
+describe('choosePartSize', () => {
+  const mib = 2 ** 20;
+  test.each([
+    [1, 16 * mib, 16 * mib],
+    [160_000 * mib, 16 * mib, 16 * mib],
+    [160_001 * mib, 16 * mib, 17 * mib],
+    [10_000 * 512 * mib, 16 * mib, 512 * mib],
+  ])('%d bytes, %d wanted: %d', (size, wanted, expected) => expect(choosePartSize(size, wanted)).toBe(expected));
+
+  test('more than the platform takes is refused', () => {
+    expect(() => choosePartSize(10_000 * 512 * mib + 1, 16 * mib)).toThrow(/at most/);
+  });
+});
