@@ -2,13 +2,13 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { onTestFinished } from 'vitest';
 import { readAppConfig } from '../../src/app/config.ts';
 import { createApp, type AppOptions } from '../../src/app/create-app.ts';
 import type { RunView } from '../../src/app/runs/run-view.ts';
 import { serve } from '../../src/commands/serve.ts';
 import { makeFolder } from './folders.ts';
 import { apiKey, type TestSandbox } from './sandbox.ts';
+import { cleanUpLater } from './cleanup.ts';
 
 export interface TestApp {
   readonly url: string;
@@ -39,7 +39,7 @@ export async function startApp(platformUrl: string, options: StartAppOptions = {
     await app.close();
     if (!options.dataDir) await rm(dataDir, { recursive: true, force: true });
   };
-  onTestFinished(close);
+  cleanUpLater(close);
   return { url: served.url, dataDir, close };
 }
 

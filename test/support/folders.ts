@@ -3,12 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
+import { cleanUpLater } from './cleanup.ts';
 
 /** A folder of the test's own, removed when it ends. */
 export async function testFolder(): Promise<string> {
   const folder = await makeFolder();
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  cleanUpLater(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 

@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { pino } from 'pino';
-import { onTestFinished } from 'vitest';
 import { serve } from '../../src/commands/serve.ts';
 import { readSandboxConfig } from '../../src/sandbox/config.ts';
 import { createSandbox, type SandboxOptions } from '../../src/sandbox/create-sandbox.ts';
 import { makeFolder } from './folders.ts';
+import { cleanUpLater } from './cleanup.ts';
 
 export const apiKey = 'test-api-key-0123456789';
 
@@ -91,7 +91,7 @@ export async function startSandbox(options: StartOptions = {}): Promise<TestSand
     await sandbox.close();
     if (!options.dataDir) await rm(dataDir, { recursive: true, force: true });
   };
-  onTestFinished(close);
+  cleanUpLater(close);
   return sandboxClient(served.url, dataDir, close);
 }
 

@@ -1,5 +1,5 @@
 import { createServer, type Socket } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { cleanUpLater } from './cleanup.ts';
 
 export interface ScriptedServer {
   readonly url: string;
@@ -34,7 +34,7 @@ export async function startScriptedServer(...answers: ScriptedAnswer[]): Promise
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
+  cleanUpLater(() => {
     sockets.forEach((socket) => socket.destroy());
     server.close();
   });
