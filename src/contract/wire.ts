@@ -1,11 +1,10 @@
-import type { Readable } from 'node:stream';
 import * as z from 'zod';
 import type { Endpoint } from './endpoint.ts';
 
 /** Bytes of known size that can be read again from the start, so that a request can be repeated. */
 export interface Content {
   readonly sizeBytes: number;
-  open(): Readable;
+  open(): AsyncIterable<Uint8Array>;
 }
 
 export type WireBody =

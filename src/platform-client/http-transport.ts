@@ -1,8 +1,9 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { Readable } from 'node:stream';
 import axios, { isAxiosError, type AxiosInstance } from 'axios';
-import FormData from 'form-data';
 import type { Call, Endpoint, WireBody, WireProfile, WireRequest } from '../contract/index.ts';
+import { multipartBody, type StreamedBody } from './multipart-body.ts';
 import { PlatformError } from './platform-error.ts';
 import { parseRetryAfter } from './retry-policy.ts';
 
@@ -92,35 +93,31 @@ async function exchange(
     const reason = isAxiosError(error) ? (error.code ?? error.message) : String(error);
     throw new PlatformError(endpoint, 'connection_failed', `connection failed (${scrub(reason, secrets)})`);
   } finally {
-    body.release();
+    if (body.data instanceof Readable) body.data.destroy();
   }
 }
 
-function encodeBody(body: WireBody | undefined) {
-  const release = () => {};
+interface EncodedBody {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly data: string | Readable | undefined;
+}
+
+function encodeBody(body: WireBody | undefined): EncodedBody {
   switch (body?.kind) {
     case undefined:
-      return { headers: {}, data: undefined, release };
+      return { headers: {}, data: undefined };
     case 'json':
-      return { headers: { 'content-type': 'application/json' }, data: JSON.stringify(body.value), release };
-    case 'raw': {
-      const stream = body.content.open();
-      const headers = { 'content-type': body.mediaType, 'content-length': String(body.content.sizeBytes) };
-      return { headers, data: stream, release: () => stream.destroy() };
-    }
-    case 'multipart': {
-      const form = new FormData();
-      for (const [name, value] of Object.entries(body.fields)) form.append(name, value);
-      const stream = body.file.content.open();
-      form.append(body.file.field, stream, {
-        filename: body.file.fileName,
-        contentType: 'application/octet-stream',
-        knownLength: body.file.content.sizeBytes,
-      });
-      const headers = { ...form.getHeaders(), 'content-length': String(form.getLengthSync()) };
-      return { headers, data: form, release: () => stream.destroy() };
-    }
+      return { headers: { 'content-type': 'application/json' }, data: JSON.stringify(body.value) };
+    case 'raw':
+      return streamed({ stream: Readable.from(body.content.open(), { objectMode: false }), sizeBytes: body.content.sizeBytes, mediaType: body.mediaType });
+    case 'multipart':
+      return streamed(multipartBody(body));
   }
+}
+
+function streamed({ stream, sizeBytes, mediaType }: StreamedBody): EncodedBody {
+  stream.on('error', () => {}); // a file that cannot be read ends the request, which tells
+  return { headers: { 'content-type': mediaType, 'content-length': String(sizeBytes) }, data: stream };
 }
 
 function parseBody(text: string): unknown {

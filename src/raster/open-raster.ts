@@ -19,7 +19,7 @@ export class RasterError extends KitError {
 export const rasterDrivers = ['GTiff', 'JP2OpenJPEG', 'PNG', 'JPEG', 'netCDF', 'AAIGrid', 'DTED', 'SRTMHGT'] as const;
 
 /** Checked on the header, before a pixel is read. */
-export const rasterBudget = { pixels: 4_000_000_000, bands: 1_000 };
+export const rasterBudget = { pixels: 10_000_000_000, bands: 1_000 };
 
 /** Opens a local raster file, read-only, through the allowlist. `path` is absolute and already resolved. */
 export function openRaster(path: string, drivers: readonly string[] = rasterDrivers): gdal.Dataset {

@@ -3,7 +3,6 @@
  * by itself: neither can agree with the other on something that is wrong.
  */
 import { createConnection } from 'node:net';
-import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { createPlatformClient, type LaunchCalls } from '../../src/platform-client/index.ts';
 import { apiKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
@@ -24,7 +23,9 @@ interface Fixture {
 
 const id = /^[A-Za-z0-9_-]{22,}$/;
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-const content = { sizeBytes: 5, open: () => Readable.from([Buffer.from('bytes')]) };
+const content = { sizeBytes: 5, open: async function* () {
+      yield Buffer.from('bytes');
+    } };
 
 const fixtures: Fixture[] = [
   {

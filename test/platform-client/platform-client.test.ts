@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { createPlatformClient, PlatformError, type IdentityToken, type PlatformClientOptions } from '../../src/platform-client/index.ts';
 import { parseRetryAfter } from '../../src/platform-client/retry-policy.ts';
@@ -48,7 +47,9 @@ describe('repeats what may get better', () => {
 
   test('a chunk, whose bytes are sent whole again', async () => {
     const { calls, server } = await start(['cut', json(500, {}), json(200, {})]);
-    await calls.uploadChunk({ uploadId: 'u', key: 'k', partNumber: 1, content: { sizeBytes: 5, open: () => Readable.from([Buffer.from('bytes')]) } });
+    await calls.uploadChunk({ uploadId: 'u', key: 'k', partNumber: 1, content: { sizeBytes: 5, open: async function* () {
+      yield Buffer.from('bytes');
+    } } });
     expect(server.requests.map((request) => request.includes('\r\n\r\nbytes\r\n'))).toEqual([true, true, true]);
   });
 

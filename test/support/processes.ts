@@ -16,7 +16,7 @@ export interface Server {
 export async function startServer(name: 'app' | 'sandbox', args: readonly string[], env: Record<string, string>): Promise<Server> {
   const { child, output, exited } = startCommand(name, args, env);
   const url = await new Promise<string>((resolve, reject) => {
-    createInterface({ input: child.stdout! }).on('line', (line) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
       const ready = new RegExp(`^${name} ready (\\S+)$`).exec(line)?.[1];
       if (ready) resolve(ready);
     });

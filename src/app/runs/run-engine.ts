@@ -78,7 +78,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   async function runStages(first: Run, signal: AbortSignal, report: (progress: RunProgress) => void): Promise<void> {
     const log = options.log.child({ runId: first.id });
     const workFolder = join(options.workDir, first.id);
-    const context: StageContext = { ...options, calls: options.callsOf(first.launchId), workFolder, signal, report, log };
+    const context: StageContext = { ...options, calls: options.callsOf(first.launchId), workFolder, madeHere: { sha256: null }, signal, report, log };
     let run = first;
     try {
       for (let stage = stages[run.state]; stage; stage = stages[run.state]) {

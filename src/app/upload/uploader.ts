@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { limits, type Content, type CompletedUpload, type SourceType } from '../../contract/index.ts';
 import { KitError } from '../../contract/index.ts';
 import { PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
@@ -38,8 +38,7 @@ export class UploadError extends KitError {}
 
 /** New upload sessions after the first, where the platform has lost one. */
 const maxNewSessions = 3;
-const readBytes = 1024 * 1024;
-const progressEveryMs = 200;
+const readBytes = 256 * 1024;
 
 /**
  * Uploads one file by initiate, ordered chunks, complete (spec 4.8, rule 3): the same uploadId and key
@@ -116,11 +115,20 @@ export function choosePartSize(sizeBytes: number, wanted: number): number {
 function filePart(path: string, startByte: number, sizeBytes: number, onRead: (bytes: number) => void): Content {
   return {
     sizeBytes,
-    open() {
-      const stream = createReadStream(path, { start: startByte, end: startByte + sizeBytes - 1, highWaterMark: readBytes });
-      // Sampled: a 'data' listener would set the stream flowing before the request reads it.
-      const sampling = setInterval(() => onRead(stream.bytesRead), progressEveryMs);
-      return stream.once('close', () => clearInterval(sampling));
+    async *open() {
+      const file = await open(path);
+      try {
+        for (let read = 0; read < sizeBytes; ) {
+          const buffer = Buffer.allocUnsafeSlow(Math.min(readBytes, sizeBytes - read));
+          const { bytesRead } = await file.read(buffer, 0, buffer.length, startByte + read);
+          if (bytesRead === 0) throw new UploadError('output_changed', 'the output became shorter while it was uploaded');
+          read += bytesRead;
+          onRead(read);
+          yield buffer.subarray(0, bytesRead);
+        }
+      } finally {
+        await file.close();
+      }
     },
   };
 }

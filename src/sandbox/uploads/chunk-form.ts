@@ -76,7 +76,7 @@ function createParser(req: IncomingMessage): busboy.Busboy {
   try {
     return busboy({
       headers: req.headers,
-      fileHwm: 1024 * 1024,
+      fileHwm: 256 * 1024,
       highWaterMark: 1024 * 1024,
       limits: { files: 1, fields: maxFields, parts: maxFields + 1, fieldSize: fieldBytes, fileSize: limits.chunkBytes, headerPairs: 50 },
     });

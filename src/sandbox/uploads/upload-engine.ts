@@ -9,7 +9,7 @@ import type { FileRecord, Files } from '../files/files.ts';
 import { newId } from '../secrets.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
 import { readChunkForm, refuseOversized } from './chunk-form.ts';
-import { appendPart, digestPart, type PartSink, type WrittenPart } from './part-file.ts';
+import { appendPart, digestPart, drainInto } from './part-file.ts';
 import { SessionLock } from './session-lock.ts';
 import type { UploadPart, UploadSession, UploadSessions } from './upload-sessions.ts';
 
@@ -149,7 +149,7 @@ export class UploadEngine {
       if (!earlier) await this.#requireRoom();
       const sink = earlier ? digestPart() : await appendPart(join(blobDir, session.blob), session.receivedBytes);
       try {
-        const written = await drain(openContent(), sink);
+        const written = await drainInto(sink, openContent());
         onTaken();
         await formRead;
         if (written.size === 0) throw invalid([{ path: uploadChunk.fileField, message: 'must not be empty' }]);
@@ -179,7 +179,7 @@ export class UploadEngine {
   async #spool(content: Readable, path: string): Promise<void> {
     await this.#requireRoom();
     const sink = await appendPart(path, 0);
-    await drain(content, sink).catch(async (error: unknown) => {
+    await drainInto(sink, content).catch(async (error: unknown) => {
       await sink.undo();
       throw error;
     });
@@ -203,11 +203,6 @@ export class UploadEngine {
   async #discard(session: UploadSession): Promise<void> {
     if (this.#options.sessions.discard(session.id)) await rm(join(this.#options.blobDir, session.blob), { force: true });
   }
-}
-
-async function drain(content: Readable, sink: PartSink): Promise<WrittenPart> {
-  for await (const bytes of content) await sink.write(bytes as Buffer);
-  return sink.finish();
 }
 
 function requireSameBytes(session: UploadSession, earlier: UploadPart, again: UploadPart): void {

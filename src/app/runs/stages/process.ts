@@ -17,6 +17,7 @@ export const processInput: Stage = async (run, context) => {
       { stepId: run.stepId, parameters: run.parameters, input: run.input, workFolder: context.workFolder },
       { signal: context.signal, onProgress: (fraction, note) => context.report({ ...noProgress, fraction, note }) },
     );
+    context.madeHere.sha256 = output.sha256;
     return await context.store.transition(run, 'UPLOADING', { output, upload: null });
   } finally {
     clearInterval(keepAlive);

@@ -18,6 +18,8 @@ export interface StageContext {
     readonly uploadPartBytes: number;
     readonly platformPatienceMs: number;
   };
+  /** Digest of an output that this process has made itself and need not read again; null where another one did. */
+  readonly madeHere: { sha256: string | null };
   /** The run's own folder. */
   readonly workFolder: string;
   readonly signal: AbortSignal;

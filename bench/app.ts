@@ -1,0 +1,15 @@
+/** The app with the bench's own step in its registry; otherwise as `npm run app` starts it. */
+import { pino } from 'pino';
+import { readAppConfig } from '../src/app/config.ts';
+import { createApp } from '../src/app/create-app.ts';
+import { stopOnSignal } from '../src/commands/command.ts';
+import { serve } from '../src/commands/serve.ts';
+
+const config = readAppConfig(process.env, () => {});
+const app = await createApp({ config, log: pino({ level: config.logLevel }), registry: new URL('./steps/registry.ts', import.meta.url) });
+const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT' });
+stopOnSignal(async () => {
+  await served.close();
+  await app.close();
+});
+console.log(`app ready ${served.url}`);

@@ -1,0 +1,36 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+export interface BenchProcess {
+  readonly url: string;
+  /** Highest resident set so far, in MiB (Linux: VmHWM). */
+  peakMiB(): number;
+  stop(): Promise<void>;
+}
+
+/** Starts a script of the bench or the kit and waits for its `<name> ready <url>`. */
+export async function startProcess(script: URL, name: string, args: readonly string[], env: Record<string, string>): Promise<BenchProcess> {
+  const child = spawn(process.execPath, [script.pathname, ...args], { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  process.once('exit', () => child.kill('SIGKILL'));
+  const url = await readyUrl(child, name);
+  return {
+    url,
+    peakMiB: () => Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024,
+    stop: () =>
+      new Promise((resolve) => {
+        child.once('exit', () => resolve());
+        child.kill('SIGTERM');
+      }),
+  };
+}
+
+function readyUrl(child: ChildProcess, name: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      const url = new RegExp(`^${name} ready (\\S+)$`).exec(line)?.[1];
+      if (url) resolve(url);
+    });
+    child.once('exit', (code) => reject(new Error(`${name} ended with ${code}`)));
+  });
+}

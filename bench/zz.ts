@@ -1,0 +1,12 @@
+import { open } from 'node:fs/promises';
+import { createPlatformClient } from '../src/platform-client/index.ts';
+const url=process.argv[2]!; const part=16*2**20, n=64; const path='/tmp/big1g';
+const j=async(m:string,p:string,b?:object)=>(await (await fetch(url+p,{method:m,headers:{'x-api-key':'k','content-type':'application/json'},body:b&&JSON.stringify(b)})).json()) as any;
+const {token}=await j('POST','/sandbox/launches',{});
+const {operationId}=await j('POST',`/public/external-app/operation/${token}`,{name:'x'});
+await j('POST',`/sandbox/operations/${operationId}/approve`,{});
+const c=createPlatformClient({baseUrl:url,apiKey:'k'}); const l=c.launch({read:async()=>({token,expiresAtMs:null}),write:async()=>{}});
+const {uploadId,key}=await l.initiateUpload({operationId,fileName:'a.tif'});
+const t=Date.now();
+for(let i=0;i<n;i++) await l.uploadChunk({uploadId,key,partNumber:i+1,content:{sizeBytes:part,open:async function*(){const f=await open(path);for(let r=0;r<part;){const b=Buffer.allocUnsafeSlow(262144);const {bytesRead}=await f.read(b,0,b.length,i*part+r);r+=bytesRead;yield b}await f.close()}}});
+console.log('MiB/s',(n*16/((Date.now()-t)/1000)).toFixed(0), 'client rss',(process.resourceUsage().maxRSS/1024).toFixed(0)); process.exit();
