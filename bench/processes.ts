@@ -2,6 +2,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
+/** As the npm scripts start the servers. */
+const preload = new URL('../scripts/preload.mjs', import.meta.url).href;
+
 export interface BenchProcess {
   readonly url: string;
   /** Highest resident set so far, in MiB (Linux: VmHWM). */
@@ -11,7 +14,7 @@ export interface BenchProcess {
 
 /** Starts a script of the bench or the kit and waits for its `<name> ready <url>`. */
 export async function startProcess(script: URL, name: string, args: readonly string[], env: Record<string, string>): Promise<BenchProcess> {
-  const child = spawn(process.execPath, [script.pathname, ...args], { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--import', preload, script.pathname, ...args], { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
   process.once('exit', () => child.kill('SIGKILL'));
   const url = await readyUrl(child, name);
   return {

@@ -2,7 +2,8 @@
 // machine's own Node, which may be older than the one that it sets up.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, openSync, closeSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, cpSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { fileURLToPath } from 'node:url';
@@ -34,7 +35,11 @@ async function setUp() {
   const stamp = readStamp();
   if (stamp.lock === lock && existsSync(stamp.gdalBinary ?? '') && existsSync(stamp.node ?? '')) return;
 
-  if (stamp.lock !== lock) installPackages();
+  if (stamp.lock !== lock) {
+    const restoreBinding = keepBinding();
+    installPackages();
+    restoreBinding();
+  }
   const node = findNode();
   if (!loadsGdal(node)) await provideGdal(node);
   writeFileSync(stampPath, JSON.stringify({ lock, node, gdalBinary: gdalBinary(node) }));
@@ -47,6 +52,25 @@ function readStamp() {
   } catch {
     return {};
   }
+}
+
+/** Keeps a built GDAL binding through `npm ci`, which would throw away minutes of work for any change of the lock file. */
+function keepBinding() {
+  const versionOf = () => {
+    try {
+      return JSON.parse(readFileSync(join(modules, 'gdal-async', 'package.json'), 'utf8')).version;
+    } catch {
+      return null;
+    }
+  };
+  const folder = join(modules, 'gdal-async', 'lib', 'binding');
+  if (!existsSync(folder)) return () => {};
+  const [version, kept] = [versionOf(), mkdtempSync(join(tmpdir(), 'marketplace-app-kit-setup-'))];
+  cpSync(folder, kept, { recursive: true });
+  return () => {
+    if (version === versionOf()) cpSync(kept, folder, { recursive: true });
+    rmSync(kept, { recursive: true, force: true });
+  };
 }
 
 /** npm as it was called, or from PATH; run by a node that `npm ci` does not replace. */

@@ -1,5 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { readdir, readFile, stat } from 'node:fs/promises';
+import { getCompileCacheDir } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { KitError } from '../contract/kit-error.ts';
@@ -138,6 +139,7 @@ const inherited = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'GDAL_DATA', 'PROJ_LI
 function childEnvironment(workFolder: string): NodeJS.ProcessEnv {
   return {
     ...Object.fromEntries(inherited.map((name) => [name, process.env[name]])),
+    NODE_COMPILE_CACHE: getCompileCacheDir(),
     TMPDIR: workFolder,
     CPL_TMPDIR: workFolder,
     GDAL_CACHEMAX: '128',

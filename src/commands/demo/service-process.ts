@@ -3,6 +3,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { KitError } from '../../contract/index.ts';
 
+/** As the npm scripts start the servers. */
+const preload = new URL('../../../scripts/preload.mjs', import.meta.url).href;
+
 export interface ServiceProcess {
   readonly url: string;
   /** Rejects when the process ends by itself. */
@@ -17,7 +20,7 @@ export interface ServiceProcess {
  */
 export async function startService(name: 'app' | 'sandbox', args: readonly string[], env: Readonly<Record<string, string>>): Promise<ServiceProcess> {
   const script = fileURLToPath(new URL(`../${name}.ts`, import.meta.url));
-  const child = spawn(process.execPath, [script, ...args], {
+  const child = spawn(process.execPath, ['--import', preload, script, ...args], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
     // A group of its own: Ctrl-C reaches the demo alone, which then stops the servers in order.

@@ -1,0 +1,69 @@
+# Targets: `app`, which carries no sandbox, and `sandbox`.
+#   docker build --target app -t marketplace-app .
+#   docker build --target sandbox -t marketplace-sandbox .
+
+FROM node:24-bookworm-slim AS base
+WORKDIR /kit
+ENV NODE_ENV=production \
+    HOST=0.0.0.0
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends libgdal32 \
+ && rm -rf /var/lib/apt/lists/*
+
+# The GDAL binding is built against Debian's GDAL: the same way on every platform, with no download.
+FROM base AS build
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends libgdal-dev g++ make python3 \
+ && rm -rf /var/lib/apt/lists/*
+COPY package.json package-lock.json ./
+ENV npm_config_shared_gdal=true \
+    npm_config_build_from_source=gdal-async \
+    npm_config_nodedir=/usr/local \
+    JOBS=max
+
+FROM build AS app-modules
+RUN npm ci --omit=dev --ignore-scripts \
+ && npm rebuild gdal-async --foreground-scripts \
+ && rm -rf node_modules/node-linux-* node_modules/gdal-async/deps node_modules/gdal-async/build
+
+FROM build AS sandbox-modules
+RUN npm ci --include=dev --ignore-scripts \
+ && npm rebuild gdal-async --foreground-scripts \
+ && rm -rf node_modules/node-linux-* node_modules/gdal-async/deps node_modules/gdal-async/build
+
+FROM base AS app
+COPY --from=app-modules /kit/node_modules node_modules
+COPY package.json ./
+COPY scripts/preload.mjs scripts/preload.mjs
+COPY templates/app templates/app
+COPY src/contract src/contract
+COPY src/raster src/raster
+COPY src/platform-client src/platform-client
+COPY src/steps src/steps
+COPY src/app src/app
+COPY src/commands/app.ts src/commands/command.ts src/commands/serve.ts src/commands/
+RUN mkdir -p /data node_modules/.cache && chown node:node /data node_modules/.cache
+USER node
+ENV DATA_DIR=/data \
+    PORT=3000
+VOLUME /data
+EXPOSE 3000
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "--import", "./scripts/preload.mjs", "src/commands/app.ts"]
+
+FROM base AS sandbox
+COPY --from=sandbox-modules /kit/node_modules node_modules
+COPY package.json ./
+COPY scripts/preload.mjs scripts/preload.mjs
+COPY src/contract src/contract
+COPY src/raster src/raster
+COPY src/sandbox src/sandbox
+COPY src/commands/sandbox.ts src/commands/command.ts src/commands/serve.ts src/commands/
+RUN mkdir -p /data node_modules/.cache && chown node:node /data node_modules/.cache
+USER node
+VOLUME /data
+EXPOSE 4010
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:4010/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "--import", "./scripts/preload.mjs", "src/commands/sandbox.ts", "--port", "4010", "--data", "/data"]
