@@ -244,7 +244,7 @@ describe('chunk', () => {
     for (let i = 0; i < 3; i++) await cutChunk(sandbox, upload, 2, b);
     const { uploads } = await sandbox.control('GET', `launches/${upload.launchId}`);
     expect(uploads[0]).toMatchObject({ receivedBytes: 100_000, parts: [{ partNumber: 1, size: 100_000 }] });
-    expect(await storedBytes(sandbox)).toBe(100_000);
+    await expect.poll(() => storedBytes(sandbox)).toBe(100_000);
     expect((await sendChunk(sandbox, upload, 2, b)).status).toBe(200);
     const { fileId } = (await sendComplete(sandbox, upload, 2_600_000)).body;
     expect(await download(sandbox, fileId)).toEqual(concat(a, b));

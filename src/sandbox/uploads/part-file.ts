@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 
 /** Bytes gathered before they are written: batches of a mebibyte are up to twice as fast as what the socket gives. */
 const batchBytes = 1024 * 1024;
@@ -91,16 +92,14 @@ async function writeAll(file: FileHandle, buffers: readonly Buffer[], length: nu
 
 /** Reads `content` to its end into `sink`, at the sink's pace. By events: an iterator would copy small reads together. */
 export async function drainInto(sink: PartSink, content: Readable): Promise<WrittenPart> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const { promise: writeFailed, reject } = Promise.withResolvers<never>();
   content.on('data', (bytes: Buffer) => {
     const pace = sink.write(bytes);
     if (!pace) return;
     content.pause();
     pace.then(() => content.resume(), reject);
   });
-  content.once('end', resolve);
-  content.once('error', reject);
-  content.once('close', () => reject(new Error('ended early')));
-  await promise;
+  // `finished` also knows a stream that was destroyed before anybody listened.
+  await Promise.race([finished(content, { writable: false }), writeFailed]);
   return sink.finish();
 }
