@@ -1,0 +1,43 @@
+/** What README and docs show is true. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { endpoints } from '../support/documented.ts';
+import { projectRoot } from '../support/folders.ts';
+
+const text = (path: string) => readFile(join(projectRoot, path), 'utf8');
+
+test('the step of docs/steps.md is the one that a test runs', async () => {
+  const shown = /```ts\n(import[^]*?)```/.exec(await text('docs/steps.md'))?.[1];
+  const run = await text('test/support/toy-steps/multiply/index.ts');
+  expect(shown).toBe(run.replace('../../../../src/steps/step.ts', '../step.ts'));
+});
+
+test('docs/configuration.md names every setting, and no other', async () => {
+  const page = await text('docs/configuration.md');
+  const code = (await text('src/app/config.ts')) + (await text('src/sandbox/config.ts'));
+  const settings = new Set([...code.matchAll(/^ {2}([A-Z][A-Z_]+):|readSecret\(env, '([A-Z_]+)'\)/gm)].map(([, a, b]) => a ?? b!));
+  const documented = new Set([...page.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name!).filter((name) => !name.endsWith('_FILE') && name !== 'X' && name !== 'NAME'));
+  expect([...documented].sort()).toEqual([...settings].sort());
+});
+
+test('docs/contract.md names every file of the contract that assumes something', async () => {
+  const page = await text('docs/contract.md');
+  for (const name of await readdir(join(projectRoot, 'src/contract'), { recursive: true })) {
+    if (name.endsWith('.ts') && (await text(join('src/contract', name))).includes('@assumed')) expect(page, name).toContain(`\`${name}\``);
+  }
+});
+
+test('docs/sandbox.md names every path that the sandbox serves', async () => {
+  const page = await text('docs/sandbox.md');
+  for (const path of await endpoints()) expect(page, path).toContain(path);
+});
+
+test('every link between the pages leads somewhere', async () => {
+  const pages = ['README.md', ...(await readdir(join(projectRoot, 'docs'))).map((name) => `docs/${name}`)];
+  for (const page of pages) {
+    for (const [, link] of (await text(page)).matchAll(/\]\(([^)#:]+)\)/g)) {
+      await expect(text(join(page, '..', link!)), `${page}: ${link}`).resolves.toBeDefined();
+    }
+  }
+});
