@@ -6,10 +6,15 @@ import { createSandbox } from '../sandbox/create-sandbox.ts';
 import { runCommand, stopOnSignal } from './command.ts';
 import { serve } from './serve.ts';
 
-const usage = 'npm run sandbox -- [--port N] [--data DIR]';
+const usage = 'npm run sandbox -- [--port N] [--data DIR] [--seed demo|none]';
+
+const seeds = ['demo', 'none'];
 
 await runCommand(async () => {
-  const config = readSandboxConfig(process.env, readOptions());
+  const options = readOptions();
+  if (options.seed !== undefined && !seeds.includes(options.seed)) throw new KitError('bad_arguments', `--seed ${options.seed} must be one of ${seeds.join(', ')}`);
+  if (options.seed === 'demo') console.error('note: there is no catalog to seed yet; users and the reference app are there');
+  const config = readSandboxConfig(process.env, options);
   const log = pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true }));
   const sandbox = await createSandbox({ config, log });
   const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' }).catch(async (error: unknown) => {
@@ -28,9 +33,9 @@ await runCommand(async () => {
   console.log(`sandbox ready ${served.url}`);
 });
 
-function readOptions(): { port?: string; data?: string } {
+function readOptions(): { port?: string; data?: string; seed?: string } {
   try {
-    return parseArgs({ options: { port: { type: 'string' }, data: { type: 'string' } } }).values;
+    return parseArgs({ options: { port: { type: 'string' }, data: { type: 'string' }, seed: { type: 'string' } } }).values;
   } catch (error) {
     throw new KitError('bad_arguments', `${(error as Error).message}\nusage: ${usage}`);
   }
