@@ -4,6 +4,7 @@ import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { testFolder } from '../support/folders.ts';
 import { apiKey, approvedOperation, chunkForm, openUpload, sendChunk, sendComplete, someBytes, startSandbox, type OpenedUpload, type TestSandbox } from '../support/sandbox.ts';
 
 const hour = 3_600_000;
@@ -408,4 +409,18 @@ test('a session with no chunk for 24 h is swept with its parts; one with a chunk
   expect(await uploadsOf(idle)).toEqual([]);
   expect(await uploadsOf(done)).toMatchObject([{ fileId }]);
   expect(await download(sandbox, fileId)).toEqual(someBytes(100));
+});
+
+test('a session that was completed while the sweep was on its way is not swept', async () => {
+  const { openSandboxDatabase } = await import('../../src/sandbox/database.ts');
+  const { UploadSessions } = await import('../../src/sandbox/uploads/upload-sessions.ts');
+  const database = openSandboxDatabase(await testFolder());
+  database.pragma('foreign_keys = OFF');
+  const sessions = new UploadSessions(database);
+  const { id } = sessions.create({ launchId: 'l', operationId: 'o' }, 'x', 0);
+  expect(sessions.listIdle(hour, () => 2 * hour).map((session) => session.id)).toEqual([id]);
+  sessions.complete(id, 'file', () => {});
+  expect(sessions.discard(id)).toBe(false);
+  expect(sessions.find(id)?.fileId).toBe('file');
+  database.close();
 });
