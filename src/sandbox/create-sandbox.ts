@@ -68,7 +68,7 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   const uploads = new UploadEngine({ sessions: uploadSessions, files, clock, blobDir, freeBytes });
   const processing = new FileProcessing({ files, blobDir, workDir, log });
   const faults = new Faults(database);
-  const trace = new Trace(database, clock);
+  const trace = new Trace(database, clock, log);
 
   if (config.apiKey !== null) keys.admit(config.apiKey);
   const madeApiKey = keys.list().length === 0 ? keys.create(permissions).apiKey : null;

@@ -1,9 +1,11 @@
 /** Steps 5 to 7 of spec 4.8, and the contract's rows for them. */
+import { execFileSync } from 'node:child_process';
 import { readdir, rm, truncate } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';
 import { apiKey, approvedOperation, chunkForm, openUpload, sendChunk, sendComplete, someBytes, startSandbox, type OpenedUpload, type TestSandbox } from '../support/sandbox.ts';
 
@@ -392,6 +394,33 @@ test('disk full: 500 insufficient_storage; what was stored before stays, and the
   expect((await sendChunk(sandbox, upload, 2, someBytes(500, 2))).status).toBe(200);
   const { fileId } = (await sendComplete(sandbox, upload, 1500)).body;
   expect(await download(sandbox, fileId)).toEqual(concat(someBytes(1000), someBytes(500, 2)));
+});
+
+/** A disk of 120 MiB, where this process may mount one. */
+function mountSmallDisk(folder: string): boolean {
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=120m', 'tmpfs', folder], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test('a disk that fills up in the middle of a chunk: the same, for real', async ({ skip }) => {
+  const disk = await testFolder();
+  if (!mountSmallDisk(disk)) skip('mounting a small disk needs root');
+  cleanUpLater(() => execFileSync('umount', ['-l', disk]));
+  const sandbox = await startSandbox({ dataDir: join(disk, 'data') });
+  cleanUpLater(sandbox.close);
+  const upload = await openUpload(sandbox);
+  const [small, large] = [someBytes(1_000_000), new Uint8Array(125 * 2 ** 20)];
+  expect((await sendChunk(sandbox, upload, 1, small)).status).toBe(200);
+  const full = await sendChunk(sandbox, upload, 2, large);
+  expect([full.status, full.body.code]).toEqual([500, 'insufficient_storage']);
+  expect(await storedBytes(sandbox)).toBe(1_000_000);
+  expect((await sendChunk(sandbox, upload, 2, small)).status).toBe(200);
+  const { fileId } = (await sendComplete(sandbox, upload, 2_000_000)).body;
+  expect(await download(sandbox, fileId)).toEqual(concat(small, small));
 });
 
 test('a session with no chunk for 24 h is swept with its parts; one with a chunk since, and a completed file, never are', async () => {

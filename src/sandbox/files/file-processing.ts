@@ -26,7 +26,9 @@ export class FileProcessing {
 
   /** Begins with what is queued, if nothing runs yet. */
   wake(): void {
-    this.#running ??= this.#processAll().finally(() => (this.#running = null));
+    this.#running ??= this.#processAll()
+      .catch((error: unknown) => this.#log.error({ err: error }, 'file processing stopped; it goes on with the next file'))
+      .finally(() => (this.#running = null));
   }
 
   /** Leaves what is under way to be queued again, and waits until nothing runs. */

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express';
+import type { Logger } from 'pino';
 import { apiKeyHeader, type ExternalAppEndpoint } from '../../contract/index.ts';
 import { iso, type SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
@@ -32,10 +33,12 @@ interface CallRow {
 export class Trace {
   #database: SandboxDatabase;
   #clock: SandboxClock;
+  #log: Logger;
 
-  constructor(database: SandboxDatabase, clock: SandboxClock) {
+  constructor(database: SandboxDatabase, clock: SandboxClock, log: Logger) {
     this.#database = database;
     this.#clock = clock;
+    this.#log = log;
   }
 
   /** Notes the call when it is over. A call with a token of no launch is nobody's, and is not kept. */
@@ -48,28 +51,26 @@ export class Trace {
     const started = performance.now();
     const secrets = [String(req.params['token']), req.get(apiKeyHeader) ?? ''];
     res.once('close', () => {
-      const delivered = res.writableFinished && !notes.isUndelivered;
-      if (typeof res.locals['errorCode'] === 'string') notes.detail['code'] = res.locals['errorCode'];
       if (!this.#database.open) return;
-      this.#database
-        .prepare(
-          `insert into calls (launch_id, at, launch_at, endpoint, method, status, duration_ms, delivered, request_bytes, response_bytes, detail)
-           values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        )
-        .run(
-          launchId,
+      if (typeof res.locals['errorCode'] === 'string') notes.detail['code'] = res.locals['errorCode'];
+      try {
+        this.#insert({
+          launch_id: launchId,
           at,
-          launchAt,
+          launch_at: launchAt,
           endpoint,
-          req.method,
-          res.headersSent ? res.statusCode : notes.lostStatus,
-          Math.round((performance.now() - started) * 10) / 10,
-          delivered ? 1 : 0,
-          Number(req.get('content-length') ?? 0),
-          Number(res.get('content-length') ?? 0),
-          redact(JSON.stringify(notes.detail), secrets),
-        );
-      this.#trim(launchId);
+          method: req.method,
+          status: res.headersSent ? res.statusCode : notes.lostStatus,
+          duration_ms: Math.round((performance.now() - started) * 10) / 10,
+          delivered: res.writableFinished && !notes.isUndelivered ? 1 : 0,
+          request_bytes: Number(req.get('content-length') ?? 0),
+          response_bytes: Number(res.get('content-length') ?? 0),
+          detail: redact(JSON.stringify(notes.detail), secrets),
+        });
+      } catch (error) {
+        // The answer is gone already; a full disk must not take the server with it.
+        this.#log.error({ err: error, endpoint }, 'a call could not be noted');
+      }
     });
   }
 
@@ -90,10 +91,16 @@ export class Trace {
     }));
   }
 
-  #trim(launchId: string): void {
+  #insert(call: CallRow & { launch_id: string }): void {
+    this.#database
+      .prepare(
+        `insert into calls (launch_id, at, launch_at, endpoint, method, status, duration_ms, delivered, request_bytes, response_bytes, detail)
+         values (@launch_id, @at, @launch_at, @endpoint, @method, @status, @duration_ms, @delivered, @request_bytes, @response_bytes, @detail)`,
+      )
+      .run(call);
     this.#database
       .prepare('delete from calls where launch_id = ? and id <= (select id from calls where launch_id = ? order by id desc limit 1 offset ?)')
-      .run(launchId, launchId, maxCallsPerLaunch);
+      .run(call.launch_id, call.launch_id, maxCallsPerLaunch);
   }
 }
 
