@@ -1,7 +1,8 @@
 /** The whole flow over real sockets: app and sandbox, as users have them. */
-import { access, readdir } from 'node:fs/promises';
+import { access, appendFile, readdir, rm } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { fetchedDigest, launchApp, smallRun, startApp, uploadCalls, workFolders, type StartAppOptions } from '../support/app.ts';
+import { fetchedDigest, launchApp, sessionOf, smallRun, startApp, uploadCalls, workFolders, type StartAppOptions } from '../support/app.ts';
+import { testFolder } from '../support/folders.ts';
 import { apiKey, startSandbox } from '../support/sandbox.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -200,6 +201,29 @@ describe.concurrent('cancel', () => {
     expect(await readdir(workFolders(flow.app.dataDir))).toEqual([]);
     const { uploads } = await flow.sandbox.control('GET', `launches/${flow.launchId}`);
     expect(uploads.filter(({ fileId }) => fileId !== null)).toEqual([]);
+  });
+});
+
+describe.concurrent('an output that is not the one the upload began with', () => {
+  test.each(['changed', 'gone'])('%s while the app was down: processed again, a new upload, the right bytes', async (how) => {
+    const dataDir = await testFolder();
+    const flow = await start({ dataDir });
+    await flow.fault('upload.chunk', { delayMs: 5000 }, { after: 2 });
+    const { id, decide } = await flow.requested({ stepId: 'cog', input: { type: 'synthetic', size: 256 } });
+    await decide('approve');
+    await flow.session.waitFor(id, 'UPLOADING');
+    while (((await flow.session.run(id)).upload?.acknowledgedParts ?? 0) < 2) await sleep(20);
+    await flow.app.close();
+    const output = `${workFolders(dataDir)}/${id}/cog.tif`;
+    if (how === 'gone') await rm(output);
+    else await appendFile(output, 'x');
+    const second = await startApp(flow.sandbox.url, { dataDir, env: { UPLOAD_PART_BYTES: '5000' } });
+    const home = flow.session.home.replace(flow.app.url, second.url);
+    const session = sessionOf(new Response(null, { headers: { location: home, 'set-cookie': flow.session.cookie } }), home);
+    const run = await session.waitFor(id, 'COMPLETED');
+    expect(run.history.map(({ state }) => state)).toEqual(['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING', 'PROCESSING', 'UPLOADING', 'COMPLETED']);
+    expect(await fetchedDigest(flow.sandbox, run.file?.fileId)).toBe(run.output?.sha256);
+    await second.close();
   });
 });
 

@@ -189,6 +189,8 @@ describe('chunk', () => {
     expect(first.body).toMatchObject({ code: 'chunk_out_of_order', expected: 1, received: 2 });
     await sendChunk(sandbox, upload, 1, someBytes(10));
     expect((await sendChunk(sandbox, upload, 3, someBytes(10))).body).toMatchObject({ code: 'chunk_out_of_order', expected: 2, received: 3 });
+    // So large that the refusal comes while it is still being sent.
+    expect((await sendChunk(sandbox, upload, 3, new Uint8Array(60 * 2 ** 20))).body).toMatchObject({ code: 'chunk_out_of_order', expected: 2, received: 3 });
     expect((await sendChunk(sandbox, upload, 2, someBytes(10, 2))).status).toBe(200);
     expect((await sendComplete(sandbox, upload, 20)).status).toBe(200);
   });
@@ -411,7 +413,6 @@ test('a disk that fills up in the middle of a chunk: the same, for real', async 
   if (!mountSmallDisk(disk)) skip('mounting a small disk needs root');
   cleanUpLater(() => execFileSync('umount', ['-l', disk]));
   const sandbox = await startSandbox({ dataDir: join(disk, 'data') });
-  cleanUpLater(sandbox.close);
   const upload = await openUpload(sandbox);
   const [small, large] = [someBytes(1_000_000), new Uint8Array(125 * 2 ** 20)];
   expect((await sendChunk(sandbox, upload, 1, small)).status).toBe(200);

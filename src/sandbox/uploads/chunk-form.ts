@@ -42,7 +42,7 @@ export async function readChunkForm(req: IncomingMessage, body: Readable, handle
     content.on('limit', () => (tooLarge = true));
     content.on('error', () => {}); // told by `body` too, and there may be no reader yet
     taken = handlers.onFile(content, { ...fields });
-    // A chunk that is refused early ends the reading; the rest of the request is thrown away by the server.
+    // A chunk that is refused early ends the reading.
     taken.catch(reject);
   });
   parser.on('filesLimit', () => (files += 1));
@@ -61,6 +61,8 @@ export async function readChunkForm(req: IncomingMessage, body: Readable, handle
   } catch (error) {
     body.unpipe(parser);
     parser.destroy();
+    // Answered early: what the client is still sending is read and thrown away, or it would never read the answer.
+    body.resume();
     await taken.catch(() => {});
     throw error;
   }
