@@ -7,8 +7,7 @@ import type { Users } from '../identity/users.ts';
 import { newId } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import type { Apps } from './apps.ts';
-
-export const renewPolicies = ['extend', 'rotate'] as const;
+import { renewPolicies, type Launch } from './launch.ts';
 
 /** Body of `POST /sandbox/launches`. */
 export const newLaunch = z.object({
@@ -16,14 +15,6 @@ export const newLaunch = z.object({
   userId: z.string().optional(),
   renewPolicy: z.enum(renewPolicies, 'must be extend or rotate').default('extend'),
 });
-
-export interface Launch {
-  readonly id: string;
-  readonly appId: string;
-  readonly userId: string;
-  readonly renewPolicy: (typeof renewPolicies)[number];
-  readonly createdAtMs: number;
-}
 
 interface LaunchRow {
   id: string;
