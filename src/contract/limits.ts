@@ -21,6 +21,8 @@ export const limits = {
   operationNameLength: 200,
   /** @assumed size of `parameters` as JSON */
   operationParametersBytes: 64 * 1024,
+  /** @assumed levels of arrays and objects in a free JSON value */
+  jsonDepth: 500,
   /** @assumed size of a JSON request body */
   jsonBodyBytes: 1024 * 1024,
   /** @assumed UTF-8 bytes of an uploaded file's name */

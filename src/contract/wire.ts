@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Endpoint } from './endpoint.ts';
+import { limits } from './limits.ts';
 
 /** Bytes of known size that can be read again from the start, so that a request can be repeated. */
 export interface Content {
@@ -66,6 +67,21 @@ export function tolerant<Shape extends z.ZodRawShape, Required extends keyof Sha
   // The mapped type above is this object's; zod cannot infer it from a shape that is built at run time.
   return z.object(shape) as never;
 }
+
+/** True for a parsed JSON value of at most `limits.jsonDepth` levels. Walks without recursion: depth is what it guards against. */
+export function isShallow(value: unknown): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; depth <= limits.jsonDepth; depth++) {
+    level = level.flatMap((one) => (one !== null && typeof one === 'object' ? Object.values(one) : []));
+    if (level.length === 0) return true;
+  }
+  return false;
+}
+
+export const tooDeep = `must not be nested deeper than ${limits.jsonDepth} levels`;
+
+/** Any JSON value, as a parsed body holds it. */
+export const jsonValue = z.unknown().refine(isShallow, tooDeep);
 
 /** An ISO 8601 UTC instant with milliseconds, as the platform writes times. */
 export const instant = z.iso.datetime({ precision: 3 });

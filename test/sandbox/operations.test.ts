@@ -45,6 +45,14 @@ test.each([
   expect(answer.body.details.map((detail: { path: string }) => detail.path)).toContain(path);
 });
 
+test.each([600, 3_000, 30_000])('create with parameters nested %d deep: 400 with details, never 500', async (depth) => {
+  const sandbox = await startSandbox();
+  const { token } = await sandbox.launch();
+  const body = `{"name":"x","parameters":{"p":${'['.repeat(depth)}${']'.repeat(depth)}}}`;
+  const answer = await sandbox.app('POST', `/operation/${token}`, { body, headers: { 'content-type': 'application/json' } });
+  expect([answer.status, answer.body.details?.[0]?.path]).toEqual([400, 'parameters']);
+});
+
 test('create accepts a name of 200 characters, whatever they are, and parameters of just 64 KiB', async () => {
   const sandbox = await startSandbox();
   const { token } = await sandbox.launch();

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { sourceType } from '../file.ts';
-import { fillPath, instant, tolerant, type Call } from '../wire.ts';
+import { fillPath, instant, jsonValue, tolerant, type Call } from '../wire.ts';
 
 const path = '/public/external-app/file/:token/upload/complete';
 
@@ -10,8 +10,8 @@ const request = z.object({
   key: z.string().min(1, 'must not be empty'),
   fileSize: z.int('must be the total size in bytes').nonnegative('must be the total size in bytes'),
   sourceType,
-  vectorMappingProperties: z.json().optional(),
-  layerProperties: z.json().optional(),
+  vectorMappingProperties: jsonValue.optional(),
+  layerProperties: jsonValue.optional(),
   geometry: z.string().optional(),
   acquisitionDate: z.union([z.iso.date(), z.iso.datetime({ offset: true })], 'must be an ISO 8601 date').optional(),
 });

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { limits } from '../limits.ts';
-import { fillPath, instant, tolerant, type Call } from '../wire.ts';
+import { fillPath, instant, isShallow, tolerant, tooDeep, type Call } from '../wire.ts';
 
 const path = '/public/external-app/operation/:token';
 /** @assumed */
@@ -17,7 +17,8 @@ const request = z.object({
     ),
   description: z.string().optional(),
   parameters: z
-    .record(z.string(), z.json())
+    .record(z.string(), z.unknown())
+    .refine(isShallow, { message: tooDeep, abort: true })
     .refine(
       (parameters) => Buffer.byteLength(JSON.stringify(parameters)) <= limits.operationParametersBytes,
       `must be at most ${limits.operationParametersBytes} bytes of JSON`,
