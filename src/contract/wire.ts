@@ -72,7 +72,7 @@ export function tolerant<Shape extends z.ZodRawShape, Required extends keyof Sha
 export function isShallow(value: unknown): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; depth <= limits.jsonDepth; depth++) {
-    level = level.flatMap((one) => (one !== null && typeof one === 'object' ? Object.values(one) : []));
+    level = level.flatMap((one) => (one !== null && typeof one === 'object' ? (Object.values(one) as unknown[]) : []));
     if (level.length === 0) return true;
   }
   return false;
