@@ -129,6 +129,7 @@ function securityHeaders(): RequestHandler {
       useDefaults: false,
       directives: {
         defaultSrc: ["'self'"],
+        imgSrc: ["'self'", 'data:'],
         baseUri: ["'none'"],
         objectSrc: ["'none'"],
         formAction: ["'self'"],

@@ -2,7 +2,7 @@
 import gdal from 'gdal-async';
 import type { JobContext } from './child-protocol.ts';
 
-export const cogCompressions = ['DEFLATE', 'LZW', 'ZSTD', 'LERC_DEFLATE', 'NONE'] as const;
+export const cogCompressions = ['DEFLATE', 'LZW', 'ZSTD', 'NONE'] as const;
 export const cogResamplings = ['NEAREST', 'AVERAGE', 'BILINEAR', 'CUBIC', 'MODE'] as const;
 
 export interface CogOptions {
@@ -15,7 +15,7 @@ export interface CogOptions {
 
 /** Writes `source` as a Cloud Optimized GeoTIFF with overviews, on all cores: compression is most of the time. */
 export function writeCog(source: gdal.Dataset, path: string, options: CogOptions, context: JobContext): void {
-  const predictor = options.compression === 'NONE' || options.compression === 'LERC_DEFLATE' ? [] : ['PREDICTOR=YES'];
+  const predictor = options.compression === 'NONE' ? [] : ['PREDICTOR=YES'];
   const cog = gdal.drivers.get('COG').createCopy(
     path,
     source,

@@ -11,7 +11,7 @@ export default defineStep<CogOptions>({
     compression: {
       type: 'string',
       title: 'Compression',
-      description: 'All but LERC_DEFLATE with a tolerance are lossless; this kit uses none with a tolerance.',
+      description: 'All are lossless; DEFLATE is read everywhere.',
       enum: ['DEFLATE', 'LZW', 'ZSTD', 'NONE'],
       default: 'DEFLATE',
     },
