@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, parse } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunView } from '../app/runs/run-view.ts';
+import { KitError } from '../contract/index.ts';
 import { createPlatformClient } from '../platform-client/index.ts';
 import { previewJob, runInChild, type PreviewJobInput } from '../raster/index.ts';
 import { runCommand } from './command.ts';
@@ -40,6 +41,10 @@ async function demo(options: DemoOptions, folder: string, services: ServiceProce
   const report = createReport(process.stdout);
   const inputDir = join(folder, 'inputs');
   await stageInputs(options.inputs, join(inputDir, 'scene'));
+  // Before anything runs: an output that cannot be written must not cost a whole run.
+  await mkdir(options.outDir, { recursive: true }).catch((cause: NodeJS.ErrnoException) => {
+    throw new KitError('bad_arguments', `--out ${options.outDir} cannot be made or written to (${cause.code})`, { cause });
+  });
 
   const apiKey = randomBytes(32).toString('base64url');
   const logLevel = process.env['LOG_LEVEL'] ?? 'error';

@@ -79,8 +79,9 @@ describe.concurrent('demo', () => {
     [['--input', '/no/such/file'], /\/no\/such\/file: there is no such file or folder/],
     [['--decision', 'maybe'], /--decision maybe must be one of approve, reject, expire/],
     [['--stpe', 'ndvi'], /Unknown option '--stpe'/],
+    [['--out', '/dev/null/out'], /--out \/dev\/null\/out cannot be made or written to \(ENOTDIR\)/],
   ])('%j: exit 1, and what is wrong', async (args, message) => {
-    const { code, text } = await demo(...args, '--out', await testFolder());
+    const { code, text } = await demo('--out', await testFolder(), ...args);
     expect(code).toBe(1);
     expect(text).toMatch(message);
     expect(text).not.toMatch(/\n\s+at /);
