@@ -27,7 +27,8 @@ test('a step from outside: one folder and one line in a registry', async () => {
 
 describe('limits', () => {
   test('time: an endless step is ended, child and all', async () => {
-    const { run, workFolder } = await startStepHost({ registry: badRegistry, limits: { timeoutMs: 1500 } });
+    // Long enough for a child to begin on a busy machine.
+    const { run, workFolder } = await startStepHost({ registry: badRegistry, limits: { timeoutMs: 10_000 } });
     await expect(run('endless', synthetic)).rejects.toMatchObject({ code: 'job_timeout' });
     expect(isAlive(await pidOf(workFolder))).toBe(false);
   });
