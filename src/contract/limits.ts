@@ -10,6 +10,9 @@ export const limits = {
   /** Spec 4.6: a download URL lives 24 hours. */
   downloadUrlMs: 24 * hour,
 
+  /** Spec 8: a direct upload is at most 100 MB. */
+  directUploadBytes: 100_000_000,
+
   /** @assumed life of an identity token, from its launch or its last renewal */
   tokenLifetimeMs: 60 * minute,
   /** @assumed no renewal carries a token past this age of its launch */

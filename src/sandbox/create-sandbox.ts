@@ -104,7 +104,8 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
     controlRoutes({ apps, users, keys, launches, tokens, operations, uploadSessions, clock, faults, trace, afterClockMoved: sweep, reset }),
   );
   app.use(externalAppRoutes({ keys, tokens, launches, users, operations, uploads, processing, faults, trace }));
-  app.use(fileRoutes({ files, keys, links: createDownloadLinks(signer, clock, publicUrl), blobDir }));
+  const uploaderId = () => users.list()[0]!.id;
+  app.use(fileRoutes({ files, keys, uploads, processing, links: createDownloadLinks(signer, clock, publicUrl), blobDir, uploaderId, freeBytes }));
   app.use(pathNotFound);
   app.use(errorBoundary(log));
 
@@ -115,6 +116,7 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
     async close() {
       clearInterval(sweeping);
       await processing.stop();
+      await uploads.close();
       database.close();
     },
   };

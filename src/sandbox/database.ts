@@ -5,7 +5,7 @@ import Sqlite from 'better-sqlite3';
 export type SandboxDatabase = Sqlite.Database;
 
 /** Times are epoch milliseconds: of the launch's clock in what belongs to a launch, of the sandbox's clock elsewhere, of the machine in `calls.at`. */
-const schema = `
+const firstSchema = `
   create table if not exists settings (name text primary key, value text not null) strict;
   create table if not exists clock_offsets (launch_id text primary key, offset_ms integer not null) strict;
 
@@ -56,6 +56,13 @@ const schema = `
   create index if not exists calls_by_launch on calls (launch_id, id);
 `;
 
+/** Brings a data folder of any earlier version up to date, one step after the other. */
+const migrations: readonly string[] = [
+  firstSchema,
+  // Parts of the file group that came before their turn.
+  'alter table upload_parts add column blob text',
+];
+
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */
 export function openSandboxDatabase(dataDir: string): SandboxDatabase {
   mkdirSync(dataDir, { recursive: true });
@@ -63,6 +70,11 @@ export function openSandboxDatabase(dataDir: string): SandboxDatabase {
   database.pragma('journal_mode = WAL');
   database.pragma('synchronous = NORMAL');
   database.pragma('foreign_keys = ON');
-  database.exec(schema);
+  for (let version = Number(database.pragma('user_version', { simple: true })); version < migrations.length; version++) {
+    database.transaction(() => {
+      database.exec(migrations[version] ?? '');
+      database.pragma(`user_version = ${version + 1}`);
+    })();
+  }
   return database;
 }

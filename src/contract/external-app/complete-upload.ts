@@ -1,22 +1,11 @@
-import * as z from 'zod';
-import { sourceType } from '../file.ts';
-import { fillPath, instant, jsonValue, tolerant, type Call } from '../wire.ts';
+import type * as z from 'zod';
+import { completeFileUpload } from '../files/chunked-upload.ts';
+import { fillPath, tolerant, type Call } from '../wire.ts';
 
 const path = '/public/external-app/file/:token/upload/complete';
 
-/** The body of completeUpload (spec 4.4). @assumed that step 7 takes the same */
-const request = z.object({
-  uploadId: z.string().min(1, 'must not be empty'),
-  key: z.string().min(1, 'must not be empty'),
-  fileSize: z.int('must be the total size in bytes').nonnegative('must be the total size in bytes'),
-  sourceType,
-  vectorMappingProperties: jsonValue.optional(),
-  layerProperties: jsonValue.optional(),
-  geometry: z.string().optional(),
-  acquisitionDate: z.union([z.iso.date(), z.iso.datetime({ offset: true })], 'must be an ISO 8601 date').optional(),
-});
-/** The response of completeUpload (spec 4.4). @assumed that step 7 answers the same */
-const response = z.object({ fileId: z.string().min(1), originalName: z.string(), createdAt: instant, size: z.int() });
+/** The body of completeUpload (spec 4.4). @assumed that step 7 takes and answers the same */
+const { request, response } = completeFileUpload;
 const read = tolerant(response, []);
 
 export type CompleteUploadRequest = z.output<typeof request>;

@@ -1,23 +1,10 @@
 import * as z from 'zod';
-import { limits } from '../limits.ts';
+import { uploadFileChunk } from '../files/chunked-upload.ts';
 import { fillPath, tolerant, type Call, type Content } from '../wire.ts';
 
 const path = '/public/external-app/file/:token/upload/chunk';
-/** Name of the form's file field (spec 4.4). */
-const fileField = 'file';
-
-const partNumberRule = `must be an integer from ${limits.firstPartNumber} to ${limits.maxPartNumber}`;
-
-/** @assumed form fields of step 6, as uploadChunk has them (spec 4.4), beside the file itself */
-const fields = z.object({
-  uploadId: z.string('is required, once').min(1, 'must not be empty'),
-  key: z.string('is required, once').min(1, 'must not be empty'),
-  partNumber: z
-    .string(`is required, once, and ${partNumberRule}`)
-    .regex(/^[0-9]{1,9}$/, partNumberRule)
-    .transform(Number)
-    .refine((n) => n >= limits.firstPartNumber && n <= limits.maxPartNumber, partNumberRule),
-});
+/** @assumed that step 6 takes the form of uploadChunk (spec 4.4) */
+const { fields, fileField } = uploadFileChunk;
 
 /** @assumed response of step 6, but for `message` (spec 4.4) */
 const response = z.object({ message: z.string(), partNumber: z.int(), size: z.int() });

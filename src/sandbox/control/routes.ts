@@ -163,8 +163,8 @@ export function controlRoutes(options: ControlOptions): Router {
         key: upload.key,
         operationId: upload.operationId,
         fileName: upload.fileName,
-        receivedBytes: upload.receivedBytes,
-        parts: uploadSessions.parts(upload.id),
+        receivedBytes: upload.appendedBytes,
+        parts: uploadSessions.parts(upload.id).map(({ partNumber, size, sha256 }) => ({ partNumber, size, sha256 })),
         fileId: upload.fileId,
       })),
     };

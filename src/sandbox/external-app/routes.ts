@@ -18,8 +18,9 @@ import type { Users } from '../identity/users.ts';
 import type { Launches } from '../marketplace/launches.ts';
 import { traceOf, type Trace } from '../referee/trace.ts';
 import type { UploadEngine } from '../uploads/upload-engine.ts';
+import { externalAppRules } from '../uploads/upload-rules.ts';
 import type { UploadSession } from '../uploads/upload-sessions.ts';
-import { methodNotAllowed } from '../web/error-boundary.ts';
+import { failsWith, methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
 import { readIdempotencyKey, requireApproved, type Operations } from './operations.ts';
@@ -125,6 +126,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
 
   /** An upload session of this launch, while its operation is approved. */
   const access = (res: Response) => ({
+    rules: externalAppRules,
     check(session: UploadSession) {
       traceOf(res).detail['operationId'] = session.operationId;
       if (session.launchId !== launchOf(res)) throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
@@ -148,7 +150,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
 
   router
     .route(completeUpload.path)
-    .post(...before('upload.complete', live), jsonBody, async (req, res) => {
+    .post(failsWith('Failed to complete upload'), ...before('upload.complete', live), jsonBody, async (req, res) => {
       Object.assign(traceOf(res).detail, { uploadId: textOf(req.body, 'uploadId'), key: textOf(req.body, 'key') });
       const request = parseValues(completeUpload.request, req.body);
       const userId = launches.get(launchOf(res)).userId;

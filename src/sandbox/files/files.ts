@@ -1,7 +1,6 @@
 import type { CompleteUploadRequest, FileStatus, SourceType } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
-import type { UploadSession } from '../uploads/upload-sessions.ts';
 import type { FileFacts } from './inspect-job.ts';
 
 export interface FileRecord {
@@ -11,6 +10,7 @@ export interface FileRecord {
   readonly originalName: string;
   readonly size: number;
   readonly sourceType: SourceType;
+  readonly properties: FileProperties;
   /** Name of the file's bytes in the blob folder. */
   readonly blob: string;
   readonly status: FileStatus;
@@ -20,6 +20,19 @@ export interface FileRecord {
   readonly mediaType: string | null;
   readonly sha256: string | null;
   readonly createdAtMs: number;
+}
+
+/** What its uploader says of a file (spec 4.4), for its item. */
+export type FileProperties = Pick<CompleteUploadRequest, 'vectorMappingProperties' | 'layerProperties' | 'geometry' | 'acquisitionDate'>;
+
+export interface NewFile {
+  readonly userId: string;
+  readonly launchId: string | null;
+  readonly fileName: string;
+  readonly sizeBytes: number;
+  readonly blob: string;
+  readonly sourceType: SourceType;
+  readonly properties: FileProperties;
 }
 
 interface FileRow {
@@ -50,8 +63,8 @@ export class Files {
   }
 
   /** Takes over the bytes of an upload; QUEUED from now on. */
-  insert(id: string, upload: UploadSession, userId: string, request: CompleteUploadRequest): void {
-    const { vectorMappingProperties, layerProperties, geometry, acquisitionDate } = request;
+  insert(id: string, file: NewFile): void {
+    const { vectorMappingProperties, layerProperties, geometry, acquisitionDate } = file.properties;
     this.#database
       .prepare(
         `insert into files (id, user_id, launch_id, original_name, size, source_type, properties, blob, status, created_at)
@@ -59,14 +72,14 @@ export class Files {
       )
       .run(
         id,
-        userId,
-        upload.launchId,
-        upload.fileName,
-        upload.receivedBytes,
-        request.sourceType,
+        file.userId,
+        file.launchId,
+        file.fileName,
+        file.sizeBytes,
+        file.sourceType,
         JSON.stringify({ vectorMappingProperties, layerProperties, geometry, acquisitionDate }),
-        upload.blob,
-        this.#clock.now(upload.launchId),
+        file.blob,
+        this.#clock.now(file.launchId),
       );
   }
 
@@ -109,6 +122,7 @@ function fromRow(row: FileRow): FileRecord {
     originalName: row.original_name,
     size: row.size,
     sourceType: row.source_type,
+    properties: JSON.parse(row.properties) as FileProperties,
     blob: row.blob,
     status: row.status,
     reason: row.reason,

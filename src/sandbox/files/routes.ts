@@ -1,28 +1,87 @@
-import { Router } from 'express';
-import { getDownloadUrl, getFileStatus } from '../../contract/index.ts';
+import { Router, type Request, type Response } from 'express';
+import { completeFileUpload, generateUploadId, getDownloadUrl, getFileStatus, uploadFile, uploadFileChunk } from '../../contract/index.ts';
+import { iso } from '../clock.ts';
 import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
-import { methodNotAllowed } from '../web/error-boundary.ts';
+import type { UploadAccess, UploadEngine } from '../uploads/upload-engine.ts';
+import { fileRules } from '../uploads/upload-rules.ts';
+import { failsWith, methodNotAllowed } from '../web/error-boundary.ts';
+import { formBody } from '../web/form-body.ts';
+import { jsonBody } from '../web/json-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
+import { receiveDirectUpload } from './direct-upload.ts';
 import type { DownloadLinks } from './download-links.ts';
+import type { FileProcessing } from './file-processing.ts';
 import type { FileRecord, Files } from './files.ts';
+import { sendAsDownload } from './send-download.ts';
 
 export interface FileRoutesOptions {
   readonly files: Files;
   readonly keys: ApiKeys;
+  readonly uploads: UploadEngine;
+  readonly processing: FileProcessing;
   readonly links: DownloadLinks;
   readonly blobDir: string;
+  /** Whose the files are that come without a launch: an API key belongs to nobody. */
+  readonly uploaderId: () => string;
+  readonly freeBytes?: ((folder: string) => Promise<number>) | undefined;
 }
 
-/** File status, download URL (spec 4.5, 4.6) and the downloads themselves. */
-export function fileRoutes({ files, keys, links, blobDir }: FileRoutesOptions): Router {
+export const unauthorized = () => new SandboxError(401, 'unauthorized', 'Unauthorized Request');
+
+/** The file endpoints (spec 4.3 to 4.6) and the downloads themselves. */
+export function fileRoutes(options: FileRoutesOptions): Router {
+  const { files, keys, uploads, processing, links, blobDir } = options;
   const router = Router({ caseSensitive: true });
-  const admin = requireApiKey(keys, ['files_admin'], () => new SandboxError(401, 'unauthorized', 'Unauthorized Request'));
+  const admin = requireApiKey(keys, ['files_admin'], unauthorized);
+  const uploader = requireApiKey(keys, ['files_admin', 'files_upload'], unauthorized);
+  const access: UploadAccess = {
+    rules: fileRules,
+    check(session) {
+      // A session of a launch is the external-app group's.
+      if (session.launchId !== null) throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
+    },
+  };
 
   function getFile(id: string): FileRecord {
     const file = files.find(id);
     if (!file) throw new SandboxError(404, 'file_not_found', 'File not found');
     return file;
   }
+
+  function answerUploaded(res: Response, file: FileRecord): void {
+    processing.wake();
+    res.json({ fileId: file.id, originalName: file.originalName, createdAt: iso(file.createdAtMs), size: file.size });
+  }
+
+  router
+    .route(uploadFile.path)
+    .post(uploader, async (req, res) => answerUploaded(res, await receiveDirectUpload(req, options.uploaderId(), options)))
+    .all(methodNotAllowed('POST'));
+
+  router
+    .route(generateUploadId.path)
+    .post(failsWith('Failed to generate upload ID'), uploader, formBody, (req, res) => {
+      const { fileName } = parseValues(generateUploadId.fields, { ...queryText(req, 'fileName'), ...(req.body as object) });
+      const { id, key } = uploads.initiate({ launchId: null, operationId: null }, fileName);
+      res.json({ uploadId: id, key });
+    })
+    .all(methodNotAllowed('POST'));
+
+  router
+    .route(uploadFileChunk.path)
+    .post(failsWith('Failed to upload chunk'), uploader, async (req, res) => {
+      const part = await uploads.receiveChunk(req, req, access);
+      res.json({ message: `Chunk ${part.partNumber} uploaded`, partNumber: part.partNumber, size: part.size });
+    })
+    .all(methodNotAllowed('POST'));
+
+  router
+    .route(completeFileUpload.path)
+    .post(failsWith('Failed to complete upload'), uploader, jsonBody, async (req, res) => {
+      const request = parseValues(completeFileUpload.request, req.body);
+      answerUploaded(res, await uploads.complete(request, options.uploaderId, access));
+    })
+    .all(methodNotAllowed('POST'));
 
   router
     .route(getFileStatus.path)
@@ -46,9 +105,7 @@ export function fileRoutes({ files, keys, links, blobDir }: FileRoutesOptions): 
     .get((req, res, next) => {
       const { useDefaultContentType } = links.verify(req.params.fileId, req.query);
       const file = getFile(req.params.fileId);
-      res.attachment(file.originalName);
-      res.type((useDefaultContentType && file.mediaType) || 'application/octet-stream');
-      res.set({ 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': 'sandbox', 'Cache-Control': 'private, no-transform' });
+      sendAsDownload(res, file.originalName, (useDefaultContentType && file.mediaType) || 'application/octet-stream');
       res.sendFile(file.blob, { root: blobDir, dotfiles: 'allow', cacheControl: false }, (error) => {
         if (error && !res.headersSent) next(error);
       });
@@ -56,4 +113,8 @@ export function fileRoutes({ files, keys, links, blobDir }: FileRoutesOptions): 
     .all(methodNotAllowed('GET'));
 
   return router;
+}
+
+function queryText(req: Request, name: string): Record<string, unknown> {
+  return req.query[name] === undefined ? {} : { [name]: req.query[name] };
 }

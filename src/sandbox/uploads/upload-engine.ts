@@ -1,20 +1,23 @@
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readdir, rm, stat, statfs } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { limits, uploadChunk, type CompleteUploadRequest } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
-import type { FileRecord, Files } from '../files/files.ts';
+import type { FileRecord, Files, NewFile } from '../files/files.ts';
 import { newId } from '../secrets.ts';
+import { readFileForm } from '../web/file-form.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
-import { readChunkForm, refuseOversized } from './chunk-form.ts';
+import { requireRoom } from './free-space.ts';
 import { appendPart, digestPart, drainInto } from './part-file.ts';
 import { SessionLock } from './session-lock.ts';
-import type { UploadPart, UploadSession, UploadSessions } from './upload-sessions.ts';
+import { asStorageError, chunkTooLarge, type UploadRules } from './upload-rules.ts';
+import type { UploadOwner, UploadPart, UploadSession, UploadSessions } from './upload-sessions.ts';
 
 /** Who may use a session, and when: the group that an upload came through decides. */
 export interface UploadAccess {
+  readonly rules: UploadRules;
   /** Throws 404 for a session that is not the caller's, 400 where it may not be used now. */
   check(session: UploadSession): void;
   /** Told what a chunk says of itself, as soon as it is read. */
@@ -31,18 +34,18 @@ export interface UploadEngineOptions {
   readonly freeBytes?: (folder: string) => Promise<number>;
 }
 
-/** Left free for the database. */
-const reserveBytes = 64 * 1024 * 1024;
-const noRoom = (cause?: unknown) => new SandboxError(500, 'insufficient_storage', 'Internal Server Error', { cause });
 const notFound = () => new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
 
 /**
- * The multipart upload engine. Parts are appended to one file as they arrive, so completing copies
- * nothing; a part counts when it is committed, and until then its bytes are cut off again.
+ * The multipart upload engine of both groups. Parts in order are appended to one file as they arrive, so
+ * completing copies nothing; a part that came before its turn (file group only) waits in a file of its own
+ * until the ones before it are there. A part counts when it is committed, and until then its bytes are cut off again.
  */
 export class UploadEngine {
   #options: UploadEngineOptions;
   #lock = new SessionLock();
+  #background = new Set<Promise<void>>();
+  #closing = false;
 
   constructor(options: UploadEngineOptions) {
     this.#options = options;
@@ -58,24 +61,26 @@ export class UploadEngine {
     }
   }
 
-  initiate(owner: { launchId: string; operationId: string }, fileName: string): UploadSession {
+  initiate(owner: UploadOwner, fileName: string): UploadSession {
     return this.#options.sessions.create(owner, fileName, this.#options.clock.now(owner.launchId));
   }
 
-  /** Takes one chunk (steps 6 of spec 4.8). `body` is the request, or what a fault left of it. */
+  /** Takes one chunk (step 6 of spec 4.8, uploadChunk of 4.4). `body` is the request, or what a fault left of it. */
   async receiveChunk(req: IncomingMessage, body: Readable, access: UploadAccess): Promise<UploadPart> {
-    refuseOversized(req);
     // In an object: what the callback below sets is read after it.
     const taken: { stored?: Promise<UploadPart>; spoolPath?: string } = {};
     const { promise: formRead, resolve: acceptForm, reject: rejectForm } = Promise.withResolvers<void>();
     formRead.catch(() => {});
     try {
-      const form = await readChunkForm(req, body, {
+      const form = await readFileForm(req, body, {
+        fileField: uploadChunk.fileField,
+        maxBytes: limits.chunkBytes,
+        tooLarge: () => chunkTooLarge(access.rules),
         onFile: async (content, fieldsSoFar) => {
           const known = uploadChunk.fields.safeParse(fieldsSoFar);
           if (!known.success) {
             taken.spoolPath = join(this.#options.blobDir, newId('spool'));
-            return this.#spool(content, taken.spoolPath);
+            return this.#spool(content, taken.spoolPath, access.rules);
           }
           // The usual order: all fields first. The bytes go straight to their place.
           const read = Promise.withResolvers<void>();
@@ -83,7 +88,7 @@ export class UploadEngine {
           await Promise.race([read.promise, taken.stored]);
         },
       });
-      const fields = parseValues(uploadChunk.fields, form.fields);
+      const fields = parseValues(uploadChunk.fields, form);
       acceptForm();
       const { stored, spoolPath = '' } = taken;
       if (stored) return await stored;
@@ -91,15 +96,15 @@ export class UploadEngine {
     } catch (error) {
       rejectForm(error);
       await taken.stored?.catch(() => {});
-      throw asStorageError(error);
+      throw asStorageError(error, access.rules);
     } finally {
       if (taken.spoolPath) await rm(taken.spoolPath, { force: true });
     }
   }
 
-  /** Completes an upload (step 7 of spec 4.8). Again after success: the same file. */
+  /** Completes an upload (step 7 of spec 4.8, completeUpload of 4.4). Again after success: the same file. */
   complete(request: CompleteUploadRequest, userOf: (session: UploadSession) => string, access: UploadAccess): Promise<FileRecord> {
-    const { sessions, files, blobDir } = this.#options;
+    const { sessions, files } = this.#options;
     return this.#lock.run(request.uploadId, async () => {
       const session = this.#session(request, access);
       if (session.fileId !== null) {
@@ -107,11 +112,11 @@ export class UploadEngine {
         if (file.size !== request.fileSize) throw sizeMismatch(request.fileSize, file.size);
         return file;
       }
-      if (sessions.countParts(session.id) === 0) throw new SandboxError(400, 'upload_incomplete', 'Upload has no chunk');
-      if (session.receivedBytes !== request.fileSize) throw sizeMismatch(request.fileSize, session.receivedBytes);
-      await this.#requireBytes(session, join(blobDir, session.blob));
+      const size = this.#requireWhole(session);
+      if (size !== request.fileSize) throw sizeMismatch(request.fileSize, size);
+      const whole = await this.#assemble(session, access.rules);
       const fileId = newId('file');
-      sessions.complete(session.id, fileId, () => files.insert(fileId, session, userOf(session), request));
+      sessions.complete(session.id, fileId, () => files.insert(fileId, newFile(whole, userOf(whole), request)));
       return files.find(fileId)!;
     });
   }
@@ -139,15 +144,18 @@ export class UploadEngine {
     onTaken: () => void,
     formRead: Promise<void>,
   ): Promise<UploadPart> {
-    const { sessions, clock, blobDir } = this.#options;
+    const { sessions, clock, blobDir, freeBytes } = this.#options;
     access.onFields?.(fields);
     return this.#lock.run(fields.uploadId, async () => {
       const session = this.#session(fields, access);
       const earlier = sessions.part(session.id, fields.partNumber);
-      const expected = sessions.countParts(session.id) + 1;
-      if (!earlier) this.#requireNext(session, fields.partNumber, expected);
-      if (!earlier) await this.#requireRoom();
-      const sink = earlier ? digestPart() : await appendPart(join(blobDir, session.blob), session.receivedBytes);
+      const isNext = fields.partNumber === sessions.nextPartNumber(session.id);
+      if (!earlier) this.#requirePlace(session, fields.partNumber, access.rules);
+      if (!earlier) await requireRoom(blobDir, access.rules, freeBytes);
+      const waitingBlob = isNext ? null : newId('blob');
+      const sink = earlier
+        ? digestPart()
+        : await (waitingBlob === null ? appendPart(join(blobDir, session.blob), session.appendedBytes) : appendPart(join(blobDir, waitingBlob), 0));
       try {
         const written = await drainInto(sink, openContent());
         onTaken();
@@ -155,29 +163,72 @@ export class UploadEngine {
         if (written.size === 0) throw invalid([{ path: uploadChunk.fileField, message: 'must not be empty' }]);
         const part = { partNumber: fields.partNumber, ...written };
         if (earlier) requireSameBytes(session, earlier, part);
-        else sessions.commitPart(session.id, part, clock.now(session.launchId));
+        else sessions.commitPart(session.id, { ...part, blob: waitingBlob }, clock.now(session.launchId));
+        if (isNext) this.#appendInTheBackground(session.id);
         return part;
       } catch (error) {
         await sink.undo();
+        if (waitingBlob !== null) await rm(join(blobDir, waitingBlob), { force: true });
         throw error;
       }
     });
   }
 
-  #requireNext(session: UploadSession, received: number, expected: number): void {
+  #requirePlace(session: UploadSession, received: number, rules: UploadRules): void {
     if (session.fileId !== null) throw new SandboxError(400, 'upload_completed', 'Upload is completed');
-    if (received === expected) return;
+    const expected = this.#options.sessions.nextPartNumber(session.id);
+    if (rules.anyOrder || received === expected) return;
     throw new SandboxError(400, 'chunk_out_of_order', `Chunk ${expected} is next, not ${received}`, { data: { expected, received } });
   }
 
-  async #requireRoom(): Promise<void> {
-    const free = await (this.#options.freeBytes ?? systemFreeBytes)(this.#options.blobDir);
-    if (free < reserveBytes) throw noRoom();
+  /** Answers first: what waited is moved before the session's next call, which the lock holds back. */
+  #appendInTheBackground(id: string): void {
+    const next = this.#options.sessions.part(id, this.#options.sessions.nextPartNumber(id));
+    if (next === null) return;
+    const appending = this.#lock.run(id, () => this.#appendWaiting(id)).catch(() => {}); // complete tries again, and tells
+    this.#background.add(appending);
+    void appending.finally(() => this.#background.delete(appending));
+  }
+
+  /** Moves the parts whose turn has come into the session's file. Runs under the session's lock. */
+  async #appendWaiting(id: string): Promise<void> {
+    const { sessions, blobDir } = this.#options;
+    for (;;) {
+      if (this.#closing) throw new Error('the sandbox is stopping');
+      const session = sessions.find(id);
+      const part = sessions.part(id, sessions.nextPartNumber(id));
+      if (!session || !part?.blob) return;
+      const sink = await appendPart(join(blobDir, session.blob), session.appendedBytes);
+      try {
+        const { size, sha256 } = await drainInto(sink, createReadStream(join(blobDir, part.blob), { highWaterMark: 1024 * 1024 }));
+        if (size !== part.size || sha256 !== part.sha256) throw new Error(`part ${part.partNumber} is not as it was acknowledged`);
+      } catch (error) {
+        await sink.undo();
+        throw error;
+      }
+      sessions.commitAppended(id, part);
+      await rm(join(blobDir, part.blob), { force: true });
+    }
+  }
+
+  /** Waits until nothing works in the background. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    await Promise.all(this.#background);
+  }
+
+  /** Size of all parts. Throws where there is none, or a gap between them. */
+  #requireWhole(session: UploadSession): number {
+    const parts = this.#options.sessions.parts(session.id);
+    if (parts.length === 0) throw new SandboxError(400, 'upload_incomplete', 'Upload has no chunk');
+    const gap = parts.findIndex((part, i) => part.partNumber !== i + limits.firstPartNumber);
+    if (gap >= 0) throw new SandboxError(400, 'upload_incomplete', `Chunk ${gap + limits.firstPartNumber} is missing`);
+    return parts.reduce((sum, part) => sum + part.size, 0);
   }
 
   /** A chunk whose file came before its fields waits in a file of its own. */
-  async #spool(content: Readable, path: string): Promise<void> {
-    await this.#requireRoom();
+  async #spool(content: Readable, path: string, rules: UploadRules): Promise<void> {
+    await requireRoom(this.#options.blobDir, rules, this.#options.freeBytes);
     const sink = await appendPart(path, 0);
     await drainInto(sink, content).catch(async (error: unknown) => {
       await sink.undo();
@@ -185,23 +236,28 @@ export class UploadEngine {
     });
   }
 
-  /** The bytes on disk must be those that were acknowledged; else the upload has failed, and is cleaned up as the spec says. */
-  async #requireBytes(session: UploadSession, path: string): Promise<void> {
+  /**
+   * Brings every part into the session's file and checks it against what was acknowledged. Where that
+   * fails the upload has failed, and is cleaned up as spec 4.4 says; a full disk keeps what is stored.
+   */
+  async #assemble(session: UploadSession, rules: UploadRules): Promise<UploadSession> {
     try {
-      const { size } = await stat(path);
-      if (size < session.receivedBytes) throw new Error(`${size} of ${session.receivedBytes} bytes are left of the upload`);
-      if (size === session.receivedBytes) return;
-      const file = await open(path, 'r+'); // a broken chunk's bytes, left by a crash
-      await file.truncate(session.receivedBytes);
-      await file.close();
+      await this.#appendWaiting(session.id);
+      const whole = this.#options.sessions.find(session.id)!;
+      await requireBytes(join(this.#options.blobDir, whole.blob), whole.appendedBytes);
+      return whole;
     } catch (cause) {
-      await this.#discard(session);
-      throw new SandboxError(500, 'internal_error', 'Failed to complete upload', { cause });
+      const error = asStorageError(cause, rules);
+      if (error === cause && !this.#closing) await this.#discard(session);
+      throw error;
     }
   }
 
   async #discard(session: UploadSession): Promise<void> {
-    if (this.#options.sessions.discard(session.id)) await rm(join(this.#options.blobDir, session.blob), { force: true });
+    const { sessions, blobDir } = this.#options;
+    const waiting = sessions.parts(session.id).flatMap(({ blob }) => blob ?? []);
+    if (!sessions.discard(session.id)) return;
+    for (const blob of [session.blob, ...waiting]) await rm(join(blobDir, blob), { force: true });
   }
 }
 
@@ -215,12 +271,16 @@ function sizeMismatch(claimed: number, received: number): SandboxError {
   return new SandboxError(400, 'size_mismatch', `fileSize is ${claimed}, received were ${received} bytes`);
 }
 
-function asStorageError(error: unknown): unknown {
-  const code = (error as NodeJS.ErrnoException | null)?.code;
-  return code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL' ? noRoom(error) : error;
+/** The file must hold the acknowledged bytes; what a crash left of a broken chunk behind them is cut off. */
+async function requireBytes(path: string, acknowledged: number): Promise<void> {
+  const { size } = await stat(path);
+  if (size < acknowledged) throw new Error(`${size} of ${acknowledged} bytes are left of the upload`);
+  if (size === acknowledged) return;
+  const file = await open(path, 'r+');
+  await file.truncate(acknowledged);
+  await file.close();
 }
 
-async function systemFreeBytes(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize;
+function newFile({ launchId, fileName, appendedBytes, blob }: UploadSession, userId: string, request: CompleteUploadRequest): NewFile {
+  return { userId, launchId, fileName, sizeBytes: appendedBytes, blob, sourceType: request.sourceType, properties: request };
 }

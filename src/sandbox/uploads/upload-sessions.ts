@@ -1,3 +1,4 @@
+import { limits } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
 import { newId, newSecret } from '../secrets.ts';
 
@@ -9,7 +10,8 @@ export interface UploadSession {
   readonly blob: string;
   readonly launchId: string | null;
   readonly operationId: string | null;
-  readonly receivedBytes: number;
+  /** Bytes of the parts that are in the file: those from the first on without a gap. */
+  readonly appendedBytes: number;
   readonly createdAtMs: number;
   /** The finished file; null while the session is open. */
   readonly fileId: string | null;
@@ -19,6 +21,17 @@ export interface UploadPart {
   readonly partNumber: number;
   readonly size: number;
   readonly sha256: string;
+}
+
+export interface StoredPart extends UploadPart {
+  /** Name of the part's own file where it came before its turn; null where it is in the session's file. */
+  readonly blob: string | null;
+}
+
+/** Whose a session is; the file group's belong to nobody's launch. */
+export interface UploadOwner {
+  readonly launchId: string | null;
+  readonly operationId: string | null;
 }
 
 interface SessionRow {
@@ -41,7 +54,7 @@ export class UploadSessions {
     this.#database = database;
   }
 
-  create(owner: { launchId: string; operationId: string }, fileName: string, nowMs: number): UploadSession {
+  create(owner: UploadOwner, fileName: string, nowMs: number): UploadSession {
     const id = newId('upload');
     const key = `uploads/${newSecret()}/${fileName}`;
     this.#database
@@ -59,28 +72,39 @@ export class UploadSessions {
     return this.#database.prepare<[string], SessionRow>('select * from uploads where launch_id = ? order by created_at, rowid').all(launchId).map(fromRow);
   }
 
-  parts(id: string): UploadPart[] {
+  parts(id: string): StoredPart[] {
     return this.#database
-      .prepare<[string], UploadPart>('select part_number as partNumber, size, sha256 from upload_parts where upload_id = ? order by part_number')
+      .prepare<[string], StoredPart>('select part_number as partNumber, size, sha256, blob from upload_parts where upload_id = ? order by part_number')
       .all(id);
   }
 
-  part(id: string, partNumber: number): UploadPart | null {
+  part(id: string, partNumber: number): StoredPart | null {
     const row = this.#database
-      .prepare<[string, number], UploadPart>('select part_number as partNumber, size, sha256 from upload_parts where upload_id = ? and part_number = ?')
+      .prepare<[string, number], StoredPart>('select part_number as partNumber, size, sha256, blob from upload_parts where upload_id = ? and part_number = ?')
       .get(id, partNumber);
     return row ?? null;
   }
 
-  countParts(id: string): number {
-    return this.#database.prepare<[string], { n: number }>('select count(*) as n from upload_parts where upload_id = ?').get(id)!.n;
+  /** The part that the session's file goes on with. */
+  nextPartNumber(id: string): number {
+    const { n } = this.#database.prepare<[string], { n: number }>('select count(*) as n from upload_parts where upload_id = ? and blob is null').get(id)!;
+    return n + limits.firstPartNumber;
   }
 
   /** Acknowledges a part. From here on it is never lost. */
-  commitPart(id: string, part: UploadPart, nowMs: number): void {
+  commitPart(id: string, part: StoredPart, nowMs: number): void {
     this.#database.transaction(() => {
-      this.#database.prepare('insert into upload_parts values (?, ?, ?, ?)').run(id, part.partNumber, part.size, part.sha256);
-      this.#database.prepare('update uploads set received_bytes = received_bytes + ?, last_chunk_at = ? where id = ?').run(part.size, nowMs, id);
+      this.#database.prepare('insert into upload_parts (upload_id, part_number, size, sha256, blob) values (?, ?, ?, ?, ?)').run(id, part.partNumber, part.size, part.sha256, part.blob);
+      const appended = part.blob === null ? part.size : 0;
+      this.#database.prepare('update uploads set received_bytes = received_bytes + ?, last_chunk_at = ? where id = ?').run(appended, nowMs, id);
+    })();
+  }
+
+  /** A part that waited is in the session's file now. */
+  commitAppended(id: string, part: UploadPart): void {
+    this.#database.transaction(() => {
+      this.#database.prepare('update upload_parts set blob = null where upload_id = ? and part_number = ?').run(id, part.partNumber);
+      this.#database.prepare('update uploads set received_bytes = received_bytes + ? where id = ?').run(part.size, id);
     })();
   }
 
@@ -105,7 +129,7 @@ export class UploadSessions {
 
   /** Every blob that a session or a file still refers to. */
   referencedBlobs(): Set<string> {
-    const rows = this.#database.prepare<[], { blob: string }>('select blob from uploads union select blob from files').all();
+    const rows = this.#database.prepare<[], { blob: string }>('select blob from uploads union select blob from files union select blob from upload_parts where blob is not null').all();
     return new Set(rows.map((row) => row.blob));
   }
 }
@@ -118,7 +142,7 @@ function fromRow(row: SessionRow): UploadSession {
     blob: row.blob,
     launchId: row.launch_id,
     operationId: row.operation_id,
-    receivedBytes: row.received_bytes,
+    appendedBytes: row.received_bytes,
     createdAtMs: row.created_at,
     fileId: row.file_id,
   };

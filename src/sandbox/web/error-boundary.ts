@@ -18,6 +18,14 @@ export function methodNotAllowed(...allowed: readonly string[]): RequestHandler 
   };
 }
 
+/** The spec's message for whatever fails on the server's side in the call that follows (spec 7). */
+export function failsWith(message: string): RequestHandler {
+  return (_req, res, next) => {
+    res.locals['failureMessage'] = message;
+    next();
+  };
+}
+
 /** The one place where errors become answers: 4xx are shown, everything else is logged and hidden behind the spec's message. */
 export function errorBoundary(log: Logger): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
@@ -26,7 +34,8 @@ export function errorBoundary(log: Logger): ErrorRequestHandler {
     const known = asSandboxError(error);
     if (known.status >= 500) log.error({ err: error, requestId: requestIdOf(res) }, 'request failed');
     res.locals['errorCode'] = known.code;
-    const body: ErrorBody = { error: known.message, code: known.code, requestId: requestIdOf(res), ...known.data };
+    const failure = known.status >= 500 ? (res.locals['failureMessage'] as string | undefined) : undefined;
+    const body: ErrorBody = { error: failure ?? known.message, code: known.code, requestId: requestIdOf(res), ...known.data };
     if (known.details) body.details = [...known.details];
     // A route may have begun to describe another answer.
     res.removeHeader('Content-Disposition');

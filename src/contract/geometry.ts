@@ -1,0 +1,44 @@
+import { wktToGeoJSON } from 'betterknown';
+import type { Geometry, Position } from 'geojson';
+import * as z from 'zod';
+
+const rule = 'must be well-known text in longitude and latitude, such as POLYGON((10 50, 11 50, 11 51, 10 50))';
+
+/** A geometry as WKT in WGS84, longitude first (spec 4.4, 4.7); reads as GeoJSON. */
+export const wktGeometry = z.string(rule).transform((text, context): Geometry => {
+  const geometry = parse(text);
+  const fault = geometry === null ? rule : faultOf(geometry);
+  if (geometry !== null && fault === null) return geometry;
+  context.issues.push({ code: 'custom', message: fault ?? rule, input: text });
+  return z.NEVER;
+});
+
+function parse(text: string): Geometry | null {
+  // The parser stops at the geometry's end: what follows it is looked at here.
+  if (!/^\s*(SRID=4326;\s*)?[A-Z]+[^;]*\)\s*$/i.test(text)) return null;
+  try {
+    return wktToGeoJSON(text) as Geometry | null;
+  } catch {
+    return null;
+  }
+}
+
+/** What is wrong with a geometry in longitude and latitude; null where nothing is. */
+export function faultOf(geometry: Geometry): string | null {
+  if (geometry.type === 'GeometryCollection') return geometry.geometries.length === 0 ? 'must not be empty' : (geometry.geometries.map(faultOf).find((fault) => fault !== null) ?? null);
+  const positions = positionsOf(geometry.coordinates);
+  if (positions.length === 0) return 'must not be empty';
+  if (positions.some(([x, y]) => !isDegrees(x, 180) || !isDegrees(y, 90))) return 'must be in longitude (-180 to 180) and latitude (-90 to 90)';
+  const rings = geometry.type === 'Polygon' ? geometry.coordinates : geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : [];
+  const isClosed = (ring: Position[]) => ring.length >= 4 && ring[0]?.[0] === ring.at(-1)?.[0] && ring[0]?.[1] === ring.at(-1)?.[1];
+  return rings.every(isClosed) ? null : 'must have closed rings of at least four positions';
+}
+
+function positionsOf(coordinates: unknown): Position[] {
+  if (!Array.isArray(coordinates)) return [];
+  return typeof coordinates[0] === 'number' ? [coordinates as Position] : coordinates.flatMap(positionsOf);
+}
+
+function isDegrees(value: number | undefined, limit: number): boolean {
+  return typeof value === 'number' && Math.abs(value) <= limit;
+}

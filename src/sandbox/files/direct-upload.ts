@@ -1,0 +1,65 @@
+import type { Request } from 'express';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { limits, uploadFile, type SourceType } from '../../contract/index.ts';
+import { newId } from '../secrets.ts';
+import { requireRoom } from '../uploads/free-space.ts';
+import { appendPart, drainInto, type WrittenPart } from '../uploads/part-file.ts';
+import { asStorageError, fileRules } from '../uploads/upload-rules.ts';
+import { readFileForm } from '../web/file-form.ts';
+import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
+import type { FileRecord, Files } from './files.ts';
+
+export interface DirectUploadOptions {
+  readonly files: Files;
+  readonly blobDir: string;
+  readonly freeBytes?: ((folder: string) => Promise<number>) | undefined;
+}
+
+const tooLarge = () => new SandboxError(413, 'file_too_large', `File is larger than ${limits.directUploadBytes} bytes: upload it in chunks`);
+
+/** Upload type 1 (spec 4.3): streams the form's file to disk; the file is QUEUED when it is all there and the form is good. */
+export async function receiveDirectUpload(req: Request, userId: string, { files, blobDir, freeBytes }: DirectUploadOptions): Promise<FileRecord> {
+  const blob = newId('blob');
+  const path = join(blobDir, blob);
+  // In an object: what the callback below sets is read after it.
+  const received: { name?: string | undefined; written?: WrittenPart } = {};
+  try {
+    const form = await readFileForm(req, req, {
+      fileField: uploadFile.fileField,
+      maxBytes: limits.directUploadBytes,
+      tooLarge,
+      async onFile(content, _fieldsSoFar, name) {
+        received.name = requireName(name);
+        await requireRoom(blobDir, fileRules, freeBytes);
+        const sink = await appendPart(path, 0);
+        received.written = await drainInto(sink, content).catch(async (error: unknown) => {
+          await sink.undo();
+          throw error;
+        });
+      },
+    });
+    const { sourceType } = parseValues(uploadFile.fields, withoutUndefined({ sourceType: req.query['sourceType'] ?? form['sourceType'] }));
+    return insert(files, { userId, blob, sourceType, name: received.name ?? '', sizeBytes: received.written?.size ?? 0 });
+  } catch (error) {
+    await rm(path, { force: true });
+    throw asStorageError(error, fileRules);
+  }
+}
+
+function insert(files: Files, file: { userId: string; blob: string; sourceType: SourceType; name: string; sizeBytes: number }): FileRecord {
+  const id = newId('file');
+  files.insert(id, { ...file, fileName: file.name, launchId: null, properties: {} });
+  return files.find(id)!;
+}
+
+function requireName(name: string | undefined): string {
+  const read = uploadFile.fileName.safeParse(name ?? '');
+  if (!read.success) throw invalid(read.error.issues.map(({ message }) => ({ path: uploadFile.fileField, message: `its name ${message}` })));
+  return read.data;
+}
+
+/** A value that is not given takes its default. */
+function withoutUndefined(values: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,29 @@
+import { limits } from '../../contract/index.ts';
+import { SandboxError } from '../web/sandbox-error.ts';
+
+/** Where the two groups of upload calls differ (contract, "File endpoints"). */
+export interface UploadRules {
+  /** Parts may come before their turn. */
+  readonly anyOrder: boolean;
+  readonly tooLargeStatus: 400 | 413;
+  readonly noRoomStatus: 500 | 507;
+}
+
+/** Spec 4.8 */
+export const externalAppRules: UploadRules = { anyOrder: false, tooLargeStatus: 400, noRoomStatus: 500 };
+/** Spec 4.4 */
+export const fileRules: UploadRules = { anyOrder: true, tooLargeStatus: 413, noRoomStatus: 507 };
+
+export function chunkTooLarge(rules: UploadRules): SandboxError {
+  return new SandboxError(rules.tooLargeStatus, 'chunk_too_large', `Chunk is larger than ${limits.chunkBytes} bytes`);
+}
+
+export function noRoom(rules: UploadRules, cause?: unknown): SandboxError {
+  return new SandboxError(rules.noRoomStatus, 'insufficient_storage', 'Internal Server Error', { cause });
+}
+
+/** A full disk, as system and database call it, is `noRoom`; any other error stays what it is. */
+export function asStorageError(error: unknown, rules: UploadRules): unknown {
+  const code = (error as NodeJS.ErrnoException | null)?.code;
+  return code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL' ? noRoom(rules, error) : error;
+}

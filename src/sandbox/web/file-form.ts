@@ -1,0 +1,99 @@
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import busboy from 'busboy';
+import { invalid, SandboxError } from './sandbox-error.ts';
+
+export interface FileFormOptions {
+  /** Name of the form's file field. */
+  readonly fileField: string;
+  /** Most bytes of the file. */
+  readonly maxBytes: number;
+  /** What a larger file is answered with. */
+  readonly tooLarge: () => SandboxError;
+  /** The file part, with the fields that came before it. Must read `content` to its end. */
+  onFile(content: Readable, fieldsSoFar: Readonly<Record<string, string>>, fileName: string | undefined): Promise<void>;
+}
+
+/** What a form may have beside its file. */
+const overheadBytes = 1024 * 1024;
+const maxFields = 20;
+const fieldBytes = 1024 * 1024;
+
+const malformed = (message: string, cause?: unknown) => new SandboxError(400, 'malformed_form', 'Bad Request', { cause, details: [{ path: '', message }] });
+const notWellFormed = (cause: unknown) => malformed('is not a well-formed multipart form', cause);
+
+/**
+ * Reads a multipart form with one file (spec 4.3, 4.4), its parts in any order, and streams the file into
+ * `onFile` at the pace at which it is taken; answers the text fields by name. `body` is the request, or what
+ * a fault left of it. Throws 415 for what is no multipart form, 400 for a broken one and for one without the
+ * file, `tooLarge` as soon as that is known.
+ */
+export async function readFileForm(req: IncomingMessage, body: Readable, options: FileFormOptions): Promise<Readonly<Record<string, string>>> {
+  // By its own length, before anything is read.
+  if (Number(req.headers['content-length'] ?? 0) > options.maxBytes + overheadBytes) throw options.tooLarge();
+  const parser = createParser(req, options.maxBytes);
+  const fields: Record<string, string> = {};
+  const repeated = new Set<string>();
+  let files = 0;
+  let taken: Promise<void> = Promise.resolve();
+
+  const { promise: parsed, resolve, reject } = Promise.withResolvers<void>();
+  parser.on('field', (name, value, info) => {
+    if (name in fields || repeated.has(name) || info.valueTruncated) repeated.add(name);
+    else fields[name] = value;
+  });
+  parser.on('file', (name, content, info: busboy.FileInfo & { filename: string | undefined }) => {
+    files += 1;
+    if (name !== options.fileField || files > 1) return void content.resume();
+    content.on('limit', () => reject(options.tooLarge()));
+    content.on('error', () => {}); // told by `body` too, and there may be no reader yet
+    taken = options.onFile(content, { ...fields }, info.filename);
+    // A file that is refused early ends the reading.
+    taken.catch(reject);
+  });
+  parser.on('filesLimit', () => (files += 1));
+  parser.on('close', resolve);
+  parser.on('error', (cause) => reject(notWellFormed(cause)));
+  const onCut = () => reject(malformed('ended before the form did'));
+  body.on('error', onCut);
+  body.on('close', () => {
+    if (!body.readableEnded) onCut();
+  });
+  body.pipe(parser);
+
+  try {
+    await parsed;
+    await taken;
+  } catch (error) {
+    body.unpipe(parser);
+    parser.destroy();
+    // Answered early: what the client is still sending is read and thrown away, or it would never read the answer.
+    body.resume();
+    await taken.catch(() => {});
+    throw error;
+  }
+  for (const name of repeated) delete fields[name];
+  if (files !== 1) throw invalid([{ path: options.fileField, message: files === 0 ? 'is required' : 'must come once' }]);
+  return fields;
+}
+
+function createParser(req: IncomingMessage, maxBytes: number): busboy.Busboy {
+  if (!isMultipart(req)) throw new SandboxError(415, 'unsupported_media_type', 'Unsupported Media Type');
+  try {
+    // busboy says `limit` at the limit, not over it: one byte more.
+    return busboy({
+      headers: req.headers,
+      fileHwm: 256 * 1024,
+      highWaterMark: 1024 * 1024,
+      defParamCharset: 'utf8',
+      preservePath: true,
+      limits: { files: 1, fields: maxFields, parts: maxFields + 1, fieldSize: fieldBytes, fileSize: maxBytes + 1, headerPairs: 50 },
+    });
+  } catch (cause) {
+    throw notWellFormed(cause);
+  }
+}
+
+export function isMultipart(req: IncomingMessage): boolean {
+  return /^multipart\/form-data\b/i.test(req.headers['content-type'] ?? '');
+}

@@ -1,0 +1,53 @@
+import express, { type RequestHandler } from 'express';
+import busboy from 'busboy';
+import { limits } from '../../contract/index.ts';
+import { isMultipart } from './file-form.ts';
+import { hasBody } from './json-body.ts';
+import { SandboxError } from './sandbox-error.ts';
+
+const urlencoded = express.urlencoded({ extended: false, limit: limits.jsonBodyBytes, parameterLimit: 50 });
+
+/**
+ * Reads a form without a file, urlencoded or multipart, into `req.body`. A body of another type is 415; no
+ * body reads as an empty form. A field that came twice is left out, for the schema to refuse.
+ */
+export const formBody: RequestHandler = (req, res, next) => {
+  const keepSingle = (error?: unknown) => {
+    if (error) return next(error);
+    req.body = Object.fromEntries(Object.entries((req.body ?? {}) as Record<string, unknown>).filter(([, value]) => typeof value === 'string'));
+    next();
+  };
+  if (!hasBody(req)) {
+    req.body = {};
+    return next();
+  }
+  if (req.is('application/x-www-form-urlencoded')) return urlencoded(req, res, keepSingle);
+  if (!isMultipart(req)) throw new SandboxError(415, 'unsupported_media_type', 'Unsupported Media Type');
+  readMultipart(req).then((fields) => {
+    req.body = fields;
+    keepSingle();
+  }, next);
+};
+
+function readMultipart(req: Parameters<RequestHandler>[0]): Promise<Record<string, unknown>> {
+  const malformed = (cause: unknown) => new SandboxError(400, 'malformed_form', 'Bad Request', { cause, details: [{ path: '', message: 'is not a well-formed multipart form' }] });
+  return new Promise((resolve, reject) => {
+    const fields: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+    let parser: busboy.Busboy;
+    try {
+      parser = busboy({ headers: req.headers, limits: { fields: 50, fieldSize: limits.jsonBodyBytes, headerPairs: 50 } });
+    } catch (cause) {
+      return reject(malformed(cause));
+    }
+    parser.on('field', (name, value, info) => (fields[name] = name in fields || info.valueTruncated ? null : value));
+    parser.on('file', (_name, content) => void content.resume());
+    parser.on('error', (cause) => {
+      req.unpipe(parser);
+      req.resume();
+      reject(malformed(cause));
+    });
+    parser.on('close', () => resolve(fields));
+    req.on('aborted', () => reject(malformed(null)));
+    req.pipe(parser);
+  });
+}
