@@ -3,20 +3,18 @@ import { pino } from 'pino';
 import { KitError } from '../contract/index.ts';
 import { readSandboxConfig } from '../sandbox/config.ts';
 import { createSandbox } from '../sandbox/create-sandbox.ts';
+import { importWithProgress } from './sandbox/import.ts';
 import { runCommand, stopOnSignal } from './command.ts';
 import { serve } from './serve.ts';
 
-const usage = 'npm run sandbox -- [--port N] [--data DIR] [--seed demo|none]';
-
-const seeds = ['demo', 'none'];
+const usage = 'npm run sandbox -- [--port N] [--data DIR] [--seed demo|none] [--import PATH]...';
 
 await runCommand(async () => {
   const options = readOptions();
-  if (options.seed !== undefined && !seeds.includes(options.seed)) throw new KitError('bad_arguments', `--seed ${options.seed} must be one of ${seeds.join(', ')}`);
-  if (options.seed === 'demo') console.error('note: there is no catalog to seed yet; users and the reference app are there');
   const config = readSandboxConfig(process.env, options);
   const log = pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true }));
   const sandbox = await createSandbox({ config, log });
+  for (const path of options.import ?? []) await importWithProgress(sandbox, path);
   const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' }).catch(async (error: unknown) => {
     await sandbox.close();
     throw error;
@@ -33,9 +31,9 @@ await runCommand(async () => {
   console.log(`sandbox ready ${served.url}`);
 });
 
-function readOptions(): { port?: string; data?: string; seed?: string } {
+function readOptions(): { port?: string; data?: string; seed?: string; import?: string[] } {
   try {
-    return parseArgs({ options: { port: { type: 'string' }, data: { type: 'string' }, seed: { type: 'string' } } }).values;
+    return parseArgs({ options: { port: { type: 'string' }, data: { type: 'string' }, seed: { type: 'string' }, import: { type: 'string', multiple: true } } }).values;
   } catch (error) {
     throw new KitError('bad_arguments', `${(error as Error).message}\nusage: ${usage}`);
   }

@@ -17,7 +17,7 @@ function parse(text: string): Geometry | null {
   // The parser stops at the geometry's end: what follows it is looked at here.
   if (!/^\s*(SRID=4326;\s*)?[A-Z]+[^;]*\)\s*$/i.test(text)) return null;
   try {
-    return wktToGeoJSON(text) as Geometry | null;
+    return wktToGeoJSON(text);
   } catch {
     return null;
   }

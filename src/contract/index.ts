@@ -19,3 +19,7 @@ export * from './files/chunked-upload.ts';
 export * from './files/download-url.ts';
 export * from './files/file-status.ts';
 export * from './files/upload-file.ts';
+export * from './stac/datetime-interval.ts';
+export * from './stac/objects.ts';
+export * from './stac/search-request.ts';
+export * from './stac/extension-fields.ts';

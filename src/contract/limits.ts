@@ -36,6 +36,8 @@ export const limits = {
   maxPartNumber: 10_000,
   /** @assumed */
   chunkBytes: 512 * 1024 * 1024,
+  /** @assumed largest side of a rendered preview */
+  previewSidePixels: 1024,
   /** @assumed an upload session without a chunk for this long is swept */
   uploadSessionIdleMs: 24 * hour,
 } as const;

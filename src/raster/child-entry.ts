@@ -1,9 +1,9 @@
-/** Entry of every GDAL child process: runs one job, reports over IPC, ends. */
+/** Entry of every GDAL child process: runs the jobs it is given, one after the other, and reports over IPC. */
 import { KitError } from '../contract/kit-error.ts';
 import type { FromChild, Job, ToChild } from './child-protocol.ts';
 
 const progressEveryMs = 100;
-const abort = new AbortController();
+let abort = new AbortController();
 
 function send(message: FromChild): Promise<void> {
   return new Promise((resolve) => {
@@ -26,6 +26,7 @@ function throttledProgress(): (fraction: number, note?: string) => void {
 }
 
 async function start(modulePath: string, input: unknown): Promise<FromChild> {
+  abort = new AbortController();
   try {
     const { default: job } = (await import(modulePath)) as { default: Job<unknown, unknown> };
     return { type: 'done', output: await job(input, { signal: abort.signal, progress: throttledProgress() }) };
@@ -38,7 +39,8 @@ async function start(modulePath: string, input: unknown): Promise<FromChild> {
 
 process.on('message', (message: ToChild) => {
   if (message.type === 'cancel') abort.abort(new Error(message.reason));
-  else void start(message.module, message.input).then(send).then(() => process.exit(0));
+  else if (message.type === 'end') process.exit(0);
+  else void start(message.module, message.input).then(send);
 });
 // The host is gone: nobody wants the result.
 process.on('disconnect', () => process.exit(1));

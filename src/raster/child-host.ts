@@ -41,63 +41,110 @@ const stderrTailBytes = 2_000;
 
 /**
  * Runs one job in a process of its own, so that a crash, a leak or an endless loop of GDAL cannot touch
- * the server. The child gets no secret: its environment is made anew. Rejects with `ChildJobError`, or
- * with the signal's reason after a cancel; when it settles the child is gone.
+ * the server. Rejects with `ChildJobError`, or with the signal's reason after a cancel; when it settles
+ * the child is gone.
  */
 export async function runInChild<Output>(options: ChildJobOptions): Promise<Output> {
   options.signal?.throwIfAborted();
-  const limits = { ...defaults, ...options.limits };
-  const child = fork(fileURLToPath(new URL('./child-entry.ts', import.meta.url)), [], {
-    execArgv: ['--disable-warning=ExperimentalWarning'],
-    serialization: 'advanced',
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    env: childEnvironment(options.workFolder),
-    cwd: options.workFolder,
-  });
-
-  let ending: { error: unknown } | null = null;
-  const killTimers: NodeJS.Timeout[] = [];
-  const end = (error: unknown) => {
-    if (ending) return;
-    ending = { error };
-    post(child, { type: 'cancel', reason: String(error) });
-    killTimers.push(setTimeout(() => child.kill('SIGTERM'), graceMs), setTimeout(() => child.kill('SIGKILL'), 2 * graceMs));
-  };
-
-  const onAbort = () => end(options.signal?.reason);
-  options.signal?.addEventListener('abort', onAbort, { once: true });
-  const deadline = setTimeout(() => end(limitError('job_timeout', 'ran longer than', limits.timeoutMs, 'ms')), limits.timeoutMs);
-  const watch = setInterval(() => void watchLimits(child, options, limits, end), sampleEveryMs);
-
+  const child = new ChildRunner(options.workFolder);
   try {
-    const { answer, stderr, exit } = await converse(child, options);
-    if (ending !== null) throw (ending as { error: unknown }).error;
-    if (answer?.type === 'done') return answer.output as Output;
-    if (answer?.type === 'failed') throw new ChildJobError(answer.code, answer.message, { status: 422, data: answer.data });
-    throw new ChildJobError('job_crashed', `the process ended by ${exit} before it had a result`, { data: { stderr } });
+    return await child.run<Output>(options);
   } finally {
-    clearTimeout(deadline);
-    clearInterval(watch);
-    killTimers.forEach(clearTimeout);
-    options.signal?.removeEventListener('abort', onAbort);
+    await child.end();
   }
 }
 
-/** Starts the job and waits until the child is gone. */
-function converse(child: ChildProcess, options: ChildJobOptions) {
-  type Answer = Exclude<FromChild, { type: 'progress' }>;
-  let answer: Answer | null = null;
-  let stderr = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(-stderrTailBytes)));
-  child.on('message', (message: FromChild) => {
-    if (message.type === 'progress') options.onProgress?.(message.fraction, message.note);
-    else answer = message;
-  });
-  post(child, { type: 'start', module: options.module.href, input: options.input });
-  return new Promise<{ answer: Answer | null; stderr: string; exit: string }>((resolve, reject) => {
-    child.once('error', (cause) => reject(new ChildJobError('job_crashed', 'the process could not be started', { cause })));
-    child.once('close', (code, signal) => resolve({ answer, stderr, exit: signal ?? `exit code ${code}` }));
-  });
+type Answer = Exclude<FromChild, { type: 'progress' }>;
+
+/** One child process that runs jobs one after the other. It gets no secret: its environment is made anew. */
+export class ChildRunner {
+  #child: ChildProcess;
+  #stderr = '';
+  #gone: Promise<string>;
+  #isGone = false;
+
+  /** `tempFolder` is the child's working folder, and where GDAL puts temporary files. */
+  constructor(tempFolder: string) {
+    this.#child = fork(fileURLToPath(new URL('./child-entry.ts', import.meta.url)), [], {
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      env: childEnvironment(tempFolder),
+      cwd: tempFolder,
+    });
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#stderr = (this.#stderr + text).slice(-stderrTailBytes)));
+    this.#gone = new Promise<string>((resolve) => {
+      this.#child.once('error', () => resolve('an error at its start'));
+      this.#child.once('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
+    });
+    void this.#gone.then(() => (this.#isGone = true));
+  }
+
+  /** False once the process has ended: by a crash, a limit or a cancel. */
+  get isAlive(): boolean {
+    return !this.#isGone && this.#child.connected;
+  }
+
+  /** Runs one job; see `runInChild`. A job that crashed, was cancelled or went over a limit takes the process with it. */
+  async run<Output>(options: ChildJobOptions): Promise<Output> {
+    const limits = { ...defaults, ...options.limits };
+    let ending: { error: unknown } | null = null;
+    const killTimers: NodeJS.Timeout[] = [];
+    const end = (error: unknown) => {
+      if (ending) return;
+      ending = { error };
+      post(this.#child, { type: 'cancel', reason: String(error) });
+      killTimers.push(setTimeout(() => this.#child.kill('SIGTERM'), graceMs), setTimeout(() => this.#child.kill('SIGKILL'), 2 * graceMs));
+    };
+
+    const onAbort = () => end(options.signal?.reason);
+    options.signal?.addEventListener('abort', onAbort, { once: true });
+    if (options.signal?.aborted) onAbort();
+    const deadline = setTimeout(() => end(limitError('job_timeout', 'ran longer than', limits.timeoutMs, 'ms')), limits.timeoutMs);
+    const watch = setInterval(() => void watchLimits(this.#child, options, limits, end), sampleEveryMs);
+
+    try {
+      const { answer, exit } = await this.#converse(options);
+      if (ending !== null) {
+        await this.end();
+        throw (ending as { error: unknown }).error;
+      }
+      if (answer?.type === 'done') return answer.output as Output;
+      if (answer?.type === 'failed') throw new ChildJobError(answer.code, answer.message, { status: 422, data: answer.data });
+      throw new ChildJobError('job_crashed', `the process ended by ${exit} before it had a result`, { data: { stderr: this.#stderr } });
+    } finally {
+      clearTimeout(deadline);
+      clearInterval(watch);
+      killTimers.forEach(clearTimeout);
+      options.signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Ends the process and waits until it is gone. */
+  async end(): Promise<void> {
+    post(this.#child, { type: 'end' });
+    const term = setTimeout(() => this.#child.kill('SIGTERM'), graceMs);
+    const kill = setTimeout(() => this.#child.kill('SIGKILL'), 2 * graceMs);
+    await this.#gone;
+    clearTimeout(term);
+    clearTimeout(kill);
+  }
+
+  /** Gives the child one job, and waits for its answer or its end. */
+  async #converse(options: ChildJobOptions): Promise<{ answer: Answer | null; exit: string }> {
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    const onMessage = (message: FromChild) => {
+      if (message.type === 'progress') options.onProgress?.(message.fraction, message.note);
+      else resolve(message);
+    };
+    this.#child.on('message', onMessage);
+    post(this.#child, { type: 'start', module: options.module.href, input: options.input });
+    try {
+      return await Promise.race([promise.then((answer) => ({ answer, exit: '' })), this.#gone.then((exit) => ({ answer: null, exit }))]);
+    } finally {
+      this.#child.off('message', onMessage);
+    }
+  }
 }
 
 async function watchLimits(
@@ -135,6 +182,9 @@ async function folderBytes(folder: string): Promise<number> {
 
 const inherited = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'GDAL_DATA', 'PROJ_LIB', 'PROJ_DATA', 'LD_LIBRARY_PATH'];
 
+/** Where nobody listens: what GDAL might fetch, it cannot. */
+const noNetwork = 'http://127.0.0.1:9';
+
 /** Nothing of the server's environment that is not needed: keys stay out. GDAL is set to read only what it is told to. */
 function childEnvironment(workFolder: string): NodeJS.ProcessEnv {
   return {
@@ -145,6 +195,10 @@ function childEnvironment(workFolder: string): NodeJS.ProcessEnv {
     GDAL_CACHEMAX: '128',
     GDAL_DISABLE_READDIR_ON_OPEN: 'EMPTY_DIR',
     GDAL_PAM_ENABLED: 'NO',
+    GDAL_HTTP_PROXY: noNetwork,
+    http_proxy: noNetwork,
+    https_proxy: noNetwork,
+    all_proxy: noNetwork,
     GDAL_HTTP_MAX_RETRY: '0',
     CPL_VSIL_CURL_ALLOWED_EXTENSIONS: '.none',
     GDAL_NETCDF_VERIFY_DIMS: 'NO',

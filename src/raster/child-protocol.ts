@@ -1,5 +1,5 @@
 /** Host to child. */
-export type ToChild = { type: 'start'; module: string; input: unknown } | { type: 'cancel'; reason: string };
+export type ToChild = { type: 'start'; module: string; input: unknown } | { type: 'cancel'; reason: string } | { type: 'end' };
 
 /** Child to host. */
 export type FromChild =

@@ -1,6 +1,7 @@
 /** What the server processes use: nothing here loads GDAL, which lives in child processes only. */
 export type { Job, JobContext } from './child-protocol.ts';
 export { ChildJobError, runInChild, type ChildJobOptions, type ChildLimits } from './child-host.ts';
+export { ChildPool } from './child-pool.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
 export type { PreviewJobInput } from './preview-job.ts';
 export type { PreviewStyle } from './preview.ts';

@@ -34,7 +34,8 @@ export async function renderPreview(dataset: gdal.Dataset, maxSide: number, styl
   return sharp(rgba, { raw: { width, height, channels: 4 } }).png().toBuffer();
 }
 
-function colorBands(dataset: gdal.Dataset): gdal.RasterBand[] {
+/** Red, green and blue where they are named or there are three bands; else the first. */
+export function colorBands(dataset: gdal.Dataset): gdal.RasterBand[] {
   const bands = dataset.bands.map((band) => band);
   const named = ['red', 'green', 'blue'].map((name) =>
     bands.find((band) => [band.description, band.colorInterpretation ?? ''].some((known) => known.toLowerCase() === name)),

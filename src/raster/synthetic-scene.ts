@@ -58,31 +58,49 @@ function inSwath(x: number, y: number, size: number): boolean {
   return x > margin - slant && x < size - margin * 0.4 - slant;
 }
 
-/** Writes the same raster for the same arguments, on every machine: UTM 33N, 30 m, `size` pixels a side. */
-export async function writeSyntheticScene(path: string, kind: SyntheticKind, size: number): Promise<void> {
-  const multispectral = kind === 'multispectral';
+export interface SyntheticScene {
+  readonly kind: SyntheticKind | 'radar';
+  /** Pixels a side. */
+  readonly size: number;
+  /** Projected CRS, and the north-western corner in it. Default: UTM 33N. */
+  readonly place?: { readonly epsg: number; readonly origin: readonly [number, number] };
+  /** Where in the endless synthetic landscape the scene lies, in pixels; a scene elsewhere looks different. Default: its beginning, with the slanted edges of a swath. */
+  readonly shift?: number;
+}
+
+/** Metres. */
+export const syntheticPixelSize = pixelSizeM;
+
+const layouts = {
+  multispectral: { dataType: 'UInt16', bands: bandNames.map((description) => ({ description })) },
+  elevation: { dataType: 'Float32', bands: [{ description: 'elevation', nodata: -9999 }] },
+  radar: { dataType: 'Float32', bands: [{ description: 'VV', nodata: -9999 }] },
+} as const;
+
+/** Writes the same raster for the same scene, on every machine: 30 m pixels. */
+export async function writeSyntheticScene(path: string, { kind, size, place, shift }: SyntheticScene): Promise<void> {
+  const { dataType, bands } = layouts[kind];
+  const [west, north] = place?.origin ?? originM;
   const view = await createRaster(
     {
       path: `${path}.pixels`,
       grid: {
         width: size,
         height: size,
-        geoTransform: [originM[0], pixelSizeM, 0, originM[1], 0, -pixelSizeM],
-        srs: gdal.SpatialReference.fromEPSG(utm33n),
+        geoTransform: [west, pixelSizeM, 0, north, 0, -pixelSizeM],
+        srs: gdal.SpatialReference.fromEPSG(place?.epsg ?? utm33n),
         isPoint: false,
       },
-      dataType: multispectral ? 'UInt16' : 'Float32',
-      bands: multispectral ? bandNames.map((description) => ({ description })) : [{ description: 'elevation', nodata: -9999 }],
+      dataType,
+      bands,
     },
     (dataset) => {
-      const row = multispectral ? new Uint16Array(size) : new Float32Array(size);
+      const row = dataType === 'UInt16' ? new Uint16Array(size) : new Float32Array(size);
       for (let y = 0; y < size; y++) {
-        const grounds = Array.from(row, (_, x) => (multispectral && inSwath(x, y, size) ? ground(x, y) : null));
         dataset.bands.forEach((band, id) => {
-          const name = bandNames[id - 1];
           for (let x = 0; x < size; x++) {
-            const at = grounds[x];
-            row[x] = !multispectral ? 120 + 900 * terrain(x, y) : at && name ? reflectance(name, at) : 0;
+            const isOutside = kind === 'multispectral' && shift === undefined && !inSwath(x, y, size);
+            row[x] = isOutside ? 0 : valueAt(kind, id - 1, x + (shift ?? 0), y + (shift ?? 0));
           }
           band.pixels.write(0, y, size, 1, row);
         });
@@ -92,4 +110,12 @@ export async function writeSyntheticScene(path: string, kind: SyntheticKind, siz
   gdal.drivers.get('GTiff').createCopy(path, view, ['TILED=YES', 'COMPRESS=DEFLATE', 'PREDICTOR=2']).close();
   view.close();
   gdal.drivers.get('GTiff').deleteDataset(`${path}.pixels`);
+}
+
+function valueAt(kind: SyntheticScene['kind'], band: number, x: number, y: number): number {
+  if (kind === 'elevation') return 120 + 900 * terrain(x, y);
+  if (kind === 'multispectral') return reflectance(bandNames[band] ?? 'blue', ground(x, y));
+  // Backscatter: smooth water is dark, and everything is speckled.
+  const { isWater, green, grain } = ground(x, y);
+  return (isWater ? 0.01 : 0.08 + 0.2 * green) * grain * (0.4 + 1.2 * noise(x * 1.7, y * 1.7, 9));
 }

@@ -22,9 +22,16 @@ export interface SandboxConfig {
   readonly apiKey: string | null;
   /** `SANDBOX_ADMIN_KEY` or `SANDBOX_ADMIN_KEY_FILE`: required on the control calls where set; else they answer on loopback only. */
   readonly adminKey: string | null;
+  /** `SANDBOX_STAC_STRICT`, default true: searches need what the spec requires, and objects carry just the spec's links. `false` is for standard STAC clients. */
+  readonly stacStrict: boolean;
+  /** `--seed`: `demo` fills an empty catalog. Default demo. */
+  readonly seed: Seed;
   /** `LOG_LEVEL`, default info. */
   readonly logLevel: string;
 }
+
+export const seeds = ['demo', 'none'] as const;
+export type Seed = (typeof seeds)[number];
 
 const environment = z.object({
   HOST: z.string().default('127.0.0.1'),
@@ -33,11 +40,12 @@ const environment = z.object({
     .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), 'must be an http or https address')
     .transform((value) => value.replace(/\/+$/, ''))
     .optional(),
+  SANDBOX_STAC_STRICT: z.enum(['true', 'false'], 'must be true or false').default('true'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level').default('info'),
 });
 
 /** Reads the sandbox's settings once. Throws `SandboxConfigError`. */
-export function readSandboxConfig(env: NodeJS.ProcessEnv, options: { port?: string; data?: string }): SandboxConfig {
+export function readSandboxConfig(env: NodeJS.ProcessEnv, options: { port?: string; data?: string; seed?: string }): SandboxConfig {
   const read = environment.safeParse(Object.fromEntries(Object.entries(env).filter(([, value]) => value !== '')));
   if (!read.success) {
     throw new SandboxConfigError(read.error.issues.map((issue) => `${String(issue.path[0])}=${env[String(issue.path[0])]} ${issue.message}`).join('\n'));
@@ -49,8 +57,16 @@ export function readSandboxConfig(env: NodeJS.ProcessEnv, options: { port?: stri
     publicUrl: read.data.PUBLIC_URL ?? null,
     apiKey: readSecret(env, 'SANDBOX_API_KEY'),
     adminKey: readSecret(env, 'SANDBOX_ADMIN_KEY'),
+    stacStrict: read.data.SANDBOX_STAC_STRICT === 'true',
+    seed: readSeed(options.seed ?? 'demo'),
     logLevel: read.data.LOG_LEVEL,
   });
+}
+
+function readSeed(value: string): Seed {
+  const seed = seeds.find((one) => one === value);
+  if (!seed) throw new SandboxConfigError(`--seed ${value} must be one of ${seeds.join(', ')}`);
+  return seed;
 }
 
 export function readPort(value: string): number {

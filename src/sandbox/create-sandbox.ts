@@ -22,6 +22,16 @@ import { Apps } from './marketplace/apps.ts';
 import { Launches } from './marketplace/launches.ts';
 import { Trace } from './referee/trace.ts';
 import { createSigner } from './secrets.ts';
+import { AssetLinks } from './stac/asset-links.ts';
+import { catalogPages } from './stac/catalog-pages.ts';
+import { Catalog } from './stac/catalog.ts';
+import { itemOfFile } from './stac/file-items.ts';
+import type { ImportProgress, ImportResult } from './stac/import/import-items.ts';
+import { importPath } from './stac/import/import-path.ts';
+import { ItemSources } from './stac/item-sources.ts';
+import { stacRoutes } from './stac/routes.ts';
+import { seedDemo } from './stac/seed.ts';
+import { StacObjects } from './stac/stac-objects.ts';
 import { UploadEngine } from './uploads/upload-engine.ts';
 import { UploadSessions } from './uploads/upload-sessions.ts';
 import { errorBoundary, pathNotFound } from './web/error-boundary.ts';
@@ -42,6 +52,8 @@ export interface Sandbox {
   readonly madeApiKey: string | null;
   /** Told once it is known where the sandbox listens; signed addresses are built on it. */
   listensAt(url: string): void;
+  /** Takes a file of items, a raster or a folder of both into the catalog (`--import`). */
+  importPath(path: string, progress: ImportProgress): Promise<ImportResult>;
   close(): Promise<void>;
 }
 
@@ -51,6 +63,7 @@ const sweepEveryMs = 10 * 60_000;
 export async function createSandbox({ config, log, machineNow = Date.now, freeBytes }: SandboxOptions): Promise<Sandbox> {
   const database = openSandboxDatabase(config.dataDir);
   const blobDir = join(config.dataDir, 'blobs');
+  const overviewDir = join(config.dataDir, 'overviews');
   const workDir = join(config.dataDir, 'work');
   let ownUrl = `http://${config.host}:${config.port}`;
   const publicUrl = () => config.publicUrl ?? ownUrl;
@@ -66,7 +79,23 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   const files = new Files(database, clock);
   const uploadSessions = new UploadSessions(database);
   const uploads = new UploadEngine({ sessions: uploadSessions, files, clock, blobDir, freeBytes });
-  const processing = new FileProcessing({ files, blobDir, workDir, log });
+  const catalog = new Catalog(database);
+  const sources = new ItemSources({ dataDir: config.dataDir, blobDir, overviewDir });
+  const processing = new FileProcessing({
+    files,
+    blobDir,
+    overviewDir,
+    workDir,
+    log,
+    publish(file, facts) {
+      const uploader = users.find(file.userId);
+      if (!uploader) return;
+      const now = clock.now(file.launchId);
+      const item = itemOfFile(file, facts, uploader, catalog.collections.ensureUploadsOf(uploader, now), now);
+      if (item) catalog.items.put(item);
+    },
+    afterPublishing: () => catalog.refresh(),
+  });
   const faults = new Faults(database);
   const trace = new Trace(database, clock, log);
 
@@ -74,6 +103,8 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   const madeApiKey = keys.list().length === 0 ? keys.create(permissions).apiKey : null;
   await uploads.open();
   await rm(workDir, { recursive: true, force: true });
+  for (const user of users.list()) catalog.collections.ensureUploadsOf(user, clock.now());
+  if (config.seed === 'demo' && catalog.items.count() === 0) await seedDemo(catalog, join(workDir, 'seed'));
   files.requeueUnfinished();
   processing.wake();
   const sweep = () => uploads.sweep().then((swept) => void (swept > 0 && log.info({ swept }, 'idle upload sessions swept')));
@@ -84,8 +115,11 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   /** Back to the seeded state. Keys, and the apps and users that were registered, stay. */
   async function reset(): Promise<void> {
     await processing.restart();
+    catalog.items.removeOfFiles();
     for (const table of ['files', 'uploads', 'operations', 'tokens', 'launches', 'faults', 'calls']) database.exec(`delete from ${table}`);
     clock.reset();
+    catalog.reload();
+    await rm(overviewDir, { recursive: true, force: true });
     await uploads.open();
   }
 
@@ -106,17 +140,22 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   app.use(externalAppRoutes({ keys, tokens, launches, users, operations, uploads, processing, faults, trace }));
   const uploaderId = () => users.list()[0]!.id;
   app.use(fileRoutes({ files, keys, uploads, processing, links: createDownloadLinks(signer, clock, publicUrl), blobDir, uploaderId, freeBytes }));
+  const assets = new AssetLinks(signer, clock, publicUrl);
+  const objects = new StacObjects({ catalog, assets, publicUrl, strict: config.stacStrict });
+  app.use(stacRoutes({ catalog, objects, assets, sources, keys, strict: config.stacStrict }));
+  app.use(catalogPages(catalog, sources));
   app.use(pathNotFound);
   app.use(errorBoundary(log));
 
   return {
     handler: app,
     madeApiKey,
+    importPath: (path, progress) => importPath(catalog, path, join(workDir, 'import'), progress, clock.now()),
     listensAt: (url) => (ownUrl = url),
     async close() {
       clearInterval(sweeping);
       await processing.stop();
-      await uploads.close();
+      await Promise.all([uploads.close(), sources.close()]);
       database.close();
     },
   };

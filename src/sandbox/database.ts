@@ -61,6 +61,21 @@ const migrations: readonly string[] = [
   firstSchema,
   // Parts of the file group that came before their turn.
   'alter table upload_parts add column blob text',
+  // `outline`: a footprint's positions as pairs of doubles, rings parted by a pair of NaN; null where the footprint is its box.
+  `
+  create table catalogs (
+    id text primary key, parent_id text, title text not null, description text not null, position integer not null) strict;
+  create table collections (
+    id text primary key, catalog_id text not null references catalogs (id), title text not null, description text not null,
+    license text not null, keywords text not null, created_at integer not null, position integer not null) strict;
+  create table items (
+    number integer primary key, id text not null, collection_id text not null references collections (id) on delete cascade,
+    title text not null, datetime_ms integer not null, west real not null, south real not null, east real not null, north real not null,
+    outline blob, geometry text, properties text not null, source text not null, file_id text) strict;
+  create unique index items_by_id on items (id, collection_id);
+  create index items_by_title on items (title, collection_id);
+  create index items_by_file on items (file_id) where file_id is not null;
+  `,
 ];
 
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */

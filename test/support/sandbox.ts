@@ -74,12 +74,12 @@ export interface TracedCall {
   readonly detail: Record<string, unknown>;
 }
 
-export type StartOptions = Partial<Omit<SandboxOptions, 'config' | 'log'>> & { dataDir?: string; env?: Record<string, string> };
+export type StartOptions = Partial<Omit<SandboxOptions, 'config' | 'log'>> & { dataDir?: string; env?: Record<string, string>; seed?: 'demo' | 'none' };
 
 /** A sandbox on a free port, closed and its folder removed when the test ends. */
 export async function startSandbox(options: StartOptions = {}): Promise<TestSandbox> {
-  const { dataDir = await makeFolder(), env = {}, ...rest } = options;
-  const config = readSandboxConfig({ SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'silent', ...env }, { port: '0', data: dataDir });
+  const { dataDir = await makeFolder(), env = {}, seed = 'none', ...rest } = options;
+  const config = readSandboxConfig({ SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'silent', ...env }, { port: '0', data: dataDir, seed });
   const sandbox = await createSandbox({ config, log: pino({ level: config.logLevel }), ...rest });
   const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' });
   sandbox.listensAt(served.url);

@@ -76,7 +76,7 @@ export default job;
 async function inputFiles(input: StepJobInput, step: AnyStep): Promise<readonly string[]> {
   if (input.source.type === 'files') return input.source.paths;
   const path = join(input.workFolder, `synthetic-${step.input.synthetic}.tif`);
-  await writeSyntheticScene(path, step.input.synthetic, input.source.size);
+  await writeSyntheticScene(path, { kind: step.input.synthetic, size: input.source.size });
   return [path];
 }
 

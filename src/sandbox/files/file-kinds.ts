@@ -26,6 +26,3 @@ export const kindOf: Readonly<Record<SourceType, FileKind>> = {
   FULL_MOTION_VIDEO: 'video',
   UNKNOWN: 'any',
 };
-
-/** Drivers that read the one file they are given. */
-export const vectorDrivers = ['GeoJSON', 'GPKG', 'FlatGeobuf', 'KML', 'GML', 'CSV'] as const;

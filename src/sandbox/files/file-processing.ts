@@ -1,33 +1,43 @@
-import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { link, mkdir, rename, rm } from 'node:fs/promises';
+import { extname, join } from 'node:path';
 import type { Logger } from 'pino';
 import { ChildJobError, runInChild, type ChildLimits } from '../../raster/index.ts';
 import type { FileRecord, Files } from './files.ts';
-import type { FileFacts, InspectInput } from './inspect-job.ts';
+import type { FileFacts, InspectInput } from './inspect/facts.ts';
 
-const inspectJob = new URL('./inspect-job.ts', import.meta.url);
-const childLimits: ChildLimits = { timeoutMs: 10 * 60_000, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3 };
+const defaultJob = new URL('./inspect/inspect-job.ts', import.meta.url);
+const defaultLimits: ChildLimits = { timeoutMs: 10 * 60_000, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3 };
+
+export interface FileProcessingOptions {
+  readonly files: Files;
+  readonly blobDir: string;
+  /** Where overviews go that were built beside a raster, `<blob>.ovr`. */
+  readonly overviewDir: string;
+  readonly workDir: string;
+  readonly log: Logger;
+  /** Publishes a file that was read; runs in the transaction that completes it. */
+  readonly publish: (file: FileRecord, facts: FileFacts) => void;
+  /** Told when that is committed. */
+  readonly afterPublishing: () => void;
+  /** Default: the inspection of this folder. */
+  readonly job?: URL;
+  readonly limits?: ChildLimits;
+}
 
 /** Processes completed uploads, one at a time, each in a child process: QUEUED, IN_PROGRESS, COMPLETED or FAILED (spec 3.2). */
 export class FileProcessing {
-  #files: Files;
-  #blobDir: string;
-  #workDir: string;
-  #log: Logger;
+  #options: FileProcessingOptions;
   #abort = new AbortController();
   #running: Promise<void> | null = null;
 
-  constructor(options: { files: Files; blobDir: string; workDir: string; log: Logger }) {
-    this.#files = options.files;
-    this.#blobDir = options.blobDir;
-    this.#workDir = options.workDir;
-    this.#log = options.log;
+  constructor(options: FileProcessingOptions) {
+    this.#options = options;
   }
 
   /** Begins with what is queued, if nothing runs yet. */
   wake(): void {
     this.#running ??= this.#processAll()
-      .catch((error: unknown) => this.#log.error({ err: error }, 'file processing stopped; it goes on with the next file'))
+      .catch((error: unknown) => this.#options.log.error({ err: error }, 'file processing stopped; it goes on with the next file'))
       .finally(() => (this.#running = null));
   }
 
@@ -45,26 +55,45 @@ export class FileProcessing {
 
   async #processAll(): Promise<void> {
     const { signal } = this.#abort;
-    for (let file = this.#files.nextQueued(); file && !signal.aborted; file = this.#files.nextQueued()) {
-      this.#files.start(file.id);
+    const { files } = this.#options;
+    for (let file = files.nextQueued(); file && !signal.aborted; file = files.nextQueued()) {
+      files.start(file.id);
       await this.#process(file, signal);
     }
   }
 
   async #process(file: FileRecord, signal: AbortSignal): Promise<void> {
-    const workFolder = join(this.#workDir, file.id);
+    const { files, workDir, log, job = defaultJob, limits = defaultLimits, publish, afterPublishing } = this.#options;
+    const workFolder = join(workDir, file.id);
     try {
-      await mkdir(workFolder, { recursive: true });
-      const input: InspectInput = { path: join(this.#blobDir, file.blob), sourceType: file.sourceType };
-      const facts = await runInChild<FileFacts>({ module: inspectJob, input, workFolder, limits: childLimits, signal });
-      this.#files.complete(file.id, facts);
+      const path = await this.#lend(file, workFolder);
+      const input: InspectInput = { path, workFolder, sourceType: file.sourceType };
+      const facts = await runInChild<FileFacts>({ module: job, input, workFolder, limits, signal });
+      if (facts.raster?.builtOverviews) await this.#keepOverviews(file, path);
+      files.complete(file.id, facts, () => publish(file, facts));
+      afterPublishing();
     } catch (error) {
       if (signal.aborted) return;
       const reason = error instanceof ChildJobError ? error.message : 'the file could not be processed';
-      this.#log.info({ fileId: file.id, reason, err: error instanceof ChildJobError ? undefined : error }, 'file failed');
-      this.#files.fail(file.id, reason);
+      log.info({ fileId: file.id, reason, err: error instanceof ChildJobError ? undefined : error }, 'file failed');
+      files.fail(file.id, reason);
     } finally {
       await rm(workFolder, { recursive: true, force: true });
     }
+  }
+
+  /** The file under its own name, which tells GDAL's drivers what to expect, in a folder where it is alone. */
+  async #lend(file: FileRecord, workFolder: string): Promise<string> {
+    const folder = join(workFolder, 'file');
+    await mkdir(folder, { recursive: true });
+    const isLong = Buffer.byteLength(file.originalName) > 200; // room for what GDAL appends
+    const path = join(folder, isLong ? `file${extname(file.originalName).slice(0, 20)}` : file.originalName);
+    await link(join(this.#options.blobDir, file.blob), path);
+    return path;
+  }
+
+  async #keepOverviews(file: FileRecord, path: string): Promise<void> {
+    await mkdir(this.#options.overviewDir, { recursive: true });
+    await rename(`${path}.ovr`, join(this.#options.overviewDir, `${file.blob}.ovr`));
   }
 }

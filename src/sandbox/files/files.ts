@@ -1,7 +1,7 @@
 import type { CompleteUploadRequest, FileStatus, SourceType } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
-import type { FileFacts } from './inspect-job.ts';
+import type { FileFacts } from './inspect/facts.ts';
 
 export interface FileRecord {
   readonly id: string;
@@ -19,6 +19,8 @@ export interface FileRecord {
   /** As detected; null until it is processed. */
   readonly mediaType: string | null;
   readonly sha256: string | null;
+  /** Null until it is COMPLETED. */
+  readonly facts: FileFacts | null;
   readonly createdAtMs: number;
 }
 
@@ -98,10 +100,14 @@ export class Files {
     this.#database.prepare(`update files set status = 'IN_PROGRESS' where id = ?`).run(id);
   }
 
-  complete(id: string, facts: FileFacts): void {
-    this.#database
-      .prepare(`update files set status = 'COMPLETED', media_type = ?, sha256 = ?, facts = ? where id = ?`)
-      .run(facts.mediaType, facts.sha256, JSON.stringify(facts), id);
+  /** Together with `alsoCommit`. */
+  complete(id: string, facts: FileFacts, alsoCommit: () => void): void {
+    this.#database.transaction(() => {
+      this.#database
+        .prepare(`update files set status = 'COMPLETED', media_type = ?, sha256 = ?, facts = ? where id = ?`)
+        .run(facts.mediaType, facts.sha256, JSON.stringify(facts), id);
+      alsoCommit();
+    })();
   }
 
   fail(id: string, reason: string): void {
@@ -128,6 +134,7 @@ function fromRow(row: FileRow): FileRecord {
     reason: row.reason,
     mediaType: row.media_type,
     sha256: row.sha256,
+    facts: row.facts === null ? null : (JSON.parse(row.facts) as FileFacts),
     createdAtMs: row.created_at,
   };
 }

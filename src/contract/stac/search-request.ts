@@ -1,0 +1,146 @@
+import type { Geometry } from 'geojson';
+import * as z from 'zod';
+import { faultOf } from '../geometry.ts';
+import { jsonValue } from '../wire.ts';
+import { datetimeFilter, datetimeInterval } from './datetime-interval.ts';
+
+/** @assumed the limits of a page (spec 8: not shown) */
+export const pageLimits = { default: 10, max: 1000 } as const;
+
+const bboxRule = 'must be 4 or 6 numbers: [west, south, east, north] in degrees, or with heights [west, south, lowest, east, north, highest]';
+
+/** Spec 4.2. West greater than east crosses the antimeridian. Heights are not looked at. Reads as four numbers. */
+export const bbox = z
+  .array(z.number(bboxRule), bboxRule)
+  .refine((values) => values.length === 4 || values.length === 6, bboxRule)
+  .transform((values): [number, number, number, number] => {
+    const [west = 0, south = 0, east = 0, north = 0] = values.length === 6 ? [values[0], values[1], values[3], values[4]] : values;
+    return [west, south, east, north];
+  })
+  .refine(([west, , east]) => Math.abs(west) <= 180 && Math.abs(east) <= 180, 'must have longitudes from -180 to 180')
+  .refine(([, south, , north]) => south >= -90 && north <= 90 && south <= 90 && north >= -90, 'must have latitudes from -90 to 90')
+  .refine(([, south, , north]) => south <= north, 'must not have its south above its north');
+
+/** A limit over the maximum is clamped. */
+const limit = z.int('must be an integer').min(1, 'must be at least 1').transform((n) => Math.min(n, pageLimits.max));
+const offset = z.int('must be an integer').min(0, 'must be at least 0');
+const ids = z.array(z.string(), 'must be an array of identifiers');
+const sortRule = z.object({
+  field: z.string().min(1, 'must name a field'),
+  direction: z.enum(['asc', 'desc'], 'must be asc or desc').default('asc'),
+});
+const fields = z.object({ include: z.array(z.string()).optional(), exclude: z.array(z.string()).optional() });
+
+const geometryTypes = ['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon', 'GeometryCollection'] as const;
+/** A GeoJSON geometry in longitude and latitude. */
+export const geojsonGeometry = z
+  .looseObject({ type: z.enum(geometryTypes, `must be a GeoJSON geometry: ${geometryTypes.join(', ')}`), coordinates: z.array(jsonValue).optional(), geometries: z.array(jsonValue).optional() })
+  .transform((value, context): Geometry => {
+    const fault = geometryFault(value);
+    if (fault === null) return value as unknown as Geometry;
+    context.issues.push({ code: 'custom', message: fault, input: value });
+    return z.NEVER;
+  });
+
+/** Levels of arrays that the coordinates of each type have, positions aside. */
+const coordinateDepth = { Point: 0, MultiPoint: 1, LineString: 1, MultiLineString: 2, Polygon: 2, MultiPolygon: 3 } as const;
+
+function geometryFault(value: unknown): string | null {
+  const { type, coordinates, geometries } = value as { type?: unknown; coordinates?: unknown; geometries?: unknown };
+  if (type === 'GeometryCollection') {
+    if (!Array.isArray(geometries) || geometries.length === 0) return 'must have geometries';
+    return geometries.map(geometryFault).find((fault) => fault !== null) ?? null;
+  }
+  const depth = coordinateDepth[type as keyof typeof coordinateDepth] as number | undefined;
+  if (depth === undefined) return 'must be a GeoJSON geometry';
+  if (!hasDepth(coordinates, depth)) return `must have the coordinates of a ${String(type)}`;
+  if ((type === 'LineString' || type === 'MultiLineString') && !hasLines(coordinates as unknown[], depth)) return 'must have lines of at least two positions';
+  return faultOf(value as Geometry);
+}
+
+function hasDepth(coordinates: unknown, depth: number): boolean {
+  if (!Array.isArray(coordinates)) return false;
+  if (depth === 0) return coordinates.length >= 2 && coordinates.every((one) => typeof one === 'number' && Number.isFinite(one));
+  return coordinates.length > 0 && coordinates.every((one) => hasDepth(one, depth - 1));
+}
+
+function hasLines(coordinates: unknown[], depth: number): boolean {
+  return depth === 1 ? coordinates.length >= 2 : coordinates.every((line) => Array.isArray(line) && line.length >= 2);
+}
+
+/** @assumed everything but bbox, collections, datetime, limit, offset and sortby: as STAC's item search and its extensions have it */
+const lenient = z.object({
+  bbox: bbox.optional(),
+  collections: ids.optional(),
+  datetime: datetimeFilter.optional(),
+  limit: limit.optional(),
+  offset: offset.optional(),
+  sortby: z.array(sortRule, 'must be an array of {field, direction}').optional(),
+  fields: fields.optional(),
+  ids: ids.optional(),
+  intersects: geojsonGeometry.optional(),
+  filter: jsonValue.optional(),
+  'filter-lang': z.literal('cql2-json', 'must be cql2-json').optional(),
+  'filter-crs': z.literal('http://www.opengis.net/def/crs/OGC/1.3/CRS84', 'must be http://www.opengis.net/def/crs/OGC/1.3/CRS84').optional(),
+});
+
+/** Body of `POST /public/stac/search`, as standard clients send it. */
+export const lenientSearchRequest = lenient.refine(({ bbox: box, intersects }) => box === undefined || intersects === undefined, {
+  path: ['intersects'],
+  error: 'must not come together with bbox',
+});
+
+/** Body of `POST /public/stac/search` as spec 4.2 wants it. */
+export const strictSearchRequest = lenient.extend({
+  bbox,
+  collections: ids.min(1, 'must name at least one collection'),
+  datetime: datetimeInterval,
+});
+
+export type SearchRequest = z.output<typeof lenient>;
+export type SortRule = z.output<typeof sortRule>;
+export type FieldSet = z.output<typeof fields>;
+
+const list = (text: string) => text.split(',').filter((one) => one !== '');
+const numberRule = (rule: string) => z.string().regex(/^[+-]?\d{1,15}$/, rule).transform(Number);
+const json = z.string().transform((text, context): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    context.issues.push({ code: 'custom', message: 'must be JSON', input: text });
+    return z.NEVER;
+  }
+});
+
+/** `+properties.datetime`, `-id`: STAC's sort extension for GET. */
+const sortText = z.string().transform((text) =>
+  list(text).map((one): z.input<typeof sortRule> => ({ field: one.replace(/^[ +-]/, ''), direction: one.startsWith('-') ? 'desc' : 'asc' })),
+);
+const fieldsText = z.string().transform((text) => ({
+  include: list(text).filter((one) => !one.startsWith('-')).map((one) => one.replace(/^[ +]/, '')),
+  exclude: list(text).filter((one) => one.startsWith('-')).map((one) => one.slice(1)),
+}));
+
+/** What the query of a page has: `limit` and `offset`. */
+const page = { limit: numberRule('must be an integer').pipe(limit).optional(), offset: numberRule('must be an integer').pipe(offset).optional() };
+const bboxText = z.string().transform((text) => text.split(',').map((one) => (one.trim() === '' ? NaN : Number(one)))).pipe(bbox);
+
+/** Query of `GET /public/stac/search`. Never strict. */
+export const searchQuery = z
+  .object({
+    ...page,
+    bbox: bboxText.optional(),
+    datetime: datetimeFilter.optional(),
+    collections: z.string().transform(list).optional(),
+    ids: z.string().transform(list).optional(),
+    sortby: sortText.pipe(z.array(sortRule)).optional(),
+    fields: fieldsText.optional(),
+    intersects: json.pipe(geojsonGeometry).optional(),
+    filter: json.pipe(jsonValue).optional(),
+    'filter-lang': z.literal('cql2-json', 'must be cql2-json').optional(),
+    'filter-crs': z.literal('http://www.opengis.net/def/crs/OGC/1.3/CRS84', 'must be http://www.opengis.net/def/crs/OGC/1.3/CRS84').optional(),
+  })
+  .refine(({ bbox: box, intersects }) => box === undefined || intersects === undefined, { path: ['intersects'], error: 'must not come together with bbox' });
+
+/** Query of the items list. @assumed (spec 4.1: not shown) */
+export const itemsQuery = z.object({ ...page, bbox: bboxText.optional(), datetime: datetimeFilter.optional() });

@@ -1,0 +1,25 @@
+/** Only for child processes: loads GDAL. */
+import gdal from 'gdal-async';
+
+/** Longitude and latitude in degrees, WGS84. */
+export type LonLat = readonly [number, number];
+
+/**
+ * Transforms from a CRS to longitude and latitude; null where a point has none. The bindings lose which
+ * axis comes first in the data: the CRS is made anew, whose axes are the authority's, and what the
+ * authority turns round is turned back (data always comes easting or longitude first).
+ */
+export function toLonLat(srs: gdal.SpatialReference): (x: number, y: number) => LonLat | null {
+  const source = gdal.SpatialReference.fromWKT(srs.toWKT());
+  const isTurned = source.EPSGTreatsAsLatLong() || source.EPSGTreatsAsNorthingEasting();
+  const target = gdal.SpatialReference.fromProj4('+proj=longlat +datum=WGS84 +no_defs');
+  const transformation = new gdal.CoordinateTransformation(source, target);
+  return (x, y) => {
+    try {
+      const { x: lon, y: lat } = isTurned ? transformation.transformPoint(y, x) : transformation.transformPoint(x, y);
+      return Number.isFinite(lon) && Number.isFinite(lat) ? [lon, lat] : null;
+    } catch {
+      return null;
+    }
+  };
+}

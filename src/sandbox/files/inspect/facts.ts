@@ -1,0 +1,65 @@
+import { KitError } from '../../../contract/kit-error.ts';
+import type { SourceType } from '../../../contract/index.ts';
+import type { Footprint } from '../../../raster/footprint.ts';
+import type { FileKind } from '../file-kinds.ts';
+
+export interface BandFacts {
+  readonly dataType: string;
+  readonly nodata: number | null;
+  /** Of the valid pixels, from a sample; NaN where there is none. */
+  readonly min: number;
+  readonly max: number;
+  readonly mean: number;
+  readonly stdDev: number;
+}
+
+export interface RasterFacts {
+  readonly driver: string;
+  readonly width: number;
+  readonly height: number;
+  /** WKT. */
+  readonly crs: string | null;
+  readonly bands: readonly BandFacts[];
+  /** True where overviews were built beside the file, into the work folder. */
+  readonly builtOverviews: boolean;
+}
+
+export interface VectorFacts {
+  readonly driver: string;
+  readonly layers: readonly { readonly name: string; readonly features: number }[];
+}
+
+/** What was found out about a readable file. */
+export interface FileFacts {
+  readonly kind: Exclude<FileKind, 'any'>;
+  readonly mediaType: string;
+  readonly sha256: string;
+  /** In longitude and latitude; null where the file says no place. */
+  readonly footprint: Footprint | null;
+  /** ISO 8601, as the file itself says; null where it does not. */
+  readonly acquiredAt: string | null;
+  readonly raster?: RasterFacts;
+  readonly vector?: VectorFacts;
+}
+
+export type Found = Omit<FileFacts, 'sha256'>;
+
+export interface InspectInput {
+  /** The file under its own name, alone in the work folder. */
+  readonly path: string;
+  readonly workFolder: string;
+  readonly sourceType: SourceType;
+  /** Default true: a large raster without overviews gets some beside it. */
+  readonly buildOverviews?: boolean;
+}
+
+/** Judges one kind. Throws `notA` where the file is none. */
+export type Inspector = (input: InspectInput) => Promise<Found> | Found;
+
+/** A file is not what it claims to be. */
+export function notA(what: string): KitError {
+  return new KitError('not_what_it_claims', `the file is no ${what} that can be read`, { status: 422 });
+}
+
+/** Where the file says neither place nor time. */
+export const nowhere = { footprint: null, acquiredAt: null } as const;

@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import { footprintOfBox, type Footprint } from '../../../raster/footprint.ts';
+import { notA, nowhere, type Inspector } from './facts.ts';
+import { isObject, readEnds, readJson } from './read-ends.ts';
+import { unpack } from './zip.ts';
+
+/** A 3D Tiles tileset (OGC 22-025): its JSON, alone or as `tileset.json` at the root of a zip archive. */
+export const inspectTiles3d: Inspector = async ({ path, workFolder }) => {
+  const { start } = await readEnds(path, 4);
+  const isZip = start.toString('latin1') === 'PK\u0003\u0004';
+  const tileset = await readJson(isZip ? await unpackTileset(path, workFolder) : path, '3D Tiles tileset');
+  if (!isObject(tileset) || !isObject(tileset['asset']) || typeof tileset['asset']['version'] !== 'string' || !isObject(tileset['root'])) {
+    throw notA('3D Tiles tileset: it must have asset.version and root');
+  }
+  return { kind: 'tiles3d', mediaType: isZip ? 'application/zip' : 'application/json', ...nowhere, footprint: regionOf(tileset['root']) };
+};
+
+async function unpackTileset(path: string, workFolder: string): Promise<string> {
+  const [name] = await unpack(path, workFolder, (entry) => (entry === 'tileset.json' ? 'unpacked-tileset.json' : null)).catch(() => {
+    throw notA('zip archive');
+  });
+  if (name === undefined) throw notA('3D Tiles archive: there is no tileset.json at its root');
+  return join(workFolder, name);
+}
+
+/** A bounding region is [west, south, east, north, lowest, highest], in radians. */
+function regionOf(root: Record<string, unknown>): Footprint | null {
+  const volume = root['boundingVolume'];
+  const region = isObject(volume) ? volume['region'] : undefined;
+  if (!Array.isArray(region) || region.length !== 6 || !region.every((value) => typeof value === 'number')) return null;
+  const [west = 0, south = 0, east = 0, north = 0] = (region).map((radians) => (radians * 180) / Math.PI);
+  const isRegion = Math.max(Math.abs(west), Math.abs(east)) <= 180 && south >= -90 && north <= 90 && south <= north;
+  return isRegion ? footprintOfBox([west, south, east, north]) : null;
+}

@@ -1,0 +1,127 @@
+import { extname, join } from 'node:path';
+import gdal from 'gdal-async';
+import type { SourceType } from '../../../contract/index.ts';
+import { boxOf, footprintOf, footprintOfBox, type Box, type Footprint } from '../../../raster/footprint.ts';
+import { toLonLat } from '../../../raster/lon-lat.ts';
+import { notA, nowhere, type Found, type Inspector } from './facts.ts';
+import { readEnds } from './read-ends.ts';
+import { unpack } from './zip.ts';
+
+/** Drivers that read the one file they are given, and its media type. */
+const drivers: Readonly<Record<string, string>> = {
+  GeoJSON: 'application/geo+json',
+  GPKG: 'application/geopackage+sqlite3',
+  FlatGeobuf: 'application/flatgeobuf',
+  KML: 'application/vnd.google-earth.kml+xml',
+  GML: 'application/gml+xml',
+  CSV: 'text/csv',
+};
+
+const csvColumns = ['X_POSSIBLE_NAMES=lon*,lng,x,easting', 'Y_POSSIBLE_NAMES=lat*,y,northing', 'GEOM_POSSIBLE_NAMES=wkt,geom*,the_geom', 'KEEP_GEOM_COLUMNS=NO'];
+
+/** What a source type's features may be; the others take any. */
+const geometries: Partial<Record<SourceType, RegExp>> = {
+  POINT: /^(Multi)?Point$/,
+  LINESTRING: /^(Multi)?(LineString|Curve)$|^(Circular|Compound)/,
+  POLYGON: /^((Multi)?Polygon|CurvePolygon|MultiSurface)$/,
+};
+
+/** So many features are looked at, one by one. */
+const checkedFeatures = 100_000;
+
+/** Opens the file through a vector driver of OGR; a zip archive holds a shapefile, a KMZ a KML. */
+export const inspectVector: Inspector = async ({ path, workFolder, sourceType }) => {
+  const { start } = await readEnds(path, 4);
+  if (start.toString('latin1') === 'PK\u0003\u0004') return inspectArchive(path, workFolder, sourceType);
+  for (const [name, mediaType] of Object.entries(drivers)) {
+    const dataset = tryDriver(name, path);
+    if (dataset) return inspectDataset(dataset, sourceType, mediaType);
+  }
+  throw notA(`vector file (${Object.keys(drivers).join(', ')}, a zipped shapefile or a KMZ)`);
+};
+
+async function inspectArchive(path: string, workFolder: string, sourceType: SourceType): Promise<Found> {
+  const names = await unpack(path, workFolder, (entry) => {
+    const extension = extname(entry).toLowerCase();
+    return ['.shp', '.shx', '.dbf', '.prj', '.cpg', '.kml'].includes(extension) ? `unpacked${extension}` : null;
+  }).catch(() => {
+    throw notA('zip archive with one shapefile, or KMZ');
+  });
+  const dataset = names.includes('unpacked.shp')
+    ? tryDriver('ESRI Shapefile', join(workFolder, 'unpacked.shp'))
+    : names.includes('unpacked.kml')
+      ? tryDriver('KML', join(workFolder, 'unpacked.kml'))
+      : null;
+  if (!dataset) throw notA('zipped shapefile or KMZ');
+  return inspectDataset(dataset, sourceType, 'application/zip');
+}
+
+function tryDriver(name: string, path: string): gdal.Dataset | null {
+  // No schema is fetched, no reference followed, nothing written beside the file.
+  for (const [option, value] of [['GML_DOWNLOAD_WFS_SCHEMA', 'NO'], ['GML_SKIP_RESOLVE_ELEMS', 'ALL'], ['GML_SAVE_RESOLVED_TO', 'NO']] as const) gdal.config.set(option, value);
+  try {
+    const dataset = gdal.drivers.get(name).open(path, 'r', name === 'CSV' ? csvColumns : []);
+    if (dataset.layers.count() > 0) return dataset;
+    dataset.close();
+  } catch {
+    // Not this driver's.
+  }
+  return null;
+}
+
+function inspectDataset(dataset: gdal.Dataset, sourceType: SourceType, mediaType: string): Found {
+  try {
+    const wanted = geometries[sourceType];
+    const layers = dataset.layers.map((layer) => ({ name: layer.name, features: countFeatures(layer, wanted, sourceType) }));
+    return { kind: 'vector', mediaType, ...nowhere, footprint: footprint(dataset), vector: { driver: dataset.driver.description, layers } };
+  } finally {
+    dataset.close();
+  }
+}
+
+/** Reads the features: one that cannot be read, or is not what the source type claims, is a fault of the file. */
+function countFeatures(layer: gdal.Layer, wanted: RegExp | undefined, sourceType: SourceType): number {
+  let count = 0;
+  try {
+    for (let feature = layer.features.first(); feature !== null && count < checkedFeatures; feature = layer.features.next()) {
+      count += 1;
+      const type = feature.getGeometry()?.name;
+      if (wanted && (type === undefined || !wanted.test(toCamelCase(type)))) throw notA(`${sourceType}: there is a ${type ?? 'feature without a geometry'} in it`);
+    }
+  } catch (error) {
+    throw error instanceof Error && error.name === 'KitError' ? error : notA('whole vector file: its features cannot be read');
+  }
+  return count < checkedFeatures ? count : layer.features.count(true);
+}
+
+/** GDAL writes MULTIPOINT, OGC MultiPoint. */
+function toCamelCase(name: string): string {
+  const known = ['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'MultiCurve', 'CircularString', 'CompoundCurve', 'Polygon', 'MultiPolygon', 'CurvePolygon', 'MultiSurface'];
+  return known.find((one) => one.toUpperCase() === name.toUpperCase()) ?? name;
+}
+
+/** Box round all layers; null where none has features with a place. */
+function footprint(dataset: gdal.Dataset): Footprint | null {
+  const boxes = dataset.layers.map((layer): Box | null => {
+    if (layer.features.count(true) === 0 || !layer.srs) return null;
+    const { minX, minY, maxX, maxY } = layer.getExtent(true);
+    if (![minX, minY, maxX, maxY].every(Number.isFinite)) return null;
+    const corners = [[minX, minY], [maxX, minY], [maxX, maxY], [minX, maxY]];
+    const outline = footprintOf(corners, layer.srs.isGeographic() ? (x, y) => [x, y] : toLonLat(layer.srs));
+    return outline && boxOf(outline);
+  });
+  const known = boxes.filter((box) => box !== null);
+  const [first] = known;
+  if (!first) return null;
+  if (known.length === 1) return footprintOfBox(grown(first));
+  const [west, south, east, north] = [0, 1, 2, 3].map((i) => (i < 2 ? Math.min : Math.max)(...known.map((box) => box[i] ?? 0))) as [number, number, number, number];
+  return footprintOfBox(grown([west, south, east, north]));
+}
+
+/** A single point has no area: a footprint of about ten metres stands for it. */
+function grown([west, south, east, north]: Box): Box {
+  const half = 5e-5;
+  const isFlatX = west === east;
+  const isFlatY = south === north;
+  return [isFlatX ? west - half : west, isFlatY ? south - half : south, isFlatX ? east + half : east, isFlatY ? north + half : north];
+}

@@ -1,0 +1,108 @@
+import { limits } from '../../contract/index.ts';
+import type { Box } from '../../raster/footprint.ts';
+import type { SandboxClock } from '../clock.ts';
+import type { Signer } from '../secrets.ts';
+import { invalid, SandboxError } from '../web/sandbox-error.ts';
+import type { ItemRecord } from './items.ts';
+
+const purpose = 'stac asset';
+
+const defaultPreviewSide = 512;
+
+export interface PreviewRequest {
+  /** West may be greater than east. */
+  readonly box: Box;
+  readonly sourceId: string;
+  readonly width: number;
+  readonly height: number;
+}
+
+type Query = Readonly<Record<string, unknown>>;
+
+/** Signed addresses of previews, data and thumbnails: no key, 24 hours, every parameter under the signature (spec 2.3). */
+export class AssetLinks {
+  #signer: Signer;
+  #clock: SandboxClock;
+  #publicUrl: () => string;
+
+  constructor(signer: Signer, clock: SandboxClock, publicUrl: () => string) {
+    this.#signer = signer;
+    this.#clock = clock;
+    this.#publicUrl = publicUrl;
+  }
+
+  /** Without a size: at most `defaultPreviewSide` pixels a side, in the shape of the item's box. */
+  preview(item: ItemRecord, size: { width: number; height: number } = shapeOf(item.box)): string {
+    return this.#sign(previewPath(item.collectionId, item.id), { bbox: item.box.join(','), sourceId: item.title, width: String(size.width), height: String(size.height) });
+  }
+
+  data(item: ItemRecord): string {
+    return this.#sign(dataPath(item.collectionId, item.id), {});
+  }
+
+  thumbnail(collectionId: string): string {
+    return this.#sign(thumbnailPath(collectionId), {});
+  }
+
+  /** Throws 403 for an altered or late address. */
+  verify(path: string, query: Query): void {
+    const { signature, expires } = query;
+    const values = Object.entries(query).filter(([name]) => name !== 'signature');
+    const isText = values.every(([, value]) => typeof value === 'string') && typeof signature === 'string' && typeof expires === 'string';
+    if (!isText || !this.#signer.verify(signature, purpose, path, ...values.flat().map(String))) throw new SandboxError(403, 'link_invalid', 'Link is not valid');
+    if (this.#clock.now() >= Number(expires)) throw new SandboxError(403, 'link_expired', 'Link has expired');
+  }
+
+  #sign(path: string, values: Readonly<Record<string, string>>): string {
+    const signed = { ...values, expires: String(this.#clock.now() + limits.downloadUrlMs) };
+    const url = new URL(`${this.#publicUrl()}${path}`);
+    url.search = new URLSearchParams({ ...signed, signature: this.#signer.sign(purpose, path, ...Object.entries(signed).flat()) }).toString();
+    return url.href;
+  }
+}
+
+export const assetPaths = {
+  preview: '/public/stac/collections/:collectionId/items/:id/preview',
+  data: '/public/stac/collections/:collectionId/items/:id/data',
+  thumbnail: '/public/stac/collections/:collectionId/thumbnail',
+} as const;
+
+function fill(path: string, collectionId: string, id = ''): string {
+  return path.replace(':collectionId', encodeURIComponent(collectionId)).replace(':id', encodeURIComponent(id));
+}
+export const previewPath = (collectionId: string, id: string) => fill(assetPaths.preview, collectionId, id);
+export const dataPath = (collectionId: string, id: string) => fill(assetPaths.data, collectionId, id);
+export const thumbnailPath = (collectionId: string) => fill(assetPaths.thumbnail, collectionId);
+
+/** Reads the parameters of a preview; what is left out is the item's own. Throws 400. */
+export function readPreviewRequest(query: Query, item: ItemRecord): PreviewRequest {
+  const shape = shapeOf(item.box);
+  return {
+    box: query['bbox'] === undefined ? item.box : readBox(query['bbox']),
+    sourceId: typeof query['sourceId'] === 'string' ? query['sourceId'] : item.title,
+    width: readSide('width', query['width'] ?? String(shape.width)),
+    height: readSide('height', query['height'] ?? String(shape.height)),
+  };
+}
+
+function readSide(name: string, value: unknown): number {
+  const side = typeof value === 'string' && /^\d{1,6}$/.test(value) ? Number(value) : NaN;
+  if (!(side >= 1 && side <= limits.previewSidePixels)) throw invalid([{ path: name, message: `must be an integer from 1 to ${limits.previewSidePixels}` }]);
+  return side;
+}
+
+function readBox(value: unknown): Box {
+  const numbers = typeof value === 'string' ? value.split(',').map((one) => (one.trim() === '' ? NaN : Number(one))) : [];
+  const [west = NaN, south = NaN, east = NaN, north = NaN] = numbers;
+  const isBox = numbers.length === 4 && Math.abs(west) <= 180 && Math.abs(east) <= 180 && south >= -90 && north <= 90 && south < north && west !== east;
+  if (!isBox) throw invalid([{ path: 'bbox', message: 'must be west,south,east,north in degrees, and not empty' }]);
+  return [west, south, east, north];
+}
+
+/** Pixels of a preview in the shape of a box, as it is seen at its latitude. */
+function shapeOf([west, south, east, north]: Box): { width: number; height: number } {
+  const lonDegrees = west <= east ? east - west : east + 360 - west;
+  const ratio = (lonDegrees * Math.max(0.1, Math.cos((((south + north) / 2) * Math.PI) / 180))) / Math.max(1e-9, north - south);
+  const side = (n: number) => Math.max(1, Math.min(defaultPreviewSide, Math.round(n)));
+  return ratio >= 1 ? { width: defaultPreviewSide, height: side(defaultPreviewSide / ratio) } : { width: side(defaultPreviewSide * ratio), height: defaultPreviewSide };
+}

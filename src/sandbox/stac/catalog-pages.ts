@@ -1,0 +1,49 @@
+import { Router } from 'express';
+import { Eta } from 'eta';
+import { fileURLToPath } from 'node:url';
+import { SandboxError } from '../web/sandbox-error.ts';
+import { methodNotAllowed } from '../web/error-boundary.ts';
+import type { Catalog } from './catalog.ts';
+import type { ItemSources } from './item-sources.ts';
+import { catalogPaths } from './stac-objects.ts';
+import type { CatalogRecord } from './collections.ts';
+
+const templates = fileURLToPath(new URL('../../../templates/sandbox', import.meta.url));
+
+/** What the links `preview` and `about` of a catalog lead to (spec 2.1). */
+export function catalogPages(catalog: Catalog, sources: ItemSources): Router {
+  const router = Router({ caseSensitive: true });
+  const eta = new Eta({ views: templates, cache: true });
+  const { collections } = catalog;
+
+  function getCatalog(id: string): CatalogRecord {
+    const found = collections.findCatalog(id);
+    if (!found) throw new SandboxError(404, 'catalog_not_found', 'Catalog not found');
+    return found;
+  }
+  /** Of a catalog and those below it. */
+  const collectionsUnder = (id: string): ReturnType<typeof collections.list> => [
+    ...collections.list(id),
+    ...collections.listCatalogs(id).flatMap((child) => collectionsUnder(child.id)),
+  ];
+
+  router
+    .route(catalogPaths.preview)
+    .get(async (req, res) => {
+      const boxes = collectionsUnder(getCatalog(String(req.params['catalogId'])).id).flatMap(({ id }) => {
+        const extent = catalog.extentOf(id);
+        return extent ? [extent.box] : [];
+      });
+      res.type('image/jpeg').set('X-Content-Type-Options', 'nosniff').send(Buffer.from(await sources.map(boxes)));
+    })
+    .all(methodNotAllowed('GET'));
+  router
+    .route(catalogPaths.about)
+    .get((req, res) => {
+      const found = getCatalog(String(req.params['catalogId']));
+      res.set('Content-Security-Policy', "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'");
+      res.type('html').send(eta.render('about-catalog', { catalog: found, catalogs: collections.listCatalogs(found.id), collections: collectionsUnder(found.id) }));
+    })
+    .all(methodNotAllowed('GET'));
+  return router;
+}

@@ -1,0 +1,37 @@
+import type { SandboxDatabase } from '../database.ts';
+import { Collections } from './collections.ts';
+import { ItemIndex } from './item-index.ts';
+import { Items } from './items.ts';
+import { PropertyColumns } from './property-columns.ts';
+
+/** Everything that can be browsed and searched: collections and items on disk, the items' index in memory. */
+export class Catalog {
+  readonly collections: Collections;
+  readonly items: Items;
+  readonly index: ItemIndex;
+  readonly columns: PropertyColumns;
+  #extents: { version: number; value: ReturnType<ItemIndex['extents']> } | null = null;
+
+  constructor(database: SandboxDatabase) {
+    this.collections = new Collections(database);
+    this.items = new Items(database);
+    this.index = new ItemIndex(this.items);
+    this.columns = new PropertyColumns(this.items, this.index);
+  }
+
+  /** After new items were put, a few at a time. */
+  refresh(): void {
+    this.index.refresh();
+  }
+
+  /** After items were put in bulk, replaced or removed. */
+  reload(): void {
+    this.index.reload();
+  }
+
+  /** Extent of a collection, null where it has no item. */
+  extentOf(collectionId: string) {
+    if (this.#extents?.version !== this.index.version) this.#extents = { version: this.index.version, value: this.index.extents() };
+    return this.#extents.value.get(collectionId) ?? null;
+  }
+}

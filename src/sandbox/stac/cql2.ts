@@ -1,0 +1,248 @@
+import { booleanIntersects } from '@turf/boolean-intersects';
+import type { Geometry } from 'geojson';
+import { bbox as bboxSchema, geojsonGeometry, parseInstant, type Interval } from '../../contract/index.ts';
+import { footprintOfBox } from '../../raster/footprint.ts';
+import { invalid } from '../web/sandbox-error.ts';
+import { likeMatcher } from './like.ts';
+
+/** One item, as a filter looks at it. */
+export interface FilterSubject {
+  /** Undefined or null where the item has no such property. */
+  property(name: string): unknown;
+  footprint(): Geometry;
+  datetimeMs(): number;
+}
+
+/** Three-valued, as in SQL: null is unknown, which is not a match. */
+export type Filter = (item: FilterSubject) => boolean | null;
+
+type Value = (item: FilterSubject) => unknown;
+
+const comparisons: Readonly<Record<string, (order: number) => boolean>> = {
+  '=': (order) => order === 0,
+  '<>': (order) => order !== 0,
+  '<': (order) => order < 0,
+  '<=': (order) => order <= 0,
+  '>': (order) => order > 0,
+  '>=': (order) => order >= 0,
+};
+const operators = ['and', 'or', 'not', ...Object.keys(comparisons), 'between', 'in', 'like', 'isNull', 's_intersects', 't_intersects'];
+
+function refuse(path: string, message: string): never {
+  throw invalid([{ path, message }]);
+}
+
+/** Reads a CQL2 filter in its JSON encoding (OGC 21-065r2). Throws 400 with the path of what is wrong. */
+export function parseFilter(json: unknown, path = 'filter'): Filter {
+  if (typeof json === 'boolean') return () => json;
+  if (!isObject(json) || typeof json['op'] !== 'string') return refuse(path, 'must be a CQL2-JSON expression {"op", "args"}');
+  const { op, args } = json;
+  if (!operators.includes(op)) return refuse(`${path}.op`, `must be one of ${operators.join(', ')}`);
+  if (!Array.isArray(args)) return refuse(`${path}.args`, 'must be an array');
+  const at = (i: number) => `${path}.args.${i}`;
+  const requireArgs = (count: number) => args.length === count || refuse(`${path}.args`, `must be ${count} for ${op}`);
+
+  if (op === 'and' || op === 'or') {
+    if (args.length < 2) return refuse(`${path}.args`, `must be at least 2 for ${op}`);
+    const parts = args.map((arg, i) => parseFilter(arg, at(i)));
+    return op === 'and' ? (item) => every(parts, item) : (item) => some(parts, item);
+  }
+  if (op === 'not') {
+    requireArgs(1);
+    const part = parseFilter(args[0], at(0));
+    return (item) => negate(part(item));
+  }
+  if (op === 'isNull') {
+    requireArgs(1);
+    const value = parseValue(args[0], at(0));
+    return (item) => (value(item) ?? null) === null;
+  }
+  if (op === 's_intersects') {
+    requireArgs(2);
+    return parseSpatial(args, at);
+  }
+  if (op === 't_intersects') {
+    requireArgs(2);
+    const [a, b] = [parseTemporal(args[0], at(0)), parseTemporal(args[1], at(1))];
+    return (item) => overlap(a(item), b(item));
+  }
+  if (op === 'between') {
+    requireArgs(3);
+    const [value, low, high] = args.map((arg, i) => parseValue(arg, at(i))) as [Value, Value, Value];
+    return (item) => both(compare(value(item), low(item), (order) => order >= 0), compare(value(item), high(item), (order) => order <= 0));
+  }
+  if (op === 'in') {
+    requireArgs(2);
+    const [value, list] = [parseValue(args[0], at(0)), args[1] as unknown];
+    if (!Array.isArray(list)) return refuse(at(1), 'must be an array of values');
+    const parts = list.map((one, i) => parseValue(one, `${at(1)}.${i}`)).map((one): Filter => (item) => compare(value(item), one(item), (order) => order === 0));
+    return (item) => some(parts, item);
+  }
+  if (op === 'like') {
+    requireArgs(2);
+    const [value, pattern] = [parseValue(args[0], at(0)), args[1] as unknown];
+    if (typeof pattern !== 'string') return refuse(at(1), 'must be a pattern: a string in which % stands for any characters and _ for one');
+    const matches = likeMatcher(pattern);
+    return (item) => {
+      const text = value(item);
+      return typeof text === 'string' ? matches(text) : null;
+    };
+  }
+  requireArgs(2);
+  const [a, b] = [parseValue(args[0], at(0)), parseValue(args[1], at(1))];
+  const holds = comparisons[op] as (order: number) => boolean;
+  return (item) => compare(a(item), b(item), holds);
+}
+
+/** The geometry that every match must intersect, where the filter says one at its top: the index looks there only. */
+export function spatialHint(json: unknown): Geometry | null {
+  if (!isObject(json) || !Array.isArray(json['args'])) return null;
+  const args: unknown[] = json['args'];
+  if (json['op'] === 'and') return args.map(spatialHint).find((hint) => hint !== null) ?? null;
+  if (json['op'] !== 's_intersects') return null;
+  const literal = args.find((arg) => !isProperty(arg));
+  return literal === undefined || args.every((arg) => !isProperty(arg)) ? null : parseGeometry(literal, 'filter');
+}
+
+/** A property's name, with or without `properties.`. */
+export function propertyName(name: string): string {
+  return name.replace(/^properties\./, '');
+}
+
+function parseValue(json: unknown, path: string): Value {
+  if (json === null || ['string', 'number', 'boolean'].includes(typeof json)) return () => json;
+  if (isProperty(json)) {
+    const name = propertyName(json.property);
+    return (item) => item.property(name);
+  }
+  if (isObject(json) && ('timestamp' in json || 'date' in json)) {
+    const at = parseTime(json, path);
+    return () => at;
+  }
+  return refuse(path, 'must be a string, number, boolean, {"property"}, {"timestamp"} or {"date"}');
+}
+
+/** A moment, told apart from a number. */
+class Instant {
+  readonly ms: number;
+  constructor(ms: number) {
+    this.ms = ms;
+  }
+}
+
+function parseTime(json: Readonly<Record<string, unknown>>, path: string): Instant {
+  const [key, text] = 'timestamp' in json ? ['timestamp', json['timestamp']] : ['date', json['date']];
+  const ms = typeof text === 'string' ? parseInstant(key === 'date' ? `${text}T00:00:00Z` : text) : null;
+  return ms === null ? refuse(`${path}.${key}`, key === 'date' ? 'must be a date such as 2024-01-31' : 'must be an RFC 3339 timestamp') : new Instant(ms);
+}
+
+function parseTemporal(json: unknown, path: string): (item: FilterSubject) => Interval | null {
+  if (isProperty(json)) {
+    const name = propertyName(json.property);
+    if (name === 'datetime') return (item) => ({ startMs: item.datetimeMs(), endMs: item.datetimeMs() });
+    return (item) => {
+      const value = item.property(name);
+      const ms = typeof value === 'string' ? parseInstant(value) : null;
+      return ms === null ? null : { startMs: ms, endMs: ms };
+    };
+  }
+  if (isObject(json) && Array.isArray(json['interval']) && json['interval'].length === 2) {
+    const ends = (json['interval'] as unknown[]).map((end, i) => parseEnd(end, `${path}.interval.${i}`));
+    const interval = { startMs: ends[0] ?? -Infinity, endMs: ends[1] ?? Infinity };
+    if (interval.startMs > interval.endMs) return refuse(`${path}.interval`, 'must start before it ends');
+    return () => interval;
+  }
+  if (isObject(json) && ('timestamp' in json || 'date' in json)) {
+    const { ms } = parseTime(json, path);
+    const interval = { startMs: ms, endMs: 'date' in json ? ms + 86_400_000 - 1 : ms };
+    return () => interval;
+  }
+  return refuse(path, 'must be {"property"}, {"timestamp"}, {"date"} or {"interval": [start, end]}');
+}
+
+function parseEnd(end: unknown, path: string): number | null {
+  if (end === '..' || end === '') return null;
+  if (isObject(end)) return parseTime(end, path).ms;
+  const ms = typeof end === 'string' ? (parseInstant(end) ?? parseInstant(`${end}T00:00:00Z`)) : null;
+  return ms ?? refuse(path, 'must be an RFC 3339 timestamp, a date or ..');
+}
+
+function overlap(a: Interval | null, b: Interval | null): boolean | null {
+  return a === null || b === null ? null : a.startMs <= b.endMs && b.startMs <= a.endMs;
+}
+
+function parseSpatial(args: readonly unknown[], at: (i: number) => string): Filter {
+  const geometries = args.map((arg, i): ((item: FilterSubject) => Geometry) => {
+    if (!isProperty(arg)) {
+      const literal = parseGeometry(arg, at(i));
+      return () => literal;
+    }
+    if (propertyName(arg.property) !== 'geometry') return refuse(`${at(i)}.property`, 'must be geometry: items have no other');
+    return (item) => item.footprint();
+  });
+  const [a, b] = geometries as [(item: FilterSubject) => Geometry, (item: FilterSubject) => Geometry];
+  return (item) => booleanIntersects(a(item), b(item));
+}
+
+function parseGeometry(json: unknown, path: string): Geometry {
+  if (isObject(json) && 'bbox' in json) {
+    const read = bboxSchema.safeParse(json['bbox']);
+    return read.success ? footprintOfBox(read.data) : refuse(`${path}.bbox`, read.error.issues[0]?.message ?? 'must be a bbox');
+  }
+  const read = geojsonGeometry.safeParse(json);
+  return read.success ? read.data : refuse(path, read.error.issues[0]?.message ?? 'must be a GeoJSON geometry');
+}
+
+/** Null where the two cannot be compared. A timestamp compares with a text that is one. */
+function compare(a: unknown, b: unknown, holds: (order: number) => boolean): boolean | null {
+  if ((a ?? null) === null || (b ?? null) === null) return null;
+  if (a instanceof Instant || b instanceof Instant || (typeof a === 'string' && typeof b === 'string')) {
+    const [x, y] = [toMs(a), toMs(b)];
+    if (x !== null && y !== null) return holds(x - y);
+  }
+  if (typeof a === 'number' && typeof b === 'number') return holds(a - b);
+  if (typeof a === 'string' && typeof b === 'string') return holds(a < b ? -1 : a > b ? 1 : 0);
+  if (typeof a === 'boolean' && typeof b === 'boolean') return holds(Number(a) - Number(b));
+  return null;
+}
+
+function toMs(value: unknown): number | null {
+  if (value instanceof Instant) return value.ms;
+  return typeof value === 'string' ? parseInstant(value) : null;
+}
+
+function every(parts: readonly Filter[], item: FilterSubject): boolean | null {
+  let result: boolean | null = true;
+  for (const part of parts) {
+    const one = part(item);
+    if (one === false) return false;
+    if (one === null) result = null;
+  }
+  return result;
+}
+
+function some(parts: readonly Filter[], item: FilterSubject): boolean | null {
+  let result: boolean | null = false;
+  for (const part of parts) {
+    const one = part(item);
+    if (one === true) return true;
+    if (one === null) result = null;
+  }
+  return result;
+}
+
+function both(a: boolean | null, b: boolean | null): boolean | null {
+  return a === false || b === false ? false : a === null || b === null ? null : true;
+}
+
+function negate(value: boolean | null): boolean | null {
+  return value === null ? null : !value;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isProperty(value: unknown): value is { property: string } {
+  return isObject(value) && typeof value['property'] === 'string';
+}

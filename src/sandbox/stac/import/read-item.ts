@@ -1,0 +1,68 @@
+import type { MultiPolygon, Polygon } from 'geojson';
+import { dirname, isAbsolute, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { extensionFault, geojsonGeometry, parseInstant } from '../../../contract/index.ts';
+import { itemProperties } from '../item-properties.ts';
+import type { ItemSource, NewItem } from '../items.ts';
+
+/** A line that is no item that can be kept. */
+export class ItemLineError extends Error {}
+
+/**
+ * Reads one STAC item (spec 2.3, or any other's). What the spec wants and the item does not have is filled
+ * in; `assets.data.href` may name a raster beside the file of items. Throws `ItemLineError`.
+ */
+export function readItem(json: unknown, itemsPath: string, nowMs: number): NewItem {
+  const item = requireObject(json, 'the line');
+  const id = requireText(item['id'], 'id');
+  const collectionId = requireText(item['collection'], 'collection');
+  const given = requireObject(item['properties'], 'properties');
+  const { datetime, ...rest } = { ...given };
+  const written = datetime ?? given['start_datetime'];
+  const at = typeof written === 'string' ? parseInstant(written) : null;
+  if (at === null) throw new ItemLineError('properties.datetime must be an RFC 3339 timestamp');
+  const fault = extensionFault(rest);
+  if (fault) throw new ItemLineError(`${fault.path} ${fault.message}`);
+  const description = textOf(rest['description']);
+  const sourceType = textOf(rest['source_type']) || 'UNKNOWN';
+  const more = { ...rest, description };
+  return {
+    id,
+    collectionId,
+    title: textOf(item['title']) || textOf(rest['title']) || id,
+    datetimeMs: Math.floor(at),
+    footprint: readFootprint(item['geometry']),
+    properties: itemProperties({ name: textOf(rest['name']) || id, description, layerType: 'RASTER', ingestedAtMs: nowMs, provider: 'import', sourceType, more }),
+    source: readSource(item['assets'], itemsPath),
+  };
+}
+
+function readFootprint(json: unknown): Polygon | MultiPolygon {
+  // By far the most: a polygon whose numbers are looked at once.
+  const read = geojsonGeometry.safeParse(json);
+  if (!read.success) throw new ItemLineError(`geometry ${read.error.issues[0]?.message ?? 'is not valid'}`);
+  if (read.data.type !== 'Polygon' && read.data.type !== 'MultiPolygon') throw new ItemLineError('geometry must be a Polygon or a MultiPolygon');
+  return read.data;
+}
+
+/** A file named relative to the items, or absolute; anything else is left out. */
+function readSource(assets: unknown, itemsPath: string): ItemSource {
+  const data = (assets as { data?: { href?: unknown } } | null | undefined)?.data?.href;
+  if (typeof data !== 'string' || /^[a-z][a-z0-9+.-]*:/i.test(data)) return { kind: 'none' };
+  const path = isAbsolute(data) ? data : join(dirname(itemsPath), data);
+  return existsSync(path) ? { kind: 'path', path, isRaster: /\.(tiff?|jp2|png|jpe?g|nc)$/i.test(path) } : { kind: 'none' };
+}
+
+function requireObject(value: unknown, what: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ItemLineError(`${what} must be an object`);
+  return value as Record<string, unknown>;
+}
+
+function requireText(value: unknown, what: string): string {
+  if (typeof value !== 'string' || value === '' || value.length > 512) throw new ItemLineError(`${what} must be a text of 1 to 512 characters`);
+  return value;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

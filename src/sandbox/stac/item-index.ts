@@ -1,0 +1,228 @@
+import Flatbush from 'flatbush';
+import type { Polygon } from 'geojson';
+import type { Interval } from '../../contract/index.ts';
+import type { Box } from '../../raster/footprint.ts';
+import type { IndexedItem, Items } from './items.ts';
+import { outlineMeetsBox, polygonOf } from './outline.ts';
+
+/** What the index can decide by itself; null leaves all. */
+export interface IndexQuery {
+  /** West may be greater than east. */
+  readonly box: Box | null;
+  readonly collections: readonly string[] | null;
+  readonly interval: Interval | null;
+  /** Looked at last. */
+  readonly test: ((row: number) => boolean) | null;
+}
+
+/** Rows that came after the tree was built are scanned; so many, and it is built anew. */
+const maxTail = 5_000;
+
+/**
+ * Items in memory, beside the database: columns of collection, time and footprint by row, and a tree of
+ * their boxes (flatbush). The database stays the truth. A row is the place of an item in the order of its
+ * number; new items come last.
+ */
+export class ItemIndex {
+  #items: Items;
+  #size = 0;
+  #numbers = new Float64Array(0);
+  #datetimesMs = new Float64Array(0);
+  #collections = new Uint16Array(0);
+  /** Where a row's outline begins in `#coordinates`; it ends where the next begins. None: the footprint is its box. */
+  #outlineAt = new Uint32Array(1);
+  #coordinates = new Float64Array(0);
+  #collectionIds: string[] = [];
+  #tree: Flatbush | null = null;
+  #treeRows = 0;
+  /** West, south, east, north of the rows behind the tree. */
+  #tail: Box[] = [];
+  #idRanks = new Float64Array(0);
+  /** Grows with every change. */
+  version = 0;
+
+  constructor(items: Items) {
+    this.#items = items;
+    this.reload();
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Reads everything anew. */
+  reload(): void {
+    const count = this.#items.count();
+    this.#size = 0;
+    this.#collectionIds = [];
+    this.#numbers = new Float64Array(count);
+    this.#datetimesMs = new Float64Array(count);
+    this.#collections = new Uint16Array(count);
+    this.#outlineAt = new Uint32Array(count + 1);
+    this.#coordinates = new Float64Array(count * 10);
+    this.#tree = count > 0 ? new Flatbush(count) : null;
+    for (const item of this.#items.indexed(0)) {
+      const [west, south, east, north] = searchBox(item.box);
+      this.#tree?.add(west, south, east, north);
+      this.#push(item);
+    }
+    this.#tree?.finish();
+    this.#coordinates = this.#coordinates.slice(0, this.#outlineAt[this.#size]);
+    this.#treeRows = this.#size;
+    this.#tail = [];
+    this.#idRanks = new Float64Array(this.#size);
+    let rank = 0;
+    for (const number of this.#items.numbersById()) this.#idRanks[this.rowOf(number)] = rank++;
+    this.version += 1;
+  }
+
+  /** Takes in the items that were put since; `reload` where one was replaced. */
+  refresh(): void {
+    if (this.#tail.length > maxTail) return this.reload();
+    for (const item of this.#items.indexed(this.#numbers[this.#size - 1] ?? 0)) {
+      this.#push(item);
+      this.#tail.push(searchBox(item.box));
+      const rank = this.#rankOfNew(item);
+      if (rank === null) return this.reload();
+      this.#idRanks = grown(this.#idRanks, this.#size);
+      this.#idRanks[this.#size - 1] = rank;
+    }
+    this.version += 1;
+  }
+
+  numberOf(row: number): number {
+    return this.#numbers[row] as number;
+  }
+
+  /** -1 where there is no such item. */
+  rowOf(number: number): number {
+    let [low, high] = [0, this.#size - 1];
+    while (low <= high) {
+      const middle = (low + high) >> 1;
+      const found = this.#numbers[middle] as number;
+      if (found === number) return middle;
+      if (found < number) low = middle + 1;
+      else high = middle - 1;
+    }
+    return -1;
+  }
+
+  datetimeMsOf(row: number): number {
+    return this.#datetimesMs[row] as number;
+  }
+
+  collectionOf(row: number): string {
+    return this.#collectionIds[this.#collections[row] as number] as string;
+  }
+
+  /** Place of a row in the order of ids. */
+  idRankOf(row: number): number {
+    return this.#idRanks[row] as number;
+  }
+
+  /** The footprint where memory tells it: one ring that is not just a box. */
+  polygonOf(row: number): Polygon | null {
+    const [from = 0, to = 0] = [this.#outlineAt[row], this.#outlineAt[row + 1]];
+    return from === to ? null : polygonOf(this.#coordinates.subarray(from, to));
+  }
+
+  /** Rows that fulfil the query, in no order. */
+  search({ box, collections, interval, test }: IndexQuery): number[] {
+    const wanted = collections && this.#maskOf(collections);
+    const { startMs, endMs } = interval ?? { startMs: -Infinity, endMs: Infinity };
+    const accepts = (row: number) => {
+      if (wanted !== null && wanted[this.#collections[row] as number] !== 1) return false;
+      const at = this.#datetimesMs[row] as number;
+      return at >= startMs && at <= endMs;
+    };
+    if (wanted?.every((one) => one === 0)) return [];
+    const rows = box === null ? this.#all(accepts) : this.#inBoxes(splitBox(box), accepts);
+    return test ? rows.filter(test) : rows;
+  }
+
+  /** Extent of a collection: null where it has no item. West to east always, over the whole globe where items cross the antimeridian. */
+  extents(): ReadonlyMap<string, { box: Box; interval: Interval }> {
+    const extents = new Map<string, { box: Box; interval: Interval }>();
+    for (const { collectionId, west, south, east, north, startMs, endMs } of this.#items.extents()) {
+      extents.set(collectionId, { box: [west, south, east, north], interval: { startMs, endMs } });
+    }
+    return extents;
+  }
+
+  #push(item: IndexedItem): void {
+    const row = this.#size;
+    this.#size += 1;
+    this.#numbers = grown(this.#numbers, this.#size);
+    this.#datetimesMs = grown(this.#datetimesMs, this.#size);
+    this.#collections = grown(this.#collections, this.#size);
+    this.#outlineAt = grown(this.#outlineAt, this.#size + 1);
+    this.#numbers[row] = item.number;
+    this.#datetimesMs[row] = item.datetimeMs;
+    let collection = this.#collectionIds.lastIndexOf(item.collectionId);
+    if (collection < 0) collection = this.#collectionIds.push(item.collectionId) - 1;
+    this.#collections[row] = collection;
+    const from = this.#outlineAt[row] as number;
+    const to = from + (item.outline?.length ?? 0);
+    this.#outlineAt[row + 1] = to;
+    this.#coordinates = grown(this.#coordinates, to);
+    if (item.outline) this.#coordinates.set(item.outline, from);
+  }
+
+  /** A rank between its neighbours'; null where there is no room between them. */
+  #rankOfNew(item: IndexedItem): number | null {
+    const { before, after } = this.#items.neighboursById(item.number);
+    // A neighbour that is not here yet has no rank: NaN, which is between nothing.
+    const rank = (number: number | null, edge: number) => (number === null ? edge : (this.#idRanks[this.rowOf(number)] ?? NaN));
+    const low = rank(before, -1);
+    const high = rank(after, Math.max(this.#size, low) + 2);
+    const middle = (low + high) / 2;
+    return middle > low && middle < high ? middle : null;
+  }
+
+  #maskOf(collections: readonly string[]): Uint8Array {
+    const wanted = new Set(collections);
+    return Uint8Array.from(this.#collectionIds, (id) => (wanted.has(id) ? 1 : 0));
+  }
+
+  #all(accepts: (row: number) => boolean): number[] {
+    const rows: number[] = [];
+    for (let row = 0; row < this.#size; row++) if (accepts(row)) rows.push(row);
+    return rows;
+  }
+
+  #inBoxes(boxes: readonly Box[], accepts: (row: number) => boolean): number[] {
+    const [first = [], second] = boxes.map((box) => this.#inBox(box, accepts));
+    return second === undefined ? first : [...new Set([...first, ...second])];
+  }
+
+  #inBox([west, south, east, north]: Box, accepts: (row: number) => boolean): number[] {
+    const meets = (row: number, x0: number, y0: number, x1: number, y1: number) => {
+      const [from, to] = [this.#outlineAt[row] as number, this.#outlineAt[row + 1] as number];
+      const isInside = x0 >= west && x1 <= east && y0 >= south && y1 <= north;
+      return from === to || isInside || outlineMeetsBox(this.#coordinates, from, to, west, south, east, north);
+    };
+    const rows = this.#tree?.search(west, south, east, north, (row, x0, y0, x1, y1) => accepts(row) && meets(row, x0, y0, x1, y1)) ?? [];
+    this.#tail.forEach(([x0, y0, x1, y1], i) => {
+      const row = this.#treeRows + i;
+      if (x0 <= east && x1 >= west && y0 <= north && y1 >= south && accepts(row) && meets(row, x0, y0, x1, y1)) rows.push(row);
+    });
+    return rows;
+  }
+}
+
+/** The box by which an item is found: across the antimeridian all longitudes, and its outline decides. */
+function searchBox([west, south, east, north]: Box): Box {
+  return west <= east ? [west, south, east, north] : [-180, south, 180, north];
+}
+
+export function splitBox([west, south, east, north]: Box): Box[] {
+  return west <= east ? [[west, south, east, north]] : [[west, south, 180, north], [-180, south, east, north]];
+}
+
+/** The array with room for `length` values; its values are kept. */
+function grown<T extends Float64Array | Uint16Array | Uint32Array>(array: T, length: number): T {
+  if (array.length >= length) return array;
+  const larger = new (array.constructor as new (length: number) => T)(Math.ceil(length * 1.5));
+  larger.set(array);
+  return larger;
+}

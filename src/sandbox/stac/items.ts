@@ -1,0 +1,204 @@
+import type { SandboxDatabase } from '../database.ts';
+import { boxOf, footprintOfBox, type Box, type Footprint } from '../../raster/footprint.ts';
+import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
+import { outlineOf, polygonOf, type Outline } from './outline.ts';
+
+/** Where an item's pixels come from. */
+export type ItemSource =
+  | { readonly kind: 'file'; readonly fileId: string; readonly blob: string; readonly fileName: string; readonly isRaster: boolean; readonly hasOverviews: boolean; readonly isClipped: boolean }
+  | { readonly kind: 'path'; readonly path: string; readonly isRaster: boolean }
+  | { readonly kind: 'synthetic'; readonly scene: SyntheticScene }
+  | { readonly kind: 'none' };
+
+/** An item as it is kept; links, assets and bbox are made when it is served. */
+export interface ItemRecord {
+  /** Place of its row: a number from 1 on. */
+  readonly number: number;
+  readonly id: string;
+  readonly collectionId: string;
+  /** Identifier of the underlying source record (spec 2.3). */
+  readonly title: string;
+  readonly datetimeMs: number;
+  readonly box: Box;
+  readonly footprint: Footprint;
+  /** All but `datetime`. */
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly source: ItemSource;
+}
+
+export interface NewItem extends Omit<ItemRecord, 'number' | 'box'> {
+  /** The uploaded file that the item stands for; it goes with it. */
+  readonly fileId?: string;
+}
+
+interface ItemRow {
+  number: number;
+  id: string;
+  collection_id: string;
+  title: string;
+  datetime_ms: number;
+  west: number;
+  south: number;
+  east: number;
+  north: number;
+  outline: Buffer | null;
+  geometry: string | null;
+  properties: string;
+  source: string;
+}
+
+/** What the index in memory keeps of an item. */
+export interface IndexedItem {
+  readonly number: number;
+  readonly collectionId: string;
+  readonly datetimeMs: number;
+  readonly box: Box;
+  readonly outline: Outline | null;
+}
+
+/** The items of the catalog, on disk. */
+export class Items {
+  #database: SandboxDatabase;
+  #insert;
+  #byNumber;
+
+  constructor(database: SandboxDatabase) {
+    this.#database = database;
+    this.#insert = database.prepare(
+      `insert into items (id, collection_id, title, datetime_ms, west, south, east, north, outline, geometry, properties, source, file_id)
+       values (@id, @collectionId, @title, @datetimeMs, @west, @south, @east, @north, @outline, @geometry, @properties, @source, @fileId)
+       on conflict (id, collection_id) do update set title = excluded.title, datetime_ms = excluded.datetime_ms, west = excluded.west,
+         south = excluded.south, east = excluded.east, north = excluded.north, outline = excluded.outline, geometry = excluded.geometry,
+         properties = excluded.properties, source = excluded.source, file_id = excluded.file_id`,
+    );
+    this.#byNumber = database.prepare<[number], ItemRow>('select * from items where number = ?');
+  }
+
+  /** Inserts an item, or replaces the one of that id in its collection. */
+  put(item: NewItem): void {
+    const box = boxOf(item.footprint);
+    const [west, south, east, north] = box;
+    const outline = outlineOf(item.footprint, box);
+    this.#insert.run({
+      id: item.id,
+      collectionId: item.collectionId,
+      title: item.title,
+      datetimeMs: item.datetimeMs,
+      west,
+      south,
+      east,
+      north,
+      outline: outline && Buffer.from(outline.buffer, outline.byteOffset, outline.byteLength),
+      // Only where the outline does not tell it.
+      geometry: outline && polygonOf(outline) === null ? JSON.stringify(item.footprint) : null,
+      properties: JSON.stringify(item.properties),
+      source: JSON.stringify(item.source),
+      fileId: item.fileId ?? null,
+    });
+  }
+
+  /** Runs `work` in one transaction: many puts cost little then. */
+  inTransaction<T>(work: () => T): T {
+    return this.#database.transaction(work)();
+  }
+
+  get(number: number): ItemRecord {
+    const row = this.#byNumber.get(number);
+    if (!row) throw new Error(`item ${number} is gone`);
+    return fromRow(row);
+  }
+
+  /** By id first, then by title (contract, "STAC"). */
+  find(collectionId: string, idOrTitle: string): ItemRecord | null {
+    for (const column of ['id', 'title'] as const) {
+      const row = this.#database.prepare<[string, string], ItemRow>(`select * from items where ${column} = ? and collection_id = ? order by number limit 1`).get(idOrTitle, collectionId);
+      if (row) return fromRow(row);
+    }
+    return null;
+  }
+
+  /** Numbers of the items with one of `ids`. */
+  numbersOf(ids: readonly string[]): number[] {
+    const byId = this.#database.prepare<[string], { number: number }>('select number from items where id = ?');
+    return [...new Set(ids)].flatMap((id) => byId.all(id).map(({ number }) => number));
+  }
+
+  count(): number {
+    return this.#database.prepare<[], { n: number }>('select count(*) as n from items').get()!.n;
+  }
+
+  /** Items with a number above `after`, by number: what the index is made of. */
+  *indexed(after: number): IterableIterator<IndexedItem> {
+    type Row = [number, string, number, number, number, number, number, Buffer | null];
+    const rows = this.#database
+      .prepare<[number], Row>('select number, collection_id, datetime_ms, west, south, east, north, outline from items where number > ? order by number')
+      .raw()
+      .iterate(after);
+    for (const [number, collectionId, datetimeMs, west, south, east, north, outline] of rows) {
+      yield { number, collectionId, datetimeMs, box: [west, south, east, north], outline: outline && toOutline(outline) };
+    }
+  }
+
+  /** Numbers of all items by id, then by collection. */
+  *numbersById(): IterableIterator<number> {
+    for (const [number] of this.#database.prepare<[], [number]>('select number from items order by id, collection_id').raw().iterate()) yield number;
+  }
+
+  /** The numbers that stand next to an item in the order of `numbersById`. */
+  neighboursById(number: number): { before: number | null; after: number | null } {
+    const { id, collectionId } = this.get(number);
+    const before = this.#database.prepare<[string, string], { number: number }>('select number from items where (id, collection_id) < (?, ?) order by id desc, collection_id desc limit 1');
+    const after = this.#database.prepare<[string, string], { number: number }>('select number from items where (id, collection_id) > (?, ?) order by id, collection_id limit 1');
+    return { before: before.get(id, collectionId)?.number ?? null, after: after.get(id, collectionId)?.number ?? null };
+  }
+
+  /** Extent in space and time of each collection that has items. */
+  extents() {
+    type Row = { collectionId: string; west: number; south: number; east: number; north: number; startMs: number; endMs: number };
+    return this.#database
+      .prepare<[], Row>(
+        `select collection_id as collectionId, min(case when west > east then -180 else west end) as west, min(south) as south,
+           max(case when west > east then 180 else east end) as east, max(north) as north, min(datetime_ms) as startMs, max(datetime_ms) as endMs
+         from items group by collection_id`,
+      )
+      .all();
+  }
+
+  /** Number and value of one property of every item, by number. `id` and `title` are the item's own. */
+  *column(name: string): IterableIterator<[number, unknown]> {
+    if (name === 'id' || name === 'title' || name === 'collection') {
+      const column = name === 'collection' ? 'collection_id' : name;
+      yield* this.#database.prepare<[], [number, string]>(`select number, ${column} from items order by number`).raw().iterate();
+      return;
+    }
+    const path = `$.${JSON.stringify(name)}`;
+    const rows = this.#database.prepare<[string], [number, string | null]>('select number, properties -> ? from items order by number').raw().iterate(path);
+    for (const [number, value] of rows) yield [number, value === null ? null : (JSON.parse(value) as unknown)];
+  }
+
+  /** What belongs to uploaded files goes. */
+  removeOfFiles(): void {
+    this.#database.prepare('delete from items where file_id is not null').run();
+  }
+}
+
+function toOutline(bytes: Buffer): Outline {
+  return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+}
+
+function fromRow(row: ItemRow): ItemRecord {
+  const box: Box = [row.west, row.south, row.east, row.north];
+  const footprint =
+    row.geometry !== null ? (JSON.parse(row.geometry) as Footprint) : row.outline === null ? footprintOfBox(box) : (polygonOf(toOutline(row.outline)) ?? footprintOfBox(box));
+  return {
+    number: row.number,
+    id: row.id,
+    collectionId: row.collection_id,
+    title: row.title,
+    datetimeMs: row.datetime_ms,
+    box,
+    footprint,
+    properties: JSON.parse(row.properties) as Record<string, unknown>,
+    source: JSON.parse(row.source) as ItemSource,
+  };
+}

@@ -1,0 +1,139 @@
+/** Runs in a child process: draws one item into a box of longitude and latitude. */
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import gdal from 'gdal-async';
+import sharp from 'sharp';
+import type { Job } from '../../raster/child-protocol.ts';
+import type { Box, Footprint } from '../../raster/footprint.ts';
+import { openRaster } from '../../raster/open-raster.ts';
+import { colorBands } from '../../raster/preview.ts';
+import { writeSyntheticScene, type SyntheticScene } from '../../raster/synthetic-scene.ts';
+
+export interface PreviewInput {
+  readonly raster: { readonly path: string; readonly overviewPath: string | null } | null;
+  /** Written to `raster.path` where nothing is there yet. */
+  readonly scene: SyntheticScene | null;
+  readonly footprint: Footprint;
+  /** True where the raster reaches beyond the footprint. */
+  readonly isClipped: boolean;
+  /** West may be greater than east. */
+  readonly box: Box;
+  readonly width: number;
+  readonly height: number;
+  readonly workFolder: string;
+}
+
+/** Job: a PNG of exactly `width` x `height`, transparent where there is no data. */
+const job: Job<PreviewInput, Uint8Array> = async (input) => {
+  const folder = join(input.workFolder, randomUUID());
+  await mkdir(folder, { recursive: true });
+  try {
+    if (input.raster === null) return await drawFootprint(input);
+    if (input.scene) await ensureScene(input.raster.path, input.scene);
+    const path = join(folder, 'raster');
+    await symlink(input.raster.path, path);
+    if (input.raster.overviewPath !== null) await symlink(input.raster.overviewPath, `${path}.ovr`);
+    // The folder is ours and holds just these two: what lies beside the raster may be read.
+    gdal.config.set('GDAL_DISABLE_READDIR_ON_OPEN', 'TRUE');
+    return await drawRaster(path, folder, input);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+};
+export default job;
+
+/** A scene is whole or not there, whoever else writes it at the same time. */
+export async function ensureScene(path: string, scene: SyntheticScene): Promise<void> {
+  if (existsSync(path)) return;
+  const partial = `${path}.${randomUUID()}`;
+  await writeSyntheticScene(partial, scene);
+  await rename(partial, path);
+}
+
+async function drawRaster(path: string, folder: string, input: PreviewInput): Promise<Buffer> {
+  const source = openRaster(path);
+  // Closed in this order: a dataset must not outlive what it reads from.
+  const open: gdal.Dataset[] = [source];
+  try {
+    const bands = colorBands(source).flatMap((band) => ['-b', String(band.id)]);
+    const selected = gdal.translate(`/vsimem/${randomUUID()}.vrt`, source, ['-of', 'VRT', ...bands, ...placed(source, input)]);
+    open.unshift(selected);
+    const warped = gdal.warp('warped', null, [selected], await warpOptions(folder, input));
+    open.unshift(warped);
+    return await toPng(warped, selected, input.width, input.height);
+  } finally {
+    open.forEach((dataset) => dataset.close());
+  }
+}
+
+async function warpOptions(folder: string, { box, width, height, isClipped, footprint }: PreviewInput): Promise<string[]> {
+  const [west, south, , north] = box;
+  const east = box[2] < west ? box[2] + 360 : box[2];
+  const options = ['-of', 'MEM', '-t_srs', `+proj=longlat +datum=WGS84 +no_defs +lon_wrap=${(west + east) / 2}`];
+  options.push('-te', ...[west, south, east, north].map(String), '-ts', String(width), String(height), '-dstalpha', '-ot', 'Float32', '-r', 'bilinear', '-wm', '64');
+  if (!isClipped) return options;
+  const cutline = join(folder, 'footprint.geojson');
+  await writeFile(cutline, JSON.stringify({ type: 'Feature', properties: {}, geometry: footprint }));
+  return [...options, '-cutline', cutline];
+}
+
+/** A raster without a place of its own fills the box that its uploader gave. */
+function placed(source: gdal.Dataset, { footprint, box }: PreviewInput): string[] {
+  if (source.srs !== null) return [];
+  const positions = (footprint.type === 'Polygon' ? footprint.coordinates : footprint.coordinates.flat()).flat();
+  const xs = positions.map(([x = 0]) => x);
+  const ys = positions.map(([, y = 0]) => y);
+  const corners = positions.length > 0 ? [Math.min(...xs), Math.max(...ys), Math.max(...xs), Math.min(...ys)] : [box[0], box[3], box[2], box[1]];
+  return ['-a_srs', '+proj=longlat +datum=WGS84 +no_defs', '-a_ullr', ...corners.map(String)];
+}
+
+async function toPng(warped: gdal.Dataset, source: gdal.Dataset, width: number, height: number): Promise<Buffer> {
+  const count = warped.bands.count() - 1;
+  const pixels = width * height;
+  const alpha = new Float32Array(pixels);
+  warped.bands.get(count + 1).pixels.read(0, 0, width, height, alpha);
+  const values = Array.from({ length: count }, (_, i) => {
+    const band = new Float32Array(pixels);
+    warped.bands.get(i + 1).pixels.read(0, 0, width, height, band);
+    return { band, ...stretchOf(source.bands.get(i + 1)) };
+  });
+  const rgba = Buffer.alloc(pixels * 4);
+  for (let i = 0; i < pixels; i++) {
+    const isValid = (alpha[i] ?? 0) > 0 && values.every(({ band }) => !Number.isNaN(band[i]));
+    if (!isValid) continue;
+    for (let channel = 0; channel < 3; channel++) {
+      const one = values[count >= 3 ? channel : 0];
+      rgba[i * 4 + channel] = one ? Math.min(255, Math.max(0, Math.round(((one.band[i] ?? 0) - one.low) * one.factor))) : 0;
+    }
+    rgba[i * 4 + 3] = 255;
+  }
+  return sharp(rgba, { raw: { width, height, channels: 4 } }).png().toBuffer();
+}
+
+const sampleSide = 256;
+
+/** The 2nd to the 98th percentile of the whole band, so that every part of it is drawn alike. */
+function stretchOf(band: gdal.RasterBand): { low: number; factor: number } {
+  const { x, y } = band.size;
+  const [width, height] = [Math.min(x, sampleSide), Math.min(y, sampleSide)];
+  const sample = new Float32Array(width * height);
+  band.pixels.read(0, 0, x, y, sample, { buffer_width: width, buffer_height: height });
+  const nodata = band.noDataValue;
+  const valid = sample.filter((value) => !Number.isNaN(value) && value !== nodata).sort();
+  const at = (share: number) => valid[Math.floor((valid.length - 1) * share)] ?? 0;
+  return { low: at(0.02), factor: 255 / (at(0.98) - at(0.02) || 1) };
+}
+
+/** What has no pixels is shown by its footprint. */
+function drawFootprint({ footprint, box, width, height }: PreviewInput): Promise<Buffer> {
+  const [west, south, , north] = box;
+  const east = box[2] < west ? box[2] + 360 : box[2];
+  const x = (lon: number) => (((lon < west && box[2] < west ? lon + 360 : lon) - west) / (east - west)) * width;
+  const y = (lat: number) => ((north - lat) / (north - south)) * height;
+  const polygons = footprint.type === 'Polygon' ? [footprint.coordinates] : footprint.coordinates;
+  const path = polygons.flatMap((rings) => rings.map((ring) => `M${ring.map(([lon = 0, lat = 0]) => `${x(lon).toFixed(2)},${y(lat).toFixed(2)}`).join('L')}Z`)).join('');
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><path d="${path}" fill="#2f7d8c" fill-opacity="0.55" fill-rule="evenodd"/></svg>`;
+  return sharp(Buffer.from(svg)).png().toBuffer();
+}

@@ -1,0 +1,173 @@
+import cors from 'cors';
+import { Router, type Request, type Response } from 'express';
+import {
+  conformanceClasses,
+  itemsQuery,
+  lenientSearchRequest,
+  mediaTypes,
+  searchQuery,
+  stacPaths,
+  strictSearchRequest,
+} from '../../contract/index.ts';
+import { unauthorized } from '../files/routes.ts';
+import { sendAsDownload, sendUntrusted } from '../files/send-download.ts';
+import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
+import { methodNotAllowed } from '../web/error-boundary.ts';
+import { jsonBody } from '../web/json-body.ts';
+import { parseValues, SandboxError } from '../web/sandbox-error.ts';
+import { assetPaths, dataPath, previewPath, readPreviewRequest, thumbnailPath, type AssetLinks } from './asset-links.ts';
+import type { Catalog } from './catalog.ts';
+import { rootCatalogId, type CollectionRecord } from './collections.ts';
+import { sendItemZip } from './item-zip.ts';
+import type { ItemSources } from './item-sources.ts';
+import type { ItemRecord } from './items.ts';
+import { openApiDocument } from './openapi.ts';
+import { itemsAnswer, searchAnswer } from './search-pages.ts';
+import { search } from './search.ts';
+import type { StacObjects } from './stac-objects.ts';
+
+export interface StacRoutesOptions {
+  readonly catalog: Catalog;
+  readonly objects: StacObjects;
+  readonly assets: AssetLinks;
+  readonly sources: ItemSources;
+  readonly keys: ApiKeys;
+  readonly strict: boolean;
+}
+
+const thumbnailSize = { width: 256, height: 256 };
+
+/** Catalog, collections, items and search (spec 4.1, 4.2), and what their assets lead to. */
+export function stacRoutes(options: StacRoutesOptions): Router {
+  const { catalog, objects, assets, sources, keys, strict } = options;
+  const { collections, items } = catalog;
+  const router = Router({ caseSensitive: true });
+  const key = requireApiKey(keys, [], unauthorized);
+
+  router.use('/public/stac', cors({ exposedHeaders: ['X-Request-Id'] }));
+
+  router
+    .route(stacPaths.root)
+    .get(key, (_req, res) => void res.json(objects.catalog(collections.findCatalog(rootCatalogId)!)))
+    .all(methodNotAllowed('GET'));
+
+  router
+    .route(stacPaths.catalog)
+    .get(key, (req, res) => {
+      const found = collections.findCatalog(String(req.params['catalogId']));
+      if (!found) throw new SandboxError(404, 'catalog_not_found', 'Catalog not found');
+      res.json(objects.catalog(found));
+    })
+    .all(methodNotAllowed('GET'));
+
+  router
+    .route(stacPaths.conformance)
+    .get(key, (_req, res) => void res.json({ conformsTo: conformanceClasses }))
+    .all(methodNotAllowed('GET'));
+  router
+    .route(stacPaths.api)
+    .get(key, (_req, res) => void res.type(mediaTypes.openapi).send(JSON.stringify(openApiDocument(objects.href('')))))
+    .all(methodNotAllowed('GET'));
+
+  router
+    .route(stacPaths.collections)
+    .get(key, (_req, res) => {
+      const self = { rel: 'self', href: objects.href(stacPaths.collections), type: mediaTypes.json, title: 'Collections' };
+      res.json({ collections: collections.list().map((collection) => objects.collection(collection)), links: [self, objects.rootLink()] });
+    })
+    .all(methodNotAllowed('GET'));
+  router
+    .route(stacPaths.collection)
+    .get(key, (req, res) => void res.json(objects.collection(getCollection(req))))
+    .all(methodNotAllowed('GET'));
+
+  router
+    .route(stacPaths.items)
+    .get(key, (req, res) => {
+      const collection = getCollection(req);
+      const query = parseValues(itemsQuery, req.query);
+      sendGeojson(res, itemsAnswer(search(catalog, { ...query, collections: [collection.id] }), collection.id, req, objects, strict));
+    })
+    .all(methodNotAllowed('GET'));
+  router
+    .route(stacPaths.item)
+    .get(key, (req, res) => sendGeojson(res, objects.item(getItem(req), false)))
+    .all(methodNotAllowed('GET'));
+
+  router
+    .route(stacPaths.search)
+    .post(key, jsonBody, (req, res) => {
+      const request = parseValues(strict ? strictSearchRequest : lenientSearchRequest, req.body);
+      sendGeojson(res, searchAnswer(search(catalog, request), request, req, objects, strict));
+    })
+    .get(key, (req, res) => {
+      const request = parseValues(searchQuery, req.query);
+      sendGeojson(res, searchAnswer(search(catalog, request), request, req, objects, strict));
+    })
+    .all(methodNotAllowed('GET', 'POST'));
+
+  router
+    .route(assetPaths.preview)
+    .get(async (req, res) => {
+      const item = findItem(req);
+      // Sizes out of bounds are told before the signature, which could not cover them.
+      const wanted = item && readPreviewRequest(req.query, item);
+      requireLinkOrKey(req, previewPath(String(req.params['collectionId']), String(req.params['id'])));
+      if (!item || !wanted || wanted.sourceId !== item.title) throw itemNotFound();
+      const png = await sources.preview(item, wanted);
+      sendUntrusted(res, mediaTypes.png);
+      res.send(Buffer.from(png));
+    })
+    .all(methodNotAllowed('GET'));
+
+  router
+    .route(assetPaths.data)
+    .get(async (req, res) => {
+      requireLinkOrKey(req, dataPath(String(req.params['collectionId']), String(req.params['id'])));
+      const item = getItem(req);
+      const file = await sources.file(item);
+      sendAsDownload(res, `${item.title}.zip`, mediaTypes.zip);
+      await sendItemZip(res, file, `${item.title}.json`, objects.item(item, false));
+    })
+    .all(methodNotAllowed('GET'));
+
+  router
+    .route(assetPaths.thumbnail)
+    .get(async (req, res) => {
+      requireLinkOrKey(req, thumbnailPath(String(req.params['collectionId'])));
+      const [newest] = search(catalog, { collections: [getCollection(req).id], limit: 1 }).items;
+      sendUntrusted(res, mediaTypes.png);
+      res.send(Buffer.from(newest ? await sources.preview(newest, { box: newest.box, sourceId: newest.title, ...thumbnailSize }) : await sources.blank(thumbnailSize)));
+    })
+    .all(methodNotAllowed('GET'));
+
+  function requireLinkOrKey(req: Request, path: string): void {
+    if (req.query['signature'] === undefined && keys.find(req.get('x-api-key') ?? '')) return;
+    assets.verify(path, req.query);
+  }
+
+  function getCollection(req: Request): CollectionRecord {
+    const found = collections.find(String(req.params['collectionId']));
+    if (!found) throw new SandboxError(404, 'collection_not_found', 'Collection not found');
+    return found;
+  }
+
+  function findItem(req: Request): ItemRecord | null {
+    return items.find(String(req.params['collectionId']), String(req.params['id']));
+  }
+
+  function getItem(req: Request): ItemRecord {
+    getCollection(req);
+    const item = findItem(req);
+    if (!item) throw itemNotFound();
+    return item;
+  }
+
+  return router;
+}
+
+const itemNotFound = () => new SandboxError(404, 'item_not_found', 'Item not found');
+
+function sendGeojson(res: Response, body: unknown): void {
+  res.type(mediaTypes.geojson).json(body);
+}

@@ -1,0 +1,196 @@
+import {
+  conformanceClasses,
+  fillPath,
+  itemExtensions,
+  mediaTypes,
+  stacPaths,
+  stacVersion,
+  type FieldSet,
+  type StacCatalog,
+  type StacCollection,
+  type StacItem,
+  type StacLink,
+} from '../../contract/index.ts';
+import { iso } from '../clock.ts';
+import type { AssetLinks } from './asset-links.ts';
+import type { Catalog } from './catalog.ts';
+import { rootCatalogId, type CatalogRecord, type CollectionRecord } from './collections.ts';
+import type { ItemRecord } from './items.ts';
+
+export interface StacObjectsOptions {
+  readonly catalog: Catalog;
+  readonly assets: AssetLinks;
+  readonly publicUrl: () => string;
+  /** Just the links of the spec; else also those that standard clients look for. */
+  readonly strict: boolean;
+}
+
+const previewLinkSide = 60;
+
+/** Makes the objects of spec 2.1 to 2.3 out of what is kept. */
+export class StacObjects {
+  #options: StacObjectsOptions;
+
+  constructor(options: StacObjectsOptions) {
+    this.#options = options;
+  }
+
+  href(template: string, values: Readonly<Record<string, string>> = {}): string {
+    return `${this.#options.publicUrl()}${this.path(template, values)}`;
+  }
+
+  path(template: string, values: Readonly<Record<string, string>> = {}): string {
+    return fillPath(template, values);
+  }
+
+  catalog(record: CatalogRecord): StacCatalog {
+    const { collections } = this.#options.catalog;
+    const self = this.href(stacPaths.catalog, { catalogId: record.id });
+    const catalogs = collections.listCatalogs(record.id).map((child) => link('child', this.href(stacPaths.catalog, { catalogId: child.id }), mediaTypes.json, child.title));
+    // A leaf's children are its collections.
+    const children = catalogs.length > 0 ? catalogs : collections.list(record.id).map((child) => link('child', this.href(stacPaths.collection, { collectionId: child.id }), mediaTypes.json, child.title));
+    const own = [
+      link('self', self, mediaTypes.json, record.title),
+      this.rootLink(),
+      link('search', this.href(stacPaths.search), mediaTypes.geojson, 'Search for items'),
+      ...children,
+      link('preview', this.href(catalogPaths.preview, { catalogId: record.id }), mediaTypes.jpeg, `Where the items of ${record.title} lie`),
+      link('about', this.href(catalogPaths.about, { catalogId: record.id }), mediaTypes.html, `About ${record.title}`),
+    ];
+    return {
+      id: record.id,
+      title: record.title,
+      type: 'Catalog',
+      description: record.description,
+      stac_version: stacVersion,
+      conformsTo: conformanceClasses,
+      links: [...own, ...this.#forClients(this.#catalogLinks(record))],
+    };
+  }
+
+  collection(record: CollectionRecord): StacCollection {
+    const extent = this.#options.catalog.extentOf(record.id);
+    const self = this.href(stacPaths.collection, { collectionId: record.id });
+    return {
+      id: record.id,
+      type: 'Collection',
+      title: record.title,
+      description: record.description,
+      license: record.license,
+      extent: {
+        spatial: { bbox: [[...(extent?.box ?? [-180, -90, 180, 90])]] as [[number, number, number, number]] },
+        temporal: { interval: [[iso(extent?.interval.startMs ?? record.createdAtMs), extent ? iso(extent.interval.endMs) : null]] },
+      },
+      keywords: record.keywords,
+      stac_version: stacVersion,
+      links: [
+        link('self', self, mediaTypes.json, record.title),
+        link('items', this.href(stacPaths.items, { collectionId: record.id }), mediaTypes.geojson, `Items of ${record.title}`),
+        this.rootLink(),
+        ...this.#forClients([link('parent', this.href(stacPaths.catalog, { catalogId: record.catalogId }), mediaTypes.json, 'Parent catalog')]),
+      ],
+      assets: { thumbnail: { href: this.#options.assets.thumbnail(record.id), type: mediaTypes.png, roles: ['thumbnail'], title: `Thumbnail of ${record.title}` } },
+    };
+  }
+
+  /** `inSearch`: search results carry two links more (spec 2.3). */
+  item(record: ItemRecord, inSearch: boolean): StacItem {
+    const { assets } = this.#options;
+    const self = this.href(stacPaths.item, { collectionId: record.collectionId, id: record.id });
+    const collection = this.href(stacPaths.collection, { collectionId: record.collectionId });
+    const root = this.rootLink();
+    return {
+      type: 'Feature',
+      id: record.id,
+      title: record.title,
+      collection: record.collectionId,
+      geometry: record.footprint,
+      bbox: record.box,
+      properties: { datetime: iso(record.datetimeMs), ...record.properties },
+      assets: {
+        rendered_preview: { href: assets.preview(record), title: 'Rendered preview', type: mediaTypes.png, roles: ['overview'] },
+        data: { href: assets.data(record), title: 'Source data', type: mediaTypes.zip, roles: ['data'] },
+      },
+      links: [
+        { ...link('self', self, mediaTypes.geojson, record.title), method: 'GET' },
+        { ...link('collection', collection, mediaTypes.json, record.collectionId), method: 'GET' },
+        ...(inSearch
+          ? [
+              { ...root, method: 'GET' as const },
+              { ...link('preview', assets.preview(record, { width: previewLinkSide, height: previewLinkSide }), mediaTypes.html, 'Preview'), method: 'GET' as const },
+            ]
+          : this.#forClients([root])),
+        ...this.#forClients([link('parent', collection, mediaTypes.json, record.collectionId)]),
+      ],
+      stac_version: stacVersion,
+      stac_extensions: itemExtensions,
+    };
+  }
+
+  rootLink(): StacLink {
+    return link('root', this.href(stacPaths.catalog, { catalogId: rootCatalogId }), mediaTypes.json, 'Root catalog');
+  }
+
+  #catalogLinks(record: CatalogRecord): StacLink[] {
+    const api = [
+      { ...link('search', this.href(stacPaths.search), mediaTypes.geojson, 'Search for items'), method: 'POST' as const },
+      link('data', this.href(stacPaths.collections), mediaTypes.json, 'Collections'),
+      link('conformance', this.href(stacPaths.conformance), mediaTypes.json, 'Conformance classes'),
+      link('service-desc', this.href(stacPaths.api), mediaTypes.openapi, 'OpenAPI description'),
+      link('service-doc', this.href(catalogPaths.about, { catalogId: record.id }), mediaTypes.html, 'About'),
+    ];
+    return record.parentId === null ? api : [link('parent', this.href(stacPaths.catalog, { catalogId: record.parentId }), mediaTypes.json, 'Parent catalog')];
+  }
+
+  #forClients(links: readonly StacLink[]): readonly StacLink[] {
+    return this.#options.strict ? [] : links;
+  }
+}
+
+/** What a catalog's links `preview` and `about` lead to; no key, as they hold nothing that its titles do not say. */
+export const catalogPaths = {
+  preview: '/catalogs/:catalogId/preview.jpg',
+  about: '/catalogs/:catalogId/about',
+} as const;
+
+export function link(rel: string, href: string, type: string, title: string): StacLink {
+  return { rel, href, type, title };
+}
+
+const alwaysIncluded = ['id', 'type', 'collection'];
+
+/** The fields extension: `include` gives those with id, type and collection, `exclude` takes away from the default set; in both, include wins. */
+export function withFields(item: StacItem, fields: FieldSet | undefined): Readonly<Record<string, unknown>> {
+  const { include = [], exclude = [] } = fields ?? {};
+  const whole = item as unknown as Record<string, unknown>;
+  if (include.length === 0 && exclude.length === 0) return whole;
+  const result: Record<string, unknown> = include.length > 0 ? {} : structuredClone(whole);
+  if (include.length > 0) for (const path of [...alwaysIncluded, ...include]) copy(whole, result, pathOf(path, whole));
+  const isIncluded = (path: string) => include.some((one) => one === path || one.startsWith(`${path}.`));
+  for (const path of exclude) if (!isIncluded(path)) remove(result, pathOf(path, whole));
+  return result;
+}
+
+/** `properties.eo:cloud_cover` is two steps; a bare name that the item does not have is a property. */
+function pathOf(path: string, item: Readonly<Record<string, unknown>>): string[] {
+  const [first = '', ...rest] = path.split('.');
+  if (first === 'properties' && rest.length > 0) return [first, rest.join('.')];
+  return Object.hasOwn(item, first) ? [first, ...rest] : ['properties', path];
+}
+
+function remove(target: Record<string, unknown>, [first = '', ...rest]: string[]): void {
+  if (!Object.hasOwn(target, first)) return;
+  if (rest.length === 0) delete target[first];
+  else if (isObject(target[first])) remove(target[first], rest);
+}
+
+function copy(from: Readonly<Record<string, unknown>>, to: Record<string, unknown>, [first = '', ...rest]: string[]): void {
+  if (!Object.hasOwn(from, first)) return;
+  const value = from[first];
+  if (rest.length === 0) to[first] = structuredClone(value);
+  else if (isObject(value)) copy(value, (to[first] = isObject(to[first]) ? to[first] : {}), rest);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
