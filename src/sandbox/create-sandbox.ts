@@ -12,7 +12,7 @@ import { openSandboxDatabase } from './database.ts';
 import { Operations } from './external-app/operations.ts';
 import { externalAppRoutes } from './external-app/routes.ts';
 import { createDownloadLinks } from './files/download-links.ts';
-import { FileProcessing } from './files/file-processing.ts';
+import { FileProcessing, type FileProcessingOptions } from './files/file-processing.ts';
 import { Files } from './files/files.ts';
 import { fileRoutes } from './files/routes.ts';
 import { ApiKeys, permissions } from './identity/api-keys.ts';
@@ -44,6 +44,8 @@ export interface SandboxOptions {
   readonly machineNow?: () => number;
   /** Free bytes under a folder. Default: what the system says. */
   readonly freeBytes?: (folder: string) => Promise<number>;
+  /** How uploaded files are looked at. Default: by what `files/inspect` finds. */
+  readonly inspection?: Pick<FileProcessingOptions, 'job' | 'limits'>;
 }
 
 export interface Sandbox {
@@ -60,7 +62,7 @@ export interface Sandbox {
 const sweepEveryMs = 10 * 60_000;
 
 /** The platform on one machine, wired. It listens nowhere yet: the caller serves `handler`. */
-export async function createSandbox({ config, log, machineNow = Date.now, freeBytes }: SandboxOptions): Promise<Sandbox> {
+export async function createSandbox({ config, log, machineNow = Date.now, freeBytes, inspection }: SandboxOptions): Promise<Sandbox> {
   const database = openSandboxDatabase(config.dataDir);
   const blobDir = join(config.dataDir, 'blobs');
   const overviewDir = join(config.dataDir, 'overviews');
@@ -95,6 +97,7 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
       if (item) catalog.items.put(item);
     },
     afterPublishing: () => catalog.refresh(),
+    ...inspection,
   });
   const faults = new Faults(database);
   const trace = new Trace(database, clock, log);
