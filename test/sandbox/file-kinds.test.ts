@@ -2,7 +2,6 @@
 import { createServer } from 'node:http';
 import { readdir } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import sharp from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { sourceTypes } from '../../src/contract/index.ts';

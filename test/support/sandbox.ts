@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { pino } from 'pino';
 import { serve } from '../../src/commands/serve.ts';
 import { readSandboxConfig } from '../../src/sandbox/config.ts';
-import { createSandbox, type SandboxOptions } from '../../src/sandbox/create-sandbox.ts';
+import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/create-sandbox.ts';
 import { makeFolder } from './folders.ts';
 import { cleanUpLater } from './cleanup.ts';
 
@@ -74,13 +74,14 @@ export interface TracedCall {
   readonly detail: Record<string, unknown>;
 }
 
-export type StartOptions = Partial<Omit<SandboxOptions, 'config' | 'log'>> & { dataDir?: string; env?: Record<string, string>; seed?: 'demo' | 'none' };
+export type StartOptions = Partial<Omit<SandboxOptions, 'config' | 'log'>> & { dataDir?: string; env?: Record<string, string>; seed?: 'demo' | 'none'; prepare?: (sandbox: Sandbox, dataDir: string) => Promise<void> };
 
 /** A sandbox on a free port, closed and its folder removed when the test ends. */
 export async function startSandbox(options: StartOptions = {}): Promise<TestSandbox> {
-  const { dataDir = await makeFolder(), env = {}, seed = 'none', ...rest } = options;
+  const { dataDir = await makeFolder(), env = {}, seed = 'none', prepare, ...rest } = options;
   const config = readSandboxConfig({ SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'silent', ...env }, { port: '0', data: dataDir, seed });
   const sandbox = await createSandbox({ config, log: pino({ level: config.logLevel }), ...rest });
+  await prepare?.(sandbox, dataDir);
   const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' });
   sandbox.listensAt(served.url);
   let closed = false;

@@ -130,10 +130,10 @@ export class ItemIndex {
   search({ box, collections, interval, test }: IndexQuery): number[] {
     const wanted = collections && this.#maskOf(collections);
     const { startMs, endMs } = interval ?? { startMs: -Infinity, endMs: Infinity };
+    const [datetimes, collectionOf] = [this.#datetimesMs, this.#collections];
     const accepts = (row: number) => {
-      if (wanted !== null && wanted[this.#collections[row] as number] !== 1) return false;
-      const at = this.#datetimesMs[row] as number;
-      return at >= startMs && at <= endMs;
+      const at = datetimes[row] as number;
+      return at >= startMs && at <= endMs && (wanted === null || wanted[collectionOf[row] as number] === 1);
     };
     if (wanted?.every((one) => one === 0)) return [];
     const rows = box === null ? this.#all(accepts) : this.#inBoxes(splitBox(box), accepts);
@@ -196,10 +196,12 @@ export class ItemIndex {
   }
 
   #inBox([west, south, east, north]: Box, accepts: (row: number) => boolean): number[] {
+    const outlineAt = this.#outlineAt;
     const meets = (row: number, x0: number, y0: number, x1: number, y1: number) => {
-      const [from, to] = [this.#outlineAt[row] as number, this.#outlineAt[row + 1] as number];
-      const isInside = x0 >= west && x1 <= east && y0 >= south && y1 <= north;
-      return from === to || isInside || outlineMeetsBox(this.#coordinates, from, to, west, south, east, north);
+      if (x0 >= west && x1 <= east && y0 >= south && y1 <= north) return true;
+      const from = outlineAt[row] as number;
+      const to = outlineAt[row + 1] as number;
+      return from === to || outlineMeetsBox(this.#coordinates, from, to, west, south, east, north);
     };
     const rows = this.#tree?.search(west, south, east, north, (row, x0, y0, x1, y1) => accepts(row) && meets(row, x0, y0, x1, y1)) ?? [];
     this.#tail.forEach(([x0, y0, x1, y1], i) => {

@@ -55,6 +55,9 @@ function segmentMeetsBox(x0: number, y0: number, x1: number, y1: number, west: n
   if ((x0 < west && x1 < west) || (x0 > east && x1 > east) || (y0 < south && y1 < south) || (y0 > north && y1 > north)) return false;
   // The box's corners lie on both sides of the line, or on it.
   const side = (x: number, y: number) => (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0);
-  const [a, b, c, d] = [side(west, south), side(east, south), side(east, north), side(west, north)];
+  const a = side(west, south);
+  const b = side(east, south);
+  const c = side(east, north);
+  const d = side(west, north);
   return !((a > 0 && b > 0 && c > 0 && d > 0) || (a < 0 && b < 0 && c < 0 && d < 0));
 }
