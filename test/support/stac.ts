@@ -81,10 +81,10 @@ export async function sandboxWith(items: readonly object[], options: StartOption
   const refused: string[] = [];
   const sandbox = await startSandbox({
     ...options,
-    async prepare({ importPath }, dataDir) {
+    async prepare(made, dataDir) {
       const path = join(dataDir, 'items.ndjson');
       await appendFile(path, items.map((one) => (typeof one === 'string' ? one : JSON.stringify(one))).join('\n'));
-      await importPath(path, { onProgress: () => {}, onRefused: (where, reason) => void refused.push(`${where}: ${reason}`) });
+      await made.importPath(path, { onProgress: () => {}, onRefused: (where, reason) => void refused.push(`${where}: ${reason}`) });
     },
   });
   return { ...sandbox, refused };

@@ -1,9 +1,9 @@
-import Flatbush from 'flatbush';
 import type { Polygon } from 'geojson';
 import type { Interval } from '../../contract/index.ts';
 import type { Box } from '../../raster/footprint.ts';
 import type { IndexedItem, Items } from './items.ts';
 import { outlineMeetsBox, polygonOf } from './outline.ts';
+import { SpatialTree, type Accepts } from './spatial-tree.ts';
 
 /** What the index can decide by itself; null leaves all. */
 export interface IndexQuery {
@@ -33,7 +33,7 @@ export class ItemIndex {
   #outlineAt = new Uint32Array(1);
   #coordinates = new Float64Array(0);
   #collectionIds: string[] = [];
-  #tree: Flatbush | null = null;
+  #tree: SpatialTree | null = null;
   #treeRows = 0;
   /** West, south, east, north of the rows behind the tree. */
   #tail: Box[] = [];
@@ -60,13 +60,12 @@ export class ItemIndex {
     this.#collections = new Uint16Array(count);
     this.#outlineAt = new Uint32Array(count + 1);
     this.#coordinates = new Float64Array(count * 10);
-    this.#tree = count > 0 ? new Flatbush(count) : null;
+    const boxes = new Float64Array(count * 4);
     for (const item of this.#items.indexed(0)) {
-      const [west, south, east, north] = searchBox(item.box);
-      this.#tree?.add(west, south, east, north);
+      boxes.set(searchBox(item.box), this.#size * 4);
       this.#push(item);
     }
-    this.#tree?.finish();
+    this.#tree = count > 0 ? new SpatialTree(boxes, this.#datetimesMs, this.#collections) : null;
     this.#coordinates = this.#coordinates.slice(0, this.#outlineAt[this.#size]);
     this.#treeRows = this.#size;
     this.#tail = [];
@@ -130,12 +129,8 @@ export class ItemIndex {
   search({ box, collections, interval, test }: IndexQuery): number[] {
     const wanted = collections && this.#maskOf(collections);
     const { startMs, endMs } = interval ?? { startMs: -Infinity, endMs: Infinity };
-    const [datetimes, collectionOf] = [this.#datetimesMs, this.#collections];
-    const accepts = (row: number) => {
-      const at = datetimes[row] as number;
-      return at >= startMs && at <= endMs && (wanted === null || wanted[collectionOf[row] as number] === 1);
-    };
     if (wanted?.every((one) => one === 0)) return [];
+    const accepts = (atMs: number, collection: number) => atMs >= startMs && atMs <= endMs && (wanted === null || wanted[collection] === 1);
     const rows = box === null ? this.#all(accepts) : this.#inBoxes(splitBox(box), accepts);
     return test ? rows.filter(test) : rows;
   }
@@ -162,10 +157,10 @@ export class ItemIndex {
     if (collection < 0) collection = this.#collectionIds.push(item.collectionId) - 1;
     this.#collections[row] = collection;
     const from = this.#outlineAt[row] as number;
-    const to = from + (item.outline?.length ?? 0);
+    const to = from + (item.outline?.length ?? 0) / Float64Array.BYTES_PER_ELEMENT;
     this.#outlineAt[row + 1] = to;
     this.#coordinates = grown(this.#coordinates, to);
-    if (item.outline) this.#coordinates.set(item.outline, from);
+    item.outline?.copy(new Uint8Array(this.#coordinates.buffer), from * Float64Array.BYTES_PER_ELEMENT);
   }
 
   /** A rank between its neighbours'; null where there is no room between them. */
@@ -184,18 +179,18 @@ export class ItemIndex {
     return Uint8Array.from(this.#collectionIds, (id) => (wanted.has(id) ? 1 : 0));
   }
 
-  #all(accepts: (row: number) => boolean): number[] {
+  #all(accepts: Accepts): number[] {
     const rows: number[] = [];
-    for (let row = 0; row < this.#size; row++) if (accepts(row)) rows.push(row);
+    for (let row = 0; row < this.#size; row++) if (accepts(this.#datetimesMs[row] as number, this.#collections[row] as number)) rows.push(row);
     return rows;
   }
 
-  #inBoxes(boxes: readonly Box[], accepts: (row: number) => boolean): number[] {
+  #inBoxes(boxes: readonly Box[], accepts: Accepts): number[] {
     const [first = [], second] = boxes.map((box) => this.#inBox(box, accepts));
     return second === undefined ? first : [...new Set([...first, ...second])];
   }
 
-  #inBox([west, south, east, north]: Box, accepts: (row: number) => boolean): number[] {
+  #inBox([west, south, east, north]: Box, accepts: Accepts): number[] {
     const outlineAt = this.#outlineAt;
     const meets = (row: number, x0: number, y0: number, x1: number, y1: number) => {
       if (x0 >= west && x1 <= east && y0 >= south && y1 <= north) return true;
@@ -203,10 +198,11 @@ export class ItemIndex {
       const to = outlineAt[row + 1] as number;
       return from === to || outlineMeetsBox(this.#coordinates, from, to, west, south, east, north);
     };
-    const rows = this.#tree?.search(west, south, east, north, (row, x0, y0, x1, y1) => accepts(row) && meets(row, x0, y0, x1, y1)) ?? [];
+    const rows = this.#tree?.search([west, south, east, north], accepts, meets) ?? [];
     this.#tail.forEach(([x0, y0, x1, y1], i) => {
       const row = this.#treeRows + i;
-      if (x0 <= east && x1 >= west && y0 <= north && y1 >= south && accepts(row) && meets(row, x0, y0, x1, y1)) rows.push(row);
+      if (x0 > east || x1 < west || y0 > north || y1 < south || !accepts(this.#datetimesMs[row] as number, this.#collections[row] as number)) return;
+      if (meets(row, x0, y0, x1, y1)) rows.push(row);
     });
     return rows;
   }

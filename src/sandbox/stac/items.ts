@@ -53,7 +53,8 @@ export interface IndexedItem {
   readonly collectionId: string;
   readonly datetimeMs: number;
   readonly box: Box;
-  readonly outline: Outline | null;
+  /** Bytes of an `Outline`. */
+  readonly outline: Buffer | null;
 }
 
 /** The items of the catalog, on disk. */
@@ -135,7 +136,7 @@ export class Items {
       .raw()
       .iterate(after);
     for (const [number, collectionId, datetimeMs, west, south, east, north, outline] of rows) {
-      yield { number, collectionId, datetimeMs, box: [west, south, east, north], outline: outline && toOutline(outline) };
+      yield { number, collectionId, datetimeMs, box: [west, south, east, north], outline };
     }
   }
 

@@ -1,0 +1,69 @@
+import Flatbush from 'flatbush';
+import type { Box } from '../../raster/footprint.ts';
+
+/** Decides by time and number of the collection. */
+export type Accepts = (atMs: number, collection: number) => boolean;
+/** Decides by the footprint of a row whose box is given. */
+export type Meets = (row: number, west: number, south: number, east: number, north: number) => boolean;
+
+/** Cells of a twelfth of a degree or so: 12 bits to an axis. */
+const cells = 4096;
+
+/**
+ * Boxes with the columns that a search looks at first, kept in the order of where they lie: a search reads
+ * memory in runs, which makes large boxes several times faster than in the order of insertion.
+ */
+export class SpatialTree {
+  #tree: Flatbush;
+  #rows: Uint32Array;
+  #datetimesMs: Float64Array;
+  #collections: Uint16Array;
+
+  /** `boxes` has west, south, east, north of each row. */
+  constructor(boxes: Float64Array, datetimesMs: Float64Array, collections: Uint16Array) {
+    this.#rows = byPlace(boxes);
+    this.#tree = new Flatbush(this.#rows.length);
+    for (const row of this.#rows) this.#tree.add(boxes[row * 4] as number, boxes[row * 4 + 1] as number, boxes[row * 4 + 2], boxes[row * 4 + 3]);
+    this.#tree.finish();
+    this.#datetimesMs = Float64Array.from(this.#rows, (row) => datetimesMs[row] as number);
+    this.#collections = Uint16Array.from(this.#rows, (row) => collections[row] as number);
+  }
+
+  search([west, south, east, north]: Box, accepts: Accepts, meets: Meets): number[] {
+    const [rows, datetimesMs, collections] = [this.#rows, this.#datetimesMs, this.#collections];
+    const leaves = this.#tree.search(
+      west,
+      south,
+      east,
+      north,
+      (leaf, x0, y0, x1, y1) => accepts(datetimesMs[leaf] as number, collections[leaf] as number) && meets(rows[leaf] as number, x0, y0, x1, y1),
+    );
+    return leaves.map((leaf) => rows[leaf] as number);
+  }
+}
+
+/** Rows along a Z-order curve of their boxes' centres. */
+function byPlace(boxes: Float64Array): Uint32Array {
+  const count = boxes.length / 4;
+  // Cell and row in one number (24 and 29 bits), which sorts without a comparison function.
+  const keys = new Float64Array(count);
+  for (let row = 0; row < count; row++) {
+    const x = cellOf(((boxes[row * 4] as number) + (boxes[row * 4 + 2] as number)) / 2, 180);
+    const y = cellOf(((boxes[row * 4 + 1] as number) + (boxes[row * 4 + 3] as number)) / 2, 90);
+    keys[row] = (spread(x) | (spread(y) << 1)) * 2 ** 29 + row;
+  }
+  keys.sort();
+  return Uint32Array.from(keys, (key) => key % 2 ** 29);
+}
+
+function cellOf(degrees: number, limit: number): number {
+  return Math.min(cells - 1, Math.max(0, Math.floor(((degrees + limit) / (2 * limit)) * cells)));
+}
+
+/** Puts a zero between each two of 12 bits. */
+function spread(value: number): number {
+  let bits = (value | (value << 8)) & 0x00ff00ff;
+  bits = (bits | (bits << 4)) & 0x0f0f0f0f;
+  bits = (bits | (bits << 2)) & 0x33333333;
+  return (bits | (bits << 1)) & 0x55555555;
+}
