@@ -23,3 +23,4 @@ export * from './stac/datetime-interval.ts';
 export * from './stac/objects.ts';
 export * from './stac/search-request.ts';
 export * from './stac/extension-fields.ts';
+export * from './inference/inference.ts';

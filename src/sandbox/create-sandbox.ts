@@ -18,6 +18,10 @@ import { fileRoutes } from './files/routes.ts';
 import { ApiKeys, permissions } from './identity/api-keys.ts';
 import { IdentityTokens } from './identity/identity-tokens.ts';
 import { Users } from './identity/users.ts';
+import { InferenceJobs } from './inference/inference-jobs.ts';
+import { InferenceRunner } from './inference/inference-runner.ts';
+import { loadModels } from './inference/models.ts';
+import { inferenceRoutes, whyNoInference as onnxruntimeMissing } from './inference/routes.ts';
 import { Apps } from './marketplace/apps.ts';
 import { Launches } from './marketplace/launches.ts';
 import { Trace } from './referee/trace.ts';
@@ -46,6 +50,8 @@ export interface SandboxOptions {
   readonly freeBytes?: (folder: string) => Promise<number>;
   /** How uploaded files are looked at. Default: by what `files/inspect` finds. */
   readonly inspection?: Pick<FileProcessingOptions, 'job' | 'limits'>;
+  /** Why no model can be run, null where they can. Default: whether onnxruntime-node is installed. */
+  readonly whyNoInference?: () => string | null;
 }
 
 export interface Sandbox {
@@ -62,7 +68,7 @@ export interface Sandbox {
 const sweepEveryMs = 10 * 60_000;
 
 /** The platform on one machine, wired. It listens nowhere yet: the caller serves `handler`. */
-export async function createSandbox({ config, log, machineNow = Date.now, freeBytes, inspection }: SandboxOptions): Promise<Sandbox> {
+export async function createSandbox({ config, log, machineNow = Date.now, freeBytes, inspection, whyNoInference = onnxruntimeMissing }: SandboxOptions): Promise<Sandbox> {
   const database = openSandboxDatabase(config.dataDir);
   const blobDir = join(config.dataDir, 'blobs');
   const overviewDir = join(config.dataDir, 'overviews');
@@ -99,6 +105,10 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
     afterPublishing: () => catalog.refresh(),
     ...inspection,
   });
+  const models = await loadModels(config.dataDir, log);
+  const inferenceJobs = new InferenceJobs(database, clock);
+  const resultDir = join(config.dataDir, 'inference');
+  const inference = new InferenceRunner({ jobs: inferenceJobs, files, models, blobDir, resultDir, workDir, log });
   const faults = new Faults(database);
   const trace = new Trace(database, clock, log);
 
@@ -110,6 +120,8 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   if (config.seed === 'demo' && catalog.items.count() === 0) await seedDemo(catalog, join(workDir, 'seed'));
   files.requeueUnfinished();
   processing.wake();
+  inferenceJobs.requeueUnfinished();
+  inference.wake();
   const sweep = () => uploads.sweep().then((swept) => void (swept > 0 && log.info({ swept }, 'idle upload sessions swept')));
   await sweep();
   const sweeping = setInterval(() => void sweep().catch((error: unknown) => log.error({ err: error }, 'sweep failed')), sweepEveryMs);
@@ -117,12 +129,12 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
 
   /** Back to the seeded state. Keys, and the apps and users that were registered, stay. */
   async function reset(): Promise<void> {
-    await processing.restart();
+    await Promise.all([processing.restart(), inference.restart()]);
     catalog.items.removeOfFiles();
-    for (const table of ['files', 'uploads', 'operations', 'tokens', 'launches', 'faults', 'calls']) database.exec(`delete from ${table}`);
+    for (const table of ['inference_jobs', 'files', 'uploads', 'operations', 'tokens', 'launches', 'faults', 'calls']) database.exec(`delete from ${table}`);
     clock.reset();
     catalog.reload();
-    await rm(overviewDir, { recursive: true, force: true });
+    for (const folder of [overviewDir, resultDir]) await rm(folder, { recursive: true, force: true });
     await uploads.open();
   }
 
@@ -143,6 +155,7 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   app.use(externalAppRoutes({ keys, tokens, launches, users, operations, uploads, processing, faults, trace }));
   const uploaderId = () => users.list()[0]!.id;
   app.use(fileRoutes({ files, keys, uploads, processing, links: createDownloadLinks(signer, clock, publicUrl), blobDir, uploaderId, freeBytes }));
+  app.use(inferenceRoutes({ models, jobs: inferenceJobs, runner: inference, files, keys, unavailable: whyNoInference() }));
   const assets = new AssetLinks(signer, clock, publicUrl);
   const objects = new StacObjects({ catalog, assets, publicUrl, strict: config.stacStrict });
   app.use(stacRoutes({ catalog, objects, assets, sources, keys, strict: config.stacStrict }));
@@ -157,7 +170,7 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
     listensAt: (url) => (ownUrl = url),
     async close() {
       clearInterval(sweeping);
-      await processing.stop();
+      await Promise.all([processing.stop(), inference.stop()]);
       await Promise.all([uploads.close(), sources.close()]);
       database.close();
     },

@@ -76,6 +76,12 @@ const migrations: readonly string[] = [
   create index items_by_title on items (title, collection_id);
   create index items_by_file on items (file_id) where file_id is not null;
   `,
+  `
+  create table inference_jobs (
+    id text primary key, model_id text not null, type text not null, file_id text not null, geometry text, status text not null,
+    reason text, result_name text, started_at integer not null) strict;
+  create index inference_jobs_by_status on inference_jobs (status, started_at);
+  `,
 ];
 
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */

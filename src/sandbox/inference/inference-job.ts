@@ -1,0 +1,73 @@
+/** Runs in a child process: one model over one raster. */
+import type { Geometry } from 'geojson';
+import { InferenceSession, env } from 'onnxruntime-node';
+import { KitError } from '../../contract/kit-error.ts';
+import type { Job } from '../../raster/child-protocol.ts';
+import { gridOf } from '../../raster/cog.ts';
+import { openScene, requireSameGrid, SceneError, type Scene, type SceneBand } from '../../raster/scene.ts';
+import { createAreaMask } from './area-mask.ts';
+import { writeBoxes } from './box-detections.ts';
+import { writeClassRaster } from './class-raster.ts';
+import type { Model } from './models.ts';
+import { writeRegions } from './region-detections.ts';
+import { tilesOf, TileReader } from './tiles.ts';
+
+export interface InferenceInput {
+  readonly model: Model;
+  readonly rasterPath: string;
+  /** Polygon or MultiPolygon in longitude and latitude; null for the whole raster. */
+  readonly geometry: Geometry | null;
+  readonly resultPath: string;
+  readonly workFolder: string;
+}
+
+export interface InferenceOutput {
+  /** What the result is: GeoTIFF or GeoJSON. */
+  readonly extension: 'tif' | 'geojson';
+}
+
+/** Job: writes the result to `resultPath`. */
+const job: Job<InferenceInput, InferenceOutput> = async (input, context) => {
+  const { model } = input;
+  // Its warnings go to a stream that nobody reads.
+  env.logLevel = 'error';
+  const session = await InferenceSession.create(model.onnxPath).catch((cause: unknown) => {
+    throw new KitError('bad_model', `model.onnx of ${model.id} cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`);
+  });
+  const scene = openScene([input.rasterPath]);
+  try {
+    const bands = findBands(scene, model);
+    const [first] = bands;
+    if (!first) throw new KitError('bad_model', `model ${model.id} names no band`);
+    bands.forEach((band) => requireSameGrid(first, band));
+    const grid = gridOf(first.dataset);
+    const mask = input.geometry ? createAreaMask(input.geometry, grid, input.workFolder) : null;
+    const reader = new TileReader(session, bands, model);
+    const tiles = tilesOf(grid, model);
+    const isBoxes = model.type === 'DETECTION' && ['boxes', 'scores', 'labels'].every((name) => session.outputNames.includes(name));
+    if (isBoxes) {
+      await writeBoxes({ ...input, grid, mask, reader, tiles, context });
+      return { extension: 'geojson' };
+    }
+    const rasterPath = model.type === 'DETECTION' ? `${input.resultPath}.classes.tif` : input.resultPath;
+    await writeClassRaster({ path: rasterPath, model, grid, mask, reader, tiles, context, outputName: session.outputNames[0] ?? '' });
+    if (model.type !== 'DETECTION') return { extension: 'tif' };
+    await writeRegions({ classesPath: rasterPath, resultPath: input.resultPath, model, workFolder: input.workFolder });
+    return { extension: 'geojson' };
+  } finally {
+    scene.close();
+    await session.release();
+  }
+};
+export default job;
+
+/** By their names; where the file names none, and has just as many as the model wants, in their order. */
+function findBands(scene: Scene, model: Model): SceneBand[] {
+  try {
+    return model.bands.map((name) => scene.findBand(name));
+  } catch (error) {
+    const isNamed = scene.bands.some(({ names }) => names.some((name) => model.bands.some((wanted) => wanted.toLowerCase() === name.toLowerCase())));
+    if (error instanceof SceneError && !isNamed && scene.bands.length === model.bands.length) return [...scene.bands];
+    throw error;
+  }
+}

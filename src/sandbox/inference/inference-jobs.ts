@@ -1,0 +1,66 @@
+import type { InferenceStatus, InferenceType } from '../../contract/index.ts';
+import type { SandboxClock } from '../clock.ts';
+import type { SandboxDatabase } from '../database.ts';
+import { newId } from '../secrets.ts';
+import type { Model } from './models.ts';
+
+export interface InferenceJob {
+  readonly id: string;
+  readonly modelId: string;
+  readonly type: InferenceType;
+  readonly fileId: string;
+  /** GeoJSON. */
+  readonly geometry: string | null;
+  readonly status: InferenceStatus;
+  /** Why it FAILED. */
+  readonly reason: string | null;
+  /** File name of the result, for its download. */
+  readonly resultName: string | null;
+  readonly startedAtMs: number;
+}
+
+const columns = 'id, model_id as modelId, type, file_id as fileId, geometry, status, reason, result_name as resultName, started_at as startedAtMs';
+
+/** Inference jobs (spec 2.6, 3.3): SUBMITTED, RUNNING, DONE or FAILED. */
+export class InferenceJobs {
+  #database: SandboxDatabase;
+  #clock: SandboxClock;
+
+  constructor(database: SandboxDatabase, clock: SandboxClock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  submit(model: Model, fileId: string, geometry: string | null): InferenceJob {
+    const id = newId('inference');
+    this.#database
+      .prepare(`insert into inference_jobs (id, model_id, type, file_id, geometry, status, started_at) values (?, ?, ?, ?, ?, 'SUBMITTED', ?)`)
+      .run(id, model.id, model.type, fileId, geometry, this.#clock.now());
+    return this.find(id)!;
+  }
+
+  find(id: string): InferenceJob | null {
+    return this.#database.prepare<[string], InferenceJob>(`select ${columns} from inference_jobs where id = ?`).get(id) ?? null;
+  }
+
+  nextSubmitted(): InferenceJob | null {
+    return this.#database.prepare<[], InferenceJob>(`select ${columns} from inference_jobs where status = 'SUBMITTED' order by started_at, rowid limit 1`).get() ?? null;
+  }
+
+  start(id: string): void {
+    this.#database.prepare(`update inference_jobs set status = 'RUNNING' where id = ?`).run(id);
+  }
+
+  complete(id: string, resultName: string): void {
+    this.#database.prepare(`update inference_jobs set status = 'DONE', result_name = ? where id = ?`).run(resultName, id);
+  }
+
+  fail(id: string, reason: string): void {
+    this.#database.prepare(`update inference_jobs set status = 'FAILED', reason = ? where id = ?`).run(reason, id);
+  }
+
+  /** What a stopped process was at is begun anew. */
+  requeueUnfinished(): void {
+    this.#database.prepare(`update inference_jobs set status = 'SUBMITTED' where status = 'RUNNING'`).run();
+  }
+}

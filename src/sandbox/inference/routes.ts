@@ -1,0 +1,93 @@
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { Router } from 'express';
+import { downloadInference, getInferenceStatus, listModels, runInference, type InferenceJobView } from '../../contract/index.ts';
+import { iso } from '../clock.ts';
+import type { Files } from '../files/files.ts';
+import { unauthorized } from '../files/routes.ts';
+import { sendAsDownload } from '../files/send-download.ts';
+import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
+import { failsWith, methodNotAllowed } from '../web/error-boundary.ts';
+import { formBody } from '../web/form-body.ts';
+import { parseValues, SandboxError } from '../web/sandbox-error.ts';
+import type { InferenceJob, InferenceJobs } from './inference-jobs.ts';
+import type { InferenceRunner } from './inference-runner.ts';
+import type { Model } from './models.ts';
+
+export interface InferenceRoutesOptions {
+  readonly models: ReadonlyMap<string, Model>;
+  readonly jobs: InferenceJobs;
+  readonly runner: InferenceRunner;
+  readonly files: Files;
+  readonly keys: ApiKeys;
+  /** Why no model can be run; null where they can. */
+  readonly unavailable: string | null;
+}
+
+/** The inference endpoints (spec 4.7, 7). */
+export function inferenceRoutes({ models, jobs, runner, files, keys, unavailable }: InferenceRoutesOptions): Router {
+  const router = Router({ caseSensitive: true });
+  const key = requireApiKey(keys, ['inference'], unauthorized);
+  const jobNotFound = () => new SandboxError(404, 'inference_job_not_found', 'Inference Job not found');
+
+  router
+    .route(listModels.path)
+    .get(key, (_req, res) => void res.json([...models.values()].map(({ id, name, version, type, labels }) => ({ id, name, version, type, labels }))))
+    .all(methodNotAllowed('GET'));
+
+  router
+    .route(runInference.path)
+    .post(failsWith('Error occurred while running inference.'), key, formBody, (req, res) => {
+      const { modelId, fileId, geometry } = parseValues(runInference.fields, req.body);
+      const model = models.get(modelId);
+      if (!model) throw new SandboxError(404, 'model_not_found', 'Model not found');
+      if (!files.find(fileId)) throw new SandboxError(404, 'file_not_found', 'File not found');
+      if (unavailable !== null) throw new SandboxError(500, 'inference_unavailable', unavailable, { details: [{ path: '', message: unavailable }] });
+      const job = jobs.submit(model, fileId, geometry ? JSON.stringify(geometry) : null);
+      runner.wake();
+      res.json(view(job));
+    })
+    .all(methodNotAllowed('POST'));
+
+  router
+    .route(getInferenceStatus.path)
+    .get(key, (req, res) => {
+      const { inferenceId } = parseValues(getInferenceStatus.query, req.query);
+      const job = jobs.find(inferenceId);
+      if (!job) throw jobNotFound();
+      res.json(view(job));
+    })
+    .all(methodNotAllowed('GET'));
+
+  router
+    .route(downloadInference.path)
+    .get(failsWith('Error occurred while streaming the file'), key, async (req, res) => {
+      const query = downloadInference.query.safeParse(req.query);
+      if (!query.success) throw new SandboxError(400, 'validation_failed', 'InferenceJob id cannot be null or empty', { details: [{ path: 'inferenceJobId', message: 'is required' }] });
+      const job = jobs.find(query.data.inferenceJobId);
+      if (!job) throw jobNotFound();
+      if (job.status !== 'DONE' || job.resultName === null) throw new SandboxError(400, 'inference_job_not_done', `Inference Job is ${job.status}`);
+      const content = createReadStream(runner.resultPath(job), { highWaterMark: 256 * 1024 });
+      await new Promise<void>((resolve, reject) => void content.once('open', () => resolve()).once('error', reject));
+      sendAsDownload(res, job.resultName, 'application/octet-stream');
+      // A reader that left is no failure.
+      await pipeline(content, res).catch(() => {});
+    })
+    .all(methodNotAllowed('GET'));
+
+  return router;
+}
+
+function view({ id, status, type, startedAtMs }: InferenceJob): InferenceJobView {
+  return { id, status, type, startedAt: iso(startedAtMs) };
+}
+
+/** Why onnxruntime cannot be used; null where it is installed. It is large, and wanted for nothing else. */
+export function whyNoInference(): string | null {
+  try {
+    import.meta.resolve('onnxruntime-node');
+    return null;
+  } catch {
+    return 'onnxruntime-node is not installed: npm install --no-save onnxruntime-node, and start the sandbox again';
+  }
+}

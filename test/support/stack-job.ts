@@ -1,0 +1,29 @@
+/** Runs in a child process: puts single-band rasters into one, each band with its name. */
+import type { Job } from '../../src/raster/child-protocol.ts';
+import { createRaster, gridOf, writeCog } from '../../src/raster/cog.ts';
+import { openRaster } from '../../src/raster/open-raster.ts';
+
+export interface StackInput {
+  readonly bands: Readonly<Record<string, string>>;
+  readonly path: string;
+}
+
+const job: Job<StackInput, null> = async ({ bands, path }, context) => {
+  const sources = Object.values(bands).map((one) => openRaster(one));
+  const view = await createRaster(
+    { path: `${path}.pixels`, grid: gridOf(sources[0]!), dataType: 'UInt16', bands: Object.keys(bands).map((description) => ({ description })) },
+    (dataset) => {
+      sources.forEach((source, i) => {
+        const { x, y } = source.rasterSize;
+        const pixels = new Uint16Array(x * y);
+        source.bands.get(1).pixels.read(0, 0, x, y, pixels);
+        dataset.bands.get(i + 1).pixels.write(0, 0, x, y, pixels);
+      });
+    },
+  );
+  writeCog(view, path, { compression: 'DEFLATE', blockSize: 256, resampling: 'NEAREST' }, context);
+  view.close();
+  sources.forEach((source) => source.close());
+  return null;
+};
+export default job;
