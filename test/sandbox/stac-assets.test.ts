@@ -193,3 +193,24 @@ test('thumbnail: a picture of the newest item; of an empty collection a transpar
   expect((await thumbnail('alpine-elevation')).at(128, 128)[3]).toBe(255);
   expect((await thumbnail('uploads-bruno')).at(128, 128)[3]).toBe(0);
 });
+
+describe('raster, for clients that read pixels', () => {
+  test('GET /search of a sandbox that is not strict: the source range by range, with its place', async () => {
+    const sandbox = await startSandbox({ env: { SANDBOX_STAC_STRICT: 'false' } });
+    await uploadedItem(sandbox);
+    const [found] = (await get<{ features: StacItem[] }>(sandbox, '/public/stac/search')).features;
+    expect(found!.assets.raster).toMatchObject({ type: 'image/tiff; application=geotiff', 'proj:epsg': 32633, 'proj:shape': [100, 100], 'proj:transform': [30, 0, 560_000, 0, -30, 5_500_000] });
+    expect(found!.stac_extensions).toContain('https://stac-extensions.github.io/projection/v1.1.0/schema.json');
+    const { href } = found!.assets.raster!;
+    const part = await fetch(href, { headers: { range: 'bytes=0-1' } });
+    expect([part.status, part.headers.get('content-range'), await part.text()]).toEqual([206, `bytes 0-1/${tiff.length}`, 'II']);
+    expect((await fetch(altered(href, { expires: '9' }))).status).toBe(403);
+  });
+
+  test('a strict one has just the assets of the spec', async () => {
+    const sandbox = await startSandbox();
+    await uploadedItem(sandbox);
+    const [found] = (await get<{ features: StacItem[] }>(sandbox, '/public/stac/search')).features;
+    expect([Object.keys(found!.assets), found!.stac_extensions.length]).toEqual([['rendered_preview', 'data'], 2]);
+  });
+});

@@ -21,6 +21,9 @@ export const itemExtensions = [
   'https://stac-extensions.github.io/sar/v1.2.0/schema.json',
 ] as const;
 
+/** Beside them on items that carry a `raster` asset. @assumed, as the asset is */
+export const projectionExtension = 'https://stac-extensions.github.io/projection/v1.1.0/schema.json';
+
 /** Spec 2.1, 2.2, 2.3: link and asset media types. */
 export const mediaTypes = {
   json: 'application/json',
@@ -29,6 +32,7 @@ export const mediaTypes = {
   jpeg: 'image/jpeg',
   png: 'image/png',
   zip: 'application/zip',
+  geotiff: 'image/tiff; application=geotiff',
   openapi: 'application/vnd.oai.openapi+json;version=3.0',
 } as const;
 
@@ -48,6 +52,13 @@ export interface StacAsset {
   readonly title: string;
   readonly type: string;
   readonly roles: readonly string[];
+}
+
+/** Fields of the projection extension. */
+export interface RasterPlace {
+  readonly 'proj:epsg': number;
+  readonly 'proj:shape': readonly [number, number];
+  readonly 'proj:transform': readonly number[];
 }
 
 /** Spec 2.1 */
@@ -87,7 +98,8 @@ export interface StacItem {
   readonly geometry: Polygon | MultiPolygon;
   readonly bbox: readonly [number, number, number, number];
   readonly properties: Readonly<Record<string, unknown>>;
-  readonly assets: { readonly rendered_preview: StacAsset; readonly data: StacAsset };
+  /** `raster`, the source itself with its place, is for standard clients. */
+  readonly assets: { readonly rendered_preview: StacAsset; readonly data: StacAsset; readonly raster?: StacAsset & RasterPlace };
   readonly links: readonly StacLink[];
   readonly stac_version: typeof stacVersion;
   readonly stac_extensions: readonly string[];

@@ -40,6 +40,10 @@ export class AssetLinks {
     return this.#sign(dataPath(item.collectionId, item.id), {});
   }
 
+  raster(item: ItemRecord): string {
+    return this.#sign(rasterPath(item.collectionId, item.id), {});
+  }
+
   thumbnail(collectionId: string): string {
     return this.#sign(thumbnailPath(collectionId), {});
   }
@@ -64,6 +68,7 @@ export class AssetLinks {
 export const assetPaths = {
   preview: '/public/stac/collections/:collectionId/items/:id/preview',
   data: '/public/stac/collections/:collectionId/items/:id/data',
+  raster: '/public/stac/collections/:collectionId/items/:id/raster',
   thumbnail: '/public/stac/collections/:collectionId/thumbnail',
 } as const;
 
@@ -72,6 +77,7 @@ function fill(path: string, collectionId: string, id = ''): string {
 }
 export const previewPath = (collectionId: string, id: string) => fill(assetPaths.preview, collectionId, id);
 export const dataPath = (collectionId: string, id: string) => fill(assetPaths.data, collectionId, id);
+export const rasterPath = (collectionId: string, id: string) => fill(assetPaths.raster, collectionId, id);
 export const thumbnailPath = (collectionId: string) => fill(assetPaths.thumbnail, collectionId);
 
 /** Reads the parameters of a preview; what is left out is the item's own. Throws 400. */

@@ -6,7 +6,7 @@ import type { FileFacts } from '../files/inspect/facts.ts';
 import type { User } from '../identity/users.ts';
 import { newId } from '../secrets.ts';
 import { itemProperties } from './item-properties.ts';
-import type { NewItem } from './items.ts';
+import type { NewItem, RasterGrid } from './items.ts';
 
 /** The item of a file that was read (contract, "File endpoints"); null where neither it nor its uploader says a place. */
 export function itemOfFile(file: FileRecord, facts: FileFacts, uploader: User, collectionId: string, nowMs: number): NewItem | null {
@@ -38,9 +38,17 @@ export function itemOfFile(file: FileRecord, facts: FileFacts, uploader: User, c
       isRaster: facts.kind === 'raster',
       hasOverviews: facts.raster?.builtOverviews === true,
       isClipped: given !== null,
+      grid: gridOf(facts),
     },
     fileId: file.id,
   };
+}
+
+/** Null where the file is no raster, or its CRS has no EPSG code. */
+export function gridOf({ raster }: FileFacts): RasterGrid | null {
+  if (!raster?.geoTransform || raster.epsg === null) return null;
+  const [x = 0, xByColumn = 0, xByRow = 0, y = 0, yByColumn = 0, yByRow = 0] = raster.geoTransform;
+  return { epsg: raster.epsg, shape: [raster.height, raster.width], transform: [xByColumn, xByRow, x, yByColumn, yByRow, y] };
 }
 
 /** A point or a line has no area: its box stands for it, at least some ten metres wide. */

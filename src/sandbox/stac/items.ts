@@ -3,11 +3,20 @@ import { boxOf, footprintOfBox, type Box, type Footprint } from '../../raster/fo
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import { outlineOf, polygonOf, type Outline } from './outline.ts';
 
-/** Where an item's pixels come from. */
+/** Where a raster's pixels lie, in the projection extension's terms. */
+export interface RasterGrid {
+  readonly epsg: number;
+  /** Rows and columns. */
+  readonly shape: readonly [number, number];
+  /** Affine: column and row to easting and northing, row by row. */
+  readonly transform: readonly number[];
+}
+
+/** Where an item's pixels come from. `grid` is null for what is no raster with a known CRS. */
 export type ItemSource =
-  | { readonly kind: 'file'; readonly fileId: string; readonly blob: string; readonly fileName: string; readonly isRaster: boolean; readonly hasOverviews: boolean; readonly isClipped: boolean }
-  | { readonly kind: 'path'; readonly path: string; readonly isRaster: boolean }
-  | { readonly kind: 'synthetic'; readonly scene: SyntheticScene }
+  | { readonly kind: 'file'; readonly fileId: string; readonly blob: string; readonly fileName: string; readonly isRaster: boolean; readonly hasOverviews: boolean; readonly isClipped: boolean; readonly grid: RasterGrid | null }
+  | { readonly kind: 'path'; readonly path: string; readonly isRaster: boolean; readonly grid: RasterGrid | null }
+  | { readonly kind: 'synthetic'; readonly scene: SyntheticScene; readonly grid: RasterGrid }
   | { readonly kind: 'none' };
 
 /** An item as it is kept; links, assets and bbox are made when it is served. */

@@ -15,7 +15,7 @@ import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
-import { assetPaths, dataPath, previewPath, readPreviewRequest, thumbnailPath, type AssetLinks } from './asset-links.ts';
+import { assetPaths, dataPath, previewPath, rasterPath, readPreviewRequest, thumbnailPath, type AssetLinks } from './asset-links.ts';
 import type { Catalog } from './catalog.ts';
 import { rootCatalogId, type CollectionRecord } from './collections.ts';
 import { sendItemZip } from './item-zip.ts';
@@ -91,7 +91,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .all(methodNotAllowed('GET'));
   router
     .route(stacPaths.item)
-    .get(key, (req, res) => sendGeojson(res, objects.item(getItem(req), false)))
+    .get(key, (req, res) => sendGeojson(res, objects.item(getItem(req))))
     .all(methodNotAllowed('GET'));
 
   router
@@ -127,7 +127,20 @@ export function stacRoutes(options: StacRoutesOptions): Router {
       const item = getItem(req);
       const file = await sources.file(item);
       sendAsDownload(res, `${item.title}.zip`, mediaTypes.zip);
-      await sendItemZip(res, file, `${item.title}.json`, objects.item(item, false));
+      await sendItemZip(res, file, `${item.title}.json`, objects.item(item));
+    })
+    .all(methodNotAllowed('GET'));
+
+  router
+    .route(assetPaths.raster)
+    .get(async (req, res, next) => {
+      requireLinkOrKey(req, rasterPath(String(req.params['collectionId']), String(req.params['id'])));
+      const file = await sources.file(getItem(req));
+      if (!file) throw new SandboxError(404, 'asset_not_available', 'The item was made of no file');
+      sendAsDownload(res, file.name, 'application/octet-stream');
+      res.sendFile(file.path, { dotfiles: 'allow', cacheControl: false }, (error) => {
+        if (error && !res.headersSent) next(error);
+      });
     })
     .all(methodNotAllowed('GET'));
 

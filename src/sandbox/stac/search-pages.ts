@@ -9,7 +9,7 @@ export function searchAnswer(result: SearchResult, request: SearchRequest, req: 
   const self: StacLink = { ...link('self', `${stacPaths.search}?limit=${limit}&offset=${offset}`, mediaTypes.geojson, pageTitle(result)), method: 'GET' };
   return {
     type: 'FeatureCollection',
-    features: result.items.map((item) => withFields(objects.item(item, true), request.fields)),
+    features: result.items.map((item) => withFields(objects.item(item, { inSearch: true, withRaster: req.method !== 'POST' }), request.fields)),
     numberMatched: result.numberMatched,
     numberReturned: result.items.length,
     ...(request.limit === undefined ? {} : { limit }),
@@ -32,7 +32,7 @@ export function itemsAnswer(result: SearchResult, collectionId: string, req: Req
     links.push({ ...link('next', next, mediaTypes.geojson, 'Next page'), method: 'GET' });
   }
   const counts = { numberMatched: result.numberMatched, numberReturned: result.items.length };
-  return { type: 'FeatureCollection', features: result.items.map((item) => objects.item(item, false)), ...(strict ? {} : counts), links };
+  return { type: 'FeatureCollection', features: result.items.map((item) => objects.item(item)), ...(strict ? {} : counts), links };
 }
 
 function nextOfSearch({ limit, offset }: SearchResult, req: Request, objects: StacObjects): StacLink {

@@ -118,7 +118,7 @@ export async function seedDemo(catalog: Catalog, workFolder: string): Promise<vo
           sourceType: of.sourceType,
           more: of.more(n),
         }),
-        source: { kind: 'synthetic', scene },
+        source: { kind: 'synthetic', scene, grid: { epsg: scene.place.epsg, shape: [scenePixels, scenePixels], transform: [pixelSize, 0, scene.place.origin[0], 0, -pixelSize, scene.place.origin[1]] } },
       });
     });
   });

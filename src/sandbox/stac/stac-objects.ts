@@ -3,6 +3,7 @@ import {
   fillPath,
   itemExtensions,
   mediaTypes,
+  projectionExtension,
   stacPaths,
   stacVersion,
   type FieldSet,
@@ -93,12 +94,16 @@ export class StacObjects {
     };
   }
 
-  /** `inSearch`: search results carry two links more (spec 2.3). */
-  item(record: ItemRecord, inSearch: boolean): StacItem {
+  /**
+   * `inSearch`: search results carry two links more (spec 2.3). `withRaster`: also the source itself, for
+   * clients that read pixels, where the sandbox is not strict.
+   */
+  item(record: ItemRecord, { inSearch = false, withRaster = false } = {}): StacItem {
     const { assets } = this.#options;
     const self = this.href(stacPaths.item, { collectionId: record.collectionId, id: record.id });
     const collection = this.href(stacPaths.collection, { collectionId: record.collectionId });
     const root = this.rootLink();
+    const raster = withRaster ? this.#rasterAsset(record) : {};
     return {
       type: 'Feature',
       id: record.id,
@@ -110,6 +115,7 @@ export class StacObjects {
       assets: {
         rendered_preview: { href: assets.preview(record), title: 'Rendered preview', type: mediaTypes.png, roles: ['overview'] },
         data: { href: assets.data(record), title: 'Source data', type: mediaTypes.zip, roles: ['data'] },
+        ...raster,
       },
       links: [
         { ...link('self', self, mediaTypes.geojson, record.title), method: 'GET' },
@@ -123,7 +129,17 @@ export class StacObjects {
         ...this.#forClients([link('parent', collection, mediaTypes.json, record.collectionId)]),
       ],
       stac_version: stacVersion,
-      stac_extensions: itemExtensions,
+      stac_extensions: raster.raster ? [...itemExtensions, projectionExtension] : itemExtensions,
+    };
+  }
+
+  /** The source as clients such as GDAL read it, range by range; they need its place on the asset. */
+  #rasterAsset(record: ItemRecord): Pick<StacItem['assets'], 'raster'> {
+    const { source } = record;
+    if (this.#options.strict || source.kind === 'none' || !source.grid) return {};
+    const { epsg, shape, transform } = source.grid;
+    return {
+      raster: { href: this.#options.assets.raster(record), title: 'Source raster', type: mediaTypes.geotiff, roles: ['data'], 'proj:epsg': epsg, 'proj:shape': shape, 'proj:transform': transform },
     };
   }
 
@@ -139,7 +155,7 @@ export class StacObjects {
       link('service-desc', this.href(stacPaths.api), mediaTypes.openapi, 'OpenAPI description'),
       link('service-doc', this.href(catalogPaths.about, { catalogId: record.id }), mediaTypes.html, 'About'),
     ];
-    return record.parentId === null ? api : [link('parent', this.href(stacPaths.catalog, { catalogId: record.parentId }), mediaTypes.json, 'Parent catalog')];
+    return record.parentId === null ? api : [...api, link('parent', this.href(stacPaths.catalog, { catalogId: record.parentId }), mediaTypes.json, 'Parent catalog')];
   }
 
   #forClients(links: readonly StacLink[]): readonly StacLink[] {

@@ -19,6 +19,10 @@ export interface RasterFacts {
   readonly height: number;
   /** WKT. */
   readonly crs: string | null;
+  /** EPSG code of the CRS; null where it has none. */
+  readonly epsg: number | null;
+  /** As GDAL has it: origin, pixel size and shear. */
+  readonly geoTransform: readonly number[] | null;
   readonly bands: readonly BandFacts[];
   /** True where overviews were built beside the file, into the work folder. */
   readonly builtOverviews: boolean;

@@ -30,12 +30,17 @@ export const inspectRaster: Inspector = ({ path, sourceType, buildOverviews: wan
       mediaType: mediaTypes[driver] ?? 'application/octet-stream',
       footprint: footprint(dataset),
       acquiredAt: acquiredAt(dataset),
-      raster: { driver, width, height, crs, bands, builtOverviews: wanted && buildOverviews(dataset) },
+      raster: { driver, width, height, crs, epsg: epsgOf(dataset.srs), geoTransform: dataset.geoTransform, bands, builtOverviews: wanted && buildOverviews(dataset) },
     };
   } finally {
     dataset.close();
   }
 };
+
+function epsgOf(srs: gdal.SpatialReference | null): number | null {
+  if (!srs || srs.getAuthorityName() !== 'EPSG') return null;
+  return Number(srs.getAuthorityCode()) || null;
+}
 
 function open(path: string, sourceType: string): gdal.Dataset {
   try {

@@ -3,6 +3,7 @@ import { basename, dirname, join, relative } from 'node:path';
 import { ChildJobError, runInChild } from '../../../raster/index.ts';
 import type { FileFacts, InspectInput } from '../../files/inspect/facts.ts';
 import type { Catalog } from '../catalog.ts';
+import { gridOf } from '../file-items.ts';
 import { itemProperties } from '../item-properties.ts';
 import { ensureCollection, type ImportProgress, type ImportResult } from './import-items.ts';
 
@@ -32,7 +33,7 @@ export async function importRasters(catalog: Catalog, paths: readonly string[], 
           provider: 'import',
           sourceType: 'UNKNOWN',
         }),
-        source: { kind: 'path', path, isRaster: true },
+        source: { kind: 'path', path, isRaster: true, grid: gridOf(facts) },
       });
       imported += 1;
     } catch (error) {

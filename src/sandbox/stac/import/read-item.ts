@@ -50,7 +50,7 @@ function readSource(assets: unknown, itemsPath: string): ItemSource {
   const data = (assets as { data?: { href?: unknown } } | null | undefined)?.data?.href;
   if (typeof data !== 'string' || /^[a-z][a-z0-9+.-]*:/i.test(data)) return { kind: 'none' };
   const path = isAbsolute(data) ? data : join(dirname(itemsPath), data);
-  return existsSync(path) ? { kind: 'path', path, isRaster: /\.(tiff?|jp2|png|jpe?g|nc)$/i.test(path) } : { kind: 'none' };
+  return existsSync(path) ? { kind: 'path', path, isRaster: /\.(tiff?|jp2|png|jpe?g|nc)$/i.test(path), grid: null } : { kind: 'none' };
 }
 
 function requireObject(value: unknown, what: string): Readonly<Record<string, unknown>> {
