@@ -59,6 +59,9 @@ COPY scripts/preload.mjs scripts/preload.mjs
 COPY src/contract src/contract
 COPY src/raster src/raster
 COPY src/sandbox src/sandbox
+COPY templates/sandbox templates/sandbox
+COPY models models
+COPY src/commands/sandbox src/commands/sandbox
 COPY src/commands/sandbox.ts src/commands/command.ts src/commands/serve.ts src/commands/
 RUN mkdir -p /data node_modules/.cache && chown node:node /data node_modules/.cache
 USER node

@@ -48,7 +48,7 @@ async function demo(options: DemoOptions, folder: string, services: ServiceProce
 
   const apiKey = randomBytes(32).toString('base64url');
   const logLevel = process.env['LOG_LEVEL'] ?? 'error';
-  const sandbox = await startService('sandbox', ['--port', '0', '--data', join(folder, 'sandbox')], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: logLevel });
+  const sandbox = await startService('sandbox', ['--port', '0', '--data', join(folder, 'sandbox'), '--seed', 'none'], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: logLevel });
   services.push(sandbox);
   report.line(`sandbox            ${sandbox.url}`);
   const app = await startService('app', [], {
