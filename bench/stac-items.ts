@@ -1,16 +1,6 @@
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
-
-/** Numbers in 0 to 1 that depend on nothing but the seed (mulberry32). */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
+import { seeded } from '../models/seeded.ts';
 
 export interface BenchItem {
   readonly id: string;

@@ -5,7 +5,8 @@ import { Agent, request } from 'node:http';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startProcess } from './processes.ts';
-import { benchItems, collections, firstMs, seeded, spanMs, writeItems } from './stac-items.ts';
+import { seeded } from '../models/seeded.ts';
+import { benchItems, collections, firstMs, spanMs, writeItems } from './stac-items.ts';
 import { buildPeer, type PeerQuery } from './stac-peer.ts';
 
 const { values } = parseArgs({

@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import gdal from 'gdal-async';
 import { classify, graphOf, normalisationOf, train, type Samples } from './network.ts';
 import { writeOnnx } from './onnx.ts';
+import { seeded } from './seeded.ts';
 
 const { values } = parseArgs({ options: { data: { type: 'string', default: '../shared/data/landsat8' }, out: { type: 'string', default: 'models' } } });
 if (!existsSync(values.data)) {
@@ -22,17 +23,6 @@ type BandName = keyof typeof bandNumbers;
 type Reflectance = Readonly<Record<BandName, number>>;
 
 const scene = await readScene(resolve(values.data));
-
-/** Mulberry32: the same numbers on every machine. */
-function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 const difference = (a: number, b: number) => (a - b) / (a + b);
 

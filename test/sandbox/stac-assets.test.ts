@@ -1,4 +1,6 @@
 /** Spec 2.2, 2.3: previews, data and thumbnails behind signed addresses (contract, "STAC" and "Common"). */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
 import yauzl from 'yauzl';
@@ -83,6 +85,15 @@ describe('preview', () => {
     const found = await uploadedItem(sandbox, geoTiff({ width: 100, height: 100, type: 'Float32', value: (x) => (x < 50 ? NaN : x), epsg: 4326, origin: [10, 51, 0.01] }));
     const picture = await pixels(await (await fetch(found.assets.rendered_preview.href)).arrayBuffer());
     expect([picture.at(Math.floor(picture.width * 0.2), 100)[3], picture.at(Math.floor(picture.width * 0.8), 100)[3]]).toEqual([0, 255]);
+  });
+
+  test('a large raster without overviews gets some, and is drawn from them', async () => {
+    const sandbox = await startSandbox();
+    const found = await uploadedItem(sandbox, geoTiff({ width: 4200, height: 300, value: (x) => (x < 2100 ? 100 : 900), epsg: 32633, origin: [560_000, 5_500_000, 30] }));
+    expect(await readdir(join(sandbox.dataDir, 'overviews'))).toHaveLength(1);
+    const picture = await pixels(await (await fetch(found.assets.rendered_preview.href)).arrayBuffer());
+    const middle = Math.floor(picture.height / 2);
+    expect([picture.at(Math.floor(picture.width * 0.25), middle), picture.at(Math.floor(picture.width * 0.75), middle)]).toEqual([[0, 0, 0, 255], [255, 255, 255, 255]]);
   });
 
   test('across the antimeridian', async () => {

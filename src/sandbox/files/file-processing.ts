@@ -2,6 +2,7 @@ import { link, mkdir, rename, rm } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Logger } from 'pino';
 import { ChildJobError, runInChild, type ChildLimits } from '../../raster/index.ts';
+import { WorkLoop } from '../work-loop.ts';
 import type { FileRecord, Files } from './files.ts';
 import type { FileFacts, InspectInput } from './inspect/facts.ts';
 
@@ -27,39 +28,29 @@ export interface FileProcessingOptions {
 /** Processes completed uploads, one at a time, each in a child process: QUEUED, IN_PROGRESS, COMPLETED or FAILED (spec 3.2). */
 export class FileProcessing {
   #options: FileProcessingOptions;
-  #abort = new AbortController();
-  #running: Promise<void> | null = null;
+  #loop: WorkLoop<FileRecord>;
 
   constructor(options: FileProcessingOptions) {
     this.#options = options;
+    this.#loop = new WorkLoop({
+      take: () => options.files.takeQueued(),
+      run: (file, signal) => this.#process(file, signal),
+      onError: (error) => options.log.error({ err: error }, 'file processing stopped; it goes on with the next file'),
+    });
   }
 
-  /** Begins with what is queued, if nothing runs yet. */
+  /** Begins with what is queued. */
   wake(): void {
-    this.#running ??= this.#processAll()
-      .catch((error: unknown) => this.#options.log.error({ err: error }, 'file processing stopped; it goes on with the next file'))
-      .finally(() => (this.#running = null));
+    this.#loop.wake();
   }
 
-  /** Leaves what is under way to be queued again, and waits until nothing runs. */
-  async stop(): Promise<void> {
-    this.#abort.abort(new Error('the sandbox is stopping'));
-    await this.#running;
+  /** Leaves what is under way to be queued again at the next start. */
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
-  /** Leaves what is under way, as `stop`, and is ready for more. */
-  async restart(): Promise<void> {
-    await this.stop();
-    this.#abort = new AbortController();
-  }
-
-  async #processAll(): Promise<void> {
-    const { signal } = this.#abort;
-    const { files } = this.#options;
-    for (let file = files.nextQueued(); file && !signal.aborted; file = files.nextQueued()) {
-      files.start(file.id);
-      await this.#process(file, signal);
-    }
+  restart(): Promise<void> {
+    return this.#loop.restart();
   }
 
   async #process(file: FileRecord, signal: AbortSignal): Promise<void> {

@@ -90,14 +90,15 @@ export class Files {
     return row ? fromRow(row) : null;
   }
 
-  /** The oldest file that waits for processing. */
-  nextQueued(): FileRecord | null {
-    const row = this.#database.prepare<[], FileRow>(`select * from files where status = 'QUEUED' order by created_at, rowid limit 1`).get();
+  /** The oldest file that waits for processing, IN_PROGRESS from now on. */
+  takeQueued(): FileRecord | null {
+    const row = this.#database
+      .prepare<[], FileRow>(
+        `update files set status = 'IN_PROGRESS'
+         where id = (select id from files where status = 'QUEUED' order by created_at, rowid limit 1) returning *`,
+      )
+      .get();
     return row ? fromRow(row) : null;
-  }
-
-  start(id: string): void {
-    this.#database.prepare(`update files set status = 'IN_PROGRESS' where id = ?`).run(id);
   }
 
   /** Together with `alsoCommit`. */

@@ -43,12 +43,15 @@ export class InferenceJobs {
     return this.#database.prepare<[string], InferenceJob>(`select ${columns} from inference_jobs where id = ?`).get(id) ?? null;
   }
 
-  nextSubmitted(): InferenceJob | null {
-    return this.#database.prepare<[], InferenceJob>(`select ${columns} from inference_jobs where status = 'SUBMITTED' order by started_at, rowid limit 1`).get() ?? null;
-  }
-
-  start(id: string): void {
-    this.#database.prepare(`update inference_jobs set status = 'RUNNING' where id = ?`).run(id);
+  /** The oldest job that waits, RUNNING from now on. */
+  takeSubmitted(): InferenceJob | null {
+    const row = this.#database
+      .prepare<[], InferenceJob>(
+        `update inference_jobs set status = 'RUNNING'
+         where id = (select id from inference_jobs where status = 'SUBMITTED' order by started_at, rowid limit 1) returning ${columns}`,
+      )
+      .get();
+    return row ?? null;
   }
 
   complete(id: string, resultName: string): void {

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Geometry } from 'geojson';
 import { ChildJobError, runInChild, type ChildLimits } from '../../raster/index.ts';
 import type { Files } from '../files/files.ts';
+import { WorkLoop } from '../work-loop.ts';
 import type { InferenceInput, InferenceOutput } from './inference-job.ts';
 import type { InferenceJob, InferenceJobs } from './inference-jobs.ts';
 import type { Model } from './models.ts';
@@ -25,43 +26,33 @@ export interface InferenceRunnerOptions {
 /** Runs inference jobs, one at a time, each in a child process. Goes on after a restart. */
 export class InferenceRunner {
   #options: InferenceRunnerOptions;
-  #abort = new AbortController();
-  #running: Promise<void> | null = null;
+  #loop: WorkLoop<InferenceJob>;
 
   constructor(options: InferenceRunnerOptions) {
     this.#options = options;
+    this.#loop = new WorkLoop({
+      take: () => options.jobs.takeSubmitted(),
+      run: (job, signal) => this.#run(job, signal),
+      onError: (error) => options.log.error({ err: error }, 'inference stopped; it goes on with the next job'),
+    });
   }
 
-  /** Begins with what was submitted, if nothing runs yet. */
+  /** Begins with what was submitted. */
   wake(): void {
-    this.#running ??= this.#runAll()
-      .catch((error: unknown) => this.#options.log.error({ err: error }, 'inference stopped; it goes on with the next job'))
-      .finally(() => (this.#running = null));
+    this.#loop.wake();
   }
 
-  /** Leaves what is under way to be begun anew, and waits until nothing runs. */
-  async stop(): Promise<void> {
-    this.#abort.abort(new Error('the sandbox is stopping'));
-    await this.#running;
+  /** Leaves what is under way to be begun anew at the next start. */
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
-  /** As `stop`, and ready for more. */
-  async restart(): Promise<void> {
-    await this.stop();
-    this.#abort = new AbortController();
+  restart(): Promise<void> {
+    return this.#loop.restart();
   }
 
   resultPath(job: InferenceJob): string {
     return join(this.#options.resultDir, job.id);
-  }
-
-  async #runAll(): Promise<void> {
-    const { signal } = this.#abort;
-    const { jobs } = this.#options;
-    for (let job = jobs.nextSubmitted(); job && !signal.aborted; job = jobs.nextSubmitted()) {
-      jobs.start(job.id);
-      await this.#run(job, signal);
-    }
   }
 
   async #run(job: InferenceJob, signal: AbortSignal): Promise<void> {
