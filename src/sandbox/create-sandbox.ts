@@ -130,10 +130,9 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   /** Back to the seeded state. Keys, and the apps and users that were registered, stay. */
   async function reset(): Promise<void> {
     await Promise.all([processing.restart(), inference.restart()]);
-    catalog.items.removeOfFiles();
+    if (catalog.items.removeOfFiles() > 0) catalog.reload();
     for (const table of ['inference_jobs', 'files', 'uploads', 'operations', 'tokens', 'launches', 'faults', 'calls']) database.exec(`delete from ${table}`);
     clock.reset();
-    catalog.reload();
     for (const folder of [overviewDir, resultDir]) await rm(folder, { recursive: true, force: true });
     await uploads.open();
   }

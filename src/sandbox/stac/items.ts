@@ -186,9 +186,9 @@ export class Items {
     for (const [number, value] of rows) yield [number, value === null ? null : (JSON.parse(value) as unknown)];
   }
 
-  /** What belongs to uploaded files goes. */
-  removeOfFiles(): void {
-    this.#database.prepare('delete from items where file_id is not null').run();
+  /** What belongs to uploaded files goes; how many did. */
+  removeOfFiles(): number {
+    return this.#database.prepare('delete from items where file_id is not null').run().changes;
   }
 }
 

@@ -84,8 +84,8 @@ export function stacRoutes(options: StacRoutesOptions): Router {
   router
     .route(stacPaths.items)
     .get(key, (req, res) => {
-      const collection = getCollection(req);
       const query = parseValues(itemsQuery, req.query);
+      const collection = getCollection(req);
       sendGeojson(res, itemsAnswer(search(catalog, { ...query, collections: [collection.id] }), collection.id, req, objects, strict));
     })
     .all(methodNotAllowed('GET'));
