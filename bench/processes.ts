@@ -10,21 +10,27 @@ export interface BenchProcess {
   /** Highest resident set so far, in MiB (Linux: VmHWM). */
   peakMiB(): number;
   stop(): Promise<void>;
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
 }
 
 /** Starts a script of the bench or the kit and waits for its `<name> ready <url>`. */
 export async function startProcess(script: URL, name: string, args: readonly string[], env: Record<string, string>): Promise<BenchProcess> {
   const child = spawn(process.execPath, ['--import', preload, script.pathname, ...args], { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
-  process.once('exit', () => child.kill('SIGKILL'));
+  const killWithParent = () => child.kill('SIGKILL');
+  process.once('exit', killWithParent);
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal);
+    await exited;
+    process.removeListener('exit', killWithParent);
+  };
   const url = await readyUrl(child, name);
   return {
     url,
     peakMiB: () => Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024,
-    stop: () =>
-      new Promise((resolve) => {
-        child.once('exit', () => resolve());
-        child.kill('SIGTERM');
-      }),
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
   };
 }
 
