@@ -1,7 +1,8 @@
 /** The whole flow over real sockets: app and sandbox, as users have them. */
 import { access, appendFile, readdir, rm } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { fetchedDigest, launchApp, sessionOf, smallRun, startApp, uploadCalls, workFolders, type StartAppOptions } from '../support/app.ts';
+import { externalAppEndpoints } from '../../src/contract/index.ts';
+import { fetchedDigest, launchApp, openSession, sessionOf, smallRun, startApp, uploadCalls, workFolders, type StartAppOptions } from '../support/app.ts';
 import { testFolder } from '../support/folders.ts';
 import { apiKey, startSandbox } from '../support/sandbox.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -141,31 +142,35 @@ describe.concurrent('the token ends while the run is under way', () => {
   });
 });
 
+const effects = {
+  '500 twice': [{ status: 500 }, 2],
+  '503 with Retry-After': [{ status: 503, retryAfterSeconds: 1 }, 1],
+  'a slow answer': [{ delayMs: 1200 }, 1],
+  'a connection that is cut, twice': [{ reset: true }, 2],
+  'an answer that is lost': [{ dropResponse: true }, 1],
+} as const;
+const everyFault = externalAppEndpoints.flatMap((endpoint) => Object.entries(effects).map(([name, [effect, times]]) => [endpoint, name, effect, times] as const));
+
 describe.concurrent('faults on the way', () => {
-  test.each<[string, string, object, object]>([
-    ['500 while creating', 'operation.create', { status: 500 }, { times: 2 }],
-    ['an answer to create that is lost', 'operation.create', { dropResponse: true }, {}],
-    ['500s while polling', 'operation.status', { status: 500 }, { times: 3 }],
-    ['503 with Retry-After while polling', 'operation.status', { status: 503, retryAfterSeconds: 2 }, {}],
-    ['a connection that is cut while polling', 'operation.status', { reset: true }, { times: 2 }],
-    ['an answer to a poll that is lost', 'operation.status', { dropResponse: true }, {}],
-    ['slow polls', 'operation.status', { delayMs: 1500 }, {}],
-    ['500 at a chunk', 'upload.chunk', { status: 500 }, { after: 1 }],
-    ['a chunk that is cut in its middle', 'upload.chunk', { reset: true }, { after: 1, times: 2 }],
-    ['an answer to a chunk that is lost', 'upload.chunk', { dropResponse: true }, { after: 1 }],
-    ['an answer to initiate that is lost', 'upload.initiate', { dropResponse: true }, {}],
-    ['an answer to complete that is lost', 'upload.complete', { dropResponse: true }, {}],
-  ])('%s: the run ends right', async (_name, endpoint, effect, more) => {
-    const flow = await start();
-    await flow.fault(endpoint, effect, more);
-    const { id, decide } = await flow.requested();
-    await decide('approve');
-    const run = await flow.session.waitFor(id, 'COMPLETED');
-    expect(await fetchedDigest(flow.sandbox, run.file?.fileId)).toBe(run.output?.sha256);
-    const { uploads, operations } = await flow.sandbox.control('GET', `launches/${flow.launchId}`);
+  test.each(everyFault)('%s: %s, and the run ends right', async (endpoint, _name, effect, times) => {
+    const sandbox = await startSandbox();
+    const app = await startApp(sandbox.url, { env: { UPLOAD_PART_BYTES: '5000' } });
+    await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${app.url}/launch` });
+    const { launchId, launchUrl } = await sandbox.launch({ appId: 'tested' });
+    await sandbox.control('POST', 'faults', { launchId, endpoint, effect, times, after: endpoint === 'upload.chunk' ? 1 : 0 });
+    const session = await openSession(launchUrl);
+    const { id } = await session.start(smallRun);
+    const { operationId } = await session.waitFor(id, 'AWAITING_APPROVAL');
+    // Within five minutes of its end the token is renewed.
+    if (endpoint === 'token.renew') await sandbox.advance(26 * minute, launchId);
+    await sandbox.control('POST', `operations/${operationId}/approve`);
+    if (endpoint === 'token.renew') await sandbox.advance(35 * minute, launchId);
+    const run = await session.waitFor(id, 'COMPLETED');
+    expect(await fetchedDigest(sandbox, run.file?.fileId)).toBe(run.output?.sha256);
+    const { uploads, operations } = await sandbox.control('GET', `launches/${launchId}`);
     expect([operations.length, uploads.filter(({ fileId }) => fileId !== null).length]).toEqual([1, 1]);
-    const [fault] = (await flow.sandbox.control('GET', 'faults')).faults;
-    expect(fault!.fired).toBe(fault!.times); // one that never fired would prove nothing
+    const [fault] = (await sandbox.control('GET', 'faults')).faults;
+    expect(fault!.fired).toBe(times); // one that never fired would prove nothing
   });
 
   test('a platform that stays away: the run fails after its patience, with the platform\'s request id', async () => {

@@ -1,5 +1,6 @@
 /** kill -9 from outside, for real: what was acknowledged is not lost, and nothing is done twice. */
 import { createHash } from 'node:crypto';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -75,6 +76,17 @@ describe.concurrent('app', () => {
     const stored = calls.filter(({ endpoint, status }) => endpoint === 'upload.chunk' && status === 200).map(({ detail }) => detail['partNumber'] as number);
     const repeated = stored.length - new Set(stored).size;
     expect(repeated).toBeLessThanOrEqual(1);
+    await second.kill('SIGTERM');
+  });
+
+  test('work folders that a kill left behind are removed at the next start', async () => {
+    const { env, app } = await start();
+    await app.kill('SIGKILL');
+    const orphan = join(env.DATA_DIR, 'work', 'run-that-ended');
+    await mkdir(orphan, { recursive: true });
+    await writeFile(join(orphan, 'output.tif'), 'x');
+    const second = await startServer('app', [], env);
+    expect(await readdir(join(env.DATA_DIR, 'work'))).toEqual([]);
     await second.kill('SIGTERM');
   });
 

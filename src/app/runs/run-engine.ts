@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KitError } from '../../contract/index.ts';
 import type { LaunchCalls } from '../../platform-client/index.ts';
@@ -159,6 +159,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     async resume() {
       await mkdir(options.workDir, { recursive: true });
       const runs = await store.listUnfinished();
+      await removeOrphans(options.workDir, new Set(runs.map(({ id }) => id)));
       runs.forEach(drive);
       return runs.length;
     },
@@ -168,4 +169,11 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await Promise.all([...driven.values()].map(({ done }) => done));
     },
   };
+}
+
+/** Work folders that a kill left behind, of runs that have ended. */
+async function removeOrphans(workDir: string, unfinished: ReadonlySet<string>): Promise<void> {
+  for (const name of await readdir(workDir)) {
+    if (!unfinished.has(name)) await rm(join(workDir, name), { recursive: true, force: true });
+  }
 }
