@@ -63,6 +63,8 @@ export interface AppConfig {
   readonly platformPatienceMs: number;
   /** `TRUST_PROXY`, default false: set to true behind one TLS-ending proxy. */
   readonly trustProxy: boolean;
+  /** `METRICS_PUBLIC`, default false: `/metrics` answers on loopback only. */
+  readonly publicMetrics: boolean;
   /** `LOG_LEVEL`, default info. */
   readonly logLevel: string;
 }
@@ -92,6 +94,7 @@ const environment = z.object({
   STEP_CONCURRENCY: integer(1, 256).default(availableParallelism()),
   PLATFORM_PATIENCE_MS: integer(0, 24 * 3_600_000).default(15 * 60_000),
   TRUST_PROXY: z.enum(['true', 'false'], 'must be true or false').default('false'),
+  METRICS_PUBLIC: z.enum(['true', 'false'], 'must be true or false').default('false'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level').default('info'),
 });
 
@@ -128,6 +131,7 @@ export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) =>
     stepConcurrency: settings.STEP_CONCURRENCY,
     platformPatienceMs: settings.PLATFORM_PATIENCE_MS,
     trustProxy: settings.TRUST_PROXY === 'true',
+    publicMetrics: settings.METRICS_PUBLIC === 'true',
     logLevel: settings.LOG_LEVEL,
   });
 }

@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import express, { static as serveStatic, type RequestHandler } from 'express';
 import helmet from 'helmet';
+import { sql } from 'kysely';
 import type { Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { assumedProfile, type WireProfile } from '../contract/index.ts';
@@ -14,6 +15,8 @@ import { launchRoutes } from './launch/routes.ts';
 import { createTokenSealer } from './launch/sealed-token.ts';
 import { DatabaseSessionStore } from './launch/session-store.ts';
 import { launchSessions, requireLaunchSession } from './launch/sessions.ts';
+import { createMetrics } from './monitoring/metrics.ts';
+import { monitoringRoutes } from './monitoring/routes.ts';
 import { createStepHost } from './processing/step-host.ts';
 import { runRoutes } from './runs/routes.ts';
 import { createRunEngine } from './runs/run-engine.ts';
@@ -53,11 +56,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   await sessions.sweep();
   const launches = new LaunchStore(database, createTokenSealer(config.secret));
   const store = new SqlRunStore(database, now);
+  const metrics = createMetrics();
   const steps = await createStepHost({
     registry: options.registry ?? new URL('../steps/registry.ts', import.meta.url),
     inputDir: config.inputDir,
     concurrency: config.stepConcurrency,
     limits: { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes, diskBytes: config.stepDiskBytes },
+    onMemory: (bytes) => metrics.observeStepMemory(bytes),
   });
   const client = createPlatformClient({
     baseUrl: config.platformUrl,
@@ -65,6 +70,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     profile,
     retry: options.retry,
     log: log.child({ part: 'platform-client' }),
+    onCall: (call) => metrics.observeCall(call),
     now,
   });
 
@@ -75,7 +81,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     calls.set(launchId, known);
     return known;
   };
-  const engine = createRunEngine({ store, callsOf, steps, settings: config, workDir: join(config.dataDir, 'work'), now, log });
+  const engine = createRunEngine({ store, callsOf, steps, settings: config, workDir: join(config.dataDir, 'work'), now, log, onStage: (state, seconds) => metrics.observeStage(state, seconds) });
 
   const pages = createPages();
   const app = express();
@@ -84,7 +90,14 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.set('case sensitive routing', true);
   app.use(requestLog(log));
   app.use(securityHeaders());
-  app.get('/health', (_req, res) => void res.json({ status: 'ok' }));
+  app.use(
+    monitoringRoutes({
+      metrics,
+      sources: { countRuns: () => store.countByState(), stepLoad: () => steps.load() },
+      readiness: { askDatabase: async () => void (await sql`select 1`.execute(database)), platformUrl: config.platformUrl, dataDir: config.dataDir },
+      publicMetrics: config.publicMetrics,
+    }),
+  );
   app.use('/assets', serveStatic(join(templatesFolder, 'assets'), { index: false }));
   app.get('/', (_req, res) => void res.type('html').send(pages.render('home', {})));
   app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));

@@ -26,6 +26,14 @@ export interface ClientLog {
   warn(facts: object, message: string): void;
 }
 
+/** One try of a call, for those who count. */
+export interface ObservedCall {
+  readonly endpoint: Endpoint;
+  /** `ok`, the HTTP status that was no success, or `unanswered`. */
+  readonly result: string;
+  readonly durationMs: number;
+}
+
 export interface PlatformClientOptions {
   /** The spec's {base_url}, without a trailing slash. */
   readonly baseUrl: string;
@@ -38,6 +46,7 @@ export interface PlatformClientOptions {
   /** Per try of a chunk. Default 600,000. */
   readonly chunkTimeoutMs?: number;
   readonly log?: ClientLog;
+  readonly onCall?: (call: ObservedCall) => void;
   /** Epoch milliseconds. Default: the machine's clock. */
   readonly now?: () => number;
 }
@@ -81,12 +90,22 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   const transport = createHttpTransport({ baseUrl: options.baseUrl, apiKey: options.apiKey, profile });
 
   function send<Input, Output>(call: Call<Input, Output>, input: Input, signal: AbortSignal | undefined, secrets: string[]) {
-    const attempt = () =>
-      transport.send(call, input, {
-        signal,
-        timeoutMs: call.endpoint === 'upload.chunk' ? chunkTimeoutMs : timeoutMs,
-        secrets,
-      });
+    const attempt = async () => {
+      const from = performance.now();
+      const observe = (result: string) => options.onCall?.({ endpoint: call.endpoint, result, durationMs: performance.now() - from });
+      try {
+        const answer = await transport.send(call, input, {
+          signal,
+          timeoutMs: call.endpoint === 'upload.chunk' ? chunkTimeoutMs : timeoutMs,
+          secrets,
+        });
+        observe('ok');
+        return answer;
+      } catch (error) {
+        if (!signal?.aborted) observe(error instanceof PlatformError && error.platformStatus !== null ? String(error.platformStatus) : 'unanswered');
+        throw error;
+      }
+    };
     return withRetries(attempt, retry, signal, (error, attemptNumber) =>
       options.log?.warn(describe(error, { attemptNumber }), 'platform call failed, will be repeated'),
     );

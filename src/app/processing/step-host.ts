@@ -19,6 +19,8 @@ export interface StepHost {
    * `KitError` (400), so that no user is asked to approve what cannot run.
    */
   check(stepId: string, parameters: unknown, input: RunInput): Promise<{ step: AnyStep; parameters: StepParameters }>;
+  /** Steps that run now, and that wait for their turn. */
+  load(): { running: number; waiting: number };
   /**
    * Runs a step in a child process and gives the output's path, size and sha256. A folder left by an
    * earlier try is removed first. Rejects with `ChildJobError`, or the signal's reason.
@@ -41,6 +43,8 @@ export interface StepHostOptions {
   readonly limits?: ChildLimits;
   /** Steps that run at the same time; the others wait. */
   readonly concurrency: number;
+  /** Resident set of a step's process, as sampled. */
+  readonly onMemory?: (bytes: number) => void;
 }
 
 export async function createStepHost(options: StepHostOptions): Promise<StepHost> {
@@ -70,6 +74,7 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     steps,
     find,
     check,
+    load: () => ({ running: limit.activeCount, waiting: limit.pendingCount }),
     run: (task, { signal, onProgress }) =>
       limit(async () => {
         signal.throwIfAborted();
@@ -85,7 +90,7 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
           outputPath,
           workFolder: task.workFolder,
         };
-        const output = await runInChild<StepOutput>({ module: stepJob, input, workFolder: task.workFolder, limits: options.limits, signal, onProgress });
+        const output = await runInChild<StepOutput>({ module: stepJob, input, workFolder: task.workFolder, limits: options.limits, signal, onProgress, onMemory: options.onMemory });
         return { ...output, path: outputPath };
       }),
   };

@@ -52,6 +52,8 @@ export interface RunEngineOptions {
   readonly settings: StageContext['settings'];
   readonly workDir: string;
   readonly now: () => number;
+  /** Told how long a run was in a state, when it leaves it. */
+  readonly onStage?: (state: RunState, seconds: number) => void;
   readonly log: StageLog & { error(facts: object, message: string): void; child(facts: object): RunEngineOptions['log'] };
 }
 
@@ -84,7 +86,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       for (let stage = stages[run.state]; stage; stage = stages[run.state]) {
         report(noProgress);
         signal.throwIfAborted();
+        const [{ state }, from] = [run, performance.now()];
         run = await stage(run, context);
+        options.onStage?.(state, (performance.now() - from) / 1000);
         log.info({ state: run.state, operationId: run.operationId }, 'run reached a state');
       }
     } catch (error) {

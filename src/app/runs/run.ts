@@ -59,6 +59,7 @@ export interface RunStore {
   listByLaunch(launchId: string): Promise<Run[]>;
   listUnfinished(): Promise<Run[]>;
   history(id: string): Promise<RunStateChange[]>;
+  countByState(): Promise<Partial<Record<RunState, number>>>;
   /** Moves the run and keeps `facts` in one commit. Throws `IllegalTransitionError` where the run is not in `from` any more. */
   transition(run: Run, to: RunState, facts?: RunFacts): Promise<Run>;
   /** Keeps facts without a move. Throws `IllegalTransitionError` where the run has left its state meanwhile. */

@@ -41,6 +41,11 @@ export class SqlRunStore implements RunStore {
     return rows.map((row) => ({ state: row.state as RunState, atMs: Number(row.at) }));
   }
 
+  async countByState(): Promise<Partial<Record<RunState, number>>> {
+    const rows = await this.#database.selectFrom('runs').select(['state', (of) => of.fn.countAll().as('n')]).groupBy('state').execute();
+    return Object.fromEntries(rows.map(({ state, n }) => [state, Number(n)]));
+  }
+
   transition(run: Run, to: RunState, facts: RunFacts = {}): Promise<Run> {
     assertTransition(run.id, run.state, to);
     return this.#update(run, to, facts);

@@ -1,0 +1,48 @@
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { ObservedCall } from '../../platform-client/index.ts';
+import { runStates, type RunState } from '../runs/run-state.ts';
+
+export interface MetricsSources {
+  readonly countRuns: () => Promise<Partial<Record<RunState, number>>>;
+  readonly stepLoad: () => { running: number; waiting: number };
+}
+
+/** What the app tells Prometheus. No label holds what a user wrote. */
+export interface Metrics {
+  observeCall(call: ObservedCall): void;
+  observeStage(state: RunState, seconds: number): void;
+  observeStepMemory(bytes: number): void;
+  /** Text in Prometheus' format, and its content type. */
+  render(sources: MetricsSources): Promise<{ type: string; text: string }>;
+}
+
+const stageBuckets = [0.01, 0.1, 1, 5, 30, 120, 600, 1800, 3600];
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const runs = new Gauge({ name: 'app_runs', help: 'Runs by state.', labelNames: ['state'], registers });
+  const steps = new Gauge({ name: 'app_steps', help: 'Processing steps that run, and that wait for their turn.', labelNames: ['is'], registers });
+  const stages = new Histogram({ name: 'app_stage_duration_seconds', help: 'How long a run was in a state.', labelNames: ['state'], buckets: stageBuckets, registers });
+  const calls = new Counter({ name: 'app_platform_calls_total', help: 'Calls of the platform, each try by itself, by result: ok, an HTTP status, or unanswered.', labelNames: ['endpoint', 'result'], registers });
+  const callSeconds = new Histogram({ name: 'app_platform_call_duration_seconds', help: 'How long a call of the platform took.', labelNames: ['endpoint'], registers });
+  const stepMemory = new Gauge({ name: 'app_step_resident_memory_bytes', help: 'Resident set of the step process that was sampled last.', registers });
+
+  return {
+    observeCall({ endpoint, result, durationMs }) {
+      calls.inc({ endpoint, result });
+      callSeconds.observe({ endpoint }, durationMs / 1000);
+    },
+    observeStage: (state, seconds) => stages.observe({ state }, seconds),
+    observeStepMemory: (bytes) => stepMemory.set(bytes),
+    async render({ countRuns, stepLoad }) {
+      const counts = await countRuns();
+      for (const state of runStates) runs.set({ state }, counts[state] ?? 0);
+      const { running, waiting } = stepLoad();
+      steps.set({ is: 'running' }, running);
+      steps.set({ is: 'waiting' }, waiting);
+      return { type: registry.contentType, text: await registry.metrics() };
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { statfs } from 'node:fs/promises';
+
+export interface ReadinessOptions {
+  /** Throws where the database does not answer. */
+  readonly askDatabase: () => Promise<void>;
+  readonly platformUrl: string;
+  readonly dataDir: string;
+  /** Free bytes under a folder. Default: what the system says. */
+  readonly freeBytes?: (folder: string) => Promise<number>;
+}
+
+export type Check = 'ok' | `failed: ${string}`;
+
+export interface Readiness {
+  readonly ready: boolean;
+  readonly checks: { readonly database: Check; readonly platform: Check; readonly disk: Check };
+}
+
+const platformTimeoutMs = 3_000;
+const leastFreeBytes = 256 * 1024 * 1024;
+
+/** Can this process do its work now? Each check by itself, and none says more than it must. */
+export async function checkReadiness({ askDatabase, platformUrl, dataDir, freeBytes = systemFreeBytes }: ReadinessOptions): Promise<Readiness> {
+  const [database, platform, disk] = await Promise.all([
+    check('does not answer', askDatabase),
+    check('does not answer', async () => {
+      // Any answer but a failure of its own: the address is asked without key and token.
+      const { status } = await fetch(platformUrl, { redirect: 'manual', signal: AbortSignal.timeout(platformTimeoutMs) });
+      if (status >= 500) throw new Error(`answers ${status}`);
+    }),
+    check('is nearly full', async () => {
+      if ((await freeBytes(dataDir)) < leastFreeBytes) throw new Error();
+    }),
+  ]);
+  return { ready: [database, platform, disk].every((one) => one === 'ok'), checks: { database, platform, disk } };
+}
+
+async function check(reason: string, work: () => Promise<void>): Promise<Check> {
+  return work().then(
+    (): Check => 'ok',
+    (): Check => `failed: ${reason}`,
+  );
+}
+
+async function systemFreeBytes(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
+}

@@ -1,0 +1,76 @@
+/** Health, readiness and metrics of the app. */
+import { request } from 'node:http';
+import { networkInterfaces } from 'node:os';
+import { describe, expect, test } from 'vitest';
+import { checkReadiness } from '../../src/app/monitoring/readiness.ts';
+import { launchApp, smallRun, startApp } from '../support/app.ts';
+import { testFolder } from '../support/folders.ts';
+import { startSandbox } from '../support/sandbox.ts';
+
+const text = async (url: string) => (await fetch(url)).text();
+const value = (metrics: string, line: string) => Number(metrics.split('\n').find((one) => one.startsWith(`${line} `))?.split(' ').at(-1));
+
+test('health and readiness: all is well', async () => {
+  const app = await startApp((await startSandbox()).url);
+  expect(await (await fetch(`${app.url}/health`)).json()).toEqual({ status: 'ok' });
+  const answer = await fetch(`${app.url}/ready`);
+  expect([answer.status, await answer.json()]).toEqual([200, { status: 'ready', checks: { database: 'ok', platform: 'ok', disk: 'ok' } }]);
+});
+
+describe('not ready', () => {
+  test('where the platform is away', async () => {
+    const sandbox = await startSandbox();
+    const app = await startApp(sandbox.url);
+    await sandbox.close();
+    const answer = await fetch(`${app.url}/ready`);
+    expect([answer.status, await answer.json()]).toEqual([503, { status: 'not ready', checks: { database: 'ok', platform: 'failed: does not answer', disk: 'ok' } }]);
+    expect((await fetch(`${app.url}/health`)).status).toBe(200);
+  });
+
+  test('where the database is gone, or the disk is full', async () => {
+    const { url } = await startSandbox();
+    const { ready, checks } = await checkReadiness({
+      askDatabase: () => Promise.reject(new Error('secret detail')),
+      platformUrl: url,
+      dataDir: await testFolder(),
+      freeBytes: () => Promise.resolve(1000),
+    });
+    expect([ready, checks]).toEqual([false, { database: 'failed: does not answer', platform: 'ok', disk: 'failed: is nearly full' }]);
+  });
+});
+
+test('metrics count runs, stages, calls by result, and steps', async () => {
+  const sandbox = await startSandbox();
+  const app = await startApp(sandbox.url);
+  const { launchId, session } = await launchApp(sandbox, app);
+  await sandbox.control('POST', 'faults', { launchId, endpoint: 'operation.create', effect: { status: 503 } });
+  const { id } = await session.start(smallRun);
+  const { operationId } = await session.waitFor(id, 'AWAITING_APPROVAL');
+  expect(value(await text(`${app.url}/metrics`), 'app_runs{state="AWAITING_APPROVAL"}')).toBe(1);
+  await sandbox.control('POST', `operations/${operationId}/approve`);
+  await session.waitFor(id, 'COMPLETED');
+  const metrics = await text(`${app.url}/metrics`);
+  expect(value(metrics, 'app_runs{state="COMPLETED"}')).toBe(1);
+  expect(value(metrics, 'app_runs{state="AWAITING_APPROVAL"}')).toBe(0);
+  expect(value(metrics, 'app_platform_calls_total{endpoint="operation.create",result="503"}')).toBe(1);
+  expect(value(metrics, 'app_platform_calls_total{endpoint="operation.create",result="ok"}')).toBe(1);
+  expect(value(metrics, 'app_platform_calls_total{endpoint="upload.complete",result="ok"}')).toBe(1);
+  expect(value(metrics, 'app_stage_duration_seconds_count{state="PROCESSING"}')).toBe(1);
+  expect(value(metrics, 'app_stage_duration_seconds_sum{state="AWAITING_APPROVAL"}')).toBeGreaterThan(1.5);
+  expect(value(metrics, 'app_steps{is="running"}')).toBe(0);
+  expect(value(metrics, 'app_step_resident_memory_bytes')).toBeGreaterThan(10_000_000);
+  expect(metrics).not.toContain(launchId);
+});
+
+test('metrics answer on loopback only, unless they are public', async () => {
+  const sandbox = await startSandbox();
+  const app = await startApp(sandbox.url, { env: { HOST: '0.0.0.0' } });
+  const open = await startApp(sandbox.url, { env: { HOST: '0.0.0.0', METRICS_PUBLIC: 'true' } });
+  const proxied = (url: string) =>
+    new Promise((resolve, reject) => void request(`${url}/metrics`, { headers: { 'x-forwarded-for': '203.0.113.7' } }, (res) => resolve(res.resume().statusCode)).on('error', reject).end());
+  expect([await proxied(app.url), await proxied(open.url)]).toEqual([404, 200]);
+  const outside = Object.values(networkInterfaces()).flat().find((one) => one && !one.internal && one.family === 'IPv4')?.address;
+  if (outside === undefined) return;
+  expect((await fetch(`http://${outside}:${new URL(app.url).port}/metrics`)).status).toBe(404);
+  expect((await fetch(`http://${outside}:${new URL(open.url).port}/metrics`)).status).toBe(200);
+});
