@@ -63,6 +63,10 @@ export interface AppConfig {
   readonly platformPatienceMs: number;
   /** `TRUST_PROXY`, default false: set to true behind one TLS-ending proxy. */
   readonly trustProxy: boolean;
+  /** `EMBEDDED_IN`, default none: origin of the platform whose pages may show the app in a frame. */
+  readonly embeddedIn: string | null;
+  /** `LAUNCHES_PER_MINUTE`, default 120: most launches from one address. */
+  readonly launchesPerMinute: number;
   /** `METRICS_PUBLIC`, default false: `/metrics` answers on loopback only. */
   readonly publicMetrics: boolean;
   /** `LOG_LEVEL`, default info. */
@@ -94,6 +98,11 @@ const environment = z.object({
   STEP_CONCURRENCY: integer(1, 256).default(availableParallelism()),
   PLATFORM_PATIENCE_MS: integer(0, 24 * 3_600_000).default(15 * 60_000),
   TRUST_PROXY: z.enum(['true', 'false'], 'must be true or false').default('false'),
+  EMBEDDED_IN: z
+    .string()
+    .refine((value) => URL.canParse(value) && new URL(value).origin === value && value !== 'null', 'must be an origin such as https://platform.example, without a path')
+    .optional(),
+  LAUNCHES_PER_MINUTE: integer(1, 1_000_000).default(120),
   METRICS_PUBLIC: z.enum(['true', 'false'], 'must be true or false').default('false'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level').default('info'),
 });
@@ -131,6 +140,8 @@ export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) =>
     stepConcurrency: settings.STEP_CONCURRENCY,
     platformPatienceMs: settings.PLATFORM_PATIENCE_MS,
     trustProxy: settings.TRUST_PROXY === 'true',
+    embeddedIn: settings.EMBEDDED_IN ?? null,
+    launchesPerMinute: settings.LAUNCHES_PER_MINUTE,
     publicMetrics: settings.METRICS_PUBLIC === 'true',
     logLevel: settings.LOG_LEVEL,
   });

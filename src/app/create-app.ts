@@ -11,6 +11,7 @@ import { createPlatformClient, type LaunchCalls, type RetryPolicy } from '../pla
 import type { AppConfig } from './config.ts';
 import { openDatabase } from './database.ts';
 import { LaunchStore } from './launch/launch-store.ts';
+import { limitLaunches } from './launch/launch-limit.ts';
 import { launchRoutes } from './launch/routes.ts';
 import { createTokenSealer } from './launch/sealed-token.ts';
 import { DatabaseSessionStore } from './launch/session-store.ts';
@@ -89,7 +90,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.set('trust proxy', config.trustProxy ? 1 : false);
   app.set('case sensitive routing', true);
   app.use(requestLog(log));
-  app.use(securityHeaders());
+  app.use(securityHeaders(config.embeddedIn));
   app.use(
     monitoringRoutes({
       metrics,
@@ -100,6 +101,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   );
   app.use('/assets', serveStatic(join(templatesFolder, 'assets'), { index: false }));
   app.get('/', (_req, res) => void res.type('html').send(pages.render('home', {})));
+  app.use('/launch', limitLaunches(config.launchesPerMinute));
   app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
   app.use(launchRoutes({ client, launches, tokenField: profile.launchTokenField, now }));
   app.use('/launches/:launchId', requireLaunchSession, requireSameOrigin);
@@ -135,8 +137,10 @@ function requestLog(log: Logger): RequestHandler {
   });
 }
 
-function securityHeaders(): RequestHandler {
+function securityHeaders(embeddedIn: string | null): RequestHandler {
   return helmet({
+    // Where a frame is allowed `frame-ancestors` says so; this header cannot name an origin.
+    xFrameOptions: embeddedIn === null ? { action: 'sameorigin' } : false,
     referrerPolicy: { policy: 'no-referrer' },
     contentSecurityPolicy: {
       useDefaults: false,
@@ -146,7 +150,7 @@ function securityHeaders(): RequestHandler {
         baseUri: ["'none'"],
         objectSrc: ["'none'"],
         formAction: ["'self'"],
-        frameAncestors: ["'self'"],
+        frameAncestors: ["'self'", ...(embeddedIn === null ? [] : [embeddedIn])],
       },
     },
   });

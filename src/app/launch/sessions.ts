@@ -30,12 +30,17 @@ export function launchSessions(config: AppConfig, store: DatabaseSessionStore): 
     store,
     resave: false,
     saveUninitialized: false,
-    cookie: (req) => ({
-      path: /^\/launches\/[^/?]+/.exec(req.originalUrl)?.[0] ?? '/',
-      httpOnly: true,
-      sameSite: 'lax',
-      secure: (req).secure,
-    }),
+    cookie: (req) => {
+      // In a frame on another site a browser sends nothing else, and that only over TLS.
+      const isFramed = config.embeddedIn !== null && req.secure;
+      return {
+        path: /^\/launches\/[^/?]+/.exec(req.originalUrl)?.[0] ?? '/',
+        httpOnly: true,
+        sameSite: isFramed ? 'none' : 'lax',
+        secure: req.secure,
+        partitioned: isFramed,
+      };
+    },
   });
 }
 

@@ -1,0 +1,18 @@
+import type { RequestHandler } from 'express';
+import { rateLimit } from 'express-rate-limit';
+import { RequestError } from '../web/errors.ts';
+
+const windowMs = 60_000;
+
+/** At most so many launches a minute from one address: each costs the platform two calls. Answers 429 with `Retry-After`. */
+export function limitLaunches(perMinute: number): RequestHandler {
+  return rateLimit({
+    windowMs,
+    limit: perMinute,
+    standardHeaders: 'draft-8',
+    legacyHeaders: false,
+    // Whose address counts is decided by `trust proxy` alone.
+    validate: { xForwardedForHeader: false },
+    handler: (_req, _res, next) => next(new RequestError(429, 'too_many_launches', 'There were too many launches from this address. Try again in a minute.')),
+  });
+}

@@ -1,0 +1,78 @@
+/** What keeps launches apart, and the app in the frames where it belongs. */
+import { request } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { launchApp, smallRun, startApp, type StartAppOptions } from '../support/app.ts';
+import { startSandbox } from '../support/sandbox.ts';
+
+async function start(options: StartAppOptions = {}) {
+  const sandbox = await startSandbox();
+  const app = await startApp(sandbox.url, options);
+  return { sandbox, app };
+}
+
+test('one user can neither see nor touch another\'s run: 404 on every route', async () => {
+  const { sandbox, app } = await start();
+  const owner = await launchApp(sandbox, app, { userId: 'amina' });
+  const stranger = await launchApp(sandbox, app, { userId: 'bruno' });
+  const { id } = await owner.session.start(smallRun);
+  const routes: ['GET' | 'POST', string][] = [['GET', ''], ['GET', 'api/launch'], ['GET', 'api/steps'], ['GET', 'api/inputs'], ['GET', 'api/runs'], ['POST', 'api/runs'], ['GET', `api/runs/${id}`], ['POST', `api/runs/${id}/cancel`], ['POST', `api/runs/${id}/retry`]];
+  const call = (method: string, address: string, cookie: string) =>
+    fetch(address, { method, redirect: 'manual', headers: { cookie, ...(method === 'POST' ? { 'content-type': 'application/json' } : {}) }, ...(method === 'POST' ? { body: '{}' } : {}) });
+  for (const [method, path] of routes) {
+    // With the stranger's cookie at the owner's address, and without any.
+    for (const cookie of [stranger.session.cookie, '']) expect((await call(method, new URL(path, owner.session.home).href, cookie)).status, `${method} ${path}`).toBe(404);
+  }
+  // The owner's run under the stranger's own launch.
+  for (const [method, path] of routes.slice(6)) expect((await call(method, new URL(path, stranger.session.home).href, stranger.session.cookie)).status, `${method} ${path}`).toBe(404);
+  const run = await owner.session.waitFor(id, 'AWAITING_APPROVAL');
+  expect(run.state).toBe('AWAITING_APPROVAL');
+});
+
+describe('frames', () => {
+  const secure = (url: string, path: string) =>
+    new Promise<{ cookie: string; policy: string; frame: string | undefined; status: number | undefined }>((resolve, reject) => {
+      request(`${url}${path}`, { headers: { 'x-forwarded-proto': 'https' } }, (res) => {
+        res.resume();
+        resolve({ cookie: res.headers['set-cookie']?.[0] ?? '', policy: String(res.headers['content-security-policy']), frame: res.headers['x-frame-options'] as string | undefined, status: res.statusCode });
+      })
+        .on('error', reject)
+        .end();
+    });
+
+  test('EMBEDDED_IN: that origin may frame the app, and over TLS the cookie works there', async () => {
+    const { sandbox, app } = await start({ env: { EMBEDDED_IN: 'https://platform.example', TRUST_PROXY: 'true' } });
+    await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${app.url}/launch` });
+    const { launchUrl } = await sandbox.launch({ appId: 'tested' });
+    const answer = await secure(app.url, launchUrl.slice(app.url.length));
+    expect(answer.status).toBe(303);
+    expect(answer.cookie).toMatch(/; HttpOnly; Secure; Partitioned; SameSite=None$/);
+    expect(answer.policy).toContain("frame-ancestors 'self' https://platform.example");
+    expect(answer.frame).toBeUndefined();
+  });
+
+  test('without it nobody else may, and the cookie stays at home', async () => {
+    const { sandbox, app } = await start({ env: { TRUST_PROXY: 'true' } });
+    await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${app.url}/launch` });
+    const { launchUrl } = await sandbox.launch({ appId: 'tested' });
+    const answer = await secure(app.url, launchUrl.slice(app.url.length));
+    expect(answer.cookie).toMatch(/; HttpOnly; Secure; SameSite=Lax$/);
+    expect(answer.policy).toContain("frame-ancestors 'self'");
+    expect(answer.policy).not.toContain('platform.example');
+    expect(answer.frame).toBe('SAMEORIGIN');
+  });
+
+  test.each(['https://platform.example/', 'platform.example', 'https://platform.example/path', 'null'])('EMBEDDED_IN=%s stops the start', async (value) => {
+    await expect(start({ env: { EMBEDDED_IN: value } })).rejects.toThrow(/EMBEDDED_IN/);
+  });
+});
+
+test('too many launches from one address: 429 with Retry-After; the token is still good later', async () => {
+  const { sandbox, app } = await start({ env: { LAUNCHES_PER_MINUTE: '3' } });
+  await launchApp(sandbox, app);
+  for (let i = 0; i < 2; i++) await fetch(`${app.url}/launch?token=nothing`, { redirect: 'manual' });
+  const { launchUrl } = await sandbox.launch({ appId: 'tested' });
+  const refused = await fetch(launchUrl, { redirect: 'manual' });
+  expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([429, true]);
+  expect(await refused.text()).toContain('Try again in a minute');
+  expect((await fetch(`${app.url}/health`)).status).toBe(200);
+});
