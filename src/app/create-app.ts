@@ -46,6 +46,9 @@ export interface App {
   close(): Promise<void>;
 }
 
+/** Sessions that have expired, and tokens that nobody can use any more, go. */
+const sweepEveryMs = 3_600_000;
+
 /** The reference app, wired. It listens nowhere yet: the caller serves `handler`. */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, log } = options;
@@ -54,7 +57,6 @@ export async function createApp(options: AppOptions): Promise<App> {
 
   const database = await openDatabase(config.dataDir);
   const sessions = new DatabaseSessionStore(database, now);
-  await sessions.sweep();
   const launches = new LaunchStore(database, createTokenSealer(config.secret));
   const store = new SqlRunStore(database, now);
   const metrics = createMetrics();
@@ -82,7 +84,15 @@ export async function createApp(options: AppOptions): Promise<App> {
     calls.set(launchId, known);
     return known;
   };
-  const engine = createRunEngine({ store, callsOf, steps, settings: config, workDir: join(config.dataDir, 'work'), now, log, onStage: (state, seconds) => metrics.observeStage(state, seconds) });
+  const engine = createRunEngine({ store, callsOf, steps, settings: config, workDir: join(config.dataDir, 'work'), now, log, onStage: (state, seconds) => metrics.observeStage(state, seconds), onSessionOver: (launchId) => launches.eraseToken(launchId) });
+
+  const sweep = async () => {
+    await sessions.sweep();
+    await launches.eraseTokens(now());
+  };
+  await sweep();
+  const sweeping = setInterval(() => void sweep().catch((error: unknown) => log.error({ err: error }, 'sweep failed')), sweepEveryMs);
+  sweeping.unref();
 
   const pages = createPages();
   const app = express();
@@ -117,6 +127,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     handler: app,
     resume: () => engine.resume(),
     async close() {
+      clearInterval(sweeping);
       await engine.stop();
       client.close();
       await database.destroy();

@@ -1,7 +1,11 @@
-import type { UserDetail } from '../../contract/index.ts';
+import { KitError, limits, type UserDetail } from '../../contract/index.ts';
 import type { IdentityToken, IdentityTokenStore } from '../../platform-client/index.ts';
 import type { AppDatabase } from '../database.ts';
+import { isFinal, runStates } from '../runs/run-state.ts';
 import { hashToken, type TokenSealer } from './sealed-token.ts';
+
+/** In the place of a sealed token that is no more. */
+const erased = '';
 
 /** One launch of the app by one user: an external app session in the spec's words (4.8, rule 5). */
 export interface Launch {
@@ -47,6 +51,27 @@ export class LaunchStore {
     return row ? { id: row.id, user: JSON.parse(row.user) as UserDetail, createdAtMs: Number(row.created_at) } : null;
   }
 
+  /**
+   * Erases the token of every launch that can use it no more: past the life that the platform gives it
+   * (contract, "Tokens"), and with no run under way. How many there were.
+   */
+  async eraseTokens(nowMs: number): Promise<number> {
+    const unfinished = runStates.filter((state) => !isFinal(state));
+    const result = await this.#database
+      .updateTable('launches')
+      .set({ sealed_token: erased })
+      .where('sealed_token', '!=', erased)
+      .where('created_at', '<', nowMs - limits.tokenLifetimeMaxMs - limits.tokenRenewalGraceMs)
+      .where((of) => of.not(of.exists(of.selectFrom('runs').select('runs.id').whereRef('runs.launch_id', '=', 'launches.id').where('runs.state', 'in', unfinished))))
+      .executeTakeFirst();
+    return Number(result.numUpdatedRows);
+  }
+
+  /** Erases one launch's token now: the platform has said that it is over for good. */
+  async eraseToken(launchId: string): Promise<void> {
+    await this.#database.updateTable('launches').set({ sealed_token: erased }).where('id', '=', launchId).execute();
+  }
+
   /** The launch's token, sealed at rest; a renewed one is committed before anything can use it. */
   tokens(launchId: string): IdentityTokenStore {
     return {
@@ -56,6 +81,7 @@ export class LaunchStore {
           .select(['sealed_token', 'token_expires_at'])
           .where('id', '=', launchId)
           .executeTakeFirstOrThrow();
+        if (row.sealed_token === erased) throw new KitError('token_erased', 'this session has ended and its token was erased', { status: 409 });
         const expiresAtMs = row.token_expires_at === null ? null : Number(row.token_expires_at);
         return { token: this.#sealer.open(launchId, row.sealed_token), expiresAtMs };
       },

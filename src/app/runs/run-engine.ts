@@ -5,7 +5,7 @@ import { KitError } from '../../contract/index.ts';
 import type { LaunchCalls } from '../../platform-client/index.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepHost } from '../processing/step-host.ts';
-import { describeFailure } from './run-failure.ts';
+import { describeFailure, isSessionOver } from './run-failure.ts';
 import { noProgress, type RunProgress } from './run-progress.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
 import type { Run, RunStore } from './run.ts';
@@ -52,6 +52,8 @@ export interface RunEngineOptions {
   readonly settings: StageContext['settings'];
   readonly workDir: string;
   readonly now: () => number;
+  /** Told of a launch whose token the platform refuses for good. */
+  readonly onSessionOver?: (launchId: string) => Promise<void>;
   /** Told how long a run was in a state, when it leaves it. */
   readonly onStage?: (state: RunState, seconds: number) => void;
   readonly log: StageLog & { error(facts: object, message: string): void; child(facts: object): RunEngineOptions['log'] };
@@ -104,6 +106,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     if (isFinal(run.state)) return run;
     if (signal.reason instanceof Cancelled) return store.transition(run, 'CANCELLED');
     const failure = describeFailure(error);
+    if (isSessionOver(failure)) await options.onSessionOver?.(run.launchId);
     const isDefect = !(error instanceof KitError);
     if (isDefect) log.error({ err: error, state: run.state }, 'run failed by a defect');
     else log.warn({ state: run.state, code: failure.code, reason: failure.message, requestId: failure.requestId }, 'run failed');

@@ -10,6 +10,7 @@ const askOperator = 'Tell whoever runs this app: it is not set up rightly, or ha
 const advice: Readonly<Record<string, string>> = {
   token_revoked: `The platform has ended this session. ${launchAgain}`,
   token_expired: `The session was over before it could be renewed. ${launchAgain}`,
+  token_erased: `This session has ended. ${launchAgain}`,
   token_not_found: `The platform does not know this session. ${launchAgain}`,
   authentication_failed: askOperator,
   unauthorized: askOperator,
@@ -39,4 +40,9 @@ export function describeFailure(error: unknown): RunFailure {
     return { code: error.code, message: error.message, advice: advice[error.code] ?? fallback, requestId: null };
   }
   return { code: 'internal_error', message: 'the app failed in an unforeseen way', advice: askOperator, requestId: null };
+}
+
+/** The platform has ended the session for good: nothing can be done with its token any more. */
+export function isSessionOver({ code }: RunFailure): boolean {
+  return code === 'token_revoked' || code === 'token_expired' || code === 'token_not_found';
 }
