@@ -63,6 +63,7 @@ describe('preview', () => {
     };
     const east2 = await draw([(west + east) / 2 + 0.005, (south + north) / 2 - 0.002, east - 0.005, (south + north) / 2 + 0.002], 7, 1024);
     expect([east2.width, east2.height, east2.at(3, 500)]).toEqual([7, 1024, [255, 255, 255, 255]]);
+    expect((await fetch(`${sandbox.url}${path}?sourceId=another`, { headers: key })).status).toBe(404);
     const outside = await draw([0, 0, 1, 1], 1, 1);
     expect([outside.width, outside.height, outside.at(0, 0)[3]]).toEqual([1, 1, 0]);
     const around = await draw([west - 1, south - 1, east + 1, north + 1], 100, 100);

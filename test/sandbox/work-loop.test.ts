@@ -1,0 +1,60 @@
+/** Jobs that wait in a table are run one after the other, and none is forgotten. */
+import { expect, test } from 'vitest';
+import { WorkLoop } from '../../src/sandbox/work-loop.ts';
+
+function loopOver(jobs: string[], onEmpty: () => void = () => {}) {
+  const done: string[] = [];
+  const errors: unknown[] = [];
+  const loop = new WorkLoop<string>({
+    take: () => {
+      const job = jobs.shift() ?? null;
+      if (job === null) onEmpty();
+      return job;
+    },
+    run: async (job) => {
+      if (job === 'bad') throw new Error('bad');
+      done.push(job);
+    },
+    onError: (error) => void errors.push(error),
+  });
+  return { loop, done, errors, settled: () => new Promise((resolve) => setTimeout(resolve, 20)) };
+}
+
+test('a job that comes between the last look and the loop\'s end is run', async () => {
+  const jobs = ['first'];
+  let isFirst = true;
+  const { loop, done, settled } = loopOver(jobs, () => {
+    if (!isFirst) return;
+    isFirst = false;
+    // Before the loop's own promise has settled.
+    queueMicrotask(() => {
+      jobs.push('late');
+      loop.wake();
+    });
+  });
+  loop.wake();
+  await settled();
+  expect(done).toEqual(['first', 'late']);
+});
+
+test('one that fails does not keep the others, once somebody wakes the loop', async () => {
+  const { loop, done, errors, settled } = loopOver(['bad', 'good']);
+  loop.wake();
+  await settled();
+  expect([done, errors.length]).toEqual([[], 1]);
+  loop.wake();
+  await settled();
+  expect(done).toEqual(['good']);
+});
+
+test('stopped, it takes nothing more; restarted, it does', async () => {
+  const { loop, done, settled } = loopOver(['job']);
+  await loop.stop();
+  loop.wake();
+  await settled();
+  expect(done).toEqual([]);
+  await loop.restart();
+  loop.wake();
+  await settled();
+  expect(done).toEqual(['job']);
+});
