@@ -54,7 +54,7 @@ const droppable: Readonly<Record<KillState, readonly string[]>> = {
   UPLOADING: ['upload.initiate', 'upload.chunk', 'upload.complete'],
 };
 
-/** Every other kill falls together with answers that are lost until then: the work is done, and nobody was told. */
+/** In the states that call the platform every other kill falls together with answers that are lost until then: the work is done, and nobody was told. */
 function lostAnswer(state: KillState, random: () => number): string | undefined {
   const endpoints = droppable[state];
   return random() < 0.5 ? endpoints[Math.floor(random() * endpoints.length)] : undefined;
