@@ -13,9 +13,13 @@ export const wktGeometry = z.string(rule).transform((text, context): Geometry =>
   return z.NEVER;
 });
 
+/** Characters: some tens of thousands of positions. */
+const maxWktLength = 1_000_000;
+
 function parse(text: string): Geometry | null {
   // The parser stops at the geometry's end: what follows it is looked at here.
-  if (!/^\s*(SRID=4326;\s*)?[A-Z]+[^;]*\)\s*$/i.test(text)) return null;
+  const trimmed = text.trim();
+  if (trimmed.length > maxWktLength || !trimmed.endsWith(')') || !/^(SRID=4326;\s*)?[A-Z][^;]*$/i.test(trimmed)) return null;
   try {
     return wktToGeoJSON(text);
   } catch {

@@ -1,5 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { lstat, readdir, readFile } from 'node:fs/promises';
 import { getCompileCacheDir } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -174,9 +174,10 @@ async function residentBytes(pid: number | undefined): Promise<number> {
   return kib === undefined ? 0 : Number(kib) * 1024;
 }
 
+/** What was written there. Files that are lent, by a link, were not. */
 async function folderBytes(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true }).catch(() => []);
-  const sizes = await Promise.all(entries.map((name) => stat(join(folder, name)).then((s) => (s.isFile() ? s.size : 0), () => 0)));
+  const sizes = await Promise.all(entries.map((name) => lstat(join(folder, name)).then((s) => (s.isFile() && s.nlink === 1 ? s.size : 0), () => 0)));
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 

@@ -20,7 +20,8 @@ export function footprintOf(corners: readonly Position[], toLonLat: (x: number, 
     const [x1 = 0, y1 = 0] = corners[(i + 1) % corners.length] ?? [];
     return Array.from({ length: segmentsPerEdge }, (_, k) => toLonLat(x0 + ((x1 - x0) * k) / segmentsPerEdge, y0 + ((y1 - y0) * k) / segmentsPerEdge));
   });
-  if (points.some((point) => point === null)) return null;
+  const isPlace = (point: readonly [number, number] | null) => point !== null && Math.abs(point[0]) <= 360 && Math.abs(point[1]) <= 90;
+  if (!points.every(isPlace)) return null;
   const ring = unwrap(points.map((point) => [point?.[0] ?? 0, point?.[1] ?? 0]));
   if (Math.abs(ring.turn) > 1) return capPolygon(ring.positions);
   return splitAtAntimeridian(counterClockwise(simplify(ring.positions)));

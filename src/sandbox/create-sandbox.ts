@@ -129,12 +129,16 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
 
   /** Back to the seeded state. Keys, and the apps and users that were registered, stay. */
   async function reset(): Promise<void> {
-    await Promise.all([processing.restart(), inference.restart()]);
+    await Promise.all([processing.stop(), inference.stop()]);
     if (catalog.items.removeOfFiles() > 0) catalog.reload();
     for (const table of ['inference_jobs', 'files', 'uploads', 'operations', 'tokens', 'launches', 'faults', 'calls']) database.exec(`delete from ${table}`);
     clock.reset();
     for (const folder of [overviewDir, resultDir]) await rm(folder, { recursive: true, force: true });
     await uploads.open();
+    // Only now: what was woken meanwhile must not begin with what has just been deleted.
+    await Promise.all([processing.restart(), inference.restart()]);
+    processing.wake();
+    inference.wake();
   }
 
   const app = express();

@@ -43,12 +43,13 @@ export class WorkLoop<Job> {
 
   async #runAll(): Promise<void> {
     const { signal } = this.#abort;
-    const { take, run } = this.#options;
+    const { take, run, onError } = this.#options;
     for (;;) {
       this.#isWoken = false;
       const job = signal.aborted ? null : take();
       if (job === null) return;
-      await run(job, signal);
+      // One that could not even be marked as failed must not keep the others.
+      await run(job, signal).catch(onError);
     }
   }
 }

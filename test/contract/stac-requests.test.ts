@@ -100,6 +100,9 @@ test.each(['POINT(10 50)', 'POINT Z (10 50 3)', 'SRID=4326;POINT(10 50)', 'polyg
   'WKT %s is taken',
   (text) => expect(wktGeometry.safeParse(text).success).toBe(true),
 );
+test('WKT made to be slow is not', () => {
+  for (const text of ['A'.repeat(400_000), `${'A'.repeat(400_000)})`, `POINT${' '.repeat(400_000)}x`, `P${')'.repeat(400_000)}x`]) expect(wktGeometry.safeParse(text).success).toBe(false);
+});
 test.each(['', 'POINT', 'POINT(1)', 'POINT EMPTY', 'POLYGON((0 0,1 0,1 1))', 'POINT(1 2', 'POINT(1 2);DROP', 'SRID=3857;POINT(1 2)', 'POINT(200 0)'])('WKT %j is refused', (text) =>
   expect(wktGeometry.safeParse(text).success).toBe(false),
 );

@@ -83,6 +83,12 @@ test.each([
   expect((await processed(sandbox, await make(), name, sourceType)).status).toBe('COMPLETED');
 });
 
+test('coordinates that are no degrees, without a reference system: COMPLETED, and no item', async () => {
+  const { status, fileId } = await processed(sandbox, geojson({ type: 'Point', coordinates: [500_000, 4_000_000] }), 'metres.geojson', 'POINT');
+  expect(status).toBe('COMPLETED');
+  expect((await sandbox.request('GET', `/public/stac/collections/uploads-amina/items/${fileId}`, { headers: key })).status).toBe(404);
+});
+
 test('an archive cannot write outside of its folder', async () => {
   const evil = await zip({ 'aa/evil.shp': someBytes(50) });
   // The same length, so that the archive stays whole.

@@ -1,5 +1,5 @@
 /** Spec 2.2, 2.3: previews, data and thumbnails behind signed addresses (contract, "STAC" and "Common"). */
-import { readdir } from 'node:fs/promises';
+import { readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
@@ -175,6 +175,28 @@ describe('data', () => {
     const entries = await unzip(bytes);
     expect(Object.keys(entries)).toEqual(['scene.tif']);
     expect(entries['scene.tif']!.equals(tiff)).toBe(true);
+  });
+
+  test('a reader that goes away leaves no file open', async () => {
+    const sandbox = await startSandbox();
+    const found = await uploadedItem(sandbox, geoTiff({ width: 2000, height: 2000, value: (x) => x, epsg: 32633, origin: [560_000, 5_500_000, 30] }));
+    const open = async () => {
+      const links = await Promise.all((await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+      return links.filter((link) => link.startsWith(join(sandbox.dataDir, 'blobs'))).length;
+    };
+    for (let i = 0; i < 5; i++) {
+      const leave = new AbortController();
+      const answer = await fetch(found.assets.data.href, { signal: leave.signal });
+      await answer.body!.getReader().read();
+      leave.abort();
+    }
+    await expect.poll(open, { timeout: 10_000 }).toBe(0);
+  });
+
+  test('a name that an archive may not hold is made one', async () => {
+    const sandbox = await sandboxWith([item('x', { title: '/products/../C:x' })]);
+    const found = await get<StacItem>(sandbox, '/public/stac/collections/a/items/x');
+    expect(Object.keys(await unzip(Buffer.from(await (await fetch(found.assets.data.href)).arrayBuffer())))).toEqual(['C_x.json']);
   });
 
   test('of a demo scene: a GeoTIFF where the footprint is; of an item without a file: its metadata', async () => {

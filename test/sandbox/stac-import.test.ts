@@ -1,5 +1,5 @@
 /** `--import`: files of items, rasters, and folders of them. */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { testFolder, hasLandsat, landsatFolder } from '../support/folders.ts';
@@ -33,6 +33,21 @@ describe('items', () => {
     expect(await ids(sandbox)).toEqual(['first', 'last']);
     expect(sandbox.refused).toHaveLength(bad.length);
     for (const [i, [, reason]] of bad.entries()) expect(sandbox.refused[i]).toContain(`line ${i + 2}: ${reason}`);
+  });
+
+  test('a source outside of the items\' own folder is not theirs to give', async () => {
+    const folder = await testFolder();
+    await writeFile(join(folder, 'secret.tif'), 'secret');
+    await mkdir(join(folder, 'items'));
+    await writeFile(join(folder, 'items', 'own.tif'), 'own');
+    await symlink(join(folder, 'secret.tif'), join(folder, 'items', 'link.tif'));
+    const hrefs = ['../secret.tif', join(folder, 'secret.tif'), 'link.tif', '/etc/hostname', '.', 'own.tif'];
+    const lines = hrefs.map((href, i) => JSON.stringify({ ...item(`i${i}`), assets: { data: { href } } }));
+    await writeFile(join(folder, 'items', 'items.ndjson'), lines.join('\n'));
+    const sandbox = await startSandbox({ prepare: async (made) => void (await made.importPath(join(folder, 'items', 'items.ndjson'), quiet)) });
+    const { features } = await search(sandbox, { sortby: [{ field: 'id' }] });
+    const texts = await Promise.all(features.map(async ({ assets }) => Buffer.from(await (await fetch(assets.data.href)).arrayBuffer()).toString('latin1')));
+    expect(texts.map((text) => /own\.tif|secret|hostname/.exec(text.slice(0, 60))?.[0])).toEqual([undefined, undefined, undefined, undefined, undefined, 'own.tif']);
   });
 
   test('the same id again replaces; the index follows', async () => {

@@ -139,6 +139,8 @@ describe('filter in CQL2-JSON', () => {
     [{ op: 't_intersects', args: [p('datetime'), { interval: ['2024-01-15T00:00:00Z', '2024-02-15T00:00:00Z'] }] }, ['diamond']],
     [{ op: 't_intersects', args: [p('datetime'), { interval: ['..', '2024-01-15'] }] }, ['box']],
     [{ op: 't_intersects', args: [{ date: '2024-05-01' }, p('seen')] }, ['hole']],
+    [{ op: 't_intersects', args: [p('seen'), { interval: ['2024-05-01', '2024-05-01'] }] }, ['hole']],
+    [{ op: 't_intersects', args: [p('seen'), { interval: [{ date: '2024-04-01' }, { date: '2024-04-30' }] }] }, []],
     [{ op: 's_intersects', args: [p('geometry'), inside] }, ['diamond']],
     [{ op: 's_intersects', args: [{ bbox: [1, 1, 2, 2] }, p('geometry')] }, ['box']],
     [{ op: 'not', args: [{ op: 's_intersects', args: [p('geometry'), inside] }] }, ['across', 'box', 'hole']],
@@ -160,6 +162,7 @@ describe('filter in CQL2-JSON', () => {
     [{ op: '>', args: [p('datetime'), { timestamp: '2024-02-30T00:00:00Z' }] }, 'filter.args.1.timestamp'],
     [{ op: 't_intersects', args: [p('datetime'), { interval: ['2024-02-01', '2024-01-01'] }] }, 'filter.args.1.interval'],
     [{ op: 'in', args: [p('a'), 'b'] }, 'filter.args.1'],
+    [{ op: 'isNull', args: [p('geometry')] }, 'filter.args.0.property'],
     ['cloud > 5', 'filter'],
     [7, 'filter'],
   ])('%j: 400 that names %s', async (filter, path) => {

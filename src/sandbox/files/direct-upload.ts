@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits, uploadFile, type SourceType } from '../../contract/index.ts';
 import { newId } from '../secrets.ts';
@@ -40,6 +40,7 @@ export async function receiveDirectUpload(req: Request, userId: string, { files,
       },
     });
     const { sourceType } = parseValues(uploadFile.fields, withoutUndefined({ sourceType: req.query['sourceType'] ?? form['sourceType'] }));
+    await stat(path); // a reset meanwhile has taken it
     return insert(files, { userId, blob, sourceType, name: received.name ?? '', sizeBytes: received.written?.size ?? 0 });
   } catch (error) {
     await rm(path, { force: true });

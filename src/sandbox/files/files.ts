@@ -104,10 +104,11 @@ export class Files {
   /** Together with `alsoCommit`. */
   complete(id: string, facts: FileFacts, alsoCommit: () => void): void {
     this.#database.transaction(() => {
-      this.#database
+      const { changes } = this.#database
         .prepare(`update files set status = 'COMPLETED', media_type = ?, sha256 = ?, facts = ? where id = ?`)
         .run(facts.mediaType, facts.sha256, JSON.stringify(facts), id);
-      alsoCommit();
+      // A reset has taken the file: nothing is published of it.
+      if (changes === 1) alsoCommit();
     })();
   }
 

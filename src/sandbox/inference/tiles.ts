@@ -66,7 +66,8 @@ export class TileReader {
     const [columns, rows] = [Math.min(width, x + tileSize) - left, Math.min(height, y + tileSize) - top];
     band.pixels.read(left, top, columns, rows, this.#window);
     const [mean, std] = [normalisation?.mean[index] ?? 0, normalisation?.std[index] ?? 1];
-    const nodata = band.noDataValue;
+    // As the pixels have it: in 32 bits.
+    const nodata = band.noDataValue === null ? null : Math.fround(band.noDataValue);
     const offset = index * tileSize ** 2;
     for (let row = 0; row < tileSize; row++) {
       const from = Math.min(rows - 1, Math.max(0, y + row - top)) * columns;

@@ -113,6 +113,7 @@ function parseValue(json: unknown, path: string): Value {
   if (json === null || ['string', 'number', 'boolean'].includes(typeof json)) return () => json;
   if (isProperty(json)) {
     const name = propertyName(json.property);
+    if (name === 'geometry') return refuse(`${path}.property`, 'must not be geometry: every item has one, and s_intersects compares it');
     return (item) => item.property(name);
   }
   if (isObject(json) && ('timestamp' in json || 'date' in json)) {
@@ -147,7 +148,7 @@ function parseTemporal(json: unknown, path: string): (item: FilterSubject) => In
     };
   }
   if (isObject(json) && Array.isArray(json['interval']) && json['interval'].length === 2) {
-    const ends = (json['interval'] as unknown[]).map((end, i) => parseEnd(end, `${path}.interval.${i}`));
+    const ends = (json['interval'] as unknown[]).map((end, i) => parseEnd(end, i === 1, `${path}.interval.${i}`));
     const interval = { startMs: ends[0] ?? -Infinity, endMs: ends[1] ?? Infinity };
     if (interval.startMs > interval.endMs) return refuse(`${path}.interval`, 'must start before it ends');
     return () => interval;
@@ -160,11 +161,15 @@ function parseTemporal(json: unknown, path: string): (item: FilterSubject) => In
   return refuse(path, 'must be {"property"}, {"timestamp"}, {"date"} or {"interval": [start, end]}');
 }
 
-function parseEnd(end: unknown, path: string): number | null {
+/** A date is its first instant at the start of an interval, and its last at the end. */
+function parseEnd(end: unknown, isLast: boolean, path: string): number | null {
   if (end === '..' || end === '') return null;
-  if (isObject(end)) return parseTime(end, path).ms;
-  const ms = typeof end === 'string' ? (parseInstant(end) ?? parseInstant(`${end}T00:00:00Z`)) : null;
-  return ms ?? refuse(path, 'must be an RFC 3339 timestamp, a date or ..');
+  const dayMs = isLast ? 86_400_000 - 1 : 0;
+  if (isObject(end)) return parseTime(end, path).ms + ('timestamp' in end ? 0 : dayMs);
+  const instant = typeof end === 'string' ? parseInstant(end) : null;
+  if (instant !== null) return instant;
+  const day = typeof end === 'string' ? parseInstant(`${end}T00:00:00Z`) : null;
+  return day === null ? refuse(path, 'must be an RFC 3339 timestamp, a date or ..') : day + dayMs;
 }
 
 function overlap(a: Interval | null, b: Interval | null): boolean | null {

@@ -66,7 +66,7 @@ function footprintOfWkt(wkt: string): Footprint | null {
   if (positions.length === 0) return null;
   const half = 5e-5;
   const [west, south, east, north] = boxOfPositions(positions);
-  return footprintOfBox([west - half, south - half, east + half, north + half]);
+  return footprintOfBox([Math.max(-180, west - half), Math.max(-90, south - half), Math.min(180, east + half), Math.min(90, north + half)]);
 }
 
 /** A date alone is its first instant in UTC. */

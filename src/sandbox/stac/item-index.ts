@@ -78,6 +78,7 @@ export class ItemIndex {
   /** Takes in the items that were put since; `reload` where one was replaced. */
   refresh(): void {
     if (this.#tail.length > maxTail) return this.reload();
+    const before = this.#size;
     for (const item of this.#items.indexed(this.#numbers[this.#size - 1] ?? 0)) {
       this.#push(item);
       this.#tail.push(searchBox(item.box));
@@ -86,7 +87,7 @@ export class ItemIndex {
       this.#idRanks = grown(this.#idRanks, this.#size);
       this.#idRanks[this.#size - 1] = rank;
     }
-    this.version += 1;
+    if (this.#size > before) this.version += 1;
   }
 
   numberOf(row: number): number {

@@ -120,7 +120,7 @@ function stretchOf(band: gdal.RasterBand): { low: number; factor: number } {
   const [width, height] = [Math.min(x, sampleSide), Math.min(y, sampleSide)];
   const sample = new Float32Array(width * height);
   band.pixels.read(0, 0, x, y, sample, { buffer_width: width, buffer_height: height });
-  const nodata = band.noDataValue;
+  const nodata = band.noDataValue === null ? null : Math.fround(band.noDataValue);
   const valid = sample.filter((value) => !Number.isNaN(value) && value !== nodata).sort();
   const at = (share: number) => valid[Math.floor((valid.length - 1) * share)] ?? 0;
   return { low: at(0.02), factor: 255 / (at(0.98) - at(0.02) || 1) };

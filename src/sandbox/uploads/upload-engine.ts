@@ -124,8 +124,12 @@ export class UploadEngine {
   /** Removes sessions without a chunk for `limits.uploadSessionIdleMs`. Never a completed one. */
   async sweep(): Promise<number> {
     const { sessions, clock } = this.#options;
-    const idle = sessions.listIdle(limits.uploadSessionIdleMs, (launchId) => clock.now(launchId));
-    for (const session of idle) await this.#lock.run(session.id, () => this.#discard(session));
+    const listIdle = () => sessions.listIdle(limits.uploadSessionIdleMs, (launchId) => clock.now(launchId));
+    const idle = listIdle();
+    for (const session of idle) {
+      // Looked at again under the lock: a chunk may have come while the sweep waited for it.
+      await this.#lock.run(session.id, async () => void (listIdle().some(({ id }) => id === session.id) && (await this.#discard(session))));
+    }
     return idle.length;
   }
 

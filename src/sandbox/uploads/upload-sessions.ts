@@ -1,6 +1,7 @@
 import { limits } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
 import { newId, newSecret } from '../secrets.ts';
+import { SandboxError } from '../web/sandbox-error.ts';
 
 export interface UploadSession {
   readonly id: string;
@@ -112,7 +113,9 @@ export class UploadSessions {
   complete(id: string, fileId: string, alsoCommit: () => void): void {
     this.#database.transaction(() => {
       alsoCommit();
-      this.#database.prepare('update uploads set file_id = ? where id = ?').run(fileId, id);
+      const { changes } = this.#database.prepare('update uploads set file_id = ? where id = ?').run(fileId, id);
+      // The session went away meanwhile, by a reset: its bytes are gone too, and nothing is committed.
+      if (changes !== 1) throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
     })();
   }
 

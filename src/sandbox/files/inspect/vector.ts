@@ -123,5 +123,6 @@ function grown([west, south, east, north]: Box): Box {
   const half = 5e-5;
   const isFlatX = west === east;
   const isFlatY = south === north;
-  return [isFlatX ? west - half : west, isFlatY ? south - half : south, isFlatX ? east + half : east, isFlatY ? north + half : north];
+  const within = (value: number, limit: number) => Math.max(-limit, Math.min(limit, value));
+  return [within(isFlatX ? west - half : west, 180), within(isFlatY ? south - half : south, 90), within(isFlatX ? east + half : east, 180), within(isFlatY ? north + half : north, 90)];
 }

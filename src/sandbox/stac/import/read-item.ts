@@ -1,6 +1,6 @@
 import type { MultiPolygon, Polygon } from 'geojson';
-import { dirname, isAbsolute, join } from 'node:path';
-import { existsSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
+import { dirname, resolve, sep } from 'node:path';
 import { extensionFault, geojsonGeometry, parseInstant } from '../../../contract/index.ts';
 import { itemProperties } from '../item-properties.ts';
 import type { ItemSource, NewItem } from '../items.ts';
@@ -38,19 +38,24 @@ export function readItem(json: unknown, itemsPath: string, nowMs: number): NewIt
 }
 
 function readFootprint(json: unknown): Polygon | MultiPolygon {
-  // By far the most: a polygon whose numbers are looked at once.
   const read = geojsonGeometry.safeParse(json);
   if (!read.success) throw new ItemLineError(`geometry ${read.error.issues[0]?.message ?? 'is not valid'}`);
   if (read.data.type !== 'Polygon' && read.data.type !== 'MultiPolygon') throw new ItemLineError('geometry must be a Polygon or a MultiPolygon');
   return read.data;
 }
 
-/** A file named relative to the items, or absolute; anything else is left out. */
+/** A regular file in the folder of the items, or below it; anything else is left out: item files come from strangers too. */
 function readSource(assets: unknown, itemsPath: string): ItemSource {
   const data = (assets as { data?: { href?: unknown } } | null | undefined)?.data?.href;
-  if (typeof data !== 'string' || /^[a-z][a-z0-9+.-]*:/i.test(data)) return { kind: 'none' };
-  const path = isAbsolute(data) ? data : join(dirname(itemsPath), data);
-  return existsSync(path) ? { kind: 'path', path, isRaster: /\.(tiff?|jp2|png|jpe?g|nc)$/i.test(path), grid: null } : { kind: 'none' };
+  if (typeof data !== 'string' || data === '' || data.includes('\0') || /^[a-z][a-z0-9+.-]*:/i.test(data)) return { kind: 'none' };
+  try {
+    const root = realpathSync(dirname(itemsPath));
+    const path = realpathSync(resolve(root, data));
+    if (!path.startsWith(root + sep) || !statSync(path).isFile()) return { kind: 'none' };
+    return { kind: 'path', path, isRaster: /\.(tiff?|jp2|png|jpe?g|nc)$/i.test(path), grid: null };
+  } catch {
+    return { kind: 'none' };
+  }
 }
 
 function requireObject(value: unknown, what: string): Readonly<Record<string, unknown>> {
