@@ -13,7 +13,7 @@ import { hasLandsat, landsatFolder, projectRoot, testFolder } from '../support/f
 import { geoTiff } from '../support/geotiff.ts';
 import { boxGraph, putModel, thresholdGraph, tileGraph } from '../support/models.ts';
 import { readGeoTiff } from '../support/read-geotiff.ts';
-import { someBytes, startSandbox, type Answer, type StartOptions, type TestSandbox } from '../support/sandbox.ts';
+import { apiKey, someBytes, startSandbox, type Answer, type StartOptions, type TestSandbox } from '../support/sandbox.ts';
 import type { StackInput } from '../support/stack-job.ts';
 
 function run(sandbox: TestSandbox, fields: Record<string, string>, headers: Record<string, string> = key): Promise<Answer> {
@@ -67,6 +67,14 @@ describe('models', () => {
     expect(models.length).toBeGreaterThanOrEqual(2);
     for (const model of models) expect(Object.keys(model)).toEqual(['id', 'name', 'version', 'type', 'labels']);
     expect(models.map(({ id, type }) => [id, type])).toEqual([['vegetation', 'CLASSIFICATION'], ['water', 'SEGMENTATION'], ['water-bodies', 'DETECTION']]);
+  });
+
+  test('the key may also come as a bearer token, here and nowhere else', async () => {
+    const sandbox = await startSandbox();
+    const ask = (path: string, authorization: string) => sandbox.request('GET', path, { headers: { authorization } });
+    expect((await ask('/public/inference/models', `Bearer ${apiKey}`)).status).toBe(200);
+    for (const wrong of ['Bearer wrong', `Basic ${apiKey}`, 'Bearer', apiKey]) expect((await ask('/public/inference/models', wrong)).status).toBe(401);
+    expect((await ask('/public/inference/status?inferenceId=x', `Bearer ${apiKey}`)).status).toBe(401);
   });
 
   test('a folder of one\'s own is a model; one that is not right is left out', async () => {

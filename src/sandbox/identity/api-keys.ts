@@ -69,11 +69,13 @@ function fromRow(row: KeyRow): ApiKey {
 
 /**
  * Requires an API key with at least one of `anyOf` (any valid key where empty). A missing or unknown key
- * is what the group says (spec 5, 7), a missing permission 403 `Permission Denied`.
+ * is what the group says (spec 5, 7), a missing permission 403 `Permission Denied`. `bearer`: the key may
+ * also come as `Authorization: Bearer`.
  */
-export function requireApiKey(keys: ApiKeys, anyOf: readonly Permission[], unknownKey: () => SandboxError): RequestHandler {
+export function requireApiKey(keys: ApiKeys, anyOf: readonly Permission[], unknownKey: () => SandboxError, { bearer = false } = {}): RequestHandler {
   return (req, _res, next) => {
-    const key = keys.find(req.get(apiKeyHeader) ?? '');
+    const given = req.get(apiKeyHeader) ?? (bearer ? /^Bearer +(\S+)$/i.exec(req.get('authorization') ?? '')?.[1] : undefined);
+    const key = keys.find(given ?? '');
     if (!key) throw unknownKey();
     if (anyOf.length > 0 && !anyOf.some((permission) => key.permissions.includes(permission))) {
       throw new SandboxError(403, 'permission_denied', 'Permission Denied');

@@ -32,7 +32,8 @@ export function inferenceRoutes({ models, jobs, runner, files, keys, unavailable
 
   router
     .route(listModels.path)
-    .get(key, (_req, res) => void res.json([...models.values()].map(({ id, name, version, type, labels }) => ({ id, name, version, type, labels }))))
+    // The one endpoint for which the spec also lists a bearer token (section 5).
+    .get(requireApiKey(keys, ['inference'], unauthorized, { bearer: true }), (_req, res) => void res.json([...models.values()].map(({ id, name, version, type, labels }) => ({ id, name, version, type, labels }))))
     .all(methodNotAllowed('GET'));
 
   router
