@@ -85,3 +85,6 @@ export const jsonValue = z.unknown().refine(isShallow, tooDeep);
 
 /** An ISO 8601 UTC instant with milliseconds, as the platform writes times. */
 export const instant = z.iso.datetime({ precision: 3 });
+
+/** What is read and never written, all the way down. */
+export type Immutable<T> = T extends object ? { readonly [K in keyof T]: Immutable<T[K]> } : T;

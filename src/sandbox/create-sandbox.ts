@@ -25,6 +25,7 @@ import { inferenceRoutes, whyNoInference as onnxruntimeMissing } from './inferen
 import { Apps } from './marketplace/apps.ts';
 import { Launches } from './marketplace/launches.ts';
 import { Trace } from './referee/trace.ts';
+import { openApiRoutes } from './openapi/routes.ts';
 import { createSigner } from './secrets.ts';
 import { AssetLinks } from './stac/asset-links.ts';
 import { catalogPages } from './stac/catalog-pages.ts';
@@ -163,6 +164,7 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   const objects = new StacObjects({ catalog, assets, publicUrl, strict: config.stacStrict });
   app.use(stacRoutes({ catalog, objects, assets, sources, keys, strict: config.stacStrict }));
   app.use(catalogPages(catalog, sources));
+  app.use(openApiRoutes(publicUrl));
   app.use(pathNotFound);
   app.use(errorBoundary(log));
 

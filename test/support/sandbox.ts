@@ -5,6 +5,7 @@ import { readSandboxConfig } from '../../src/sandbox/config.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/create-sandbox.ts';
 import { makeFolder } from './folders.ts';
 import { cleanUpLater } from './cleanup.ts';
+import { watchAnswers } from './openapi.ts';
 
 export const apiKey = 'test-api-key-0123456789';
 
@@ -82,7 +83,8 @@ export async function startSandbox(options: StartOptions = {}): Promise<TestSand
   const config = readSandboxConfig({ SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'silent', ...env }, { port: '0', data: dataDir, seed });
   const sandbox = await createSandbox({ config, log: pino({ level: config.logLevel }), ...rest });
   await prepare?.(sandbox, dataDir);
-  const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' });
+  const watched = watchAnswers(sandbox.handler);
+  const served = await serve(watched.handler, { host: config.host, port: config.port, portSetting: '--port' });
   sandbox.listensAt(served.url);
   let closed = false;
   const close = async () => {
@@ -90,6 +92,7 @@ export async function startSandbox(options: StartOptions = {}): Promise<TestSand
     closed = true;
     await served.close(0);
     await sandbox.close();
+    watched.check();
     if (!options.dataDir) await rm(dataDir, { recursive: true, force: true });
   };
   cleanUpLater(close);

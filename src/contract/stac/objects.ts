@@ -1,4 +1,5 @@
-import type { MultiPolygon, Polygon } from 'geojson';
+import * as z from 'zod';
+import { instant, type Immutable } from '../wire.ts';
 
 /** Spec 2.1: what every catalog says it conforms to. */
 export const conformanceClasses = [
@@ -36,74 +37,123 @@ export const mediaTypes = {
   openapi: 'application/vnd.oai.openapi+json;version=3.0',
 } as const;
 
+const mediaType = z.string();
+const href = z.string().min(1);
+const box = z.tuple([z.number(), z.number(), z.number(), z.number()]);
+
 /** Spec 2.3, at the end. `body` and `merge` as STAC's item search has them for a POST. */
-export interface StacLink {
-  readonly rel: string;
-  readonly href: string;
-  readonly type?: string;
-  readonly title?: string;
-  readonly method?: 'GET' | 'POST';
-  readonly body?: Readonly<Record<string, unknown>>;
-  readonly merge?: boolean;
-}
+export const stacLink = z
+  .object({
+    rel: z.string(),
+    href,
+    type: mediaType.optional(),
+    title: z.string().optional(),
+    method: z.enum(['GET', 'POST']).optional(),
+    body: z.record(z.string(), z.unknown()).optional(),
+    merge: z.boolean().optional(),
+  })
+  .meta({ id: 'Link' });
+export type StacLink = Immutable<z.infer<typeof stacLink>>;
 
-export interface StacAsset {
-  readonly href: string;
-  readonly title: string;
-  readonly type: string;
-  readonly roles: readonly string[];
-}
-
-/** Fields of the projection extension. */
-export interface RasterPlace {
-  readonly 'proj:epsg': number;
-  readonly 'proj:shape': readonly [number, number];
-  readonly 'proj:transform': readonly number[];
-}
+const asset = z.object({ href, title: z.string(), type: mediaType, roles: z.array(z.string()) });
+/** `raster`: the source itself with the fields of the projection extension, for standard clients. @assumed */
+const rasterAsset = asset.extend({ 'proj:epsg': z.int(), 'proj:shape': z.array(z.int()).length(2), 'proj:transform': z.array(z.number()) });
 
 /** Spec 2.1 */
-export interface StacCatalog {
-  readonly id: string;
-  readonly title: string;
-  readonly type: 'Catalog';
-  readonly description: string;
-  readonly stac_version: typeof stacVersion;
-  readonly conformsTo: readonly string[];
-  readonly links: readonly StacLink[];
-}
+export const stacCatalog = z
+  .object({
+    id: z.string(),
+    title: z.string(),
+    type: z.literal('Catalog'),
+    description: z.string(),
+    stac_version: z.literal(stacVersion),
+    conformsTo: z.array(z.string()),
+    links: z.array(stacLink),
+  })
+  .meta({ id: 'Catalog' });
+export type StacCatalog = Immutable<z.infer<typeof stacCatalog>>;
 
 /** Spec 2.2 */
-export interface StacCollection {
-  readonly id: string;
-  readonly type: 'Collection';
-  readonly title: string;
-  readonly description: string;
-  readonly license: string;
-  readonly extent: {
-    readonly spatial: { readonly bbox: readonly (readonly [number, number, number, number])[] };
-    readonly temporal: { readonly interval: readonly (readonly [string, string | null])[] };
-  };
-  readonly keywords: readonly string[];
-  readonly stac_version: typeof stacVersion;
-  readonly links: readonly StacLink[];
-  readonly assets: { readonly thumbnail: StacAsset };
-}
+export const stacCollection = z
+  .object({
+    id: z.string(),
+    type: z.literal('Collection'),
+    title: z.string(),
+    description: z.string(),
+    license: z.string(),
+    extent: z.object({
+      spatial: z.object({ bbox: z.array(box) }),
+      temporal: z.object({ interval: z.array(z.tuple([instant, instant.nullable()])) }),
+    }),
+    keywords: z.array(z.string()),
+    stac_version: z.literal(stacVersion),
+    links: z.array(stacLink),
+    assets: z.object({ thumbnail: asset }),
+  })
+  .meta({ id: 'Collection' });
+export type StacCollection = Immutable<z.infer<typeof stacCollection>>;
+
+const ring = z.array(z.array(z.number()).min(2)).min(4);
+/** Properties of spec 2.3, and whatever else an item has. */
+const itemProperties = z.looseObject({
+  datetime: instant,
+  name: z.string(),
+  description: z.string().nullable(),
+  'platform:layer_type': z.string(),
+  layer_type: z.string(),
+  'platform:ingestion_date': z.string(),
+  source_type: z.string(),
+  'platform:source': z.string(),
+  'platform:source_type': z.string(),
+  'platform:source_sub_type': z.string(),
+});
 
 /** Spec 2.3. @assumed that a footprint across the antimeridian is a MultiPolygon (RFC 7946, 3.1.9); the spec shows Polygon */
-export interface StacItem {
-  readonly type: 'Feature';
-  readonly id: string;
-  readonly title: string;
-  readonly collection: string;
-  readonly geometry: Polygon | MultiPolygon;
-  readonly bbox: readonly [number, number, number, number];
-  readonly properties: Readonly<Record<string, unknown>>;
-  /** `raster`, the source itself with its place, is for standard clients. */
-  readonly assets: { readonly rendered_preview: StacAsset; readonly data: StacAsset; readonly raster?: StacAsset & RasterPlace };
-  readonly links: readonly StacLink[];
-  readonly stac_version: typeof stacVersion;
-  readonly stac_extensions: readonly string[];
-}
+export const stacItem = z
+  .object({
+    type: z.literal('Feature'),
+    id: z.string(),
+    title: z.string(),
+    collection: z.string(),
+    geometry: z.discriminatedUnion('type', [
+      z.object({ type: z.literal('Polygon'), coordinates: z.array(ring) }),
+      z.object({ type: z.literal('MultiPolygon'), coordinates: z.array(z.array(ring)) }),
+    ]),
+    bbox: box,
+    properties: itemProperties,
+    assets: z.object({ rendered_preview: asset, data: asset, raster: rasterAsset.optional() }),
+    links: z.array(stacLink),
+    stac_version: z.literal(stacVersion),
+    stac_extensions: z.array(z.string()),
+  })
+  .meta({ id: 'Item' });
+export type StacItem = Immutable<z.infer<typeof stacItem>>;
+
+/** An item of which `fields` left something out. */
+const partialItem = stacItem
+  .partial()
+  .required({ type: true, id: true, collection: true })
+  .extend({ properties: itemProperties.partial().optional(), geometry: z.looseObject({}).optional(), assets: z.record(z.string(), asset.partial().loose()).optional() })
+  .meta({ id: 'PartialItem' });
+const features = { type: z.literal('FeatureCollection'), links: z.array(stacLink) };
+
+/** The items list (spec 4.1). The counts are for standard clients. */
+export const itemsPage = z
+  .object({ ...features, features: z.array(stacItem), numberMatched: z.int().optional(), numberReturned: z.int().optional() })
+  .meta({ id: 'ItemsPage' });
+
+/** The answer to a search (spec 4.2). */
+export const searchPage = z
+  .object({
+    ...features,
+    features: z.array(z.union([stacItem, partialItem])),
+    numberMatched: z.int(),
+    numberReturned: z.int(),
+    limit: z.int().optional(),
+    offset: z.int().optional(),
+    sortby: z.array(z.object({ field: z.string(), direction: z.enum(['asc', 'desc']) })),
+  })
+  .meta({ id: 'SearchPage' });
 
 /** Paths of spec 4.1 and 4.2; those from `conformance` on are for standard clients. @assumed the latter */
 export const stacPaths = {

@@ -32,8 +32,10 @@ export interface ControlOptions {
   readonly reset: () => Promise<void>;
 }
 
-const newKey = z.object({ permissions: z.array(z.enum(permissions, `must be one of ${permissions.join(', ')}`)).min(1, 'must name at least one permission') });
-const clockMove = z.object({
+/** Body of `POST /sandbox/keys`. */
+export const newKey = z.object({ permissions: z.array(z.enum(permissions, `must be one of ${permissions.join(', ')}`)).min(1, 'must name at least one permission') });
+/** Body of `POST /sandbox/clock`. */
+export const clockMove = z.object({
   advanceMs: z.int('must be an integer of milliseconds').min(0, 'must be at least 0').max(10 * 366 * 86_400_000, 'must be at most ten years'),
   launchId: z.string().optional(),
 });

@@ -62,6 +62,8 @@ export class FileProcessing {
       const facts = await runInChild<FileFacts>({ module: job, input, workFolder, limits, signal });
       if (facts.raster?.builtOverviews) await this.#keepOverviews(file, path);
       files.complete(file.id, facts, () => publish(file, facts));
+      // At once: whoever reads COMPLETED finds the item.
+      afterPublishing();
     } catch (error) {
       if (signal.aborted) return;
       const reason = error instanceof ChildJobError ? error.message : 'the file could not be processed';
@@ -70,7 +72,6 @@ export class FileProcessing {
     } finally {
       await rm(workFolder, { recursive: true, force: true });
     }
-    afterPublishing();
   }
 
   /** The file under its own name, which tells GDAL's drivers what to expect, in a folder where it is alone. */

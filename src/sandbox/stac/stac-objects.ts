@@ -79,7 +79,7 @@ export class StacObjects {
       description: record.description,
       license: record.license,
       extent: {
-        spatial: { bbox: [[...(extent?.box ?? [-180, -90, 180, 90])]] as [[number, number, number, number]] },
+        spatial: { bbox: [[...(extent?.box ?? [-180, -90, 180, 90])]] },
         temporal: { interval: [[iso(extent?.interval.startMs ?? record.createdAtMs), extent ? iso(extent.interval.endMs) : null]] },
       },
       keywords: record.keywords,
@@ -111,7 +111,8 @@ export class StacObjects {
       collection: record.collectionId,
       geometry: record.footprint,
       bbox: record.box,
-      properties: { datetime: iso(record.datetimeMs), ...record.properties },
+      // Whoever made the item saw to the properties of the spec.
+      properties: { datetime: iso(record.datetimeMs), ...record.properties } as StacItem['properties'],
       assets: {
         rendered_preview: { href: assets.preview(record), title: 'Rendered preview', type: mediaTypes.png, roles: ['overview'] },
         data: { href: assets.data(record), title: 'Source data', type: mediaTypes.zip, roles: ['data'] },

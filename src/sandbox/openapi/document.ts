@@ -1,0 +1,98 @@
+import * as z from 'zod';
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject, type ZodOpenApiResponsesObject } from 'zod-openapi';
+import { apiKeyHeader, errorBody } from '../../contract/index.ts';
+import { controlCalls } from './control-calls.ts';
+import type { DocumentedCall } from './documented-call.ts';
+import { platformCalls } from './platform-calls.ts';
+
+const json = 'application/json';
+const error = errorBody.meta({ id: 'Error' });
+
+const reasons: Readonly<Record<number, string>> = {
+  200: 'Success',
+  201: 'Created',
+  204: 'Done; nothing to say',
+  400: 'A value is missing, malformed or invalid',
+  401: 'The key is missing or unknown',
+  403: 'Authentication failed, permission missing, or not from here',
+  404: 'There is no such thing',
+  409: 'Not in a state for this',
+  413: 'Too large',
+  415: 'Not a content type that is taken',
+  421: 'Not a host name of the sandbox',
+  500: 'Server-side failure',
+  507: 'The disk is full',
+};
+
+export const documentedCalls: readonly DocumentedCall[] = [...platformCalls, ...controlCalls];
+
+/** OpenAPI 3.1 of the whole sandbox, its schemas those that requests are checked by and clients read with. */
+export function openApi31(serverUrl: string) {
+  const paths: ZodOpenApiPathsObject = {};
+  for (const call of documentedCalls) {
+    const path = documentedPath(call.path);
+    paths[path] = { ...paths[path], [call.method]: operationOf(call) };
+  }
+  return createDocument({
+    openapi: '3.1.1',
+    info: {
+      title: 'Geospatial platform, as the sandbox serves it',
+      version: '1.0.0',
+      description: 'Catalog, search, files, inference and external apps by the service interface; what it leaves open, by the assumptions of docs/contract.md. The calls below /sandbox are the sandbox\'s own.',
+    },
+    servers: [{ url: serverUrl }],
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: { type: 'apiKey', in: 'header', name: apiKeyHeader, description: 'Wanted by every call of the platform (section 5)' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'The key, at the models endpoint only (section 5)' },
+        adminKey: { type: 'apiKey', in: 'header', name: 'X-ADMIN-KEY', description: 'Wanted where SANDBOX_ADMIN_KEY is set' },
+      },
+    },
+  });
+}
+
+/** `/a/:id` as `/a/{id}`. */
+function documentedPath(path: string): string {
+  return path.replace(/:([A-Za-z]+)/g, '{$1}');
+}
+
+function operationOf(call: DocumentedCall): ZodOpenApiOperationObject {
+  const names = [...call.path.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => name!);
+  return {
+    operationId: call.id,
+    summary: call.summary,
+    tags: [call.tag],
+    description: call.tag === 'Sandbox' ? undefined : `Section ${call.clause}`,
+    security: securityOf(call),
+    requestParams: {
+      ...(names.length > 0 ? { path: z.object(Object.fromEntries(names.map((name) => [name, z.string()]))) } : {}),
+      ...(call.query ? { query: call.query } : {}),
+      ...(call.headers ? { header: call.headers } : {}),
+    },
+    ...(call.json || call.form ? { requestBody: { content: bodyOf(call) } } : {}),
+    responses: responsesOf(call),
+  };
+}
+
+function securityOf(call: DocumentedCall): Record<string, string[]>[] {
+  if (call.isSigned) return [];
+  if (call.tag === 'Sandbox') return [{}, { adminKey: [] }];
+  return call.id === 'listModels' ? [{ apiKey: [] }, { bearer: [] }] : [{ apiKey: [] }];
+}
+
+function bodyOf({ json: body, form }: DocumentedCall): Record<string, { schema: z.ZodType }> {
+  if (body) return { [json]: { schema: body } };
+  if (!form) return {};
+  const { fields, file } = form;
+  if (!file) return { 'application/x-www-form-urlencoded': { schema: fields }, 'multipart/form-data': { schema: fields } };
+  const content = z.string().meta({ contentMediaType: 'application/octet-stream', type: 'string' });
+  return { 'multipart/form-data': { schema: fields.extend({ [file]: content }) } };
+}
+
+function responsesOf(call: DocumentedCall): ZodOpenApiResponsesObject {
+  const { success = 200, mediaType = json } = call;
+  const answer = success === 204 ? {} : { content: { [mediaType]: { schema: call.response ?? z.any() } } };
+  const failures = call.errors.map((status) => [status, { description: reasons[status] ?? 'Error', content: { [json]: { schema: error } } }] as const);
+  return Object.fromEntries([[success, { description: reasons[success] ?? 'Success', ...answer }], ...failures]);
+}

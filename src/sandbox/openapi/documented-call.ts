@@ -1,0 +1,28 @@
+import type * as z from 'zod';
+
+/** One call as it stands in the document. Query parameters and forms are given as objects by name. */
+export interface DocumentedCall {
+  readonly id: string;
+  readonly summary: string;
+  readonly tag: 'Catalog' | 'Files' | 'Inference' | 'External app' | 'Sandbox';
+  readonly method: 'get' | 'post' | 'delete';
+  /** As Express writes it. */
+  readonly path: string;
+  readonly query?: z.ZodObject;
+  readonly headers?: z.ZodObject;
+  readonly json?: z.ZodType;
+  /** A form, urlencoded or multipart; with `file` a multipart one that has that file too. */
+  readonly form?: { readonly fields: z.ZodObject; readonly file?: string };
+  /** Status of success, default 200. */
+  readonly success?: 200 | 201 | 204;
+  /** A schema for what is JSON; without one the content is not looked into. */
+  readonly response?: z.ZodType;
+  /** Default application/json. */
+  readonly mediaType?: string;
+  /** Beside success and 405; 401, 403 and the rest as the group has them. */
+  readonly errors: readonly number[];
+  /** Where the specification has it. */
+  readonly clause: string;
+  /** A signed address: the API key is not needed. */
+  readonly isSigned?: boolean;
+}

@@ -1,0 +1,91 @@
+/** The OpenAPI document is valid, whole, and what the tests hold every answer to. */
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { expect, test } from 'vitest';
+import { openApi31 } from '../../src/sandbox/openapi/document.ts';
+import { faultOfAnswer, watchAnswers } from '../support/openapi.ts';
+import { apiKey, startSandbox } from '../support/sandbox.ts';
+
+/** Section 4 of the specification. */
+const paths = [
+  'get /public/stac/',
+  'get /public/stac/catalogs/{catalogId}',
+  'get /public/stac/collections/{collectionId}',
+  'get /public/stac/collections/{collectionId}/items',
+  'get /public/stac/collections/{collectionId}/items/{id}',
+  'post /public/stac/search',
+  'post /public/file/upload',
+  'post /public/file/generateUploadId',
+  'post /public/file/uploadChunk',
+  'post /public/file/completeUpload',
+  'get /public/file/status/{id}',
+  'get /public/file/download/url',
+  'get /public/inference/models',
+  'post /public/inference/run',
+  'get /public/inference/status',
+  'get /public/inference/download',
+  'post /public/external-app/token/{token}/renew',
+  'get /public/external-app/user/{token}/detail',
+  'post /public/external-app/operation/{token}',
+  'get /public/external-app/operation/{token}',
+  'post /public/external-app/file/{token}/upload/initiate',
+  'post /public/external-app/file/{token}/upload/chunk',
+  'post /public/external-app/file/{token}/upload/complete',
+];
+
+test('is valid OpenAPI 3.1', async () => {
+  const { valid, errors } = await new Validator().validate(openApi31('http://127.0.0.1:4010') as object as Record<string, unknown>);
+  expect(errors).toBeUndefined();
+  expect(valid).toBe(true);
+});
+
+test.each(paths)('describes %s', (line) => {
+  const [method = '', path = ''] = line.split(' ');
+  expect(openApi31('/').paths?.[path]?.[method as 'get' | 'post']).toMatchObject({ operationId: expect.any(String) as string, responses: { 200: expect.anything() as object, 500: expect.anything() as object } });
+});
+
+test('is served with a page that asks no other host', async () => {
+  const sandbox = await startSandbox();
+  const document = (await sandbox.request('GET', '/openapi.json')).body as unknown as { openapi: string };
+  expect(document.openapi).toBe('3.1.1');
+  const page = await sandbox.request('GET', '/docs/');
+  expect(page.status).toBe(200);
+  expect(page.headers.get('content-security-policy')).toContain("default-src 'self'");
+  const addresses = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address!);
+  expect(addresses.length).toBeGreaterThan(3);
+  for (const address of addresses) {
+    expect(address).toMatch(/^\.\//);
+    expect((await sandbox.request('GET', `/docs/${address}`)).status, address).toBe(200);
+  }
+  expect((await fetch(`${sandbox.url}/openapi.json`, { method: 'POST' })).status).toBe(405);
+});
+
+const seen = { method: 'GET', path: '/public/file/status/x', status: 200, mediaType: 'application/json', body: '{"id":"x","originalName":"a","status":"QUEUED","createdAt":1}' };
+
+test('an answer as described has no fault', () => {
+  expect(faultOfAnswer(seen)).toBeNull();
+});
+
+test.each([
+  ['a field of another type', { body: seen.body.replace('1}', '"2026"}') }],
+  ['a field that is missing', { body: '{"id":"x","status":"QUEUED","createdAt":1}' }],
+  ['a field too many', { body: seen.body.replace('}', ',"secret":1}') }],
+  ['a word that is no status', { body: seen.body.replace('QUEUED', 'WAITING') }],
+  ['another content type', { mediaType: 'text/html' }],
+  ['a status that is not described', { status: 409 }],
+  ['an error of another shape', { status: 404, body: '{"message":"File not found"}' }],
+  ['a method that is not described', { method: 'PUT', status: 200 }],
+  ['no JSON', { body: 'QUEUED' }],
+])('%s is a fault', (_name, change) => {
+  expect(faultOfAnswer({ ...seen, ...change })).toEqual(expect.any(String));
+});
+
+test('a server that answers otherwise is found out', async () => {
+  const watched = watchAnswers((_req, res) => void res.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"fine"}'));
+  const { createServer } = await import('node:http');
+  const server = createServer(watched.handler);
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', () => resolve()));
+  const { port } = server.address() as { port: number };
+  await (await fetch(`http://127.0.0.1:${port}/health`, { headers: { 'x-api-key': apiKey } })).text();
+  await new Promise((resolve) => server.close(resolve));
+  expect(() => watched.check()).toThrow('/health 200');
+});
