@@ -47,6 +47,10 @@ export interface AppConfig {
   readonly dataDir: string;
   /** `INPUT_DIR`, default `<DATA_DIR>/inputs`: the only folder local inputs are read from. */
   readonly inputDir: string;
+  /** `ASSET_ORIGINS`, default none: further origins, separated by commas, that the data of catalog items may be fetched from; the platform's own always is. */
+  readonly assetOrigins: readonly string[];
+  /** `INPUT_MAX_BYTES`, default 16 GiB: most bytes of one item's data, packed and unpacked. */
+  readonly inputMaxBytes: number;
   /** `POLL_INTERVAL_MS`, default 3,000. Spec 4.8, rule 2: 2,000 to 5,000. */
   readonly pollIntervalMs: number;
   /** `UPLOAD_PART_BYTES`, default 16 MiB. */
@@ -76,6 +80,8 @@ export interface AppConfig {
 const integer = (minimum: number, maximum: number, rule = `must be an integer from ${minimum} to ${maximum}`) =>
   z.string().regex(/^\d{1,15}$/, rule).transform(Number).refine((n) => n >= minimum && n <= maximum, rule);
 
+const isOrigin = (value: string) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) && new URL(value).origin === value;
+
 const httpUrl = z
   .string('is required: the address of the platform, for a sandbox on this machine http://127.0.0.1:4010')
   .refine((value) => {
@@ -90,6 +96,12 @@ const environment = z.object({
   PLATFORM_URL: httpUrl,
   DATA_DIR: z.string().default('data/app'),
   INPUT_DIR: z.string().optional(),
+  ASSET_ORIGINS: z
+    .string()
+    .transform((value) => value.split(',').map((one) => one.trim()).filter((one) => one !== ''))
+    .refine((origins) => origins.every(isOrigin), 'must be origins such as https://data.platform.example, separated by commas, without paths')
+    .default([]),
+  INPUT_MAX_BYTES: integer(1, 2 ** 48).default(16 * 1024 ** 3),
   POLL_INTERVAL_MS: integer(limits.pollIntervalMs.min, limits.pollIntervalMs.max, `must be ${limits.pollIntervalMs.min} to ${limits.pollIntervalMs.max} (service interface 4.8, rule 2)`).default(3_000),
   UPLOAD_PART_BYTES: integer(1, limits.chunkBytes).default(16 * 1024 * 1024),
   STEP_TIMEOUT_MS: integer(1, 7 * 24 * 3_600_000).default(3_600_000),
@@ -100,7 +112,7 @@ const environment = z.object({
   TRUST_PROXY: z.enum(['true', 'false'], 'must be true or false').default('false'),
   EMBEDDED_IN: z
     .string()
-    .refine((value) => URL.canParse(value) && new URL(value).origin === value && value !== 'null', 'must be an origin such as https://platform.example, without a path')
+    .refine(isOrigin, 'must be an origin such as https://platform.example, without a path')
     .optional(),
   LAUNCHES_PER_MINUTE: integer(1, 1_000_000).default(120),
   METRICS_PUBLIC: z.enum(['true', 'false'], 'must be true or false').default('false'),
@@ -132,6 +144,8 @@ export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) =>
     secret: appSecret(env, dataDir, warn),
     dataDir,
     inputDir: resolve(settings.INPUT_DIR ?? join(dataDir, 'inputs')),
+    assetOrigins: [new URL(settings.PLATFORM_URL).origin, ...settings.ASSET_ORIGINS],
+    inputMaxBytes: settings.INPUT_MAX_BYTES,
     pollIntervalMs: settings.POLL_INTERVAL_MS,
     uploadPartBytes: settings.UPLOAD_PART_BYTES,
     stepTimeoutMs: settings.STEP_TIMEOUT_MS,

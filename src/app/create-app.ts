@@ -8,6 +8,7 @@ import type { Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { assumedProfile, type WireProfile } from '../contract/index.ts';
 import { createPlatformClient, type LaunchCalls, type RetryPolicy } from '../platform-client/index.ts';
+import { catalogRoutes } from './catalog/routes.ts';
 import type { AppConfig } from './config.ts';
 import { openDatabase } from './database.ts';
 import { LaunchStore } from './launch/launch-store.ts';
@@ -18,6 +19,7 @@ import { DatabaseSessionStore } from './launch/session-store.ts';
 import { launchSessions, requireLaunchSession } from './launch/sessions.ts';
 import { createMetrics } from './monitoring/metrics.ts';
 import { monitoringRoutes } from './monitoring/routes.ts';
+import { createPlatformInput } from './processing/platform-input.ts';
 import { createStepHost } from './processing/step-host.ts';
 import { runRoutes } from './runs/routes.ts';
 import { createRunEngine } from './runs/run-engine.ts';
@@ -60,13 +62,6 @@ export async function createApp(options: AppOptions): Promise<App> {
   const launches = new LaunchStore(database, createTokenSealer(config.secret));
   const store = new SqlRunStore(database, now);
   const metrics = createMetrics();
-  const steps = await createStepHost({
-    registry: options.registry ?? new URL('../steps/registry.ts', import.meta.url),
-    inputDir: config.inputDir,
-    concurrency: config.stepConcurrency,
-    limits: { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes, diskBytes: config.stepDiskBytes },
-    onMemory: (bytes) => metrics.observeStepMemory(bytes),
-  });
   const client = createPlatformClient({
     baseUrl: config.platformUrl,
     apiKey: config.platformApiKey.reveal(),
@@ -75,6 +70,14 @@ export async function createApp(options: AppOptions): Promise<App> {
     log: log.child({ part: 'platform-client' }),
     onCall: (call) => metrics.observeCall(call),
     now,
+  });
+  const steps = await createStepHost({
+    registry: options.registry ?? new URL('../steps/registry.ts', import.meta.url),
+    inputDir: config.inputDir,
+    platformInput: createPlatformInput({ client, allowedOrigins: config.assetOrigins, maxBytes: config.inputMaxBytes }),
+    concurrency: config.stepConcurrency,
+    limits: { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes, diskBytes: config.stepDiskBytes },
+    onMemory: (bytes) => metrics.observeStepMemory(bytes),
   });
 
   /** One per launch, so that its runs share one token and one renewal. */
@@ -119,6 +122,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     const launch = await launches.find(req.params.launchId);
     res.type('html').send(pages.render('launch', { launch, steps: steps.steps, base: `/launches/${req.params.launchId}` }));
   });
+  app.use('/launches/:launchId/api', catalogRoutes(client));
   app.use('/launches/:launchId/api', runRoutes({ launches, store, engine, steps, inputDir: config.inputDir }));
   app.use(notFound);
   app.use(errorBoundary(pages));

@@ -8,7 +8,7 @@ import { KitError } from '../contract/index.ts';
 import { createPlatformClient } from '../platform-client/index.ts';
 import { previewJob, runInChild, type PreviewJobInput } from '../raster/index.ts';
 import { runCommand } from './command.ts';
-import { openLaunch, typedParameters, type AppSession } from './demo/app-session.ts';
+import { openLaunch, typedParameters, type AppSession, type FoundItem } from './demo/app-session.ts';
 import { fetchFile, waitForFile } from './demo/fetch-result.ts';
 import { readDemoOptions, type DemoOptions } from './demo/options.ts';
 import { createReport, type Report } from './demo/report.ts';
@@ -18,6 +18,10 @@ import { stageInputs } from './demo/stage-inputs.ts';
 
 const followEveryMs = 150;
 const previewSide = 512;
+/** Folder of the user's rasters, and so the collection that the sandbox imports them to. */
+const importedCollection = 'scene';
+/** Demo collection that suits what a step works on. */
+const demoCollections: Readonly<Record<string, string>> = { multispectral: 'coastal-optical', elevation: 'alpine-elevation', radar: 'harbour-radar' };
 
 await runCommand(async () => {
   const options = readDemoOptions(process.argv.slice(2), process.env['INIT_CWD'] ?? process.cwd());
@@ -40,7 +44,8 @@ await runCommand(async () => {
 async function demo(options: DemoOptions, folder: string, services: ServiceProcess[]): Promise<number> {
   const report = createReport(process.stdout);
   const inputDir = join(folder, 'inputs');
-  await stageInputs(options.inputs, join(inputDir, 'scene'));
+  const scene = join(inputDir, importedCollection);
+  const stagedFiles = await stageInputs(options.inputs, scene);
   // Before anything runs: an output that cannot be written must not cost a whole run.
   await mkdir(options.outDir, { recursive: true }).catch((cause: NodeJS.ErrnoException) => {
     throw new KitError('bad_arguments', `--out ${options.outDir} cannot be made or written to (${cause.code})`, { cause });
@@ -48,7 +53,7 @@ async function demo(options: DemoOptions, folder: string, services: ServiceProce
 
   const apiKey = randomBytes(32).toString('base64url');
   const logLevel = process.env['LOG_LEVEL'] ?? 'error';
-  const sandbox = await startService('sandbox', ['--port', '0', '--data', join(folder, 'sandbox'), '--seed', 'none'], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: logLevel });
+  const sandbox = await startService('sandbox', ['--port', '0', '--data', join(folder, 'sandbox'), ...(stagedFiles > 0 ? ['--seed', 'none', '--import', scene] : ['--seed', 'demo'])], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: logLevel });
   services.push(sandbox);
   report.line(`sandbox            ${sandbox.url}`);
   const app = await startService('app', [], {
@@ -70,7 +75,8 @@ async function demo(options: DemoOptions, folder: string, services: ServiceProce
   report.line('launched           by the marketplace, with a fresh identity token');
 
   const flow = async () => {
-    const run = await startAndFollow(options, session, control, launchId, report);
+    const input = await chooseInput(options, session, stagedFiles, report);
+    const run = await startAndFollow(options, input, session, control, launchId, report);
     report.end();
     if (run.state === 'COMPLETED') return deliver(options, run, session, { url: sandbox.url, apiKey }, folder, report);
     return refused(options, run, await control.countUploadCalls(launchId), report);
@@ -78,11 +84,28 @@ async function demo(options: DemoOptions, folder: string, services: ServiceProce
   return Promise.race([flow(), sandbox.ended, app.ended]);
 }
 
+/** The items that are processed, found by a search: the user's own, all of them, or the newest demo item that suits the step. */
+async function chooseInput(options: DemoOptions, session: AppSession, stagedFiles: number, report: Report): Promise<object> {
+  if (stagedFiles === 0) {
+    const kind = session.steps.find(({ id }) => id === options.stepId)?.input.synthetic ?? 'multispectral';
+    const items = await session.searchItems({ collections: [demoCollections[kind] ?? demoCollections['multispectral']], limit: 1 });
+    return platformInput(items, report);
+  }
+  const items = await session.searchItems({ collections: [importedCollection], limit: 100 });
+  if (items.length === stagedFiles) return platformInput(items, report);
+  report.line('input              from the app\'s own folder: not all of it has a place on the map, or a format that a catalog takes');
+  return { type: 'local', path: importedCollection };
+}
+
+function platformInput(items: readonly FoundItem[], report: Report): object {
+  report.line(`input              ${items.map(({ collectionId, itemId }) => `${collectionId}/${itemId}`).join(' ')}  by search in the platform's catalog`);
+  return { type: 'platform', items: items.map(({ collectionId, itemId }) => ({ collectionId, itemId })) };
+}
+
 /** Starts the run, decides as the user would when the operation waits, and follows it to its end. */
-async function startAndFollow(options: DemoOptions, session: AppSession, control: SandboxControl, launchId: string, report: Report): Promise<RunView> {
+async function startAndFollow(options: DemoOptions, input: object, session: AppSession, control: SandboxControl, launchId: string, report: Report): Promise<RunView> {
   const step = session.steps.find(({ id }) => id === options.stepId);
-  const input = options.inputs.length > 0 ? { input: { type: 'local', path: 'scene' } } : {};
-  let run = await session.startRun({ stepId: options.stepId, parameters: typedParameters(step, options.parameters), ...input });
+  let run = await session.startRun({ stepId: options.stepId, parameters: typedParameters(step, options.parameters), input });
   let decided = false;
   for (;;) {
     report.run(run);

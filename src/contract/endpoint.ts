@@ -11,7 +11,9 @@ export const externalAppEndpoints = [
 
 export type ExternalAppEndpoint = (typeof externalAppEndpoints)[number];
 
-/** Calls outside the external-app group that the kit's client can make (spec 4.5, 4.6). */
+/** Calls outside the external-app group that the kit's client can make (spec 4.1, 4.2, 4.5, 4.6). */
 export type FileEndpoint = 'file.status' | 'file.download-url';
+/** `stac.data` is the temporary link of an item's `data` asset (spec 2.3). */
+export type CatalogEndpoint = 'stac.catalog' | 'stac.collection' | 'stac.item' | 'stac.search' | 'stac.data';
 
-export type Endpoint = ExternalAppEndpoint | FileEndpoint;
+export type Endpoint = ExternalAppEndpoint | FileEndpoint | CatalogEndpoint;

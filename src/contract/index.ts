@@ -21,6 +21,7 @@ export * from './files/file-status.ts';
 export * from './files/upload-file.ts';
 export * from './stac/datetime-interval.ts';
 export * from './stac/objects.ts';
+export * from './stac/read-catalog.ts';
 export * from './stac/search-request.ts';
 export * from './stac/extension-fields.ts';
 export * from './inference/inference.ts';

@@ -9,6 +9,19 @@ import { uploadChunk, type UploadChunkInput, type UploadedChunk } from './extern
 import { userDetail, type UserDetail, type UserDetailInput } from './external-app/user-detail.ts';
 import { getDownloadUrl, type DownloadUrlInput } from './files/download-url.ts';
 import { getFileStatus, type FileStatusInput, type FileStatusView } from './files/file-status.ts';
+import {
+  getCatalog,
+  getCollection,
+  getItem,
+  searchItems,
+  type CatalogItem,
+  type CatalogItems,
+  type CatalogNode,
+  type GetCatalogInput,
+  type GetCollectionInput,
+  type GetItemInput,
+  type SearchItemsInput,
+} from './stac/read-catalog.ts';
 import type { Call } from './wire.ts';
 
 /** What an error answer says, in the kit's words. `code` is null where the platform's is not known. */
@@ -40,6 +53,10 @@ export interface WireProfile {
     readonly completeUpload: Call<CompleteUploadInput, CompletedUpload>;
     readonly getFileStatus: Call<FileStatusInput, FileStatusView>;
     readonly getDownloadUrl: Call<DownloadUrlInput, string>;
+    readonly getCatalog: Call<GetCatalogInput, CatalogNode>;
+    readonly getCollection: Call<GetCollectionInput, CatalogNode>;
+    readonly getItem: Call<GetItemInput, CatalogItem>;
+    readonly searchItems: Call<SearchItemsInput, CatalogItems>;
   };
   decodeError(status: number, body: unknown): WireError;
   /** Query parameter or form field in which a launch hands over the identity token. */
@@ -74,6 +91,10 @@ export const assumedProfile: WireProfile = {
     completeUpload,
     getFileStatus,
     getDownloadUrl,
+    getCatalog,
+    getCollection,
+    getItem,
+    searchItems,
   },
   decodeError(_status, body) {
     const read = lenientError.safeParse(body);

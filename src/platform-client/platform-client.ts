@@ -1,5 +1,7 @@
 import type {
   Call,
+  CatalogItem,
+  CatalogItems,
   CompletedUpload,
   CompleteUploadRequest,
   Content,
@@ -10,11 +12,14 @@ import type {
   InitiateUploadInput,
   OperationRequest,
   OperationView,
+  SearchItemsInput,
   UploadedChunk,
   UserDetail,
   WireProfile,
 } from '../contract/index.ts';
 import { assumedProfile } from '../contract/index.ts';
+import { listCollections, type CollectionEntry } from './browse-catalog.ts';
+import { downloadTo, type Download } from './download.ts';
 import { createHttpTransport } from './http-transport.ts';
 import { TokenKeeper, type IdentityTokenStore } from './identity-token.ts';
 import { PlatformError } from './platform-error.ts';
@@ -74,6 +79,14 @@ export interface PlatformClient {
   getFileStatus(fileId: string, options?: CallOptions): Promise<FileStatusView>;
   /** Spec 4.6; needs the permission `files_admin`. */
   getDownloadUrl(fileId: string, options?: CallOptions): Promise<string>;
+  /** The collections below the root catalog, by its `child` links (spec 4.1). */
+  listCollections(options?: CallOptions): Promise<CollectionEntry[]>;
+  /** Spec 4.1. */
+  getItem(collectionId: string, itemId: string, options?: CallOptions): Promise<CatalogItem>;
+  /** Spec 4.2. */
+  searchItems(request: SearchItemsInput, options?: CallOptions): Promise<CatalogItems>;
+  /** Fetches a temporary link to a file: without key or token, without following redirects. Throws `PlatformError` or `DownloadError`. */
+  download(wanted: Download, options?: CallOptions): Promise<void>;
   close(): void;
 }
 
@@ -106,6 +119,10 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
         throw error;
       }
     };
+    return repeat(attempt, signal);
+  }
+
+  function repeat<T>(attempt: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     return withRetries(attempt, retry, signal, (error, attemptNumber) =>
       options.log?.warn(describe(error, { attemptNumber }), 'platform call failed, will be repeated'),
     );
@@ -167,6 +184,14 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     launch,
     getFileStatus: (fileId, o) => send(profile.calls.getFileStatus, { fileId }, o?.signal, []),
     getDownloadUrl: (fileId, o) => send(profile.calls.getDownloadUrl, { fileId }, o?.signal, []),
+    listCollections: (o) =>
+      listCollections({
+        getCatalog: (catalogId) => send(profile.calls.getCatalog, { catalogId }, o?.signal, []),
+        getCollection: (collectionId) => send(profile.calls.getCollection, { collectionId }, o?.signal, []),
+      }),
+    getItem: (collectionId, itemId, o) => send(profile.calls.getItem, { collectionId, itemId }, o?.signal, []),
+    searchItems: (request, o) => send(profile.calls.searchItems, request, o?.signal, []),
+    download: (wanted, o) => repeat(() => downloadTo(wanted, o?.signal), o?.signal),
     close: () => transport.close(),
   };
 }

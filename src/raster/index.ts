@@ -2,6 +2,8 @@
 export type { Job, JobContext } from './child-protocol.ts';
 export { ChildJobError, runInChild, type ChildJobOptions, type ChildLimits } from './child-host.ts';
 export { ChildPool } from './child-pool.ts';
+export { rasterExtensions } from './raster-files.ts';
+export { ArchiveError, unpack, type UnpackLimits } from './unpack.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
 export type { PreviewJobInput } from './preview-job.ts';
 export type { PreviewStyle } from './preview.ts';

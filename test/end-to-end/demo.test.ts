@@ -35,12 +35,13 @@ async function expectDelivered(text: string, out: string): Promise<Buffer> {
 }
 
 describe.concurrent('demo', () => {
-  test('with nothing given: a synthetic scene, all states, equal digests, a preview', async () => {
+  test('with nothing given: an item of the demo catalog, all states, equal digests, a preview', async () => {
     const out = await testFolder();
     const { code, text } = await demo('--out', out);
     expect(code, text).toBe(0);
     await expectDelivered(text, out);
     expect(text).toMatch(/processing \d+ %/);
+    expect(text).toMatch(/input +coastal-optical\/\S+ +by search/);
   });
 
   test.skipIf(!hasLandsat)('on a Landsat 8 scene given as a folder', async () => {
@@ -50,6 +51,15 @@ describe.concurrent('demo', () => {
     await expectDelivered(text, out);
     const ndvi = await readGeoTiff(join(out, 'ndvi.tif'));
     expect([ndvi.width, ndvi.height]).toEqual([627, 603]);
+    expect(text).toMatch(/input +scene\/l8-b10 .* by search/);
+  });
+
+  test('on a picture without a place, which no catalog takes: from the app\'s own folder', async () => {
+    const [folder, out] = [await testFolder(), await testFolder()];
+    await writeFile(join(folder, 'plain.png'), await sharp({ create: { width: 20, height: 10, channels: 3, background: 'red' } }).png().toBuffer());
+    const { code, text } = await demo('--input', join(folder, 'plain.png'), '--step', 'cog', '--out', out);
+    expect(code, text).toBe(0);
+    expect(text).toContain('from the app\'s own folder');
   });
 
   test('on files given one by one, with parameters', async () => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as z from 'zod';
-import { operationStatus, type WireProfile } from '../../src/contract/index.ts';
+import { assumedProfile, operationStatus, type WireProfile } from '../../src/contract/index.ts';
 import { cleanUpLater } from './cleanup.ts';
 
 const session = (token: string) => `/v2/sessions/${encodeURIComponent(token)}`;
@@ -13,6 +13,7 @@ export const otherProfile: WireProfile = {
   authenticate: (apiKey) => ({ Authorization: `Key ${apiKey}` }),
   launchTokenField: 'session',
   calls: {
+    ...assumedProfile.calls,
     renewToken: {
       endpoint: 'token.renew',
       encode: ({ token }) => ({ method: 'POST', path: `${session(token)}/prolong` }),

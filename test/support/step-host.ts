@@ -3,13 +3,14 @@ import { createStepHost, type StepHostOptions } from '../../src/app/processing/s
 import type { RunInput } from '../../src/app/processing/run-input.ts';
 import { testFolder } from './folders.ts';
 
+const noPlatform = { check: () => Promise.reject(new Error('there is no platform here')), fetch: () => Promise.reject(new Error('there is no platform here')) };
 const kitRegistry = new URL('../../src/steps/registry.ts', import.meta.url);
 
 /** A step host over an input folder of the test's own. */
 export async function startStepHost(options: Partial<StepHostOptions> = {}) {
   const folder = await testFolder();
   const inputDir = options.inputDir ?? folder;
-  const host = await createStepHost({ registry: kitRegistry, concurrency: 2, ...options, inputDir });
+  const host = await createStepHost({ registry: kitRegistry, concurrency: 2, platformInput: noPlatform, ...options, inputDir });
   const workFolder = join(await testFolder(), 'work');
   return {
     host,

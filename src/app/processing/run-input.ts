@@ -2,10 +2,18 @@ import { readdir, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import * as z from 'zod';
 import { KitError } from '../../contract/index.ts';
-import { resolveFileInside, resolveInside } from '../../raster/index.ts';
+import { rasterExtensions, resolveFileInside, resolveInside } from '../../raster/index.ts';
 
-/** What a run processes: a raster made by code, or one (a file, or a folder of single-band files) under `INPUT_DIR`. */
+/** An item of the platform's catalog. */
+const itemReference = z.strictObject({ collectionId: z.string().min(1).max(512), itemId: z.string().min(1).max(512) });
+export type ItemReference = z.output<typeof itemReference>;
+
+/**
+ * What a run processes: items of the platform, their rasters together; a raster made by code; or one (a
+ * file, or a folder of single-band files) under `INPUT_DIR`.
+ */
 export const runInput = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('platform'), items: z.array(itemReference).min(1, 'must name at least one item').max(50, 'must name at most 50 items') }),
   z.strictObject({ type: z.literal('synthetic'), size: z.int().min(64).max(8192).default(1024) }),
   z.strictObject({ type: z.literal('local'), path: z.string().min(1).max(1024) }),
 ]);
@@ -17,8 +25,6 @@ export class InputError extends KitError {
   }
 }
 
-/** Files of a folder that are taken for rasters; whether they are, opening them tells. */
-export const rasterExtensions: ReadonlySet<string> = new Set(['.tif', '.tiff', '.jp2', '.png', '.jpg', '.jpeg', '.nc', '.asc', '.dt0', '.dt1', '.dt2', '.hgt']);
 const maxFiles = 200;
 
 /** The files of a local input, as absolute paths inside `inputDir`. Throws `UnsafePathError` or `InputError`. */

@@ -4,6 +4,7 @@ import pLimit from 'p-limit';
 import { KitError } from '../../contract/index.ts';
 import { runInChild, type ChildLimits } from '../../raster/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
+import type { PlatformInput } from './platform-input.ts';
 import { findRasters, type RunInput } from './run-input.ts';
 import type { StepJobInput, StepOutput } from './step-job.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
@@ -22,10 +23,11 @@ export interface StepHost {
   /** Steps that run now, and that wait for their turn. */
   load(): { running: number; waiting: number };
   /**
-   * Runs a step in a child process and gives the output's path, size and sha256. A folder left by an
-   * earlier try is removed first. Rejects with `ChildJobError`, or the signal's reason.
+   * Fetches the input, runs a step on it in a child process and gives the output's path, size and sha256.
+   * A folder left by an earlier try is removed first. Rejects with `ChildJobError`, with what fetching throws,
+   * or the signal's reason.
    */
-  run(task: StepTask, options: { signal: AbortSignal; onProgress: (fraction: number, note: string | null) => void }): Promise<StepOutput & { path: string }>;
+  run(task: StepTask, options: StepRunOptions): Promise<StepOutput & { path: string }>;
 }
 
 export interface StepTask {
@@ -36,10 +38,21 @@ export interface StepTask {
   readonly workFolder: string;
 }
 
+export interface StepRunOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress: (fraction: number, note: string | null) => void;
+  /** Repeats a call to the platform while that is away. Default: calls once. */
+  readonly patiently?: <T>(call: () => Promise<T>) => Promise<T>;
+}
+
+/** Part of the progress bar in which items are fetched. */
+const fetchPart = 0.2;
+
 export interface StepHostOptions {
   /** Module that exports `steps: readonly AnyStep[]`. */
   readonly registry: URL;
   readonly inputDir: string;
+  readonly platformInput: PlatformInput;
   readonly limits?: ChildLimits;
   /** Steps that run at the same time; the others wait. */
   readonly concurrency: number;
@@ -60,13 +73,22 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     return step;
   }
 
-  const sourceOf = async (input: RunInput): Promise<StepJobInput['source']> =>
-    input.type === 'synthetic' ? input : { type: 'files', paths: await findRasters(options.inputDir, input.path) };
+  async function sourceOf(input: RunInput, folder: string, { signal, patiently, onFetched }: { signal: AbortSignal; patiently: NonNullable<StepRunOptions['patiently']>; onFetched: (fraction: number) => void }): Promise<StepJobInput['source']> {
+    switch (input.type) {
+      case 'synthetic':
+        return input;
+      case 'local':
+        return { type: 'files', paths: await findRasters(options.inputDir, input.path) };
+      case 'platform':
+        return { type: 'files', paths: await patiently(() => options.platformInput.fetch(input.items, folder, { signal, onProgress: onFetched })) };
+    }
+  }
 
   async function check(stepId: string, parameters: unknown, input: RunInput) {
     const step = find(stepId);
     const checked = checkParameters(step, parameters);
-    await sourceOf(input);
+    if (input.type === 'local') await findRasters(options.inputDir, input.path);
+    if (input.type === 'platform') await options.platformInput.check(input.items);
     return { step, parameters: checked };
   }
 
@@ -75,22 +97,27 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     find,
     check,
     load: () => ({ running: limit.activeCount, waiting: limit.pendingCount }),
-    run: (task, { signal, onProgress }) =>
+    run: (task, { signal, onProgress, patiently = (call) => call() }) =>
       limit(async () => {
         signal.throwIfAborted();
-        const { step, parameters } = await check(task.stepId, task.parameters, task.input);
+        const step = find(task.stepId);
+        const parameters = checkParameters(step, task.parameters);
         await rm(task.workFolder, { recursive: true, force: true });
         await mkdir(task.workFolder, { recursive: true });
         const outputPath = join(task.workFolder, step.output.fileName);
+        const isFetched = task.input.type === 'platform';
+        const onFetched = (fraction: number) => onProgress(fraction * fetchPart, 'fetching the input from the platform');
+        const source = await sourceOf(task.input, join(task.workFolder, 'input'), { signal, patiently, onFetched });
+        const onStep = (fraction: number, note: string | null) => onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
         const input: StepJobInput = {
           registry: options.registry.href,
           stepId: step.id,
           parameters,
-          source: await sourceOf(task.input),
+          source,
           outputPath,
           workFolder: task.workFolder,
         };
-        const output = await runInChild<StepOutput>({ module: stepJob, input, workFolder: task.workFolder, limits: options.limits, signal, onProgress, onMemory: options.onMemory });
+        const output = await runInChild<StepOutput>({ module: stepJob, input, workFolder: task.workFolder, limits: options.limits, signal, onProgress: onStep, onMemory: options.onMemory });
         return { ...output, path: outputPath };
       }),
   };

@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import * as z from 'zod';
 import { KitError, validationDetails, type ValidationDetail } from '../../contract/index.ts';
+import { PlatformError } from '../../platform-client/index.ts';
 import type { Pages } from './pages.ts';
 
 /** A request of the browser's that is not as it should be. */
@@ -47,6 +48,10 @@ function sendJson(res: Response, error: KitError, requestId: string): void {
 }
 
 function asKitError(error: unknown): KitError {
+  if (error instanceof PlatformError) {
+    // Its message holds no token, key or address.
+    return new KitError(error.code, `the platform could not be asked: ${error.message}`, { status: error.platformStatus === 400 ? 400 : 502 });
+  }
   if (error instanceof KitError && (error.status < 500 || error.data['isForUser'] === true)) return error;
   const status = error instanceof Error && !(error instanceof KitError) ? (error as { status?: unknown }).status : undefined;
   // body-parser and the router name the client's faults themselves.

@@ -3,13 +3,22 @@ import { KitError, type ValidationDetail } from '../../contract/index.ts';
 
 interface StepView {
   readonly id: string;
+  readonly input: { readonly synthetic: string };
   readonly parameters: { readonly properties: Readonly<Record<string, { readonly type: string }>> };
   readonly output: { readonly fileName: string; readonly preview: { ramp: 'gray' | 'rdylgn'; range?: [number, number] } };
+}
+
+export interface FoundItem {
+  readonly collectionId: string;
+  readonly itemId: string;
+  readonly title: string;
 }
 
 /** The app as a browser sees it: opens a launch, keeps its cookie, uses the launch's JSON API. */
 export interface AppSession {
   readonly steps: readonly StepView[];
+  /** Items of the platform, by a search of the app's. */
+  searchItems(wanted: object): Promise<FoundItem[]>;
   startRun(wanted: object): Promise<RunView>;
   run(id: string): Promise<RunView>;
 }
@@ -36,7 +45,7 @@ export async function openLaunch(launchUrl: string): Promise<AppSession> {
   }
 
   const { steps } = await call<{ steps: StepView[] }>('steps');
-  return { steps, startRun: (wanted) => call('runs', wanted), run: (id) => call(`runs/${id}`) };
+  return { steps, searchItems: async (wanted) => (await call<{ items: FoundItem[] }>('items/search', wanted)).items, startRun: (wanted) => call('runs', wanted), run: (id) => call(`runs/${id}`) };
 }
 
 /** `--param` values in the types that the step declares; what does not convert is left for the app to refuse. */

@@ -1,10 +1,10 @@
 import { constants, copyFile, link, mkdir, readdir, stat } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
-import { rasterExtensions } from '../../app/processing/run-input.ts';
 import { KitError } from '../../contract/index.ts';
+import { rasterExtensions } from '../../raster/index.ts';
 
-/** Brings the user's rasters into `folder`, by hard link where the disk allows it. Throws `KitError` for what is not there or no raster. */
-export async function stageInputs(inputs: readonly string[], folder: string): Promise<void> {
+/** Brings the user's rasters into `folder`, by hard link where the disk allows it, and counts them. Throws `KitError` for what is not there or no raster. */
+export async function stageInputs(inputs: readonly string[], folder: string): Promise<number> {
   await mkdir(folder, { recursive: true });
   const staged = new Set<string>();
   for (const input of inputs) {
@@ -15,6 +15,7 @@ export async function stageInputs(inputs: readonly string[], folder: string): Pr
       await link(path, join(folder, name)).catch(() => copyFile(path, join(folder, name), constants.COPYFILE_FICLONE));
     }
   }
+  return staged.size;
 }
 
 async function rastersOf(input: string): Promise<string[]> {

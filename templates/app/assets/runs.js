@@ -93,19 +93,37 @@ const showForm = () => forms.forEach((form) => (form.hidden = form.dataset.step 
 choice.addEventListener('change', showForm);
 showForm();
 
+const shownCollections = 20;
+const shownItems = 10;
+
+/** Newest items of the platform's collections, to choose from; none where the catalog cannot be read. */
+async function itemChoices() {
+  const { collections } = await call('collections');
+  const groups = await Promise.all(
+    collections.slice(0, shownCollections).map(async ({ id, title }) => {
+      const { items } = await call('items/search', { collections: [id], limit: shownItems });
+      const group = element('optgroup', null, { label: title });
+      group.append(...items.map((item) => element('option', [item.title, item.datetime?.slice(0, 10)].filter(Boolean).join(', '), { value: JSON.stringify({ type: 'platform', items: [{ collectionId: item.collectionId, itemId: item.itemId }] }) })));
+      return group;
+    }),
+  );
+  return groups.filter((group) => group.children.length > 0);
+}
+
 const { inputs } = await call('inputs');
+const choices = await itemChoices().catch(() => []);
 for (const form of forms) {
   const select = form.querySelector('[data-input]');
-  select.append(element('option', 'A synthetic scene, made by code', { value: '' }), ...inputs.map((name) => element('option', name, { value: name })));
+  const local = inputs.map((name) => element('option', name, { value: JSON.stringify({ type: 'local', path: name }) }));
+  select.append(...choices.map((group) => group.cloneNode(true)), element('option', 'A synthetic scene, made by code', { value: '' }), ...local);
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     const problem = form.querySelector('.problem');
-    const path = select.value;
     try {
       await call('runs', {
         stepId: form.dataset.step,
         parameters: parameters(form),
-        ...(path ? { input: { type: 'local', path } } : {}),
+        ...(select.value ? { input: JSON.parse(select.value) } : {}),
       });
       problem.hidden = true;
       await refresh();

@@ -1,4 +1,5 @@
 import { noProgress } from '../run-progress.ts';
+import { patiently } from './patience.ts';
 import type { Stage } from './stage.ts';
 
 /** How often a long step looks after the token, so that the upload finds it alive. */
@@ -15,7 +16,7 @@ export const processInput: Stage = async (run, context) => {
   try {
     const output = await context.steps.run(
       { stepId: run.stepId, parameters: run.parameters, input: run.input, workFolder: context.workFolder },
-      { signal: context.signal, onProgress: (fraction, note) => context.report({ ...noProgress, fraction, note }) },
+      { signal: context.signal, onProgress: (fraction, note) => context.report({ ...noProgress, fraction, note }), patiently: (call) => patiently(context, call) },
     );
     context.madeHere.sha256 = output.sha256;
     return await context.store.transition(run, 'UPLOADING', { output, upload: null });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { footprintOfBox, type Footprint } from '../../../raster/footprint.ts';
 import { notA, nowhere, type Inspector } from './facts.ts';
 import { isObject, readEnds, readJson } from './read-ends.ts';
-import { unpack } from './zip.ts';
+import { unpack } from '../../../raster/unpack.ts';
 
 /** A 3D Tiles tileset (OGC 22-025): its JSON, alone or as `tileset.json` at the root of a zip archive. */
 export const inspectTiles3d: Inspector = async ({ path, workFolder }) => {

@@ -5,7 +5,7 @@ import { boxOf, footprintOf, footprintOfBox, type Box, type Footprint } from '..
 import { toLonLat } from '../../../raster/lon-lat.ts';
 import { notA, nowhere, type Found, type Inspector } from './facts.ts';
 import { readEnds } from './read-ends.ts';
-import { unpack } from './zip.ts';
+import { unpack } from '../../../raster/unpack.ts';
 
 /** Drivers that read the one file they are given, and its media type. */
 const drivers: Readonly<Record<string, string>> = {

@@ -1,12 +1,12 @@
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
 import { KitError } from '../../../contract/index.ts';
+import { rasterExtensions } from '../../../raster/index.ts';
 import type { Catalog } from '../catalog.ts';
 import { importItems, type ImportProgress, type ImportResult } from './import-items.ts';
 import { importRasters } from './import-rasters.ts';
 
-const itemExtensions = ['.ndjson', '.jsonl', '.geojsonl'];
-const rasterExtensions = ['.tif', '.tiff', '.jp2', '.nc'];
+const itemExtensions: ReadonlySet<string> = new Set(['.ndjson', '.jsonl', '.geojsonl']);
 
 /** Imports a file of items, a raster, or a folder of both. Throws `KitError` for a path that is none of them. */
 export async function importPath(catalog: Catalog, path: string, workFolder: string, progress: ImportProgress, nowMs: number): Promise<ImportResult> {
@@ -14,10 +14,10 @@ export async function importPath(catalog: Catalog, path: string, workFolder: str
     throw new KitError('bad_arguments', `--import ${path} does not exist`);
   });
   const paths = found.isDirectory() ? (await readdir(path, { recursive: true })).map((name) => join(path, name)).sort() : [path];
-  const ofKind = (extensions: readonly string[]) => paths.filter((one) => extensions.includes(extname(one).toLowerCase()));
+  const ofKind = (extensions: ReadonlySet<string>) => paths.filter((one) => extensions.has(extname(one).toLowerCase()));
   const [items, rasters] = [ofKind(itemExtensions), ofKind(rasterExtensions)];
   if (items.length + rasters.length === 0) {
-    throw new KitError('bad_arguments', `--import ${path}: expected are items (${itemExtensions.join(', ')}), rasters (${rasterExtensions.join(', ')}) or a folder of them`);
+    throw new KitError('bad_arguments', `--import ${path}: expected are items (${[...itemExtensions].join(', ')}), rasters (${[...rasterExtensions].join(', ')}) or a folder of them`);
   }
   const results: ImportResult[] = [];
   for (const one of items) results.push(await importItems(catalog, one, (await stat(one)).size, progress, nowMs));

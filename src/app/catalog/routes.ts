@@ -1,0 +1,47 @@
+import { json, Router } from 'express';
+import * as z from 'zod';
+import { bbox, type CatalogItem } from '../../contract/index.ts';
+import type { PlatformClient } from '../../platform-client/index.ts';
+import { parseRequest } from '../web/errors.ts';
+
+const everywhere: [number, number, number, number] = [-180, -90, 180, 90];
+/** Both ends: the interface shows no open one. */
+const everTime = '1900-01-01T00:00:00Z/2200-01-01T00:00:00Z';
+
+/** Body of `POST api/items/search`. Newest first. */
+const itemSearch = z.strictObject({
+  collections: z.array(z.string()).min(1, 'must name at least one collection'),
+  bbox: bbox.default(everywhere),
+  /** `<start>/<end>` */
+  datetime: z.string().default(everTime),
+  limit: z.int().min(1).max(100).default(20),
+  offset: z.int().min(0).default(0),
+});
+
+/** What the user can choose a run's input from: collections of the platform, and items by search. */
+export function catalogRoutes(client: Pick<PlatformClient, 'listCollections' | 'searchItems'>): Router {
+  const router = Router({ mergeParams: true });
+  router.get('/collections', async (_req, res) => {
+    res.json({ collections: await client.listCollections() });
+  });
+  router.post('/items/search', json({ limit: '64kb' }), async (req, res) => {
+    const wanted = parseRequest(itemSearch, req.body);
+    const { items, numberMatched } = await client.searchItems({ ...wanted, sortby: [{ field: 'properties.datetime', direction: 'desc' }] });
+    res.json({ items: items.map((item) => viewItem(item, wanted.collections[0])), numberMatched: numberMatched ?? null });
+  });
+  return router;
+}
+
+/** No link to the data: that is fetched by the app, when it is approved. */
+function viewItem(item: CatalogItem, onlyCollection: string | undefined) {
+  return {
+    collectionId: item.collection ?? onlyCollection ?? null,
+    itemId: item.id,
+    title: item.title ?? item.id,
+    datetime: item.datetime ?? null,
+    sourceType: item.sourceType ?? null,
+    bbox: item.bbox ?? null,
+    geometry: item.geometry ?? null,
+    previewHref: item.previewHref ?? null,
+  };
+}

@@ -1,0 +1,99 @@
+import * as z from 'zod';
+import { fillPath, tolerant, type Call } from '../wire.ts';
+import { stacPaths } from './objects.ts';
+
+/** An item as a client that wants its data needs it; what the platform leaves out is undefined. */
+export interface CatalogItem {
+  readonly id: string;
+  readonly collection?: string | undefined;
+  readonly title?: string | undefined;
+  readonly datetime?: string | undefined;
+  readonly sourceType?: string | undefined;
+  readonly bbox?: readonly number[] | undefined;
+  readonly geometry?: unknown;
+  /** Temporary link to the zip archive of the source file (spec 2.3). */
+  readonly dataHref?: string | undefined;
+  readonly previewHref?: string | undefined;
+}
+
+export interface CatalogItems {
+  readonly items: readonly CatalogItem[];
+  readonly numberMatched?: number | undefined;
+}
+
+/** A catalog or collection, with what its `child` links lead to. */
+export interface CatalogNode {
+  readonly id: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly children: readonly { readonly kind: 'catalog' | 'collection'; readonly id: string }[];
+}
+
+const href = tolerant(z.object({ href: z.string() }), []);
+const properties = tolerant(z.object({ datetime: z.string(), source_type: z.string() }), []);
+const assets = tolerant(z.object({ data: href, rendered_preview: href }), []);
+const item = tolerant(z.object({ id: z.string(), collection: z.string(), title: z.string(), bbox: z.array(z.number()), geometry: z.unknown(), properties, assets }), ['id']);
+const page = z.object({ features: z.array(z.unknown()), numberMatched: z.int().optional().catch(undefined) });
+const node = tolerant(z.object({ id: z.string(), title: z.string(), description: z.string(), links: z.array(z.unknown()) }), ['id']);
+const childLink = z.object({ rel: z.literal('child'), href: z.string() });
+
+function readItem(body: unknown): CatalogItem {
+  const { properties: of, assets: has, ...rest } = item.parse(body);
+  return { ...rest, datetime: of?.datetime, sourceType: of?.source_type, dataHref: has?.data?.href, previewHref: has?.rendered_preview?.href };
+}
+
+/** The identifier that a catalog's or collection's address ends in. The address itself is not followed: it may be anybody's. */
+function childOf(link: unknown): CatalogNode['children'] {
+  const read = childLink.safeParse(link);
+  const [, kind, id] = (read.success && /\/(catalog|collection)s\/([^/?#]+)\/?$/.exec(read.data.href)) || [];
+  return id === undefined ? [] : [{ kind: kind as 'catalog' | 'collection', id: decodeURIComponent(id) }];
+}
+
+function readNode(body: unknown): CatalogNode {
+  const { id, title, description, links } = node.parse(body);
+  return { id, title, description, children: (links ?? []).flatMap(childOf) };
+}
+
+export type GetCatalogInput = { catalogId: string | null };
+/** GET /public/stac/ (null: the root) and /public/stac/catalogs/{catalogId} (spec 4.1). */
+export const getCatalog = {
+  endpoint: 'stac.catalog',
+  encode: ({ catalogId }: GetCatalogInput) => ({ method: 'GET', path: catalogId === null ? `${stacPaths.root}/` : fillPath(stacPaths.catalog, { catalogId }) }),
+  decode: readNode,
+} as const satisfies Call<GetCatalogInput, CatalogNode>;
+
+export type GetCollectionInput = { collectionId: string };
+/** GET /public/stac/collections/{collectionId} (spec 4.1). */
+export const getCollection = {
+  endpoint: 'stac.collection',
+  encode: ({ collectionId }: GetCollectionInput) => ({ method: 'GET', path: fillPath(stacPaths.collection, { collectionId }) }),
+  decode: readNode,
+} as const satisfies Call<GetCollectionInput, CatalogNode>;
+
+export type GetItemInput = { collectionId: string; itemId: string };
+/** GET /public/stac/collections/{collectionId}/items/{id} (spec 4.1). */
+export const getItem = {
+  endpoint: 'stac.item',
+  encode: ({ collectionId, itemId }: GetItemInput) => ({ method: 'GET', path: fillPath(stacPaths.item, { collectionId, id: itemId }) }),
+  decode: readItem,
+} as const satisfies Call<GetItemInput, CatalogItem>;
+
+export interface SearchItemsInput {
+  /** [west, south, east, north]. */
+  readonly bbox: readonly number[];
+  readonly collections: readonly string[];
+  /** `<start>/<end>`. */
+  readonly datetime: string;
+  readonly limit?: number;
+  readonly offset?: number;
+  readonly sortby?: readonly { readonly field: string; readonly direction: 'asc' | 'desc' }[];
+}
+/** POST /public/stac/search (spec 4.2), by the fields that the spec shows. */
+export const searchItems = {
+  endpoint: 'stac.search',
+  encode: (input: SearchItemsInput) => ({ method: 'POST', path: stacPaths.search, headers: { accept: 'application/geo+json' }, body: { kind: 'json', value: input } }),
+  decode(body: unknown): CatalogItems {
+    const { features, numberMatched } = page.parse(body);
+    return { items: features.map(readItem), numberMatched };
+  },
+} as const satisfies Call<SearchItemsInput, CatalogItems>;
