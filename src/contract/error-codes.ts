@@ -51,6 +51,7 @@ export const errorCodes = [
   'foreign_origin',
   'loopback_only',
   'admin_key_required',
+  'busy',
   'injected_fault',
   'internal_error',
 ] as const;

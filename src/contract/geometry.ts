@@ -30,7 +30,7 @@ function parse(text: string): Geometry | null {
 /** What is wrong with a geometry in longitude and latitude; null where nothing is. */
 export function faultOf(geometry: Geometry): string | null {
   if (geometry.type === 'GeometryCollection') return geometry.geometries.length === 0 ? 'must not be empty' : (geometry.geometries.map(faultOf).find((fault) => fault !== null) ?? null);
-  const positions = positionsOf(geometry.coordinates);
+  const positions = positionsOf(geometry);
   if (positions.length === 0) return 'must not be empty';
   if (positions.some(([x, y]) => !isDegrees(x, 180) || !isDegrees(y, 90))) return 'must be in longitude (-180 to 180) and latitude (-90 to 90)';
   const rings = geometry.type === 'Polygon' ? geometry.coordinates : geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : [];
@@ -38,9 +38,14 @@ export function faultOf(geometry: Geometry): string | null {
   return rings.every(isClosed) ? null : 'must have closed rings of at least four positions';
 }
 
-function positionsOf(coordinates: unknown): Position[] {
+/** Every position of a geometry. */
+export function positionsOf(geometry: Geometry): Position[] {
+  return geometry.type === 'GeometryCollection' ? geometry.geometries.flatMap(positionsOf) : positionsIn(geometry.coordinates);
+}
+
+function positionsIn(coordinates: unknown): Position[] {
   if (!Array.isArray(coordinates)) return [];
-  return typeof coordinates[0] === 'number' ? [coordinates as Position] : coordinates.flatMap(positionsOf);
+  return typeof coordinates[0] === 'number' ? [coordinates as Position] : coordinates.flatMap(positionsIn);
 }
 
 function isDegrees(value: number | undefined, limit: number): boolean {

@@ -8,10 +8,17 @@ export interface ChildPoolOptions {
   readonly folder: string;
   /** Most processes. Default 2. */
   readonly size?: number;
-  /** Most jobs that wait; one more is refused with `pool_busy`. Default 200. */
+  /** Most jobs that wait; one more is refused with `PoolBusyError`. Default 200. */
   readonly queueSize?: number;
   /** A process that has nothing to do for this long is ended. Default 30 s. */
   readonly idleMs?: number;
+}
+
+/** Too many jobs wait already. */
+export class PoolBusyError extends KitError {
+  constructor() {
+    super('pool_busy', 'too many jobs are waiting', { status: 503 });
+  }
 }
 
 /** A process is replaced after so many jobs, whatever it may have leaked. */
@@ -23,6 +30,7 @@ export class ChildPool {
   #limit: ReturnType<typeof pLimit>;
   #idle: { child: ChildRunner; jobs: number; timer: NodeJS.Timeout }[] = [];
   #ending = new Set<Promise<void>>();
+  #running = new Set<Promise<unknown>>();
   #abort = new AbortController();
 
   constructor(options: ChildPoolOptions) {
@@ -32,29 +40,35 @@ export class ChildPool {
 
   /** As `runInChild`. */
   async run<Output>(job: ChildJobOptions): Promise<Output> {
-    if (this.#limit.pendingCount >= this.#options.queueSize) throw new KitError('pool_busy', 'too many jobs are waiting', { status: 503 });
-    return this.#limit(async () => {
-      this.#abort.signal.throwIfAborted();
-      await mkdir(this.#options.folder, { recursive: true });
-      const kept = this.#idle.pop();
-      clearTimeout(kept?.timer);
-      const child = kept?.child.isAlive ? kept.child : new ChildRunner(this.#options.folder);
-      const jobs = (kept?.child === child ? kept.jobs : 0) + 1;
-      try {
-        const signal = job.signal ? AbortSignal.any([job.signal, this.#abort.signal]) : this.#abort.signal;
-        return await child.run<Output>({ ...job, signal });
-      } finally {
-        this.#keep(child, jobs);
-      }
-    });
+    if (this.#limit.pendingCount >= this.#options.queueSize) throw new PoolBusyError();
+    const running = this.#limit(() => this.#runOne<Output>(job));
+    this.#running.add(running);
+    return running.finally(() => this.#running.delete(running));
   }
 
+  async #runOne<Output>(job: ChildJobOptions): Promise<Output> {
+    this.#abort.signal.throwIfAborted();
+    await mkdir(this.#options.folder, { recursive: true });
+    const kept = this.#idle.pop();
+    clearTimeout(kept?.timer);
+    const child = kept?.child.isAlive ? kept.child : new ChildRunner(this.#options.folder);
+    const jobs = (kept?.child === child ? kept.jobs : 0) + 1;
+    try {
+      const signal = job.signal ? AbortSignal.any([job.signal, this.#abort.signal]) : this.#abort.signal;
+      return await child.run<Output>({ ...job, signal });
+    } finally {
+      this.#keep(child, jobs);
+    }
+  }
+
+  /** Ends what runs and what waits; resolves when no process is left. */
   async close(): Promise<void> {
     this.#abort.abort(new Error('the pool is closing'));
     for (const { child, timer } of this.#idle.splice(0)) {
       clearTimeout(timer);
       this.#end(child);
     }
+    await Promise.allSettled(this.#running);
     await Promise.all(this.#ending);
   }
 

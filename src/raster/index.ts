@@ -1,7 +1,8 @@
 /** What the server processes use: nothing here loads GDAL, which lives in child processes only. */
 export type { Job, JobContext } from './child-protocol.ts';
 export { ChildJobError, runInChild, type ChildJobOptions, type ChildLimits } from './child-host.ts';
-export { ChildPool } from './child-pool.ts';
+export { lendFile } from './lend-file.ts';
+export { ChildPool, PoolBusyError } from './child-pool.ts';
 export { rasterExtensions } from './raster-files.ts';
 export { ArchiveError, unpack, type UnpackLimits } from './unpack.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';

@@ -163,7 +163,7 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   const assets = new AssetLinks(signer, clock, publicUrl);
   const objects = new StacObjects({ catalog, assets, publicUrl, strict: config.stacStrict });
   app.use(stacRoutes({ catalog, objects, assets, sources, keys, strict: config.stacStrict }));
-  app.use(catalogPages(catalog, sources));
+  app.use(catalogPages(catalog, sources, publicUrl));
   app.use(openApiRoutes(publicUrl));
   app.use(pathNotFound);
   app.use(errorBoundary(log));

@@ -1,5 +1,5 @@
 /** What README and docs show is true. */
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../support/documented.ts';
@@ -31,6 +31,15 @@ test('docs/contract.md names every file of the contract that assumes something',
 test('docs/sandbox.md names every path that the sandbox serves', async () => {
   const page = await text('docs/sandbox.md');
   for (const path of await endpoints()) expect(page, path).toContain(path);
+});
+
+test('docs/platform.md names every section and path, and files that are there', async () => {
+  const page = await text('docs/platform.md');
+  for (const section of ['## 2.', '## 3.', '## 4.', '## 5.', '## 6.', '## 7.', '## 8.', '## 9.', '| 2.8 ', '| 3.3 ', '| 4.8 ']) expect(page).toContain(section);
+  for (const path of (await endpoints()).filter((one) => one.startsWith('/public'))) expect(page, path).toContain(path);
+  const named = [...page.matchAll(/`((?:src|test)\/[^`]+)`/g)].map(([, path]) => path!);
+  expect(named.length).toBeGreaterThan(20);
+  for (const path of named) await expect(stat(join(projectRoot, path)), path).resolves.toBeDefined();
 });
 
 test('every link between the pages leads somewhere', async () => {

@@ -104,6 +104,17 @@ describe('preview', () => {
     for (const x of [0.1, 0.5, 0.9]) expect(picture.at(Math.floor(picture.width * x), Math.floor(picture.height / 2))[3]).toBe(255);
   });
 
+  test('of a format that is known by its name: SRTM tiles', async () => {
+    const sandbox = await startSandbox();
+    const heights = Buffer.alloc(1201 * 1201 * 2);
+    for (let i = 0; i < 1201 * 1201; i++) heights.writeInt16BE(i % 1201, i * 2);
+    const { fileId, status } = await processed(sandbox, heights, 'N50E010.hgt', 'HEIGHTMAP');
+    expect(status).toBe('COMPLETED');
+    const found = await get<StacItem>(sandbox, `/public/stac/collections/uploads-amina/items/${fileId}`);
+    const picture = await pixels(await (await fetch(found.assets.rendered_preview.href)).arrayBuffer());
+    expect(picture.at(Math.floor(picture.width / 4), 100)[0]).toBeLessThan(picture.at(Math.floor((picture.width * 3) / 4), 100)[0]!);
+  });
+
   test('of an item without pixels: its footprint', async () => {
     const sandbox = await sandboxWith([item('x', { ring: [[0, 0], [4, 0], [0, 4], [0, 0]] })]);
     const found = await get<StacItem>(sandbox, '/public/stac/collections/a/items/x');
@@ -122,6 +133,12 @@ describe('preview', () => {
 });
 
 describe('signed addresses', () => {
+  test('without a signature nobody learns which items there are', async () => {
+    const sandbox = await sandboxWith([item('x')]);
+    const ask = async (path: string) => (await sandbox.request('GET', `/public/stac/collections/a/items/${path}`)).status;
+    for (const query of ['', '?width=5000', '?bbox=x', '?sourceId=y']) expect(await ask(`x/preview${query}`)).toBe(await ask(`nothing/preview${query}`));
+  });
+
   test('altered in any parameter, of another item, or without signature: 403; after 24 hours: 403', async () => {
     const sandbox = await sandboxWith([item('x'), item('y')]);
     const found = await get<StacItem>(sandbox, '/public/stac/collections/a/items/x');

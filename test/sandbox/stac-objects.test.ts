@@ -64,6 +64,15 @@ describe('the demo catalog', () => {
     }
   });
 
+  test('what a catalog\'s pages show without a key names no user', async () => {
+    const sandbox = await startSandbox({ seed: 'demo' });
+    for (const id of ['root', 'uploads']) {
+      const page = await sandbox.request('GET', `/catalogs/${id}/about`);
+      expect(page.status).toBe(200);
+      expect(page.text).not.toMatch(/amina|bruno/i);
+    }
+  });
+
   test('collection and item: just the fields, links and assets of the spec', async () => {
     const sandbox = await startSandbox({ seed: 'demo' });
     const { collections, items } = await crawl(sandbox);

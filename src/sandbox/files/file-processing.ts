@@ -1,7 +1,7 @@
-import { link, mkdir, rename, rm } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { ChildJobError, runInChild, type ChildLimits } from '../../raster/index.ts';
+import { ChildJobError, lendFile, runInChild, type ChildLimits } from '../../raster/index.ts';
 import { WorkLoop } from '../work-loop.ts';
 import type { FileRecord, Files } from './files.ts';
 import type { FileFacts, InspectInput } from './inspect/facts.ts';
@@ -57,7 +57,7 @@ export class FileProcessing {
     const { files, workDir, log, job = defaultJob, limits = defaultLimits, publish, afterPublishing } = this.#options;
     const workFolder = join(workDir, file.id);
     try {
-      const path = await this.#lend(file, workFolder);
+      const path = await lendFile(join(this.#options.blobDir, file.blob), join(workFolder, 'file'), file.originalName);
       const input: InspectInput = { path, workFolder, sourceType: file.sourceType };
       const facts = await runInChild<FileFacts>({ module: job, input, workFolder, limits, signal });
       if (facts.raster?.builtOverviews) await this.#keepOverviews(file, path);
@@ -72,16 +72,6 @@ export class FileProcessing {
     } finally {
       await rm(workFolder, { recursive: true, force: true });
     }
-  }
-
-  /** The file under its own name, which tells GDAL's drivers what to expect, in a folder where it is alone. */
-  async #lend(file: FileRecord, workFolder: string): Promise<string> {
-    const folder = join(workFolder, 'file');
-    await mkdir(folder, { recursive: true });
-    const isLong = Buffer.byteLength(file.originalName) > 200; // room for what GDAL appends
-    const path = join(folder, isLong ? `file${extname(file.originalName).slice(0, 20)}` : file.originalName);
-    await link(join(this.#options.blobDir, file.blob), path);
-    return path;
   }
 
   async #keepOverviews(file: FileRecord, path: string): Promise<void> {

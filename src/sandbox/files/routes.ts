@@ -1,7 +1,7 @@
 import { Router, type Request, type Response } from 'express';
 import { completeFileUpload, generateUploadId, getDownloadUrl, getFileStatus, uploadFile, uploadFileChunk } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
+import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import type { UploadAccess, UploadEngine } from '../uploads/upload-engine.ts';
 import { fileRules } from '../uploads/upload-rules.ts';
 import { failsWith, methodNotAllowed } from '../web/error-boundary.ts';
@@ -12,7 +12,7 @@ import { receiveDirectUpload } from './direct-upload.ts';
 import type { DownloadLinks } from './download-links.ts';
 import type { FileProcessing } from './file-processing.ts';
 import type { FileRecord, Files } from './files.ts';
-import { sendAsDownload } from './send-download.ts';
+import { sendAsDownload } from '../web/untrusted-content.ts';
 
 export interface FileRoutesOptions {
   readonly files: Files;
@@ -25,8 +25,6 @@ export interface FileRoutesOptions {
   readonly uploaderId: () => string;
   readonly freeBytes?: ((folder: string) => Promise<number>) | undefined;
 }
-
-export const unauthorized = () => new SandboxError(401, 'unauthorized', 'Unauthorized Request');
 
 /** The file endpoints (spec 4.3 to 4.6) and the downloads themselves. */
 export function fileRoutes(options: FileRoutesOptions): Router {

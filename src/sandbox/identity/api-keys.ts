@@ -67,6 +67,9 @@ function fromRow(row: KeyRow): ApiKey {
   return { id: row.id, permissions: JSON.parse(row.permissions) as Permission[], createdAtMs: row.created_at };
 }
 
+/** A missing or unknown key in the catalog, file and inference groups (spec 7). */
+export const unauthorized = () => new SandboxError(401, 'unauthorized', 'Unauthorized Request');
+
 /**
  * Requires an API key with at least one of `anyOf` (any valid key where empty). A missing or unknown key
  * is what the group says (spec 5, 7), a missing permission 403 `Permission Denied`. `bearer`: the key may

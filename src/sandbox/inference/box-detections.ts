@@ -1,11 +1,10 @@
 /** Only for child processes: loads GDAL. */
-import type { Feature, Position } from 'geojson';
+import type { Feature } from 'geojson';
 import { KitError } from '../../contract/kit-error.ts';
 import type { JobContext } from '../../raster/child-protocol.ts';
 import type { Grid } from '../../raster/cog.ts';
-import { toLonLat } from '../../raster/lon-lat.ts';
 import type { AreaMask } from './area-mask.ts';
-import { writeFeatures } from './detections.ts';
+import { allPlaced, placing, writeFeatures } from './detections.ts';
 import type { Model } from './models.ts';
 import type { Tile, TileReader } from './tiles.ts';
 
@@ -51,7 +50,9 @@ export async function writeBoxes({ resultPath, model, grid, mask, reader, tiles,
     }
     context.progress((i + 1) / tiles.length);
   }
-  await writeFeatures(resultPath, model, suppressed(found, model.maxOverlap).map((box) => featureOf(box, grid, model)));
+  const place = placing(grid.srs);
+  const features = suppressed(found, model.maxOverlap).map((box) => featureOf(box, grid, place, model));
+  await writeFeatures(resultPath, model, features.filter((feature) => feature !== null));
 }
 
 function boxesOf(outputs: Readonly<Record<string, { readonly data: unknown }>>, { x, y }: Tile, { id, labels, minScore, background }: Model): DetectedBox[] {
@@ -94,13 +95,12 @@ function overlap(a: DetectedBox, b: DetectedBox): number {
   return (width * height) / (area(a) + area(b) - width * height);
 }
 
-/** In longitude and latitude where the raster has a place, else in pixels. */
-function featureOf(box: DetectedBox, { geoTransform: t, srs }: Grid, { labels }: Model): Feature {
-  const transform = srs ? toLonLat(srs) : null;
-  const place = (column: number, row: number): Position => {
-    const [x, y] = t ? [(t[0] ?? 0) + column * (t[1] ?? 0) + row * (t[2] ?? 0), (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0)] : [column, row];
-    return [...(transform?.(x, y) ?? [x, y])];
+/** In longitude and latitude where the raster has a place, else in pixels; null where a corner has none. */
+function featureOf(box: DetectedBox, { geoTransform: t }: Grid, place: ReturnType<typeof placing>, { labels }: Model): Feature | null {
+  const corner = (column: number, row: number) => {
+    if (!t) return place(column, row);
+    return place((t[0] ?? 0) + column * (t[1] ?? 0) + row * (t[2] ?? 0), (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0));
   };
-  const ring = [place(box.x0, box.y1), place(box.x1, box.y1), place(box.x1, box.y0), place(box.x0, box.y0), place(box.x0, box.y1)];
-  return { type: 'Feature', geometry: { type: 'Polygon', coordinates: [ring] }, properties: { label: labels[box.label], class: box.label, score: Number(box.score.toFixed(4)) } };
+  const ring = allPlaced([corner(box.x0, box.y1), corner(box.x1, box.y1), corner(box.x1, box.y0), corner(box.x0, box.y0), corner(box.x0, box.y1)]);
+  return ring && { type: 'Feature', geometry: { type: 'Polygon', coordinates: [ring] }, properties: { label: labels[box.label], class: box.label, score: Number(box.score.toFixed(4)) } };
 }

@@ -2,7 +2,7 @@ import { mkdir, rename, rm } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import type { Logger } from 'pino';
 import type { Geometry } from 'geojson';
-import { ChildJobError, runInChild, type ChildLimits } from '../../raster/index.ts';
+import { ChildJobError, lendFile, runInChild, type ChildLimits } from '../../raster/index.ts';
 import type { Files } from '../files/files.ts';
 import { WorkLoop } from '../work-loop.ts';
 import type { InferenceInput, InferenceOutput } from './inference-job.ts';
@@ -64,7 +64,8 @@ export class InferenceRunner {
       await Promise.all([mkdir(workFolder, { recursive: true }), mkdir(resultDir, { recursive: true })]);
       const geometry = job.geometry === null ? null : (JSON.parse(job.geometry) as Geometry);
       const resultPath = join(workFolder, 'result');
-      const input: InferenceInput = { model, rasterPath: join(blobDir, file.blob), geometry, resultPath, workFolder };
+      const rasterPath = await lendFile(join(blobDir, file.blob), join(workFolder, 'file'), file.originalName);
+      const input: InferenceInput = { model, rasterPath, geometry, resultPath, workFolder };
       const { extension } = await runInChild<InferenceOutput>({ module: inferenceJob, input, workFolder, limits, signal });
       await rename(resultPath, this.resultPath(job));
       jobs.complete(job.id, `${parse(file.originalName).name}-${model.id}.${extension}`);

@@ -1,11 +1,10 @@
 /** Only for child processes: loads GDAL. */
 import { join } from 'node:path';
 import gdal from 'gdal-async';
-import type { Feature, Polygon, Position } from 'geojson';
-import { toLonLat } from '../../raster/lon-lat.ts';
+import type { Feature, Polygon } from 'geojson';
 import { openRaster } from '../../raster/open-raster.ts';
 import { noClass } from './class-raster.ts';
-import { writeFeatures } from './detections.ts';
+import { allPlaced, placing, writeFeatures } from './detections.ts';
 import type { Model } from './models.ts';
 
 /** Writes connected pixels of one class as a polygon each, in longitude and latitude where the raster has a place, else in pixels. */
@@ -26,14 +25,16 @@ export async function writeRegions({ classesPath, resultPath, model, workFolder 
 function* featuresOf(layer: gdal.Layer, classes: gdal.Dataset, { labels, background, minPixels }: Model): Generator<Feature> {
   const { geoTransform: t, srs } = classes;
   const pixelArea = t ? Math.abs((t[1] ?? 1) * (t[5] ?? 1) - (t[2] ?? 0) * (t[4] ?? 0)) : 1;
-  const transform = srs ? toLonLat(srs) : null;
+  const place = placing(srs);
   for (let feature = layer.features.first(); feature !== null; feature = layer.features.next()) {
     const found = Number(feature.fields.get('class'));
     const geometry = feature.getGeometry() as gdal.Polygon;
     const pixels = Math.round(geometry.getArea() / pixelArea);
     if (found === background || found === noClass || pixels < minPixels) continue;
     const { coordinates } = geometry.toObject() as Polygon;
-    const rings = coordinates.map((ring) => ring.map(([x = 0, y = 0]): Position => [...(transform?.(x, y) ?? [x, y])]));
+    const rings = coordinates.map((ring) => allPlaced(ring.map(([x = 0, y = 0]) => place(x, y)))).filter((ring) => ring !== null);
+    // What lies where there is no longitude and latitude, beyond a projection's world, is nowhere.
+    if (rings.length < coordinates.length) continue;
     const areaM2 = srs?.isProjected() ? Math.round(geometry.getArea()) : undefined;
     yield { type: 'Feature', geometry: { type: 'Polygon', coordinates: rings }, properties: { label: labels[found] ?? String(found), class: found, pixels, ...(areaM2 === undefined ? {} : { areaM2 }) } };
   }

@@ -4,9 +4,8 @@ import { Router } from 'express';
 import { downloadInference, getInferenceStatus, listModels, runInference, type InferenceJobView } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import type { Files } from '../files/files.ts';
-import { unauthorized } from '../files/routes.ts';
-import { sendAsDownload } from '../files/send-download.ts';
-import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
+import { sendAsDownload } from '../web/untrusted-content.ts';
+import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import { failsWith, methodNotAllowed } from '../web/error-boundary.ts';
 import { formBody } from '../web/form-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
@@ -40,9 +39,10 @@ export function inferenceRoutes({ models, jobs, runner, files, keys, unavailable
     .route(runInference.path)
     .post(failsWith('Error occurred while running inference.'), key, formBody, (req, res) => {
       const { modelId, fileId, geometry } = parseValues(runInference.fields, req.body);
+      // The file first: its answer is the one that the spec knows (section 7).
+      if (!files.find(fileId)) throw new SandboxError(404, 'file_not_found', 'File not found');
       const model = models.get(modelId);
       if (!model) throw new SandboxError(404, 'model_not_found', 'Model not found');
-      if (!files.find(fileId)) throw new SandboxError(404, 'file_not_found', 'File not found');
       if (unavailable !== null) throw new SandboxError(500, 'inference_unavailable', unavailable, { details: [{ path: '', message: unavailable }] });
       const job = jobs.submit(model, fileId, geometry ? JSON.stringify(geometry) : null);
       runner.wake();

@@ -21,6 +21,7 @@ const reasons: Readonly<Record<number, string>> = {
   415: 'Not a content type that is taken',
   421: 'Not a host name of the sandbox',
   500: 'Server-side failure',
+  503: 'Too much is asked at once',
   507: 'The disk is full',
 };
 

@@ -53,10 +53,10 @@ export const platformCalls: readonly DocumentedCall[] = [
   { ...stac, id: 'getCollections', summary: 'All collections, for standard clients', path: stacPaths.collections, response: z.object({ collections: z.array(stacCollection), links: z.array(stacLink) }), errors: [401, 500], clause: '9' },
   { ...stac, id: 'getConformance', summary: 'Conformance classes', path: stacPaths.conformance, response: z.object({ conformsTo: z.array(z.string()) }), errors: [401, 500], clause: '9' },
   { ...stac, id: 'getApi', summary: 'OpenAPI 3.0 description of the catalog', path: stacPaths.api, mediaType: mediaTypes.openapi, errors: [401, 500], clause: '9' },
-  { ...withoutKey, id: 'getPreview', summary: 'Rendered preview of an item', path: assetPaths.preview, query: previewQuery, mediaType: mediaTypes.png, errors: [400, 403, 404, 500], clause: '2.3' },
-  { ...withoutKey, id: 'getData', summary: 'Source data of an item', path: assetPaths.data, query: z.object(signature), mediaType: mediaTypes.zip, errors: [403, 404, 500], clause: '2.3' },
+  { ...withoutKey, id: 'getPreview', summary: 'Rendered preview of an item', path: assetPaths.preview, query: previewQuery, mediaType: mediaTypes.png, errors: [400, 403, 404, 500, 503], clause: '2.3' },
+  { ...withoutKey, id: 'getData', summary: 'Source data of an item', path: assetPaths.data, query: z.object(signature), mediaType: mediaTypes.zip, errors: [403, 404, 500, 503], clause: '2.3' },
   { ...withoutKey, id: 'getRaster', summary: 'Source raster of an item, for clients that read pixels', path: assetPaths.raster, query: z.object(signature), mediaType: 'application/octet-stream', errors: [403, 404, 500], clause: '2.3' },
-  { ...withoutKey, id: 'getThumbnail', summary: 'Thumbnail of a collection', path: assetPaths.thumbnail, query: z.object(signature), mediaType: mediaTypes.png, errors: [403, 404, 500], clause: '2.2' },
+  { ...withoutKey, id: 'getThumbnail', summary: 'Thumbnail of a collection', path: assetPaths.thumbnail, query: z.object(signature), mediaType: mediaTypes.png, errors: [403, 404, 500, 503], clause: '2.2' },
 
   { ...file, id: 'uploadFile', summary: 'Upload in one request', method: 'post', path: uploadFile.path, query: z.object({ sourceType: uploadFile.fields.shape.sourceType.optional() }), form: { fields: uploadFile.fields, file: uploadFile.fileField }, response: uploadFile.response, errors: [400, 401, 403, 413, 415, 500, 507], clause: '4.3' },
   { ...file, id: 'generateUploadId', summary: 'Begin a chunked upload', method: 'post', path: generateUploadId.path, query: generateUploadId.fields.partial(), form: { fields: generateUploadId.fields.partial() }, response: generateUploadId.response, errors: [400, 401, 403, 415, 500], clause: '4.4' },

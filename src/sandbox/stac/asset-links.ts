@@ -80,15 +80,19 @@ export const dataPath = (collectionId: string, id: string) => fill(assetPaths.da
 export const rasterPath = (collectionId: string, id: string) => fill(assetPaths.raster, collectionId, id);
 export const thumbnailPath = (collectionId: string) => fill(assetPaths.thumbnail, collectionId);
 
-/** Reads the parameters of a preview; what is left out is the item's own. Throws 400. */
-export function readPreviewRequest(query: Query, item: ItemRecord): PreviewRequest {
-  const shape = shapeOf(item.box);
+/** Reads the parameters of a preview, whatever item they are for. Throws 400. */
+export function readPreviewQuery({ bbox, sourceId, width, height }: Query): Partial<PreviewRequest> {
   return {
-    box: query['bbox'] === undefined ? item.box : readBox(query['bbox']),
-    sourceId: typeof query['sourceId'] === 'string' ? query['sourceId'] : item.title,
-    width: readSide('width', query['width'] ?? String(shape.width)),
-    height: readSide('height', query['height'] ?? String(shape.height)),
+    ...(bbox === undefined ? {} : { box: readBox(bbox) }),
+    ...(typeof sourceId === 'string' ? { sourceId } : {}),
+    ...(width === undefined ? {} : { width: readSide('width', width) }),
+    ...(height === undefined ? {} : { height: readSide('height', height) }),
   };
+}
+
+/** What is left out is the item's own. */
+export function previewOf(asked: Partial<PreviewRequest>, item: ItemRecord): PreviewRequest {
+  return { box: item.box, sourceId: item.title, ...shapeOf(item.box), ...asked };
 }
 
 function readSide(name: string, value: unknown): number {

@@ -1,18 +1,20 @@
 import { Router } from 'express';
 import { Eta } from 'eta';
 import { fileURLToPath } from 'node:url';
+import { requireOwnHost } from '../control/guards.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import type { Catalog } from './catalog.ts';
 import type { ItemSources } from './item-sources.ts';
 import { catalogPaths } from './stac-objects.ts';
-import type { CatalogRecord } from './collections.ts';
+import { uploadsCatalogId, type CatalogRecord } from './collections.ts';
 
 const templates = fileURLToPath(new URL('../../../templates/sandbox', import.meta.url));
 
-/** What the links `preview` and `about` of a catalog lead to (spec 2.1). */
-export function catalogPages(catalog: Catalog, sources: ItemSources): Router {
+/** What the links `preview` and `about` of a catalog lead to (spec 2.1). They need no key, and so tell nothing of users: collections of uploads are left out. */
+export function catalogPages(catalog: Catalog, sources: ItemSources, publicUrl: () => string): Router {
   const router = Router({ caseSensitive: true });
+  router.use('/catalogs', requireOwnHost(publicUrl));
   const eta = new Eta({ views: templates, cache: true });
   const { collections } = catalog;
 
@@ -21,9 +23,9 @@ export function catalogPages(catalog: Catalog, sources: ItemSources): Router {
     if (!found) throw new SandboxError(404, 'catalog_not_found', 'Catalog not found');
     return found;
   }
-  /** Of a catalog and those below it. */
+  /** Of a catalog and those below it, without those of users' uploads. */
   const collectionsUnder = (id: string): ReturnType<typeof collections.list> => [
-    ...collections.list(id),
+    ...(id === uploadsCatalogId ? [] : collections.list(id)),
     ...collections.listCatalogs(id).flatMap((child) => collectionsUnder(child.id)),
   ];
 

@@ -1,15 +1,18 @@
 import { booleanIntersects } from '@turf/boolean-intersects';
 import type { Geometry } from 'geojson';
-import { bbox as bboxSchema, geojsonGeometry, parseInstant, type Interval } from '../../contract/index.ts';
-import { footprintOfBox } from '../../raster/footprint.ts';
+import { bbox as bboxSchema, geojsonGeometry, parseInstant, positionsOf, type Interval } from '../../contract/index.ts';
+import { boxOfPositions, footprintOfBox, type Box } from '../../raster/footprint.ts';
 import { invalid } from '../web/sandbox-error.ts';
 import { likeMatcher } from './like.ts';
+import { SearchArea } from './search-area.ts';
 
 /** One item, as a filter looks at it. */
 export interface FilterSubject {
   /** Undefined or null where the item has no such property. */
   property(name: string): unknown;
   footprint(): Geometry;
+  /** Of the footprint; west greater than east across the antimeridian. */
+  box(): Box;
   datetimeMs(): number;
 }
 
@@ -95,13 +98,13 @@ export function parseFilter(json: unknown, path = 'filter'): Filter {
 }
 
 /** The geometry that every match must intersect, where the filter says one at its top: the index looks there only. */
-export function spatialHint(json: unknown): Geometry | null {
+export function spatialHint(json: unknown): Box | null {
   if (!isObject(json) || !Array.isArray(json['args'])) return null;
   const args: unknown[] = json['args'];
   if (json['op'] === 'and') return args.map(spatialHint).find((hint) => hint !== null) ?? null;
   if (json['op'] !== 's_intersects') return null;
   const literal = args.find((arg) => !isProperty(arg));
-  return literal === undefined || args.every((arg) => !isProperty(arg)) ? null : parseGeometry(literal, 'filter');
+  return literal === undefined || args.every((arg) => !isProperty(arg)) ? null : boxOfPositions(positionsOf(parseGeometry(literal, 'filter')));
 }
 
 /** A property's name, with or without `properties.`. */
@@ -177,16 +180,19 @@ function overlap(a: Interval | null, b: Interval | null): boolean | null {
 }
 
 function parseSpatial(args: readonly unknown[], at: (i: number) => string): Filter {
-  const geometries = args.map((arg, i): ((item: FilterSubject) => Geometry) => {
-    if (!isProperty(arg)) {
-      const literal = parseGeometry(arg, at(i));
-      return () => literal;
-    }
-    if (propertyName(arg.property) !== 'geometry') return refuse(`${at(i)}.property`, 'must be geometry: items have no other');
-    return (item) => item.footprint();
+  // Null: the item's own footprint.
+  const [a = null, b = null] = args.map((arg, i) => {
+    if (!isProperty(arg)) return parseGeometry(arg, at(i));
+    return propertyName(arg.property) === 'geometry' ? null : refuse(`${at(i)}.property`, 'must be geometry: items have no other');
   });
-  const [a, b] = geometries as [(item: FilterSubject) => Geometry, (item: FilterSubject) => Geometry];
-  return (item) => booleanIntersects(a(item), b(item));
+  const literal = a ?? b;
+  if (literal === null) return () => true;
+  if (a !== null && b !== null) {
+    const isTrue = booleanIntersects(a, b);
+    return () => isTrue;
+  }
+  const area = new SearchArea(literal);
+  return (item) => area.meets(item.box(), () => item.footprint());
 }
 
 function parseGeometry(json: unknown, path: string): Geometry {

@@ -1,4 +1,4 @@
-import { parseInstant, wktGeometry } from '../../contract/index.ts';
+import { parseInstant, positionsOf, wktGeometry } from '../../contract/index.ts';
 import type { Footprint } from '../../raster/footprint.ts';
 import { boxOfPositions, footprintOfBox } from '../../raster/footprint.ts';
 import type { FileRecord } from '../files/files.ts';
@@ -52,20 +52,11 @@ export function gridOf({ raster }: FileFacts): RasterGrid | null {
 }
 
 /** A point or a line has no area: its box stands for it, at least some ten metres wide. */
-function footprintOfWkt(wkt: string): Footprint | null {
+function footprintOfWkt(wkt: string): Footprint {
   const geometry = wktGeometry.parse(wkt);
   if (geometry.type === 'Polygon' || geometry.type === 'MultiPolygon') return geometry;
-  const positions: number[][] = [];
-  const collect = (value: unknown): void => {
-    if (!Array.isArray(value)) return;
-    if (typeof value[0] === 'number') positions.push(value as number[]);
-    else value.forEach(collect);
-  };
-  if (geometry.type === 'GeometryCollection') geometry.geometries.forEach((part) => 'coordinates' in part && collect(part.coordinates));
-  else collect(geometry.coordinates);
-  if (positions.length === 0) return null;
   const half = 5e-5;
-  const [west, south, east, north] = boxOfPositions(positions);
+  const [west, south, east, north] = boxOfPositions(positionsOf(geometry));
   return footprintOfBox([Math.max(-180, west - half), Math.max(-90, south - half), Math.min(180, east + half), Math.min(90, north + half)]);
 }
 

@@ -1,6 +1,6 @@
 import type { Polygon } from 'geojson';
 import type { Interval } from '../../contract/index.ts';
-import type { Box } from '../../raster/footprint.ts';
+import { footprintOfBox, type Box } from '../../raster/footprint.ts';
 import type { IndexedItem, Items } from './items.ts';
 import { outlineMeetsBox, polygonOf } from './outline.ts';
 import { SpatialTree, type Accepts } from './spatial-tree.ts';
@@ -31,6 +31,8 @@ export class ItemIndex {
   #collections = new Uint16Array(0);
   /** Where a row's outline begins in `#coordinates`; it ends where the next begins. None: the footprint is its box. */
   #outlineAt = new Uint32Array(1);
+  /** West, south, east, north of each row's footprint. */
+  #boxes = new Float64Array(0);
   #coordinates = new Float64Array(0);
   #collectionIds: string[] = [];
   #tree: SpatialTree | null = null;
@@ -60,6 +62,7 @@ export class ItemIndex {
     this.#collections = new Uint16Array(count);
     this.#outlineAt = new Uint32Array(count + 1);
     this.#coordinates = new Float64Array(count * 10);
+    this.#boxes = new Float64Array(count * 4);
     const boxes = new Float64Array(count * 4);
     for (const item of this.#items.indexed(0)) {
       boxes.set(searchBox(item.box), this.#size * 4);
@@ -120,10 +123,16 @@ export class ItemIndex {
     return this.#idRanks[row] as number;
   }
 
-  /** The footprint where memory tells it: one ring that is not just a box. */
+  /** Box of the footprint; west greater than east across the antimeridian. */
+  boxOf(row: number): Box {
+    const boxes = this.#boxes;
+    return [boxes[row * 4] as number, boxes[row * 4 + 1] as number, boxes[row * 4 + 2] as number, boxes[row * 4 + 3] as number];
+  }
+
+  /** The footprint where memory tells it: one ring. */
   polygonOf(row: number): Polygon | null {
     const [from = 0, to = 0] = [this.#outlineAt[row], this.#outlineAt[row + 1]];
-    return from === to ? null : polygonOf(this.#coordinates.subarray(from, to));
+    return from === to ? (footprintOfBox(this.boxOf(row)) as Polygon) : polygonOf(this.#coordinates.subarray(from, to));
   }
 
   /** Rows that fulfil the query, in no order. */
@@ -152,6 +161,8 @@ export class ItemIndex {
     this.#datetimesMs = grown(this.#datetimesMs, this.#size);
     this.#collections = grown(this.#collections, this.#size);
     this.#outlineAt = grown(this.#outlineAt, this.#size + 1);
+    this.#boxes = grown(this.#boxes, this.#size * 4);
+    this.#boxes.set(item.box, row * 4);
     this.#numbers[row] = item.number;
     this.#datetimesMs[row] = item.datetimeMs;
     let collection = this.#collectionIds.lastIndexOf(item.collectionId);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { ChildJobError, ChildPool } from '../../raster/index.ts';
+import { ChildJobError, ChildPool, PoolBusyError } from '../../raster/index.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import type { Box } from '../../raster/footprint.ts';
@@ -42,19 +42,17 @@ export class ItemSources {
   /** A PNG of exactly the size that is asked for. */
   async preview(item: ItemRecord, { box, width, height }: PreviewRequest): Promise<Uint8Array> {
     const raster = this.#rasterOf(item.source);
-    const key = createHash('sha256').update(JSON.stringify([item.source, item.footprint, box, width, height])).digest('base64url');
-    const cached = this.#cache.get(key);
-    if (cached) {
-      this.#cache.delete(key);
-      this.#cache.set(key, cached);
-      return cached;
-    }
     const isClipped = item.source.kind === 'file' && item.source.isClipped;
     const scene = item.source.kind === 'synthetic' ? item.source.scene : null;
     const input: PreviewInput = { raster, scene, footprint: item.footprint, isClipped, box, width, height, workFolder: this.#workFolder };
-    const png = await this.#run<Uint8Array>(previewJob, input);
-    this.#remember(key, png);
-    return png;
+    return this.#drawnOnce(JSON.stringify([item.source, item.footprint, box, width, height]), () => this.#run<Uint8Array>(previewJob, input));
+  }
+
+  async #drawnOnce(what: string, draw: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    const key = createHash('sha256').update(what).digest('base64url');
+    const picture = this.#cache.get(key) ?? (await draw());
+    this.#remember(key, picture);
+    return picture;
   }
 
   /** The file that an item was made of; null where it was made of none. Throws 404 where it is gone. */
@@ -79,7 +77,7 @@ export class ItemSources {
 
   /** A JPEG of the globe with boxes on it. */
   map(boxes: readonly Box[]): Promise<Uint8Array> {
-    return this.#run<Uint8Array>(mapJob, { boxes } satisfies CatalogMapInput);
+    return this.#drawnOnce(JSON.stringify(['map', boxes]), () => this.#run<Uint8Array>(mapJob, { boxes } satisfies CatalogMapInput));
   }
 
   async #run<Output>(module: URL, input: unknown): Promise<Output> {
@@ -87,6 +85,7 @@ export class ItemSources {
     // What fails here is ours, not the caller's: the cause goes to the log.
     return this.#pool.run<Output>({ module, input, workFolder: this.#workFolder, limits: previewLimits }).catch((cause: unknown) => {
       if (cause instanceof ChildJobError) throw new Error('a picture could not be made', { cause });
+      if (cause instanceof PoolBusyError) throw new SandboxError(503, 'busy', 'Service Unavailable');
       throw cause;
     });
   }
@@ -96,11 +95,11 @@ export class ItemSources {
   }
 
   #rasterOf(source: ItemSource): PreviewInput['raster'] {
-    if (source.kind === 'synthetic') return { path: this.#scenePath(source.scene), overviewPath: null };
+    if (source.kind === 'synthetic') return { path: this.#scenePath(source.scene), name: 'scene.tif', overviewPath: null };
     if (source.kind === 'none' || !source.isRaster) return null;
-    if (source.kind === 'path') return { path: source.path, overviewPath: null };
+    if (source.kind === 'path') return { path: source.path, name: basename(source.path), overviewPath: null };
     const overviewPath = source.hasOverviews ? join(this.#options.overviewDir, `${source.blob}.ovr`) : null;
-    return { path: join(this.#options.blobDir, source.blob), overviewPath };
+    return { path: join(this.#options.blobDir, source.blob), name: source.fileName, overviewPath };
   }
 
   #scenePath(scene: SyntheticScene): string {
@@ -108,8 +107,10 @@ export class ItemSources {
   }
 
   #remember(key: string, png: Uint8Array): void {
+    // It may be there already: it moves to the end, the last to be forgotten.
+    this.#cachedBytes += png.length - (this.#cache.get(key)?.length ?? 0);
+    this.#cache.delete(key);
     this.#cache.set(key, png);
-    this.#cachedBytes += png.length;
     for (const [oldest, bytes] of this.#cache) {
       if (this.#cachedBytes <= cacheBytes) return;
       this.#cache.delete(oldest);

@@ -49,8 +49,8 @@ export function outlineMeetsBox(coordinates: Float64Array, from: number, to: num
   return inside;
 }
 
-/** Neither end is in the box. */
-function segmentMeetsBox(x0: number, y0: number, x1: number, y1: number, west: number, south: number, east: number, north: number): boolean {
+/** For an edge of which neither end is in the box. */
+export function segmentMeetsBox(x0: number, y0: number, x1: number, y1: number, west: number, south: number, east: number, north: number): boolean {
   if (Number.isNaN(x0) || Number.isNaN(x1)) return false;
   if ((x0 < west && x1 < west) || (x0 > east && x1 > east) || (y0 < south && y1 < south) || (y0 > north && y1 > north)) return false;
   // The box's corners lie on both sides of the line, or on it.

@@ -1,18 +1,18 @@
 /** Runs in a child process: draws one item into a box of longitude and latitude. */
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import gdal from 'gdal-async';
 import sharp from 'sharp';
 import type { Job } from '../../raster/child-protocol.ts';
 import type { Box, Footprint } from '../../raster/footprint.ts';
+import { lendFile } from '../../raster/lend-file.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { colorBands } from '../../raster/preview.ts';
-import { writeSyntheticScene, type SyntheticScene } from '../../raster/synthetic-scene.ts';
+import { ensureScene, type SyntheticScene } from '../../raster/synthetic-scene.ts';
 
 export interface PreviewInput {
-  readonly raster: { readonly path: string; readonly overviewPath: string | null } | null;
+  readonly raster: { readonly path: string; readonly name: string; readonly overviewPath: string | null } | null;
   /** Written to `raster.path` where nothing is there yet. */
   readonly scene: SyntheticScene | null;
   readonly footprint: Footprint;
@@ -32,8 +32,7 @@ const job: Job<PreviewInput, Uint8Array> = async (input) => {
   try {
     if (input.raster === null) return await drawFootprint(input);
     if (input.scene) await ensureScene(input.raster.path, input.scene);
-    const path = join(folder, 'raster');
-    await symlink(input.raster.path, path);
+    const path = await lendFile(input.raster.path, join(folder, 'file'), input.raster.name);
     if (input.raster.overviewPath !== null) await symlink(input.raster.overviewPath, `${path}.ovr`);
     // The folder is ours and holds just these two: what lies beside the raster may be read.
     gdal.config.set('GDAL_DISABLE_READDIR_ON_OPEN', 'TRUE');
@@ -43,14 +42,6 @@ const job: Job<PreviewInput, Uint8Array> = async (input) => {
   }
 };
 export default job;
-
-/** A scene is whole or not there, whoever else writes it at the same time. */
-export async function ensureScene(path: string, scene: SyntheticScene): Promise<void> {
-  if (existsSync(path)) return;
-  const partial = `${path}.${randomUUID()}`;
-  await writeSyntheticScene(partial, scene);
-  await rename(partial, path);
-}
 
 async function drawRaster(path: string, folder: string, input: PreviewInput): Promise<Buffer> {
   const source = openRaster(path);

@@ -9,13 +9,12 @@ import {
   stacPaths,
   strictSearchRequest,
 } from '../../contract/index.ts';
-import { unauthorized } from '../files/routes.ts';
-import { sendAsDownload, sendUntrusted } from '../files/send-download.ts';
-import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
+import { sendAsDownload, sendUntrusted } from '../web/untrusted-content.ts';
+import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
-import { assetPaths, dataPath, previewPath, rasterPath, readPreviewRequest, thumbnailPath, type AssetLinks } from './asset-links.ts';
+import { assetPaths, dataPath, previewOf, previewPath, rasterPath, readPreviewQuery, thumbnailPath, type AssetLinks } from './asset-links.ts';
 import type { Catalog } from './catalog.ts';
 import { rootCatalogId, type CollectionRecord } from './collections.ts';
 import { sendItemZip } from './item-zip.ts';
@@ -109,11 +108,12 @@ export function stacRoutes(options: StacRoutesOptions): Router {
   router
     .route(assetPaths.preview)
     .get(async (req, res) => {
-      const item = findItem(req);
       // Sizes out of bounds are told before the signature, which could not cover them.
-      const wanted = item && readPreviewRequest(req.query, item);
+      const asked = readPreviewQuery(req.query);
       requireLinkOrKey(req, previewPath(String(req.params['collectionId']), String(req.params['id'])));
-      if (!item || !wanted || wanted.sourceId !== item.title) throw itemNotFound();
+      const item = getItem(req);
+      const wanted = previewOf(asked, item);
+      if (wanted.sourceId !== item.title) throw itemNotFound();
       const png = await sources.preview(item, wanted);
       sendUntrusted(res, mediaTypes.png);
       res.send(Buffer.from(png));
@@ -165,13 +165,9 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     return found;
   }
 
-  function findItem(req: Request): ItemRecord | null {
-    return items.find(String(req.params['collectionId']), String(req.params['id']));
-  }
-
   function getItem(req: Request): ItemRecord {
     getCollection(req);
-    const item = findItem(req);
+    const item = items.find(String(req.params['collectionId']), String(req.params['id']));
     if (!item) throw itemNotFound();
     return item;
   }

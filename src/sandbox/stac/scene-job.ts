@@ -1,7 +1,6 @@
 /** Runs in a child process: writes a synthetic scene. */
 import type { Job } from '../../raster/child-protocol.ts';
-import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
-import { ensureScene } from './preview-job.ts';
+import { ensureScene, type SyntheticScene } from '../../raster/synthetic-scene.ts';
 
 const job: Job<{ path: string; scene: SyntheticScene }, null> = async ({ path, scene }) => {
   await ensureScene(path, scene);

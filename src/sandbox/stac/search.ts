@@ -1,13 +1,13 @@
-import { booleanIntersects } from '@turf/boolean-intersects';
 import type { Geometry } from 'geojson';
 import { pageLimits, type Interval, type SearchRequest, type SortRule } from '../../contract/index.ts';
-import { boxOfPositions, type Box } from '../../raster/footprint.ts';
+import type { Box } from '../../raster/footprint.ts';
 import type { Catalog } from './catalog.ts';
 import { parseFilter, propertyName, spatialHint, type Filter, type FilterSubject } from './cql2.ts';
 import type { ItemRecord } from './items.ts';
 import { outlineMeetsBox, outlineOf } from './outline.ts';
 import { splitBox } from './item-index.ts';
 import type { PropertyColumn } from './property-columns.ts';
+import { SearchArea } from './search-area.ts';
 import { selectPage, type RowOrder } from './select-page.ts';
 
 export interface SearchResult {
@@ -33,11 +33,11 @@ export function search(catalog: Catalog, request: SearchRequest): SearchResult {
 }
 
 function rowsOf(catalog: Catalog, { bbox, collections, datetime, intersects, filter: json }: SearchRequest, filter: Filter | null): number[] {
-  const where = intersects ?? (filter && spatialHint(json));
-  const box = bbox ?? (where ? boxAround(where) : null);
+  const area = intersects ? new SearchArea(intersects) : null;
+  const box = bbox ?? area?.box ?? (filter && spatialHint(json));
   const { index } = catalog;
   const subject = new RowSubject(catalog);
-  const meets = intersects ? (row: number) => booleanIntersects(subject.at(row).footprint(), intersects) : null;
+  const meets = area ? (row: number) => area.meets(index.boxOf(row), () => subject.at(row).footprint()) : null;
   const passes = filter ? (row: number) => filter(subject.at(row)) === true : null;
   const test = meets && passes ? (row: number) => meets(row) && passes(row) : (meets ?? passes);
   return index.search({ box, collections: collections ?? null, interval: datetime ?? null, test });
@@ -47,11 +47,12 @@ function rowsOf(catalog: Catalog, { bbox, collections, datetime, intersects, fil
 function rowsOfIds(catalog: Catalog, request: SearchRequest, filter: Filter | null): number[] {
   const { bbox, collections, datetime, intersects, ids = [] } = request;
   const subject = new RowSubject(catalog);
+  const area = intersects ? new SearchArea(intersects) : null;
   return catalog.items
     .numbersOf(ids)
     .map((number) => catalog.items.get(number))
     .filter((item) => (!collections || collections.includes(item.collectionId)) && (!datetime || isWithin(item.datetimeMs, datetime)))
-    .filter((item) => (!bbox || splitBox(bbox).some((box) => footprintMeetsBox(item, box))) && (!intersects || booleanIntersects(item.footprint, intersects)))
+    .filter((item) => (!bbox || splitBox(bbox).some((box) => footprintMeetsBox(item, box))) && (!area || area.meets(item.box, () => item.footprint)))
     .map((item) => catalog.index.rowOf(item.number))
     .filter((row) => !filter || filter(subject.at(row)) === true);
 }
@@ -92,21 +93,13 @@ class RowSubject implements FilterSubject {
     return index.polygonOf(this.#row) ?? items.get(index.numberOf(this.#row)).footprint;
   }
 
+  box(): Box {
+    return this.#catalog.index.boxOf(this.#row);
+  }
+
   datetimeMs(): number {
     return this.#catalog.index.datetimeMsOf(this.#row);
   }
-}
-
-function boxAround(geometry: Geometry): Box {
-  const positions: number[][] = [];
-  const collect = (coordinates: unknown): void => {
-    if (!Array.isArray(coordinates)) return;
-    if (typeof coordinates[0] === 'number') positions.push(coordinates as number[]);
-    else coordinates.forEach(collect);
-  };
-  const each = (one: Geometry): void => (one.type === 'GeometryCollection' ? one.geometries.forEach(each) : collect(one.coordinates));
-  each(geometry);
-  return boxOfPositions(positions);
 }
 
 /** By the rules, one after the other; ties by id, then by collection. What has no value comes last. */

@@ -1,3 +1,4 @@
+import { extname } from 'node:path';
 import {
   conformanceClasses,
   fillPath,
@@ -140,7 +141,7 @@ export class StacObjects {
     if (this.#options.strict || source.kind === 'none' || !source.grid) return {};
     const { epsg, shape, transform } = source.grid;
     return {
-      raster: { href: this.#options.assets.raster(record), title: 'Source raster', type: mediaTypes.geotiff, roles: ['data'], 'proj:epsg': epsg, 'proj:shape': shape, 'proj:transform': transform },
+      raster: { href: this.#options.assets.raster(record), title: 'Source raster', type: rasterMediaType(source), roles: ['data'], 'proj:epsg': epsg, 'proj:shape': shape, 'proj:transform': transform },
     };
   }
 
@@ -162,6 +163,13 @@ export class StacObjects {
   #forClients(links: readonly StacLink[]): readonly StacLink[] {
     return this.#options.strict ? [] : links;
   }
+}
+
+/** Of the source as it is read, by its name. */
+function rasterMediaType(source: ItemRecord['source']): string {
+  const name = source.kind === 'file' ? source.fileName : source.kind === 'path' ? source.path : 'scene.tif';
+  const types: Readonly<Record<string, string>> = { '.tif': mediaTypes.geotiff, '.tiff': mediaTypes.geotiff, '.jp2': 'image/jp2', '.png': mediaTypes.png, '.jpg': mediaTypes.jpeg, '.jpeg': mediaTypes.jpeg, '.nc': 'application/netcdf' };
+  return types[extname(name).toLowerCase()] ?? 'application/octet-stream';
 }
 
 /** What a catalog's links `preview` and `about` lead to; no key, as they hold nothing that its titles do not say. */

@@ -49,6 +49,7 @@ function asSandboxError(error: unknown): SandboxError {
   const { status, type } = (error ?? {}) as { status?: unknown; type?: unknown };
   if (type === 'entity.parse.failed') return new SandboxError(400, 'malformed_json', 'Bad Request', { details: [{ path: '', message: 'is not JSON' }] });
   if (type === 'entity.too.large') return new SandboxError(400, 'body_too_large', 'Bad Request', { details: [{ path: '', message: 'is too large' }] });
+  if (type === 'parameters.too.many') return new SandboxError(400, 'malformed_form', 'Bad Request', { details: [{ path: '', message: 'has too many fields' }] });
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new SandboxError(status, status === 415 ? 'unsupported_media_type' : 'validation_failed', STATUS_CODES[status] ?? 'Bad Request');
   }

@@ -40,7 +40,8 @@ function readMultipart(req: Parameters<RequestHandler>[0]): Promise<Record<strin
       return reject(malformed(cause));
     }
     parser.on('field', (name, value, info) => (fields[name] = name in fields || info.valueTruncated ? null : value));
-    parser.on('file', (_name, content) => void content.resume());
+    // A form that ends within its file: the file's stream fails too, and must not go unheard.
+    parser.on('file', (_name, content) => void content.on('error', () => {}).resume());
     parser.on('error', (cause) => {
       req.unpipe(parser);
       req.resume();

@@ -1,6 +1,6 @@
-import { link, mkdir, rm, symlink } from 'node:fs/promises';
-import { basename, dirname, join, relative } from 'node:path';
-import { ChildJobError, runInChild } from '../../../raster/index.ts';
+import { rm } from 'node:fs/promises';
+import { basename, join, relative } from 'node:path';
+import { ChildJobError, lendFile, runInChild } from '../../../raster/index.ts';
 import type { FileFacts, InspectInput } from '../../files/inspect/facts.ts';
 import type { Catalog } from '../catalog.ts';
 import { gridOf } from '../file-items.ts';
@@ -48,15 +48,12 @@ export async function importRasters(catalog: Catalog, paths: readonly string[], 
 
 async function inspect(path: string, workFolder: string): Promise<FileFacts> {
   const folder = join(workFolder, 'file');
-  await mkdir(folder, { recursive: true });
-  const lent = join(folder, basename(path));
   try {
-    // Another file system cannot be linked to.
-    await link(path, lent).catch(() => symlink(path, lent));
+    const lent = await lendFile(path, folder, basename(path));
     const input: InspectInput = { path: lent, workFolder, sourceType: 'MULTISPECTRAL', buildOverviews: false };
     return await runInChild<FileFacts>({ module: inspectJob, input, workFolder });
   } finally {
-    await rm(dirname(lent), { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
   }
 }
 

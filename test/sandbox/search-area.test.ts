@@ -1,0 +1,53 @@
+/** The shortcuts of an area's comparison with footprints change no answer. */
+import { booleanIntersects } from '@turf/boolean-intersects';
+import fc from 'fast-check';
+import type { Geometry, Polygon, Position } from 'geojson';
+import { expect, test } from 'vitest';
+import { boxOf } from '../../src/raster/footprint.ts';
+import { SearchArea } from '../../src/sandbox/stac/search-area.ts';
+
+const degree = fc.integer({ min: -40, max: 40 });
+const rectangle = fc.tuple(degree, degree, fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 20 })).map(([w, s, width, height]): Polygon => ({
+  type: 'Polygon',
+  coordinates: [[[w, s], [w + width, s], [w + width, s + height], [w, s + height], [w, s]]],
+}));
+/** A star: its positions go round, so its edges do not cross. */
+const star = fc.tuple(degree, degree, fc.array(fc.integer({ min: 2, max: 30 }), { minLength: 3, maxLength: 12 })).map(([x, y, radii]): Position[] => {
+  const ring = radii.map((radius, i): Position => [x + radius * Math.cos((i / radii.length) * 2 * Math.PI), y + radius * Math.sin((i / radii.length) * 2 * Math.PI)]);
+  return [...ring, ring[0]!];
+});
+const area = fc.oneof(
+  star.map((ring): Geometry => ({ type: 'Polygon', coordinates: [ring] })),
+  fc.array(star, { minLength: 1, maxLength: 3 }).map((rings): Geometry => ({ type: 'MultiPolygon', coordinates: rings.map((ring) => [ring]) })),
+);
+
+test('as another library says, whatever the area and the footprint', () => {
+  fc.assert(
+    fc.property(area, fc.oneof(rectangle, star.map((ring): Polygon => ({ type: 'Polygon', coordinates: [ring] }))), (geometry, footprint) => {
+      expect(new SearchArea(geometry).meets(boxOf(footprint), () => footprint)).toBe(booleanIntersects(footprint, geometry));
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+test('a hole: inside it is outside', () => {
+  const square = (r: number): Position[] => [[-r, -r], [r, -r], [r, r], [-r, r], [-r, -r]];
+  const ring = new SearchArea({ type: 'Polygon', coordinates: [square(10), square(5)] });
+  const footprint = (r: number): Polygon => ({ type: 'Polygon', coordinates: [square(r)] });
+  expect([4, 5, 6].map((r) => ring.meets(boxOf(footprint(r)), () => footprint(r)))).toEqual([false, true, true]);
+});
+
+test('most are decided without their footprints', () => {
+  const circle = Array.from({ length: 5_000 }, (_, i): Position => [40 * Math.cos((i / 5_000) * 2 * Math.PI), 40 * Math.sin((i / 5_000) * 2 * Math.PI)]);
+  const large = new SearchArea({ type: 'Polygon', coordinates: [[...circle, circle[0]!]] });
+  let looked = 0;
+  let met = 0;
+  for (let x = -45; x < 45; x++) {
+    for (let y = -45; y < 45; y++) {
+      const footprint: Polygon = { type: 'Polygon', coordinates: [[[x, y], [x + 0.5, y], [x + 0.5, y + 0.5], [x, y + 0.5], [x, y]]] };
+      if (large.meets(boxOf(footprint), () => (looked++, footprint))) met++;
+    }
+  }
+  expect(met).toBeGreaterThan(4_900);
+  expect(looked).toBeLessThan(300);
+});
