@@ -32,10 +32,18 @@ export class Secret {
   }
 }
 
+/** What a process does: `web` serves users, `worker` takes runs further, `all` both. */
+export const roles = ['all', 'web', 'worker'] as const;
+export type Role = (typeof roles)[number];
+
 export interface AppConfig {
+  /** `--role`, default all. `web` and `worker` need PostgreSQL. */
+  readonly role: Role;
+  /** `DATABASE_URL` or `DATABASE_URL_FILE`, default SQLite in the data folder: a PostgreSQL server that any number of processes share. */
+  readonly databaseUrl: Secret | null;
   /** `HOST`, default 127.0.0.1. */
   readonly host: string;
-  /** `PORT`, default 3000; 0 for any free one. */
+  /** `PORT`, default 3000, of a worker 0: any free one. */
   readonly port: number;
   /** `PLATFORM_URL`: the spec's {base_url}. */
   readonly platformUrl: string;
@@ -49,7 +57,7 @@ export interface AppConfig {
   readonly inputDir: string;
   /** `ASSET_ORIGINS`, default none: further origins, separated by commas, that the data of catalog items may be fetched from; the platform's own always is. */
   readonly assetOrigins: readonly string[];
-  /** `INPUT_MAX_BYTES`, default 16 GiB: most bytes of one item's data, packed and unpacked. */
+  /** `INPUT_MAX_BYTES`, default 16 GiB: most bytes of a run's items together, packed and unpacked. */
   readonly inputMaxBytes: number;
   /** `POLL_INTERVAL_MS`, default 3,000. Spec 4.8, rule 2: 2,000 to 5,000. */
   readonly pollIntervalMs: number;
@@ -63,6 +71,8 @@ export interface AppConfig {
   readonly stepDiskBytes: number;
   /** `STEP_CONCURRENCY`, default: cores. */
   readonly stepConcurrency: number;
+  /** `STEP_QUEUE`, default 1,000: with so many runs approved and not yet processed no new one is taken. */
+  readonly stepQueue: number;
   /** `PLATFORM_PATIENCE_MS`, default 15 min: how long a platform that does not answer is tried again before a run fails. */
   readonly platformPatienceMs: number;
   /** `TRUST_PROXY`, default false: set to true behind one TLS-ending proxy. */
@@ -92,7 +102,7 @@ const httpUrl = z
 
 const environment = z.object({
   HOST: z.string().default('127.0.0.1'),
-  PORT: integer(0, 65_535).default(3000),
+  PORT: integer(0, 65_535).optional(),
   PLATFORM_URL: httpUrl,
   DATA_DIR: z.string().default('data/app'),
   INPUT_DIR: z.string().optional(),
@@ -108,6 +118,7 @@ const environment = z.object({
   STEP_MEMORY_BYTES: integer(1, 2 ** 45).default(2 * 1024 ** 3),
   STEP_DISK_BYTES: integer(1, 2 ** 48).default(64 * 1024 ** 3),
   STEP_CONCURRENCY: integer(1, 256).default(availableParallelism()),
+  STEP_QUEUE: integer(1, 1_000_000).default(1_000),
   PLATFORM_PATIENCE_MS: integer(0, 24 * 3_600_000).default(15 * 60_000),
   TRUST_PROXY: z.enum(['true', 'false'], 'must be true or false').default('false'),
   EMBEDDED_IN: z
@@ -123,7 +134,7 @@ const environment = z.object({
  * Reads the app's settings once. Throws `ConfigError`. Where `APP_SECRET` is not set one is made in the
  * data folder, and `warn` is told so.
  */
-export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) => void): AppConfig {
+export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) => void, options: { role?: string } = {}): AppConfig {
   const read = environment.safeParse(withoutEmpty(env));
   if (!read.success) {
     const problems = read.error.issues.map((issue) => {
@@ -135,16 +146,22 @@ export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) =>
   const settings = read.data;
   const platformApiKey = readSecret(env, 'PLATFORM_API_KEY');
   if (!platformApiKey) throw new ConfigError('PLATFORM_API_KEY (or PLATFORM_API_KEY_FILE) is required: the API key that the platform issued to this app');
+  const role = readRole(options.role ?? 'all');
+  const databaseUrl = readDatabaseUrl(env);
+  if (role !== 'all' && databaseUrl === null) throw new ConfigError(`--role ${role} needs DATABASE_URL=postgres://...: processes of different roles share a PostgreSQL database`);
+  if (databaseUrl !== null && !env['APP_SECRET'] && !env['APP_SECRET_FILE']) throw new ConfigError('APP_SECRET (or APP_SECRET_FILE) is required with DATABASE_URL: every process that shares the database needs the same one');
   const dataDir = resolve(settings.DATA_DIR);
   return Object.freeze({
     host: settings.HOST,
-    port: settings.PORT,
+    role,
+    databaseUrl,
+    port: settings.PORT ?? (role === 'worker' ? 0 : 3000),
     platformUrl: settings.PLATFORM_URL,
     platformApiKey,
     secret: appSecret(env, dataDir, warn),
     dataDir,
     inputDir: resolve(settings.INPUT_DIR ?? join(dataDir, 'inputs')),
-    assetOrigins: [new URL(settings.PLATFORM_URL).origin, ...settings.ASSET_ORIGINS],
+    assetOrigins: [...ownOrigins(settings.PLATFORM_URL), ...settings.ASSET_ORIGINS],
     inputMaxBytes: settings.INPUT_MAX_BYTES,
     pollIntervalMs: settings.POLL_INTERVAL_MS,
     uploadPartBytes: settings.UPLOAD_PART_BYTES,
@@ -152,6 +169,7 @@ export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) =>
     stepMemoryBytes: settings.STEP_MEMORY_BYTES,
     stepDiskBytes: settings.STEP_DISK_BYTES,
     stepConcurrency: settings.STEP_CONCURRENCY,
+    stepQueue: settings.STEP_QUEUE,
     platformPatienceMs: settings.PLATFORM_PATIENCE_MS,
     trustProxy: settings.TRUST_PROXY === 'true',
     embeddedIn: settings.EMBEDDED_IN ?? null,
@@ -174,6 +192,30 @@ function readSecret(env: NodeJS.ProcessEnv, name: string): Secret | null {
   } catch (error) {
     throw new ConfigError(`${name}_FILE=${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
   }
+}
+
+const loopbackNames = ['localhost', '127.0.0.1', '[::1]'];
+
+/** On loopback a platform goes by several names, and may sign its links with another than it is asked by. */
+function ownOrigins(platformUrl: string): string[] {
+  const url = new URL(platformUrl);
+  if (!loopbackNames.includes(url.hostname)) return [url.origin];
+  return loopbackNames.map((name) => `${url.protocol}//${name}${url.port ? `:${url.port}` : ''}`);
+}
+
+function readRole(value: string): Role {
+  const role = roles.find((known) => known === value);
+  if (!role) throw new ConfigError(`--role ${value} must be one of ${roles.join(', ')}`);
+  return role;
+}
+
+/** The value is not shown: it holds a password. */
+function readDatabaseUrl(env: NodeJS.ProcessEnv): Secret | null {
+  const given = readSecret(env, 'DATABASE_URL');
+  if (given && (!URL.canParse(given.reveal()) || !/^postgres(ql)?:$/.test(new URL(given.reveal()).protocol))) {
+    throw new ConfigError('DATABASE_URL must be an address such as postgres://user:password@host:5432/database; leave it out for SQLite');
+  }
+  return given;
 }
 
 const minSecretLength = 32;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import express, { static as serveStatic, type RequestHandler } from 'express';
 import helmet from 'helmet';
@@ -21,8 +22,11 @@ import { createMetrics } from './monitoring/metrics.ts';
 import { monitoringRoutes } from './monitoring/routes.ts';
 import { createPlatformInput } from './processing/platform-input.ts';
 import { createStepHost } from './processing/step-host.ts';
+import { PgBossRunQueue } from './runs/pg-boss-run-queue.ts';
 import { runRoutes } from './runs/routes.ts';
 import { createRunEngine } from './runs/run-engine.ts';
+import { localProgress, sharedProgress } from './runs/run-progress.ts';
+import { LocalRunQueue } from './runs/run-queue.ts';
 import { SqlRunStore } from './runs/sql-run-store.ts';
 import { errorBoundary, notFound } from './web/errors.ts';
 import { createPages, templatesFolder } from './web/pages.ts';
@@ -42,8 +46,8 @@ export interface AppOptions {
 
 export interface App {
   readonly handler: RequestListener;
-  /** Goes on with the runs of an earlier process; how many there were. */
-  resume(): Promise<number>;
+  /** Begins to take runs, unless the role is `web`; how many an earlier process had left unfinished. */
+  work(): Promise<number>;
   /** Leaves every run where it is, for the next start. */
   close(): Promise<void>;
 }
@@ -57,7 +61,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   const now = options.now ?? Date.now;
   const profile = options.profile ?? assumedProfile;
 
-  const database = await openDatabase(config.dataDir);
+  const databaseUrl = config.databaseUrl?.reveal() ?? null;
+  const database = await openDatabase({ dataDir: config.dataDir, databaseUrl });
+  const queue = databaseUrl === null ? new LocalRunQueue() : await PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web' });
+  const progress = databaseUrl === null ? localProgress() : sharedProgress(database, (error) => log.warn({ err: error }, 'progress could not be written'));
   const sessions = new DatabaseSessionStore(database, now);
   const launches = new LaunchStore(database, createTokenSealer(config.secret));
   const store = new SqlRunStore(database, now);
@@ -87,7 +94,21 @@ export async function createApp(options: AppOptions): Promise<App> {
     calls.set(launchId, known);
     return known;
   };
-  const engine = createRunEngine({ store, callsOf, steps, settings: config, workDir: join(config.dataDir, 'work'), now, log, onStage: (state, seconds) => metrics.observeStage(state, seconds), onSessionOver: (launchId) => launches.eraseToken(launchId) });
+  const engine = createRunEngine({
+    store,
+    queue,
+    progress,
+    workerName: `${hostname()}:${process.pid}`,
+    callsOf,
+    ownerOf: async (launchId) => (await launches.find(launchId))?.user.id ?? launchId,
+    steps,
+    settings: config,
+    workDir: join(config.dataDir, 'work'),
+    now,
+    log,
+    onStage: (state, seconds) => metrics.observeStage(state, seconds),
+    onSessionOver: (launchId) => launches.eraseToken(launchId),
+  });
 
   const sweep = async () => {
     await sessions.sweep();
@@ -112,24 +133,28 @@ export async function createApp(options: AppOptions): Promise<App> {
       publicMetrics: config.publicMetrics,
     }),
   );
-  app.use('/assets', serveStatic(join(templatesFolder, 'assets'), { index: false }));
-  app.get('/', (_req, res) => void res.type('html').send(pages.render('home', {})));
-  app.use('/launch', limitLaunches(config.launchesPerMinute));
-  app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
-  app.use(launchRoutes({ client, launches, tokenField: profile.launchTokenField, now }));
-  app.use('/launches/:launchId', requireLaunchSession, requireSameOrigin);
-  app.get('/launches/:launchId', async (req, res) => {
-    const launch = await launches.find(req.params.launchId);
-    res.type('html').send(pages.render('launch', { launch, steps: steps.steps, base: `/launches/${req.params.launchId}` }));
-  });
-  app.use('/launches/:launchId/api', catalogRoutes(client));
-  app.use('/launches/:launchId/api', runRoutes({ launches, store, engine, steps, inputDir: config.inputDir }));
+  if (config.role !== 'worker') servePages();
   app.use(notFound);
   app.use(errorBoundary(pages));
 
+  function servePages(): void {
+    app.use('/assets', serveStatic(join(templatesFolder, 'assets'), { index: false }));
+    app.get('/', (_req, res) => void res.type('html').send(pages.render('home', {})));
+    app.use('/launch', limitLaunches(config.launchesPerMinute));
+    app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
+    app.use(launchRoutes({ client, launches, tokenField: profile.launchTokenField, now }));
+    app.use('/launches/:launchId', requireLaunchSession, requireSameOrigin);
+    app.get('/launches/:launchId', async (req, res) => {
+      const launch = await launches.find(req.params.launchId);
+      res.type('html').send(pages.render('launch', { launch, steps: steps.steps, base: `/launches/${req.params.launchId}` }));
+    });
+    app.use('/launches/:launchId/api', catalogRoutes(client));
+    app.use('/launches/:launchId/api', runRoutes({ launches, store, engine, steps, inputDir: config.inputDir }));
+  }
+
   return {
     handler: app,
-    resume: () => engine.resume(),
+    work: async () => (config.role === 'web' ? 0 : engine.work()),
     async close() {
       clearInterval(sweeping);
       await engine.stop();

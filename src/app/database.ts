@@ -1,7 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { Kysely, sql, SqliteDialect } from 'kysely';
+import { Kysely, PostgresDialect, SqliteDialect } from 'kysely';
+import pg from 'pg';
+import { KitError } from '../contract/index.ts';
+import { migrate } from './migrations.ts';
+
+/** To PostgreSQL, of one process. */
+const connections = 10;
 
 export interface LaunchRow {
   id: string;
@@ -31,8 +37,30 @@ export interface RunRow {
   upload: string | null;
   file: string | null;
   failure: string | null;
+  /** How often a worker has taken the run: only the last may write. */
+  claim: number;
+  worker: string | null;
   created_at: number;
   updated_at: number;
+}
+
+/** One stage of a run as one worker did it. */
+export interface RunStageRow {
+  run_id: string;
+  state: string;
+  /** The run's claim: which attempt it was. */
+  attempt: number;
+  worker: string;
+  begun_at: number;
+  ended_at: number | null;
+  /** The state that it led to, or `given back`, or `abandoned` where another worker took over. */
+  outcome: string | null;
+}
+
+export interface RunProgressRow {
+  run_id: string;
+  /** JSON of `RunProgress`. */
+  progress: string;
 }
 
 export interface RunStateRow {
@@ -51,39 +79,45 @@ export interface AppTables {
   launches: LaunchRow;
   runs: RunRow;
   run_states: RunStateRow;
+  run_stages: RunStageRow;
+  run_progress: RunProgressRow;
   sessions: SessionRow;
 }
 
 export type AppDatabase = Kysely<AppTables>;
 
-/** Opens (and makes, where new) the app's SQLite database under `dataDir`. What it acknowledges outlives a power cut. */
-export async function openDatabase(dataDir: string): Promise<AppDatabase> {
-  mkdirSync(dataDir, { recursive: true });
-  const sqlite = new Sqlite(join(dataDir, 'app.db'));
-  sqlite.pragma('journal_mode = WAL');
-  sqlite.pragma('synchronous = FULL');
-  sqlite.pragma('foreign_keys = ON');
-  sqlite.pragma('busy_timeout = 5000');
-  const database = new Kysely<AppTables>({ dialect: new SqliteDialect({ database: sqlite }) });
-  await createTables(database);
+/** Opens the app's database and brings it up to date: PostgreSQL at `databaseUrl`, else SQLite under `dataDir`. What it acknowledges outlives a power cut. */
+export async function openDatabase({ dataDir, databaseUrl }: { dataDir: string; databaseUrl: string | null }): Promise<AppDatabase> {
+  const database = new Kysely<AppTables>({ dialect: databaseUrl === null ? sqlite(dataDir) : postgres(databaseUrl) });
+  try {
+    await migrate(database);
+  } catch (error) {
+    await database.destroy();
+    // A connection's error can hold the address, and that the password.
+    throw databaseUrl === null ? error : new KitError('database_unavailable', `DATABASE_URL: the database could not be opened (${reasonOf(error)})`);
+  }
   return database;
 }
 
-async function createTables(database: AppDatabase): Promise<void> {
-  const statements = [
-    sql`create table if not exists launches (
-      id text primary key, first_token_hash text not null unique, sealed_token text not null,
-      token_expires_at bigint, "user" text not null, created_at bigint not null)`,
-    sql`create table if not exists runs (
-      id text primary key, launch_id text not null references launches (id), state text not null,
-      step_id text not null, step_version text not null, parameters text not null, input text not null,
-      idempotency_key text not null, operation_id text, operation_expires_at bigint, output text, upload text,
-      file text, failure text, created_at bigint not null, updated_at bigint not null)`,
-    sql`create index if not exists runs_by_launch on runs (launch_id, created_at)`,
-    sql`create table if not exists run_states (
-      run_id text not null references runs (id), state text not null, at bigint not null)`,
-    sql`create index if not exists run_states_by_run on run_states (run_id)`,
-    sql`create table if not exists sessions (id text primary key, data text not null, expires_at bigint not null)`,
-  ];
-  for (const statement of statements) await statement.execute(database);
+/** The code of a connection's or a database's error, which holds no address. */
+export function reasonOf(error: unknown): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : 'no answer';
+}
+
+function sqlite(dataDir: string): SqliteDialect {
+  mkdirSync(dataDir, { recursive: true });
+  const file = new Sqlite(join(dataDir, 'app.db'));
+  file.pragma('journal_mode = WAL');
+  file.pragma('synchronous = FULL');
+  file.pragma('foreign_keys = ON');
+  file.pragma('busy_timeout = 5000');
+  return new SqliteDialect({ database: file });
+}
+
+function postgres(connectionString: string): PostgresDialect {
+  const pool = new pg.Pool({ connectionString, max: connections, connectionTimeoutMillis: 10_000, keepAlive: true });
+  // A connection that breaks while it is idle: the next query opens another.
+  pool.on('error', () => {});
+  return new PostgresDialect({ pool });
 }

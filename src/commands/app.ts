@@ -1,19 +1,31 @@
+import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { readAppConfig } from '../app/config.ts';
 import { createApp } from '../app/create-app.ts';
+import { KitError } from '../contract/index.ts';
 import { runCommand, stopOnSignal } from './command.ts';
 import { serve } from './serve.ts';
 
 await runCommand(async () => {
-  const config = readAppConfig(process.env, (warning) => console.error(`warning: ${warning}`));
-  const log = pino({ level: config.logLevel, base: { service: 'app' } }, pino.destination({ dest: 2, sync: true }));
+  const config = readAppConfig(process.env, (warning) => console.error(`warning: ${warning}`), readOptions());
+  const log = pino({ level: config.logLevel, base: { service: 'app', role: config.role } }, pino.destination({ dest: 2, sync: true }));
   const app = await createApp({ config, log });
-  const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT' });
-  stopOnSignal(async () => {
-    await served.close();
+  const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT' }).catch(async (error: unknown) => {
     await app.close();
+    throw error;
   });
-  const resumed = await app.resume();
-  if (resumed > 0) log.info({ runs: resumed }, 'going on with unfinished runs');
+  stopOnSignal(async () => {
+    await Promise.all([served.close(), app.close()]);
+  });
+  const unfinished = await app.work();
+  if (unfinished > 0) log.info({ runs: unfinished }, 'going on with unfinished runs');
   console.log(`app ready ${served.url}`);
 });
+
+function readOptions(): { role?: string } {
+  try {
+    return parseArgs({ options: { role: { type: 'string' } } }).values;
+  } catch (error) {
+    throw new KitError('bad_arguments', `${(error as Error).message}\nusage: npm run app -- [--role all|web|worker]`);
+  }
+}

@@ -91,7 +91,7 @@ async function chooseInput(options: DemoOptions, session: AppSession, stagedFile
     const items = await session.searchItems({ collections: [demoCollections[kind] ?? demoCollections['multispectral']], limit: 1 });
     return platformInput(items, report);
   }
-  const items = await session.searchItems({ collections: [importedCollection], limit: 100 });
+  const items = await session.searchItems({ collections: [importedCollection], limit: 200 });
   if (items.length === stagedFiles) return platformInput(items, report);
   report.line('input              from the app\'s own folder: not all of it has a place on the map, or a format that a catalog takes');
   return { type: 'local', path: importedCollection };

@@ -29,12 +29,16 @@ const endpoint: CatalogEndpoint = 'stac.data';
 /** Without a byte for this long the connection is given up. */
 const idleMs = 60_000;
 
+/** The address that a link leads to. Throws `DownloadError` for one that may not be fetched. */
+export function requireAllowed(href: string, allowedOrigins: readonly string[]): URL {
+  const url = URL.canParse(href) ? new URL(href) : null;
+  if (url !== null && /^https?:$/.test(url.protocol) && url.username === '' && allowedOrigins.includes(url.origin)) return url;
+  throw new DownloadError('asset_origin_refused', `the platform's link leads to ${url?.origin ?? 'no address'}; data is fetched from ${allowedOrigins.join(', ')} only (ASSET_ORIGINS)`);
+}
+
 /** One try. The key stays out of it: the link's signature is what opens it, and its host may be another. */
 export async function downloadTo({ href, allowedOrigins, path, maxBytes, onProgress }: Download, signal: AbortSignal | undefined): Promise<void> {
-  const url = URL.canParse(href) ? new URL(href) : null;
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || !allowedOrigins.includes(url.origin)) {
-    throw new DownloadError('asset_origin_refused', `the platform's link leads to ${url?.origin ?? 'no address'}; data is fetched from ${allowedOrigins.join(', ')} only (ASSET_ORIGINS)`);
-  }
+  const url = requireAllowed(href, allowedOrigins);
   const idle = new AbortController();
   const timer = setTimeout(() => idle.abort(), idleMs);
   try {

@@ -1,6 +1,6 @@
 export * from './abortable-sleep.ts';
 export type { CollectionEntry } from './browse-catalog.ts';
-export { DownloadError, type Download } from './download.ts';
+export { DownloadError, requireAllowed, type Download } from './download.ts';
 export * from './identity-token.ts';
 export * from './platform-client.ts';
 export * from './platform-error.ts';

@@ -103,23 +103,23 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   const transport = createHttpTransport({ baseUrl: options.baseUrl, apiKey: options.apiKey, profile });
 
   function send<Input, Output>(call: Call<Input, Output>, input: Input, signal: AbortSignal | undefined, secrets: string[]) {
-    const attempt = async () => {
-      const from = performance.now();
-      const observe = (result: string) => options.onCall?.({ endpoint: call.endpoint, result, durationMs: performance.now() - from });
-      try {
-        const answer = await transport.send(call, input, {
-          signal,
-          timeoutMs: call.endpoint === 'upload.chunk' ? chunkTimeoutMs : timeoutMs,
-          secrets,
-        });
-        observe('ok');
-        return answer;
-      } catch (error) {
-        if (!signal?.aborted) observe(error instanceof PlatformError && error.platformStatus !== null ? String(error.platformStatus) : 'unanswered');
-        throw error;
-      }
-    };
+    const timeout = call.endpoint === 'upload.chunk' ? chunkTimeoutMs : timeoutMs;
+    const attempt = () => observed(call.endpoint, signal, () => transport.send(call, input, { signal, timeoutMs: timeout, secrets }));
     return repeat(attempt, signal);
+  }
+
+  /** One try, told to whoever counts. */
+  async function observed<T>(endpoint: Endpoint, signal: AbortSignal | undefined, attempt: () => Promise<T>): Promise<T> {
+    const from = performance.now();
+    const observe = (result: string) => options.onCall?.({ endpoint, result, durationMs: performance.now() - from });
+    try {
+      const answer = await attempt();
+      observe('ok');
+      return answer;
+    } catch (error) {
+      if (!signal?.aborted) observe(error instanceof PlatformError && error.platformStatus !== null ? String(error.platformStatus) : 'unanswered');
+      throw error;
+    }
   }
 
   function repeat<T>(attempt: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
@@ -191,7 +191,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       }),
     getItem: (collectionId, itemId, o) => send(profile.calls.getItem, { collectionId, itemId }, o?.signal, []),
     searchItems: (request, o) => send(profile.calls.searchItems, request, o?.signal, []),
-    download: (wanted, o) => repeat(() => downloadTo(wanted, o?.signal), o?.signal),
+    download: (wanted, o) => repeat(() => observed('stac.data', o?.signal, () => downloadTo(wanted, o?.signal)), o?.signal),
     close: () => transport.close(),
   };
 }

@@ -12,7 +12,10 @@ export async function lendFile(path: string, folder: string, fileName: string): 
   await mkdir(folder, { recursive: true });
   const isLong = Buffer.byteLength(fileName) > longestName;
   const lent = join(folder, isLong ? `file${extname(fileName).slice(0, 20)}` : fileName);
-  // Another file system cannot be linked to.
-  await link(path, lent).catch(() => symlink(path, lent));
+  await link(path, lent).catch((error: NodeJS.ErrnoException) => {
+    // Another file system, or one that has no links.
+    if (!['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP'].includes(error.code ?? '')) throw error;
+    return symlink(path, lent);
+  });
   return lent;
 }

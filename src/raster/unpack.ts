@@ -49,7 +49,9 @@ export async function unpack(path: string, folder: string, wanted: (entryName: s
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof KitError || isOfDisk(error)) throw error;
-    throw new ArchiveError('archive_broken', `the archive cannot be read: ${error instanceof Error ? error.message : String(error)}`, error);
+    // A system's error would tell a path of this machine.
+    const reason = error instanceof Error && !('code' in error) ? error.message : 'it is damaged';
+    throw new ArchiveError('archive_broken', `the archive cannot be read: ${reason}`, error);
   } finally {
     archive?.close();
   }

@@ -30,7 +30,7 @@ export async function startApp(platformUrl: string, options: StartAppOptions = {
   );
   const app = await createApp({ config, log: pino({ level: config.logLevel }), retry: quickRetry, ...rest });
   const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT' });
-  await app.resume();
+  await app.work();
   let closed = false;
   const close = async () => {
     if (closed) return;

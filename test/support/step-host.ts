@@ -17,6 +17,6 @@ export async function startStepHost(options: Partial<StepHostOptions> = {}) {
     inputDir,
     workFolder,
     run: (stepId: string, input: RunInput, parameters: Record<string, string | number | boolean> = {}, signal = new AbortController().signal) =>
-      host.run({ stepId, parameters, input, workFolder }, { signal, onProgress: () => {} }),
+      host.run({ owner: 'tester', stepId, parameters, input, workFolder }, { signal, onProgress: () => {} }),
   };
 }

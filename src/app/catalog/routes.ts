@@ -14,7 +14,7 @@ const itemSearch = z.strictObject({
   bbox: bbox.default(everywhere),
   /** `<start>/<end>` */
   datetime: z.string().default(everTime),
-  limit: z.int().min(1).max(100).default(20),
+  limit: z.int().min(1).max(200).default(20),
   offset: z.int().min(0).default(0),
 });
 
@@ -27,7 +27,7 @@ export function catalogRoutes(client: Pick<PlatformClient, 'listCollections' | '
   router.post('/items/search', json({ limit: '64kb' }), async (req, res) => {
     const wanted = parseRequest(itemSearch, req.body);
     const { items, numberMatched } = await client.searchItems({ ...wanted, sortby: [{ field: 'properties.datetime', direction: 'desc' }] });
-    res.json({ items: items.map((item) => viewItem(item, wanted.collections[0])), numberMatched: numberMatched ?? null });
+    res.json({ items: items.map((item) => viewItem(item, wanted.collections.length === 1 ? wanted.collections[0] : undefined)), numberMatched: numberMatched ?? null });
   });
   return router;
 }

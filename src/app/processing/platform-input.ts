@@ -1,26 +1,34 @@
-import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { basename, extname, join } from 'node:path';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { basename, extname, join, parse } from 'node:path';
 import type { CatalogItem } from '../../contract/index.ts';
-import { PlatformError, type PlatformClient } from '../../platform-client/index.ts';
+import { PlatformError, requireAllowed, type PlatformClient } from '../../platform-client/index.ts';
 import { rasterExtensions, unpack } from '../../raster/index.ts';
 import { InputError, type ItemReference } from './run-input.ts';
 
+export interface FetchOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress: (fraction: number) => void;
+  /** Repeats a call to the platform while that is away. */
+  readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
+}
+
 /** Rasters of the platform's items as a run's input. */
 export interface PlatformInput {
-  /** Throws `InputError` for an item that is not there, or that has no data. */
+  /** Throws `InputError` for an item that is not there or has no data, `DownloadError` for one whose data may not be fetched. */
   check(items: readonly ItemReference[]): Promise<void>;
   /** Fetches the items' data into `folder`, which is emptied first; the rasters' absolute paths. Throws `InputError`, `DownloadError`, `ArchiveError` or `PlatformError`. */
-  fetch(items: readonly ItemReference[], folder: string, options: { signal: AbortSignal; onProgress: (fraction: number) => void }): Promise<string[]>;
+  fetch(items: readonly ItemReference[], folder: string, options: FetchOptions): Promise<string[]>;
 }
 
 export interface PlatformInputOptions {
   readonly client: Pick<PlatformClient, 'getItem' | 'download'>;
   readonly allowedOrigins: readonly string[];
-  /** Of one item, packed and unpacked. */
+  /** Of all items of a run together, packed and unpacked. */
   readonly maxBytes: number;
 }
 
 const maxEntries = 10_000;
+const maxFiles = 200;
 
 export function createPlatformInput({ client, allowedOrigins, maxBytes }: PlatformInputOptions): PlatformInput {
   /** The item with a fresh link: those that a search gave may have ended since. */
@@ -30,22 +38,27 @@ export function createPlatformInput({ client, allowedOrigins, maxBytes }: Platfo
       throw error;
     });
     if (item.dataHref === undefined) throw new InputError(`item ${JSON.stringify(itemId)} has no data that could be fetched`);
+    requireAllowed(item.dataHref, allowedOrigins);
     return { ...item, dataHref: item.dataHref };
   }
 
-  async function fetchOne(reference: ItemReference, folder: string, signal: AbortSignal, onProgress: (fraction: number) => void): Promise<string[]> {
+  /** Of at most `bytesLeft`. */
+  async function fetchOne(reference: ItemReference, folder: string, bytesLeft: number, { signal, onProgress, patiently }: FetchOptions): Promise<string[]> {
     await mkdir(folder, { recursive: true });
-    const item = await find(reference, signal);
     const path = join(folder, 'data');
     const onBytes = (bytes: number, total: number | null) => onProgress(total === null ? 0 : bytes / total);
-    await client.download({ href: item.dataHref, allowedOrigins, path, maxBytes, onProgress: onBytes }, { signal });
+    const item = await patiently(async () => {
+      const found = await find(reference, signal);
+      await client.download({ href: found.dataHref, allowedOrigins, path, maxBytes: bytesLeft, onProgress: onBytes }, { signal });
+      return found;
+    });
     if (!(await isZip(path))) {
       // Not what the interface says, but a raster all the same: whether it can be read, opening it tells.
       const named = join(folder, plainName(item.title ?? item.id));
       await rename(path, named);
       return [named];
     }
-    const names = await unpack(path, folder, (entry) => (rasterExtensions.has(extname(entry).toLowerCase()) ? basename(entry) : null), { entries: maxEntries, bytes: maxBytes }, signal);
+    const names = await unpack(path, folder, rasterNames(), { entries: maxEntries, bytes: bytesLeft }, signal);
     await rm(path);
     if (names.length === 0) throw new InputError(`the data of item ${JSON.stringify(reference.itemId)} holds no raster; looked for ${[...rasterExtensions].join(' ')}`);
     return names.sort().map((name) => join(folder, name));
@@ -55,14 +68,34 @@ export function createPlatformInput({ client, allowedOrigins, maxBytes }: Platfo
     async check(items) {
       for (const item of items) await find(item);
     },
-    async fetch(items, folder, { signal, onProgress }) {
+    async fetch(items, folder, options) {
       await rm(folder, { recursive: true, force: true });
       const paths: string[] = [];
+      let bytesLeft = maxBytes;
       for (const [i, item] of items.entries()) {
-        paths.push(...(await fetchOne(item, join(folder, String(i)), signal, (fraction) => onProgress((i + fraction) / items.length))));
+        const onProgress = (fraction: number) => options.onProgress((i + fraction) / items.length);
+        const fetched = await fetchOne(item, join(folder, String(i)), bytesLeft, { ...options, onProgress });
+        paths.push(...fetched);
+        for (const path of fetched) bytesLeft -= (await stat(path)).size;
+        if (paths.length > maxFiles) throw new InputError(`the items hold more than ${maxFiles} rasters, which is the most that is read`);
       }
       return paths;
     },
+  };
+}
+
+/** Names for the rasters of an archive: their own, without their folders; made different where two are alike. */
+function rasterNames(): (entryName: string) => string | null {
+  const taken = new Set<string>();
+  return (entry) => {
+    const name = basename(entry);
+    // Folders, and what macOS puts beside every file.
+    if (entry.endsWith('/') || name.startsWith('._') || !rasterExtensions.has(extname(name).toLowerCase())) return null;
+    const { name: stem, ext } = parse(name);
+    let free = name;
+    for (let n = 2; taken.has(free.toLowerCase()); n++) free = `${stem}-${n}${ext}`;
+    taken.add(free.toLowerCase());
+    return free;
   };
 }
 
@@ -78,6 +111,6 @@ async function isZip(path: string): Promise<boolean> {
 
 /** A file name of a foreign title. */
 function plainName(title: string): string {
-  const plain = title.replace(/[^\p{L}\p{N}._-]+/gu, '_').slice(0, 100);
+  const plain = title.replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 100);
   return rasterExtensions.has(extname(plain).toLowerCase()) ? plain : `${plain || 'data'}.tif`;
 }

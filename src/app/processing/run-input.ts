@@ -4,8 +4,11 @@ import * as z from 'zod';
 import { KitError } from '../../contract/index.ts';
 import { rasterExtensions, resolveFileInside, resolveInside } from '../../raster/index.ts';
 
+/** Of one path segment: a dot or two would be another address. */
+const identifier = z.string().min(1).max(512).refine((id) => id !== '.' && id !== '..', 'must be an identifier');
+
 /** An item of the platform's catalog. */
-const itemReference = z.strictObject({ collectionId: z.string().min(1).max(512), itemId: z.string().min(1).max(512) });
+const itemReference = z.strictObject({ collectionId: identifier, itemId: identifier });
 export type ItemReference = z.output<typeof itemReference>;
 
 /**
@@ -13,7 +16,7 @@ export type ItemReference = z.output<typeof itemReference>;
  * file, or a folder of single-band files) under `INPUT_DIR`.
  */
 export const runInput = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('platform'), items: z.array(itemReference).min(1, 'must name at least one item').max(50, 'must name at most 50 items') }),
+  z.strictObject({ type: z.literal('platform'), items: z.array(itemReference).min(1, 'must name at least one item').max(200, 'must name at most 200 items') }),
   z.strictObject({ type: z.literal('synthetic'), size: z.int().min(64).max(8192).default(1024) }),
   z.strictObject({ type: z.literal('local'), path: z.string().min(1).max(1024) }),
 ]);

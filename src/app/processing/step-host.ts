@@ -1,11 +1,11 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import pLimit from 'p-limit';
 import { KitError } from '../../contract/index.ts';
 import { runInChild, type ChildLimits } from '../../raster/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
-import type { PlatformInput } from './platform-input.ts';
-import { findRasters, type RunInput } from './run-input.ts';
+import { FairQueue } from './fair-queue.ts';
+import type { FetchOptions, PlatformInput } from './platform-input.ts';
+import { findRasters, type ItemReference, type RunInput } from './run-input.ts';
 import type { StepJobInput, StepOutput } from './step-job.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
 
@@ -31,6 +31,8 @@ export interface StepHost {
 }
 
 export interface StepTask {
+  /** Whose it is: turns go round the owners. */
+  readonly owner: string;
   readonly stepId: string;
   readonly parameters: StepParameters;
   readonly input: RunInput;
@@ -62,7 +64,8 @@ export interface StepHostOptions {
 
 export async function createStepHost(options: StepHostOptions): Promise<StepHost> {
   const { steps } = (await import(options.registry.href)) as { steps: readonly AnyStep[] };
-  const limit = pLimit(options.concurrency);
+  const queue = new FairQueue(options.concurrency);
+  const fetches = new FairQueue(options.concurrency);
 
   function find(stepId: string): AnyStep {
     const step = steps.find(({ id }) => id === stepId);
@@ -73,15 +76,36 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     return step;
   }
 
-  async function sourceOf(input: RunInput, folder: string, { signal, patiently, onFetched }: { signal: AbortSignal; patiently: NonNullable<StepRunOptions['patiently']>; onFetched: (fraction: number) => void }): Promise<StepJobInput['source']> {
+  async function sourceOf({ owner, input }: StepTask, folder: string, fetching: FetchOptions): Promise<StepJobInput['source']> {
     switch (input.type) {
       case 'synthetic':
         return input;
       case 'local':
         return { type: 'files', paths: await findRasters(options.inputDir, input.path) };
       case 'platform':
-        return { type: 'files', paths: await patiently(() => options.platformInput.fetch(input.items, folder, { signal, onProgress: onFetched })) };
+        // In turns of their own: what waits for the platform keeps no step from running.
+        return { type: 'files', paths: await fetches.run(owner, () => fetchInTime(input.items, folder, fetching), fetching.signal) };
     }
+  }
+
+  async function fetchInTime(items: readonly ItemReference[], folder: string, fetching: FetchOptions): Promise<string[]> {
+    const timeoutMs = options.limits?.timeoutMs;
+    if (timeoutMs === undefined) return options.platformInput.fetch(items, folder, fetching);
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const signal = AbortSignal.any([fetching.signal, timeout]);
+    return options.platformInput.fetch(items, folder, { ...fetching, signal }).catch((error: unknown) => {
+      fetching.signal.throwIfAborted();
+      throw timeout.aborted ? new KitError('job_timeout', `the input was not fetched within ${timeoutMs} ms`, { status: 422 }) : error;
+    });
+  }
+
+  async function runStep(workFolder: string, step: AnyStep, parameters: StepParameters, source: StepJobInput['source'], signal: AbortSignal, onProgress: StepRunOptions['onProgress']) {
+    await rm(workFolder, { recursive: true, force: true });
+    await mkdir(workFolder, { recursive: true });
+    const outputPath = join(workFolder, step.output.fileName);
+    const input: StepJobInput = { registry: options.registry.href, stepId: step.id, parameters, source, outputPath, workFolder };
+    const output = await runInChild<StepOutput>({ module: stepJob, input, workFolder, limits: options.limits, signal, onProgress, onMemory: options.onMemory });
+    return { ...output, path: outputPath };
   }
 
   async function check(stepId: string, parameters: unknown, input: RunInput) {
@@ -96,29 +120,22 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     steps,
     find,
     check,
-    load: () => ({ running: limit.activeCount, waiting: limit.pendingCount }),
-    run: (task, { signal, onProgress, patiently = (call) => call() }) =>
-      limit(async () => {
-        signal.throwIfAborted();
-        const step = find(task.stepId);
-        const parameters = checkParameters(step, task.parameters);
-        await rm(task.workFolder, { recursive: true, force: true });
-        await mkdir(task.workFolder, { recursive: true });
-        const outputPath = join(task.workFolder, step.output.fileName);
+    load: () => ({ running: queue.running, waiting: queue.waiting }),
+    async run(task, { signal, onProgress, patiently = (call) => call() }) {
+      signal.throwIfAborted();
+      const step = find(task.stepId);
+      const parameters = checkParameters(step, task.parameters);
+      // Beside the work folder, whose size is the step's own.
+      const inputFolder = `${task.workFolder}.input`;
+      try {
         const isFetched = task.input.type === 'platform';
         const onFetched = (fraction: number) => onProgress(fraction * fetchPart, 'fetching the input from the platform');
-        const source = await sourceOf(task.input, join(task.workFolder, 'input'), { signal, patiently, onFetched });
+        const source = await sourceOf(task, inputFolder, { signal, patiently, onProgress: onFetched });
         const onStep = (fraction: number, note: string | null) => onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
-        const input: StepJobInput = {
-          registry: options.registry.href,
-          stepId: step.id,
-          parameters,
-          source,
-          outputPath,
-          workFolder: task.workFolder,
-        };
-        const output = await runInChild<StepOutput>({ module: stepJob, input, workFolder: task.workFolder, limits: options.limits, signal, onProgress: onStep, onMemory: options.onMemory });
-        return { ...output, path: outputPath };
-      }),
+        return await queue.run(task.owner, () => runStep(task.workFolder, step, parameters, source, signal, onStep), signal);
+      } finally {
+        await rm(inputFolder, { recursive: true, force: true });
+      }
+    },
   };
 }

@@ -28,7 +28,7 @@ export interface RunRoutesOptions {
 export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoutesOptions): Router {
   const router = Router({ mergeParams: true });
   const launchOf = (params: object) => (params as { launchId: string }).launchId;
-  const view = async (run: Run) => viewRun(run, await store.history(run.id), engine.progress(run.id), steps);
+  const view = async (run: Run) => viewRun(run, await store.history(run.id), await engine.progress(run.id), steps);
 
   async function findRun(params: { launchId?: string; runId: string }): Promise<Run> {
     const run = await store.find(params.runId);

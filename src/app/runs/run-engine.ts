@@ -6,7 +6,8 @@ import type { LaunchCalls } from '../../platform-client/index.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import { describeFailure, isSessionOver } from './run-failure.ts';
-import { noProgress, type RunProgress } from './run-progress.ts';
+import { noProgress, type ProgressBoard, type RunProgress } from './run-progress.ts';
+import { GivenUp, type Lane, type QueuedRun, type RunQueue } from './run-queue.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
 import type { Run, RunStore } from './run.ts';
 import { awaitDecision } from './stages/await-decision.ts';
@@ -15,13 +16,13 @@ import { beginProcessing, processInput } from './stages/process.ts';
 import type { Stage, StageContext, StageLog } from './stages/stage.ts';
 import { uploadOutput } from './stages/upload.ts';
 
-/** What is done in each state. States that are not here are final. */
-const stages: Partial<Record<RunState, Stage>> = {
-  CREATED: createOperation,
-  AWAITING_APPROVAL: awaitDecision,
-  APPROVED: beginProcessing,
-  PROCESSING: processInput,
-  UPLOADING: uploadOutput,
+/** What is done in each state, and in which lane of the queue. States that are not here are final. */
+const stages: Partial<Record<RunState, { readonly work: Stage; readonly lane: Lane }>> = {
+  CREATED: { work: createOperation, lane: 'wait' },
+  AWAITING_APPROVAL: { work: awaitDecision, lane: 'wait' },
+  APPROVED: { work: beginProcessing, lane: 'process' },
+  PROCESSING: { work: processInput, lane: 'process' },
+  UPLOADING: { work: uploadOutput, lane: 'process' },
 };
 
 export interface NewRun {
@@ -31,25 +32,35 @@ export interface NewRun {
 }
 
 export interface RunEngine {
-  /** Commits a new run and begins it. Throws where step or parameters are wrong. */
+  /** Commits a new run and queues it. Throws where step or parameters are wrong, and `busy` where too many runs wait for processing. */
   start(launchId: string, wanted: NewRun): Promise<Run>;
   /** A new run, and so a new operation, for what an ended one asked (spec 3.1). Throws `run_not_ended`. */
   retry(run: Run): Promise<Run>;
   /** Ends the run where it is. An operation that waits in the platform is left to its user and its 30 minutes. */
   cancel(run: Run): Promise<Run>;
-  /** What the run does at the moment, in this process. */
-  progress(runId: string): RunProgress;
-  /** Goes on with every run that an earlier process left unfinished. */
-  resume(): Promise<number>;
-  /** Stops where each run is, for a later `resume`; resolves when nothing runs any more. */
+  /** What the run does at the moment, in whichever process. */
+  progress(runId: string): Promise<RunProgress>;
+  /** Begins to take runs, those that an earlier process left unfinished among them; how many those were. */
+  work(): Promise<number>;
+  /** Stops where each run is, for a later process; resolves when nothing runs any more. */
   stop(): Promise<void>;
 }
 
 export interface RunEngineOptions {
   readonly store: RunStore;
+  readonly queue: RunQueue;
+  readonly progress: ProgressBoard;
+  /** This process, in `run_stages`. */
+  readonly workerName: string;
   readonly callsOf: (launchId: string) => LaunchCalls;
+  /** Whose a launch is: turns are shared out between owners. */
+  readonly ownerOf: (launchId: string) => Promise<string>;
   readonly steps: StepHost;
-  readonly settings: StageContext['settings'];
+  readonly settings: StageContext['settings'] & {
+    readonly stepConcurrency: number;
+    /** Runs that may wait for processing or be in it; where there are so many no new one is taken. */
+    readonly stepQueue: number;
+  };
   readonly workDir: string;
   readonly now: () => number;
   /** Told of a launch whose token the platform refuses for good. */
@@ -59,51 +70,87 @@ export interface RunEngineOptions {
   readonly log: StageLog & { error(facts: object, message: string): void; child(facts: object): RunEngineOptions['log'] };
 }
 
+/** Runs that one worker looks after at once. */
+const mostDriven = 10_000;
+/** How often a worker asks whether its runs were cancelled elsewhere. */
+const watchEveryMs = 1_000;
+/** How often, and from which age, runs are looked for that nobody took: whoever committed them died before they were queued. */
+const recoverEveryMs = 30_000;
+const overlookedAfterMs = 10_000;
+
 class Cancelled extends Error {}
-class ShuttingDown extends Error {}
+
+interface Driven {
+  readonly lane: Lane;
+  readonly abort: AbortController;
+  claim: number;
+  state: RunState;
+  done: Promise<void>;
+}
 
 /** Drives each run from state to state, every state committed before what it allows is done. */
 export function createRunEngine(options: RunEngineOptions): RunEngine {
-  const { store, steps, now } = options;
-  const driven = new Map<string, { abort: AbortController; done: Promise<void>; progress: RunProgress }>();
+  const { store, queue, progress, steps, settings, now } = options;
+  const driven = new Map<string, Driven>();
+  const timers: NodeJS.Timeout[] = [];
   let stopping = false;
 
-  function drive(run: Run): void {
-    if (stopping) return;
+  async function drive({ runId, lane, signal }: QueuedRun): Promise<void> {
     const abort = new AbortController();
-    const entry = { abort, progress: noProgress, done: Promise.resolve() };
-    driven.set(run.id, entry);
-    entry.done = runStages(run, abort.signal, (progress) => (entry.progress = progress))
-      // Neither committed nor failed, as when the disk is full: the run stays as it is for the next start.
-      .catch((error: unknown) => options.log.error({ err: error, runId: run.id }, 'run could not be taken further'))
-      .finally(() => driven.delete(run.id));
+    const entry: Driven = { lane, abort, claim: 0, state: 'CREATED', done: Promise.resolve() };
+    driven.set(runId, entry);
+    entry.done = runStages(runId, entry, AbortSignal.any([signal, abort.signal]))
+      // Neither committed nor failed, as when the disk is full: the run stays as it is, for a later try.
+      .catch(async (error: unknown) => {
+        options.log.error({ err: error, runId }, 'run could not be taken further');
+        if (queue.isShared) await store.giveBack({ id: runId, claim: entry.claim });
+      })
+      .finally(() => {
+        // Handed from lane to lane it may be here again already.
+        if (driven.get(runId) !== entry) return;
+        driven.delete(runId);
+        progress.clear(runId);
+      });
+    await entry.done;
   }
 
-  async function runStages(first: Run, signal: AbortSignal, report: (progress: RunProgress) => void): Promise<void> {
-    const log = options.log.child({ runId: first.id });
-    const workFolder = join(options.workDir, first.id);
-    const context: StageContext = { ...options, calls: options.callsOf(first.launchId), workFolder, madeHere: { sha256: null }, signal, report, log };
-    let run = first;
+  async function runStages(runId: string, entry: Driven, signal: AbortSignal): Promise<void> {
+    let run = await store.claim(runId, options.workerName);
+    if (!run) return;
+    entry.claim = run.claim;
+    const log = options.log.child({ runId });
+    const workFolder = join(options.workDir, runId);
+    const report = (now: RunProgress) => progress.report(runId, now);
+    const context: StageContext = { ...options, calls: options.callsOf(run.launchId), workFolder, madeHere: { sha256: null }, signal, report, log };
     try {
       for (let stage = stages[run.state]; stage; stage = stages[run.state]) {
+        if (queue.isShared && stage.lane !== entry.lane) return await handOver(run, stage.lane);
+        entry.state = run.state;
         report(noProgress);
         signal.throwIfAborted();
-        const [{ state }, from] = [run, performance.now()];
-        run = await stage(run, context);
+        const [{ state }, from]: [Run, number] = [run, performance.now()];
+        run = await stage.work(run, context);
         options.onStage?.(state, (performance.now() - from) / 1000);
         log.info({ state: run.state, operationId: run.operationId }, 'run reached a state');
       }
     } catch (error) {
-      if (signal.reason instanceof ShuttingDown) return;
-      run = await end(first.id, error, signal, log);
+      if (signal.reason instanceof GivenUp) return store.giveBack(run);
+      run = await end(run, error, signal, log);
     }
     if (isFinal(run.state)) await rm(workFolder, { recursive: true, force: true });
   }
 
+  /** To the lane where the next stage is done, and off this one. */
+  async function handOver(run: Run, lane: Lane): Promise<void> {
+    await store.giveBack(run);
+    await queue.add(run.id, lane, await options.ownerOf(run.launchId));
+  }
+
   /** Ends a run whose stage threw: cancelled or failed, in the state it has by now. */
-  async function end(runId: string, error: unknown, signal: AbortSignal, log: RunEngineOptions['log']): Promise<Run> {
-    const run = await findRun(runId);
-    if (isFinal(run.state)) return run;
+  async function end({ id, claim }: Run, error: unknown, signal: AbortSignal, log: RunEngineOptions['log']): Promise<Run> {
+    const run = await findRun(id);
+    // Another worker has it by now, and what this one met is no failure of the run.
+    if (isFinal(run.state) || run.claim !== claim) return run;
     if (signal.reason instanceof Cancelled) return store.transition(run, 'CANCELLED');
     const failure = describeFailure(error);
     if (isSessionOver(failure)) await options.onSessionOver?.(run.launchId);
@@ -120,8 +167,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   }
 
   async function start(launchId: string, wanted: NewRun): Promise<Run> {
-    if (stopping) throw new KitError('shutting_down', 'the app is about to stop and takes no new runs; try again in a moment', { status: 503 });
+    if (stopping) throw new KitError('shutting_down', 'the app is about to stop and takes no new runs; try again in a moment', { status: 503, data: { isForUser: true } });
     const { step, parameters } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);
+    await requireRoom();
     const atMs = now();
     const run: Run = {
       id: randomBytes(16).toString('base64url'),
@@ -138,12 +186,45 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       upload: null,
       file: null,
       failure: null,
+      claim: 0,
       createdAtMs: atMs,
       updatedAtMs: atMs,
     };
     await store.create(run);
-    drive(run);
+    await queue.add(run.id, 'wait', await options.ownerOf(launchId));
     return run;
+  }
+
+  async function requireRoom(): Promise<void> {
+    const { APPROVED = 0, PROCESSING = 0 } = await store.countByState();
+    if (APPROVED + PROCESSING < settings.stepQueue) return;
+    throw new KitError('busy', `${APPROVED + PROCESSING} runs are waiting for processing, and no more are taken for now; try again later`, { status: 503, data: { isForUser: true } });
+  }
+
+  /** Those that are unfinished and, where other processes may have them, unclaimed. */
+  async function recover(unclaimedBeforeMs?: number): Promise<number> {
+    const runs = await store.listUnfinished(unclaimedBeforeMs);
+    for (const { id, launchId, state } of runs) await queue.add(id, stages[state]?.lane ?? 'wait', await options.ownerOf(launchId));
+    return runs.length;
+  }
+
+  /** Lets go of runs that were cancelled in another process, or that another worker has taken. */
+  async function watch(): Promise<void> {
+    const held = [...driven].map(([id, { claim }]) => ({ id, claim })).filter(({ claim }) => claim > 0);
+    for (const id of await store.lost(held)) driven.get(id)?.abort.abort(new GivenUp('the run was ended, or taken, elsewhere'));
+  }
+
+  function every(intervalMs: number, what: string, work: () => Promise<unknown>): void {
+    let busy = false;
+    const timer = setInterval(() => {
+      if (busy) return;
+      busy = true;
+      work()
+        .catch((error: unknown) => options.log.error({ err: error }, what))
+        .finally(() => (busy = false));
+    }, intervalMs);
+    timer.unref();
+    timers.push(timer);
   }
 
   return {
@@ -157,25 +238,47 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     async cancel(run) {
       if (isFinal(run.state)) throw new IllegalTransitionError(run.id, run.state, 'CANCELLED');
       const entry = driven.get(run.id);
-      if (!entry) return store.transition(run, 'CANCELLED');
+      if (!entry) return cancelElsewhere(run);
       entry.abort.abort(new Cancelled('cancelled by the user'));
       await entry.done;
       return findRun(run.id);
     },
-    progress: (runId) => driven.get(runId)?.progress ?? noProgress,
-    async resume() {
+    progress: (runId) => progress.get(runId),
+    async work() {
       await mkdir(options.workDir, { recursive: true });
-      const runs = await store.listUnfinished();
-      await removeOrphans(options.workDir, new Set(runs.map(({ id }) => id)));
-      runs.forEach(drive);
-      return runs.length;
+      const unfinished = await store.listUnfinished();
+      await removeOrphans(options.workDir, new Set(unfinished.map(({ id }) => id)));
+      await queue.work({ drive, room, log: options.log });
+      if (!queue.isShared) return recover();
+      every(watchEveryMs, 'it could not be asked which runs were cancelled', watch);
+      every(recoverEveryMs, 'overlooked runs could not be looked for', () => recover(now() - overlookedAfterMs));
+      return recover(now());
     },
     async stop() {
       stopping = true;
-      for (const { abort } of driven.values()) abort.abort(new ShuttingDown('the app is stopping'));
-      await Promise.all([...driven.values()].map(({ done }) => done));
+      timers.forEach(clearInterval);
+      await queue.stop();
+      await progress.close();
     },
   };
+
+  /** The worker that has it lets go within `watchEveryMs`. It may move the run meanwhile: then once more. */
+  async function cancelElsewhere(run: Run): Promise<Run> {
+    try {
+      return await store.transition(run, 'CANCELLED');
+    } catch (error) {
+      const current = await findRun(run.id);
+      const hasMoved = current.state !== run.state || current.claim !== run.claim;
+      if (!(error instanceof IllegalTransitionError) || isFinal(current.state) || !hasMoved) throw error;
+      return cancelElsewhere(current);
+    }
+  }
+
+  function room(lane: Lane): number {
+    if (lane === 'wait') return mostDriven - driven.size;
+    const inSteps = [...driven.values()].filter((one) => one.lane === 'process' && one.state !== 'UPLOADING').length;
+    return settings.stepConcurrency - inSteps;
+  }
 }
 
 /** Work folders that a kill left behind, of runs that have ended. */

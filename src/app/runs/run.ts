@@ -40,6 +40,8 @@ export interface Run {
   readonly upload: UploadProgress | null;
   readonly file: RunFile | null;
   readonly failure: RunFailure | null;
+  /** How often a worker has taken the run: what an earlier one still writes is refused. */
+  readonly claim: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
 }
@@ -52,16 +54,36 @@ export interface RunStateChange {
   readonly atMs: number;
 }
 
+/** One stage of a run, as one worker did it. */
+export interface RunStage {
+  readonly state: RunState;
+  /** Which claim of the run it belongs to, from 1. */
+  readonly attempt: number;
+  readonly worker: string;
+  readonly begunAtMs: number;
+  readonly endedAtMs: number | null;
+  /** The state that it led to; `given back` by a worker that stops, `abandoned` by one that died. */
+  readonly outcome: string | null;
+}
+
 /** Where runs are kept. What a call has acknowledged is durable. */
 export interface RunStore {
   create(run: Run): Promise<void>;
   find(id: string): Promise<Run | null>;
   listByLaunch(launchId: string): Promise<Run[]>;
-  listUnfinished(): Promise<Run[]>;
+  /** Ids; with `unclaimedBeforeMs` only of those that are older and that no worker has taken yet. */
+  listUnfinished(unclaimedBeforeMs?: number): Promise<{ id: string; launchId: string; state: RunState }[]>;
   history(id: string): Promise<RunStateChange[]>;
+  stages(id: string): Promise<RunStage[]>;
+  /** Gives the run to `worker`, and takes it from whoever had it. Null where it has ended or is not there. */
+  claim(id: string, worker: string): Promise<Run | null>;
+  /** Notes that the worker leaves the run where it is. */
+  giveBack(run: Pick<Run, 'id' | 'claim'>): Promise<void>;
+  /** Of these, those that have ended, or that another worker has taken since. */
+  lost(held: readonly { id: string; claim: number }[]): Promise<string[]>;
   countByState(): Promise<Partial<Record<RunState, number>>>;
-  /** Moves the run and keeps `facts` in one commit. Throws `IllegalTransitionError` where the run is not in `from` any more. */
+  /** Moves the run and keeps `facts` in one commit. Throws `IllegalTransitionError` where the run is not in its state any more, or another worker has it. */
   transition(run: Run, to: RunState, facts?: RunFacts): Promise<Run>;
-  /** Keeps facts without a move. Throws `IllegalTransitionError` where the run has left its state meanwhile. */
+  /** Keeps facts without a move. Throws as `transition`. */
   record(run: Run, facts: RunFacts): Promise<Run>;
 }

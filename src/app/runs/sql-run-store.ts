@@ -1,7 +1,9 @@
 import type { Kysely, Updateable } from 'kysely';
 import type { AppDatabase, AppTables, RunRow } from '../database.ts';
 import { assertTransition, IllegalTransitionError, isFinal, runStates, type RunState } from './run-state.ts';
-import type { Run, RunFacts, RunStateChange, RunStore } from './run.ts';
+import type { Run, RunFacts, RunStage, RunStateChange, RunStore } from './run.ts';
+
+const unfinished = runStates.filter((state) => !isFinal(state));
 
 /** Runs in a SQL database, by the same queries whichever it is. */
 export class SqlRunStore implements RunStore {
@@ -30,15 +32,58 @@ export class SqlRunStore implements RunStore {
     return rows.map(fromRow);
   }
 
-  async listUnfinished(): Promise<Run[]> {
-    const unfinished = runStates.filter((state) => !isFinal(state));
-    const rows = await this.#database.selectFrom('runs').selectAll().where('state', 'in', unfinished).orderBy('created_at').execute();
-    return rows.map(fromRow);
+  async listUnfinished(unclaimedBeforeMs?: number): Promise<{ id: string; launchId: string; state: RunState }[]> {
+    let query = this.#database.selectFrom('runs').select(['id', 'launch_id', 'state']).where('state', 'in', unfinished).orderBy('created_at');
+    if (unclaimedBeforeMs !== undefined) query = query.where('worker', 'is', null).where('created_at', '<', unclaimedBeforeMs);
+    return (await query.execute()).map((row) => ({ id: row.id, launchId: row.launch_id, state: row.state as RunState }));
   }
 
   async history(id: string): Promise<RunStateChange[]> {
     const rows = await this.#database.selectFrom('run_states').selectAll().where('run_id', '=', id).orderBy('at').execute();
     return rows.map((row) => ({ state: row.state as RunState, atMs: Number(row.at) }));
+  }
+
+  async stages(id: string): Promise<RunStage[]> {
+    const rows = await this.#database.selectFrom('run_stages').selectAll().where('run_id', '=', id).orderBy('begun_at').orderBy('attempt').execute();
+    return rows.map((row) => ({
+      state: row.state as RunState,
+      attempt: Number(row.attempt),
+      worker: row.worker,
+      begunAtMs: Number(row.begun_at),
+      endedAtMs: row.ended_at === null ? null : Number(row.ended_at),
+      outcome: row.outcome,
+    }));
+  }
+
+  claim(id: string, worker: string): Promise<Run | null> {
+    return this.#database.transaction().execute(async (trx) => {
+      const row = await trx
+        .updateTable('runs')
+        .set((of) => ({ claim: of('claim', '+', 1), worker }))
+        .where('id', '=', id)
+        .where('state', 'in', unfinished)
+        .returningAll()
+        .executeTakeFirst();
+      if (!row) return null;
+      const run = fromRow(row);
+      await endStage(trx, id, 'abandoned', this.#now());
+      await beginStage(trx, run, worker, this.#now());
+      return run;
+    });
+  }
+
+  async giveBack(run: Pick<Run, 'id' | 'claim'>): Promise<void> {
+    await this.#database.transaction().execute(async (trx) => {
+      const { numUpdatedRows } = await trx.updateTable('runs').set({ worker: null }).where('id', '=', run.id).where('claim', '=', run.claim).executeTakeFirst();
+      if (numUpdatedRows > 0n) await endStage(trx, run.id, 'given back', this.#now());
+    });
+  }
+
+  async lost(held: readonly { id: string; claim: number }[]): Promise<string[]> {
+    if (held.length === 0) return [];
+    const rows = await this.#database.selectFrom('runs').select(['id', 'claim']).where('id', 'in', held.map(({ id }) => id)).where('state', 'in', unfinished).execute();
+    const claims = new Map(rows.map(({ id, claim }) => [id, Number(claim)]));
+    return held.filter(({ id, claim }) => claims.get(id) !== claim).map(({ id }) => id);
   }
 
   async countByState(): Promise<Partial<Record<RunState, number>>> {
@@ -63,12 +108,18 @@ export class SqlRunStore implements RunStore {
         .set({ ...factColumns(facts), state: to, updated_at: atMs })
         .where('id', '=', run.id)
         .where('state', '=', run.state)
+        .where('claim', '=', run.claim)
+        .returning('worker')
         .executeTakeFirst();
-      if (result.numUpdatedRows === 0n) {
+      if (!result) {
         const now = await trx.selectFrom('runs').select('state').where('id', '=', run.id).executeTakeFirst();
         throw new IllegalTransitionError(run.id, (now?.state ?? run.state) as RunState, to);
       }
-      if (to !== run.state) await addState(trx, run.id, to, atMs);
+      if (to !== run.state) {
+        await addState(trx, run.id, to, atMs);
+        await endStage(trx, run.id, to, atMs);
+        if (!isFinal(to) && result.worker !== null) await beginStage(trx, { ...run, state: to }, result.worker, atMs);
+      }
       return { ...run, ...facts, state: to, updatedAtMs: atMs };
     });
   }
@@ -76,6 +127,14 @@ export class SqlRunStore implements RunStore {
 
 async function addState(database: Kysely<AppTables>, runId: string, state: RunState, at: number): Promise<void> {
   await database.insertInto('run_states').values({ run_id: runId, state, at }).execute();
+}
+
+async function beginStage(database: Kysely<AppTables>, { id, state, claim }: Run, worker: string, at: number): Promise<void> {
+  await database.insertInto('run_stages').values({ run_id: id, state, attempt: claim, worker, begun_at: at, ended_at: null, outcome: null }).execute();
+}
+
+async function endStage(database: Kysely<AppTables>, runId: string, outcome: string, at: number): Promise<void> {
+  await database.updateTable('run_stages').set({ ended_at: at, outcome }).where('run_id', '=', runId).where('ended_at', 'is', null).execute();
 }
 
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value));
@@ -108,6 +167,8 @@ function toRow(run: Run): RunRow {
     upload: json(run.upload),
     file: json(run.file),
     failure: json(run.failure),
+    claim: run.claim,
+    worker: null,
     created_at: run.createdAtMs,
     updated_at: run.updatedAtMs,
   };
@@ -129,6 +190,7 @@ function fromRow(row: RunRow): Run {
     upload: parsed(row.upload),
     file: parsed(row.file),
     failure: parsed(row.failure),
+    claim: Number(row.claim),
     createdAtMs: Number(row.created_at),
     updatedAtMs: Number(row.updated_at),
   };

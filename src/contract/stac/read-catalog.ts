@@ -45,8 +45,13 @@ function readItem(body: unknown): CatalogItem {
 /** The identifier that a catalog's or collection's address ends in. The address itself is not followed: it may be anybody's. */
 function childOf(link: unknown): CatalogNode['children'] {
   const read = childLink.safeParse(link);
-  const [, kind, id] = (read.success && /\/(catalog|collection)s\/([^/?#]+)\/?$/.exec(read.data.href)) || [];
-  return id === undefined ? [] : [{ kind: kind as 'catalog' | 'collection', id: decodeURIComponent(id) }];
+  const [, kind, id] = (read.success && /(?:^|\/)(catalog|collection)s\/([^/?#]+)\/?$/.exec(read.data.href)) || [];
+  try {
+    const decoded = id === undefined ? '' : decodeURIComponent(id);
+    return decoded === '' || decoded === '.' || decoded === '..' ? [] : [{ kind: kind as 'catalog' | 'collection', id: decoded }];
+  } catch {
+    return []; // no percent-encoding
+  }
 }
 
 function readNode(body: unknown): CatalogNode {
@@ -94,6 +99,8 @@ export const searchItems = {
   encode: (input: SearchItemsInput) => ({ method: 'POST', path: stacPaths.search, headers: { accept: 'application/geo+json' }, body: { kind: 'json', value: input } }),
   decode(body: unknown): CatalogItems {
     const { features, numberMatched } = page.parse(body);
-    return { items: features.map(readItem), numberMatched };
+    // One that has no identifier cannot be used, and does not spoil the others.
+    const items = features.flatMap((feature) => (item.safeParse(feature).success ? [readItem(feature)] : []));
+    return { items, numberMatched };
   },
 } as const satisfies Call<SearchItemsInput, CatalogItems>;

@@ -54,21 +54,29 @@ export class FileProcessing {
   }
 
   async #process(file: FileRecord, signal: AbortSignal): Promise<void> {
-    const { files, workDir, log, job = defaultJob, limits = defaultLimits, publish, afterPublishing } = this.#options;
-    const workFolder = join(workDir, file.id);
+    const { files, log, publish, afterPublishing } = this.#options;
     try {
-      const path = await lendFile(join(this.#options.blobDir, file.blob), join(workFolder, 'file'), file.originalName);
-      const input: InspectInput = { path, workFolder, sourceType: file.sourceType };
-      const facts = await runInChild<FileFacts>({ module: job, input, workFolder, limits, signal });
-      if (facts.raster?.builtOverviews) await this.#keepOverviews(file, path);
+      const facts = await this.#inspect(file, signal);
       files.complete(file.id, facts, () => publish(file, facts));
-      // At once: whoever reads COMPLETED finds the item.
-      afterPublishing();
     } catch (error) {
       if (signal.aborted) return;
       const reason = error instanceof ChildJobError ? error.message : 'the file could not be processed';
       log.info({ fileId: file.id, reason, err: error instanceof ChildJobError ? undefined : error }, 'file failed');
-      files.fail(file.id, reason);
+      return files.fail(file.id, reason);
+    }
+    // At once: whoever reads COMPLETED finds the item.
+    afterPublishing();
+  }
+
+  async #inspect(file: FileRecord, signal: AbortSignal): Promise<FileFacts> {
+    const { workDir, blobDir, job = defaultJob, limits = defaultLimits } = this.#options;
+    const workFolder = join(workDir, file.id);
+    try {
+      const path = await lendFile(join(blobDir, file.blob), join(workFolder, 'file'), file.originalName);
+      const input: InspectInput = { path, workFolder, sourceType: file.sourceType };
+      const facts = await runInChild<FileFacts>({ module: job, input, workFolder, limits, signal });
+      if (facts.raster?.builtOverviews) await this.#keepOverviews(file, path);
+      return facts;
     } finally {
       await rm(workFolder, { recursive: true, force: true });
     }

@@ -71,7 +71,7 @@ function operationOf(call: DocumentedCall): ZodOpenApiOperationObject {
       ...(call.query ? { query: call.query } : {}),
       ...(call.headers ? { header: call.headers } : {}),
     },
-    ...(call.json || call.form ? { requestBody: { content: bodyOf(call) } } : {}),
+    ...(call.json || call.form ? { requestBody: { required: !(call.json ?? call.form?.fields)?.safeParse({}).success || call.form?.file !== undefined, content: bodyOf(call) } } : {}),
     responses: responsesOf(call),
   };
 }

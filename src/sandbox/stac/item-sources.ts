@@ -85,7 +85,7 @@ export class ItemSources {
     // What fails here is ours, not the caller's: the cause goes to the log.
     return this.#pool.run<Output>({ module, input, workFolder: this.#workFolder, limits: previewLimits }).catch((cause: unknown) => {
       if (cause instanceof ChildJobError) throw new Error('a picture could not be made', { cause });
-      if (cause instanceof PoolBusyError) throw new SandboxError(503, 'busy', 'Service Unavailable');
+      if (cause instanceof PoolBusyError) throw new SandboxError(503, 'busy', 'Internal Server Error');
       throw cause;
     });
   }

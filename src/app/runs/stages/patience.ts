@@ -8,12 +8,14 @@ const pauseMs = { first: 2_000, most: 30_000 };
  * must not be lost to a restart of the platform. Errors that waiting cannot mend are thrown at once.
  */
 export async function patiently<T>(context: StageContext, call: () => Promise<T>): Promise<T> {
-  const giveUpAtMs = context.now() + context.settings.platformPatienceMs;
+  let giveUpAtMs: number | null = null;
   for (let pause = pauseMs.first; ; pause = Math.min(pauseMs.most, pause * 2)) {
     try {
       return await call();
     } catch (error) {
       context.signal.throwIfAborted();
+      // From the first failure on: what went well before it has used up nothing.
+      giveUpAtMs ??= context.now() + context.settings.platformPatienceMs;
       if (!(error instanceof PlatformError) || !error.isTransient || context.now() + pause > giveUpAtMs) throw error;
       context.log.warn({ endpoint: error.endpoint, code: error.code, requestId: error.requestId, pauseMs: pause }, 'the platform is away, trying again');
       await abortableSleep(pause, context.signal);

@@ -15,7 +15,7 @@ export const processInput: Stage = async (run, context) => {
   }, keepAliveEveryMs);
   try {
     const output = await context.steps.run(
-      { stepId: run.stepId, parameters: run.parameters, input: run.input, workFolder: context.workFolder },
+      { owner: await context.ownerOf(run.launchId), stepId: run.stepId, parameters: run.parameters, input: run.input, workFolder: context.workFolder },
       { signal: context.signal, onProgress: (fraction, note) => context.report({ ...noProgress, fraction, note }), patiently: (call) => patiently(context, call) },
     );
     context.madeHere.sha256 = output.sha256;

@@ -13,6 +13,8 @@ export interface StageContext {
   readonly store: RunStore;
   readonly calls: LaunchCalls;
   readonly steps: StepHost;
+  /** Whose a launch is. */
+  readonly ownerOf: (launchId: string) => Promise<string>;
   readonly settings: {
     readonly pollIntervalMs: number;
     readonly uploadPartBytes: number;

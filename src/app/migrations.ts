@@ -1,0 +1,43 @@
+import { sql, type Kysely } from 'kysely';
+import { Migrator, type Migration } from 'kysely/migration';
+
+const statements = (...texts: string[]): Migration => ({
+  async up(database: Kysely<unknown>) {
+    for (const text of texts) await sql.raw(text).execute(database);
+  },
+});
+
+/** Each runs once, in the order of the names; SQL that SQLite and PostgreSQL both take. Never change one that was released. */
+const migrations: Readonly<Record<string, Migration>> = {
+  '001-runs': statements(
+    `create table if not exists launches (
+      id text primary key, first_token_hash text not null unique, sealed_token text not null,
+      token_expires_at bigint, "user" text not null, created_at bigint not null)`,
+    `create table if not exists runs (
+      id text primary key, launch_id text not null references launches (id), state text not null,
+      step_id text not null, step_version text not null, parameters text not null, input text not null,
+      idempotency_key text not null, operation_id text, operation_expires_at bigint, output text, upload text,
+      file text, failure text, created_at bigint not null, updated_at bigint not null)`,
+    `create index if not exists runs_by_launch on runs (launch_id, created_at)`,
+    `create table if not exists run_states (
+      run_id text not null references runs (id), state text not null, at bigint not null)`,
+    `create index if not exists run_states_by_run on run_states (run_id)`,
+    `create table if not exists sessions (id text primary key, data text not null, expires_at bigint not null)`,
+  ),
+  '002-workers': statements(
+    `alter table runs add column claim bigint not null default 0`,
+    `alter table runs add column worker text`,
+    `create index runs_by_state on runs (state)`,
+    `create table run_stages (
+      run_id text not null references runs (id), state text not null, attempt bigint not null, worker text not null,
+      begun_at bigint not null, ended_at bigint, outcome text)`,
+    `create index run_stages_by_run on run_stages (run_id)`,
+    `create table run_progress (run_id text primary key references runs (id), progress text not null)`,
+  ),
+};
+
+/** Brings a database up to date; processes that start at the same time wait for each other. */
+export async function migrate<Tables>(database: Kysely<Tables>): Promise<void> {
+  const { error } = await new Migrator({ db: database, provider: { getMigrations: () => Promise.resolve({ ...migrations }) } }).migrateToLatest();
+  if (error !== undefined) throw error;
+}

@@ -1,0 +1,56 @@
+/** Turns in processing: so many at a time, round the owners, and nobody waits in vain. */
+import { expect, test } from 'vitest';
+import { FairQueue } from '../../src/app/processing/fair-queue.ts';
+
+const never = new AbortController().signal;
+const gate = () => Promise.withResolvers<void>();
+
+test('at most so many at a time, and all of them in the end', async () => {
+  const queue = new FairQueue(2);
+  let [now, most] = [0, 0];
+  const tasks = Array.from({ length: 10 }, (_, i) =>
+    queue.run(`owner-${i % 3}`, async () => {
+      most = Math.max(most, (now += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      now -= 1;
+      return i;
+    }, never),
+  );
+  expect([queue.running, queue.waiting]).toEqual([2, 8]);
+  expect(await Promise.all(tasks)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  expect([most, queue.running, queue.waiting]).toEqual([2, 0, 0]);
+});
+
+test('a user with many does not keep one with few from their turn', async () => {
+  const queue = new FairQueue(1);
+  const order: string[] = [];
+  const { promise, resolve } = gate();
+  const first = queue.run('many', () => promise, never);
+  const rest = ['many 1', 'many 2', 'many 3', 'few 1', 'few 2'].map((name) => queue.run(name.split(' ')[0]!, async () => void order.push(name), never));
+  resolve();
+  await Promise.all([first, ...rest]);
+  expect(order).toEqual(['many 1', 'few 1', 'many 2', 'few 2', 'many 3']);
+});
+
+test('cancelled while it waits: at once, and its place goes to the next', async () => {
+  const queue = new FairQueue(1);
+  const { promise, resolve } = gate();
+  const running = queue.run('a', () => promise, never);
+  const abort = new AbortController();
+  const waiting = queue.run('a', async () => 'ran', abort.signal);
+  const next = queue.run('a', async () => 'next', never);
+  abort.abort(new Error('enough'));
+  await expect(waiting).rejects.toThrow('enough');
+  expect(queue.waiting).toBe(1);
+  resolve();
+  expect(await next).toBe('next');
+  await running;
+});
+
+test('one that fails gives its place on', async () => {
+  const queue = new FairQueue(1);
+  const failing = queue.run('a', () => Promise.reject(new Error('broken')), never);
+  const next = queue.run('b', async () => 'next', never);
+  await expect(failing).rejects.toThrow('broken');
+  expect(await next).toBe('next');
+});

@@ -1,0 +1,173 @@
+/** What a store of runs promises, whichever database it is in. */
+import { randomUUID } from 'node:crypto';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { openDatabase, type AppDatabase } from '../../src/app/database.ts';
+import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
+import { LaunchStore } from '../../src/app/launch/launch-store.ts';
+import { DatabaseSessionStore } from '../../src/app/launch/session-store.ts';
+import { Secret } from '../../src/app/config.ts';
+import { sharedProgress } from '../../src/app/runs/run-progress.ts';
+import { IllegalTransitionError } from '../../src/app/runs/run-state.ts';
+import type { Run } from '../../src/app/runs/run.ts';
+import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { testFolder } from '../support/folders.ts';
+import { hasPostgres, startPostgres } from '../support/postgres.ts';
+
+const adapters: [string, boolean, () => Promise<AppDatabase>][] = [
+  ['SQLite', true, async () => openDatabase({ dataDir: await testFolder(), databaseUrl: null })],
+  ['PostgreSQL', hasPostgres, async () => openDatabase({ dataDir: '', databaseUrl: await (await startPostgres()).create() })],
+];
+
+describe.each(adapters)('%s', (_name, isHere, open) => {
+  let database: AppDatabase;
+  let store: SqlRunStore;
+  let clock = 1_700_000_000_000;
+  beforeAll(async () => {
+    if (!isHere) return;
+    database = await open();
+    cleanUpLater(() => database.destroy());
+    store = new SqlRunStore(database, () => (clock += 1));
+    await launches().begin({ id: 'launch', user: { id: 'u' }, createdAtMs: clock }, 'first', { token: 'first', expiresAtMs: null });
+  });
+  const launches = () => new LaunchStore(database, createTokenSealer(new Secret('x'.repeat(32))));
+  const newRun = (more: Partial<Run> = {}): Run => ({
+    id: randomUUID(),
+    launchId: 'launch',
+    state: 'CREATED',
+    stepId: 'cog',
+    stepVersion: '1.0.0',
+    parameters: { a: 1, b: 'ünïcödé "quoted"', c: true },
+    input: { type: 'synthetic', size: 64 },
+    idempotencyKey: randomUUID(),
+    operationId: null,
+    operationExpiresAtMs: null,
+    output: null,
+    upload: null,
+    file: null,
+    failure: null,
+    claim: 0,
+    createdAtMs: clock,
+    updatedAtMs: clock,
+    ...more,
+  });
+  const added = async (more?: Partial<Run>) => {
+    const run = newRun(more);
+    await store.create(run);
+    return run;
+  };
+
+  test.runIf(isHere)('gives back what was kept, to the letter', async () => {
+    const run = await added();
+    expect(await store.find(run.id)).toEqual(run);
+    expect(await store.find('nothing')).toBeNull();
+    expect((await store.listByLaunch('launch')).map(({ id }) => id)).toContain(run.id);
+    expect(await store.listByLaunch('other')).toEqual([]);
+  });
+
+  test.runIf(isHere)('moves with its facts in one commit, and tells the history', async () => {
+    const run = await added();
+    const waiting = await store.transition(run, 'AWAITING_APPROVAL', { operationId: 'op', operationExpiresAtMs: clock + 5 });
+    const approved = await store.transition(waiting, 'APPROVED');
+    expect(await store.find(run.id)).toEqual(approved);
+    expect(approved).toMatchObject({ state: 'APPROVED', operationId: 'op' });
+    const history = await store.history(run.id);
+    expect(history.map(({ state }) => state)).toEqual(['CREATED', 'AWAITING_APPROVAL', 'APPROVED']);
+    expect(history.map(({ atMs }) => atMs)).toEqual(history.map(({ atMs }) => atMs).toSorted((a, b) => a - b));
+  });
+
+  test.runIf(isHere)('refuses a move that the table does not have, one from a state that was left, and facts for it', async () => {
+    const run = await added();
+    expect(() => store.transition(run, 'PROCESSING')).toThrow(IllegalTransitionError);
+    await store.transition(run, 'CANCELLED');
+    await expect(store.transition(run, 'AWAITING_APPROVAL')).rejects.toMatchObject({ code: 'illegal_transition', data: { from: 'CANCELLED', to: 'AWAITING_APPROVAL', runId: run.id } });
+    await expect(store.record(run, { upload: null })).rejects.toThrow(IllegalTransitionError);
+  });
+
+  test.runIf(isHere)('of two that move at the same time one does', async () => {
+    const run = await added();
+    const results = await Promise.allSettled([store.transition(run, 'AWAITING_APPROVAL', { operationId: 'a' }), store.transition(run, 'CANCELLED')]);
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect((await store.history(run.id)).length).toBe(2);
+  });
+
+  test.runIf(isHere)('a run belongs to who claimed it last: an earlier worker can write nothing any more', async () => {
+    const run = await added();
+    const first = (await store.claim(run.id, 'one'))!;
+    const second = (await store.claim(run.id, 'two'))!;
+    expect([first.claim, second.claim]).toEqual([1, 2]);
+    await expect(store.transition(first, 'AWAITING_APPROVAL')).rejects.toThrow(IllegalTransitionError);
+    await expect(store.record(first, { upload: null })).rejects.toThrow(IllegalTransitionError);
+    expect(await store.lost([first, second])).toEqual([run.id]);
+    await store.giveBack(first);
+    const moved = await store.transition(second, 'AWAITING_APPROVAL', { operationId: 'op' });
+    expect(await store.lost([moved])).toEqual([]);
+    await store.transition(moved, 'REJECTED');
+    expect(await store.lost([moved])).toEqual([run.id]);
+    expect(await store.claim(run.id, 'three')).toBeNull();
+    expect((await store.stages(run.id)).map(({ state, attempt, worker, outcome }) => [state, attempt, worker, outcome])).toEqual([
+      ['CREATED', 1, 'one', 'abandoned'],
+      ['CREATED', 2, 'two', 'AWAITING_APPROVAL'],
+      ['AWAITING_APPROVAL', 2, 'two', 'REJECTED'],
+    ]);
+    for (const { begunAtMs, endedAtMs } of await store.stages(run.id)) expect(endedAtMs).toBeGreaterThanOrEqual(begunAtMs);
+  });
+
+  test.runIf(isHere)('of many that claim at the same time each has another claim', async () => {
+    const run = await added();
+    const claims = await Promise.all(Array.from({ length: 8 }, (_, i) => store.claim(run.id, `w${i}`)));
+    expect(claims.map((claimed) => claimed?.claim).sort()).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  test.runIf(isHere)('lists what is unfinished, and of that what nobody has taken', async () => {
+    const [ended, taken, free] = [await added(), await added(), await added()];
+    await store.transition(ended, 'FAILED', { failure: { code: 'c', message: 'm', advice: 'a', requestId: null } });
+    const claimed = (await store.claim(taken.id, 'one'))!;
+    const idsOf = async (before?: number) => (await store.listUnfinished(before)).map(({ id }) => id).filter((id) => [ended.id, taken.id, free.id].includes(id));
+    expect(await idsOf()).toEqual(expect.arrayContaining([taken.id, free.id]));
+    expect(await idsOf()).not.toContain(ended.id);
+    expect(await idsOf(clock + 1)).toEqual([free.id]);
+    expect(await idsOf(free.createdAtMs)).toEqual([]);
+    await store.giveBack(claimed);
+    expect((await idsOf(clock + 1)).sort()).toEqual([taken.id, free.id].sort());
+    expect((await store.countByState())['FAILED']).toBeGreaterThanOrEqual(1);
+  });
+
+  test.runIf(isHere)('launches: a token begins one, sealed, renewed and erased', async () => {
+    const begin = () => launches().begin({ id: randomUUID(), user: { id: 'u', name: 'N' }, createdAtMs: 1 }, 'the-token', { token: 'the-token', expiresAtMs: 5 });
+    const begun = await Promise.all([begin(), begin(), begin()]);
+    expect(begun.filter(Boolean)).toHaveLength(1);
+    expect(await launches().hasBegun('the-token')).toBe(true);
+    const { id } = await database.selectFrom('launches').select('id').where('created_at', '=', 1).executeTakeFirstOrThrow();
+    const tokens = launches().tokens(id);
+    expect(await tokens.read()).toEqual({ token: 'the-token', expiresAtMs: 5 });
+    await tokens.write({ token: 'next', expiresAtMs: null });
+    expect(await launches().tokens(id).read()).toEqual({ token: 'next', expiresAtMs: null });
+    expect(JSON.stringify(await database.selectFrom('launches').selectAll().execute())).not.toMatch(/the-token|next/);
+    await launches().eraseTokens(Date.now());
+    await expect(tokens.read()).rejects.toMatchObject({ code: 'token_erased' });
+  });
+
+  test.runIf(isHere)('sessions are kept until they end', async () => {
+    let now = 1_000;
+    const sessions = new DatabaseSessionStore(database, () => now);
+    const get = () => new Promise((resolve, reject) => sessions.get('sid', (error, session) => (error ? reject(error) : resolve(session))));
+    const session = { cookie: { originalMaxAge: null }, launchId: 'l' };
+    await new Promise<void>((resolve) => sessions.set('sid', session, () => resolve()));
+    expect(await get()).toEqual(session);
+    now += 13 * 3_600_000;
+    expect(await get()).toBeNull();
+    await sessions.sweep();
+    expect(await database.selectFrom('sessions').selectAll().execute()).toEqual([]);
+  });
+
+  test.runIf(isHere)('progress that is written by one is read by another', async () => {
+    const run = await added();
+    const [writer, reader] = [sharedProgress(database, () => {}), sharedProgress(database, () => {})];
+    const uploading = { fraction: 0.5, note: 'uploading', bytes: { sent: 5, total: 10 } };
+    writer.report(run.id, { fraction: 0.1, note: null, bytes: null });
+    writer.report(run.id, uploading);
+    await expect.poll(() => reader.get(run.id), { timeout: 5_000 }).toEqual(uploading);
+    await Promise.all([writer.close(), reader.close()]);
+  });
+});
