@@ -12,4 +12,5 @@ stopOnSignal(async () => {
   await served.close();
   await app.close();
 });
+await app.work();
 console.log(`app ready ${served.url}`);

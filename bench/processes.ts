@@ -7,6 +7,7 @@ const preload = new URL('../scripts/preload.mjs', import.meta.url).href;
 
 export interface BenchProcess {
   readonly url: string;
+  readonly pid: number;
   /** Highest resident set so far, in MiB (Linux: VmHWM). */
   peakMiB(): number;
   stop(): Promise<void>;
@@ -28,6 +29,7 @@ export async function startProcess(script: URL, name: string, args: readonly str
   const url = await readyUrl(child, name);
   return {
     url,
+    pid: child.pid!,
     peakMiB: () => Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024,
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),

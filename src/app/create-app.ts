@@ -66,7 +66,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const queue = databaseUrl === null ? new LocalRunQueue() : await PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web' });
   const progress = databaseUrl === null ? localProgress() : sharedProgress(database, (error) => log.warn({ err: error }, 'progress could not be written'));
   const sessions = new DatabaseSessionStore(database, now);
-  const launches = new LaunchStore(database, createTokenSealer(config.secret));
+  const launches = new LaunchStore(database, createTokenSealer(config.secret), { isShared: databaseUrl !== null });
   const store = new SqlRunStore(database, now);
   const metrics = createMetrics();
   const client = createPlatformClient({

@@ -3,6 +3,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import { Readable } from 'node:stream';
 import axios, { isAxiosError, type AxiosInstance } from 'axios';
 import type { Call, Endpoint, WireBody, WireProfile, WireRequest } from '../contract/index.ts';
+import { startDeadline } from './deadline.ts';
 import { multipartBody, type StreamedBody } from './multipart-body.ts';
 import { PlatformError } from './platform-error.ts';
 import { parseRetryAfter } from './retry-policy.ts';
@@ -67,7 +68,7 @@ async function exchange(
   options: SendOptions,
   secrets: readonly string[],
 ): Promise<Answer> {
-  const timeout = AbortSignal.timeout(options.timeoutMs);
+  const deadline = startDeadline(options.timeoutMs, options.signal);
   const body = encodeBody(request.body);
   try {
     const response = await http.request<string>({
@@ -76,7 +77,7 @@ async function exchange(
       params: request.query,
       headers: { accept: 'application/json, text/plain', ...request.headers, ...body.headers },
       data: body.data,
-      signal: options.signal ? AbortSignal.any([options.signal, timeout]) : timeout,
+      signal: deadline.signal,
     });
     return {
       status: response.status,
@@ -88,11 +89,12 @@ async function exchange(
     };
   } catch (error) {
     options.signal?.throwIfAborted();
-    if (timeout.aborted) throw new PlatformError(endpoint, 'timeout', `no answer within ${options.timeoutMs} ms`);
+    if (deadline.isOver) throw new PlatformError(endpoint, 'timeout', `no answer within ${options.timeoutMs} ms`);
     // Never the axios error itself, not even as cause: it holds the address and the headers, secrets included.
     const reason = isAxiosError(error) ? (error.code ?? error.message) : String(error);
     throw new PlatformError(endpoint, 'connection_failed', `connection failed (${scrub(reason, secrets)})`);
   } finally {
+    deadline.clear();
     if (body.data instanceof Readable) body.data.destroy();
   }
 }

@@ -18,9 +18,14 @@ export class LaunchStore {
   #database: AppDatabase;
   #sealer: TokenSealer;
 
-  constructor(database: AppDatabase, sealer: TokenSealer) {
+  /** Tokens that were read or written, where no other process writes them: thousands of runs ask again and again. */
+  #known: Map<string, IdentityToken> | null;
+
+  /** `isShared`: other processes use the same database. */
+  constructor(database: AppDatabase, sealer: TokenSealer, { isShared = true } = {}) {
     this.#database = database;
     this.#sealer = sealer;
+    this.#known = isShared ? null : new Map();
   }
 
   /** True where `token` has begun a launch before. */
@@ -56,6 +61,7 @@ export class LaunchStore {
    * (contract, "Tokens"), and with no run under way. How many there were.
    */
   async eraseTokens(nowMs: number): Promise<number> {
+    this.#known?.clear();
     const unfinished = runStates.filter((state) => !isFinal(state));
     const result = await this.#database
       .updateTable('launches')
@@ -70,12 +76,15 @@ export class LaunchStore {
   /** Erases one launch's token now: the platform has said that it is over for good. */
   async eraseToken(launchId: string): Promise<void> {
     await this.#database.updateTable('launches').set({ sealed_token: erased }).where('id', '=', launchId).execute();
+    this.#known?.delete(launchId);
   }
 
   /** The launch's token, sealed at rest; a renewed one is committed before anything can use it. */
   tokens(launchId: string): IdentityTokenStore {
     return {
       read: async () => {
+        const known = this.#known?.get(launchId);
+        if (known) return known;
         const row = await this.#database
           .selectFrom('launches')
           .select(['sealed_token', 'token_expires_at'])
@@ -83,7 +92,9 @@ export class LaunchStore {
           .executeTakeFirstOrThrow();
         if (row.sealed_token === erased) throw new KitError('token_erased', 'this session has ended and its token was erased', { status: 409 });
         const expiresAtMs = row.token_expires_at === null ? null : Number(row.token_expires_at);
-        return { token: this.#sealer.open(launchId, row.sealed_token), expiresAtMs };
+        const held = { token: this.#sealer.open(launchId, row.sealed_token), expiresAtMs };
+        this.#known?.set(launchId, held);
+        return held;
       },
       write: async ({ token, expiresAtMs }) => {
         await this.#database
@@ -91,6 +102,7 @@ export class LaunchStore {
           .set({ sealed_token: this.#sealer.seal(launchId, token), token_expires_at: expiresAtMs })
           .where('id', '=', launchId)
           .execute();
+        this.#known?.set(launchId, { token, expiresAtMs });
       },
     };
   }

@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject } from 'ajv';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { KitError, type ValidationDetail } from '../../contract/index.ts';
 import type { StepDeclaration } from '../../steps/step.ts';
 
@@ -20,9 +20,17 @@ export function parameterSchema(step: StepDeclaration) {
   return { type: 'object', properties: step.parameters, required, additionalProperties: false };
 }
 
+const validators = new WeakMap<StepDeclaration, ValidateFunction<StepParameters>>();
+
+function validatorOf(step: StepDeclaration): ValidateFunction<StepParameters> {
+  const known = validators.get(step) ?? new Ajv({ allErrors: true, useDefaults: true }).compile<StepParameters>(parameterSchema(step));
+  validators.set(step, known);
+  return known;
+}
+
 /** Checks `parameters` against the step's declaration and fills in defaults. Throws `InvalidParametersError`. */
 export function checkParameters(step: StepDeclaration, parameters: unknown): StepParameters {
-  const validate = new Ajv({ allErrors: true, useDefaults: true }).compile<StepParameters>(parameterSchema(step));
+  const validate = validatorOf(step);
   const candidate: unknown = structuredClone(parameters ?? {});
   if (validate(candidate)) return candidate;
   const known = Object.keys(step.parameters).join(', ') || 'none';

@@ -1,0 +1,34 @@
+/** An end in time for one call, beside whatever else may end it. */
+export interface Deadline {
+  readonly signal: AbortSignal;
+  /** True where it was the time that ended it. */
+  readonly isOver: boolean;
+  /** The call is over: nothing is held any longer. */
+  clear(): void;
+}
+
+/**
+ * As `AbortSignal.any([signal, AbortSignal.timeout(ms)])`, which would keep each of thousands of calls in
+ * memory until its time is up, long after it was answered.
+ */
+export function startDeadline(timeoutMs: number, signal?: AbortSignal): Deadline {
+  const controller = new AbortController();
+  let isOver = false;
+  const onAbort = () => controller.abort(signal?.reason);
+  const timer = setTimeout(() => {
+    isOver = true;
+    controller.abort(new Error('the time is up'));
+  }, timeoutMs);
+  if (signal?.aborted) onAbort();
+  else signal?.addEventListener('abort', onAbort, { once: true });
+  return {
+    signal: controller.signal,
+    get isOver() {
+      return isOver;
+    },
+    clear() {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    },
+  };
+}
