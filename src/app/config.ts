@@ -69,6 +69,8 @@ export interface AppConfig {
   readonly stepMemoryBytes: number;
   /** `STEP_DISK_BYTES`, default 64 GiB. */
   readonly stepDiskBytes: number;
+  /** `WORK_DISK_BYTES`, default 256 GiB: all work folders together. */
+  readonly workDiskBytes: number;
   /** `STEP_CONCURRENCY`, default: cores. */
   readonly stepConcurrency: number;
   /** `STEP_QUEUE`, default 1,000: with so many runs approved and not yet processed no new one is taken. */
@@ -117,6 +119,7 @@ const environment = z.object({
   STEP_TIMEOUT_MS: integer(1, 7 * 24 * 3_600_000).default(3_600_000),
   STEP_MEMORY_BYTES: integer(1, 2 ** 45).default(2 * 1024 ** 3),
   STEP_DISK_BYTES: integer(1, 2 ** 48).default(64 * 1024 ** 3),
+  WORK_DISK_BYTES: integer(1, 2 ** 50).default(256 * 1024 ** 3),
   STEP_CONCURRENCY: integer(1, 256).default(availableParallelism()),
   STEP_QUEUE: integer(1, 1_000_000).default(1_000),
   PLATFORM_PATIENCE_MS: integer(0, 24 * 3_600_000).default(15 * 60_000),
@@ -168,6 +171,7 @@ export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) =>
     stepTimeoutMs: settings.STEP_TIMEOUT_MS,
     stepMemoryBytes: settings.STEP_MEMORY_BYTES,
     stepDiskBytes: settings.STEP_DISK_BYTES,
+    workDiskBytes: settings.WORK_DISK_BYTES,
     stepConcurrency: settings.STEP_CONCURRENCY,
     stepQueue: settings.STEP_QUEUE,
     platformPatienceMs: settings.PLATFORM_PATIENCE_MS,

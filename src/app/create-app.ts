@@ -22,6 +22,7 @@ import { createMetrics } from './monitoring/metrics.ts';
 import { monitoringRoutes } from './monitoring/routes.ts';
 import { createPlatformInput } from './processing/platform-input.ts';
 import { createStepHost } from './processing/step-host.ts';
+import { createWorkSpace } from './processing/work-space.ts';
 import { PgBossRunQueue } from './runs/pg-boss-run-queue.ts';
 import { runRoutes } from './runs/routes.ts';
 import { createRunEngine } from './runs/run-engine.ts';
@@ -78,12 +79,14 @@ export async function createApp(options: AppOptions): Promise<App> {
     onCall: (call) => metrics.observeCall(call),
     now,
   });
+  const workDir = join(config.dataDir, 'work');
   const steps = await createStepHost({
     registry: options.registry ?? new URL('../steps/registry.ts', import.meta.url),
     inputDir: config.inputDir,
     platformInput: createPlatformInput({ client, allowedOrigins: config.assetOrigins, maxBytes: config.inputMaxBytes }),
     concurrency: config.stepConcurrency,
     limits: { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes, diskBytes: config.stepDiskBytes },
+    workSpace: createWorkSpace({ folder: workDir, quotaBytes: config.workDiskBytes }),
     onMemory: (bytes) => metrics.observeStepMemory(bytes),
   });
 
@@ -103,7 +106,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     ownerOf: async (launchId) => (await launches.find(launchId))?.user.id ?? launchId,
     steps,
     settings: config,
-    workDir: join(config.dataDir, 'work'),
+    workDir,
     now,
     log,
     onStage: (state, seconds) => metrics.observeStage(state, seconds),

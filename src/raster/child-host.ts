@@ -175,7 +175,9 @@ async function residentBytes(pid: number | undefined): Promise<number> {
 }
 
 /** What was written there. Files that are lent, by a link, were not. */
-async function folderBytes(folder: string): Promise<number> {
+
+/** Bytes of the files in a folder and below it, links and what goes away meanwhile not counted. */
+export async function folderBytes(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true }).catch(() => []);
   const sizes = await Promise.all(entries.map((name) => lstat(join(folder, name)).then((s) => (s.isFile() && s.nlink === 1 ? s.size : 0), () => 0)));
   return sizes.reduce((sum, size) => sum + size, 0);

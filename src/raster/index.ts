@@ -1,6 +1,6 @@
 /** What the server processes use: nothing here loads GDAL, which lives in child processes only. */
 export type { Job, JobContext } from './child-protocol.ts';
-export { ChildJobError, runInChild, type ChildJobOptions, type ChildLimits } from './child-host.ts';
+export { ChildJobError, folderBytes, runInChild, type ChildJobOptions, type ChildLimits } from './child-host.ts';
 export { lendFile } from './lend-file.ts';
 export { ChildPool, PoolBusyError } from './child-pool.ts';
 export { rasterExtensions } from './raster-files.ts';

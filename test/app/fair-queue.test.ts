@@ -1,6 +1,8 @@
 /** Turns in processing: so many at a time, round the owners, and nobody waits in vain. */
 import { expect, test } from 'vitest';
 import { FairQueue } from '../../src/app/processing/fair-queue.ts';
+import { launchApp, startApp } from '../support/app.ts';
+import { startSandbox } from '../support/sandbox.ts';
 
 const never = new AbortController().signal;
 const gate = () => Promise.withResolvers<void>();
@@ -53,4 +55,20 @@ test('one that fails gives its place on', async () => {
   const next = queue.run('b', async () => 'next', never);
   await expect(failing).rejects.toThrow('broken');
   expect(await next).toBe('next');
+});
+
+test('a full queue: a new run is refused with 503 and says why; with room again it is taken', async () => {
+  const sandbox = await startSandbox();
+  const app = await startApp(sandbox.url, { env: { STEP_QUEUE: '1' }, registry: new URL('../support/bad-steps.ts', import.meta.url) });
+  const { session } = await launchApp(sandbox, app);
+  const wanted = { stepId: 'cooperative', input: { type: 'synthetic', size: 64 } };
+  const first = await session.start(wanted);
+  const { operationId } = await session.waitFor(first.id, 'AWAITING_APPROVAL');
+  await sandbox.control('POST', `operations/${operationId}/approve`);
+  await session.waitFor(first.id, 'PROCESSING');
+  const refused = await session.post('api/runs', wanted);
+  expect(refused.status).toBe(503);
+  expect(await refused.json()).toMatchObject({ code: 'busy', error: expect.stringContaining('1 runs are waiting for processing') as string });
+  expect((await session.post(`api/runs/${first.id}/cancel`)).status).toBe(200);
+  expect((await session.post('api/runs', wanted)).status).toBe(201);
 });

@@ -2,6 +2,7 @@
 import { request } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { launchApp, smallRun, startApp, type StartAppOptions } from '../support/app.ts';
+import { routesOf, type Route } from '../support/routes.ts';
 import { startSandbox } from '../support/sandbox.ts';
 
 async function start(options: StartAppOptions = {}) {
@@ -10,20 +11,28 @@ async function start(options: StartAppOptions = {}) {
   return { sandbox, app };
 }
 
-test('one user can neither see nor touch another\'s run: 404 on every route', async () => {
+/** What everybody may ask for, or what a launch itself is. */
+const open = ['GET /', 'GET /health', 'GET /ready', 'GET /metrics', 'GET /launch', 'POST /launch'];
+
+test("one user can neither see nor touch another's run: 404 on every route that the app has", async () => {
   const { sandbox, app } = await start();
   const owner = await launchApp(sandbox, app, { userId: 'amina' });
   const stranger = await launchApp(sandbox, app, { userId: 'bruno' });
   const { id } = await owner.session.start(smallRun);
-  const routes: ['GET' | 'POST', string][] = [['GET', ''], ['GET', 'api/launch'], ['GET', 'api/steps'], ['GET', 'api/inputs'], ['GET', 'api/runs'], ['POST', 'api/runs'], ['GET', `api/runs/${id}`], ['POST', `api/runs/${id}/cancel`], ['POST', `api/runs/${id}/retry`]];
-  const call = (method: string, address: string, cookie: string) =>
-    fetch(address, { method, redirect: 'manual', headers: { cookie, ...(method === 'POST' ? { 'content-type': 'application/json' } : {}) }, ...(method === 'POST' ? { body: '{}' } : {}) });
-  for (const [method, path] of routes) {
+  const routes = routesOf(app.handler);
+  expect(routes.filter(({ path }) => path.includes('/runs')).length).toBeGreaterThan(4);
+  const own = routes.filter(({ method, path }) => !open.includes(`${method} ${path}`));
+  expect(own.length).toBe(routes.length - open.length);
+  const call = ({ method, path }: Route, home: string, cookie: string) => {
+    const address = path.replace(/^\/launches\/:launchId\/?/, '').replace(':runId', id);
+    return fetch(new URL(address, home), { method, redirect: 'manual', headers: { cookie, 'content-type': 'application/json' }, ...(method === 'GET' ? {} : { body: '{}' }) });
+  };
+  for (const route of own) {
     // With the stranger's cookie at the owner's address, and without any.
-    for (const cookie of [stranger.session.cookie, '']) expect((await call(method, new URL(path, owner.session.home).href, cookie)).status, `${method} ${path}`).toBe(404);
+    for (const cookie of [stranger.session.cookie, '']) expect((await call(route, owner.session.home, cookie)).status, `${route.method} ${route.path}`).toBe(404);
   }
   // The owner's run under the stranger's own launch.
-  for (const [method, path] of routes.slice(6)) expect((await call(method, new URL(path, stranger.session.home).href, stranger.session.cookie)).status, `${method} ${path}`).toBe(404);
+  for (const route of own.filter(({ path }) => path.includes(':runId'))) expect((await call(route, stranger.session.home, stranger.session.cookie)).status, `${route.method} ${route.path}`).toBe(404);
   const run = await owner.session.waitFor(id, 'AWAITING_APPROVAL');
   expect(run.state).toBe('AWAITING_APPROVAL');
 });

@@ -2,7 +2,9 @@
 import { access, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { createWorkSpace } from '../../src/app/processing/work-space.ts';
+import { testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { readGeoTiff } from '../support/read-geotiff.ts';
 import { startStepHost } from '../support/step-host.ts';
@@ -41,6 +43,19 @@ describe('limits', () => {
   test('disk: a step that writes too much is ended', async () => {
     const { run } = await startStepHost({ registry: badRegistry, limits: { diskBytes: 50 * 2 ** 20 } });
     await expect(run('wordy', synthetic)).rejects.toMatchObject({ code: 'job_disk_exceeded' });
+  });
+
+  test('all work folders together: a step waits while they are full, and may take what is left', async () => {
+    const folder = await testFolder();
+    const { run } = await startStepHost({ registry: badRegistry, workSpace: createWorkSpace({ folder, quotaBytes: 50 * 2 ** 20 }), workFolder: join(folder, 'mine') });
+    await writeFile(join(folder, 'another'), Buffer.alloc(50 * 2 ** 20));
+    const notes: (string | null)[] = [];
+    const running = run('wordy', synthetic, {}, undefined, (_fraction, note) => notes.push(note));
+    running.catch(() => {});
+    await vi.waitFor(() => expect(notes).toContain('waiting for room among the work folders'), 5_000);
+    await expect(access(join(folder, 'mine'))).rejects.toMatchObject({ code: 'ENOENT' });
+    await writeFile(join(folder, 'another'), Buffer.alloc(10 * 2 ** 20));
+    await expect(running).rejects.toMatchObject({ code: 'job_disk_exceeded', data: { limit: 40 * 2 ** 20 } });
   });
 });
 

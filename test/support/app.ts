@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -13,6 +14,7 @@ import { cleanUpLater } from './cleanup.ts';
 export interface TestApp {
   readonly url: string;
   readonly dataDir: string;
+  readonly handler: RequestListener;
   close(): Promise<void>;
 }
 
@@ -40,7 +42,7 @@ export async function startApp(platformUrl: string, options: StartAppOptions = {
     if (!options.dataDir) await rm(dataDir, { recursive: true, force: true });
   };
   cleanUpLater(close);
-  return { url: served.url, dataDir, close };
+  return { url: served.url, dataDir, handler: app.handler, close };
 }
 
 /** One launch of the app as its user's browser has it. */

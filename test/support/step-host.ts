@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createStepHost, type StepHostOptions } from '../../src/app/processing/step-host.ts';
+import { createStepHost, type StepHostOptions, type StepRunOptions } from '../../src/app/processing/step-host.ts';
 import type { RunInput } from '../../src/app/processing/run-input.ts';
 import { testFolder } from './folders.ts';
 
@@ -7,16 +7,16 @@ const noPlatform = { check: () => Promise.reject(new Error('there is no platform
 const kitRegistry = new URL('../../src/steps/registry.ts', import.meta.url);
 
 /** A step host over an input folder of the test's own. */
-export async function startStepHost(options: Partial<StepHostOptions> = {}) {
+export async function startStepHost({ workFolder: given, ...options }: Partial<StepHostOptions> & { workFolder?: string } = {}) {
   const folder = await testFolder();
   const inputDir = options.inputDir ?? folder;
   const host = await createStepHost({ registry: kitRegistry, concurrency: 2, platformInput: noPlatform, ...options, inputDir });
-  const workFolder = join(await testFolder(), 'work');
+  const workFolder = given ?? join(await testFolder(), 'work');
   return {
     host,
     inputDir,
     workFolder,
-    run: (stepId: string, input: RunInput, parameters: Record<string, string | number | boolean> = {}, signal = new AbortController().signal) =>
-      host.run({ owner: 'tester', stepId, parameters, input, workFolder }, { signal, onProgress: () => {} }),
+    run: (stepId: string, input: RunInput, parameters: Record<string, string | number | boolean> = {}, signal = new AbortController().signal, onProgress: StepRunOptions['onProgress'] = () => {}) =>
+      host.run({ owner: 'tester', stepId, parameters, input, workFolder }, { signal, onProgress }),
   };
 }

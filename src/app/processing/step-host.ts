@@ -8,6 +8,7 @@ import type { FetchOptions, PlatformInput } from './platform-input.ts';
 import { findRasters, type ItemReference, type RunInput } from './run-input.ts';
 import type { StepJobInput, StepOutput } from './step-job.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
+import type { WorkSpace } from './work-space.ts';
 
 const stepJob = new URL('./step-job.ts', import.meta.url);
 
@@ -56,6 +57,8 @@ export interface StepHostOptions {
   readonly inputDir: string;
   readonly platformInput: PlatformInput;
   readonly limits?: ChildLimits;
+  /** Default: no limit to what the work folders hold together. */
+  readonly workSpace?: WorkSpace;
   /** Steps that run at the same time; the others wait. */
   readonly concurrency: number;
   /** Resident set of a step's process, as sampled. */
@@ -99,12 +102,19 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     });
   }
 
+  /** A step's own limits, and no more of the disk than the work space has left. */
+  async function limitsNow(): Promise<ChildLimits | undefined> {
+    const { limits, workSpace } = options;
+    if (!workSpace) return limits;
+    const left = Math.max(1, await workSpace.left());
+    return { ...limits, diskBytes: Math.min(limits?.diskBytes ?? left, left) };
+  }
+
   async function runStep(workFolder: string, step: AnyStep, parameters: StepParameters, source: StepJobInput['source'], signal: AbortSignal, onProgress: StepRunOptions['onProgress']) {
-    await rm(workFolder, { recursive: true, force: true });
     await mkdir(workFolder, { recursive: true });
     const outputPath = join(workFolder, step.output.fileName);
     const input: StepJobInput = { registry: options.registry.href, stepId: step.id, parameters, source, outputPath, workFolder };
-    const output = await runInChild<StepOutput>({ module: stepJob, input, workFolder, limits: options.limits, signal, onProgress, onMemory: options.onMemory });
+    const output = await runInChild<StepOutput>({ module: stepJob, input, workFolder, limits: await limitsNow(), signal, onProgress, onMemory: options.onMemory });
     return { ...output, path: outputPath };
   }
 
@@ -127,6 +137,8 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
       const parameters = checkParameters(step, task.parameters);
       // Beside the work folder, whose size is the step's own.
       const inputFolder = `${task.workFolder}.input`;
+      await rm(task.workFolder, { recursive: true, force: true });
+      await options.workSpace?.waitForRoom(signal, () => onProgress(0, 'waiting for room among the work folders'));
       try {
         const isFetched = task.input.type === 'platform';
         const onFetched = (fraction: number) => onProgress(fraction * fetchPart, 'fetching the input from the platform');
