@@ -11,19 +11,23 @@ const rectangle = fc.tuple(degree, degree, fc.integer({ min: 1, max: 20 }), fc.i
   type: 'Polygon',
   coordinates: [[[w, s], [w + width, s], [w + width, s + height], [w, s + height], [w, s]]],
 }));
-/** A star: its positions go round, so its edges do not cross. */
-const star = fc.tuple(degree, degree, fc.array(fc.integer({ min: 2, max: 30 }), { minLength: 3, maxLength: 12 })).map(([x, y, radii]): Position[] => {
-  const ring = radii.map((radius, i): Position => [x + radius * Math.cos((i / radii.length) * 2 * Math.PI), y + radius * Math.sin((i / radii.length) * 2 * Math.PI)]);
-  return [...ring, ring[0]!];
-});
+/** A star: its positions go round, so its edges do not cross. Turned, so that two do not touch by the width of a rounding error, where libraries differ. */
+const star = (turn: number) =>
+  fc.tuple(degree, degree, fc.array(fc.integer({ min: 2, max: 30 }), { minLength: 3, maxLength: 12 })).map(([x, y, radii]): Position[] => {
+    const angle = (i: number) => (i / radii.length) * 2 * Math.PI + turn;
+    const ring = radii.map((radius, i): Position => [x + radius * Math.cos(angle(i)), y + radius * Math.sin(angle(i))]);
+    return [...ring, ring[0]!];
+  });
+const areaStar = star(0.1234567);
+const footprintStar = star(0.7654321);
 const area = fc.oneof(
-  star.map((ring): Geometry => ({ type: 'Polygon', coordinates: [ring] })),
-  fc.array(star, { minLength: 1, maxLength: 3 }).map((rings): Geometry => ({ type: 'MultiPolygon', coordinates: rings.map((ring) => [ring]) })),
+  areaStar.map((ring): Geometry => ({ type: 'Polygon', coordinates: [ring] })),
+  fc.array(areaStar, { minLength: 1, maxLength: 3 }).map((rings): Geometry => ({ type: 'MultiPolygon', coordinates: rings.map((ring) => [ring]) })),
 );
 
 test('as another library says, whatever the area and the footprint', () => {
   fc.assert(
-    fc.property(area, fc.oneof(rectangle, star.map((ring): Polygon => ({ type: 'Polygon', coordinates: [ring] }))), (geometry, footprint) => {
+    fc.property(area, fc.oneof(rectangle, footprintStar.map((ring): Polygon => ({ type: 'Polygon', coordinates: [ring] }))), (geometry, footprint) => {
       expect(new SearchArea(geometry).meets(boxOf(footprint), () => footprint)).toBe(booleanIntersects(footprint, geometry));
     }),
     { numRuns: 3_000 },
