@@ -154,9 +154,9 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
     requireOwnHost(publicUrl),
     requireOwnOrigin(publicUrl),
     requireAdmin(config.adminKey),
-    controlRoutes({ apps, users, keys, launches, tokens, operations, uploadSessions, clock, faults, trace, afterClockMoved: sweep, reset }),
+    controlRoutes({ apps, users, keys, launches, tokens, operations, uploadSessions, clock, faults, trace, publicUrl, afterClockMoved: sweep, reset }),
   );
-  app.use(externalAppRoutes({ keys, tokens, launches, users, operations, uploads, processing, faults, trace }));
+  app.use(externalAppRoutes({ keys, tokens, launches, users, operations, uploads, uploadSessions, processing, faults, trace }));
   const uploaderId = () => users.list()[0]!.id;
   app.use(fileRoutes({ files, keys, uploads, processing, links: createDownloadLinks(signer, clock, publicUrl), blobDir, uploaderId, freeBytes }));
   app.use(inferenceRoutes({ models, jobs: inferenceJobs, runner: inference, files, keys, unavailable: whyNoInference() }));

@@ -82,6 +82,13 @@ const migrations: readonly string[] = [
     reason text, result_name text, started_at integer not null) strict;
   create index inference_jobs_by_status on inference_jobs (status, started_at);
   `,
+  // Calls as they were exchanged, for people; which token of its launch a call came with, for the referee.
+  `
+  alter table calls add column path text not null default '';
+  alter table calls add column request text not null default '{}';
+  alter table calls add column response text not null default '{}';
+  alter table tokens add column number integer not null default 1;
+  `,
 ];
 
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */

@@ -45,9 +45,10 @@ function faultOfDescribed(call: DocumentedCall, { method, status, mediaType, bod
   const described = responses?.[String(status)];
   // Downloads by range, and a reader that has it already, are HTTP's.
   if (!described) return status === 206 || status === 304 || status === 416 ? null : `status ${status} is not described`;
-  const [expected] = Object.keys(described.content ?? {});
-  if (expected === undefined) return body === '' ? null : 'has a body, described is none';
-  if (mediaType.replaceAll(' ', '') !== expected.replaceAll(' ', '')) return `comes as ${mediaType}, described is ${expected}`;
+  const types = Object.keys(described.content ?? {});
+  if (types.length === 0) return body === '' ? null : 'has a body, described is none';
+  const expected = types.find((type) => mediaType.replaceAll(' ', '') === type.replaceAll(' ', ''));
+  if (expected === undefined) return `comes as ${mediaType}, described is ${types.join(' or ')}`;
   if (!/^application\/(geo\+)?json$/.test(expected)) return null;
   const escape = (part: string) => part.replaceAll('~', '~0').replaceAll('/', '~1');
   return invalidBy(`/paths/${escape(path)}/${call.method}/responses/${status}/content/${escape(expected)}/schema`, method, body);

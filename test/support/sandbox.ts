@@ -39,6 +39,9 @@ export interface AnswerBody {
   readonly uploads: { uploadId: string; fileId: string | null; receivedBytes: number; parts: { partNumber: number; size: number }[] }[];
   readonly faults: { id: string; fired: number; times: number }[];
   readonly calls: TracedCall[];
+  /** A verdict's. */
+  readonly result: string;
+  readonly rules: { rule: string; clause: string; result: string; violations: { seen: string; expected: string; advice: string; calls: { id: number; endpoint: string }[] }[]; violationCount: number }[];
 }
 
 export interface Answer {

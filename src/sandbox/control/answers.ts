@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { appManifest, externalAppEndpoints, instant, operationStatus } from '../../contract/index.ts';
 import { permissions } from '../identity/api-keys.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
+import { results, rules } from '../referee/verdict.ts';
 import { newFault } from './faults.ts';
 
 /** What the control calls answer (contract, "Sandbox control"). */
@@ -33,6 +34,9 @@ const upload = z.object({
   fileId: z.string().nullable(),
 });
 
+/** Secrets redacted; a body is kept where it is JSON and not too large. */
+const message = z.object({ headers: z.record(z.string(), z.string()), body: z.unknown() });
+
 export const controlAnswers = {
   health: z.object({ status: z.literal('ok') }),
   apps: z.object({ apps: z.array(appManifest) }),
@@ -61,10 +65,13 @@ export const controlAnswers = {
   trace: z.object({
     calls: z.array(
       z.object({
+        id: z.int(),
         at: instant,
         launchAt: instant,
         endpoint: z.enum(externalAppEndpoints),
         method: z.string(),
+        /** With `{token}` for the token. */
+        path: z.string(),
         /** Null where no answer was made. */
         status: z.int().nullable(),
         durationMs: z.number(),
@@ -72,6 +79,35 @@ export const controlAnswers = {
         requestBytes: z.int(),
         responseBytes: z.int(),
         detail: z.record(z.string(), z.unknown()),
+        request: message,
+        response: message,
+      }),
+    ),
+  }),
+  har: z.object({ log: z.object({ version: z.literal('1.2'), creator: z.object({ name: z.string(), version: z.string() }), entries: z.array(z.record(z.string(), z.unknown())) }) }),
+  verdict: z.object({
+    launchId: z.string(),
+    appId: z.string(),
+    /** The worst of the rules': failed, warning, passed; not_exercised where none was. */
+    result: z.enum(results),
+    rules: z.array(
+      z.object({
+        rule: z.enum(rules.map(({ id }) => id)),
+        /** Where the service interface says so. */
+        clause: z.string(),
+        holds: z.string(),
+        result: z.enum(results),
+        /** At most 50 of them. */
+        violations: z.array(
+          z.object({
+            severity: z.enum(['failed', 'warning']),
+            calls: z.array(z.object({ id: z.int(), at: instant, endpoint: z.enum(externalAppEndpoints), status: z.int().nullable() })),
+            seen: z.string(),
+            expected: z.string(),
+            advice: z.string(),
+          }),
+        ),
+        violationCount: z.int(),
       }),
     ),
   }),

@@ -9,7 +9,10 @@ import { newUser, type Users } from '../identity/users.ts';
 import type { Apps } from '../marketplace/apps.ts';
 import type { Launch } from '../marketplace/launch.ts';
 import { newLaunch, type Launches } from '../marketplace/launches.ts';
+import { harOf } from '../referee/har.ts';
+import { junitXml } from '../referee/junit.ts';
 import type { Trace } from '../referee/trace.ts';
+import { judge } from '../referee/verdict.ts';
 import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
@@ -27,6 +30,7 @@ export interface ControlOptions {
   readonly clock: SandboxClock;
   readonly faults: Faults;
   readonly trace: Trace;
+  readonly publicUrl: () => string;
   /** Runs what is due after time has moved. */
   readonly afterClockMoved: () => Promise<void>;
   readonly reset: () => Promise<void>;
@@ -39,6 +43,11 @@ export const clockMove = z.object({
   advanceMs: z.int('must be an integer of milliseconds').min(0, 'must be at least 0').max(10 * 366 * 86_400_000, 'must be at most ten years'),
   launchId: z.string().optional(),
 });
+
+/** Query of a launch's trace. */
+export const traceQuery = z.object({ format: z.enum(['json', 'har'], 'must be json or har').default('json') });
+/** Query of a launch's verdict. */
+export const verdictQuery = z.object({ format: z.enum(['json', 'junit'], 'must be json or junit').default('json') });
 
 /** The last instant that can be written as ISO 8601 with four digits of year. */
 const endOfCalendarMs = Date.UTC(9999, 11, 31);
@@ -98,7 +107,21 @@ export function controlRoutes(options: ControlOptions): Router {
     .all(methodNotAllowed('POST'));
   router
     .route('/launches/:launchId/trace')
-    .get((req, res) => void res.json({ calls: trace.list(launches.get(req.params.launchId).id) }))
+    .get((req, res) => {
+      const { format } = parseValues(traceQuery, req.query);
+      const calls = trace.list(launches.get(req.params.launchId).id);
+      res.json(format === 'har' ? harOf(calls, options.publicUrl()) : { calls });
+    })
+    .all(methodNotAllowed('GET'));
+  router
+    .route('/launches/:launchId/verdict')
+    .get((req, res) => {
+      const { format } = parseValues(verdictQuery, req.query);
+      const launch = launches.get(req.params.launchId);
+      const verdict = judge(trace.calls(launch.id));
+      if (format === 'junit') res.type('application/xml').send(junitXml([{ name: launch.id, verdict }]));
+      else res.json({ launchId: launch.id, appId: launch.appId, ...verdict });
+    })
     .all(methodNotAllowed('GET'));
 
   router

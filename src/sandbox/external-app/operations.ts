@@ -71,6 +71,12 @@ export class Operations {
     return operation;
   }
 
+  /** The launch's newest operation. */
+  latestOf(launchId: string): Operation | null {
+    const row = this.#database.prepare<[string], OperationRow>('select * from operations where launch_id = ? order by created_at desc, rowid desc limit 1').get(launchId);
+    return row ? this.#read(row) : null;
+  }
+
   /** Newest first; of one launch where it is given. */
   list(launchId: string | null): Operation[] {
     const rows = this.#database

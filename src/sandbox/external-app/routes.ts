@@ -19,7 +19,7 @@ import type { Launches } from '../marketplace/launches.ts';
 import { traceOf, type Trace } from '../referee/trace.ts';
 import type { UploadEngine } from '../uploads/upload-engine.ts';
 import { externalAppRules } from '../uploads/upload-rules.ts';
-import type { UploadSession } from '../uploads/upload-sessions.ts';
+import type { UploadSession, UploadSessions } from '../uploads/upload-sessions.ts';
 import { failsWith, methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
@@ -32,6 +32,7 @@ export interface ExternalAppOptions {
   readonly users: Users;
   readonly operations: Operations;
   readonly uploads: UploadEngine;
+  readonly uploadSessions: UploadSessions;
   readonly processing: FileProcessing;
   readonly faults: Faults;
   readonly trace: Trace;
@@ -39,14 +40,15 @@ export interface ExternalAppOptions {
 
 /** The seven calls of spec 4.8. Checks run in the contract's order: path and method, key, permission, token, body, resource, state. */
 export function externalAppRoutes(options: ExternalAppOptions): Router {
-  const { keys, tokens, launches, users, operations, uploads, processing, faults, trace } = options;
+  const { keys, tokens, launches, users, operations, uploads, uploadSessions, processing, faults, trace } = options;
   const router = Router({ caseSensitive: true });
   const key = requireApiKey(keys, ['external_app'], () => new SandboxError(403, 'authentication_failed', 'Authentication failed'));
 
   /** What stands before every call's own work. `authenticate` gives the launch that the token stands for. */
   function before(endpoint: ExternalAppEndpoint, authenticate: (token: string) => string): RequestHandler[] {
     const record: RequestHandler = (req, res, next) => {
-      trace.begin(req, res, endpoint, tokens.launchOf(tokenOf(req)));
+      const caller = tokens.identify(tokenOf(req));
+      trace.begin(req, res, endpoint, caller, caller && endpoint.startsWith('upload.') ? operations.latestOf(caller.launchId) : null);
       next();
     };
     const token: RequestHandler = (req, res, next) => {
@@ -59,6 +61,27 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
     return [record, key, token, fault];
   }
   const live = (token: string) => tokens.authenticate(token);
+
+  /** For the referee: the operation that a call names, its status as the call came in, or that it is another launch's. */
+  function noteOperation(res: Response, operationId: string | null): void {
+    if (operationId === null) return;
+    const { detail } = traceOf(res);
+    detail['operationId'] = operationId;
+    const operation = operations.find(operationId);
+    if (operation?.launchId === launchOf(res)) detail['operationStatus'] = operation.status;
+    else if (operation) detail['foreign'] = 'operation';
+  }
+
+  /** The same of the upload that a call names, by id and key. */
+  function noteUpload(res: Response, uploadId: string | null, key: string | null): void {
+    const { detail } = traceOf(res);
+    Object.assign(detail, { ...(uploadId !== null && { uploadId }), ...(key !== null && { key }) });
+    const byId = uploadId === null ? null : uploadSessions.find(uploadId);
+    const byKey = key === null || byId?.key === key ? byId : uploadSessions.findByKey(key);
+    if (byId && byId.launchId !== launchOf(res)) detail['foreign'] = 'upload';
+    else if (byKey && byKey.launchId !== launchOf(res)) detail['foreign'] = 'key';
+    else noteOperation(res, (byId ?? byKey)?.operationId ?? null);
+  }
 
   router
     .route(renewToken.path)
@@ -96,9 +119,8 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
     })
     .get(...before('operation.status', live), (req, res) => {
       const { operationId } = parseValues(getOperation.query, req.query);
-      traceOf(res).detail['operationId'] = operationId;
+      noteOperation(res, operationId);
       const operation = operations.getOfLaunch(operationId, launchOf(res));
-      traceOf(res).detail['operationStatus'] = operation.status;
       res.json({
         operationId: operation.id,
         status: operation.status,
@@ -113,10 +135,9 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   router
     .route(initiateUpload.path)
     .post(...before('upload.initiate', live), jsonBody, (req, res) => {
-      traceOf(res).detail['operationId'] = textOf(req.body, 'operationId');
+      noteOperation(res, textOf(req.body, 'operationId'));
       const request = parseValues(initiateUpload.request, req.body);
       const operation = operations.getOfLaunch(request.operationId, launchOf(res));
-      traceOf(res).detail['operationStatus'] = operation.status;
       requireApproved(operation);
       const session = uploads.initiate({ launchId: launchOf(res), operationId: operation.id }, request.fileName);
       Object.assign(traceOf(res).detail, { uploadId: session.id, key: session.key });
@@ -128,10 +149,8 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   const access = (res: Response) => ({
     rules: externalAppRules,
     check(session: UploadSession) {
-      traceOf(res).detail['operationId'] = session.operationId;
       if (session.launchId !== launchOf(res)) throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
       const operation = operations.find(session.operationId ?? '');
-      traceOf(res).detail['operationStatus'] = operation?.status;
       if (operation) requireApproved(operation);
     },
   });
@@ -141,7 +160,10 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
     .post(...before('upload.chunk', live), async (req, res) => {
       const part = await uploads.receiveChunk(req, bodyOf(req, res), {
         ...access(res),
-        onFields: (fields) => Object.assign(traceOf(res).detail, fields),
+        onFields({ uploadId, key, partNumber }) {
+          noteUpload(res, uploadId, key);
+          traceOf(res).detail['partNumber'] = partNumber;
+        },
       });
       Object.assign(traceOf(res).detail, { size: part.size, sha256: part.sha256 });
       res.json({ message: `Chunk ${part.partNumber} uploaded`, partNumber: part.partNumber, size: part.size });
@@ -151,8 +173,9 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   router
     .route(completeUpload.path)
     .post(failsWith('Failed to complete upload'), ...before('upload.complete', live), jsonBody, async (req, res) => {
-      Object.assign(traceOf(res).detail, { uploadId: textOf(req.body, 'uploadId'), key: textOf(req.body, 'key') });
+      noteUpload(res, textOf(req.body, 'uploadId'), textOf(req.body, 'key'));
       const request = parseValues(completeUpload.request, req.body);
+      traceOf(res).detail['fileSize'] = request.fileSize;
       const userId = launches.get(launchOf(res)).userId;
       const file = await uploads.complete(request, () => userId, access(res));
       processing.wake();

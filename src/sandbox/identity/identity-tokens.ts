@@ -12,6 +12,8 @@ interface TokenRow {
   expires_at: number;
   first_used_at: number | null;
   revoked_at: number | null;
+  /** 1 for the first token of a launch, one more for each successor. */
+  number: number;
 }
 
 export interface IssuedToken {
@@ -40,7 +42,7 @@ export class IdentityTokens {
 
   /** The first token of a launch. */
   issue(launch: Launch): IssuedToken {
-    return this.#insert(newSecret(), launch, null);
+    return this.#insert(newSecret(), launch, null, 1);
   }
 
   /** The launch that `token` stands for. Throws what the contract says of unknown, revoked and expired tokens. */
@@ -51,9 +53,10 @@ export class IdentityTokens {
     return row.launch_id;
   }
 
-  /** The launch that `token` belongs or belonged to, whatever its state. */
-  launchOf(token: string): string | null {
-    return this.#find(token)?.launch_id ?? null;
+  /** The launch that `token` belongs or belonged to, and which of its tokens it is, whatever its state. */
+  identify(token: string): { launchId: string; tokenNumber: number } | null {
+    const row = this.#find(token);
+    return row ? { launchId: row.launch_id, tokenNumber: row.number } : null;
   }
 
   /** The launch of a token that may be renewed: alive, or over for at most `limits.tokenRenewalGraceMs`. Throws as `authenticate`. */
@@ -77,7 +80,7 @@ export class IdentityTokens {
     // Derived from the old token, so that it can be answered again without being kept.
     const successor = this.#signer.sign('successor of a token', token);
     const existing = this.#find(successor);
-    return existing ? { token: successor, expiresAtMs: existing.expires_at } : this.#insert(successor, launch, row.token_hash);
+    return existing ? { token: successor, expiresAtMs: existing.expires_at } : this.#insert(successor, launch, row.token_hash, row.number + 1);
   }
 
   /** When the newest token of a launch ends. */
@@ -112,11 +115,11 @@ export class IdentityTokens {
     })();
   }
 
-  #insert(token: string, launch: Launch, predecessorHash: string | null): IssuedToken {
+  #insert(token: string, launch: Launch, predecessorHash: string | null, number: number): IssuedToken {
     const expiresAtMs = this.#expiry(launch);
     this.#database
-      .prepare('insert into tokens (token_hash, launch_id, predecessor_hash, expires_at) values (?, ?, ?, ?)')
-      .run(hashSecret(token), launch.id, predecessorHash, expiresAtMs);
+      .prepare('insert into tokens (token_hash, launch_id, predecessor_hash, expires_at, number) values (?, ?, ?, ?, ?)')
+      .run(hashSecret(token), launch.id, predecessorHash, expiresAtMs, number);
     return { token, expiresAtMs };
   }
 

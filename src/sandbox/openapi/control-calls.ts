@@ -1,7 +1,8 @@
+import * as z from 'zod';
 import { appManifest } from '../../contract/index.ts';
 import { controlAnswers as answers } from '../control/answers.ts';
 import { newFault } from '../control/faults.ts';
-import { clockMove, newKey } from '../control/routes.ts';
+import { clockMove, newKey, traceQuery, verdictQuery } from '../control/routes.ts';
 import { newUser } from '../identity/users.ts';
 import { newLaunch } from '../marketplace/launches.ts';
 import type { DocumentedCall } from './documented-call.ts';
@@ -24,7 +25,8 @@ export const controlCalls: readonly DocumentedCall[] = [
   { ...post, id: 'launch', summary: 'Launch an app for a user', path: '/sandbox/launches', json: newLaunch, success: 201, response: answers.newLaunch },
   { ...getOne, id: 'getLaunch', summary: 'A launch with its operations and uploads', path: '/sandbox/launches/:launchId', response: answers.launch },
   { ...post, id: 'revokeLaunch', summary: 'Revoke the tokens of a launch', path: '/sandbox/launches/:launchId/revoke', success: 204 },
-  { ...getOne, id: 'getTrace', summary: 'The calls of a launch, secrets redacted', path: '/sandbox/launches/:launchId/trace', response: answers.trace },
+  { ...getOne, id: 'getTrace', summary: 'The calls of a launch, secrets redacted', path: '/sandbox/launches/:launchId/trace', query: traceQuery, response: z.union([answers.trace, answers.har]), errors: [400, ...getOne.errors] },
+  { ...getOne, id: 'getVerdict', summary: 'Does the app keep the protocol, rule by rule?', path: '/sandbox/launches/:launchId/verdict', query: verdictQuery, response: answers.verdict, otherMediaTypes: ['application/xml'], errors: [400, ...getOne.errors] },
   { ...get, id: 'listOperations', summary: 'Operations, newest first', path: '/sandbox/operations', response: answers.operations },
   { ...post, id: 'approveOperation', summary: 'Approve, as the user would', path: '/sandbox/operations/:operationId/approve', response: answers.operation },
   { ...post, id: 'rejectOperation', summary: 'Reject, as the user would', path: '/sandbox/operations/:operationId/reject', response: answers.operation },

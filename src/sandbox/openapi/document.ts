@@ -92,8 +92,9 @@ function bodyOf({ json: body, form }: DocumentedCall): Record<string, { schema: 
 }
 
 function responsesOf(call: DocumentedCall): ZodOpenApiResponsesObject {
-  const { success = 200, mediaType = json } = call;
-  const answer = success === 204 ? {} : { content: { [mediaType]: { schema: call.response ?? z.any() } } };
+  const { success = 200, mediaType = json, otherMediaTypes = [] } = call;
+  const others = Object.fromEntries(otherMediaTypes.map((type) => [type, { schema: z.string() }]));
+  const answer = success === 204 ? {} : { content: { [mediaType]: { schema: call.response ?? z.any() }, ...others } };
   const failures = call.errors.map((status) => [status, { description: reasons[status] ?? 'Error', content: { [json]: { schema: error } } }] as const);
   return Object.fromEntries([[success, { description: reasons[success] ?? 'Success', ...answer }], ...failures]);
 }

@@ -19,6 +19,8 @@ export interface DocumentedCall {
   readonly response?: z.ZodType;
   /** Default application/json. */
   readonly mediaType?: string;
+  /** Further media types that the query may ask for; their content is not looked into. */
+  readonly otherMediaTypes?: readonly string[];
   /** Beside success and 405; 401, 403 and the rest as the group has them. */
   readonly errors: readonly number[];
   /** Where the specification has it. */

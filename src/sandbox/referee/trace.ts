@@ -1,8 +1,11 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { apiKeyHeader, type ExternalAppEndpoint } from '../../contract/index.ts';
 import { iso, type SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
+import type { Operation } from '../external-app/operations.ts';
+import type { CallDetail, TracedCall } from './traced-call.ts';
 
 /** What the routes tell the trace of a call as they learn it: ids, statuses, sizes; never a token or key. */
 export interface CallNotes {
@@ -13,13 +16,24 @@ export interface CallNotes {
   lostStatus: number | null;
 }
 
-/** Calls kept of one launch. */
-const maxCallsPerLaunch = 10_000;
+/** Half of an exchange as it is kept, secrets redacted. */
+export interface TracedMessage {
+  readonly headers: Readonly<Record<string, string>>;
+  /** A JSON body; null where there was none, where it was no JSON, or where it was too large to keep. */
+  readonly body: unknown;
+}
+
+/** Calls kept of one launch, and of all. The oldest go. */
+const most = { ofLaunch: 10_000, ofAll: 1_000_000 };
+/** How often the bound over all launches is looked after, in calls. */
+const boundEvery = 1_000;
+const mostBodyCharacters = 16_384;
 
 interface CallRow {
+  id: number;
   at: number;
   launch_at: number;
-  endpoint: string;
+  endpoint: ExternalAppEndpoint;
   method: string;
   status: number | null;
   duration_ms: number;
@@ -27,9 +41,12 @@ interface CallRow {
   request_bytes: number;
   response_bytes: number;
   detail: string;
+  path: string;
+  request: string;
+  response: string;
 }
 
-/** Every external-app call of a launch, as it came in and as it was answered. */
+/** Every external-app call of a launch, as it came in and as it was answered. Bounded; survives a restart. */
 export class Trace {
   #database: SandboxDatabase;
   #clock: SandboxClock;
@@ -41,18 +58,35 @@ export class Trace {
     this.#log = log;
   }
 
-  /** Notes the call when it is over. A call with a token of no launch is nobody's, and is not kept. */
-  begin(req: Request, res: Response, endpoint: ExternalAppEndpoint, launchId: string | null): void {
+  /**
+   * Notes the call when it is over. A call with a token of no launch is nobody's, and is not kept.
+   * `current` is the launch's newest operation as the call comes in: whose a call is that is not read so far.
+   */
+  begin(req: Request, res: Response, endpoint: ExternalAppEndpoint, caller: { launchId: string; tokenNumber: number } | null, current: Operation | null): void {
     const notes: CallNotes = { detail: {}, isUndelivered: false, lostStatus: null };
     res.locals['callNotes'] = notes;
-    if (launchId === null) return;
+    if (caller === null) return;
+    notes.detail['tokenNumber'] = caller.tokenNumber;
+    const { launchId } = caller;
+    // Now: Express has other parameters when the call is over.
+    const token = String(req.params['token']);
+    const path = pathOf(req, token);
     const at = this.#clock.machineNow();
     const launchAt = this.#clock.now(launchId);
     const started = performance.now();
-    const secrets = [String(req.params['token']), req.get(apiKeyHeader) ?? ''];
+    const answered: { body: unknown; afterMs: number | null } = { body: null, afterMs: null };
+    const json = res.json.bind(res);
+    res.json = (body: unknown) => {
+      answered.body = body;
+      return json(body);
+    };
+    res.once('finish', () => (answered.afterMs = performance.now() - started));
     res.once('close', () => {
       if (!this.#database.open) return;
-      if (typeof res.locals['errorCode'] === 'string') notes.detail['code'] = res.locals['errorCode'];
+      const { detail } = notes;
+      if (typeof res.locals['errorCode'] === 'string') detail['code'] = res.locals['errorCode'];
+      if (current && detail['operationId'] === undefined && detail['foreign'] === undefined) Object.assign(detail, { operationId: current.id, operationStatus: current.status });
+      const scrub = scrubber([token, req.get(apiKeyHeader) ?? '', ...(endpoint === 'token.renew' ? tokensIn(answered.body) : [])]);
       try {
         this.#insert({
           launch_id: launchId,
@@ -61,11 +95,14 @@ export class Trace {
           endpoint,
           method: req.method,
           status: res.headersSent ? res.statusCode : notes.lostStatus,
-          duration_ms: Math.round((performance.now() - started) * 10) / 10,
+          duration_ms: Math.round((answered.afterMs ?? performance.now() - started) * 10) / 10,
           delivered: res.writableFinished && !notes.isUndelivered ? 1 : 0,
           request_bytes: Number(req.get('content-length') ?? 0),
           response_bytes: Number(res.get('content-length') ?? 0),
-          detail: redact(JSON.stringify(notes.detail), secrets),
+          detail: JSON.stringify(scrub(detail)),
+          path: scrub(path) as string,
+          request: JSON.stringify(scrub({ headers: plainHeaders(req.headers), body: bounded(req.body) } satisfies TracedMessage)),
+          response: JSON.stringify(scrub({ headers: plainHeaders(res.getHeaders()), body: bounded(answered.body) } satisfies TracedMessage)),
         });
       } catch (error) {
         // The answer is gone already; a full disk must not take the server with it.
@@ -74,39 +111,95 @@ export class Trace {
     });
   }
 
-  /** Oldest first. */
+  /** For the referee, oldest first. */
+  calls(launchId: string): TracedCall[] {
+    return this.#rows(launchId).map((row) => ({
+      id: row.id,
+      at: row.at,
+      endedAt: row.at + row.duration_ms,
+      endpoint: row.endpoint,
+      status: row.status,
+      delivered: row.delivered === 1,
+      detail: JSON.parse(row.detail) as CallDetail,
+    }));
+  }
+
+  /** For people and programs, oldest first. */
   list(launchId: string) {
-    const rows = this.#database.prepare<[string], CallRow>('select * from calls where launch_id = ? order by at, id').all(launchId);
-    return rows.map((row) => ({
+    return this.#rows(launchId).map((row) => ({
+      id: row.id,
       at: iso(row.at),
       launchAt: iso(row.launch_at),
       endpoint: row.endpoint,
       method: row.method,
+      path: row.path,
       status: row.status,
       durationMs: row.duration_ms,
       delivered: row.delivered === 1,
       requestBytes: row.request_bytes,
       responseBytes: row.response_bytes,
       detail: JSON.parse(row.detail) as Record<string, unknown>,
+      request: JSON.parse(row.request) as TracedMessage,
+      response: JSON.parse(row.response) as TracedMessage,
     }));
   }
 
-  #insert(call: CallRow & { launch_id: string }): void {
-    this.#database
+  #rows(launchId: string): CallRow[] {
+    return this.#database.prepare<[string], CallRow>('select * from calls where launch_id = ? order by at, id').all(launchId);
+  }
+
+  #insert(call: Omit<CallRow, 'id'> & { launch_id: string }): void {
+    const { lastInsertRowid } = this.#database
       .prepare(
-        `insert into calls (launch_id, at, launch_at, endpoint, method, status, duration_ms, delivered, request_bytes, response_bytes, detail)
-         values (@launch_id, @at, @launch_at, @endpoint, @method, @status, @duration_ms, @delivered, @request_bytes, @response_bytes, @detail)`,
+        `insert into calls (launch_id, at, launch_at, endpoint, method, status, duration_ms, delivered, request_bytes, response_bytes, detail, path, request, response)
+         values (@launch_id, @at, @launch_at, @endpoint, @method, @status, @duration_ms, @delivered, @request_bytes, @response_bytes, @detail, @path, @request, @response)`,
       )
       .run(call);
     this.#database
       .prepare('delete from calls where launch_id = ? and id <= (select id from calls where launch_id = ? order by id desc limit 1 offset ?)')
-      .run(call.launch_id, call.launch_id, maxCallsPerLaunch);
+      .run(call.launch_id, call.launch_id, most.ofLaunch);
+    const id = Number(lastInsertRowid);
+    if (id % boundEvery === 0) this.#database.prepare('delete from calls where id <= ?').run(id - most.ofAll);
   }
 }
 
+/** Headers whose values are no secrets; of all others only the name is kept. */
+const plain = new Set(['accept', 'accept-encoding', 'accept-language', 'cache-control', 'connection', 'content-length', 'content-type', 'date', 'expect', 'host', 'idempotency-key', 'retry-after', 'transfer-encoding', 'user-agent', 'x-request-id']);
+
+function plainHeaders(headers: IncomingHttpHeaders | OutgoingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, plain.has(name.toLowerCase()) ? String(value) : '[redacted]']])),
+  );
+}
+
+/** The path as the interface writes it, with `{token}` for the token, and of the query what the interface has there. */
+function pathOf(req: Request, token: string): string {
+  const [path = ''] = req.originalUrl.split('?');
+  const { operationId } = req.query;
+  return path.replace(encodeURIComponent(token), '{token}') + (typeof operationId === 'string' ? `?operationId=${encodeURIComponent(operationId)}` : '');
+}
+
+function bounded(body: unknown): unknown {
+  if (body === undefined || body === null || typeof body !== 'object') return null;
+  return JSON.stringify(body).length > mostBodyCharacters ? null : body;
+}
+
+function tokensIn(body: unknown): string[] {
+  const token = (body as { token?: unknown } | null)?.token;
+  return typeof token === 'string' ? [token] : [];
+}
+
 /** An app may put a secret where it does not belong; the trace must not keep it. */
-function redact(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((clean, secret) => (secret === '' ? clean : clean.replaceAll(secret, '[redacted]')), text);
+function scrubber(secrets: readonly string[]): (value: unknown) => unknown {
+  const hidden = [...new Set(secrets.filter((secret) => secret !== '').flatMap((secret) => [secret, encodeURIComponent(secret)]))];
+  const clean = (text: string) => hidden.reduce((left, secret) => left.replaceAll(secret, '[redacted]'), text);
+  const scrub = (value: unknown): unknown => {
+    if (typeof value === 'string') return clean(value);
+    if (Array.isArray(value)) return value.map(scrub);
+    if (value !== null && typeof value === 'object') return Object.fromEntries(Object.entries(value).map(([name, inner]) => [clean(name), scrub(inner)]));
+    return value;
+  };
+  return scrub;
 }
 
 export function traceOf(res: Response): CallNotes {

@@ -69,6 +69,11 @@ export class UploadSessions {
     return row ? fromRow(row) : null;
   }
 
+  findByKey(key: string): UploadSession | null {
+    const row = this.#database.prepare<[string], SessionRow>('select * from uploads where key = ?').get(key);
+    return row ? fromRow(row) : null;
+  }
+
   listByLaunch(launchId: string): UploadSession[] {
     return this.#database.prepare<[string], SessionRow>('select * from uploads where launch_id = ? order by created_at, rowid').all(launchId).map(fromRow);
   }

@@ -1,0 +1,33 @@
+import { limits } from '../../../contract/index.ts';
+import { cameAfter, decisionsIn, isOk, pollsByOperation, type TracedCall } from '../traced-call.ts';
+import type { Rule, Violation } from './rule.ts';
+
+const toleranceMs = 200;
+const { min, max } = limits.pollIntervalMs;
+
+export const pollInterval: Rule = {
+  id: 'poll-interval',
+  clause: '4.8, rule 2',
+  holds: `between two status calls of one operation at least ${min} ms (and at most ${max} ms, as recommended)`,
+  advice: `Wait ${min} to ${max} ms after each status call before the next one, whatever else the app does meanwhile.`,
+  judge(calls) {
+    const decisions = decisionsIn(calls);
+    const intervals = [...pollsByOperation(calls)].flatMap(([operationId, polls]) => {
+      // What comes after the decision is for `poll-stops`.
+      const decision = decisions.find(({ detail }) => detail.operationId === operationId);
+      const judged = polls.filter((call) => call === decision || !decision || !cameAfter(call, decision));
+      return judged.slice(1).map((call, i) => [judged[i]!, call] as const);
+    });
+    const answered = intervals.filter(([before]) => isOk(before));
+    return { isExercised: answered.length > 0, violations: answered.flatMap(([before, call]) => violationOf(before, call) ?? []) };
+  },
+};
+
+/** From start to start or from answer to start, whichever is kinder: the longer for the minimum, the shorter for the maximum. */
+function violationOf(before: TracedCall, call: TracedCall): Violation | null {
+  const fromStart = call.at - before.at;
+  const fromAnswer = call.at - before.endedAt;
+  if (fromStart < min - toleranceMs) return { severity: 'failed', calls: [before, call], seen: `the next status call after ${fromStart} ms`, expected: `at least ${min} ms` };
+  if (fromAnswer > max + toleranceMs) return { severity: 'warning', calls: [before, call], seen: `the next status call after ${Math.round(fromAnswer)} ms`, expected: `at most ${max} ms` };
+  return null;
+}

@@ -1,0 +1,25 @@
+import { cameAfter, decisionsIn, isRefused, isUpload, type TracedCall } from '../traced-call.ts';
+import type { Rule, Violation } from './rule.ts';
+
+export const uploadAfterApproval: Rule = {
+  id: 'upload-after-approval',
+  clause: '4.8, rules 1 and 3',
+  holds: 'no upload call while the operation is REQUESTED, nor before a status answer APPROVED',
+  advice: 'Poll GET /operation/{token}?operationId=... and call initiate only when an answer says APPROVED.',
+  judge(calls) {
+    const approvals = decisionsIn(calls).filter(({ detail }) => detail.operationStatus === 'APPROVED');
+    // While an operation is refused another rule judges.
+    const judged = calls.filter((call) => isUpload(call) && call.detail.foreign === undefined && !isRefused(call.detail.operationStatus));
+    const isOf = (call: TracedCall, approval: TracedCall) => call.detail.operationId === undefined || call.detail.operationId === approval.detail.operationId;
+    const violations = judged
+      .filter((call) => !approvals.some((approval) => isOf(call, approval) && cameAfter(call, approval)))
+      .map((call): Violation => ({ severity: 'failed', calls: [call], seen: whatWasSeen(call), expected: 'a status answer APPROVED before the first upload call' }));
+    return { isExercised: judged.length > 0, violations };
+  },
+};
+
+function whatWasSeen({ endpoint, detail }: TracedCall): string {
+  if (detail.operationStatus === undefined) return `${endpoint} before any operation was approved`;
+  if (detail.operationStatus === 'REQUESTED') return `${endpoint} while the operation was REQUESTED`;
+  return `${endpoint} while the operation was ${detail.operationStatus}, which no status answer had told the app yet`;
+}

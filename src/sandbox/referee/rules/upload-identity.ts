@@ -1,0 +1,25 @@
+import type { Rule, Violation } from './rule.ts';
+import { followUploads, type NamedUpload } from './uploads.ts';
+
+export const uploadIdentity: Rule = {
+  id: 'upload-identity',
+  clause: '4.8, rule 3',
+  holds: 'the uploadId and key of initiate for all chunks of an upload, and for its complete',
+  advice: 'Keep the uploadId and key that initiate answered, together, and send both with every chunk and with complete.',
+  judge(calls) {
+    const judged = followUploads(calls).named.filter(({ underWay }) => underWay !== null);
+    const violations = judged.flatMap((one): Violation[] => {
+      const seen = whatChanged(one);
+      return seen === null ? [] : [{ severity: 'failed', calls: [one.call], seen: `${one.call.endpoint} ${seen}`, expected: 'both as initiate answered them' }];
+    });
+    return { isExercised: judged.some(({ call }) => call.endpoint === 'upload.chunk'), violations };
+  },
+};
+
+function whatChanged({ byId, byKey }: NamedUpload): string | null {
+  if (byId !== null && byId === byKey) return null;
+  if (byId !== null && byKey !== null) return 'with the uploadId of one upload and the key of another';
+  if (byId !== null) return "with the upload's uploadId and another key";
+  if (byKey !== null) return "with the upload's key and another uploadId";
+  return 'with an uploadId and key that no initiate of this launch answered';
+}

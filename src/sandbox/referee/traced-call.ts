@@ -1,0 +1,61 @@
+import type { ExternalAppEndpoint, OperationStatus } from '../../contract/index.ts';
+
+/** One external-app call of a launch, as it came in and as it was answered. Times are real: epoch milliseconds of the machine. */
+export interface TracedCall {
+  readonly id: number;
+  /** When its head was read. */
+  readonly at: number;
+  /** When its answer was handed over, or the connection ended. */
+  readonly endedAt: number;
+  readonly endpoint: ExternalAppEndpoint;
+  /** Null where no answer was made. */
+  readonly status: number | null;
+  /** False where the answer was lost, or the connection cut. */
+  readonly delivered: boolean;
+  readonly detail: CallDetail;
+}
+
+/** What the sandbox understood of a call. Each field is there as far as the call was read. */
+export interface CallDetail {
+  /** Code of the error that it was answered with. */
+  readonly code?: string;
+  readonly operationId?: string;
+  /** Of that operation when the call came in. */
+  readonly operationStatus?: OperationStatus;
+  readonly uploadId?: string;
+  readonly key?: string;
+  readonly partNumber?: number;
+  /** Bytes of a part, with `sha256`, where it was read whole. */
+  readonly size?: number;
+  readonly sha256?: string;
+  /** What complete says that the file has. */
+  readonly fileSize?: number;
+  readonly fileId?: string;
+  /** 1 for the launch's first token, one more for each successor. */
+  readonly tokenNumber?: number;
+  /** What the call names that belongs to another launch. */
+  readonly foreign?: 'operation' | 'upload' | 'key';
+  /** Effect of an armed fault that fired. */
+  readonly fault?: unknown;
+}
+
+export const isUpload = ({ endpoint }: TracedCall): boolean => endpoint.startsWith('upload.');
+
+/** Answered as asked, and the answer went out. */
+export const isOk = ({ delivered, status }: TracedCall): boolean => delivered && status !== null && status >= 200 && status < 300;
+
+export const isRefused = (status: OperationStatus | undefined): boolean => status === 'REJECTED' || status === 'EXPIRED';
+
+/** Did `call` come in when the answer to `earlier` was out already? In whole milliseconds, as `at` is. */
+export const cameAfter = (call: TracedCall, earlier: TracedCall): boolean => call.at >= Math.floor(earlier.endedAt);
+
+/** Status calls that told a decision: delivered APPROVED, REJECTED or EXPIRED. */
+export function decisionsIn(calls: readonly TracedCall[]): TracedCall[] {
+  return calls.filter((call) => call.endpoint === 'operation.status' && isOk(call) && call.detail.operationStatus !== undefined && call.detail.operationStatus !== 'REQUESTED');
+}
+
+/** Status calls by operation, those of another launch's left out: `token-scope` judges them. */
+export function pollsByOperation(calls: readonly TracedCall[]): Map<string, TracedCall[]> {
+  const polls = calls.filter(({ endpoint, detail }) => endpoint === 'operation.status' && detail.operationId !== undefined && detail.foreign === undefined);
+  return Map.groupBy(polls, ({ detail }) => detail.operationId!);
+}

@@ -1,0 +1,58 @@
+import { iso } from '../clock.ts';
+import { chunkOrder } from './rules/chunk-order.ts';
+import { noWorkAfterRefusal } from './rules/no-work-after-refusal.ts';
+import { pollInterval } from './rules/poll-interval.ts';
+import { pollStops } from './rules/poll-stops.ts';
+import type { Finding, Rule, Violation } from './rules/rule.ts';
+import { tokenScope } from './rules/token-scope.ts';
+import { uploadAfterApproval } from './rules/upload-after-approval.ts';
+import { uploadIdentity } from './rules/upload-identity.ts';
+import type { TracedCall } from './traced-call.ts';
+
+/** The protocol of spec 4.8, rule by rule. No two of them judge the same fault. */
+export const rules: readonly Rule[] = [uploadAfterApproval, pollInterval, pollStops, uploadIdentity, chunkOrder, noWorkAfterRefusal, tokenScope];
+
+export const results = ['passed', 'warning', 'failed', 'not_exercised'] as const;
+export type Result = (typeof results)[number];
+
+/** Violations that are told of one rule; `violationCount` counts them all. */
+const mostTold = 50;
+
+/** Judges a launch by its calls, oldest first. What never happened is not exercised, and never passed. */
+export function judge(calls: readonly TracedCall[]) {
+  const judged = rules.map((rule) => {
+    const finding = rule.judge(calls);
+    return {
+      rule: rule.id,
+      clause: rule.clause,
+      holds: rule.holds,
+      result: resultOf(finding),
+      violations: finding.violations.slice(0, mostTold).map((violation) => view(violation, rule)),
+      violationCount: finding.violations.length,
+    };
+  });
+  return { result: worst(judged.map(({ result }) => result)), rules: judged };
+}
+
+export type Verdict = ReturnType<typeof judge>;
+
+/** Failed before warning before passed; `not_exercised` where nothing was. */
+export function worst(all: readonly Result[]): Result {
+  return (['failed', 'warning', 'passed'] as const).find((result) => all.includes(result)) ?? 'not_exercised';
+}
+
+function resultOf({ isExercised, violations }: Finding): Result {
+  if (violations.some(({ severity }) => severity === 'failed')) return 'failed';
+  if (violations.length > 0) return 'warning';
+  return isExercised ? 'passed' : 'not_exercised';
+}
+
+function view({ severity, calls, seen, expected }: Violation, { advice }: Rule) {
+  return {
+    severity,
+    calls: calls.map(({ id, at, endpoint, status }) => ({ id, at: iso(at), endpoint, status })),
+    seen,
+    expected,
+    advice,
+  };
+}
