@@ -43,7 +43,7 @@ test('docs/platform.md names every section and path, and files that are there', 
 });
 
 test('every link between the pages leads somewhere', async () => {
-  const pages = ['README.md', ...(await readdir(join(projectRoot, 'docs'))).map((name) => `docs/${name}`)];
+  const pages = ['README.md', ...(await readdir(join(projectRoot, 'docs'))).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)];
   for (const page of pages) {
     for (const [, link] of (await text(page)).matchAll(/\]\(([^)#:]+)\)/g)) {
       await expect(text(join(page, '..', link!)), `${page}: ${link}`).resolves.toBeDefined();

@@ -1,4 +1,5 @@
-import { KitError, limits } from '../../contract/index.ts';
+import { limits } from '../../contract/index.ts';
+import { sandboxCall } from '../sandbox-call.ts';
 import type { DemoOptions } from './options.ts';
 
 /** What the demo does in the platform: as the marketplace, as the user, and as the clock. */
@@ -10,15 +11,7 @@ export interface SandboxControl {
 }
 
 export function sandboxControl(sandboxUrl: string): SandboxControl {
-  async function call<T>(path: string, body?: object): Promise<T> {
-    const response = await fetch(`${sandboxUrl}/sandbox/${path}`, {
-      method: body ? 'POST' : 'GET',
-      headers: body ? { 'content-type': 'application/json' } : {},
-      body: body && JSON.stringify(body),
-    });
-    if (!response.ok) throw new KitError('sandbox_error', `the sandbox answered ${response.status} to ${path}`);
-    return (await response.json()) as T;
-  }
+  const call = <T>(path: string, body?: object) => sandboxCall<T>(sandboxUrl, path, body);
   return {
     async launch(launchUrl) {
       await call('apps', { id: 'demo', name: 'Reference app', launchUrl });

@@ -23,7 +23,7 @@ import type { UploadSession, UploadSessions } from '../uploads/upload-sessions.t
 import { failsWith, methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
-import { readIdempotencyKey, requireApproved, type Operations } from './operations.ts';
+import { readIdempotencyKey, requireApproved, type Operation, type Operations } from './operations.ts';
 
 export interface ExternalAppOptions {
   readonly keys: ApiKeys;
@@ -48,7 +48,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   function before(endpoint: ExternalAppEndpoint, authenticate: (token: string) => string): RequestHandler[] {
     const record: RequestHandler = (req, res, next) => {
       const caller = tokens.identify(tokenOf(req));
-      trace.begin(req, res, endpoint, caller, caller && endpoint.startsWith('upload.') ? operations.latestOf(caller.launchId) : null);
+      trace.begin(req, res, endpoint, caller, caller && operationSoFar(endpoint, req, caller.launchId));
       next();
     };
     const token: RequestHandler = (req, res, next) => {
@@ -60,6 +60,14 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
     };
     return [record, key, token, fault];
   }
+  /** The operation that a call is about, as far as its head tells: a call that fails early is judged all the same. */
+  function operationSoFar(endpoint: ExternalAppEndpoint, req: Request, launchId: string): Operation | null {
+    if (endpoint.startsWith('upload.')) return operations.latestOf(launchId);
+    const { operationId } = req.query;
+    const named = endpoint === 'operation.status' && typeof operationId === 'string' ? operations.find(operationId) : null;
+    return named?.launchId === launchId ? named : null;
+  }
+
   const live = (token: string) => tokens.authenticate(token);
 
   /** For the referee: the operation that a call names, its status as the call came in, or that it is another launch's. */

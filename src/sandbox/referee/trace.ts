@@ -60,7 +60,7 @@ export class Trace {
 
   /**
    * Notes the call when it is over. A call with a token of no launch is nobody's, and is not kept.
-   * `current` is the launch's newest operation as the call comes in: whose a call is that is not read so far.
+   * `current` is the operation that it is about, as far as its head tells, for a call that is not read any further.
    */
   begin(req: Request, res: Response, endpoint: ExternalAppEndpoint, caller: { launchId: string; tokenNumber: number } | null, current: Operation | null): void {
     const notes: CallNotes = { detail: {}, isUndelivered: false, lostStatus: null };

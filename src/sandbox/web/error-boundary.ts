@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { ErrorBody } from '../../contract/index.ts';
+import { traceOf, type CallNotes } from '../referee/trace.ts';
 import { requestIdOf } from './request-id.ts';
 import { SandboxError } from './sandbox-error.ts';
 
@@ -32,14 +33,15 @@ export function errorBoundary(log: Logger): ErrorRequestHandler {
     if (req.socket.destroyed) return; // nobody is there to be told
     if (res.headersSent) return next(error);
     const known = asSandboxError(error);
-    if (known.status >= 500) log.error({ err: error, requestId: requestIdOf(res) }, 'request failed');
+    const isInjected = (traceOf(res) as CallNotes | undefined)?.detail['fault'] !== undefined;
+    if (known.status >= 500) log[isInjected ? 'debug' : 'error']({ err: error, requestId: requestIdOf(res) }, 'request failed');
     res.locals['errorCode'] = known.code;
     const failure = known.status >= 500 ? (res.locals['failureMessage'] as string | undefined) : undefined;
     const body: ErrorBody = { error: failure ?? known.message, code: known.code, requestId: requestIdOf(res), ...known.data };
     if (known.details) body.details = [...known.details];
     // A route may have begun to describe another answer.
     res.removeHeader('Content-Disposition');
-    res.status(known.status).type('json').send(JSON.stringify(body));
+    res.status(known.status).type('json').json(body);
   };
 }
 

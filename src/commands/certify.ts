@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import * as z from 'zod';
+import { KitError } from '../contract/index.ts';
+import { readSandboxConfig } from '../sandbox/config.ts';
+import { createSandbox } from '../sandbox/create-sandbox.ts';
+import { readCertifyOptions, type CertifyOptions, type StartRequest, type VerifyOptions } from './certify/options.ts';
+import { tableOf, writeReports } from './certify/outputs.ts';
+import { exitStatusOf, summarize, type ExpectedFailure, type Report } from './certify/report.ts';
+import { runPlan } from './certify/run-plan.ts';
+import { planVersion, scenarios } from './certify/scenarios.ts';
+import { faultOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
+import { runCommand } from './command.ts';
+import { startService } from './demo/service-process.ts';
+import { serve } from './serve.ts';
+
+/** How the reference app is told to begin: its users choose a step and an input. */
+const referenceStart: StartRequest = { method: 'POST', path: 'api/runs', body: JSON.stringify({ stepId: 'cog', input: { type: 'synthetic', size: 256 } }) };
+/** How long an app that is started beside the certifier may take until it answers. */
+const appStartMs = 120_000;
+
+await runCommand(async () => {
+  const options = readCertifyOptions(process.argv.slice(2), process.env['INIT_CWD'] ?? process.cwd());
+  return 'reportFile' in options ? verify(options) : certify(options);
+});
+
+async function verify({ reportFile, publicKeyFile }: VerifyOptions): Promise<number> {
+  const text = await readFile(reportFile, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new KitError('bad_arguments', `${reportFile} cannot be read (${error.code})`);
+  });
+  const report = readReport(text, reportFile);
+  const fault = faultOfReport(report, publicKeyFile === null ? null : await readPublicKey(publicKeyFile));
+  if (fault !== null) {
+    console.log(`NOT GOOD: ${fault}`);
+    return 1;
+  }
+  console.log(`good: ${report.status} ${report.result}  ${report.app}  plan ${report.planVersion}  ${report.finishedAt}`);
+  if (publicKeyFile === null) console.log(`signed by the key that the report names itself; compare it with the one you trust, or give that with --public-key:\n${report.signature?.publicKey}`);
+  return exitStatusOf(report);
+}
+
+function readReport(text: string, name: string): Report {
+  try {
+    const report = JSON.parse(text) as Report;
+    if (report.format === 'marketplace-app-certification/1' && Array.isArray(report.scenarios)) return report;
+  } catch {
+    // Told below.
+  }
+  throw new KitError('bad_arguments', `${name} is no report of certify (--json FILE writes one)`);
+}
+
+async function certify(options: CertifyOptions): Promise<number> {
+  const signKey = options.signKeyFile === null ? null : await readSignKey(options.signKeyFile);
+  const expected = options.expectFile === null ? [] : await readExpected(options.expectFile);
+  const chosen = options.only.length === 0 ? scenarios : scenarios.filter(({ id }) => options.only.includes(id));
+  const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-certify-'));
+  const interruption = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort(new KitError('interrupted', 'interrupted')));
+  const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  try {
+    const config = readSandboxConfig({ ...process.env, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error', SANDBOX_ADMIN_KEY: '', SANDBOX_ADMIN_KEY_FILE: '' }, { port: options.port, data: join(folder, 'sandbox'), seed: 'demo' });
+    const apiKey = config.apiKey ?? randomBytes(32).toString('base64url');
+    const sandbox = await createSandbox({ config: { ...config, apiKey }, log: pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true })) });
+    stops.unshift(() => sandbox.close());
+    const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' });
+    stops.unshift(() => served.close(0));
+    sandbox.listensAt(served.url);
+    console.log(`sandbox ready ${served.url}`);
+
+    let { launchUrl, startRequest } = options;
+    if (launchUrl === null) {
+      const app = await startService('app', [], { PLATFORM_URL: served.url, PLATFORM_API_KEY: apiKey, APP_SECRET: randomBytes(32).toString('base64url'), DATA_DIR: join(folder, 'app'), UPLOAD_PART_BYTES: '20000', PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error' });
+      stops.unshift(() => app.stop());
+      launchUrl = `${app.url}/launch`;
+      startRequest ??= referenceStart;
+      console.log(`reference app      ${app.url}`);
+    } else {
+      if (config.apiKey === null) console.log(`api key ${apiKey}\n  made because SANDBOX_API_KEY is not set; configure the app under test to it and to ${served.url}`);
+      await waitForApp(launchUrl, interruption.signal);
+    }
+    console.log(`${chosen.length} scenarios side by side; the app polls in real seconds, so this takes a while\n`);
+    const startedAt = new Date();
+    const reports = await runPlan(chosen, {
+      ...options,
+      sandboxUrl: served.url,
+      launchUrl,
+      startRequest,
+      signal: interruption.signal,
+      onStatus: (scenario, status) => status !== 'RUNNING' && console.log(`${status.toLowerCase().padEnd(11)} ${scenario.id.padEnd(22)} ${scenario.title}`),
+    });
+    const summary = summarize(reports, { app: launchUrl, planVersion, startedAt, finishedAt: new Date(), expected });
+    const report = signKey === null ? summary : signReport(summary, signKey);
+    await writeReports(report, options);
+    console.log(`\n${tableOf(report)}`);
+    return interruption.signal.aborted ? 130 : exitStatusOf(report);
+  } finally {
+    for (const stop of stops) await stop();
+  }
+}
+
+async function readExpected(path: string): Promise<ExpectedFailure[]> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new KitError('bad_arguments', `${path} cannot be read (${error.code})`);
+  });
+  const schema = z.array(z.strictObject({ scenario: z.string(), rule: z.string() }));
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch {
+    throw new KitError('bad_arguments', `${path} must be JSON such as [{"scenario": "chunk-cut", "rule": "chunk-order"}]; "*" stands for any scenario, "outcome" for what did not come`);
+  }
+}
+
+/** Until anything answers there: the app may be started when the key is known. Throws `KitError`. */
+async function waitForApp(launchUrl: string, signal: AbortSignal): Promise<void> {
+  const origin = new URL(launchUrl).origin;
+  const giveUpAt = performance.now() + appStartMs;
+  for (let told = false; ; told = true) {
+    try {
+      await (await fetch(origin, { redirect: 'manual', signal: AbortSignal.timeout(5_000) })).arrayBuffer();
+      return;
+    } catch {
+      signal.throwIfAborted();
+      if (!told) console.log(`waiting for the app at ${origin}`);
+      if (performance.now() > giveUpAt) throw new KitError('app_away', `nothing answers at ${origin}: start the app under test there, configured to this sandbox, and run certify again`);
+      await sleep(500, undefined, { signal });
+    }
+  }
+}

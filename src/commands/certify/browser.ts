@@ -1,0 +1,51 @@
+import { launchTokenField } from '../../contract/index.ts';
+import type { StartRequest } from './options.ts';
+
+const mostRedirects = 10;
+
+/** Opens a launch as a browser would: one jar of cookies, redirects followed. Throws `OpenError` where the app refuses. */
+export class Browser {
+  #cookies = new Map<string, string>();
+
+  /** In form_post mode `token` is posted to the address; in query mode the address holds it. Gives where the launch led. */
+  async open(launchUrl: string, token: string | null): Promise<URL> {
+    const form = token === null ? undefined : new URLSearchParams({ [launchTokenField]: token });
+    let address = new URL(launchUrl);
+    let response = await this.#send(address, form ? { method: 'POST', body: form } : {});
+    for (let i = 0; response.status >= 300 && response.status < 400; i++) {
+      const location = response.headers.get('location');
+      if (location === null || i === mostRedirects) throw new OpenError(response.status, 'redirects that lead nowhere');
+      address = new URL(location, address);
+      response = await this.#send(address, {});
+    }
+    if (!response.ok) throw new OpenError(response.status, `the app answered the launch with ${response.status}`);
+    return address;
+  }
+
+  async start(home: URL, { method, path, body }: StartRequest): Promise<void> {
+    const response = await this.#send(new URL(path, home), { method, ...(body === null ? {} : { body, headers: { 'content-type': 'application/json' } }) });
+    if (response.status >= 400) throw new OpenError(response.status, `the app answered the start request with ${response.status}`);
+  }
+
+  async #send(address: URL, init: RequestInit): Promise<Response> {
+    const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response = await fetch(address, { ...init, redirect: 'manual', headers: { ...init.headers, ...(cookie === '' ? {} : { cookie }) }, signal: AbortSignal.timeout(30_000) }).catch((error: unknown) => {
+      throw new OpenError(null, `the app does not answer at ${address.origin} (${error instanceof Error ? error.name : 'error'})`);
+    });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name, value] = /^([^=;]+)=([^;]*)/.exec(line) ?? [];
+      if (name !== undefined && value !== undefined) this.#cookies.set(name.trim(), value);
+    }
+    await response.arrayBuffer();
+    return response;
+  }
+}
+
+export class OpenError extends Error {
+  /** Null where nothing answered. */
+  readonly status: number | null;
+  constructor(status: number | null, message: string) {
+    super(message);
+    this.status = status;
+  }
+}

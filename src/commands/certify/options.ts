@@ -1,0 +1,114 @@
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { KitError } from '../../contract/index.ts';
+import { scenarios } from './scenarios.ts';
+
+/** How an app that waits for a click is told to begin: a request to where its launch led. */
+export interface StartRequest {
+  readonly method: string;
+  /** Relative to where the launch led. */
+  readonly path: string;
+  /** JSON; null for none. */
+  readonly body: string | null;
+}
+
+export interface CertifyOptions {
+  /** The app's launch address; null for the reference app. */
+  readonly launchUrl: string | null;
+  readonly launchMode: 'query' | 'form_post';
+  readonly startRequest: StartRequest | null;
+  readonly port: string;
+  /** How long an app may take for what a scenario waits for. */
+  readonly patienceMs: number;
+  /** Scenarios to run; all where none is named. */
+  readonly only: readonly string[];
+  readonly expectFile: string | null;
+  readonly signKeyFile: string | null;
+  readonly jsonFile: string | null;
+  readonly junitFile: string | null;
+  readonly htmlFile: string | null;
+}
+
+export interface VerifyOptions {
+  readonly reportFile: string;
+  /** Public key that the report must be signed with; null takes the one that the report names. */
+  readonly publicKeyFile: string | null;
+}
+
+const usage = `usage: npm run certify -- [--launch-url URL] [--launch-mode query|form_post] [--start-request 'POST path {json}'] [--port N]
+                          [--patience SECONDS] [--scenario ID]... [--expect FILE] [--sign-key FILE] [--json FILE] [--junit FILE] [--html FILE]
+       npm run certify -- verify REPORT [--public-key FILE]
+scenarios: ${scenarios.map(({ id }) => id).join(', ')}`;
+
+function wrong(message: string): KitError {
+  return new KitError('bad_arguments', `${message}\n${usage}`);
+}
+
+/** Reads the command line; paths are relative to `cwd`. Throws `KitError`. */
+export function readCertifyOptions(args: readonly string[], cwd: string): CertifyOptions | VerifyOptions {
+  const { values, positionals } = parse(args);
+  const path = (file: string | undefined) => (file === undefined ? null : resolve(cwd, file));
+  if (positionals[0] === 'verify') {
+    if (positionals.length !== 2) throw wrong('verify needs the report, and nothing else');
+    return { reportFile: resolve(cwd, positionals[1]!), publicKeyFile: path(values['public-key']) };
+  }
+  if (positionals.length > 0) throw wrong(`${positionals[0]} is nothing that certify knows`);
+  const launchUrl = values['launch-url'] ?? null;
+  if (launchUrl !== null && !(URL.canParse(launchUrl) && /^https?:$/.test(new URL(launchUrl).protocol))) throw wrong(`--launch-url ${launchUrl} must be an http or https address`);
+  const launchMode = values['launch-mode'];
+  if (launchMode !== 'query' && launchMode !== 'form_post') throw wrong(`--launch-mode ${launchMode} must be query or form_post`);
+  const patience = Number(values.patience);
+  if (!(patience >= 5 && patience <= 86_400)) throw wrong(`--patience ${values.patience} must be 5 to 86400 seconds`);
+  for (const id of values.scenario) if (!scenarios.some((one) => one.id === id)) throw wrong(`--scenario ${id} is not in the plan`);
+  return {
+    launchUrl,
+    launchMode,
+    startRequest: values['start-request'] === undefined ? null : readStartRequest(values['start-request']),
+    port: values.port,
+    patienceMs: patience * 1000,
+    only: values.scenario,
+    expectFile: path(values.expect),
+    signKeyFile: path(values['sign-key']),
+    jsonFile: path(values.json),
+    junitFile: path(values.junit),
+    htmlFile: path(values.html),
+  };
+}
+
+function readStartRequest(text: string): StartRequest {
+  const [, method, path, body] = /^([A-Z]+) (\S+)(?: ([\s\S]+))?$/.exec(text.trim()) ?? [];
+  if (method === undefined || path === undefined) throw wrong(`--start-request ${text} must be a method, a path and perhaps a JSON body, such as 'POST api/runs {"stepId":"cog"}'`);
+  if (body !== undefined) {
+    try {
+      JSON.parse(body);
+    } catch {
+      throw wrong(`--start-request: the body ${body} is not JSON`);
+    }
+  }
+  return { method, path, body: body ?? null };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        'launch-url': { type: 'string' },
+        'launch-mode': { type: 'string', default: 'query' },
+        'start-request': { type: 'string' },
+        port: { type: 'string', default: '4010' },
+        patience: { type: 'string', default: '60' },
+        scenario: { type: 'string', multiple: true, default: [] },
+        expect: { type: 'string' },
+        'sign-key': { type: 'string' },
+        'public-key': { type: 'string' },
+        json: { type: 'string' },
+        junit: { type: 'string' },
+        html: { type: 'string' },
+      },
+    });
+  } catch (error) {
+    throw wrong((error as Error).message);
+  }
+}

@@ -1,0 +1,101 @@
+import { writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { Eta } from 'eta';
+import { KitError } from '../../contract/index.ts';
+import { junitXml } from '../../sandbox/referee/junit.ts';
+import { worst } from '../../sandbox/referee/verdict.ts';
+import type { CertifyOptions } from './options.ts';
+import type { Report, ScenarioReport } from './report.ts';
+
+const templates = fileURLToPath(new URL('../../../templates/certify', import.meta.url));
+
+/** Writes the files that were asked for. Throws `KitError` for one that cannot be written. */
+export async function writeReports(report: Report, options: Pick<CertifyOptions, 'jsonFile' | 'junitFile' | 'htmlFile'>): Promise<void> {
+  const files: [string | null, () => string][] = [
+    [options.jsonFile, () => `${JSON.stringify(report, null, 2)}\n`],
+    [options.junitFile, () => junitOf(report)],
+    [options.htmlFile, () => htmlOf(report)],
+  ];
+  for (const [path, text] of files) {
+    if (path === null) continue;
+    await writeFile(path, text()).catch((cause: NodeJS.ErrnoException) => {
+      throw new KitError('bad_arguments', `${path} cannot be written (${cause.code})`, { cause });
+    });
+  }
+}
+
+export function junitOf({ scenarios }: Report): string {
+  return junitXml(
+    scenarios.map(({ id, rules, missing, status }) => ({
+      name: id,
+      verdict: { result: worst(rules.map(({ result }) => result)), rules: [...rules] },
+      more: [{ name: 'outcome', failure: missing?.severity === 'failed' ? missing.message : null, isSkipped: status !== 'FINISHED' || missing !== null }],
+    })),
+  );
+}
+
+/** One page with everything in it, nothing fetched from anywhere. */
+export function htmlOf(report: Report): string {
+  return new Eta({ views: templates, autoEscape: true }).render('report', { report, timelines: report.scenarios.map(timelineOf) });
+}
+
+const lanes = ['token.renew', 'user.detail', 'operation.create', 'operation.status', 'upload.initiate', 'upload.chunk', 'upload.complete'];
+const laneHeight = 22;
+const width = 760;
+
+/** A scenario's calls over real time, a lane for each endpoint, ready to be drawn. */
+function timelineOf({ launches, rules }: ScenarioReport) {
+  const broken = new Map(rules.flatMap(({ rule, violations }) => violations.flatMap(({ calls }) => calls.map(({ id }) => [id, rule] as const))));
+  return launches.map(({ launchId, calls }) => {
+    const from = Math.min(...calls.map(({ at }) => Date.parse(at)));
+    const span = Math.max(1_000, ...calls.map(({ at, durationMs }) => Date.parse(at) + durationMs - from));
+    const used = lanes.filter((lane) => calls.some(({ endpoint }) => endpoint === lane));
+    return {
+      launchId,
+      width,
+      height: used.length * laneHeight + 24,
+      seconds: Array.from({ length: Math.floor(span / 5_000) + 1 }, (_, i) => ({ label: `${i * 5} s`, x: ((i * 5_000) / span) * width })),
+      lanes: used.map((name, i) => ({ name, y: i * laneHeight + 12 })),
+      marks: calls.map((call) => ({
+        x: ((Date.parse(call.at) - from) / span) * width,
+        width: Math.max(4, (call.durationMs / span) * width),
+        y: used.indexOf(call.endpoint) * laneHeight + 12,
+        kind: broken.has(call.id) ? 'broken' : !call.delivered ? 'lost' : (call.status ?? 0) >= 400 ? 'refused' : 'fine',
+        title: `${((Date.parse(call.at) - from) / 1000).toFixed(2)} s  ${call.endpoint}  ${call.delivered ? call.status : 'no answer'}${shown(call.detail['operationStatus'], '')}${shown(call.detail['partNumber'], 'part ')}${broken.has(call.id) ? `  breaks ${broken.get(call.id)}` : ''}`,
+      })),
+    };
+  });
+}
+
+const shown = (value: unknown, label: string) => (typeof value === 'string' || typeof value === 'number' ? `  ${label}${value}` : '');
+
+const glyphs: Readonly<Record<string, string>> = { passed: '+', warning: '!', failed: 'X', not_exercised: '.' };
+
+/** The table for a terminal. */
+export function tableOf(report: Report): string {
+  const { scenarios, rules } = report;
+  const idWidth = Math.max(...scenarios.map(({ id }) => id.length), 8);
+  const lines = scenarios.map(({ id, result, status, rules: judged, missing, faults }) => {
+    const cells = rules.map(({ rule }) => (glyphs[judged.find((one) => one.rule === rule)?.result ?? 'not_exercised'] ?? '.').padEnd(2)).join('');
+    const unfired = faults.filter(({ fired, times }) => fired < times).map(({ endpoint }) => `a fault at ${endpoint} never fired`);
+    const notes = [missing?.message, ...unfired, status === 'FINISHED' ? undefined : status].filter((note) => note !== undefined);
+    return `${id.padEnd(idWidth)}  ${cells} ${result}${notes.length > 0 ? `  ${notes.join('; ')}` : ''}`;
+  });
+  const legend = rules.map(({ rule, clause, result, exercisedIn }, i) => `  ${i + 1} ${rule.padEnd(22)} ${result.padEnd(13)} ${clause}; exercised in ${exercisedIn.length} of ${scenarios.length}`);
+  const violations = scenarios.flatMap(({ id, rules: judged }) =>
+    judged.filter((one) => one.violations.length > 0).map(({ rule, violations: [first], violationCount }) => `${id}: ${rule}: ${first?.seen}; expected: ${first?.expected}${violationCount > 1 ? ` (and ${violationCount - 1} more)` : ''}\n    ${first?.advice}`),
+  );
+  const expected = [...report.expected.met.map((name) => `expected to fail, and did: ${name}`), ...report.expected.unmet.map((name) => `EXPECTED TO FAIL, AND DID NOT: ${name}`)];
+  return [
+    `${''.padEnd(idWidth)}  ${rules.map((_, i) => String(i + 1).padEnd(2)).join('')}`,
+    ...lines,
+    '',
+    ...legend,
+    '  + passed   ! warning   X failed   . not exercised',
+    ...(violations.length > 0 ? ['', ...violations] : []),
+    ...(expected.length > 0 ? ['', ...expected] : []),
+    '',
+    `${report.status} ${report.result}  ${report.app}  plan ${report.planVersion}  traces ${report.tracesSha256.slice(0, 16)}`,
+  ].join('\n');
+}
+

@@ -1,0 +1,90 @@
+import { sandboxCall } from '../sandbox-call.ts';
+import { Browser, OpenError } from './browser.ts';
+import type { CertifyOptions, StartRequest } from './options.ts';
+import { digestOfTrace, mergeRules, resultOfScenario, type ScenarioReport, type Status } from './report.ts';
+import type { Scenario } from './scenarios.ts';
+import { NotSeen, WatchedLaunch, type FaultEffect } from './watched-launch.ts';
+
+export interface PlanOptions {
+  readonly sandboxUrl: string;
+  readonly launchUrl: string;
+  readonly launchMode: CertifyOptions['launchMode'];
+  readonly startRequest: StartRequest | null;
+  readonly patienceMs: number;
+  /** Ends the plan early: what runs is INTERRUPTED. */
+  readonly signal: AbortSignal;
+  /** Told of each scenario's status as it changes. */
+  readonly onStatus: (scenario: Scenario, status: Status) => void;
+}
+
+const appId = 'under-test';
+/** A launch that failed on the app's or the platform's side is opened again, as its user would. */
+const openTries = 3;
+
+/** Runs the scenarios side by side, each in launches of its own with their own clock and faults. */
+export async function runPlan(scenarios: readonly Scenario[], options: PlanOptions): Promise<ScenarioReport[]> {
+  await sandboxCall(options.sandboxUrl, 'apps', { id: appId, name: 'App under test', launchUrl: options.launchUrl, launchMode: options.launchMode });
+  const { users } = await sandboxCall<{ users: { id: string }[] }>(options.sandboxUrl, 'users');
+  return Promise.all(scenarios.map((scenario) => runScenario(scenario, users.map(({ id }) => id), options)));
+}
+
+async function runScenario(scenario: Scenario, userIds: readonly string[], options: PlanOptions): Promise<ScenarioReport> {
+  options.onStatus(scenario, 'RUNNING');
+  const launches: WatchedLaunch[] = [];
+  let missing: ScenarioReport['missing'] = null;
+  let status: Status = 'FINISHED';
+  try {
+    const users = Array.from({ length: scenario.launches ?? 1 }, (_, i) => userIds[i % userIds.length]!);
+    await Promise.all(users.map(async (userId) => {
+      const { launch, launchUrl, token } = await prepare(scenario, userId, options);
+      launches.push(launch);
+      await open(launchUrl, options.launchMode === 'form_post' ? token : null, options.startRequest);
+      await scenario.act(launch);
+    }));
+  } catch (error) {
+    if (options.signal.aborted) status = 'INTERRUPTED';
+    else if (error instanceof NotSeen || error instanceof OpenError) missing = { severity: scenario.missing, message: error.message };
+    else throw error;
+  }
+  const report = await reportOf(scenario, launches, { status, missing }, options);
+  options.onStatus(scenario, status);
+  return report;
+}
+
+async function prepare(scenario: Scenario, userId: string, options: PlanOptions): Promise<{ launch: WatchedLaunch; launchUrl: string; token: string }> {
+  const { launchId, launchUrl, token } = await sandboxCall<{ launchId: string; launchUrl: string; token: string }>(options.sandboxUrl, 'launches', { appId, userId, renewPolicy: scenario.renewPolicy ?? 'extend' });
+  const launch = new WatchedLaunch(launchId, options);
+  if (scenario.tokenAgeMs) await launch.advance(scenario.tokenAgeMs);
+  for (const { endpoint, effect, after, times } of scenario.faults ?? []) await launch.arm(endpoint, effect, { after, times });
+  return { launch, launchUrl, token };
+}
+
+async function open(launchUrl: string, token: string | null, startRequest: StartRequest | null): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      const browser = new Browser();
+      const home = await browser.open(launchUrl, token);
+      if (startRequest) await browser.start(home, startRequest);
+      return;
+    } catch (error) {
+      if (!(error instanceof OpenError) || (error.status ?? 500) < 500 || tries === openTries) throw error;
+    }
+  }
+}
+
+async function reportOf(scenario: Scenario, launches: readonly WatchedLaunch[], { status, missing }: Pick<ScenarioReport, 'status' | 'missing'>, { sandboxUrl }: PlanOptions): Promise<ScenarioReport> {
+  const traces = await Promise.all(launches.map(async (launch) => ({ launchId: launch.id, calls: await launch.calls() })));
+  const rules = mergeRules(await Promise.all(launches.map((launch) => launch.verdict())));
+  const { faults: armed } = await sandboxCall<{ faults: { launchId: string | null; endpoint: string; effect: FaultEffect; times: number; fired: number }[] }>(sandboxUrl, 'faults');
+  const faults = armed.filter((fault) => launches.some(({ id }) => id === fault.launchId)).map(({ endpoint, effect, times, fired }) => ({ endpoint, effect, times, fired }));
+  return {
+    id: scenario.id,
+    title: scenario.title,
+    status,
+    result: status === 'FINISHED' ? resultOfScenario({ rules, missing, faults }) : 'NOT_EXERCISED',
+    missing,
+    faults,
+    rules,
+    launches: traces.map(({ launchId, calls }) => ({ launchId, sha256: digestOfTrace(calls), calls })),
+  };
+}

@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type * as z from 'zod';
+import { KitError, type OperationStatus } from '../../contract/index.ts';
+import type { controlAnswers } from '../../sandbox/control/answers.ts';
+import type { newFault } from '../../sandbox/control/faults.ts';
+import { sandboxCall } from '../sandbox-call.ts';
+
+export type TracedCall = z.output<typeof controlAnswers.trace>['calls'][number];
+export type LaunchVerdict = z.output<typeof controlAnswers.verdict>;
+type LaunchView = z.output<typeof controlAnswers.launch>;
+export type FaultEffect = z.output<typeof newFault>['effect'];
+export type FaultEndpoint = z.output<typeof newFault>['endpoint'];
+
+/** What a scenario waited for and did not come. */
+export class NotSeen extends Error {}
+
+const lookEveryMs = 250;
+
+/** One launch of the app under test, as its scenario drives and watches it. Every wait ends with `NotSeen` after the patience. */
+export class WatchedLaunch {
+  readonly id: string;
+  #sandboxUrl: string;
+  #patienceMs: number;
+  #signal: AbortSignal;
+
+  constructor(id: string, options: { sandboxUrl: string; patienceMs: number; signal: AbortSignal }) {
+    this.id = id;
+    this.#sandboxUrl = options.sandboxUrl;
+    this.#patienceMs = options.patienceMs;
+    this.#signal = options.signal;
+  }
+
+  /** The operation that the app has created. */
+  async operation(): Promise<string> {
+    const { operations } = await this.#until('the app created no operation', () => this.#view(), ({ operations }) => operations.length > 0);
+    return operations.at(-1)!.operationId;
+  }
+
+  /** Until so many more status calls were answered. */
+  async polls(count: number): Promise<void> {
+    const answered = (calls: readonly TracedCall[]) => calls.filter(({ endpoint, delivered, status }) => endpoint === 'operation.status' && delivered && status === 200).length;
+    const before = answered(await this.calls());
+    await this.#until(`the app asked for the status fewer than ${count} times more`, () => this.calls(), (calls) => answered(calls) >= before + count);
+  }
+
+  async approve(): Promise<void> {
+    await this.#control(`operations/${await this.operation()}/approve`);
+  }
+
+  async reject(): Promise<void> {
+    await this.#control(`operations/${await this.operation()}/reject`);
+  }
+
+  /** True where the platform refused, as it should by then. */
+  async isApprovalRefused(): Promise<boolean> {
+    return this.approve().then(() => false, (error: unknown) => {
+      if (error instanceof KitError && error.status === 409) return true;
+      throw error;
+    });
+  }
+
+  async advance(advanceMs: number): Promise<void> {
+    await this.#control('clock', { advanceMs, launchId: this.id });
+  }
+
+  async revoke(): Promise<void> {
+    await this.#control(`launches/${this.id}/revoke`);
+  }
+
+  async arm(endpoint: FaultEndpoint, effect: FaultEffect, { after = 0, times = 1 } = {}): Promise<void> {
+    await this.#control('faults', { launchId: this.id, endpoint, effect, after, times });
+  }
+
+  /** Until a status answer has told the app the decision. */
+  async told(status: OperationStatus): Promise<void> {
+    await this.#until(`the app did not ask until it was told ${status}`, () => this.calls(), (calls) => calls.some((call) => call.endpoint === 'operation.status' && call.delivered && call.detail['operationStatus'] === status));
+  }
+
+  /** Until the upload is completed, and the app knows: its last complete call was answered. */
+  async delivered(): Promise<void> {
+    await this.#until('the app delivered no file', () => this.calls(), (calls) => calls.some(({ endpoint, delivered, status }) => endpoint === 'upload.complete' && delivered && status === 200));
+  }
+
+  /** Watches that what must not come does not come. */
+  async watch(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#signal });
+  }
+
+  async calls(): Promise<TracedCall[]> {
+    return (await sandboxCall<{ calls: TracedCall[] }>(this.#sandboxUrl, `launches/${this.id}/trace`)).calls;
+  }
+
+  async verdict(): Promise<LaunchVerdict> {
+    return sandboxCall(this.#sandboxUrl, `launches/${this.id}/verdict`);
+  }
+
+  async #view(): Promise<LaunchView> {
+    return sandboxCall(this.#sandboxUrl, `launches/${this.id}`);
+  }
+
+  async #control(path: string, body: object = {}): Promise<void> {
+    await sandboxCall(this.#sandboxUrl, path, body);
+  }
+
+  async #until<T>(what: string, look: () => Promise<T>, isThere: (seen: T) => boolean): Promise<T> {
+    const giveUpAt = performance.now() + this.#patienceMs;
+    for (;;) {
+      const seen = await look();
+      if (isThere(seen)) return seen;
+      if (performance.now() >= giveUpAt) throw new NotSeen(`${what} within ${this.#patienceMs / 1000} s`);
+      await sleep(lookEveryMs, undefined, { signal: this.#signal });
+    }
+  }
+}

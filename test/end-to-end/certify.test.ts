@@ -1,0 +1,165 @@
+/** The certifier on apps that have one fault each, and on the reference app. It must be able to fail. */
+import { spawn, spawnSync } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { generateKeyPairSync } from 'node:crypto';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { junitOf, tableOf } from '../../src/commands/certify/outputs.ts';
+import { exitStatusOf, summarize, type ExpectedFailure, type Report, type ScenarioReport } from '../../src/commands/certify/report.ts';
+import { runPlan } from '../../src/commands/certify/run-plan.ts';
+import { planVersion, scenarios } from '../../src/commands/certify/scenarios.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { testFolder } from '../support/folders.ts';
+import { appFaults, startFaultyApp, type AppFault } from '../support/mutants/faulty-app.ts';
+import { startCommand } from '../support/processes.ts';
+import { apiKey, startSandbox } from '../support/sandbox.ts';
+
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+const shortPlan = ['approve-at-once', 'approve-late', 'reject', 'never-answered', 'token-expires-rotate'];
+
+async function certifyWith(launchUrlOf: (platform: { url: string; apiKey: string }) => Promise<string>): Promise<ScenarioReport[]> {
+  const sandbox = await startSandbox();
+  const launchUrl = await launchUrlOf({ url: sandbox.url, apiKey });
+  const chosen = scenarios.filter(({ id }) => shortPlan.includes(id));
+  return runPlan(chosen, { sandboxUrl: sandbox.url, launchUrl, launchMode: 'query', startRequest: null, patienceMs: 12_000, signal: new AbortController().signal, onStatus: () => {} });
+}
+
+const report = (found: readonly ScenarioReport[], expected: readonly ExpectedFailure[] = []): Report =>
+  summarize(found, { app: 'http://app.example/launch', planVersion, startedAt: new Date(0), finishedAt: new Date(1), expected });
+
+async function startPython({ url }: { url: string }): Promise<string> {
+  const script = new URL('../support/mutants/uploads_after_rejection.py', import.meta.url).pathname;
+  const child = spawn('python3', [script], { env: { PATH: process.env['PATH'], PLATFORM_URL: url, PLATFORM_API_KEY: apiKey }, stdio: ['ignore', 'pipe', 'inherit'] });
+  cleanUpLater(async () => {
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await gone;
+  });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const found = /^app ready (\S+)$/.exec(line)?.[1];
+    if (found) return `${found}/launch`;
+  }
+  throw new Error('the app in Python did not start');
+}
+
+const breaks: Record<AppFault, string> = {
+  'polls-every-500-ms': 'poll-interval',
+  'polls-on-after-approved': 'poll-stops',
+  'uploads-before-approval': 'upload-after-approval',
+  'uploads-before-it-has-read-approved': 'upload-after-approval',
+  'uploads-after-expiry': 'no-work-after-refusal',
+  'chunks-out-of-order': 'chunk-order',
+  'completes-early': 'chunk-order',
+  'changes-the-key-midway': 'upload-identity',
+  'reuses-a-token-in-another-launch': 'token-scope',
+  'goes-on-with-the-old-token': 'token-scope',
+};
+
+describe('apps with one fault each', () => {
+  const found = new Map<AppFault | 'python' | 'none', Report>();
+  beforeAll(async () => {
+    const add = async (name: AppFault | 'python' | 'none', start: Parameters<typeof certifyWith>[0]) => void found.set(name, report(await certifyWith(start)));
+    await Promise.all([
+      ...appFaults.map((fault) => add(fault, (platform) => startFaultyApp(fault, platform))),
+      add('none', (platform) => startFaultyApp(null, platform)),
+      ...(hasPython ? [add('python', startPython)] : []),
+    ]);
+  }, 120_000);
+
+  test.each(appFaults)('%s: fails its rule and no other', (fault) => {
+    const { rules, result } = found.get(fault)!;
+    expect(rules.filter((rule) => rule.result === 'FAILED').map(({ rule }) => rule)).toEqual([breaks[fault]]);
+    expect([result, exitStatusOf(found.get(fault)!)]).toEqual(['FAILED', 1]);
+  });
+
+  test.runIf(hasPython)('an app in Python that uploads after rejection: fails its rule and no other', () => {
+    const { rules, scenarios: seen } = found.get('python')!;
+    expect(rules.filter((rule) => rule.result === 'FAILED').map(({ rule }) => rule)).toEqual(['no-work-after-refusal']);
+    expect(seen.find(({ id }) => id === 'approve-at-once')?.result).toBe('PASSED');
+  });
+
+  test('an app without a fault passes, every rule exercised', () => {
+    const whole = found.get('none')!;
+    expect(whole.rules.map(({ result }) => result)).toEqual(whole.rules.map(() => 'PASSED'));
+    expect([whole.status, whole.result, exitStatusOf(whole)]).toEqual(['FINISHED', 'PASSED', 0]);
+  });
+
+  test('expected failures do not count; one that did not happen does', () => {
+    const { scenarios: seen } = found.get('chunks-out-of-order')!;
+    const known = [{ scenario: '*', rule: 'chunk-order' }, { scenario: '*', rule: 'outcome' }];
+    const met = report(seen, known.slice(0, 1));
+    expect(met.expected).toEqual({ met: ['*: chunk-order'], unmet: [] });
+    expect(met.rules.find(({ rule }) => rule === 'chunk-order')).toMatchObject({ result: 'PASSED', failedIn: expect.arrayContaining(['approve-at-once']) as string[] });
+    const unmet = report(seen, [...known.slice(0, 1), { scenario: 'reject', rule: 'poll-stops' }]);
+    expect([unmet.expected.unmet, exitStatusOf(unmet)]).toEqual([['reject: poll-stops'], 1]);
+  });
+
+  test('a rule that no scenario exercised: not green, and not exit 0', () => {
+    const partial = report(found.get('none')!.scenarios.filter(({ id }) => id === 'approve-at-once'));
+    expect([partial.result, exitStatusOf(partial)]).toEqual(['NOT_EXERCISED', 1]);
+  });
+
+  test('table and JUnit tell what was wrong and how to mend it', () => {
+    const failed = found.get('uploads-before-approval')!;
+    expect(tableOf(failed)).toMatch(/upload-after-approval: upload.initiate while the operation was REQUESTED; expected: a status answer APPROVED/);
+    const xml = junitOf(failed);
+    expect(xml).toContain('<testsuite name="approve-at-once"');
+    expect(xml).toMatch(/name="upload-after-approval \(4\.8, rules 1 and 3\)"><failure/);
+  });
+});
+
+test('a fault that never fired leaves nothing to say', async () => {
+  const sandbox = await startSandbox();
+  const launchUrl = await startFaultyApp(null, { url: sandbox.url, apiKey });
+  const base = scenarios.find(({ id }) => id === 'approve-at-once')!;
+  const [found] = await runPlan([{ ...base, faults: [{ endpoint: 'upload.chunk', effect: { delayMs: 1 }, after: 99 }] }], { sandboxUrl: sandbox.url, launchUrl, launchMode: 'query', startRequest: null, patienceMs: 12_000, signal: new AbortController().signal, onStatus: () => {} });
+  expect(found).toMatchObject({ status: 'FINISHED', result: 'NOT_EXERCISED', faults: [{ fired: 0, times: 1 }] });
+});
+
+test('npm run certify: the reference app passes the whole plan; reports are written, signed, and can be checked', async () => {
+  const folder = await testFolder();
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const key = join(folder, 'key.pem');
+  const other = join(folder, 'other.pem');
+  await writeFile(key, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  await writeFile(join(folder, 'public.pem'), publicKey.export({ type: 'spki', format: 'pem' }));
+  await writeFile(other, generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }));
+  const files = { json: join(folder, 'r.json'), junit: join(folder, 'r.xml'), html: join(folder, 'r.html') };
+  const run = startCommand('certify', ['--port', '0', '--sign-key', key, ...Object.entries(files).flatMap(([kind, path]) => [`--${kind}`, path])], {});
+  expect(await run.exited, run.output()).toBe(0);
+  const written = JSON.parse(await readFile(files.json, 'utf8')) as Report;
+  expect(written.rules.map(({ result }) => result)).toEqual(written.rules.map(() => 'PASSED'));
+  expect(written.scenarios.map(({ id, result }) => [id, result])).toEqual(scenarios.map(({ id }) => [id, 'PASSED']));
+  expect(written.scenarios.flatMap(({ faults }) => faults).every(({ fired, times }) => fired === times)).toBe(true);
+  expect(await readFile(files.junit, 'utf8')).not.toContain('<failure');
+  expect(await readFile(files.html, 'utf8')).not.toMatch(/(src|href)=/);
+
+  const verify = async (path: string, ...more: string[]) => {
+    const check = startCommand('certify', ['verify', path, ...more], {});
+    return { status: await check.exited, output: check.output() };
+  };
+  expect(await verify(files.json, '--public-key', join(folder, 'public.pem'))).toMatchObject({ status: 0, output: expect.stringContaining('good: FINISHED PASSED') as string });
+  expect((await verify(files.json, '--public-key', other)).output).toContain('not by this key');
+  const forged = join(folder, 'forged.json');
+  await writeFile(forged, JSON.stringify({ ...written, app: 'http://another.example/launch' }));
+  expect(await verify(forged)).toMatchObject({ status: 1, output: expect.stringContaining('NOT GOOD') as string });
+  (written.scenarios[0]!.launches[0]!.calls as unknown[]).pop();
+  await writeFile(forged, JSON.stringify(written));
+  expect((await verify(forged)).output).toContain('is not the one that was recorded');
+}, 180_000);
+
+test.each([
+  [['--launch-url', 'ftp://x'], /--launch-url ftp:\/\/x must be an http or https address/],
+  [['--scenario', 'nope'], /--scenario nope is not in the plan/],
+  [['--start-request', 'api/runs'], /must be a method, a path/],
+  [['--start-request', 'POST api/runs {'], /is not JSON/],
+  [['--sign-key', '/nowhere'], /\/nowhere cannot be read \(ENOENT\)/],
+  [['verify'], /verify needs the report/],
+  [['verify', '/dev/null'], /is no report of certify/],
+] as [string[], RegExp][])('%j: exit 1 and one clear message', async (args, message) => {
+  const { exited, output } = startCommand('certify', args, {});
+  expect(await exited).toBe(1);
+  expect(output()).toMatch(message);
+  expect(output()).not.toContain('    at ');
+});
