@@ -26,6 +26,8 @@ export interface SandboxConfig {
   readonly stacStrict: boolean;
   /** `--seed`: `demo` fills an empty catalog. Default demo. */
   readonly seed: Seed;
+  /** `MAP_TILES`, default none: address of map tiles with `{z}`, `{x}` and `{y}`, drawn over the coarse land that is always there. */
+  readonly mapTiles: string | null;
   /** `LOG_LEVEL`, default info. */
   readonly logLevel: string;
 }
@@ -41,6 +43,10 @@ const environment = z.object({
     .transform((value) => value.replace(/\/+$/, ''))
     .optional(),
   SANDBOX_STAC_STRICT: z.enum(['true', 'false'], 'must be true or false').default('true'),
+  MAP_TILES: z
+    .string()
+    .refine((value) => /^https?:\/\//.test(value) && ['{z}', '{x}', '{y}'].every((part) => value.includes(part)), 'must be an http or https address with {z}, {x} and {y}')
+    .optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level').default('info'),
 });
 
@@ -59,6 +65,7 @@ export function readSandboxConfig(env: NodeJS.ProcessEnv, options: { port?: stri
     adminKey: readSecret(env, 'SANDBOX_ADMIN_KEY'),
     stacStrict: read.data.SANDBOX_STAC_STRICT === 'true',
     seed: readSeed(options.seed ?? 'demo'),
+    mapTiles: read.data.MAP_TILES ?? null,
     logLevel: read.data.LOG_LEVEL,
   });
 }

@@ -26,6 +26,7 @@ import { Apps } from './marketplace/apps.ts';
 import { Launches } from './marketplace/launches.ts';
 import { Trace } from './referee/trace.ts';
 import { openApiRoutes } from './openapi/routes.ts';
+import { sandboxPages } from './pages/routes.ts';
 import { createSigner } from './secrets.ts';
 import { AssetLinks } from './stac/asset-links.ts';
 import { catalogPages } from './stac/catalog-pages.ts';
@@ -158,13 +159,23 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   );
   app.use(externalAppRoutes({ keys, tokens, launches, users, operations, uploads, uploadSessions, processing, faults, trace }));
   const uploaderId = () => users.list()[0]!.id;
-  app.use(fileRoutes({ files, keys, uploads, processing, links: createDownloadLinks(signer, clock, publicUrl), blobDir, uploaderId, freeBytes }));
-  app.use(inferenceRoutes({ models, jobs: inferenceJobs, runner: inference, files, keys, unavailable: whyNoInference() }));
+  const links = createDownloadLinks(signer, clock, publicUrl);
+  const unavailable = whyNoInference();
+  const fileApi = { files, uploads, processing, links, blobDir, uploaderId, freeBytes };
+  const inferenceApi = { models, jobs: inferenceJobs, runner: inference, files, unavailable };
+  app.use(fileRoutes({ ...fileApi, keys }));
+  app.use(inferenceRoutes({ ...inferenceApi, keys }));
   const assets = new AssetLinks(signer, clock, publicUrl);
   const objects = new StacObjects({ catalog, assets, publicUrl, strict: config.stacStrict });
   app.use(stacRoutes({ catalog, objects, assets, sources, keys, strict: config.stacStrict }));
   app.use(catalogPages(catalog, sources, publicUrl));
   app.use(openApiRoutes(publicUrl));
+  app.use(
+    sandboxPages({
+      ...{ apps, users, launches, operations, tokens, uploadSessions, clock, faults, trace, files, catalog, assets, models, unavailable, runner: inference },
+      ...{ database, signer, publicUrl, adminKey: config.adminKey, mapTiles: config.mapTiles, jobs: inferenceJobs, afterClockMoved: sweep, reset, fileApi, inferenceApi },
+    }),
+  );
   app.use(pathNotFound);
   app.use(errorBoundary(log));
 

@@ -3,9 +3,10 @@ import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 import { KitError } from '../../contract/index.ts';
 import { junitXml } from '../../sandbox/referee/junit.ts';
+import { timelineOf } from '../../sandbox/referee/timeline.ts';
 import { worst } from '../../sandbox/referee/verdict.ts';
 import type { CertifyOptions } from './options.ts';
-import type { Report, ScenarioReport } from './report.ts';
+import type { Report } from './report.ts';
 
 const templates = fileURLToPath(new URL('../../../templates/certify', import.meta.url));
 
@@ -36,38 +37,8 @@ export function junitOf({ scenarios }: Report): string {
 
 /** One page with everything in it, nothing fetched from anywhere. */
 export function htmlOf(report: Report): string {
-  return new Eta({ views: templates, autoEscape: true }).render('report', { report, timelines: report.scenarios.map(timelineOf) });
+  return new Eta({ views: templates, autoEscape: true }).render('report', { report, timelines: report.scenarios.map(({ launches, rules }) => launches.flatMap(({ launchId, calls }) => { const timeline = timelineOf(calls, rules); return timeline === null ? [] : [{ launchId, ...timeline }]; })) });
 }
-
-const lanes = ['token.renew', 'user.detail', 'operation.create', 'operation.status', 'upload.initiate', 'upload.chunk', 'upload.complete'];
-const laneHeight = 22;
-const width = 760;
-
-/** A scenario's calls over real time, a lane for each endpoint, ready to be drawn. */
-function timelineOf({ launches, rules }: ScenarioReport) {
-  const broken = new Map(rules.flatMap(({ rule, violations }) => violations.flatMap(({ calls }) => calls.map(({ id }) => [id, rule] as const))));
-  return launches.map(({ launchId, calls }) => {
-    const from = Math.min(...calls.map(({ at }) => Date.parse(at)));
-    const span = Math.max(1_000, ...calls.map(({ at, durationMs }) => Date.parse(at) + durationMs - from));
-    const used = lanes.filter((lane) => calls.some(({ endpoint }) => endpoint === lane));
-    return {
-      launchId,
-      width,
-      height: used.length * laneHeight + 24,
-      seconds: Array.from({ length: Math.floor(span / 5_000) + 1 }, (_, i) => ({ label: `${i * 5} s`, x: ((i * 5_000) / span) * width })),
-      lanes: used.map((name, i) => ({ name, y: i * laneHeight + 12 })),
-      marks: calls.map((call) => ({
-        x: ((Date.parse(call.at) - from) / span) * width,
-        width: Math.max(4, (call.durationMs / span) * width),
-        y: used.indexOf(call.endpoint) * laneHeight + 12,
-        kind: broken.has(call.id) ? 'broken' : !call.delivered ? 'lost' : (call.status ?? 0) >= 400 ? 'refused' : 'fine',
-        title: `${((Date.parse(call.at) - from) / 1000).toFixed(2)} s  ${call.endpoint}  ${call.delivered ? call.status : 'no answer'}${shown(call.detail['operationStatus'], '')}${shown(call.detail['partNumber'], 'part ')}${broken.has(call.id) ? `  breaks ${broken.get(call.id)}` : ''}`,
-      })),
-    };
-  });
-}
-
-const shown = (value: unknown, label: string) => (typeof value === 'string' || typeof value === 'number' ? `  ${label}${value}` : '');
 
 const glyphs: Readonly<Record<string, string>> = { passed: '+', warning: '!', failed: 'X', not_exercised: '.' };
 

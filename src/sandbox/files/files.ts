@@ -101,6 +101,11 @@ export class Files {
     return row ? fromRow(row) : null;
   }
 
+  /** Newest first. */
+  listNewest(limit: number): FileRecord[] {
+    return this.#database.prepare<[number], FileRow>('select * from files order by created_at desc, rowid desc limit ?').all(limit).map(fromRow);
+  }
+
   /** Together with `alsoCommit`. */
   complete(id: string, facts: FileFacts, alsoCommit: () => void): void {
     this.#database.transaction(() => {

@@ -16,7 +16,7 @@ import { sendAsDownload } from '../web/untrusted-content.ts';
 
 export interface FileRoutesOptions {
   readonly files: Files;
-  readonly keys: ApiKeys;
+  readonly keys: Pick<ApiKeys, 'find'>;
   readonly uploads: UploadEngine;
   readonly processing: FileProcessing;
   readonly links: DownloadLinks;

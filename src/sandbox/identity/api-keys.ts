@@ -75,7 +75,7 @@ export const unauthorized = () => new SandboxError(401, 'unauthorized', 'Unautho
  * is what the group says (spec 5, 7), a missing permission 403 `Permission Denied`. `bearer`: the key may
  * also come as `Authorization: Bearer`.
  */
-export function requireApiKey(keys: ApiKeys, anyOf: readonly Permission[], unknownKey: () => SandboxError, { bearer = false } = {}): RequestHandler {
+export function requireApiKey(keys: Pick<ApiKeys, 'find'>, anyOf: readonly Permission[], unknownKey: () => SandboxError, { bearer = false } = {}): RequestHandler {
   return (req, _res, next) => {
     const given = req.get(apiKeyHeader) ?? (bearer ? /^Bearer +(\S+)$/i.exec(req.get('authorization') ?? '')?.[1] : undefined);
     const key = keys.find(given ?? '');

@@ -43,6 +43,11 @@ export class InferenceJobs {
     return this.#database.prepare<[string], InferenceJob>(`select ${columns} from inference_jobs where id = ?`).get(id) ?? null;
   }
 
+  /** Newest first. */
+  listNewest(limit: number): InferenceJob[] {
+    return this.#database.prepare<[number], InferenceJob>(`select ${columns} from inference_jobs order by started_at desc, rowid desc limit ?`).all(limit);
+  }
+
   /** The oldest job that waits, RUNNING from now on. */
   takeSubmitted(): InferenceJob | null {
     const row = this.#database

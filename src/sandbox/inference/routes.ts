@@ -18,7 +18,7 @@ export interface InferenceRoutesOptions {
   readonly jobs: InferenceJobs;
   readonly runner: InferenceRunner;
   readonly files: Files;
-  readonly keys: ApiKeys;
+  readonly keys: Pick<ApiKeys, 'find'>;
   /** Why no model can be run; null where they can. */
   readonly unavailable: string | null;
 }

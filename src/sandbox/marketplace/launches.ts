@@ -66,7 +66,12 @@ export class Launches {
   get(id: string): Launch {
     const row = this.#database.prepare<[string], LaunchRow>('select * from launches where id = ?').get(id);
     if (!row) throw new SandboxError(404, 'launch_not_found', 'Launch not found');
-    return { id: row.id, appId: row.app_id, userId: row.user_id, renewPolicy: row.renew_policy, createdAtMs: row.created_at };
+    return fromRow(row);
+  }
+
+  /** Newest first. */
+  listNewest(limit: number): Launch[] {
+    return this.#database.prepare<[number], LaunchRow>('select * from launches order by created_at desc, rowid desc limit ?').all(limit).map(fromRow);
   }
 
   /** Ends a launch: all its tokens are revoked. */
@@ -75,6 +80,10 @@ export class Launches {
     this.#tokens.revokeAll(launch.id);
     this.#database.prepare('update launches set revoked_at = ? where id = ? and revoked_at is null').run(this.#clock.now(id), id);
   }
+}
+
+function fromRow(row: LaunchRow): Launch {
+  return { id: row.id, appId: row.app_id, userId: row.user_id, renewPolicy: row.renew_policy, createdAtMs: row.created_at };
 }
 
 /** In `query` mode the address that a browser opens; in `form_post` mode the address that a form is posted to. */

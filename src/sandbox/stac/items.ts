@@ -127,6 +127,12 @@ export class Items {
     return null;
   }
 
+  /** The item that stands for an uploaded file. */
+  findByFile(fileId: string): ItemRecord | null {
+    const row = this.#database.prepare<[string], { number: number }>('select number from items where file_id = ?').get(fileId);
+    return row ? this.get(row.number) : null;
+  }
+
   /** Numbers of the items with one of `ids`. */
   numbersOf(ids: readonly string[]): number[] {
     const byId = this.#database.prepare<[string], { number: number }>('select number from items where id = ?');

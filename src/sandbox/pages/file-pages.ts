@@ -1,0 +1,78 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Router } from 'express';
+import { sourceTypes } from '../../contract/index.ts';
+import { iso } from '../clock.ts';
+import type { FileRecord, Files } from '../files/files.ts';
+import type { InferenceJobs } from '../inference/inference-jobs.ts';
+import type { Model } from '../inference/models.ts';
+import { previewJob, runInChild, type PreviewJobInput } from '../../raster/index.ts';
+import type { InferenceRunner } from '../inference/inference-runner.ts';
+import { SandboxError } from '../web/sandbox-error.ts';
+import { sendUntrusted } from '../web/untrusted-content.ts';
+import type { AssetLinks } from '../stac/asset-links.ts';
+import type { Catalog } from '../stac/catalog.ts';
+import { viewItem } from './catalog-browser.ts';
+import type { RenderPage } from './page.ts';
+
+const mostShown = 100;
+const previewSide = 1024;
+
+export interface FilePagesOptions {
+  readonly files: Files;
+  readonly catalog: Catalog;
+  readonly assets: AssetLinks;
+  readonly models: ReadonlyMap<string, Model>;
+  readonly jobs: InferenceJobs;
+  readonly runner: Pick<InferenceRunner, 'resultPath'>;
+  /** Why no model can be run; null where they can. */
+  readonly unavailable: string | null;
+  readonly render: RenderPage;
+}
+
+/** `/files` and `/inference`: uploads and what became of them, and models run on them. */
+export function filePages({ files, catalog, assets, models, jobs, runner, unavailable, render }: FilePagesOptions): Router {
+  const router = Router();
+  const viewFile = (file: FileRecord) => {
+    const item = catalog.items.findByFile(file.id);
+    return { id: file.id, name: file.originalName, size: file.size, sourceType: file.sourceType, status: file.status, reason: file.reason, mediaType: file.mediaType, createdAt: iso(file.createdAtMs), item: item && viewItem(item, assets) };
+  };
+  router.get('/files', (_req, res) => render(res, 'files', { files: files.listNewest(mostShown).map(viewFile), sourceTypes }));
+  router.get('/inference', (req, res) => {
+    const named = (id: string) => files.find(id)?.originalName ?? id;
+    render(res, 'inference', {
+      unavailable,
+      models: [...models.values()],
+      files: files.listNewest(mostShown).filter(({ status, facts }) => status === 'COMPLETED' && facts !== null).map(viewFile),
+      jobs: jobs.listNewest(mostShown).map((job) => ({ ...job, fileName: named(job.fileId), startedAt: iso(job.startedAtMs) })),
+      chosen: typeof req.query['file'] === 'string' ? req.query['file'] : null,
+    });
+  });
+  router.get('/inference/:jobId', (req, res) => {
+    const { job, item, model } = resultOf(req.params.jobId);
+    render(res, 'inference-result', { job: { ...job, fileName: files.find(job.fileId)?.originalName ?? job.fileId }, labels: model?.labels ?? [], item: { ...viewItem(item, assets), previewHref: `/inference/${job.id}/preview.png` } });
+  });
+  router.get('/inference/:jobId/preview.png', async (req, res) => {
+    const { job } = resultOf(req.params.jobId);
+    const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-result-'));
+    try {
+      const input: PreviewJobInput = { rasterPath: runner.resultPath(job), pngPath: join(folder, 'preview.png'), maxSide: previewSide };
+      await runInChild({ module: previewJob, input, workFolder: folder });
+      const png = await readFile(input.pngPath);
+      sendUntrusted(res, 'image/png');
+      res.send(png);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  /** A finished job whose file has a place: its result has the same. */
+  function resultOf(jobId: string) {
+    const job = jobs.find(jobId);
+    const item = job && catalog.items.findByFile(job.fileId);
+    if (!job || !item || job.resultName === null) throw new SandboxError(404, 'inference_job_not_found', 'There is no result that could be shown on a map');
+    return { job, item, model: models.get(job.modelId) };
+  }
+  return router;
+}

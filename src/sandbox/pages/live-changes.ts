@@ -1,0 +1,26 @@
+import type { RequestHandler } from 'express';
+import type { SandboxDatabase } from '../database.ts';
+
+/** How old what a page shows may be. */
+const lookEveryMs = 400;
+/** Time itself changes what pages show: minutes that are left, operations that expire. */
+const atLeastEveryMs = 5_000;
+
+/** Server-sent events: `change` whenever something in the database has changed. A page then fetches itself anew. */
+export function liveChanges(database: SandboxDatabase): RequestHandler {
+  const count = () => database.prepare<[], { n: number }>('select total_changes() as n').get()!.n;
+  return (req, res) => {
+    res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
+    res.flushHeaders();
+    res.write('retry: 1000\n\n');
+    let [seen, toldAt] = [count(), performance.now()];
+    const timer = setInterval(() => {
+      if (!database.open) return res.end();
+      const now = count();
+      if (now === seen && performance.now() - toldAt < atLeastEveryMs) return;
+      [seen, toldAt] = [now, performance.now()];
+      res.write('event: change\ndata: \n\n');
+    }, lookEveryMs);
+    req.once('close', () => clearInterval(timer));
+  };
+}

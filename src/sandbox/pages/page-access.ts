@@ -1,0 +1,45 @@
+import { Router, urlencoded, type Request, type RequestHandler } from 'express';
+import { parseCookies } from './cookies.ts';
+import { requireAdmin } from '../control/guards.ts';
+import { equalSecrets, type Signer } from '../secrets.ts';
+import type { RenderPage } from './page.ts';
+import { SandboxError } from '../web/sandbox-error.ts';
+
+/** The sandbox's own cookie: the app on the same host has another name. */
+const cookieName = 'sandbox.admin';
+const purpose = 'sign-in to the pages';
+const signedInForMs = 12 * 3_600_000;
+
+/** As the control calls: without an admin key on loopback only; with one, for those who have signed in with it. */
+export function requirePageAccess(adminKey: string | null, signer: Signer, now: () => number): RequestHandler {
+  if (adminKey === null) return requireAdmin(null);
+  return (req, res, next) => {
+    if (isSignedIn(req, adminKey, signer, now())) return next();
+    if (req.method !== 'GET') throw new SandboxError(401, 'unauthorized', 'Sign in first');
+    res.redirect(303, `/sign-in?to=${encodeURIComponent(req.originalUrl)}`);
+  };
+}
+
+/** `GET` and `POST /sign-in`, with the key of `SANDBOX_ADMIN_KEY` in a form. */
+export function signInRoutes(adminKey: string, signer: Signer, now: () => number, render: RenderPage): Router {
+  const router = Router();
+  router.get('/sign-in', (req, res) => render(res, 'sign-in', { to: localPath(req.query['to']), isWrong: false }));
+  router.post('/sign-in', urlencoded({ extended: false, limit: '4kb' }), (req, res) => {
+    const { adminKey: given, to } = (req.body ?? {}) as Record<string, unknown>;
+    if (typeof given !== 'string' || !equalSecrets(given, adminKey)) return render(res.status(401), 'sign-in', { to: localPath(to), isWrong: true });
+    const until = String(now() + signedInForMs);
+    res.cookie(cookieName, `${until}.${signer.sign(purpose, adminKey, until)}`, { httpOnly: true, sameSite: 'strict', secure: req.secure, path: '/', maxAge: signedInForMs });
+    res.redirect(303, localPath(to));
+  });
+  return router;
+}
+
+function isSignedIn(req: Request, adminKey: string, signer: Signer, nowMs: number): boolean {
+  const [until = '', signature = ''] = (parseCookies(req.get('cookie'))[cookieName] ?? '').split('.');
+  return Number(until) > nowMs && signer.verify(signature, purpose, adminKey, until);
+}
+
+/** A path of the sandbox's own, never another site. */
+function localPath(to: unknown): string {
+  return typeof to === 'string' && /^\/(?![/\\])/.test(to) ? to : '/';
+}

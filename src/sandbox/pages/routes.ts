@@ -1,0 +1,62 @@
+import { Router, type ErrorRequestHandler } from 'express';
+import { requireOwnHost } from '../control/guards.ts';
+import type { SandboxDatabase } from '../database.ts';
+import { fileRoutes, type FileRoutesOptions } from '../files/routes.ts';
+import { permissions, type ApiKeys } from '../identity/api-keys.ts';
+import { inferenceRoutes, type InferenceRoutesOptions } from '../inference/routes.ts';
+import type { Signer } from '../secrets.ts';
+import { requestIdOf } from '../web/request-id.ts';
+import { SandboxError } from '../web/sandbox-error.ts';
+import { approvalPages } from './approval-pages.ts';
+import { assetRoutes } from './assets.ts';
+import { catalogBrowser } from './catalog-browser.ts';
+import { filePages, type FilePagesOptions } from './file-pages.ts';
+import { launchPages, type LaunchPagesOptions } from './launch-pages.ts';
+import { liveChanges } from './live-changes.ts';
+import { marketplacePages } from './marketplace-pages.ts';
+import { requirePageAccess, signInRoutes } from './page-access.ts';
+import { pageRenderer } from './page.ts';
+
+export interface SandboxPagesOptions extends Omit<LaunchPagesOptions, 'render'>, Omit<FilePagesOptions, 'render'> {
+  readonly database: SandboxDatabase;
+  readonly signer: Signer;
+  readonly adminKey: string | null;
+  readonly mapTiles: string | null;
+  readonly publicUrl: () => string;
+  readonly fileApi: Omit<FileRoutesOptions, 'keys'>;
+  readonly inferenceApi: Omit<InferenceRoutesOptions, 'keys'>;
+}
+
+/** The platform's calls as the sandbox's own pages make them: whoever may see the pages needs no key. */
+export const browserApi = '/browser';
+const isOfPages = /^\/(?:$|(?:events|marketplace|approvals|catalog|files|inference|launches|reset|browser)(?:\/|$))/;
+const pageKeys: Pick<ApiKeys, 'find'> = { find: () => ({ id: 'pages', permissions, createdAtMs: 0 }) };
+
+/** The sandbox's pages: what a person does with a browser. */
+export function sandboxPages(options: SandboxPagesOptions): Router {
+  const { apps, operations, database, signer, adminKey, clock, publicUrl } = options;
+  const router = Router({ caseSensitive: true });
+  const pendingCount = () => operations.list(null).filter(({ status }) => status === 'REQUESTED').length;
+  const render = pageRenderer({ apps, mapTiles: options.mapTiles, pendingCount });
+
+  const access = requirePageAccess(adminKey, signer, () => clock.now());
+  const guarded = Router({ caseSensitive: true });
+  guarded.use((req, _res, next) => next(isOfPages.test(req.path) ? undefined : 'router'));
+  guarded.use(requireOwnHost(publicUrl), access);
+  guarded.get('/events', liveChanges(database));
+  guarded.use(marketplacePages({ ...options, render }));
+  guarded.use(approvalPages({ ...options, render }));
+  guarded.use(catalogBrowser({ ...options, render }));
+  guarded.use(filePages({ ...options, render }));
+  guarded.use(launchPages({ ...options, render }));
+  guarded.use(browserApi, fileRoutes({ ...options.fileApi, keys: pageKeys }), inferenceRoutes({ ...options.inferenceApi, keys: pageKeys }));
+
+  router.use(assetRoutes());
+  if (adminKey !== null) router.use(signInRoutes(adminKey, signer, () => clock.now(), render));
+  router.use(guarded);
+  router.use(((error: unknown, req, res, next) => {
+    if (!(error instanceof SandboxError) || req.originalUrl.startsWith(browserApi) || res.headersSent) return next(error);
+    render(res.status(error.status), 'error', { message: error.message, details: error.details ?? [], code: error.code, requestId: requestIdOf(res) });
+  }) satisfies ErrorRequestHandler);
+  return router;
+}

@@ -1,0 +1,53 @@
+// Keeps the parts of a page that are marked `data-live` as the server has them: fetches the page anew when an event says so.
+import { Idiomorph } from '/assets/vendor/idiomorph/idiomorph.esm.js';
+
+const regions = () => [...document.querySelectorAll('[data-live]')];
+let busy = false;
+let again = false;
+
+/** Open details stay open, and what somebody is typing stays typed. */
+const keep = {
+  ignoreActiveValue: true,
+  callbacks: {
+    beforeAttributeUpdated: (name, node) => !(node.tagName === 'DETAILS' && name === 'open'),
+    beforeNodeMorphed: (node) => !node.dataset?.keep,
+  },
+};
+
+async function refresh() {
+  if (busy) return void (again = true);
+  busy = true;
+  try {
+    const response = await fetch(location.href, { headers: { accept: 'text/html' } });
+    const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
+    for (const region of regions()) {
+      const next = fresh.getElementById(region.id);
+      if (next) Idiomorph.morph(region, next, keep);
+    }
+    document.dispatchEvent(new CustomEvent('live'));
+  } catch {
+    // Away for a moment: the event source comes back by itself, and tells.
+  } finally {
+    busy = false;
+    if (again) {
+      again = false;
+      void refresh();
+    }
+  }
+}
+
+let source = null;
+function listen() {
+  if (source || document.hidden || regions().length === 0) return;
+  source = new EventSource(document.documentElement.dataset.events);
+  source.addEventListener('change', refresh);
+  source.addEventListener('open', refresh);
+}
+function stop() {
+  source?.close();
+  source = null;
+}
+document.addEventListener('visibilitychange', () => (document.hidden ? stop() : listen()));
+addEventListener('pagehide', stop);
+addEventListener('pageshow', listen);
+listen();

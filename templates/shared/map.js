@@ -1,0 +1,82 @@
+// A map over a coarse land, from installed packages alone. Footprints, a preview laid on its place, and the box that is seen.
+import * as maplibregl from '/assets/vendor/maplibre-gl/maplibre-gl.mjs';
+import feature from '/assets/vendor/topojson-client/feature.js';
+
+const color = (name) => {
+  const probe = document.createElement('span');
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const value = getComputedStyle(probe).color;
+  probe.remove();
+  return value;
+};
+
+const land = fetch('/assets/vendor/world-atlas/countries-110m.json').then(async (response) => {
+  const atlas = await response.json();
+  return feature(atlas, atlas.objects.countries);
+});
+
+/** West may be greater than east: then the box goes over the antimeridian. */
+export const boundsOf = ([west, south, east, north]) => [[west, south], [east < west ? east + 360 : east, north]];
+
+/** Gives the map once it can be drawn on; null where the browser has no WebGL, and the page's list must do. */
+export async function createMap(container, { tiles = container.dataset.tiles, bounds = [[-180, -60], [180, 75]] } = {}) {
+  let map;
+  try {
+    map = new maplibregl.Map({
+      container,
+      bounds,
+      attributionControl: false,
+      fadeDuration: 0,
+      maxPitch: 0,
+      dragRotate: false,
+      style: {
+        version: 8,
+        sources: {
+          land: { type: 'geojson', data: await land, attribution: 'Natural Earth' },
+          ...(tiles ? { tiles: { type: 'raster', tiles: [tiles], tileSize: 256 } } : {}),
+        },
+        layers: [
+          { id: 'sea', type: 'background', paint: { 'background-color': color('--sea') } },
+          { id: 'land', type: 'fill', source: 'land', paint: { 'fill-color': color('--raised') } },
+          { id: 'borders', type: 'line', source: 'land', paint: { 'line-color': color('--line') } },
+          ...(tiles ? [{ id: 'tiles', type: 'raster', source: 'tiles' }] : []),
+        ],
+      },
+    });
+  } catch {
+    container.hidden = true;
+    return null;
+  }
+  map.addControl(new maplibregl.NavigationControl({ showCompass: false }));
+  await new Promise((resolve) => map.once('load', resolve));
+  container.dataset.ready = 'true';
+  return map;
+}
+
+/** Draws footprints; `onChosen` is told the properties of the one that is clicked. */
+export function drawFootprints(map, features, onChosen) {
+  const data = { type: 'FeatureCollection', features };
+  const source = map.getSource('footprints');
+  if (source) return void source.setData(data);
+  map.addSource('footprints', { type: 'geojson', data });
+  map.addLayer({ id: 'footprints', type: 'fill', source: 'footprints', paint: { 'fill-color': color('--accent'), 'fill-opacity': 0.25 } });
+  map.addLayer({ id: 'outlines', type: 'line', source: 'footprints', paint: { 'line-color': color('--accent'), 'line-width': 2 } });
+  // At their corners: one dot where a footprint is too small to be seen.
+  map.addLayer({ id: 'places', type: 'circle', source: 'footprints', maxzoom: 7, paint: { 'circle-color': color('--accent'), 'circle-radius': 4 } });
+  if (!onChosen) return;
+  map.on('click', 'places', ({ features: [first] }) => onChosen(first.properties));
+  map.on('click', 'footprints', ({ features: [first] }) => onChosen(first.properties));
+  map.on('mouseenter', 'footprints', () => (map.getCanvas().style.cursor = 'pointer'));
+  map.on('mouseleave', 'footprints', () => (map.getCanvas().style.cursor = ''));
+}
+
+/** Lays an image on its box. */
+export function drawImage(map, url, box) {
+  const [[west, south], [east, north]] = boundsOf(box);
+  map.addSource('preview', { type: 'image', url, coordinates: [[west, north], [east, north], [east, south], [west, south]] });
+  map.addLayer({ id: 'preview', type: 'raster', source: 'preview', paint: { 'raster-fade-duration': 0 } });
+}
+
+/** What a page has put into a data block, by its id. */
+export const dataOf = (id) => JSON.parse(document.getElementById(id).textContent);
