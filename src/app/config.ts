@@ -85,6 +85,8 @@ export interface AppConfig {
   readonly launchesPerMinute: number;
   /** `METRICS_PUBLIC`, default false: `/metrics` answers on loopback only. */
   readonly publicMetrics: boolean;
+  /** `MAP_TILES`, default none: address of map tiles with `{z}`, `{x}` and `{y}`, drawn over the coarse land that is always there. */
+  readonly mapTiles: string | null;
   /** `LOG_LEVEL`, default info. */
   readonly logLevel: string;
 }
@@ -130,6 +132,10 @@ const environment = z.object({
     .optional(),
   LAUNCHES_PER_MINUTE: integer(1, 1_000_000).default(120),
   METRICS_PUBLIC: z.enum(['true', 'false'], 'must be true or false').default('false'),
+  MAP_TILES: z
+    .string()
+    .refine((value) => /^https?:\/\//.test(value) && ['{z}', '{x}', '{y}'].every((part) => value.includes(part)), 'must be an http or https address with {z}, {x} and {y}')
+    .optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level').default('info'),
 });
 
@@ -179,6 +185,7 @@ export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) =>
     embeddedIn: settings.EMBEDDED_IN ?? null,
     launchesPerMinute: settings.LAUNCHES_PER_MINUTE,
     publicMetrics: settings.METRICS_PUBLIC === 'true',
+    mapTiles: settings.MAP_TILES ?? null,
     logLevel: settings.LOG_LEVEL,
   });
 }

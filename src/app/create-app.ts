@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import express, { static as serveStatic, type RequestHandler } from 'express';
+import express, { type RequestHandler } from 'express';
 import helmet from 'helmet';
 import { sql } from 'kysely';
 import type { Logger } from 'pino';
@@ -20,6 +20,9 @@ import { DatabaseSessionStore } from './launch/session-store.ts';
 import { launchSessions, requireLaunchSession } from './launch/sessions.ts';
 import { createMetrics } from './monitoring/metrics.ts';
 import { monitoringRoutes } from './monitoring/routes.ts';
+import { assetRoutes } from './pages/assets.ts';
+import { launchPages } from './pages/launch-pages.ts';
+import { createPages } from './pages/pages.ts';
 import { createPlatformInput } from './processing/platform-input.ts';
 import { createStepHost } from './processing/step-host.ts';
 import { createWorkSpace } from './processing/work-space.ts';
@@ -30,7 +33,6 @@ import { localProgress, sharedProgress } from './runs/run-progress.ts';
 import { LocalRunQueue } from './runs/run-queue.ts';
 import { SqlRunStore } from './runs/sql-run-store.ts';
 import { errorBoundary, notFound } from './web/errors.ts';
-import { createPages, templatesFolder } from './web/pages.ts';
 import { requireSameOrigin } from './web/same-origin.ts';
 
 export interface AppOptions {
@@ -121,13 +123,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   const sweeping = setInterval(() => void sweep().catch((error: unknown) => log.error({ err: error }, 'sweep failed')), sweepEveryMs);
   sweeping.unref();
 
-  const pages = createPages();
+  const pages = createPages(config);
   const app = express();
   app.disable('x-powered-by');
   app.set('trust proxy', config.trustProxy ? 1 : false);
   app.set('case sensitive routing', true);
   app.use(requestLog(log));
-  app.use(securityHeaders(config.embeddedIn));
+  app.use(securityHeaders(config));
   app.use(
     monitoringRoutes({
       metrics,
@@ -141,16 +143,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.use(errorBoundary(pages));
 
   function servePages(): void {
-    app.use('/assets', serveStatic(join(templatesFolder, 'assets'), { index: false }));
+    app.use(assetRoutes());
     app.get('/', (_req, res) => void res.type('html').send(pages.render('home', {})));
     app.use('/launch', limitLaunches(config.launchesPerMinute));
     app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
     app.use(launchRoutes({ client, launches, tokenField: profile.launchTokenField, now }));
     app.use('/launches/:launchId', requireLaunchSession, requireSameOrigin);
-    app.get('/launches/:launchId', async (req, res) => {
-      const launch = await launches.find(req.params.launchId);
-      res.type('html').send(pages.render('launch', { launch, steps: steps.steps, base: `/launches/${req.params.launchId}` }));
-    });
+    app.use('/launches/:launchId', launchPages({ pages, launches, store, engine, steps, client, platformUrl: config.platformUrl }));
     app.use('/launches/:launchId/api', catalogRoutes(client));
     app.use('/launches/:launchId/api', runRoutes({ launches, store, engine, steps, inputDir: config.inputDir }));
   }
@@ -180,7 +179,10 @@ function requestLog(log: Logger): RequestHandler {
   });
 }
 
-function securityHeaders(embeddedIn: string | null): RequestHandler {
+/** What pages may load: the app's own, and pictures of the platform's items. */
+function securityHeaders({ embeddedIn, assetOrigins, mapTiles }: Pick<AppConfig, 'embeddedIn' | 'assetOrigins' | 'mapTiles'>): RequestHandler {
+  // A policy has no words for an IPv6 address.
+  const pictures = [...assetOrigins.filter((origin) => !origin.includes('[')), ...(mapTiles === null ? [] : [new URL(mapTiles.replace(/[{}]/g, '')).origin])];
   return helmet({
     // Where a frame is allowed `frame-ancestors` says so; this header cannot name an origin.
     xFrameOptions: embeddedIn === null ? { action: 'sameorigin' } : false,
@@ -189,7 +191,8 @@ function securityHeaders(embeddedIn: string | null): RequestHandler {
       useDefaults: false,
       directives: {
         defaultSrc: ["'self'"],
-        imgSrc: ["'self'", 'data:'],
+        imgSrc: ["'self'", 'data:', 'blob:', ...pictures],
+        connectSrc: ["'self'", ...pictures],
         baseUri: ["'none'"],
         objectSrc: ["'none'"],
         formAction: ["'self'"],

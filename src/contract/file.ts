@@ -32,3 +32,6 @@ export const fileName = z
     (name) => Buffer.byteLength(name, 'utf8') <= limits.fileNameBytes,
     `must be at most ${limits.fileNameBytes} bytes of UTF-8`,
   );
+
+/** Where the items of a user's files are. @assumed contract, "File endpoints" */
+export const collectionOfUploads = (userId: string): string => `uploads-${userId}`;

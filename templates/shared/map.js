@@ -54,16 +54,28 @@ export async function createMap(container, { tiles = container.dataset.tiles, bo
   return map;
 }
 
+function centerOf({ type, coordinates }) {
+  const ring = type === 'MultiPolygon' ? coordinates[0][0] : coordinates[0];
+  const corners = ring.slice(0, -1);
+  return [0, 1].map((axis) => corners.reduce((sum, corner) => sum + corner[axis], 0) / corners.length);
+}
+
 /** Draws footprints; `onChosen` is told the properties of the one that is clicked. */
 export function drawFootprints(map, features, onChosen) {
   const data = { type: 'FeatureCollection', features };
+  // A dot for each, where its footprint is too small to be seen.
+  const places = { type: 'FeatureCollection', features: features.map(({ geometry, properties }) => ({ type: 'Feature', geometry: { type: 'Point', coordinates: centerOf(geometry) }, properties })) };
   const source = map.getSource('footprints');
-  if (source) return void source.setData(data);
+  if (source) {
+    source.setData(data);
+    map.getSource('places').setData(places);
+    return;
+  }
   map.addSource('footprints', { type: 'geojson', data });
+  map.addSource('places', { type: 'geojson', data: places });
   map.addLayer({ id: 'footprints', type: 'fill', source: 'footprints', paint: { 'fill-color': color('--accent'), 'fill-opacity': 0.25 } });
   map.addLayer({ id: 'outlines', type: 'line', source: 'footprints', paint: { 'line-color': color('--accent'), 'line-width': 2 } });
-  // At their corners: one dot where a footprint is too small to be seen.
-  map.addLayer({ id: 'places', type: 'circle', source: 'footprints', maxzoom: 7, paint: { 'circle-color': color('--accent'), 'circle-radius': 4 } });
+  map.addLayer({ id: 'places', type: 'circle', source: 'places', maxzoom: 8, paint: { 'circle-color': color('--accent'), 'circle-radius': 5, 'circle-stroke-color': color('--raised'), 'circle-stroke-width': 1 } });
   if (!onChosen) return;
   map.on('click', 'places', ({ features: [first] }) => onChosen(first.properties));
   map.on('click', 'footprints', ({ features: [first] }) => onChosen(first.properties));

@@ -2,7 +2,7 @@ import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import * as z from 'zod';
 import { KitError, validationDetails, type ValidationDetail } from '../../contract/index.ts';
 import { PlatformError } from '../../platform-client/index.ts';
-import type { Pages } from './pages.ts';
+import type { Pages } from '../pages/pages.ts';
 
 /** A request of the browser's that is not as it should be. */
 export class RequestError extends KitError {

@@ -22,7 +22,8 @@ export function pageRenderer({ apps, mapTiles, pendingCount }: PageOptions): Ren
     const tiles = mapTiles === null ? [] : [new URL(mapTiles.replace(/[{}]/g, '')).origin];
     res.set({
       'Content-Security-Policy': policyOf(origins, tiles),
-      'Referrer-Policy': 'no-referrer',
+      // With no-referrer a form's Origin would be null, and the sandbox could not tell its own pages from others.
+      'Referrer-Policy': 'same-origin',
       'X-Content-Type-Options': 'nosniff',
       'X-Frame-Options': 'DENY',
       'Cache-Control': 'no-store',

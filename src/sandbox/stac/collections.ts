@@ -1,3 +1,4 @@
+import { collectionOfUploads } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
 
 export interface CatalogRecord {
@@ -69,7 +70,7 @@ export class Collections {
 
   /** Where the files of a user are published. */
   ensureUploadsOf(user: { id: string; name: string }, nowMs: number): string {
-    const id = `uploads-${user.id}`;
+    const id = collectionOfUploads(user.id);
     if (!this.find(id)) {
       this.put({
         id,

@@ -1,0 +1,102 @@
+import { Router, type RequestHandler } from 'express';
+import { collectionOfUploads, type CatalogItem } from '../../contract/index.ts';
+import type { PlatformClient } from '../../platform-client/index.ts';
+import type { Launch, LaunchStore } from '../launch/launch-store.ts';
+import { launchPath } from '../launch/sessions.ts';
+import type { StepHost } from '../processing/step-host.ts';
+import type { RunEngine } from '../runs/run-engine.ts';
+import { runTransitions, type RunState } from '../runs/run-state.ts';
+import { viewRun } from '../runs/run-view.ts';
+import type { Run, RunStore } from '../runs/run.ts';
+import { RequestError } from '../web/errors.ts';
+import type { Pages } from './pages.ts';
+
+export interface LaunchPagesOptions {
+  readonly pages: Pages;
+  readonly launches: LaunchStore;
+  readonly store: RunStore;
+  readonly engine: RunEngine;
+  readonly steps: StepHost;
+  readonly client: Pick<PlatformClient, 'getItem'>;
+  readonly platformUrl: string;
+}
+
+/** How old what a page shows may be. */
+const lookEveryMs = 500;
+/** Time itself changes what pages show, and so does what the platform makes of a file. */
+const atLeastEveryMs = 3_000;
+/** The states that a run passes when all goes well, as the page draws them. */
+const goodPath = (['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING', 'COMPLETED'] as const) satisfies readonly RunState[];
+
+/** The pages of one launch, under `/launches/{launchId}`: what runs, a new run, and one run followed to its end. */
+export function launchPages({ pages, launches, store, engine, steps, client, platformUrl }: LaunchPagesOptions): Router {
+  const router = Router({ mergeParams: true });
+  const view = async (run: Run) => viewRun(run, await store.history(run.id), await engine.progress(run.id), steps);
+  const launchOf = async (params: object): Promise<Launch> => (await launches.find((params as { launchId: string }).launchId))!;
+
+  router.get('/', async (req, res) => {
+    const launch = await launchOf(req.params);
+    const runs = await Promise.all((await store.listByLaunch(launch.id)).map(view));
+    res.type('html').send(pages.render('launch', { launch, runs, steps: steps.steps, base: launchPath(launch.id), platformUrl }));
+  });
+
+  router.get('/new/:stepId', async (req, res) => {
+    const launch = await launchOf(req.params);
+    const step = steps.steps.find(({ id }) => id === req.params.stepId);
+    if (!step) throw new RequestError(404, 'unknown_step', 'there is no such step');
+    res.type('html').send(pages.render('new-run', { launch, step, base: launchPath(launch.id) }));
+  });
+
+  router.get('/runs/:runId', async (req, res) => {
+    const launch = await launchOf(req.params);
+    const run = await store.find(req.params.runId);
+    if (run?.launchId !== launch.id) throw new RequestError(404, 'run_not_found', 'There is no such run in this launch.');
+    const shown = await view(run);
+    res.type('html').send(pages.render('run', { launch, run: shown, path: pathOf(shown), result: await resultOf(run, launch), base: launchPath(launch.id), platformUrl }));
+  });
+
+  router.get('/events', runEvents(async (launchId) => JSON.stringify(await Promise.all((await store.listByLaunch(launchId)).map(view)))));
+
+  /** The item that the platform has made of a run's file; null where there is none, or none yet, or the platform is away. */
+  async function resultOf({ state, file }: Run, { user }: Launch): Promise<CatalogItem | null> {
+    if (state !== 'COMPLETED' || !file?.fileId || !user.id) return null;
+    return client.getItem(collectionOfUploads(user.id), file.fileId, { signal: AbortSignal.timeout(2_000) }).catch(() => null);
+  }
+  return router;
+}
+
+/** Where a run is on its way: what it has passed, where it is, and the end it took where that is not the good one. */
+function pathOf({ state, history }: { state: RunState; history: readonly { state: RunState }[] }): { state: RunState; is: 'done' | 'now' | 'bad' | 'ahead' }[] {
+  const isGood = goodPath.some((one) => one === state);
+  const last = isGood ? state : (history.findLast((one) => goodPath.some((good) => good === one.state))?.state ?? 'CREATED');
+  const reached = goodPath.findIndex((one) => one === last);
+  const path = goodPath.map((one, i) => ({ state: one, is: i < reached || (i === reached && (!isGood || runTransitions[one].length === 0)) ? ('done' as const) : i === reached ? ('now' as const) : ('ahead' as const) }));
+  return isGood ? path : [...path.filter(({ is }) => is === 'done'), { state, is: 'bad' }];
+}
+
+/** Server-sent events: `change` whenever what `look` gives of the launch has changed, and every `atLeastEveryMs`. */
+function runEvents(look: (launchId: string) => Promise<string>): RequestHandler {
+  return (req, res) => {
+    const { launchId } = req.params as { launchId: string };
+    res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
+    res.flushHeaders();
+    res.write('retry: 1000\n\n');
+    let [seen, toldAt, busy] = ['', performance.now(), false];
+    const timer = setInterval(async () => {
+      if (busy) return;
+      busy = true;
+      try {
+        const now = await look(launchId);
+        if (now !== seen || performance.now() - toldAt > atLeastEveryMs) {
+          [seen, toldAt] = [now, performance.now()];
+          res.write('event: change\ndata: \n\n');
+        }
+      } catch (error) {
+        req.log.warn({ err: error }, 'a page could not be told of changes');
+      } finally {
+        busy = false;
+      }
+    }, lookEveryMs);
+    req.once('close', () => clearInterval(timer));
+  };
+}

@@ -1,0 +1,185 @@
+/** What a person does, in Chromium, on real servers: from the marketplace to the result, and every other end. */
+import { describe, expect, test } from 'vitest';
+import type { BrowserContext, Page } from 'playwright-core';
+import { startApp } from '../support/app.ts';
+import { hasChromium, visit, type Visit } from '../support/browser.ts';
+import { startSandbox } from '../support/sandbox.ts';
+
+async function start() {
+  const sandbox = await startSandbox({ seed: 'demo' });
+  const app = await startApp(sandbox.url, { env: { EMBEDDED_IN: sandbox.url } });
+  await sandbox.control('POST', 'apps', { id: 'reference-app', name: 'Reference app', launchUrl: `${app.url}/launch` });
+  return { sandbox, app, ...(await visit([sandbox.url, app.url])) };
+}
+
+/** Launches from the marketplace; the app opens in a tab of its own. */
+async function launch(page: Page, context: BrowserContext, sandboxUrl: string, user?: string): Promise<Page> {
+  await page.goto(sandboxUrl);
+  if (user) await page.getByLabel('As').selectOption({ label: user });
+  const [tab] = await Promise.all([context.waitForEvent('page'), page.getByRole('button', { name: 'Launch', exact: true }).click()]);
+  await tab.getByRole('heading', { name: 'Process and deliver' }).waitFor();
+  return tab;
+}
+
+/** Starts a run in the app's tab, on the newest item of the catalog or on a synthetic scene. */
+async function begin(tab: Page, step: string, input: 'item' | 'synthetic' = 'synthetic'): Promise<void> {
+  await tab.getByRole('link', { name: step }).click();
+  await tab.locator('#new-run[data-ready]').waitFor();
+  if (input === 'item') await tab.locator('#items input').first().check();
+  else await tab.getByLabel('A synthetic scene').check();
+  await tab.getByRole('button', { name: 'Ask for approval' }).click();
+  await tab.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
+}
+
+/** Runs in the page: what a screen reader would say of the place. */
+const focusedText = `((node) => [node?.getAttribute('aria-label'), node?.textContent, node?.closest('label')?.textContent].join(' '))(document.activeElement)`;
+
+const reached = (tab: Page, state: string) => tab.locator(`#run[data-state="${state}"]`).waitFor({ timeout: 30_000 });
+const clean = ({ complaints }: Pick<Visit, 'complaints'>) => expect(complaints).toEqual([]);
+
+describe.runIf(hasChromium)('in a browser', () => {
+  test('launch, choose an item, approve, watch it complete, see the result on the map and in the catalog', async () => {
+    const it = await start();
+    const tab = await launch(it.page, it.context, it.sandbox.url);
+    expect(tab.url()).not.toContain('token');
+    await begin(tab, 'Cloud Optimized GeoTIFF', 'item');
+    await it.page.goto(`${it.sandbox.url}/approvals`);
+    await it.page.getByRole('button', { name: /^Approve/ }).click();
+    await it.page.getByText('Nothing waits for a decision').waitFor();
+    await reached(tab, 'COMPLETED');
+    await tab.locator('#map[data-ready]').waitFor({ timeout: 30_000 });
+    const [item] = await Promise.all([it.context.waitForEvent('page'), tab.getByRole('link', { name: "See it in the platform's catalog" }).click()]);
+    await item.locator('#map[data-ready]').waitFor();
+    await it.page.goto(`${it.sandbox.url}/launches`);
+    await it.page.getByRole('link', { name: /^\d{4}-/ }).first().click();
+    await it.page.getByText('Overall: passed').waitFor();
+    clean(it);
+  });
+
+  test('approvals appear by themselves; a rejection is told, and trying again makes a new operation', async () => {
+    const it = await start();
+    const tab = await launch(it.page, it.context, it.sandbox.url);
+    await it.page.goto(`${it.sandbox.url}/approvals`);
+    await it.page.getByText('Nothing waits').waitFor();
+    await begin(tab, 'Hillshade');
+    await it.page.getByRole('button', { name: 'Reject Hillshade' }).click({ timeout: 5_000 });
+    await reached(tab, 'REJECTED');
+    await tab.getByText('You rejected it').waitFor();
+    const before = tab.url();
+    await tab.getByRole('button', { name: 'Try again' }).click();
+    await reached(tab, 'AWAITING_APPROVAL');
+    expect(tab.url()).not.toBe(before);
+    const { operations } = await it.sandbox.control('GET', 'operations');
+    expect(operations.map(({ status }) => status).sort()).toEqual(['REJECTED', 'REQUESTED']);
+    clean(it);
+  });
+
+  test('expired by the clock of the inspector; reload and back work; two tabs agree; cancel', async () => {
+    const it = await start();
+    const tab = await launch(it.page, it.context, it.sandbox.url);
+    await begin(tab, 'Hillshade');
+    const second = await it.context.newPage();
+    await second.goto(tab.url());
+    await it.page.goto(`${it.sandbox.url}/launches`);
+    await it.page.getByRole('link', { name: /^\d{4}-/ }).first().click();
+    await it.page.getByRole('button', { name: 'Move' }).click();
+    await Promise.all([reached(tab, 'EXPIRED'), reached(second, 'EXPIRED')]);
+    await tab.reload();
+    await reached(tab, 'EXPIRED');
+    await tab.getByRole('button', { name: 'Try again' }).click();
+    await reached(tab, 'AWAITING_APPROVAL');
+    await tab.getByRole('button', { name: 'Cancel' }).click();
+    await reached(tab, 'CANCELLED');
+    await tab.goBack();
+    await reached(tab, 'EXPIRED');
+    clean(it);
+  });
+
+  test('in a frame of the marketplace', async () => {
+    const it = await start();
+    await it.page.goto(it.sandbox.url);
+    await it.page.getByRole('button', { name: 'Launch in a frame' }).click();
+    const frame = it.page.frameLocator('iframe[name="app"]');
+    await frame.getByRole('heading', { name: 'Process and deliver' }).waitFor();
+    await frame.getByRole('link', { name: 'Hillshade' }).click();
+    await frame.locator('#new-run[data-ready]').waitFor();
+    await frame.getByLabel('A synthetic scene').check();
+    await frame.getByRole('button', { name: 'Ask for approval' }).click();
+    await frame.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
+    expect(it.page.url()).not.toContain('token');
+    clean(it);
+  });
+
+  test('two users in one browser do not mix', async () => {
+    const it = await start();
+    const amina = await launch(it.page, it.context, it.sandbox.url, 'Amina Okafor, Coastal Survey');
+    const bruno = await launch(it.page, it.context, it.sandbox.url, 'Bruno Keller, Alpine Forestry');
+    await amina.reload();
+    await amina.getByText('Amina Okafor').waitFor();
+    await bruno.reload();
+    await bruno.getByText('Bruno Keller').waitFor();
+    await begin(amina, 'Hillshade');
+    await bruno.getByText('No run yet').waitFor();
+    clean(it);
+  });
+
+  test('with the keyboard alone: launch, choose, ask, approve', async () => {
+    const it = await start();
+    await it.page.goto(it.sandbox.url);
+    await it.page.getByRole('button', { name: 'Launch', exact: true }).focus();
+    const [tab] = await Promise.all([it.context.waitForEvent('page'), it.page.keyboard.press('Enter')]);
+    const press = async (page: Page, name: RegExp | string) => {
+      for (let i = 0; i < 150; i++) {
+        await page.keyboard.press('Tab');
+        const text = await page.evaluate<string>(focusedText);
+        if (typeof name === 'string' ? text.includes(name) : name.test(text)) return;
+      }
+      throw new Error(`the keyboard does not reach ${String(name)}`);
+    };
+    await tab.getByRole('heading', { name: 'Process and deliver' }).waitFor();
+    await press(tab, 'Hillshade');
+    await tab.keyboard.press('Enter');
+    await tab.locator('#new-run[data-ready]').waitFor();
+    await press(tab, /Input|SAR|MULTISPECTRAL|HEIGHTMAP|synthetic/);
+    await tab.keyboard.press('Space');
+    await press(tab, 'Ask for approval');
+    await tab.keyboard.press('Enter');
+    await reached(tab, 'AWAITING_APPROVAL');
+    await it.page.goto(`${it.sandbox.url}/approvals`);
+    await press(it.page, 'Approve Hillshade');
+    await it.page.keyboard.press('Enter');
+    await reached(tab, 'COMPLETED');
+    clean(it);
+  });
+
+  test('a wrong parameter is told at its field, and nothing is lost', async () => {
+    const it = await start();
+    const tab = await launch(it.page, it.context, it.sandbox.url);
+    await tab.getByRole('link', { name: 'Hillshade' }).click();
+    await tab.locator('#new-run[data-ready]').waitFor();
+    await tab.getByLabel('A synthetic scene').check();
+    const field = tab.locator('input[name="azimuth"]');
+    await field.fill('999');
+    await tab.getByRole('button', { name: 'Ask for approval' }).click();
+    await tab.locator('#problem-azimuth').waitFor();
+    expect(await field.getAttribute('aria-invalid')).toBe('true');
+    expect(await field.inputValue()).toBe('999');
+    await field.fill('270');
+    await tab.getByRole('button', { name: 'Ask for approval' }).click();
+    await reached(tab, 'AWAITING_APPROVAL');
+    // The 400 is on the browser's console, as every failed request.
+    expect(it.complaints.filter((one) => !one.includes('400'))).toEqual([]);
+  });
+
+  test('no session, a launch without a token, and a platform that is away: a page that says what to do', async () => {
+    const it = await start();
+    await it.page.goto(`${it.app.url}/launches/nobody/`);
+    await it.page.getByText('launch the app again from the marketplace').waitFor();
+    await it.page.goto(`${it.app.url}/launch`);
+    await it.page.getByText(/token/).first().waitFor();
+    const { launchUrl } = await it.sandbox.launch();
+    await it.sandbox.close();
+    await it.page.goto(launchUrl);
+    await it.page.getByText('the platform could not be asked').waitFor();
+  });
+});

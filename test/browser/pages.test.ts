@@ -1,0 +1,229 @@
+/** The pages themselves: usable by everybody, in both color schemes, with hostile data in them, and closed to other origins. */
+import { createServer } from 'node:http';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import yauzl from 'yauzl';
+import { launchApp, smallRun, startApp } from '../support/app.ts';
+import { hasChromium, visit } from '../support/browser.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { routesOf } from '../support/routes.ts';
+import { geoTiff } from '../support/geotiff.ts';
+import { apiKey, startSandbox } from '../support/sandbox.ts';
+
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const hostile = `<img src=x onerror="document.title='hacked'"> & "quotes" </script><script>document.title='hacked'</script>`;
+
+/** A sandbox and the app with something on every page, its names hostile. */
+async function populated() {
+  const sandbox = await startSandbox({ seed: 'demo' });
+  const app = await startApp(sandbox.url);
+  await sandbox.control('POST', 'users', { id: 'mallory', name: hostile, email: 'm@example.org', organization: hostile });
+  await sandbox.control('POST', 'apps', { id: 'reference-app', name: hostile, description: hostile, launchUrl: `${app.url}/launch` });
+  const { session, launchId } = await launchApp(sandbox, app, { userId: 'mallory' });
+  const run = await session.start(smallRun);
+  const { operationId } = await session.waitFor(run.id, 'AWAITING_APPROVAL');
+  await sandbox.control('POST', `operations/${operationId}/approve`);
+  await session.waitFor(run.id, 'COMPLETED');
+  const waiting = await session.start(smallRun);
+  await session.waitFor(waiting.id, 'AWAITING_APPROVAL');
+  const { token } = await sandbox.launch();
+  await sandbox.app('POST', `/operation/${token}`, { body: { name: hostile, description: hostile, parameters: { [hostile]: hostile } } });
+  const form = new FormData();
+  form.append('file', new Blob([new Uint8Array(geoTiff({ width: 64, height: 64, value: (x, y) => x + y }))]), 'scène "1" <b>.tif');
+  const uploaded = await sandbox.request('POST', '/public/file/upload?sourceType=PANCHROMATIC', { body: form, headers: { 'x-api-key': apiKey } });
+  expect(uploaded.status).toBe(200);
+  return { sandbox, app, session, launchId, runIds: [run.id, waiting.id] };
+}
+
+async function seriousViolations(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const found = await page.evaluate<{ id: string; impact: string; nodes: { html: string }[] }[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(({ html }) => ({ html })) })))`);
+  return found.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 150)}`);
+}
+
+describe.runIf(hasChromium)('every page', () => {
+  test('no serious violation of accessibility, no complaint, no foreign request; hostile names do nothing; light, dark, and on a phone', async () => {
+    const it = await populated();
+    const [name = '', value = ''] = it.session.cookie.split('=');
+    const sandboxPages = ['/', '/approvals', '/catalog', '/catalog/coastal-optical/coastal-optical-024', '/files', '/inference', '/launches', `/launches/${it.launchId}`, '/catalog?bbox=nonsense', '/launches/none'];
+    // The app's from its own router: a page that is added is tested.
+    const appPages = routesOf(it.app.handler)
+      .filter(({ method, path }) => method === 'GET' && path.startsWith('/launches/') && !path.includes('/api/') && !path.endsWith('/events'))
+      .flatMap(({ path }) => it.runIds.map((runId) => path.replace(/^\/launches\/:launchId\/?/, '').replace(':runId', runId).replace(':stepId', 'ndvi')));
+    expect(appPages.length).toBeGreaterThanOrEqual(6);
+    const addresses = [...sandboxPages.map((path) => it.sandbox.url + path), ...new Set(appPages.map((path) => new URL(path, it.session.home).href)), `${it.app.url}/`, `${it.app.url}/nowhere`];
+    const problems: string[] = [];
+    for (const options of [{ colorScheme: 'light' }, { colorScheme: 'dark', viewport: { width: 380, height: 800 } }] as const) {
+      const { page, context, complaints } = await visit([it.sandbox.url, it.app.url], options);
+      await context.addCookies([{ name, value, url: it.session.home }]);
+      for (const address of addresses) {
+        await page.goto(address);
+        await page.waitForTimeout(300);
+        const place = `${options.colorScheme} ${new URL(address).pathname}`;
+        problems.push(...(await seriousViolations(page)).map((one) => `${place}: ${one}`));
+        if ((await page.title()) === 'hacked') problems.push(`${place}: hacked`);
+        if (await page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth + 1')) problems.push(`${place}: wider than the window`);
+      }
+      problems.push(...complaints.filter((one) => !/status of 40[04]/.test(one)));
+    }
+    expect(problems).toEqual([]);
+  }, 240_000);
+
+  test('the first page of each is under 300 kB without the map, and its policy has no unsafe script', async () => {
+    const sandbox = await startSandbox();
+    const app = await startApp(sandbox.url);
+    const { session } = await launchApp(sandbox, app);
+    const { page, context } = await visit([sandbox.url, app.url]);
+    const [name = '', value = ''] = session.cookie.split('=');
+    await context.addCookies([{ name, value, url: session.home }]);
+    for (const address of [sandbox.url, session.home]) {
+      let bytes = 0;
+      const count = async (response: { body(): Promise<Buffer>; url(): string }) => void (!response.url().includes('/events') && (bytes += (await response.body().catch(() => Buffer.alloc(0))).length));
+      page.on('response', count);
+      const response = await page.goto(address);
+      await page.waitForTimeout(500);
+      page.off('response', count);
+      expect(bytes).toBeGreaterThan(1_000);
+      expect(bytes).toBeLessThan(300_000);
+      const policy = response?.headers()['content-security-policy'] ?? '';
+      expect(policy).not.toContain('unsafe');
+      expect(policy).toContain('frame-ancestors');
+    }
+  });
+});
+
+describe.runIf(hasChromium)('the sandbox', () => {
+  test('registers an app by its manifest; mistakes are told at the field', async () => {
+    const sandbox = await startSandbox();
+    const { page } = await visit([sandbox.url]);
+    await page.goto(sandbox.url);
+    await page.getByLabel('Id').fill('my app');
+    await page.getByLabel('Name', { exact: true }).fill('Mine');
+    await page.getByLabel('Launch address').fill('ftp://nowhere');
+    await page.getByRole('button', { name: 'Register' }).click();
+    await page.locator('#problem-launchUrl').waitFor();
+    expect(await page.locator('#problem-id').textContent()).toContain('must be 1 to 64');
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Mine');
+    await page.getByLabel('Id').fill('mine');
+    await page.getByLabel('Launch address').fill('http://127.0.0.1:9/launch');
+    await page.getByRole('button', { name: 'Register' }).click();
+    await page.getByRole('heading', { name: 'Mine' }).waitFor();
+    expect((await sandbox.control('GET', 'apps')).apps.map(({ id }) => id)).toContain('mine');
+  });
+
+  test('uploads a file, in chunks above 16 MB; its status comes by itself, and it goes on after an interruption', async () => {
+    const sandbox = await startSandbox();
+    const { page, context, complaints } = await visit([sandbox.url]);
+    await page.goto(`${sandbox.url}/files`);
+    await page.getByLabel('It is').selectOption('PANCHROMATIC');
+    await page.locator('#file').setInputFiles({ name: 'small.tif', mimeType: 'image/tiff', buffer: Buffer.from(geoTiff({ width: 32, height: 32, value: (x) => x })) });
+    await page.locator('#files .COMPLETED').first().waitFor();
+    const large = { name: 'large.bin', mimeType: 'application/octet-stream', buffer: Buffer.alloc(20_000_000, 7) };
+    await page.getByLabel('It is').selectOption('UNKNOWN');
+    let chunks = 0;
+    await context.route('**/uploadChunk', (route) => (++chunks === 2 ? route.abort() : route.continue()));
+    await page.locator('#file').setInputFiles(large);
+    await page.getByText('the connection was lost').waitFor();
+    await page.locator('#file').setInputFiles(large);
+    await page.getByText('large.bin: uploaded').waitFor();
+    await page.locator('#files .FAILED').first().waitFor();
+    expect(chunks).toBeGreaterThanOrEqual(4);
+    expect(complaints.filter((one) => !one.includes('ERR_FAILED'))).toEqual([]);
+  });
+
+  test("searches by the map's box, by dates and by collection", async () => {
+    const sandbox = await startSandbox({ seed: 'demo' });
+    const { page, complaints } = await visit([sandbox.url]);
+    await page.goto(`${sandbox.url}/catalog`);
+    const all = Number(await page.locator('main strong').first().textContent());
+    await page.getByLabel('Collection').selectOption({ index: 1 });
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    expect(Number(await page.locator('main strong').first().textContent())).toBeLessThan(all);
+    await page.goto(`${sandbox.url}/catalog?bbox=-10,-60,10,-50`);
+    await page.locator('#map[data-ready]').waitFor();
+    expect(await page.locator('main strong').first().textContent()).toBe('0');
+    await page.getByRole('button', { name: 'Zoom out' }).click();
+    await page.waitForTimeout(800);
+    await page.getByRole('button', { name: "Search the map's box" }).click();
+    await page.waitForURL(/bbox=(?!-10%2C)/);
+    expect(await page.getByLabel('Box', { exact: true }).inputValue()).toMatch(/^-?\d+\.\d{4},/);
+    expect(complaints).toEqual([]);
+  });
+
+  test("runs a model on a file, and shows the result on the map", async () => {
+    const sandbox = await startSandbox({ seed: 'demo' });
+    const { page, complaints } = await visit([sandbox.url]);
+    await page.goto(`${sandbox.url}/inference`);
+    if (await page.getByText('onnxruntime').isVisible()) return;
+    const data = await sandbox.request('GET', '/public/stac/collections/coastal-optical/items/coastal-optical-024', { headers: { 'x-api-key': apiKey } });
+    expect(data.status).toBe(200);
+    // The item's pixels as a file of the user's own.
+    const { assets } = data.body as unknown as { assets: { data: { href: string } } };
+    await page.goto(`${sandbox.url}/files`);
+    const zip = Buffer.from(await (await fetch(assets.data.href)).arrayBuffer());
+    await page.getByLabel('It is').selectOption('MULTISPECTRAL');
+    await page.locator('#file').setInputFiles({ name: 'scene.tif', mimeType: 'image/tiff', buffer: await tiffOf(zip) });
+    await page.locator('#files .COMPLETED').first().waitFor();
+    await page.getByRole('link', { name: 'Run a model' }).click();
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.locator('#jobs .DONE').first().waitFor({ timeout: 60_000 });
+    await page.getByRole('link', { name: 'On the map' }).click();
+    await page.locator('#map[data-ready]').waitFor();
+    await page.locator('img.thumb').waitFor();
+    expect(await page.evaluate<number>(`document.querySelector('img.thumb').naturalWidth`)).toBeGreaterThan(10);
+    expect(complaints).toEqual([]);
+  });
+
+  test('a page of another origin can neither approve nor read', async () => {
+    const sandbox = await startSandbox();
+    const { token, launchId } = await sandbox.launch();
+    const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name: 'x' } })).body;
+    const evil = createServer((_req, res) => res.setHeader('content-type', 'text/html').end(`<form method="post" action="${sandbox.url}/approvals/${operationId}/approve"><button>Win</button></form>`));
+    await new Promise<void>((resolve) => evil.listen(0, '127.0.0.1', resolve));
+    cleanUpLater(() => new Promise<void>((resolve) => { evil.closeAllConnections(); evil.close(() => resolve()); }));
+    const address = `http://localhost:${(evil.address() as AddressInfo).port}`;
+    const { page } = await visit([sandbox.url, address]);
+    await page.goto(address);
+    const [answer] = await Promise.all([page.waitForResponse((response) => response.url().includes('/approve')), page.getByRole('button').click()]);
+    expect(answer.status()).toBe(403);
+    await page.goto(address);
+    const read = await page.evaluate<string>(`fetch('${sandbox.url}/approvals').then((response) => response.text(), (error) => 'refused')`);
+    expect(read).toBe('refused');
+    const { operations } = await sandbox.control('GET', `launches/${launchId}`);
+    expect(operations[0]?.status).toBe('REQUESTED');
+  });
+
+  test('with an admin key: a sign-in, and nothing before it', async () => {
+    const sandbox = await startSandbox({ env: { SANDBOX_ADMIN_KEY: 'an-admin-key' } });
+    const { page, context } = await visit([sandbox.url]);
+    for (const path of ['/', '/events', '/launches', '/browser/public/file/download/url?id=x']) {
+      const answer = await fetch(sandbox.url + path, { redirect: 'manual' });
+      expect([path, answer.status]).toEqual([path, 303]);
+    }
+    expect((await fetch(`${sandbox.url}/reset`, { method: 'POST', redirect: 'manual' })).status).toBe(401);
+    await page.goto(`${sandbox.url}/approvals`);
+    await page.getByLabel('Admin key').fill('wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('That is not the key').waitFor();
+    await page.getByLabel('Admin key').fill('an-admin-key');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Approvals' }).waitFor();
+    const [cookie] = (await context.cookies()).filter(({ name }) => name === 'sandbox.admin');
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' });
+  });
+});
+
+/** The first raster of a zip archive. */
+async function tiffOf(zip: Buffer): Promise<Buffer> {
+  const archive = await yauzl.fromBufferPromise(zip, { lazyEntries: true });
+  for await (const entry of archive.eachEntry()) {
+    if (!entry.fileName.endsWith('.tif')) continue;
+    const parts: Buffer[] = [];
+    for await (const part of await archive.openReadStreamPromise(entry)) parts.push(part as Buffer);
+    return Buffer.concat(parts);
+  }
+  throw new Error('the archive holds no raster');
+}
