@@ -36,6 +36,7 @@ COPY --from=app-modules /kit/node_modules node_modules
 COPY package.json ./
 COPY scripts/preload.mjs scripts/preload.mjs
 COPY templates/app templates/app
+COPY templates/shared templates/shared
 COPY src/contract src/contract
 COPY src/raster src/raster
 COPY src/platform-client src/platform-client
@@ -60,6 +61,7 @@ COPY src/contract src/contract
 COPY src/raster src/raster
 COPY src/sandbox src/sandbox
 COPY templates/sandbox templates/sandbox
+COPY templates/shared templates/shared
 COPY models models
 COPY src/commands/sandbox src/commands/sandbox
 COPY src/commands/sandbox.ts src/commands/command.ts src/commands/serve.ts src/commands/

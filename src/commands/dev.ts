@@ -42,17 +42,20 @@ await runCommand(async () => {
     // It may end by itself, as with a mistake in the code: the next change starts it anew.
     service.ended.catch((error: unknown) => running.get(name) === service && (running.delete(name), console.error(String((error as Error).message))));
     running.set(name, service);
+    // Where the port is any free one the app has another address each time.
+    if (name === 'app') await sandboxCall(running.get('sandbox')!.url, 'apps', { id: 'reference-app', name: 'Reference app', description: 'The app of this kit, restarted whenever its code changes.', launchUrl: `${service.url}/launch` });
   }
 
   try {
     for (const name of ['sandbox', 'app'] as const) await restart(name);
-    await sandboxCall(running.get('sandbox')!.url, 'apps', { id: 'reference-app', name: 'Reference app', description: 'The app of this kit, restarted whenever its code changes.', launchUrl: `${running.get('app')!.url}/launch` });
     console.log(`sandbox  ${running.get('sandbox')!.url}\napp      ${running.get('app')!.url}\nBoth restart when their code or templates change. Ctrl-C ends them.`);
     for (const name of ['sandbox', 'app'] as const) watchers.push(...watchFor(name, () => restart(name).then(() => console.log(`${name} restarted`), (error: unknown) => console.error(`${name} does not start: ${(error as Error).message}`))));
     return await interrupted;
   } finally {
     watchers.forEach((watcher) => watcher.close());
-    await Promise.all([...running.values()].map((service) => service.stop()));
+    const services = [...running.values()];
+    running.clear();
+    await Promise.all(services.map((service) => service.stop()));
   }
 });
 

@@ -13,8 +13,26 @@ const color = (name) => {
 
 const land = fetch('/assets/vendor/world-atlas/countries-110m.json').then(async (response) => {
   const atlas = await response.json();
-  return feature(atlas, atlas.objects.countries);
+  const countries = feature(atlas, atlas.objects.countries);
+  for (const { geometry } of countries.features) {
+    const polygons = geometry.type === 'Polygon' ? [geometry.coordinates] : geometry.coordinates;
+    for (const rings of polygons) rings.forEach((ring, i) => (rings[i] = unrolled(ring)));
+  }
+  return countries;
 });
+
+/** The atlas has rings that jump from 180 to -180 degrees: drawn as they are, they would go round the world. One that goes round a pole is closed there. */
+function unrolled(ring) {
+  let shift = 0;
+  const positions = ring.map(([x, y], i) => {
+    const step = i === 0 ? 0 : x - ring[i - 1][0];
+    if (Math.abs(step) > 180) shift -= Math.sign(step) * 360;
+    return [x + shift, y];
+  });
+  if (shift === 0) return positions;
+  const pole = positions[0][1] < 0 ? -90 : 90;
+  return [...positions, [positions.at(-1)[0], pole], [positions[0][0], pole], positions[0]];
+}
 
 /** West may be greater than east: then the box goes over the antimeridian. */
 export const boundsOf = ([west, south, east, north]) => [[west, south], [east < west ? east + 360 : east, north]];

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { pino } from 'pino';
 import { serve } from '../../src/commands/serve.ts';
 import { readSandboxConfig } from '../../src/sandbox/config.ts';
@@ -55,6 +56,8 @@ export interface Answer {
 export interface TestSandbox {
   readonly url: string;
   readonly dataDir: string;
+  /** Null for one that runs elsewhere. */
+  readonly handler: RequestListener | null;
   /** Any request. A plain object as body goes as JSON. */
   request(method: string, path: string, options?: { body?: unknown; headers?: Record<string, string> }): Promise<Answer>;
   /** A request with the API key, under the external-app base path. */
@@ -99,7 +102,7 @@ export async function startSandbox(options: StartOptions = {}): Promise<TestSand
     if (!options.dataDir) await rm(dataDir, { recursive: true, force: true });
   };
   cleanUpLater(close);
-  return sandboxClient(served.url, dataDir, close);
+  return { ...sandboxClient(served.url, dataDir, close), handler: sandbox.handler };
 }
 
 /** The same for a sandbox that runs elsewhere. */
@@ -120,6 +123,7 @@ export function sandboxClient(url: string, dataDir: string, close: () => Promise
   return {
     url,
     dataDir,
+    handler: null,
     request,
     control,
     app: (method, path, { body, headers } = {}) =>
