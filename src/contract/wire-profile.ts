@@ -61,12 +61,23 @@ export interface WireProfile {
   decodeError(status: number, body: unknown): WireError;
   /** Query parameter or form field in which a launch hands over the identity token. */
   readonly launchTokenField: string;
+  /** Where the app's pages send the user in the platform, below its address; null where there is no such page. */
+  readonly pages: {
+    readonly approvals: string | null;
+    readonly item: ((collectionId: string, itemId: string) => string) | null;
+  };
 }
 
 /** The API key's header (spec 5); header names are case-insensitive. */
 export const apiKeyHeader = 'X-API-KEY';
 /** @assumed how a launch hands over the token (spec 6 shows no mechanism) */
 export const launchTokenField = 'token';
+
+/** @assumed pages for people (the spec describes none): where operations are approved, and where an item is shown */
+export const platformPages: WireProfile['pages'] = {
+  approvals: '/approvals',
+  item: (collectionId, itemId) => `/catalog/${encodeURIComponent(collectionId)}/${encodeURIComponent(itemId)}`,
+};
 
 const known = new Set<string>(errorCodes);
 const lenientError = z.object({
@@ -108,4 +119,5 @@ export const assumedProfile: WireProfile = {
     };
   },
   launchTokenField,
+  pages: platformPages,
 };

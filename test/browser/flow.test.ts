@@ -62,7 +62,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     await it.page.goto(`${it.sandbox.url}/approvals`);
     await it.page.getByText('Nothing waits').waitFor();
     await begin(tab, 'Hillshade');
-    await it.page.getByRole('button', { name: 'Reject Hillshade' }).click({ timeout: 5_000 });
+    await it.page.getByRole('button', { name: 'Reject Hillshade' }).click();
     await reached(tab, 'REJECTED');
     await tab.getByText('You rejected it').waitFor();
     const before = tab.url();

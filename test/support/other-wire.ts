@@ -12,6 +12,7 @@ export const otherProfile: WireProfile = {
   name: 'other',
   authenticate: (apiKey) => ({ Authorization: `Key ${apiKey}` }),
   launchTokenField: 'session',
+  pages: { approvals: null, item: null },
   calls: {
     ...assumedProfile.calls,
     renewToken: {

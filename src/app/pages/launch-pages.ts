@@ -1,5 +1,5 @@
 import { Router, type RequestHandler } from 'express';
-import { collectionOfUploads, type CatalogItem } from '../../contract/index.ts';
+import { collectionOfUploads, type CatalogItem, type WireProfile } from '../../contract/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import type { Launch, LaunchStore } from '../launch/launch-store.ts';
 import { launchPath } from '../launch/sessions.ts';
@@ -18,7 +18,9 @@ export interface LaunchPagesOptions {
   readonly engine: RunEngine;
   readonly steps: StepHost;
   readonly client: Pick<PlatformClient, 'getItem'>;
+  /** Address of the platform, and its pages for people. */
   readonly platformUrl: string;
+  readonly platformPages: WireProfile['pages'];
 }
 
 /** How old what a page shows may be. */
@@ -29,7 +31,7 @@ const atLeastEveryMs = 3_000;
 const goodPath = (['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING', 'COMPLETED'] as const) satisfies readonly RunState[];
 
 /** The pages of one launch, under `/launches/{launchId}`: what runs, a new run, and one run followed to its end. */
-export function launchPages({ pages, launches, store, engine, steps, client, platformUrl }: LaunchPagesOptions): Router {
+export function launchPages({ pages, launches, store, engine, steps, client, platformUrl, platformPages }: LaunchPagesOptions): Router {
   const router = Router({ mergeParams: true });
   const view = async (run: Run) => viewRun(run, await store.history(run.id), await engine.progress(run.id), steps);
   const launchOf = async (params: object): Promise<Launch> => (await launches.find((params as { launchId: string }).launchId))!;
@@ -37,7 +39,7 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
   router.get('/', async (req, res) => {
     const launch = await launchOf(req.params);
     const runs = await Promise.all((await store.listByLaunch(launch.id)).map(view));
-    res.type('html').send(pages.render('launch', { launch, runs, steps: steps.steps, base: launchPath(launch.id), platformUrl }));
+    res.type('html').send(pages.render('launch', { launch, runs, steps: steps.steps, base: launchPath(launch.id) }));
   });
 
   router.get('/new/:stepId', async (req, res) => {
@@ -52,7 +54,12 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
     const run = await store.find(req.params.runId);
     if (run?.launchId !== launch.id) throw new RequestError(404, 'run_not_found', 'There is no such run in this launch.');
     const shown = await view(run);
-    res.type('html').send(pages.render('run', { launch, run: shown, path: pathOf(shown), result: await resultOf(run, launch), base: launchPath(launch.id), platformUrl }));
+    const result = await resultOf(run, launch);
+    const links = {
+      approvals: platformPages.approvals && platformUrl + platformPages.approvals,
+      result: result?.collection && platformPages.item && platformUrl + platformPages.item(result.collection, result.id),
+    };
+    res.type('html').send(pages.render('run', { launch, run: shown, path: pathOf(shown), result, links, base: launchPath(launch.id) }));
   });
 
   router.get('/events', runEvents(async (launchId) => JSON.stringify(await Promise.all((await store.listByLaunch(launchId)).map(view)))));

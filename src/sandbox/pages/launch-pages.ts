@@ -6,7 +6,7 @@ import type { IdentityTokens } from '../identity/identity-tokens.ts';
 import type { Launch } from '../marketplace/launch.ts';
 import { timelineOf } from '../referee/timeline.ts';
 import type { Trace } from '../referee/trace.ts';
-import { judge } from '../referee/verdict.ts';
+import { judge, type Verdict } from '../referee/verdict.ts';
 import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import { invalid, parseValues } from '../web/sandbox-error.ts';
 import { viewOperation, type ApprovalOptions } from './approval-pages.ts';
@@ -44,27 +44,40 @@ export function launchPages(options: LaunchPagesOptions): Router {
     createdAt: iso(launch.createdAtMs),
   });
 
+  /** Verdicts as they were when a launch's newest call was the one that it still is. */
+  const judged = new Map<string, { newestId: number; verdict: Verdict }>();
+  function verdictOf(launchId: string): { verdict: Verdict; count: number } {
+    const { count, newestId } = trace.extent(launchId);
+    const known = judged.get(launchId);
+    if (known?.newestId === newestId) return { verdict: known.verdict, count };
+    const verdict = judge(trace.calls(launchId));
+    judged.delete(launchId);
+    judged.set(launchId, { newestId, verdict });
+    for (const oldest of judged.keys()) if (judged.size > mostLaunches) judged.delete(oldest);
+    return { verdict, count };
+  }
+
   router.get('/launches', (_req, res) => {
     const shown = launches.listNewest(mostLaunches).map((launch) => {
-      const calls = trace.calls(launch.id);
-      return { ...viewLaunch(launch), calls: calls.length, result: judge(calls).result, status: operations.latestOf(launch.id)?.status ?? null };
+      const { verdict, count } = verdictOf(launch.id);
+      return { ...viewLaunch(launch), calls: count, result: verdict.result, status: operations.latestOf(launch.id)?.status ?? null };
     });
     render(res, 'launches', { launches: shown, now: iso(clock.now()) });
   });
 
   router.get('/launches/:launchId', (req, res) => {
     const launch = launches.get(req.params.launchId);
-    const verdict = judge(trace.calls(launch.id));
-    const calls = trace.list(launch.id);
+    const { verdict, count } = verdictOf(launch.id);
+    const calls = trace.list(launch.id, mostCalls);
     const broken = new Map(verdict.rules.flatMap(({ rule, violations }) => violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const))));
     render(res, 'inspector', {
       launch: { ...viewLaunch(launch), now: iso(clock.now(launch.id)), tokenEndsAt: iso(tokens.expiryOf(launch.id)) },
       operations: operations.list(launch.id).map((operation) => viewOperation(operation, options)),
       uploads: uploadSessions.listByLaunch(launch.id).map((upload) => ({ ...upload, parts: uploadSessions.parts(upload.id) })),
       verdict,
-      timeline: timelineOf(calls.slice(-mostCalls), verdict.rules),
-      calls: calls.slice(-mostCalls).reverse().map((call) => ({ ...call, breaks: broken.get(call.id) ?? null })),
-      callCount: calls.length,
+      timeline: timelineOf(calls, verdict.rules),
+      calls: calls.toReversed().map((call) => ({ ...call, breaks: broken.get(call.id) ?? null })),
+      callCount: count,
       faults: faults.list().filter(({ launchId }) => launchId === null || launchId === launch.id),
       endpoints: externalAppEndpoints,
       effects: Object.keys(effects),

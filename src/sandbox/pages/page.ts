@@ -18,7 +18,8 @@ export type RenderPage = (res: Response, name: string, data?: object) => void;
 export function pageRenderer({ apps, mapTiles, pendingCount }: PageOptions): RenderPage {
   const eta = new Eta({ views: templates, cache: true, autoEscape: true });
   return (res, name, data = {}) => {
-    const origins = [...new Set(apps.list().map(({ launchUrl }) => new URL(launchUrl).origin))];
+    // A policy has no words for an IPv6 address.
+    const origins = [...new Set(apps.list().map(({ launchUrl }) => new URL(launchUrl).origin))].filter((origin) => !origin.includes('['));
     const tiles = mapTiles === null ? [] : [new URL(mapTiles.replace(/[{}]/g, '')).origin];
     res.set({
       'Content-Security-Policy': policyOf(origins, tiles),

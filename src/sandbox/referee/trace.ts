@@ -124,9 +124,14 @@ export class Trace {
     }));
   }
 
-  /** For people and programs, oldest first. */
-  list(launchId: string) {
-    return this.#rows(launchId).map((row) => ({
+  /** How many calls of a launch are kept, and the newest one's id: what was judged of them holds until that changes. */
+  extent(launchId: string): { count: number; newestId: number } {
+    return this.#database.prepare<[string], { count: number; newestId: number }>('select count(*) as count, coalesce(max(id), 0) as newestId from calls where launch_id = ?').get(launchId)!;
+  }
+
+  /** For people and programs, oldest first; the newest `limit` of them where that is given. */
+  list(launchId: string, limit: number = most.ofLaunch) {
+    return this.#rows(launchId, limit).map((row) => ({
       id: row.id,
       at: iso(row.at),
       launchAt: iso(row.launch_at),
@@ -144,8 +149,8 @@ export class Trace {
     }));
   }
 
-  #rows(launchId: string): CallRow[] {
-    return this.#database.prepare<[string], CallRow>('select * from calls where launch_id = ? order by at, id').all(launchId);
+  #rows(launchId: string, limit: number = most.ofLaunch): CallRow[] {
+    return this.#database.prepare<[string, number], CallRow>('select * from (select * from calls where launch_id = ? order by at desc, id desc limit ?) order by at, id').all(launchId, limit);
   }
 
   #insert(call: Omit<CallRow, 'id'> & { launch_id: string }): void {
