@@ -59,7 +59,13 @@ async function certify(options: CertifyOptions): Promise<number> {
   const chosen = options.only.length === 0 ? scenarios : scenarios.filter(({ id }) => options.only.includes(id));
   const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-certify-'));
   const interruption = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort(new KitError('interrupted', 'interrupted')));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      // A second one ends it at once, and what it started with it.
+      if (interruption.signal.aborted) process.exit(130);
+      interruption.abort(new KitError('interrupted', 'interrupted'));
+    });
+  }
   const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
   try {
     const config = readSandboxConfig({ ...process.env, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error', SANDBOX_ADMIN_KEY: '', SANDBOX_ADMIN_KEY_FILE: '' }, { port: options.port, data: join(folder, 'sandbox'), seed: 'demo' });
@@ -97,6 +103,10 @@ async function certify(options: CertifyOptions): Promise<number> {
     await writeReports(report, options);
     console.log(`\n${tableOf(report)}`);
     return interruption.signal.aborted ? 130 : exitStatusOf(report);
+  } catch (error) {
+    if (!interruption.signal.aborted) throw error;
+    console.error('interrupted');
+    return 130;
   } finally {
     for (const stop of stops) await stop();
   }

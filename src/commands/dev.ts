@@ -26,6 +26,8 @@ await runCommand(async () => {
   const apiKey = process.env['SANDBOX_API_KEY'] ?? randomBytes(24).toString('base64url');
   const running = new Map<Name, ServiceProcess>();
   const watchers: FSWatcher[] = [];
+  const restarts = new Set<Promise<void>>();
+  let isStopping = false;
   const interrupted = new Promise<number>((stop) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop(0));
   });
@@ -39,6 +41,7 @@ await runCommand(async () => {
     running.delete(name);
     await before?.stop(3_000);
     const service = await start[name]();
+    if (isStopping) return service.stop();
     // It may end by itself, as with a mistake in the code: the next change starts it anew.
     service.ended.catch((error: unknown) => running.get(name) === service && (running.delete(name), console.error(String((error as Error).message))));
     running.set(name, service);
@@ -49,10 +52,16 @@ await runCommand(async () => {
   try {
     for (const name of ['sandbox', 'app'] as const) await restart(name);
     console.log(`sandbox  ${running.get('sandbox')!.url}\napp      ${running.get('app')!.url}\nBoth restart when their code or templates change. Ctrl-C ends them.`);
-    for (const name of ['sandbox', 'app'] as const) watchers.push(...watchFor(name, () => restart(name).then(() => console.log(`${name} restarted`), (error: unknown) => console.error(`${name} does not start: ${(error as Error).message}`))));
+    for (const name of ['sandbox', 'app'] as const) watchers.push(...watchFor(name, () => {
+      const restarted = restart(name).then(() => console.log(`${name} restarted`), (error: unknown) => console.error(`${name} does not start: ${(error as Error).message}`));
+      restarts.add(restarted);
+      return restarted.finally(() => restarts.delete(restarted));
+    }));
     return await interrupted;
   } finally {
+    isStopping = true;
     watchers.forEach((watcher) => watcher.close());
+    await Promise.all(restarts);
     const services = [...running.values()];
     running.clear();
     await Promise.all(services.map((service) => service.stop()));

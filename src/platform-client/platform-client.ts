@@ -103,9 +103,12 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   const transport = createHttpTransport({ baseUrl: options.baseUrl, apiKey: options.apiKey, profile });
 
   function send<Input, Output>(call: Call<Input, Output>, input: Input, signal: AbortSignal | undefined, secrets: string[]) {
+    return repeat(() => sendOnce(call, input, signal, secrets), signal);
+  }
+
+  function sendOnce<Input, Output>(call: Call<Input, Output>, input: Input, signal: AbortSignal | undefined, secrets: string[]) {
     const timeout = call.endpoint === 'upload.chunk' ? chunkTimeoutMs : timeoutMs;
-    const attempt = () => observed(call.endpoint, signal, () => transport.send(call, input, { signal, timeoutMs: timeout, secrets }));
-    return repeat(attempt, signal);
+    return observed(call.endpoint, signal, () => transport.send(call, input, { signal, timeoutMs: timeout, secrets }));
   }
 
   /** One try, told to whoever counts. */
@@ -144,14 +147,20 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       input: Omit<Input, 'token'>,
       { signal }: CallOptions = {},
     ): Promise<Output> {
-      const token = await keeper.current(signal);
-      const sendWith = (held: string) => send(wire, { ...input, token: held } as Input, signal, [held]);
+      let token = await keeper.current(signal);
+      let tries = 0;
+      // Another call may have renewed the token while this one waited for its repeat: the old one is good no more.
+      const attempt = async () => {
+        if (tries++ > 0) token = (await store.read()).token;
+        return sendOnce(wire, { ...input, token } as Input, signal, [token]);
+      };
       try {
-        return await sendWith(token);
+        return await repeat(attempt, signal);
       } catch (error) {
         if (!(error instanceof PlatformError) || !mayBeStaleToken(error)) throw error;
-        const successor = await staleTokenSuccessor(token, error, signal);
-        return sendWith(successor);
+        token = await staleTokenSuccessor(token, error, signal);
+        tries = 0;
+        return repeat(attempt, signal);
       }
     }
 

@@ -186,6 +186,13 @@ describe('the identity token', () => {
     expect(server.requests[1]).toContain('/user/second/');
   });
 
+  test('a call that waits for its repeat while another rotates it is repeated with the new one', async () => {
+    const renewed = { token: 'the successor', expiresAtMs: null };
+    const started = await start([json(500, {}), ok], { onCall: () => (started.held.value = renewed) });
+    expect(await started.calls.userDetail()).toEqual(user);
+    expect(started.paths()).toEqual([`GET /user/${secretToken}/detail`, 'GET /user/the successor/detail']);
+  });
+
   test('a call that was under way while another rotated it is repeated with the new one', async () => {
     const { calls, held, paths } = await start([{ afterMs: 100, answer: revoked }, ok], {}, { token: 'first' });
     const called = calls.userDetail();

@@ -96,6 +96,11 @@ const faulty: [rule: string, what: string, act: (it: Stage) => Promise<unknown>,
   ['upload-identity', 'changes the key midway', async (it) => { const upload = await it.approved(); await sendChunk(it.sandbox, upload, 1, bytes(1)); const other = { ...upload, key: 'another-key' }; for (const n of [2, 3]) await sendChunk(it.sandbox, other, n, bytes(n)); await sendComplete(it.sandbox, other, 300); }, /the upload's uploadId and another key/],
   ['upload-identity', 'changes the uploadId midway', async (it) => { const upload = await it.approved(); await sendChunk(it.sandbox, upload, 1, bytes(1)); await sendChunk(it.sandbox, { ...upload, uploadId: 'another' }, 2, bytes(2)); await sendComplete(it.sandbox, upload, 200); }, /another uploadId/],
   ['upload-identity', 'changes both midway', async (it) => { const upload = await it.approved(); await sendChunk(it.sandbox, upload, 1, bytes(1)); await sendChunk(it.sandbox, { ...upload, uploadId: 'another', key: 'another' }, 2, bytes(2)); }, /no initiate of this launch/],
+  ['upload-identity', 'leaves the key out midway', async (it) => { const upload = await it.approved(); await sendChunk(it.sandbox, upload, 1, bytes(1)); await it.sandbox.app('POST', `/file/${it.token}/upload/chunk`, { body: chunkForm({ uploadId: upload.uploadId, partNumber: 2, file: bytes(2) }) }); }, /without key/],
+  ['upload-identity', 'begins another upload midway and goes on with its parts there', async (it) => { const first = await it.approved(); await sendChunk(it.sandbox, first, 1, bytes(1)); const second = await it.initiate(); for (const n of [2, 3]) await sendChunk(it.sandbox, second, n, bytes(n)); await sendComplete(it.sandbox, second, 300); }, /of another upload than the parts before/],
+  ['chunk-order', 'counts its chunks from 0', async (it) => { const upload = await it.approved(); for (const n of [0, 1]) await sendChunk(it.sandbox, upload, n, bytes(n)); }, /^chunk 0$/],
+  ['chunk-order', 'sends other bytes for a part after it has completed', async (it) => { const upload = await it.approved(); await sendChunk(it.sandbox, upload, 1, bytes(1)); await sendComplete(it.sandbox, upload, 100); await sendChunk(it.sandbox, upload, 1, bytes(2)); }, /other bytes for chunk 1/],
+  ['chunk-order', 'sends a chunk while the one before it is under way', async (it) => { const upload = await it.approved(); await it.sandbox.control('POST', 'faults', { endpoint: 'upload.chunk', effect: { delayMs: 600 } }); const first = sendChunk(it.sandbox, upload, 1, bytes(1)); await new Promise((resolve) => setTimeout(resolve, 200)); await sendChunk(it.sandbox, upload, 2, bytes(2)); await first; }, /chunk 2 (while chunk 1 was still under way|when 1 was next)/],
   ['token-scope', "uses a token with another launch's operation", async (it) => { const other = await it.sandbox.launch(); await it.poll(it.operationId, it.token); await it.sandbox.app('GET', `/operation/${other.token}?operationId=${it.operationId}`); return other.launchId; }, /the operation of another launch/],
   ['token-scope', "uses a token with another launch's upload", async (it) => { const other = await openUpload(it.sandbox); await it.approved(); await sendChunk(it.sandbox, { ...other, token: it.token }, 1, bytes(1)); }, /the upload of another launch/],
   ['token-scope', "uses a token with another launch's key", async (it) => { const other = await openUpload(it.sandbox); const upload = await it.approved(); await sendChunk(it.sandbox, { ...upload, key: other.key }, 1, bytes(1)); }, /the key of another launch/],
@@ -200,6 +205,18 @@ describe('no violation', () => {
     expect((await it.sandbox.app('POST', `/file/${it.token}/upload/initiate`, { body: { operationId, fileName: 'a.tif' } })).status).toBe(200);
     const { by } = await verdictOf(it);
     expect(by).toMatchObject({ 'upload-after-approval': 'passed', 'no-work-after-refusal': 'passed', 'poll-stops': 'passed' });
+  });
+
+  test('a failed chunk of one operation while another one of the same launch still waits', async () => {
+    const it = await stage();
+    const upload = await it.approved();
+    const { operationId } = (await it.sandbox.app('POST', `/operation/${it.token}`, { body: { name: 'another' } })).body;
+    await it.sandbox.control('POST', 'faults', { endpoint: 'upload.chunk', effect: { status: 503 } });
+    for (const n of [1, 1]) await sendChunk(it.sandbox, upload, n, bytes(n));
+    await it.sandbox.control('POST', `operations/${operationId}/reject`);
+    await it.sandbox.control('POST', 'faults', { endpoint: 'upload.complete', effect: { status: 503 } });
+    for (let i = 0; i < 2; i++) await sendComplete(it.sandbox, upload, 100);
+    expect(Object.values((await verdictOf(it)).by)).not.toContain('failed');
   });
 
   test('two uploads of one operation, the first given up', async () => {

@@ -6,17 +6,25 @@ const mostRedirects = 10;
 /** Opens a launch as a browser would: one jar of cookies, redirects followed. Throws `OpenError` where the app refuses. */
 export class Browser {
   #cookies = new Map<string, string>();
+  #signal: AbortSignal;
+
+  /** `signal` ends what is under way. */
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
 
   /** In form_post mode `token` is posted to the address; in query mode the address holds it. Gives where the launch led. */
   async open(launchUrl: string, token: string | null): Promise<URL> {
-    const form = token === null ? undefined : new URLSearchParams({ [launchTokenField]: token });
+    let request: RequestInit = token === null ? {} : { method: 'POST', body: new URLSearchParams({ [launchTokenField]: token }) };
     let address = new URL(launchUrl);
-    let response = await this.#send(address, form ? { method: 'POST', body: form } : {});
+    let response = await this.#send(address, request);
     for (let i = 0; response.status >= 300 && response.status < 400; i++) {
       const location = response.headers.get('location');
-      if (location === null || i === mostRedirects) throw new OpenError(response.status, 'redirects that lead nowhere');
+      if (location === null || i === mostRedirects || !URL.canParse(location, address.href)) throw new OpenError(response.status, 'the app redirects the launch to nowhere');
       address = new URL(location, address);
-      response = await this.#send(address, {});
+      // These two keep method and body (RFC 9110, 15.4.8 and 15.4.9); after the others a browser asks with GET.
+      if (response.status !== 307 && response.status !== 308) request = {};
+      response = await this.#send(address, request);
     }
     if (!response.ok) throw new OpenError(response.status, `the app answered the launch with ${response.status}`);
     return address;
@@ -29,7 +37,8 @@ export class Browser {
 
   async #send(address: URL, init: RequestInit): Promise<Response> {
     const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const response = await fetch(address, { ...init, redirect: 'manual', headers: { ...init.headers, ...(cookie === '' ? {} : { cookie }) }, signal: AbortSignal.timeout(30_000) }).catch((error: unknown) => {
+    const response = await fetch(address, { ...init, redirect: 'manual', headers: { ...init.headers, ...(cookie === '' ? {} : { cookie }) }, signal: AbortSignal.any([this.#signal, AbortSignal.timeout(30_000)]) }).catch((error: unknown) => {
+      this.#signal.throwIfAborted();
       throw new OpenError(null, `the app does not answer at ${address.origin} (${error instanceof Error ? error.name : 'error'})`);
     });
     for (const line of response.headers.getSetCookie()) {

@@ -25,14 +25,20 @@ export async function writeReports(report: Report, options: Pick<CertifyOptions,
   }
 }
 
-export function junitOf({ scenarios }: Report): string {
-  return junitXml(
-    scenarios.map(({ id, rules, missing, status }) => ({
+/** A failure that was expected is none here, and one that did not happen is one. */
+export function junitOf({ scenarios, expected }: Report): string {
+  const isExpected = (id: string, rule: string) => expected.met.includes(`${id}: ${rule}`) || expected.met.includes(`*: ${rule}`);
+  const suites = scenarios.map(({ id, rules, missing, status }) => {
+    const counted = rules.map((rule) => (rule.result === 'failed' && isExpected(id, rule.rule) ? { ...rule, result: 'warning' as const } : rule));
+    const isFailed = missing?.severity === 'failed' && !isExpected(id, 'outcome');
+    return {
       name: id,
-      verdict: { result: worst(rules.map(({ result }) => result)), rules: [...rules] },
-      more: [{ name: 'outcome', failure: missing?.severity === 'failed' ? missing.message : null, isSkipped: status !== 'FINISHED' || missing !== null }],
-    })),
-  );
+      verdict: { result: worst(counted.map(({ result }) => result)), rules: counted },
+      more: [{ name: 'outcome', failure: isFailed ? missing.message : null, isSkipped: status !== 'FINISHED' || missing !== null }],
+    };
+  });
+  const unmet = expected.unmet.map((name) => ({ name, failure: 'was expected to fail, and did not', isSkipped: false }));
+  return junitXml([...suites, ...(unmet.length > 0 ? [{ name: 'expected failures', verdict: { result: 'not_exercised' as const, rules: [] }, more: unmet }] : [])]);
 }
 
 /** One page with everything in it, nothing fetched from anywhere. */

@@ -1,3 +1,4 @@
+import { KitError } from '../../contract/index.ts';
 import { sandboxCall } from '../sandbox-call.ts';
 import { Browser, OpenError } from './browser.ts';
 import type { CertifyOptions, StartRequest } from './options.ts';
@@ -35,15 +36,19 @@ async function runScenario(scenario: Scenario, userIds: readonly string[], optio
   let status: Status = 'FINISHED';
   try {
     const users = Array.from({ length: scenario.launches ?? 1 }, (_, i) => userIds[i % userIds.length]!);
-    await Promise.all(users.map(async (userId) => {
+    const ends = await Promise.allSettled(users.map(async (userId) => {
       const { launch, launchUrl, token } = await prepare(scenario, userId, options);
       launches.push(launch);
-      await open(launchUrl, options.launchMode === 'form_post' ? token : null, options.startRequest);
+      await open(launchUrl, options.launchMode === 'form_post' ? token : null, options);
       await scenario.act(launch);
     }));
+    // Each to its end: what one launch lacks must not cut the other one's verdict short.
+    const failed = ends.find((end) => end.status === 'rejected');
+    if (failed) throw failed.reason;
   } catch (error) {
     if (options.signal.aborted) status = 'INTERRUPTED';
-    else if (error instanceof NotSeen || error instanceof OpenError) missing = { severity: scenario.missing, message: error.message };
+    // A step that the sandbox refuses, such as an approval that came too late for it, says something of this scenario only.
+    else if (error instanceof NotSeen || error instanceof OpenError || error instanceof KitError) missing = { severity: scenario.missing, message: error.message };
     else throw error;
   }
   const report = await reportOf(scenario, launches, { status, missing }, options);
@@ -59,10 +64,10 @@ async function prepare(scenario: Scenario, userId: string, options: PlanOptions)
   return { launch, launchUrl, token };
 }
 
-async function open(launchUrl: string, token: string | null, startRequest: StartRequest | null): Promise<void> {
+async function open(launchUrl: string, token: string | null, { startRequest, signal }: Pick<PlanOptions, 'startRequest' | 'signal'>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      const browser = new Browser();
+      const browser = new Browser(signal);
       const home = await browser.open(launchUrl, token);
       if (startRequest) await browser.start(home, startRequest);
       return;

@@ -92,12 +92,13 @@ export const scenarios: readonly Scenario[] = [
   { id: 'token-expires-rotate', title: 'The token ends while the app waits; renewal gives another one', missing: 'warning', renewPolicy: 'rotate', tokenAgeMs: 50 * minute, act: outliveToken },
   {
     id: 'token-revoked',
-    title: 'The token is revoked while the app waits: nothing more may come',
-    missing: 'failed',
+    title: 'The token is revoked while the app waits: it stops asking',
+    missing: 'warning',
     async act(launch) {
       await launch.polls(1);
       await launch.revoke();
       await launch.watch(watchMs);
+      await launch.refusedAtMost(3);
     },
   },
   { id: 'status-fails', title: 'The status call fails twice, then asks to wait', missing: 'warning', faults: [{ endpoint: 'operation.status', effect: { status: 500 }, after: 1, times: 2 }, { endpoint: 'operation.status', effect: { status: 503, retryAfterSeconds: 2 }, after: 3 }], act: (launch) => launch.polls(2).then(() => approveAndFollow(launch)) },

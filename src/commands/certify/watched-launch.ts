@@ -81,6 +81,12 @@ export class WatchedLaunch {
     await this.#until('the app delivered no file', () => this.calls(), (calls) => calls.some(({ endpoint, delivered, status }) => endpoint === 'upload.complete' && delivered && status === 200));
   }
 
+  /** Throws `NotSeen` where the app went on after it was told that its token is revoked. */
+  async refusedAtMost(count: number): Promise<void> {
+    const refused = (await this.calls()).filter(({ detail }) => detail['code'] === 'token_revoked').length;
+    if (refused > count) throw new NotSeen(`the app called ${refused} times with a token that was revoked`);
+  }
+
   /** Watches that what must not come does not come. */
   async watch(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#signal });

@@ -62,7 +62,8 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   }
   /** The operation that a call is about, as far as its head tells: a call that fails early is judged all the same. */
   function operationSoFar(endpoint: ExternalAppEndpoint, req: Request, launchId: string): Operation | null {
-    if (endpoint.startsWith('upload.')) return operations.latestOf(launchId);
+    // Of several operations the one that may be uploaded for: a doubt is the app's.
+    if (endpoint.startsWith('upload.')) return operations.latestOf(launchId, { approvedFirst: true });
     const { operationId } = req.query;
     const named = endpoint === 'operation.status' && typeof operationId === 'string' ? operations.find(operationId) : null;
     return named?.launchId === launchId ? named : null;
@@ -171,6 +172,11 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
         onFields({ uploadId, key, partNumber }) {
           noteUpload(res, uploadId, key);
           traceOf(res).detail['partNumber'] = partNumber;
+        },
+        onMalformed(fields) {
+          noteUpload(res, textOf(fields, 'uploadId'), textOf(fields, 'key'));
+          const partNumber = textOf(fields, 'partNumber');
+          if (partNumber !== null && /^-?\d{1,9}$/.test(partNumber)) traceOf(res).detail['partNumber'] = Number(partNumber);
         },
       });
       Object.assign(traceOf(res).detail, { size: part.size, sha256: part.sha256 });

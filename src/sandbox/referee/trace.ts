@@ -23,8 +23,8 @@ export interface TracedMessage {
   readonly body: unknown;
 }
 
-/** Calls kept of one launch, and of all. The oldest go. */
-const most = { ofLaunch: 10_000, ofAll: 1_000_000 };
+/** Calls kept of one launch, more than the parts of the largest upload and the polls of the longest wait; kept of all; shown of one. The oldest go. */
+const most = { ofLaunch: 50_000, ofAll: 1_000_000, shown: 10_000 };
 /** How often the bound over all launches is looked after, in calls. */
 const boundEvery = 1_000;
 const mostBodyCharacters = 16_384;
@@ -99,7 +99,8 @@ export class Trace {
           delivered: res.writableFinished && !notes.isUndelivered ? 1 : 0,
           request_bytes: Number(req.get('content-length') ?? 0),
           response_bytes: Number(res.get('content-length') ?? 0),
-          detail: JSON.stringify(scrub(detail)),
+          // Its names are ours: no secret is one of them.
+          detail: JSON.stringify(Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, scrub(value)]))),
           path: scrub(path) as string,
           request: JSON.stringify(scrub({ headers: plainHeaders(req.headers), body: bounded(req.body) } satisfies TracedMessage)),
           response: JSON.stringify(scrub({ headers: plainHeaders(res.getHeaders()), body: bounded(answered.body) } satisfies TracedMessage)),
@@ -129,8 +130,8 @@ export class Trace {
     return this.#database.prepare<[string], { count: number; newestId: number }>('select count(*) as count, coalesce(max(id), 0) as newestId from calls where launch_id = ?').get(launchId)!;
   }
 
-  /** For people and programs, oldest first; the newest `limit` of them where that is given. */
-  list(launchId: string, limit: number = most.ofLaunch) {
+  /** For people and programs, oldest first: the newest `limit` of them. */
+  list(launchId: string, limit: number = most.shown) {
     return this.#rows(launchId, limit).map((row) => ({
       id: row.id,
       at: iso(row.at),

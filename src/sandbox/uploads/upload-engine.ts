@@ -22,6 +22,8 @@ export interface UploadAccess {
   check(session: UploadSession): void;
   /** Told what a chunk says of itself, as soon as it is read. */
   onFields?(fields: { uploadId: string; key: string; partNumber: number }): void;
+  /** Told the fields of a chunk that is refused because of them. */
+  onMalformed?(fields: Readonly<Record<string, unknown>>): void;
 }
 
 export interface UploadEngineOptions {
@@ -88,6 +90,7 @@ export class UploadEngine {
           await Promise.race([read.promise, taken.stored]);
         },
       });
+      if (!uploadChunk.fields.safeParse(form).success) access.onMalformed?.(form);
       const fields = parseValues(uploadChunk.fields, form);
       acceptForm();
       const { stored, spoolPath = '' } = taken;

@@ -18,25 +18,33 @@ function judgeUpload({ calls }: TracedUpload): Violation[] {
   const violations: Violation[] = [];
   /** Parts that came in, with their sizes where they were read whole. */
   const parts = new Map<number, number | null>();
-  let completedAt: { call: TracedCall; lastPart: number } | null = null;
-  const lastPart = () => Math.max(limits.firstPartNumber - 1, ...parts.keys());
+  let lastPart = limits.firstPartNumber - 1;
+  /** The chunk call before this one. */
+  let before: TracedCall | null = null;
+  let completed: { readonly call: TracedCall; readonly lastPart: number } | null = null;
   const fail = (seen: string, expected: string, ...shown: TracedCall[]) => violations.push({ severity: 'failed', calls: shown, seen, expected });
 
   for (const call of calls) {
     const { partNumber, size, sha256, code } = call.detail;
     if (call.endpoint === 'upload.complete') {
       judgeComplete(call, calls, parts, fail);
-      completedAt ??= { call, lastPart: lastPart() };
+      completed ??= { call, lastPart };
       continue;
     }
     if (partNumber === undefined) continue;
-    const next = lastPart() + 1;
-    if (partNumber > next) fail(`chunk ${partNumber} when ${next} was next`, `chunk ${next}`, call);
-    if (code === 'chunk_conflict') fail(`other bytes for chunk ${partNumber} than those that were sent before`, 'the same bytes, where a part is sent again', call);
-    if (completedAt && partNumber > completedAt.lastPart) fail(`chunk ${partNumber} after complete`, 'complete after the last chunk', completedAt.call, call);
+    if (partNumber < limits.firstPartNumber) {
+      fail(`chunk ${partNumber}`, `chunks count from ${limits.firstPartNumber}`, call);
+      continue;
+    }
+    if (partNumber > lastPart + 1) fail(`chunk ${partNumber} when ${lastPart + 1} was next`, `chunk ${lastPart + 1}`, call);
+    else if (before && partNumber > before.detail.partNumber! && before.delivered && !cameAfter(call, before)) fail(`chunk ${partNumber} while chunk ${before.detail.partNumber} was still under way`, 'each chunk when the one before it was answered', before, call);
+    if (code === 'chunk_conflict' || (code === 'upload_completed' && completed && partNumber <= completed.lastPart)) fail(`other bytes for chunk ${partNumber} than those that were sent before`, 'the same bytes, where a part is sent again', call);
+    if (completed && partNumber > completed.lastPart) fail(`chunk ${partNumber} after complete`, 'complete after the last chunk', completed.call, call);
+    before = call;
     // Cut on its way: it never came whole.
     if (!call.delivered && sha256 === undefined) continue;
     parts.set(partNumber, size ?? parts.get(partNumber) ?? null);
+    lastPart = Math.max(lastPart, partNumber);
   }
   return violations;
 }

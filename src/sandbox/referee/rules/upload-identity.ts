@@ -7,7 +7,7 @@ export const uploadIdentity: Rule = {
   holds: 'the uploadId and key of initiate for all chunks of an upload, and for its complete',
   advice: 'Keep the uploadId and key that initiate answered, together, and send both with every chunk and with complete.',
   judge(calls) {
-    const judged = followUploads(calls).named.filter(({ underWay }) => underWay !== null);
+    const judged = followUploads(calls).named.filter(({ meant }) => meant !== null);
     const violations = judged.flatMap((one): Violation[] => {
       const seen = whatChanged(one);
       return seen === null ? [] : [{ severity: 'failed', calls: [one.call], seen: `${one.call.endpoint} ${seen}`, expected: 'both as initiate answered them' }];
@@ -16,8 +16,10 @@ export const uploadIdentity: Rule = {
   },
 };
 
-function whatChanged({ byId, byKey }: NamedUpload): string | null {
-  if (byId !== null && byId === byKey) return null;
+function whatChanged({ call: { detail }, byId, byKey, meant }: NamedUpload): string | null {
+  if (byId !== null && byId === byKey) return byId === meant ? null : 'of another upload than the parts before it';
+  const missing = [...(detail.uploadId === undefined ? ['uploadId'] : []), ...(detail.key === undefined ? ['key'] : [])];
+  if (missing.length > 0) return `without ${missing.join(' and ')}`;
   if (byId !== null && byKey !== null) return 'with the uploadId of one upload and the key of another';
   if (byId !== null) return "with the upload's uploadId and another key";
   if (byKey !== null) return "with the upload's key and another uploadId";

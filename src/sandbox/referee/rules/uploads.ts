@@ -1,9 +1,10 @@
 import type { TracedCall } from '../traced-call.ts';
 
-/** An upload as initiate gave it, with the chunk and complete calls that name it, oldest first. */
+/** An upload as initiate gave it, with the chunk and complete calls that are meant for it, oldest first. */
 export interface TracedUpload {
   readonly uploadId: string;
   readonly key: string;
+  readonly operationId: string | undefined;
   readonly calls: TracedCall[];
 }
 
@@ -12,8 +13,8 @@ export interface NamedUpload {
   readonly call: TracedCall;
   readonly byId: TracedUpload | null;
   readonly byKey: TracedUpload | null;
-  /** The upload that was under way when the call came in, where it names none. */
-  readonly underWay: TracedUpload | null;
+  /** The upload that it is meant for: that which it names, else the one that was under way; null where there was none. */
+  readonly meant: TracedUpload | null;
 }
 
 /** Follows the uploads of a launch through its calls; those that name another launch's are left out. */
@@ -21,17 +22,32 @@ export function followUploads(calls: readonly TracedCall[]): { uploads: TracedUp
   const uploads: TracedUpload[] = [];
   const named: NamedUpload[] = [];
   const completed = new Set<TracedUpload>();
+  /** Uploads that went on with the parts of another, and that other one. */
+  const continued = new Map<TracedUpload, TracedUpload>();
+  const lastParts = new Map<TracedUpload, number>();
   for (const call of calls) {
     const { endpoint, detail } = call;
     if (detail.foreign !== undefined) continue;
-    if (endpoint === 'upload.initiate' && detail.uploadId !== undefined && detail.key !== undefined) uploads.push({ uploadId: detail.uploadId, key: detail.key, calls: [] });
-    if ((endpoint !== 'upload.chunk' && endpoint !== 'upload.complete') || (detail.uploadId === undefined && detail.key === undefined)) continue;
+    if (endpoint === 'upload.initiate' && detail.uploadId !== undefined && detail.key !== undefined) uploads.push({ uploadId: detail.uploadId, key: detail.key, operationId: detail.operationId, calls: [] });
+    if ((endpoint !== 'upload.chunk' && endpoint !== 'upload.complete') || !isRead(call)) continue;
     const byId = uploads.find(({ uploadId }) => uploadId === detail.uploadId) ?? null;
     const byKey = uploads.find(({ key }) => key === detail.key) ?? null;
-    const underWay = byId ?? byKey ?? uploads.findLast((upload) => !completed.has(upload)) ?? null;
-    named.push({ call, byId, byKey, underWay });
-    underWay?.calls.push(call);
-    if (underWay && detail.fileId !== undefined) completed.add(underWay);
+    const fresh = byId !== null && byId === byKey && !lastParts.has(byId) && !continued.has(byId) ? byId : null;
+    if (fresh && endpoint === 'upload.chunk' && (detail.partNumber ?? 0) > 1) {
+      const before = uploads.findLast((one) => one !== fresh && one.operationId === fresh.operationId && !completed.has(one) && lastParts.get(one) === detail.partNumber! - 1);
+      if (before) continued.set(fresh, before);
+    }
+    const found = byId ?? byKey ?? uploads.findLast((upload) => !completed.has(upload)) ?? null;
+    const meant = found && (continued.get(found) ?? found);
+    named.push({ call, byId, byKey, meant });
+    meant?.calls.push(call);
+    if (meant && detail.partNumber !== undefined) lastParts.set(meant, Math.max(lastParts.get(meant) ?? 0, detail.partNumber));
+    if (meant && detail.fileId !== undefined) completed.add(meant);
   }
   return { uploads, named };
+}
+
+/** True where the call came so far that its names are known, or known to be missing. */
+function isRead({ detail }: TracedCall): boolean {
+  return detail.uploadId !== undefined || detail.key !== undefined || detail.code === 'validation_failed';
 }
