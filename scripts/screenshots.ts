@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Page } from 'playwright-core';
 import sharp from 'sharp';
-import { startService } from '../src/commands/demo/service-process.ts';
+import { startService } from '../src/commands/service-process.ts';
 import { sandboxCall } from '../src/commands/sandbox-call.ts';
 
 const target = fileURLToPath(new URL('../docs/screenshots', import.meta.url));

@@ -43,7 +43,7 @@ export interface AppConfig {
   readonly databaseUrl: Secret | null;
   /** `HOST`, default 127.0.0.1. */
   readonly host: string;
-  /** `PORT`, default 3000, of a worker 0: any free one. */
+  /** `PORT`, default 3000; of a worker any free one. */
   readonly port: number;
   /** `PLATFORM_URL`: the spec's {base_url}. */
   readonly platformUrl: string;

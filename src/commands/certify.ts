@@ -15,7 +15,7 @@ import { runPlan } from './certify/run-plan.ts';
 import { planVersion, scenarios } from './certify/scenarios.ts';
 import { faultOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
 import { runCommand } from './command.ts';
-import { startService } from './demo/service-process.ts';
+import { startService } from './service-process.ts';
 import { serve } from './serve.ts';
 
 /** How the reference app is told to begin: its users choose a step and an input. */

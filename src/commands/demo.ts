@@ -13,7 +13,7 @@ import { fetchFile, waitForFile } from './demo/fetch-result.ts';
 import { readDemoOptions, type DemoOptions } from './demo/options.ts';
 import { createReport, type Report } from './demo/report.ts';
 import { sandboxControl, type SandboxControl } from './demo/sandbox-control.ts';
-import { startService, type ServiceProcess } from './demo/service-process.ts';
+import { startService, type ServiceProcess } from './service-process.ts';
 import { stageInputs } from './demo/stage-inputs.ts';
 
 const followEveryMs = 150;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { KitError } from '../contract/index.ts';
 import { runCommand } from './command.ts';
-import { startService, type ServiceProcess } from './demo/service-process.ts';
+import { startService, type ServiceProcess } from './service-process.ts';
 import { sandboxCall } from './sandbox-call.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

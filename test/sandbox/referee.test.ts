@@ -125,6 +125,8 @@ test('token-scope: going on with the old token after the rotated one was used', 
   expect((await verdictOf(it)).by['token-scope']).toBe('passed');
   it.wait(2_500);
   await it.poll(it.operationId, renewed);
+  // What came with the old one before is no fault.
+  expect((await verdictOf(it)).by['token-scope']).toBe('passed');
   it.wait(2_500);
   expect((await it.poll(it.operationId, it.token)).status).toBe(403);
   const { by, result } = await verdictOf(it);
@@ -140,6 +142,14 @@ describe('no violation', () => {
     it.wait(3_000);
     await it.poll();
     expect((await verdictOf(it)).by['poll-stops']).toBe('failed');
+  });
+
+  test('a re-read that failed is tried again', async () => {
+    const it = await stage();
+    await it.approved();
+    await it.sandbox.control('POST', 'faults', { endpoint: 'operation.status', times: 2, effect: { status: 500 } });
+    for (let i = 0; i < 3; i++) await it.poll();
+    expect((await verdictOf(it)).by['poll-stops']).toBe('passed');
   });
 
   test('a poll at once after one that failed, or whose answer was lost', async () => {

@@ -6,6 +6,7 @@ const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/
 
 /** Where there is none the tests skip; in CI that is a failure. */
 export const hasChromium = executablePath !== undefined;
+if (!hasChromium) console.warn('the tests in a browser are skipped: there is no Chromium (apt install chromium)');
 if (!hasChromium && process.env['CI']) throw new Error('there is no Chromium: apt-get install chromium');
 
 export interface Visit {

@@ -5,7 +5,7 @@ import type { Launch, LaunchStore } from '../launch/launch-store.ts';
 import { launchPath } from '../launch/sessions.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import type { RunEngine } from '../runs/run-engine.ts';
-import { runTransitions, type RunState } from '../runs/run-state.ts';
+import { isFinal, runTransitions, type RunState } from '../runs/run-state.ts';
 import { viewRun } from '../runs/run-view.ts';
 import type { Run, RunStore } from '../runs/run.ts';
 import { RequestError } from '../web/errors.ts';
@@ -27,6 +27,8 @@ export interface LaunchPagesOptions {
 const lookEveryMs = 500;
 /** Time itself changes what pages show, and so does what the platform makes of a file. */
 const atLeastEveryMs = 3_000;
+/** By then the platform has read a file that was delivered, or never will. */
+const settledAfterMs = 5 * 60_000;
 /** The states that a run passes when all goes well, as the page draws them. */
 const goodPath = (['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING', 'COMPLETED'] as const) satisfies readonly RunState[];
 
@@ -62,7 +64,13 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
     res.type('html').send(pages.render('run', { launch, run: shown, path: pathOf(shown), result, links, base: launchPath(launch.id) }));
   });
 
-  router.get('/events', runEvents(async (launchId) => JSON.stringify(await Promise.all((await store.listByLaunch(launchId)).map(view)))));
+  /** What a page of the launch shows, in as few questions as tell whether it has changed. */
+  router.get('/events', runEvents(async (launchId) => {
+    const runs = await store.listByLaunch(launchId);
+    const progress = await Promise.all(runs.filter(({ state }) => !isFinal(state)).map(({ id }) => engine.progress(id)));
+    const newestMs = Math.max(0, ...runs.map(({ updatedAtMs }) => updatedAtMs));
+    return { seen: JSON.stringify([runs.map(({ id, state, updatedAtMs }) => [id, state, updatedAtMs]), progress]), isMoving: progress.length > 0 || Date.now() - newestMs < settledAfterMs };
+  }));
 
   /** The item that the platform has made of a run's file; null where there is none, or none yet, or the platform is away. */
   async function resultOf({ state, file }: Run, { user }: Launch): Promise<CatalogItem | null> {
@@ -81,8 +89,8 @@ function pathOf({ state, history }: { state: RunState; history: readonly { state
   return isGood ? path : [...path.filter(({ is }) => is === 'done'), { state, is: 'bad' }];
 }
 
-/** Server-sent events: `change` whenever what `look` gives of the launch has changed, and every `atLeastEveryMs`. */
-function runEvents(look: (launchId: string) => Promise<string>): RequestHandler {
+/** Server-sent events: `change` whenever what `look` has `seen` of the launch is another, and every `atLeastEveryMs` while something is moving. */
+function runEvents(look: (launchId: string) => Promise<{ seen: string; isMoving: boolean }>): RequestHandler {
   return (req, res) => {
     const { launchId } = req.params as { launchId: string };
     res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
@@ -94,8 +102,8 @@ function runEvents(look: (launchId: string) => Promise<string>): RequestHandler 
       busy = true;
       try {
         const now = await look(launchId);
-        if (now !== seen || performance.now() - toldAt > atLeastEveryMs) {
-          [seen, toldAt] = [now, performance.now()];
+        if (now.seen !== seen || (now.isMoving && performance.now() - toldAt > atLeastEveryMs)) {
+          [seen, toldAt] = [now.seen, performance.now()];
           res.write('event: change\ndata: \n\n');
         }
       } catch (error) {

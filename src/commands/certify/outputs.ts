@@ -42,7 +42,7 @@ export function junitOf({ scenarios, expected }: Report): string {
 }
 
 /** One page with everything in it, nothing fetched from anywhere. */
-export function htmlOf(report: Report): string {
+function htmlOf(report: Report): string {
   return new Eta({ views: templates, autoEscape: true }).render('report', { report, timelines: report.scenarios.map(({ launches, rules }) => launches.flatMap(({ launchId, calls }) => { const timeline = timelineOf(calls, rules); return timeline === null ? [] : [{ launchId, ...timeline }]; })) });
 }
 

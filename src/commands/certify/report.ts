@@ -52,7 +52,7 @@ export interface Signature {
   readonly value: string;
 }
 
-export const outcomeOf = (result: Result): Outcome => result.toUpperCase() as Outcome;
+const outcomeOf = (result: Result): Outcome => result.toUpperCase() as Outcome;
 const resultOf = (outcome: Outcome): Result => outcome.toLowerCase() as Result;
 
 export function sha256(text: string): string {

@@ -86,6 +86,12 @@ export class Operations {
     return rows.map((row) => this.#read(row));
   }
 
+  /** How many wait for a decision. */
+  countRequested(): number {
+    const rows = this.#database.prepare<[], OperationRow>(`select * from operations where status = 'REQUESTED'`).all();
+    return rows.filter((row) => this.#clock.now(row.launch_id) < row.expires_at).length;
+  }
+
   /** The user's decision. Throws 409 where the operation does not wait for one. */
   decide(id: string, to: 'APPROVED' | 'REJECTED'): Operation {
     const operation = this.find(id);

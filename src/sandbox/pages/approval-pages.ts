@@ -23,8 +23,9 @@ export function approvalPages(options: ApprovalOptions): Router {
   const { operations, render } = options;
   const router = Router();
   router.get('/approvals', (_req, res) => {
-    const all = operations.list(null).map((operation) => viewOperation(operation, options));
-    render(res, 'approvals', { pending: all.filter(({ status }) => status === 'REQUESTED'), decided: all.filter(({ status }) => status !== 'REQUESTED').slice(0, mostInHistory) });
+    const all = operations.list(null);
+    const shown = (some: readonly Operation[]) => some.map((operation) => viewOperation(operation, options));
+    render(res, 'approvals', { pending: shown(all.filter(({ status }) => status === 'REQUESTED')), decided: shown(all.filter(({ status }) => status !== 'REQUESTED').slice(0, mostInHistory)) });
   });
   for (const [name, status] of [['approve', 'APPROVED'], ['reject', 'REJECTED']] as const) {
     router.post(`/approvals/:operationId/${name}`, (req, res) => {

@@ -8,7 +8,8 @@ const atLeastEveryMs = 5_000;
 
 /** Server-sent events: `change` whenever something in the database has changed. A page then fetches itself anew. */
 export function liveChanges(database: SandboxDatabase): RequestHandler {
-  const count = () => database.prepare<[], { n: number }>('select total_changes() as n').get()!.n;
+  const statement = database.prepare<[], { n: number }>('select total_changes() as n');
+  const count = () => statement.get()!.n;
   return (req, res) => {
     res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
     res.flushHeaders();

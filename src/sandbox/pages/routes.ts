@@ -28,7 +28,7 @@ export interface SandboxPagesOptions extends Omit<LaunchPagesOptions, 'render'>,
 }
 
 /** The platform's calls as the sandbox's own pages make them: whoever may see the pages needs no key. */
-export const browserApi = '/browser';
+const browserApi = '/browser';
 const isOfPages = /^\/(?:$|(?:events|marketplace|approvals|catalog|files|inference|launches|reset|browser)(?:\/|$))/;
 const pageKeys: Pick<ApiKeys, 'find'> = { find: () => ({ id: 'pages', permissions, createdAtMs: 0 }) };
 
@@ -36,8 +36,7 @@ const pageKeys: Pick<ApiKeys, 'find'> = { find: () => ({ id: 'pages', permission
 export function sandboxPages(options: SandboxPagesOptions): Router {
   const { apps, operations, database, signer, adminKey, clock, publicUrl } = options;
   const router = Router({ caseSensitive: true });
-  const pendingCount = () => operations.list(null).filter(({ status }) => status === 'REQUESTED').length;
-  const render = pageRenderer({ apps, mapTiles: options.mapTiles, pendingCount });
+  const render = pageRenderer({ apps, mapTiles: options.mapTiles, pendingCount: () => operations.countRequested() });
 
   const access = requirePageAccess(adminKey, signer, () => clock.now());
   const guarded = Router({ caseSensitive: true });

@@ -25,8 +25,8 @@ export interface TracedMessage {
 
 /** Calls kept of one launch, more than the parts of the largest upload and the polls of the longest wait; kept of all; shown of one. The oldest go. */
 const most = { ofLaunch: 50_000, ofAll: 1_000_000, shown: 10_000 };
-/** How often the bound over all launches is looked after, in calls. */
-const boundEvery = 1_000;
+/** How often the bounds are looked after, in calls: it costs a walk over the launch's calls. */
+const boundEvery = 100;
 const mostBodyCharacters = 16_384;
 
 interface CallRow {
@@ -161,11 +161,13 @@ export class Trace {
          values (@launch_id, @at, @launch_at, @endpoint, @method, @status, @duration_ms, @delivered, @request_bytes, @response_bytes, @detail, @path, @request, @response)`,
       )
       .run(call);
+    const id = Number(lastInsertRowid);
+    if (id % boundEvery !== 0) return;
+    // Of this call's launch: whichever makes many calls comes by here soon.
     this.#database
       .prepare('delete from calls where launch_id = ? and id <= (select id from calls where launch_id = ? order by id desc limit 1 offset ?)')
       .run(call.launch_id, call.launch_id, most.ofLaunch);
-    const id = Number(lastInsertRowid);
-    if (id % boundEvery === 0) this.#database.prepare('delete from calls where id <= ?').run(id - most.ofAll);
+    this.#database.prepare('delete from calls where id <= ?').run(id - most.ofAll);
   }
 }
 

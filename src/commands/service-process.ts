@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { KitError } from '../../contract/index.ts';
+import { KitError } from '../contract/index.ts';
 
 /** As the npm scripts start the servers. */
-const preload = new URL('../../../scripts/preload.mjs', import.meta.url).href;
+const preload = new URL('../../scripts/preload.mjs', import.meta.url).href;
 
 export interface ServiceProcess {
   readonly url: string;
@@ -19,7 +19,7 @@ export interface ServiceProcess {
  * log goes to this process's stderr. Secrets go in `env`, never in `args`: a process list shows those.
  */
 export async function startService(name: 'app' | 'sandbox', args: readonly string[], env: Readonly<Record<string, string>>): Promise<ServiceProcess> {
-  const script = fileURLToPath(new URL(`../${name}.ts`, import.meta.url));
+  const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
   const child = spawn(process.execPath, ['--import', preload, script, ...args], {
     // What they share is said here: a database or an admin key of the user's own servers is none of theirs.
     env: { ...process.env, DATABASE_URL: '', DATABASE_URL_FILE: '', SANDBOX_ADMIN_KEY: '', SANDBOX_ADMIN_KEY_FILE: '', ...env },
