@@ -2,11 +2,12 @@
 import { pino } from 'pino';
 import { readAppConfig } from '../src/app/config.ts';
 import { createApp } from '../src/app/create-app.ts';
+import { confine } from '../src/commands/confine.ts';
 import { stopOnSignal } from '../src/commands/command.ts';
 import { serve } from '../src/commands/serve.ts';
 
 const config = readAppConfig(process.env, () => {});
-const app = await createApp({ config, log: pino({ level: config.logLevel }), registry: new URL('./steps/registry.ts', import.meta.url) });
+const app = await createApp({ config, log: pino({ level: config.logLevel }), confinement: await confine(config.confinement, [config.dataDir]), registry: new URL('./steps/registry.ts', import.meta.url) });
 const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT' });
 stopOnSignal(async () => {
   await served.close();

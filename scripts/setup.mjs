@@ -2,7 +2,7 @@
 // machine's own Node, which may be older than the one that it sets up.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { closeSync, cpSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, cpSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
@@ -33,7 +33,7 @@ try {
 async function setUp() {
   const lock = createHash('sha256').update(readFileSync(join(root, 'package-lock.json'))).digest('hex');
   const stamp = readStamp();
-  if (stamp.lock === lock && existsSync(stamp.gdalBinary ?? '') && existsSync(stamp.node ?? '')) return;
+  if (stamp.lock === lock && existsSync(stamp.gdalBinary ?? '') && existsSync(stamp.node ?? '') && stamp.bubblewrap) return;
 
   if (stamp.lock !== lock) {
     const restoreBinding = keepBinding();
@@ -42,7 +42,8 @@ async function setUp() {
   }
   const node = findNode();
   if (!loadsGdal(node)) await provideGdal(node);
-  writeFileSync(stampPath, JSON.stringify({ lock, node, gdalBinary: gdalBinary(node) }));
+  const bubblewrap = provideBubblewrap();
+  writeFileSync(stampPath, JSON.stringify({ lock, node, gdalBinary: gdalBinary(node), bubblewrap }));
   say('done');
 }
 
@@ -116,19 +117,48 @@ function gdalBinary(node) {
 }
 
 async function provideGdal(node) {
-  if (fetchPrebuiltGdal(node) && loadsGdal(node)) return;
+  if ((await fetchPrebuiltGdal(node)) && loadsGdal(node)) return;
   await ensureSystemGdal();
   await buildGdal(node);
   if (!loadsGdal(node)) throw new SetupError(`gdal-async was built but does not load. The log of the build is ${buildLog}`);
 }
 
-function fetchPrebuiltGdal(node) {
-  say('fetching the prebuilt GDAL binding');
-  const preGyp = join(modules, 'gdal-async', 'node_modules', '@mapbox', 'node-pre-gyp', 'bin', 'node-pre-gyp');
-  const result = spawnSync(node, [preGyp, 'install'], { cwd: join(modules, 'gdal-async'), stdio: 'ignore', timeout: prebuiltTimeoutMs });
-  if (result.status === 0) return true;
-  say('  not to be had from here; building it against the system GDAL instead');
-  return false;
+/**
+ * The binary that gdal-async's makers have built. Nobody has signed it and no lock file knows it, so it is taken only where
+ * its digest is given: `GDAL_PREBUILT_SHA256`, of the archive for this system on the release's page. Else the binding is
+ * built here, of the source that the lock file does know.
+ */
+async function fetchPrebuiltGdal(node) {
+  const wanted = process.env.GDAL_PREBUILT_SHA256?.toLowerCase();
+  if (!wanted) return false;
+  const { version, binary } = JSON.parse(readFileSync(join(modules, 'gdal-async', 'package.json'), 'utf8'));
+  const abi = spawnSync(node, ['-p', '`node-v${process.versions.modules}-${process.platform}-${process.arch}`'], { encoding: 'utf8' }).stdout.trim();
+  const address = `${binary.host}v${version}/${abi}.tar.gz`;
+  say(`fetching ${address}`);
+  const archive = await fetchBytes(address);
+  if (archive === null) {
+    say('  not to be had from here; building the binding against the system GDAL instead');
+    return false;
+  }
+  const digest = createHash('sha256').update(archive).digest('hex');
+  if (digest !== wanted) throw new SetupError(`the prebuilt GDAL binding has the SHA-256 ${digest}, and GDAL_PREBUILT_SHA256 is ${wanted}: it is not the file you mean. Nothing of it was used.`);
+  const folder = mkdtempSync(join(tmpdir(), 'marketplace-app-kit-setup-'));
+  const path = join(folder, 'gdal.tar.gz');
+  writeFileSync(path, archive);
+  const target = join(modules, 'gdal-async', 'lib', 'binding');
+  mkdirSync(target, { recursive: true });
+  const { status } = spawnSync('tar', ['-xzf', path, '-C', target], { stdio: ['ignore', 'ignore', 'inherit'] });
+  rmSync(folder, { recursive: true, force: true });
+  return status === 0;
+}
+
+async function fetchBytes(address) {
+  try {
+    const response = await fetch(address, { signal: AbortSignal.timeout(prebuiltTimeoutMs) });
+    return response.ok ? Buffer.from(await response.arrayBuffer()) : null;
+  } catch {
+    return null;
+  }
 }
 
 async function ensureSystemGdal() {
@@ -144,14 +174,38 @@ async function ensureSystemGdal() {
   }
   say(`installing ${aptPackages.join(', ')} (apt)`);
   for (const command of ['apt-get update', install]) {
-    const words = `${isRoot ? '' : process.env.CI ? 'sudo -n ' : 'sudo '}${command}`.split(' ');
-    const result = spawnSync(words[0], words.slice(1), {
-      stdio: [isRoot || process.env.CI ? 'ignore' : 'inherit', 'ignore', 'inherit'],
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    });
-    if (result.status !== 0) throw new SetupError(`\`${words.join(' ')}\` failed (see above). Run it by hand, and then the same command again.`);
+    const { status, line } = runApt(command);
+    if (status !== 0) throw new SetupError(`\`${line}\` failed (see above). Run it by hand, and then the same command again.`);
   }
   requireGdalVersion();
+}
+
+/** As root, or by sudo. */
+function runApt(command) {
+  const isRoot = process.getuid?.() === 0;
+  const words = `${isRoot ? '' : process.env.CI ? 'sudo -n ' : 'sudo '}${command}`.split(' ');
+  const { status } = spawnSync(words[0], words.slice(1), {
+    stdio: [isRoot || process.env.CI ? 'ignore' : 'inherit', 'ignore', 'inherit'],
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+  });
+  return { status, line: words.join(' ') };
+}
+
+/**
+ * What confines the processes that open foreign files. Servers start without it on a developer's machine, and say so:
+ * where it cannot be installed from here, this says how.
+ */
+function provideBubblewrap() {
+  if (process.platform !== 'linux') return 'not on this system';
+  if (onPath('bwrap')) return 'found';
+  const isRoot = process.getuid?.() === 0;
+  if (onPath('apt-get') && (isRoot || process.env.CI)) {
+    say('installing bubblewrap (apt)');
+    for (const command of ['apt-get update', 'apt-get install -y --no-install-recommends bubblewrap']) runApt(command);
+  } else {
+    say(`bubblewrap, which confines the processes that open foreign files, is not installed. Install it by your package manager${onPath('apt-get') ? ': sudo apt-get install bubblewrap' : ''}`);
+  }
+  return onPath('bwrap') ? 'installed' : 'missing';
 }
 
 async function confirm(command) {

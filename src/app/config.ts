@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
 import { KitError, limits } from '../contract/index.ts';
+import { confinementSettings, confinementVariables, type ConfinementSettings } from '../raster/index.ts';
 
 /** A setting that stops the start: names the variable, the value (never a secret's) and the rule. */
 export class ConfigError extends KitError {
@@ -87,6 +88,8 @@ export interface AppConfig {
   readonly publicMetrics: boolean;
   /** `MAP_TILES`, default none: address of map tiles with `{z}`, `{x}` and `{y}`, drawn over the coarse land that is always there. */
   readonly mapTiles: string | null;
+  /** `STEP_CONFINEMENT` and `CONFINEMENT_READS`: how child processes, which open foreign files, are kept from everything else. */
+  readonly confinement: ConfinementSettings;
   /** `LOG_LEVEL`, default info. */
   readonly logLevel: string;
 }
@@ -136,6 +139,7 @@ const environment = z.object({
     .string()
     .refine((value) => /^https?:\/\//.test(value) && ['{z}', '{x}', '{y}'].every((part) => value.includes(part)), 'must be an http or https address with {z}, {x} and {y}')
     .optional(),
+  ...confinementVariables,
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level').default('info'),
 });
 
@@ -186,6 +190,7 @@ export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) =>
     launchesPerMinute: settings.LAUNCHES_PER_MINUTE,
     publicMetrics: settings.METRICS_PUBLIC === 'true',
     mapTiles: settings.MAP_TILES ?? null,
+    confinement: confinementSettings(env, settings),
     logLevel: settings.LOG_LEVEL,
   });
 }

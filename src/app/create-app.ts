@@ -8,6 +8,7 @@ import { sql } from 'kysely';
 import type { Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { assumedProfile, type WireProfile } from '../contract/index.ts';
+import type { Confinement } from '../raster/index.ts';
 import { createPlatformClient, type LaunchCalls, type RetryPolicy } from '../platform-client/index.ts';
 import { catalogRoutes } from './catalog/routes.ts';
 import type { AppConfig } from './config.ts';
@@ -38,6 +39,8 @@ import { requireSameOrigin } from './web/same-origin.ts';
 export interface AppOptions {
   readonly config: AppConfig;
   readonly log: Logger;
+  /** How children are kept from everything that is not theirs. */
+  readonly confinement: Confinement;
   /** The platform's wire. Default: as the contract assumes it. */
   readonly profile?: WireProfile;
   /** Module that exports `steps`. Default: the kit's registry. */
@@ -60,7 +63,7 @@ const sweepEveryMs = 3_600_000;
 
 /** The reference app, wired. It listens nowhere yet: the caller serves `handler`. */
 export async function createApp(options: AppOptions): Promise<App> {
-  const { config, log } = options;
+  const { config, log, confinement } = options;
   const now = options.now ?? Date.now;
   const profile = options.profile ?? assumedProfile;
 
@@ -82,12 +85,14 @@ export async function createApp(options: AppOptions): Promise<App> {
     now,
   });
   const workDir = join(config.dataDir, 'work');
+  const stepLimits = { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes };
   const steps = await createStepHost({
     registry: options.registry ?? new URL('../steps/registry.ts', import.meta.url),
     inputDir: config.inputDir,
-    platformInput: createPlatformInput({ client, allowedOrigins: config.assetOrigins, maxBytes: config.inputMaxBytes }),
+    platformInput: createPlatformInput({ client, allowedOrigins: config.assetOrigins, maxBytes: config.inputMaxBytes, confinement, limits: stepLimits }),
+    confinement,
     concurrency: config.stepConcurrency,
-    limits: { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes, diskBytes: config.stepDiskBytes },
+    limits: { ...stepLimits, diskBytes: config.stepDiskBytes },
     workSpace: createWorkSpace({ folder: workDir, quotaBytes: config.workDiskBytes }),
     onMemory: (bytes) => metrics.observeStepMemory(bytes),
   });
@@ -134,7 +139,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     monitoringRoutes({
       metrics,
       sources: { countRuns: () => store.countByState(), stepLoad: () => steps.load() },
-      readiness: { askDatabase: async () => void (await sql`select 1`.execute(database)), platformUrl: config.platformUrl, dataDir: config.dataDir },
+      readiness: { askDatabase: async () => void (await sql`select 1`.execute(database)), platformUrl: config.platformUrl, dataDir: config.dataDir, confinement: confinement.summary },
       publicMetrics: config.publicMetrics,
     }),
   );

@@ -3,13 +3,16 @@ import { pino } from 'pino';
 import { readAppConfig } from '../app/config.ts';
 import { createApp } from '../app/create-app.ts';
 import { KitError } from '../contract/index.ts';
+import { confine } from './confine.ts';
 import { runCommand, stopOnSignal } from './command.ts';
 import { serve } from './serve.ts';
 
 await runCommand(async () => {
   const config = readAppConfig(process.env, (warning) => console.error(`warning: ${warning}`), readOptions());
   const log = pino({ level: config.logLevel, base: { service: 'app', role: config.role } }, pino.destination({ dest: 2, sync: true }));
-  const app = await createApp({ config, log });
+  const confinement = await confine(config.confinement, [config.dataDir, config.inputDir]);
+  log.info({ confinement: confinement.summary }, 'foreign files are opened in child processes');
+  const app = await createApp({ config, log, confinement });
   const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT' }).catch(async (error: unknown) => {
     await app.close();
     throw error;

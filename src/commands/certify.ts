@@ -14,6 +14,7 @@ import { exitStatusOf, summarize, type ExpectedFailure, type Report } from './ce
 import { runPlan } from './certify/run-plan.ts';
 import { planVersion, scenarios } from './certify/scenarios.ts';
 import { faultOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
+import { confine } from './confine.ts';
 import { runCommand } from './command.ts';
 import { startService } from './service-process.ts';
 import { serve } from './serve.ts';
@@ -70,7 +71,8 @@ async function certify(options: CertifyOptions): Promise<number> {
   try {
     const config = readSandboxConfig({ ...process.env, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error', SANDBOX_ADMIN_KEY: '', SANDBOX_ADMIN_KEY_FILE: '' }, { port: options.port, data: join(folder, 'sandbox'), seed: 'demo' });
     const apiKey = config.apiKey ?? randomBytes(32).toString('base64url');
-    const sandbox = await createSandbox({ config: { ...config, apiKey }, log: pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true })) });
+    const confinement = await confine(config.confinement, [config.dataDir]);
+    const sandbox = await createSandbox({ config: { ...config, apiKey }, confinement, log: pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true })) });
     stops.unshift(() => sandbox.close());
     const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' });
     stops.unshift(() => served.close(0));

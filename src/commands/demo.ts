@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, parse } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import * as z from 'zod';
 import type { RunView } from '../app/runs/run-view.ts';
 import { KitError } from '../contract/index.ts';
 import { createPlatformClient } from '../platform-client/index.ts';
-import { previewJob, runInChild, type PreviewJobInput } from '../raster/index.ts';
+import { confinementSettings, confinementVariables, establishConfinement, previewJob, runInChild, type Confinement, type PreviewJobInput } from '../raster/index.ts';
 import { runCommand } from './command.ts';
 import { openLaunch, typedParameters, type AppSession, type FoundItem } from './demo/app-session.ts';
 import { fetchFile, waitForFile } from './demo/fetch-result.ts';
@@ -135,8 +136,9 @@ async function deliver(options: DemoOptions, run: RunView, session: AppSession, 
   const fetched = await fetchFile(client, fileId, options.outDir, fileName);
   client.close();
   const preview = join(options.outDir, `${parse(fileName).name}.png`);
-  const input: PreviewJobInput = { rasterPath: fetched.path, pngPath: preview, maxSide: previewSide, style: step?.output.preview };
-  await runInChild({ module: previewJob, input, workFolder: folder });
+  const input: PreviewJobInput = { maxSide: previewSide, style: step?.output.preview };
+  const lent = { path: fetched.path, name: fileName };
+  await writeFile(preview, await runInChild<Uint8Array>({ module: previewJob, input, files: [lent], workFolder: join(folder, 'preview'), confinement: await confinementOfDemo() }));
 
   const equal = fetched.sha256 === run.output.sha256 && fetched.sizeBytes === run.output.sizeBytes;
   const lines = [
@@ -151,6 +153,12 @@ async function deliver(options: DemoOptions, run: RunView, session: AppSession, 
   ];
   process.stdout.write(lines.map((text) => `${text}\n`).join(''));
   return status === 'COMPLETED' && equal ? 0 : 1;
+}
+
+/** As the servers that the demo started have it, which have said so where there is none. */
+function confinementOfDemo(): Promise<Confinement> {
+  const { data: read = { CONFINEMENT_READS: [] } } = z.object(confinementVariables).safeParse(process.env);
+  return establishConfinement({ ...confinementSettings(process.env, read), warn: () => {} });
 }
 
 /** A run that ended without an output: right where that was decided, with no upload call. */

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { KitError } from '../contract/index.ts';
 import { readSandboxConfig } from '../sandbox/config.ts';
 import { createSandbox } from '../sandbox/create-sandbox.ts';
+import { confine } from './confine.ts';
 import { importWithProgress } from './sandbox/import.ts';
 import { runCommand, stopOnSignal } from './command.ts';
 import { serve } from './serve.ts';
@@ -13,7 +14,9 @@ await runCommand(async () => {
   const options = readOptions();
   const config = readSandboxConfig(process.env, options);
   const log = pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true }));
-  const sandbox = await createSandbox({ config, log });
+  const confinement = await confine(config.confinement, [config.dataDir]);
+  log.info({ confinement: confinement.summary }, 'foreign files are opened in child processes');
+  const sandbox = await createSandbox({ config, log, confinement });
   for (const path of options.import ?? []) await importWithProgress(sandbox, path);
   const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' }).catch(async (error: unknown) => {
     await sandbox.close();

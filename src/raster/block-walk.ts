@@ -1,7 +1,7 @@
 /** Only for child processes. */
 import { setImmediate as tick } from 'node:timers/promises';
 import type gdal from 'gdal-async';
-import type { JobContext } from './child-protocol.ts';
+import type { JobContext } from './child/protocol.ts';
 
 /** Height of a strip, so that one Float64 strip of a 10,000 pixel wide raster takes about 20 MiB. */
 const stripPixels = 2_500_000;

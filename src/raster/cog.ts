@@ -1,6 +1,6 @@
 /** Only for child processes: loads GDAL. */
 import gdal from 'gdal-async';
-import type { JobContext } from './child-protocol.ts';
+import type { JobContext } from './child/protocol.ts';
 
 export const cogCompressions = ['DEFLATE', 'LZW', 'ZSTD', 'NONE'] as const;
 export const cogResamplings = ['NEAREST', 'AVERAGE', 'BILINEAR', 'CUBIC', 'MODE'] as const;

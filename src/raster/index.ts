@@ -1,14 +1,22 @@
 /** What the server processes use: nothing here loads GDAL, which lives in child processes only. */
-export type { Job, JobContext } from './child-protocol.ts';
-export { ChildJobError, folderBytes, runInChild, type ChildJobOptions, type ChildLimits } from './child-host.ts';
-export { lendFile } from './lend-file.ts';
-export { ChildPool, PoolBusyError } from './child-pool.ts';
+export type { ChildContext, Job, JobContext } from './child/protocol.ts';
+export { confinementModes, establishConfinement, ConfinementError, type Confinement, type ConfinementMode } from './child/confinement.ts';
+export { confinementSettings, confinementVariables, type ConfinementSettings } from './child/confinement-settings.ts';
+export { FairQueue } from './child/fair-queue.ts';
+export { runInChild, type ChildJobOptions } from './child/host.ts';
+export type { LentFile } from './child/lend-file.ts';
+export { ChildPool, PoolBusyError } from './child/pool.ts';
+export { ChildJobError, type ChildLimits } from './child/runner.ts';
+export { folderBytes } from './folder-bytes.ts';
+export { NotAPlainFileError, requirePlainFile, takePlainFile } from './plain-file.ts';
 export { rasterExtensions } from './raster-files.ts';
-export { ArchiveError, unpack, type UnpackLimits } from './unpack.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
 export type { PreviewJobInput } from './preview-job.ts';
 export type { PreviewStyle } from './preview.ts';
 export type { SyntheticKind } from './synthetic-scene.ts';
+export type { UnpackInput, UnpackLimits } from './unpack.ts';
 
-/** Job that renders a preview: `PreviewJobInput` to `{ sizeBytes }`. */
+/** Job that draws the one raster that it is lent: `PreviewJobInput` to a PNG. */
 export const previewJob = new URL('./preview-job.ts', import.meta.url);
+/** Job that unpacks the rasters of the archive that it is lent into its work folder: `UnpackInput` to their names, null where the file is no archive. */
+export const unpackJob = new URL('./unpack-job.ts', import.meta.url);

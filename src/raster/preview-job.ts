@@ -1,21 +1,19 @@
-import { writeFile } from 'node:fs/promises';
-import type { Job } from './child-protocol.ts';
+import type { Job } from './child/protocol.ts';
 import { openRaster } from './open-raster.ts';
 import { renderPreview, type PreviewStyle } from './preview.ts';
 
 export interface PreviewJobInput {
-  readonly rasterPath: string;
-  readonly pngPath: string;
   readonly maxSide: number;
   readonly style?: PreviewStyle;
 }
 
-/** Job: a raster's preview as a PNG file. */
-const job: Job<PreviewJobInput, { sizeBytes: number }> = async (input) => {
-  const dataset = openRaster(input.rasterPath);
-  const png = await renderPreview(dataset, input.maxSide, input.style);
-  dataset.close();
-  await writeFile(input.pngPath, png);
-  return { sizeBytes: png.length };
+/** Job: the raster that it is lent, as a PNG. */
+const job: Job<PreviewJobInput, Uint8Array> = async ({ maxSide, style }, { files: [path = ''] }) => {
+  const dataset = openRaster(path);
+  try {
+    return await renderPreview(dataset, maxSide, style);
+  } finally {
+    dataset.close();
+  }
 };
 export default job;

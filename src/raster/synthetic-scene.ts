@@ -1,7 +1,4 @@
 /** Only for child processes: loads GDAL. */
-import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { rename } from 'node:fs/promises';
 import gdal from 'gdal-async';
 import { createRaster } from './cog.ts';
 
@@ -121,12 +118,4 @@ function valueAt(kind: SyntheticScene['kind'], band: number, x: number, y: numbe
   // Backscatter: smooth water is dark, and everything is speckled.
   const { isWater, green, grain } = ground(x, y);
   return (isWater ? 0.01 : 0.08 + 0.2 * green) * grain * (0.4 + 1.2 * noise(x * 1.7, y * 1.7, 9));
-}
-
-/** A scene is whole or not there, whoever else writes it at the same time. */
-export async function ensureScene(path: string, scene: SyntheticScene): Promise<void> {
-  if (existsSync(path)) return;
-  const partial = `${path}.${randomUUID()}`;
-  await writeSyntheticScene(partial, scene);
-  await rename(partial, path);
 }

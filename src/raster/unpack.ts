@@ -18,6 +18,11 @@ export interface UnpackLimits {
   readonly bytes: number;
 }
 
+/** What the job of `unpack-job.ts` is given. */
+export interface UnpackInput {
+  readonly limits: UnpackLimits;
+}
+
 export const smallArchive: UnpackLimits = { entries: 10_000, bytes: 512 * 1024 * 1024 };
 
 /**

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { KitError } from '../contract/index.ts';
+import { confinementSettings, confinementVariables, type ConfinementSettings } from '../raster/index.ts';
 
 export class SandboxConfigError extends KitError {
   constructor(message: string) {
@@ -28,6 +29,8 @@ export interface SandboxConfig {
   readonly seed: Seed;
   /** `MAP_TILES`, default none: address of map tiles with `{z}`, `{x}` and `{y}`, drawn over the coarse land that is always there. */
   readonly mapTiles: string | null;
+  /** `STEP_CONFINEMENT` and `CONFINEMENT_READS`: how child processes, which open foreign files, are kept from everything else. */
+  readonly confinement: ConfinementSettings;
   /** `LOG_LEVEL`, default info. */
   readonly logLevel: string;
 }
@@ -47,6 +50,7 @@ const environment = z.object({
     .string()
     .refine((value) => /^https?:\/\//.test(value) && ['{z}', '{x}', '{y}'].every((part) => value.includes(part)), 'must be an http or https address with {z}, {x} and {y}')
     .optional(),
+  ...confinementVariables,
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level').default('info'),
 });
 
@@ -66,6 +70,7 @@ export function readSandboxConfig(env: NodeJS.ProcessEnv, options: { port?: stri
     stacStrict: read.data.SANDBOX_STAC_STRICT === 'true',
     seed: readSeed(options.seed ?? 'demo'),
     mapTiles: read.data.MAP_TILES ?? null,
+    confinement: confinementSettings(env, read.data),
     logLevel: read.data.LOG_LEVEL,
   });
 }

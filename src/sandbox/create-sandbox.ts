@@ -38,6 +38,7 @@ import { ItemSources } from './stac/item-sources.ts';
 import { stacRoutes } from './stac/routes.ts';
 import { seedDemo } from './stac/seed.ts';
 import { StacObjects } from './stac/stac-objects.ts';
+import type { Confinement } from '../raster/index.ts';
 import { UploadEngine } from './uploads/upload-engine.ts';
 import { UploadSessions } from './uploads/upload-sessions.ts';
 import { errorBoundary, pathNotFound } from './web/error-boundary.ts';
@@ -46,6 +47,8 @@ import { requestId } from './web/request-id.ts';
 export interface SandboxOptions {
   readonly config: SandboxConfig;
   readonly log: Logger;
+  /** How children are kept from everything that is not theirs. */
+  readonly confinement: Confinement;
   /** Epoch milliseconds. Default: the machine's clock. */
   readonly machineNow?: () => number;
   /** Free bytes under a folder. Default: what the system says. */
@@ -70,7 +73,7 @@ export interface Sandbox {
 const sweepEveryMs = 10 * 60_000;
 
 /** The platform on one machine, wired. It listens nowhere yet: the caller serves `handler`. */
-export async function createSandbox({ config, log, machineNow = Date.now, freeBytes, inspection, whyNoInference = onnxruntimeMissing }: SandboxOptions): Promise<Sandbox> {
+export async function createSandbox({ config, log, confinement, machineNow = Date.now, freeBytes, inspection, whyNoInference = onnxruntimeMissing }: SandboxOptions): Promise<Sandbox> {
   const database = openSandboxDatabase(config.dataDir);
   const blobDir = join(config.dataDir, 'blobs');
   const overviewDir = join(config.dataDir, 'overviews');
@@ -90,9 +93,10 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   const uploadSessions = new UploadSessions(database);
   const uploads = new UploadEngine({ sessions: uploadSessions, files, clock, blobDir, freeBytes });
   const catalog = new Catalog(database);
-  const sources = new ItemSources({ dataDir: config.dataDir, blobDir, overviewDir });
+  const sources = new ItemSources({ dataDir: config.dataDir, blobDir, overviewDir, confinement });
   const processing = new FileProcessing({
     files,
+    confinement,
     blobDir,
     overviewDir,
     workDir,
@@ -110,7 +114,7 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   const models = await loadModels(config.dataDir, log);
   const inferenceJobs = new InferenceJobs(database, clock);
   const resultDir = join(config.dataDir, 'inference');
-  const inference = new InferenceRunner({ jobs: inferenceJobs, files, models, blobDir, resultDir, workDir, log });
+  const inference = new InferenceRunner({ jobs: inferenceJobs, files, models, blobDir, resultDir, workDir, confinement, log });
   const faults = new Faults(database);
   const trace = new Trace(database, clock, log);
 
@@ -119,7 +123,7 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   await uploads.open();
   await rm(workDir, { recursive: true, force: true });
   for (const user of users.list()) catalog.collections.ensureUploadsOf(user, clock.now());
-  if (config.seed === 'demo' && catalog.items.count() === 0) await seedDemo(catalog, join(workDir, 'seed'));
+  if (config.seed === 'demo' && catalog.items.count() === 0) await seedDemo(catalog, { workFolder: join(workDir, 'seed'), confinement });
   files.requeueUnfinished();
   processing.wake();
   inferenceJobs.requeueUnfinished();
@@ -172,7 +176,7 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   app.use(openApiRoutes(publicUrl));
   app.use(
     sandboxPages({
-      ...{ apps, users, launches, operations, tokens, uploadSessions, clock, faults, trace, files, catalog, assets, models, unavailable, runner: inference },
+      ...{ apps, users, launches, operations, tokens, uploadSessions, clock, faults, trace, files, catalog, sources, assets, models, unavailable, runner: inference },
       ...{ database, signer, publicUrl, adminKey: config.adminKey, mapTiles: config.mapTiles, jobs: inferenceJobs, afterClockMoved: sweep, reset, fileApi, inferenceApi },
     }),
   );
@@ -182,11 +186,11 @@ export async function createSandbox({ config, log, machineNow = Date.now, freeBy
   return {
     handler: app,
     madeApiKey,
-    importPath: (path, progress) => importPath(catalog, path, join(workDir, 'import'), progress, clock.now()),
+    importPath: (path, progress) => importPath(catalog, path, { workFolder: join(workDir, 'import'), confinement }, progress, clock.now()),
     listensAt: (url) => (ownUrl = url),
     async close() {
       clearInterval(sweeping);
-      await Promise.all([processing.stop(), inference.stop()]);
+      await Promise.all([processing.close(), inference.stop()]);
       await Promise.all([uploads.close(), sources.close()]);
       database.close();
     },

@@ -4,35 +4,41 @@ export interface WorkLoopOptions<Job> {
   /** Runs one job to its end, whatever that is. Should return soon after `signal` is aborted, the job left to be taken again. */
   readonly run: (job: Job, signal: AbortSignal) => Promise<void>;
   readonly onError: (error: unknown) => void;
+  /** Jobs that run at a time. Default 1. */
+  readonly concurrency?: number;
 }
 
-/** Runs jobs that wait in a table, one after the other. */
+/** Runs jobs that wait in a table. */
 export class WorkLoop<Job> {
   #options: WorkLoopOptions<Job>;
   #abort = new AbortController();
-  #running: Promise<void> | null = null;
-  #isWoken = false;
+  #running = new Set<Promise<void>>();
 
   constructor(options: WorkLoopOptions<Job>) {
     this.#options = options;
   }
 
-  /** Begins with what waits, if nothing runs yet. */
+  /** Begins with what waits, as far as there is a free place; looks again whenever a job ends. */
   wake(): void {
-    this.#isWoken = true;
-    this.#running ??= this.#runAll()
-      .catch(this.#options.onError)
-      .finally(() => {
-        this.#running = null;
-        // Woken between the last look and here: look again.
-        if (this.#isWoken) this.wake();
-      });
+    const { concurrency = 1, run, onError } = this.#options;
+    while (this.#running.size < concurrency && !this.#abort.signal.aborted) {
+      const job = this.#take();
+      if (job === null) return;
+      const running: Promise<void> = run(job, this.#abort.signal)
+        // One that could not even be marked as failed must not keep the others.
+        .catch(onError)
+        .finally(() => {
+          this.#running.delete(running);
+          this.wake();
+        });
+      this.#running.add(running);
+    }
   }
 
   /** Leaves what is under way, and waits until nothing runs. */
   async stop(): Promise<void> {
     this.#abort.abort(new Error('the sandbox is stopping'));
-    await this.#running;
+    await Promise.all(this.#running);
   }
 
   /** As `stop`, and ready for more. */
@@ -41,15 +47,12 @@ export class WorkLoop<Job> {
     this.#abort = new AbortController();
   }
 
-  async #runAll(): Promise<void> {
-    const { signal } = this.#abort;
-    const { take, run, onError } = this.#options;
-    for (;;) {
-      this.#isWoken = false;
-      const job = signal.aborted ? null : take();
-      if (job === null) return;
-      // One that could not even be marked as failed must not keep the others.
-      await run(job, signal).catch(onError);
+  #take(): Job | null {
+    try {
+      return this.#options.take();
+    } catch (error) {
+      this.#options.onError(error);
+      return null;
     }
   }
 }

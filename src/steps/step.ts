@@ -1,7 +1,7 @@
 import type gdal from 'gdal-async';
 import type { SourceType } from '../contract/index.ts';
 import type { createRaster, gridOf, writeCog } from '../raster/cog.ts';
-import type { JobContext } from '../raster/child-protocol.ts';
+import type { JobContext } from '../raster/child/protocol.ts';
 import type { PreviewStyle } from '../raster/preview.ts';
 import type { requireSameGrid, Scene } from '../raster/scene.ts';
 import type { SyntheticKind } from '../raster/synthetic-scene.ts';

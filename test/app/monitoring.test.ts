@@ -4,6 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { checkReadiness } from '../../src/app/monitoring/readiness.ts';
 import { launchApp, smallRun, startApp } from '../support/app.ts';
+import { testConfinement } from '../support/confinement.ts';
 import { testFolder } from '../support/folders.ts';
 import { startSandbox } from '../support/sandbox.ts';
 
@@ -13,8 +14,9 @@ const value = (metrics: string, line: string) => Number(metrics.split('\n').find
 test('health and readiness: all is well', async () => {
   const app = await startApp((await startSandbox()).url);
   expect(await (await fetch(`${app.url}/health`)).json()).toEqual({ status: 'ok' });
+  const { summary: confinement } = await testConfinement();
   const answer = await fetch(`${app.url}/ready`);
-  expect([answer.status, await answer.json()]).toEqual([200, { status: 'ready', checks: { database: 'ok', platform: 'ok', disk: 'ok' } }]);
+  expect([answer.status, await answer.json()]).toEqual([200, { status: 'ready', confinement, checks: { database: 'ok', platform: 'ok', disk: 'ok' } }]);
 });
 
 describe('not ready', () => {
@@ -22,8 +24,9 @@ describe('not ready', () => {
     const sandbox = await startSandbox();
     const app = await startApp(sandbox.url);
     await sandbox.close();
+    const { summary: confinement } = await testConfinement();
     const answer = await fetch(`${app.url}/ready`);
-    expect([answer.status, await answer.json()]).toEqual([503, { status: 'not ready', checks: { database: 'ok', platform: 'failed: does not answer', disk: 'ok' } }]);
+    expect([answer.status, await answer.json()]).toEqual([503, { status: 'not ready', confinement, checks: { database: 'ok', platform: 'failed: does not answer', disk: 'ok' } }]);
     expect((await fetch(`${app.url}/health`)).status).toBe(200);
   });
 
@@ -33,6 +36,7 @@ describe('not ready', () => {
       askDatabase: () => Promise.reject(new Error('secret detail')),
       platformUrl: url,
       dataDir: await testFolder(),
+      confinement: 'bubblewrap',
       freeBytes: () => Promise.resolve(1000),
     });
     expect([ready, checks]).toEqual([false, { database: 'failed: does not answer', platform: 'ok', disk: 'failed: is nearly full' }]);

@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { createPlatformInput } from '../../src/app/processing/platform-input.ts';
 import { createPlatformClient } from '../../src/platform-client/index.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
+import { testConfinement } from '../support/confinement.ts';
 import { testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { zip } from '../support/other-files.ts';
@@ -41,7 +42,7 @@ async function start(answer: (res: ServerResponse, req: IncomingMessage, tries: 
   });
   const client = createPlatformClient({ baseUrl: url, apiKey, retry: { retries: 2, minDelayMs: 5, maxDelayMs: 10 } });
   cleanUpLater(() => client.close());
-  const input = createPlatformInput({ client, allowedOrigins: [url, ...origins, ...(origins.includes('elsewhere') && elsewhere ? [elsewhere] : [])], maxBytes });
+  const input = createPlatformInput({ client, allowedOrigins: [url, ...origins, ...(origins.includes('elsewhere') && elsewhere ? [elsewhere] : [])], maxBytes, confinement: await testConfinement() });
   const folder = join(await testFolder(), 'input');
   const fetchIt = () => input.fetch([reference], folder, { signal: new AbortController().signal, onProgress: () => {}, patiently: (call) => call() });
   return { input, folder, fetchIt, seen };

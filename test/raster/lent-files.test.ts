@@ -1,8 +1,9 @@
-/** What a child process is lent is not what it has written. */
-import { link, open, symlink } from 'node:fs/promises';
+/** What a child process is lent is not what it has written, and is not its own to write to. */
+import { mkdtemp, open, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { runInChild } from '../../src/raster/index.ts';
+import { describe, expect, test } from 'vitest';
+import { runInChild, type ConfinementMode } from '../../src/raster/index.ts';
+import { testConfinement } from '../support/confinement.ts';
 import { testFolder } from '../support/folders.ts';
 
 const module = new URL('../support/lingering-job.ts', import.meta.url);
@@ -14,13 +15,22 @@ async function sparseFile(path: string, bytes: number): Promise<string> {
   return path;
 }
 
-test('a file that is linked into the work folder does not count against the disk limit; one of its own does', async () => {
-  const [outside, workFolder] = [await testFolder(), await testFolder()];
-  const large = await sparseFile(join(outside, 'large'), 5 * 1024 ** 3);
-  await link(large, join(workFolder, 'linked'));
-  await symlink(large, join(workFolder, 'symlinked'));
-  const limits = { diskBytes: 1024 ** 2 };
-  expect(await runInChild({ module, input: null, workFolder, limits })).toBe('done');
-  await sparseFile(join(workFolder, 'own'), 2 * 1024 ** 2);
-  await expect(runInChild({ module, input: null, workFolder, limits })).rejects.toMatchObject({ code: 'job_disk_exceeded' });
+describe.each<ConfinementMode>(['auto', 'none'])('confinement %s', (mode) => {
+  test('a file that is lent does not count against the disk limit; one of its own does, under as many names as it has', async () => {
+    const [outside, workFolder, confinement] = [await testFolder(), await testFolder(), await testConfinement(mode)];
+    const large = await sparseFile(join(outside, 'large'), 5 * 1024 ** 3);
+    await symlink(large, join(workFolder, 'link'));
+    const limits = { diskBytes: 1024 ** 2 };
+    const files = [{ path: large, name: 'large.tif' }];
+    expect(await runInChild({ module, input: null, files, workFolder, confinement, limits })).toBe('done');
+    await sparseFile(join(workFolder, 'own'), 2 * 1024 ** 2);
+    await expect(runInChild({ module, input: null, files, workFolder, confinement, limits })).rejects.toMatchObject({ code: 'job_disk_exceeded' });
+  });
+
+  test('a folder full of links, round in circles and out into the machine, is measured in a moment', async () => {
+    const workFolder = await testFolder();
+    for (const [name, target] of [['round', '.'], ['root', '/'], ['up', '..']] as const) await symlink(target, join(workFolder, name));
+    await writeFile(join(await mkdtemp(join(workFolder, 'deep-')), 'file'), 'x');
+    expect(await runInChild({ module, input: null, workFolder, confinement: await testConfinement(mode), limits: { diskBytes: 100 } })).toBe('done');
+  });
 });

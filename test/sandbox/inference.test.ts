@@ -1,20 +1,21 @@
 /** Spec 2.6, 3.3, 4.7, 7 and the contract's "Inference". */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FeatureCollection, Polygon } from 'geojson';
 import { describe, expect, test } from 'vitest';
 import { inferenceState } from '../../src/contract/index.ts';
 import { runInChild } from '../../src/raster/index.ts';
+import { testConfinement } from '../support/confinement.ts';
 import { key, processed, uploadDirectly } from '../support/files.ts';
 import { hasLandsat, landsatFolder, projectRoot, testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { boxGraph, putModel, thresholdGraph, tileGraph } from '../support/models.ts';
 import { readGeoTiff } from '../support/read-geotiff.ts';
 import { apiKey, someBytes, startSandbox, type Answer, type StartOptions, type TestSandbox } from '../support/sandbox.ts';
-import type { StackInput } from '../support/stack-job.ts';
+import { stackName, type StackInput } from '../support/stack-job.ts';
 
 function run(sandbox: TestSandbox, fields: Record<string, string>, headers: Record<string, string> = key): Promise<Answer> {
   return sandbox.request('POST', '/public/inference/run', { body: new URLSearchParams(fields).toString(), headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' } });
@@ -265,13 +266,15 @@ describe.runIf(hasLandsat)('the shipped models on the Landsat crop', () => {
   test('water and vegetation agree with their indices on the half that they were not fitted on', async () => {
     const sandbox = await startSandbox();
     const folder = await testFolder();
-    const path = join(folder, 'stack.tif');
+    const path = join(folder, stackName);
     const numbers = { green: 3, red: 4, nir: 5, swir16: 6 };
-    const input: StackInput = { path, bands: Object.fromEntries(Object.entries(numbers).map(([name, n]) => [name, join(landsatFolder, `l8_B${n}.tif`)])) };
-    await runInChild({ module: new URL('../support/stack-job.ts', import.meta.url), input, workFolder: folder });
+    const sources = Object.fromEntries(Object.entries(numbers).map(([name, n]) => [name, join(landsatFolder, `l8_B${n}.tif`)]));
+    const input: StackInput = { bands: Object.keys(sources) };
+    const files = Object.values(sources).map((one) => ({ path: one, name: basename(one) }));
+    await runInChild({ module: new URL('../support/stack-job.ts', import.meta.url), input, files, workFolder: folder, confinement: await testConfinement() });
     const fileId = await uploaded(sandbox, await readFile(path));
     const bands: Record<string, number[]> = {};
-    for (const [name, band] of Object.entries(input.bands)) bands[name] = (await readGeoTiff(band)).samples;
+    for (const [name, band] of Object.entries(sources)) bands[name] = (await readGeoTiff(band)).samples;
     const sun = Math.sin((64.74360932 * Math.PI) / 180);
     const reflectance = (name: string, i: number) => (bands[name]![i]! * 2e-5 - 0.1) / sun;
     const index = (a: string, b: string, i: number) => (reflectance(a, i) - reflectance(b, i)) / (reflectance(a, i) + reflectance(b, i));

@@ -9,6 +9,7 @@ import type { RunView } from '../../src/app/runs/run-view.ts';
 import { serve } from '../../src/commands/serve.ts';
 import { makeFolder } from './folders.ts';
 import { apiKey, type TestSandbox } from './sandbox.ts';
+import { testConfinement } from './confinement.ts';
 import { cleanUpLater } from './cleanup.ts';
 
 export interface TestApp {
@@ -30,7 +31,7 @@ export async function startApp(platformUrl: string, options: StartAppOptions = {
     { PLATFORM_URL: platformUrl, PLATFORM_API_KEY: apiKey, APP_SECRET: 'x'.repeat(32), DATA_DIR: dataDir, PORT: '0', POLL_INTERVAL_MS: '2000', LOG_LEVEL: 'silent', ...env },
     () => {},
   );
-  const app = await createApp({ config, log: pino({ level: config.logLevel }), retry: quickRetry, ...rest });
+  const app = await createApp({ config, log: pino({ level: config.logLevel }), retry: quickRetry, confinement: await testConfinement(), ...rest });
   const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT' });
   await app.work();
   let closed = false;

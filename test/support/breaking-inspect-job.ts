@@ -1,8 +1,8 @@
 /** Stands for GDAL when a file is too much for it: what happens is decided by the file's name. */
-import type { Job } from '../../src/raster/child-protocol.ts';
+import type { Job } from '../../src/raster/child/protocol.ts';
 import type { FileFacts, InspectInput } from '../../src/sandbox/files/inspect/facts.ts';
 
-const job: Job<InspectInput, FileFacts> = ({ path }) => {
+const job: Job<InspectInput, FileFacts> = (_input, { files: [path = ''] }) => {
   if (path.endsWith('crash')) process.kill(process.pid, 'SIGSEGV');
   for (; path.endsWith('hang'); );
   return Promise.resolve({ kind: 'raster', mediaType: 'image/tiff', sha256: '', footprint: null, acquiredAt: null });

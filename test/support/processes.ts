@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { projectRoot } from './folders.ts';
@@ -48,4 +49,17 @@ export function startCommand(name: string, args: readonly string[], env: Record<
     await exited;
   });
   return { child, output: () => text, exited };
+}
+
+/** Processes of this machine, in whichever namespace, whose arguments or environment name `folder`; this one left out. */
+export function processesIn(folder: string): number[] {
+  const names = (path: string) => {
+    try {
+      return readFileSync(path, 'utf8').includes(folder);
+    } catch {
+      return false; // It has ended, or is another user's.
+    }
+  };
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+  return pids.filter((pid) => pid !== process.pid && (names(`/proc/${pid}/cmdline`) || names(`/proc/${pid}/environ`)));
 }

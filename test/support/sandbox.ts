@@ -5,6 +5,7 @@ import { serve } from '../../src/commands/serve.ts';
 import { readSandboxConfig } from '../../src/sandbox/config.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/create-sandbox.ts';
 import { makeFolder } from './folders.ts';
+import { testConfinement } from './confinement.ts';
 import { cleanUpLater } from './cleanup.ts';
 import { watchAnswers } from './openapi.ts';
 
@@ -87,7 +88,7 @@ export type StartOptions = Partial<Omit<SandboxOptions, 'config' | 'log'>> & { d
 export async function startSandbox(options: StartOptions = {}): Promise<TestSandbox> {
   const { dataDir = await makeFolder(), env = {}, seed = 'none', prepare, ...rest } = options;
   const config = readSandboxConfig({ SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'silent', ...env }, { port: '0', data: dataDir, seed });
-  const sandbox = await createSandbox({ config, log: pino({ level: config.logLevel }), ...rest });
+  const sandbox = await createSandbox({ config, log: pino({ level: config.logLevel }), confinement: await testConfinement(), ...rest });
   await prepare?.(sandbox, dataDir);
   const watched = watchAnswers(sandbox.handler);
   const served = await serve(watched.handler, { host: config.host, port: config.port, portSetting: '--port' });

@@ -1,17 +1,21 @@
 /** Runs in a child process: puts single-band rasters into one, each band with its name. */
-import type { Job } from '../../src/raster/child-protocol.ts';
+import { join } from 'node:path';
+import type { Job } from '../../src/raster/child/protocol.ts';
 import { createRaster, gridOf, writeCog } from '../../src/raster/cog.ts';
 import { openRaster } from '../../src/raster/open-raster.ts';
 
 export interface StackInput {
-  readonly bands: Readonly<Record<string, string>>;
-  readonly path: string;
+  /** Of the files that the job is lent, in their order. */
+  readonly bands: readonly string[];
 }
 
-const job: Job<StackInput, null> = async ({ bands, path }, context) => {
-  const sources = Object.values(bands).map((one) => openRaster(one));
+export const stackName = 'stack.tif';
+
+const job: Job<StackInput, null> = async ({ bands }, context) => {
+  const path = join(context.workFolder, stackName);
+  const sources = context.files.map((one) => openRaster(one));
   const view = await createRaster(
-    { path: `${path}.pixels`, grid: gridOf(sources[0]!), dataType: 'UInt16', bands: Object.keys(bands).map((description) => ({ description })) },
+    { path: `${path}.pixels`, grid: gridOf(sources[0]!), dataType: 'UInt16', bands: bands.map((description) => ({ description })) },
     (dataset) => {
       sources.forEach((source, i) => {
         const { x, y } = source.rasterSize;

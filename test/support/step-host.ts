@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { createStepHost, type StepHostOptions, type StepRunOptions } from '../../src/app/processing/step-host.ts';
 import type { RunInput } from '../../src/app/processing/run-input.ts';
+import { testConfinement } from './confinement.ts';
 import { testFolder } from './folders.ts';
 
 const noPlatform = { check: () => Promise.reject(new Error('there is no platform here')), fetch: () => Promise.reject(new Error('there is no platform here')) };
@@ -10,7 +11,7 @@ const kitRegistry = new URL('../../src/steps/registry.ts', import.meta.url);
 export async function startStepHost({ workFolder: given, ...options }: Partial<StepHostOptions> & { workFolder?: string } = {}) {
   const folder = await testFolder();
   const inputDir = options.inputDir ?? folder;
-  const host = await createStepHost({ registry: kitRegistry, concurrency: 2, platformInput: noPlatform, ...options, inputDir });
+  const host = await createStepHost({ registry: kitRegistry, concurrency: 2, platformInput: noPlatform, confinement: await testConfinement(), ...options, inputDir });
   const workFolder = given ?? join(await testFolder(), 'work');
   return {
     host,

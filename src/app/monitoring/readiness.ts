@@ -5,6 +5,8 @@ export interface ReadinessOptions {
   readonly askDatabase: () => Promise<void>;
   readonly platformUrl: string;
   readonly dataDir: string;
+  /** How foreign files are opened; told, and no condition: a start where it must be is refused. */
+  readonly confinement: string;
   /** Free bytes under a folder. Default: what the system says. */
   readonly freeBytes?: (folder: string) => Promise<number>;
 }
@@ -13,6 +15,7 @@ export type Check = 'ok' | `failed: ${string}`;
 
 export interface Readiness {
   readonly ready: boolean;
+  readonly confinement: string;
   readonly checks: { readonly database: Check; readonly platform: Check; readonly disk: Check };
 }
 
@@ -20,7 +23,7 @@ const platformTimeoutMs = 3_000;
 const leastFreeBytes = 256 * 1024 * 1024;
 
 /** Can this process do its work now? Each check by itself, and none says more than it must. */
-export async function checkReadiness({ askDatabase, platformUrl, dataDir, freeBytes = systemFreeBytes }: ReadinessOptions): Promise<Readiness> {
+export async function checkReadiness({ askDatabase, platformUrl, dataDir, confinement, freeBytes = systemFreeBytes }: ReadinessOptions): Promise<Readiness> {
   const [database, platform, disk] = await Promise.all([
     check('does not answer', askDatabase),
     check('does not answer', async () => {
@@ -32,7 +35,7 @@ export async function checkReadiness({ askDatabase, platformUrl, dataDir, freeBy
       if ((await freeBytes(dataDir)) < leastFreeBytes) throw new Error();
     }),
   ]);
-  return { ready: [database, platform, disk].every((one) => one === 'ok'), checks: { database, platform, disk } };
+  return { ready: [database, platform, disk].every((one) => one === 'ok'), confinement, checks: { database, platform, disk } };
 }
 
 async function check(reason: string, work: () => Promise<void>): Promise<Check> {

@@ -17,8 +17,8 @@ export function monitoringRoutes({ metrics, sources, readiness, publicMetrics }:
   const router = Router();
   router.get('/health', (_req, res) => void res.json({ status: 'ok' }));
   router.get('/ready', async (_req, res) => {
-    const { ready, checks } = await checkReadiness(readiness);
-    res.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready', checks });
+    const { ready, confinement, checks } = await checkReadiness(readiness);
+    res.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready', confinement, checks });
   });
   router.get('/metrics', ...(publicMetrics ? [] : [onLoopbackOnly]), async (_req, res) => {
     const { type, text } = await metrics.render(sources);

@@ -1,8 +1,8 @@
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
-import { basename, extname, join, parse } from 'node:path';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { extname, join } from 'node:path';
 import type { CatalogItem } from '../../contract/index.ts';
 import { PlatformError, requireAllowed, type PlatformClient } from '../../platform-client/index.ts';
-import { rasterExtensions, unpack } from '../../raster/index.ts';
+import { rasterExtensions, requirePlainFile, runInChild, unpackJob, type ChildLimits, type Confinement, type UnpackInput } from '../../raster/index.ts';
 import { InputError, type ItemReference } from './run-input.ts';
 
 export interface FetchOptions {
@@ -16,7 +16,7 @@ export interface FetchOptions {
 export interface PlatformInput {
   /** Throws `InputError` for an item that is not there or has no data, `DownloadError` for one whose data may not be fetched. */
   check(items: readonly ItemReference[]): Promise<void>;
-  /** Fetches the items' data into `folder`, which is emptied first; the rasters' absolute paths. Throws `InputError`, `DownloadError`, `ArchiveError` or `PlatformError`. */
+  /** Fetches the items' data into `folder`, which is emptied first; the rasters' absolute paths. Throws `InputError`, `DownloadError`, `ChildJobError` or `PlatformError`. */
   fetch(items: readonly ItemReference[], folder: string, options: FetchOptions): Promise<string[]>;
 }
 
@@ -25,12 +25,16 @@ export interface PlatformInputOptions {
   readonly allowedOrigins: readonly string[];
   /** Of all items of a run together, packed and unpacked. */
   readonly maxBytes: number;
+  readonly confinement: Confinement;
+  /** Of the process that unpacks an item's archive; its disk is what is left of `maxBytes`. */
+  readonly limits?: ChildLimits;
 }
 
 const maxEntries = 10_000;
 const maxFiles = 200;
+const unpackedSlackBytes = 1024 * 1024;
 
-export function createPlatformInput({ client, allowedOrigins, maxBytes }: PlatformInputOptions): PlatformInput {
+export function createPlatformInput({ client, allowedOrigins, maxBytes, confinement, limits }: PlatformInputOptions): PlatformInput {
   /** The item with a fresh link: those that a search gave may have ended since. */
   async function find({ collectionId, itemId }: ItemReference, signal?: AbortSignal): Promise<CatalogItem & { dataHref: string }> {
     const item = await client.getItem(collectionId, itemId, { signal }).catch((error: unknown) => {
@@ -52,16 +56,22 @@ export function createPlatformInput({ client, allowedOrigins, maxBytes }: Platfo
       await client.download({ href: found.dataHref, allowedOrigins, path, maxBytes: bytesLeft, onProgress: onBytes }, { signal });
       return found;
     });
-    if (!(await isZip(path))) {
+    const unpacked = join(folder, 'unpacked');
+    const archive: UnpackInput = { limits: { entries: maxEntries, bytes: bytesLeft } };
+    const names = await runInChild<readonly string[] | null>({
+      ...{ module: unpackJob, input: archive, files: [{ path, name: 'data' }], workFolder: unpacked, confinement, signal },
+      // Room for the last bytes before the job itself says that they are too many.
+      limits: { ...limits, diskBytes: bytesLeft + unpackedSlackBytes },
+    });
+    if (names === null) {
       // Not what the interface says, but a raster all the same: whether it can be read, opening it tells.
       const named = join(folder, plainName(item.title ?? item.id));
       await rename(path, named);
       return [named];
     }
-    const names = await unpack(path, folder, rasterNames(), { entries: maxEntries, bytes: bytesLeft }, signal);
     await rm(path);
     if (names.length === 0) throw new InputError(`the data of item ${JSON.stringify(reference.itemId)} holds no raster; looked for ${[...rasterExtensions].join(' ')}`);
-    return names.sort().map((name) => join(folder, name));
+    return names.map((name) => join(unpacked, name));
   }
 
   return {
@@ -76,37 +86,12 @@ export function createPlatformInput({ client, allowedOrigins, maxBytes }: Platfo
         const onProgress = (fraction: number) => options.onProgress((i + fraction) / items.length);
         const fetched = await fetchOne(item, join(folder, String(i)), bytesLeft, { ...options, onProgress });
         paths.push(...fetched);
-        for (const path of fetched) bytesLeft -= (await stat(path)).size;
+        for (const path of fetched) bytesLeft -= await requirePlainFile(path);
         if (paths.length > maxFiles) throw new InputError(`the items hold more than ${maxFiles} rasters, which is the most that is read`);
       }
       return paths;
     },
   };
-}
-
-/** Names for the rasters of an archive: their own, without their folders; made different where two are alike. */
-function rasterNames(): (entryName: string) => string | null {
-  const taken = new Set<string>();
-  return (entry) => {
-    const name = basename(entry);
-    // Folders, and what macOS puts beside every file.
-    if (entry.endsWith('/') || name.startsWith('._') || !rasterExtensions.has(extname(name).toLowerCase())) return null;
-    const { name: stem, ext } = parse(name);
-    let free = name;
-    for (let n = 2; taken.has(free.toLowerCase()); n++) free = `${stem}-${n}${ext}`;
-    taken.add(free.toLowerCase());
-    return free;
-  };
-}
-
-async function isZip(path: string): Promise<boolean> {
-  const file = await open(path);
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
-    return bytesRead === 4 && buffer.toString('latin1') === 'PK\u0003\u0004';
-  } finally {
-    await file.close();
-  }
 }
 
 /** A file name of a foreign title. */

@@ -1,9 +1,9 @@
-import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { KitError } from '../../contract/index.ts';
-import { runInChild, type ChildLimits } from '../../raster/index.ts';
+import { FairQueue, runInChild, takePlainFile, type ChildLimits, type Confinement, type LentFile } from '../../raster/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
-import { FairQueue } from './fair-queue.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
 import { findRasters, type ItemReference, type RunInput } from './run-input.ts';
 import type { StepJobInput, StepOutput } from './step-job.ts';
@@ -37,7 +37,7 @@ export interface StepTask {
   readonly stepId: string;
   readonly parameters: StepParameters;
   readonly input: RunInput;
-  /** The task's own folder; made here, removed by the caller when the output is no longer needed. */
+  /** The task's own folder, with `input`, `step` and `output` in it; made here, removed by the caller when the output is no longer needed. */
   readonly workFolder: string;
 }
 
@@ -55,13 +55,14 @@ export interface StepHostOptions {
   /** Module that exports `steps: readonly AnyStep[]`. */
   readonly registry: URL;
   readonly inputDir: string;
+  readonly confinement: Confinement;
   readonly platformInput: PlatformInput;
   readonly limits?: ChildLimits;
   /** Default: no limit to what the work folders hold together. */
   readonly workSpace?: WorkSpace;
   /** Steps that run at the same time; the others wait. */
   readonly concurrency: number;
-  /** Resident set of a step's process, as sampled. */
+  /** Resident memory of a step's processes, as sampled. */
   readonly onMemory?: (bytes: number) => void;
 }
 
@@ -79,15 +80,16 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     return step;
   }
 
-  async function sourceOf({ owner, input }: StepTask, folder: string, fetching: FetchOptions): Promise<StepJobInput['source']> {
+  /** What is processed: a raster that the child makes, or files that it is lent. */
+  async function sourceOf({ owner, input }: StepTask, folder: string, fetching: FetchOptions): Promise<Source> {
     switch (input.type) {
       case 'synthetic':
-        return input;
+        return { synthetic: { size: input.size }, paths: [] };
       case 'local':
-        return { type: 'files', paths: await findRasters(options.inputDir, input.path) };
+        return { synthetic: null, paths: await findRasters(options.inputDir, input.path) };
       case 'platform':
         // In turns of their own: what waits for the platform keeps no step from running.
-        return { type: 'files', paths: await fetches.run(owner, () => fetchInTime(input.items, folder, fetching), fetching.signal) };
+        return { synthetic: null, paths: await fetches.run(owner, () => fetchInTime(input.items, folder, fetching), fetching.signal) };
     }
   }
 
@@ -110,12 +112,16 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     return { ...limits, diskBytes: Math.min(limits?.diskBytes ?? left, left) };
   }
 
-  async function runStep(workFolder: string, step: AnyStep, parameters: StepParameters, source: StepJobInput['source'], signal: AbortSignal, onProgress: StepRunOptions['onProgress']) {
-    await mkdir(workFolder, { recursive: true });
-    const outputPath = join(workFolder, step.output.fileName);
-    const input: StepJobInput = { registry: options.registry.href, stepId: step.id, parameters, source, outputPath, workFolder };
-    const output = await runInChild<StepOutput>({ module: stepJob, input, workFolder, limits: await limitsNow(), signal, onProgress, onMemory: options.onMemory });
-    return { ...output, path: outputPath };
+  async function runStep({ workFolder, ...task }: StepTask, step: AnyStep, source: Source, signal: AbortSignal, onProgress: StepRunOptions['onProgress']) {
+    const stepFolder = join(workFolder, 'step');
+    const files = source.paths.map((path): LentFile => ({ path, name: basename(path) }));
+    const input: StepJobInput = { registry: options.registry.href, stepId: step.id, parameters: task.parameters, synthetic: source.synthetic };
+    const { confinement, onMemory } = options;
+    const reads = [dirname(fileURLToPath(options.registry))];
+    const output = await runInChild<StepOutput>({ module: stepJob, input, files, reads, workFolder: stepFolder, confinement, limits: await limitsNow(), signal, onProgress, onMemory });
+    const path = join(workFolder, 'output', step.output.fileName);
+    await takePlainFile(join(stepFolder, step.output.fileName), path);
+    return { ...output, path };
   }
 
   async function check(stepId: string, parameters: unknown, input: RunInput) {
@@ -135,8 +141,7 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
       signal.throwIfAborted();
       const step = find(task.stepId);
       const parameters = checkParameters(step, task.parameters);
-      // Beside the work folder, whose size is the step's own.
-      const inputFolder = `${task.workFolder}.input`;
+      const inputFolder = join(task.workFolder, 'input');
       await rm(task.workFolder, { recursive: true, force: true });
       await options.workSpace?.waitForRoom(signal, () => onProgress(0, 'waiting for room among the work folders'));
       try {
@@ -144,10 +149,16 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
         const onFetched = (fraction: number) => onProgress(fraction * fetchPart, 'fetching the input from the platform');
         const source = await sourceOf(task, inputFolder, { signal, patiently, onProgress: onFetched });
         const onStep = (fraction: number, note: string | null) => onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
-        return await queue.run(task.owner, () => runStep(task.workFolder, step, parameters, source, signal, onStep), signal);
+        return await queue.run(task.owner, () => runStep({ ...task, parameters }, step, source, signal, onStep), signal);
       } finally {
-        await rm(inputFolder, { recursive: true, force: true });
+        await Promise.all([inputFolder, join(task.workFolder, 'step')].map((folder) => rm(folder, { recursive: true, force: true })));
       }
     },
   };
+}
+
+interface Source {
+  readonly synthetic: { readonly size: number } | null;
+  /** Absolute. */
+  readonly paths: readonly string[];
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { walkStrips } from '../../raster/block-walk.ts';
-import type { Job, JobContext } from '../../raster/child-protocol.ts';
+import type { ChildContext, Job, JobContext } from '../../raster/child/protocol.ts';
 import { createRaster, gridOf, writeCog } from '../../raster/cog.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { openScene, requireSameGrid, type Scene } from '../../raster/scene.ts';
@@ -19,9 +19,8 @@ export interface StepJobInput {
   readonly registry: string;
   readonly stepId: string;
   readonly parameters: StepParameters;
-  readonly source: { readonly type: 'synthetic'; readonly size: number } | { readonly type: 'files'; readonly paths: readonly string[] };
-  readonly outputPath: string;
-  readonly workFolder: string;
+  /** Makes the input by code; null where the input is the files that the job is lent. */
+  readonly synthetic: { readonly size: number } | null;
 }
 
 export interface StepOutput {
@@ -45,15 +44,16 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
   if (!step) throw new KitError('unknown_step', `there is no step ${input.stepId}`);
 
   context.progress(0, 'opening the input');
-  const scene = openScene(await inputFiles(input, step));
+  const outputPath = join(context.workFolder, step.output.fileName);
+  const scene = openScene(await inputFiles(input, step, context));
   try {
     context.progress(parts.input, step.title);
-    const stepWork = join(input.workFolder, 'step');
+    const stepWork = join(context.workFolder, 'work');
     await mkdir(stepWork, { recursive: true });
     const stepJob: StepJob<StepParameters> = {
       parameters: input.parameters,
       scene,
-      outputPath: input.outputPath,
+      outputPath,
       workFolder: stepWork,
       gdal,
       raster: { createRaster, gridOf, writeCog, walkStrips, requireSameGrid },
@@ -65,18 +65,18 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     context.signal.throwIfAborted();
 
     context.progress(parts.step, 'checking the output');
-    checkOutput(step, input.outputPath, scene);
-    return await digest(input.outputPath);
+    checkOutput(step, outputPath, scene);
+    return await digest(outputPath);
   } finally {
     scene.close();
   }
 };
 export default job;
 
-async function inputFiles(input: StepJobInput, step: AnyStep): Promise<readonly string[]> {
-  if (input.source.type === 'files') return input.source.paths;
-  const path = join(input.workFolder, `synthetic-${step.input.synthetic}.tif`);
-  await writeSyntheticScene(path, { kind: step.input.synthetic, size: input.source.size });
+async function inputFiles({ synthetic }: StepJobInput, step: AnyStep, { files, workFolder }: ChildContext): Promise<readonly string[]> {
+  if (synthetic === null) return files;
+  const path = join(workFolder, `synthetic-${step.input.synthetic}.tif`);
+  await writeSyntheticScene(path, { kind: step.input.synthetic, size: synthetic.size });
   return [path];
 }
 

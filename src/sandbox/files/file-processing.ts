@@ -1,18 +1,19 @@
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { ChildJobError, lendFile, runInChild, type ChildLimits } from '../../raster/index.ts';
+import { ChildJobError, ChildPool, takePlainFile, type ChildLimits, type Confinement } from '../../raster/index.ts';
 import { WorkLoop } from '../work-loop.ts';
 import type { FileRecord, Files } from './files.ts';
-import type { FileFacts, InspectInput } from './inspect/facts.ts';
+import { overviewsName, type FileFacts, type InspectInput } from './inspect/facts.ts';
 
 const defaultJob = new URL('./inspect/inspect-job.ts', import.meta.url);
 const defaultLimits: ChildLimits = { timeoutMs: 10 * 60_000, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3 };
 
 export interface FileProcessingOptions {
   readonly files: Files;
+  readonly confinement: Confinement;
   readonly blobDir: string;
-  /** Where overviews go that were built beside a raster, `<blob>.ovr`. */
+  /** Where overviews go that were built of a raster, `<blob>.ovr`. */
   readonly overviewDir: string;
   readonly workDir: string;
   readonly log: Logger;
@@ -25,17 +26,25 @@ export interface FileProcessingOptions {
   readonly limits?: ChildLimits;
 }
 
-/** Processes completed uploads, one at a time, each in a child process: QUEUED, IN_PROGRESS, COMPLETED or FAILED (spec 3.2). */
+/** Files that are processed at a time: one more than a single user may have, so that nobody's large one keeps another's waiting. */
+const workers = Math.max(2, availableParallelism());
+const mostOfOneUser = workers - 1;
+
+/** Processes completed uploads, a few at a time, each in a child process: QUEUED, IN_PROGRESS, COMPLETED or FAILED (spec 3.2). */
 export class FileProcessing {
   #options: FileProcessingOptions;
   #loop: WorkLoop<FileRecord>;
+  #pool: ChildPool;
 
   constructor(options: FileProcessingOptions) {
     this.#options = options;
+    const { confinement, workDir, files, log, limits = defaultLimits } = options;
+    this.#pool = new ChildPool({ confinement, folder: join(workDir, 'inspection'), size: workers, limits });
     this.#loop = new WorkLoop({
-      take: () => options.files.takeQueued(),
+      take: () => files.takeQueued(mostOfOneUser),
       run: (file, signal) => this.#process(file, signal),
-      onError: (error) => options.log.error({ err: error }, 'file processing stopped; it goes on with the next file'),
+      onError: (error) => log.error({ err: error }, 'file processing stopped; it goes on with the next file'),
+      concurrency: workers,
     });
   }
 
@@ -49,8 +58,15 @@ export class FileProcessing {
     return this.#loop.stop();
   }
 
+  /** Leaves what is under way, and is ready for more. */
   restart(): Promise<void> {
     return this.#loop.restart();
+  }
+
+  /** As `stop`, for good. */
+  async close(): Promise<void> {
+    await this.#loop.stop();
+    await this.#pool.close();
   }
 
   async #process(file: FileRecord, signal: AbortSignal): Promise<void> {
@@ -68,22 +84,18 @@ export class FileProcessing {
     afterPublishing();
   }
 
-  async #inspect(file: FileRecord, signal: AbortSignal): Promise<FileFacts> {
-    const { workDir, blobDir, job = defaultJob, limits = defaultLimits } = this.#options;
-    const workFolder = join(workDir, file.id);
-    try {
-      const path = await lendFile(join(blobDir, file.blob), join(workFolder, 'file'), file.originalName);
-      const input: InspectInput = { path, workFolder, sourceType: file.sourceType };
-      const facts = await runInChild<FileFacts>({ module: job, input, workFolder, limits, signal });
-      if (facts.raster?.builtOverviews) await this.#keepOverviews(file, path);
-      return facts;
-    } finally {
-      await rm(workFolder, { recursive: true, force: true });
-    }
-  }
-
-  async #keepOverviews(file: FileRecord, path: string): Promise<void> {
-    await mkdir(this.#options.overviewDir, { recursive: true });
-    await rename(`${path}.ovr`, join(this.#options.overviewDir, `${file.blob}.ovr`));
+  #inspect(file: FileRecord, signal: AbortSignal): Promise<FileFacts> {
+    const { blobDir, overviewDir, job = defaultJob } = this.#options;
+    const input: InspectInput = { sourceType: file.sourceType };
+    return this.#pool.run<FileFacts>({
+      module: job,
+      input,
+      owner: file.userId,
+      files: [{ path: join(blobDir, file.blob), name: file.originalName }],
+      signal,
+      collect: async (workFolder, { raster }) => {
+        if (raster?.builtOverviews) await takePlainFile(join(workFolder, overviewsName), join(overviewDir, `${file.blob}.ovr`));
+      },
+    });
   }
 }

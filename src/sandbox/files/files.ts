@@ -90,14 +90,21 @@ export class Files {
     return row ? fromRow(row) : null;
   }
 
-  /** The oldest file that waits for processing, IN_PROGRESS from now on. */
-  takeQueued(): FileRecord | null {
+  /**
+   * The file that is processed next, IN_PROGRESS from now on: the oldest that waits, of those users of whom the fewest
+   * are in progress. Nobody has more than `mostOfOne` at a time.
+   */
+  takeQueued(mostOfOne: number): FileRecord | null {
     const row = this.#database
-      .prepare<[], FileRow>(
-        `update files set status = 'IN_PROGRESS'
-         where id = (select id from files where status = 'QUEUED' order by created_at, rowid limit 1) returning *`,
+      .prepare<[number], FileRow>(
+        `with load as (select user_id, count(*) as busy from files where status = 'IN_PROGRESS' group by user_id)
+         update files set status = 'IN_PROGRESS'
+         where id = (
+           select files.id from files left join load on load.user_id = files.user_id
+           where status = 'QUEUED' and coalesce(busy, 0) < ? order by coalesce(busy, 0), created_at, files.rowid limit 1
+         ) returning *`,
       )
-      .get();
+      .get(mostOfOne);
     return row ? fromRow(row) : null;
   }
 

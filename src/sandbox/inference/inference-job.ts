@@ -1,8 +1,9 @@
 /** Runs in a child process: one model over one raster. */
+import { join } from 'node:path';
 import type { Geometry } from 'geojson';
 import { InferenceSession, env } from 'onnxruntime-node';
 import { KitError } from '../../contract/kit-error.ts';
-import type { Job } from '../../raster/child-protocol.ts';
+import type { Job } from '../../raster/child/protocol.ts';
 import { gridOf } from '../../raster/cog.ts';
 import { openScene, requireSameGrid, SceneError, type Scene, type SceneBand } from '../../raster/scene.ts';
 import { createAreaMask } from './area-mask.ts';
@@ -14,11 +15,8 @@ import { tilesOf, TileReader } from './tiles.ts';
 
 export interface InferenceInput {
   readonly model: Model;
-  readonly rasterPath: string;
   /** Polygon or MultiPolygon in longitude and latitude; null for the whole raster. */
   readonly geometry: Geometry | null;
-  readonly resultPath: string;
-  readonly workFolder: string;
 }
 
 export interface InferenceOutput {
@@ -26,33 +24,35 @@ export interface InferenceOutput {
   readonly extension: 'tif' | 'geojson';
 }
 
-/** Job: writes the result to `resultPath`. */
+/** Job: the model over the one raster that it is lent. Writes `result` in the work folder. */
 const job: Job<InferenceInput, InferenceOutput> = async (input, context) => {
   const { model } = input;
+  const { files, workFolder } = context;
+  const resultPath = join(workFolder, 'result');
   // Its warnings go to a stream that nobody reads.
   env.logLevel = 'error';
   const session = await InferenceSession.create(model.onnxPath).catch((cause: unknown) => {
     throw new KitError('bad_model', `model.onnx of ${model.id} cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`);
   });
-  const scene = openScene([input.rasterPath]);
+  const scene = openScene(files);
   try {
     const bands = findBands(scene, model);
     const [first] = bands;
     if (!first) throw new KitError('bad_model', `model ${model.id} names no band`);
     bands.forEach((band) => requireSameGrid(first, band));
     const grid = gridOf(first.dataset);
-    const mask = input.geometry ? createAreaMask(input.geometry, grid, input.workFolder) : null;
+    const mask = input.geometry ? createAreaMask(input.geometry, grid, workFolder) : null;
     const reader = new TileReader(session, bands, model);
     const tiles = tilesOf(grid, model);
     const isBoxes = model.type === 'DETECTION' && ['boxes', 'scores', 'labels'].every((name) => session.outputNames.includes(name));
     if (isBoxes) {
-      await writeBoxes({ ...input, grid, mask, reader, tiles, context });
+      await writeBoxes({ model, resultPath, grid, mask, reader, tiles, context });
       return { extension: 'geojson' };
     }
-    const rasterPath = model.type === 'DETECTION' ? `${input.resultPath}.classes.tif` : input.resultPath;
+    const rasterPath = model.type === 'DETECTION' ? `${resultPath}.classes.tif` : resultPath;
     await writeClassRaster({ path: rasterPath, model, grid, mask, reader, tiles, context, outputName: session.outputNames[0] ?? '' });
     if (model.type !== 'DETECTION') return { extension: 'tif' };
-    await writeRegions({ classesPath: rasterPath, resultPath: input.resultPath, model, workFolder: input.workFolder });
+    await writeRegions({ classesPath: rasterPath, resultPath, model, workFolder });
     return { extension: 'geojson' };
   } finally {
     scene.close();

@@ -1,8 +1,8 @@
-import { mkdir, rename, rm } from 'node:fs/promises';
-import { join, parse } from 'node:path';
+import { rm } from 'node:fs/promises';
+import { dirname, join, parse } from 'node:path';
 import type { Logger } from 'pino';
 import type { Geometry } from 'geojson';
-import { ChildJobError, lendFile, runInChild, type ChildLimits } from '../../raster/index.ts';
+import { ChildJobError, runInChild, takePlainFile, type ChildLimits, type Confinement } from '../../raster/index.ts';
 import type { Files } from '../files/files.ts';
 import { WorkLoop } from '../work-loop.ts';
 import type { InferenceInput, InferenceOutput } from './inference-job.ts';
@@ -15,6 +15,7 @@ const limits: ChildLimits = { timeoutMs: 3_600_000, memoryBytes: 2 * 1024 ** 3 }
 export interface InferenceRunnerOptions {
   readonly jobs: InferenceJobs;
   readonly files: Files;
+  readonly confinement: Confinement;
   readonly models: ReadonlyMap<string, Model>;
   readonly blobDir: string;
   /** Results, by job id. */
@@ -56,18 +57,16 @@ export class InferenceRunner {
   }
 
   async #run(job: InferenceJob, signal: AbortSignal): Promise<void> {
-    const { jobs, files, models, blobDir, resultDir, workDir, log } = this.#options;
+    const { jobs, files, models, blobDir, workDir, confinement, log } = this.#options;
     const workFolder = join(workDir, job.id);
     try {
       const [model, file] = [models.get(job.modelId), files.find(job.fileId)];
       if (!model || !file) throw new ChildJobError('input_gone', 'the model or the file is not there any more');
-      await Promise.all([mkdir(workFolder, { recursive: true }), mkdir(resultDir, { recursive: true })]);
       const geometry = job.geometry === null ? null : (JSON.parse(job.geometry) as Geometry);
-      const resultPath = join(workFolder, 'result');
-      const rasterPath = await lendFile(join(blobDir, file.blob), join(workFolder, 'file'), file.originalName);
-      const input: InferenceInput = { model, rasterPath, geometry, resultPath, workFolder };
-      const { extension } = await runInChild<InferenceOutput>({ module: inferenceJob, input, workFolder, limits, signal });
-      await rename(resultPath, this.resultPath(job));
+      const input: InferenceInput = { model, geometry };
+      const lent = { path: join(blobDir, file.blob), name: file.originalName };
+      const { extension } = await runInChild<InferenceOutput>({ module: inferenceJob, input, files: [lent], reads: [dirname(model.onnxPath)], workFolder, confinement, limits, signal });
+      await takePlainFile(join(workFolder, 'result'), this.resultPath(job));
       jobs.complete(job.id, `${parse(file.originalName).name}-${model.id}.${extension}`);
     } catch (error) {
       if (signal.aborted) return;

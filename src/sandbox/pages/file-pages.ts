@@ -1,18 +1,16 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Router } from 'express';
 import { sourceTypes } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import type { FileRecord, Files } from '../files/files.ts';
 import type { InferenceJobs } from '../inference/inference-jobs.ts';
 import type { Model } from '../inference/models.ts';
-import { previewJob, runInChild, type PreviewJobInput } from '../../raster/index.ts';
 import type { InferenceRunner } from '../inference/inference-runner.ts';
+import { clientGone } from '../web/client-gone.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { sendUntrusted } from '../web/untrusted-content.ts';
 import type { AssetLinks } from '../stac/asset-links.ts';
 import type { Catalog } from '../stac/catalog.ts';
+import type { ItemSources } from '../stac/item-sources.ts';
 import { viewItem } from './catalog-browser.ts';
 import type { RenderPage } from './page.ts';
 
@@ -25,6 +23,7 @@ export interface FilePagesOptions {
   readonly assets: AssetLinks;
   readonly models: ReadonlyMap<string, Model>;
   readonly jobs: InferenceJobs;
+  readonly sources: Pick<ItemSources, 'previewOfResult'>;
   readonly runner: Pick<InferenceRunner, 'resultPath'>;
   /** Why no model can be run; null where they can. */
   readonly unavailable: string | null;
@@ -32,7 +31,7 @@ export interface FilePagesOptions {
 }
 
 /** `/files` and `/inference`: uploads and what became of them, and models run on them. */
-export function filePages({ files, catalog, assets, models, jobs, runner, unavailable, render }: FilePagesOptions): Router {
+export function filePages({ files, sources, catalog, assets, models, jobs, runner, unavailable, render }: FilePagesOptions): Router {
   const router = Router();
   const viewFile = (file: FileRecord) => {
     const item = catalog.items.findByFile(file.id);
@@ -55,16 +54,9 @@ export function filePages({ files, catalog, assets, models, jobs, runner, unavai
   });
   router.get('/inference/:jobId/preview.png', async (req, res) => {
     const { job } = resultOf(req.params.jobId);
-    const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-result-'));
-    try {
-      const input: PreviewJobInput = { rasterPath: runner.resultPath(job), pngPath: join(folder, 'preview.png'), maxSide: previewSide };
-      await runInChild({ module: previewJob, input, workFolder: folder });
-      const png = await readFile(input.pngPath);
-      sendUntrusted(res, 'image/png');
-      res.send(png);
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+    const png = await sources.previewOfResult(runner.resultPath(job), previewSide, clientGone(res));
+    sendUntrusted(res, 'image/png');
+    res.send(Buffer.from(png));
   });
 
   /** A finished job whose file has a place: its result has the same. */

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { ChildJobError, ChildPool, PoolBusyError } from '../../raster/index.ts';
+import { ChildJobError, ChildPool, PoolBusyError, previewJob as resultJob, takePlainFile, type Confinement, type LentFile, type PreviewJobInput } from '../../raster/index.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import type { Box } from '../../raster/footprint.ts';
@@ -15,6 +14,7 @@ export interface ItemSourcesOptions {
   readonly dataDir: string;
   readonly blobDir: string;
   readonly overviewDir: string;
+  readonly confinement: Confinement;
 }
 
 const previewJob = new URL('./preview-job.ts', import.meta.url);
@@ -23,29 +23,47 @@ const sceneJob = new URL('./scene-job.ts', import.meta.url);
 const previewLimits = { timeoutMs: 30_000, memoryBytes: 1024 ** 3 };
 const cacheBytes = 32 * 1024 * 1024;
 
+/** Who has a picture made, of what, until when. */
+interface Order<Output> {
+  readonly module: URL;
+  readonly input: unknown;
+  /** Turns go round the collections, and no process serves two of them. */
+  readonly owner: string;
+  readonly file?: LentFile | null;
+  readonly signal?: AbortSignal;
+  readonly collect?: (workFolder: string, output: Output) => Promise<void>;
+}
+
+/** What is the sandbox's own. */
+const ownMaking = 'sandbox';
+
 /** The pixels behind the items: their previews, and the file that `data` streams. */
 export class ItemSources {
   #options: ItemSourcesOptions;
   #pool: ChildPool;
-  #workFolder: string;
   #sceneDir: string;
   #cache = new Map<string, Uint8Array>();
   #cachedBytes = 0;
 
   constructor(options: ItemSourcesOptions) {
     this.#options = options;
-    this.#workFolder = join(options.dataDir, 'work', 'previews');
     this.#sceneDir = join(options.dataDir, 'scenes');
-    this.#pool = new ChildPool({ folder: this.#workFolder });
+    this.#pool = new ChildPool({ confinement: options.confinement, folder: join(options.dataDir, 'work', 'previews'), limits: previewLimits });
   }
 
   /** A PNG of exactly the size that is asked for. */
-  async preview(item: ItemRecord, { box, width, height }: PreviewRequest): Promise<Uint8Array> {
-    const raster = this.#rasterOf(item.source);
+  async preview(item: ItemRecord, { box, width, height }: PreviewRequest, signal?: AbortSignal): Promise<Uint8Array> {
     const isClipped = item.source.kind === 'file' && item.source.isClipped;
-    const scene = item.source.kind === 'synthetic' ? item.source.scene : null;
-    const input: PreviewInput = { raster, scene, footprint: item.footprint, isClipped, box, width, height, workFolder: this.#workFolder };
-    return this.#drawnOnce(JSON.stringify([item.source, item.footprint, box, width, height]), () => this.#run<Uint8Array>(previewJob, input));
+    const input: PreviewInput = { footprint: item.footprint, isClipped, box, width, height };
+    return this.#drawnOnce(JSON.stringify([item.source, item.footprint, box, width, height]), async () =>
+      this.#run<Uint8Array>({ module: previewJob, input, owner: item.collectionId, file: await this.#rasterOf(item.source), signal }),
+    );
+  }
+
+  /** A PNG of a raster that a model has made. */
+  previewOfResult(path: string, maxSide: number, signal?: AbortSignal): Promise<Uint8Array> {
+    const input: PreviewJobInput = { maxSide };
+    return this.#run<Uint8Array>({ module: resultJob, input, owner: path, file: { path, name: 'result.tif' }, signal });
   }
 
   async #drawnOnce(what: string, draw: () => Promise<Uint8Array>): Promise<Uint8Array> {
@@ -60,9 +78,7 @@ export class ItemSources {
     const { source } = item;
     if (source.kind === 'none') return null;
     if (source.kind === 'synthetic') {
-      const path = this.#scenePath(source.scene);
-      if (!existsSync(path)) await this.#run(sceneJob, { path, scene: source.scene });
-      return { path, name: `${item.title}.tif` };
+      return { path: await this.#sceneOf(source.scene), name: `${item.title}.tif` };
     }
     const found = source.kind === 'file' ? { path: join(this.#options.blobDir, source.blob), name: source.fileName } : { path: source.path, name: basename(source.path) };
     if (!existsSync(found.path)) throw new SandboxError(404, 'asset_not_available', 'The source file is not there any more');
@@ -71,19 +87,19 @@ export class ItemSources {
 
   /** A transparent picture, for a collection without items. */
   blank({ width, height }: { width: number; height: number }): Promise<Uint8Array> {
-    const nothing: PreviewInput = { raster: null, scene: null, footprint: { type: 'Polygon', coordinates: [] }, isClipped: false, box: [-180, -90, 180, 90], width, height, workFolder: this.#workFolder };
-    return this.#run<Uint8Array>(previewJob, nothing);
+    const input: PreviewInput = { footprint: { type: 'Polygon', coordinates: [] }, isClipped: false, box: [-180, -90, 180, 90], width, height };
+    return this.#run<Uint8Array>({ module: previewJob, input, owner: ownMaking });
   }
 
   /** A JPEG of the globe with boxes on it. */
   map(boxes: readonly Box[]): Promise<Uint8Array> {
-    return this.#drawnOnce(JSON.stringify(['map', boxes]), () => this.#run<Uint8Array>(mapJob, { boxes } satisfies CatalogMapInput));
+    const input: CatalogMapInput = { boxes };
+    return this.#drawnOnce(JSON.stringify(['map', boxes]), () => this.#run<Uint8Array>({ module: mapJob, input, owner: ownMaking }));
   }
 
-  async #run<Output>(module: URL, input: unknown): Promise<Output> {
-    await Promise.all([mkdir(this.#sceneDir, { recursive: true }), mkdir(this.#workFolder, { recursive: true })]);
+  async #run<Output>({ file, ...order }: Order<Output>): Promise<Output> {
     // What fails here is ours, not the caller's: the cause goes to the log.
-    return this.#pool.run<Output>({ module, input, workFolder: this.#workFolder, limits: previewLimits }).catch((cause: unknown) => {
+    return this.#pool.run<Output>({ ...order, files: file ? [file] : [] }).catch((cause: unknown) => {
       if (cause instanceof ChildJobError) throw new Error('a picture could not be made', { cause });
       if (cause instanceof PoolBusyError) throw new SandboxError(503, 'busy', 'Internal Server Error');
       throw cause;
@@ -94,16 +110,19 @@ export class ItemSources {
     return this.#pool.close();
   }
 
-  #rasterOf(source: ItemSource): PreviewInput['raster'] {
-    if (source.kind === 'synthetic') return { path: this.#scenePath(source.scene), name: 'scene.tif', overviewPath: null };
+  async #rasterOf(source: ItemSource): Promise<LentFile | null> {
+    if (source.kind === 'synthetic') return { path: await this.#sceneOf(source.scene), name: 'scene.tif' };
     if (source.kind === 'none' || !source.isRaster) return null;
-    if (source.kind === 'path') return { path: source.path, name: basename(source.path), overviewPath: null };
-    const overviewPath = source.hasOverviews ? join(this.#options.overviewDir, `${source.blob}.ovr`) : null;
-    return { path: join(this.#options.blobDir, source.blob), name: source.fileName, overviewPath };
+    if (source.kind === 'path') return { path: source.path, name: basename(source.path) };
+    const overviews = { suffix: '.ovr', path: join(this.#options.overviewDir, `${source.blob}.ovr`) };
+    return { path: join(this.#options.blobDir, source.blob), name: source.fileName, beside: source.hasOverviews ? [overviews] : [] };
   }
 
-  #scenePath(scene: SyntheticScene): string {
-    return join(this.#sceneDir, `${createHash('sha256').update(JSON.stringify(scene)).digest('hex').slice(0, 32)}.tif`);
+  /** A scene of the demo world, made when it is first asked for; whole or not there, whoever else makes it at the same time. */
+  async #sceneOf(scene: SyntheticScene): Promise<string> {
+    const path = join(this.#sceneDir, `${createHash('sha256').update(JSON.stringify(scene)).digest('hex').slice(0, 32)}.tif`);
+    if (!existsSync(path)) await this.#run<null>({ module: sceneJob, input: scene, owner: ownMaking, collect: (workFolder) => takePlainFile(join(workFolder, 'scene.tif'), path) });
+    return path;
   }
 
   #remember(key: string, png: Uint8Array): void {

@@ -1,20 +1,15 @@
 /** Runs in a child process: draws one item into a box of longitude and latitude. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import gdal from 'gdal-async';
 import sharp from 'sharp';
-import type { Job } from '../../raster/child-protocol.ts';
+import type { Job } from '../../raster/child/protocol.ts';
 import type { Box, Footprint } from '../../raster/footprint.ts';
-import { lendFile } from '../../raster/lend-file.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { colorBands } from '../../raster/preview.ts';
-import { ensureScene, type SyntheticScene } from '../../raster/synthetic-scene.ts';
 
 export interface PreviewInput {
-  readonly raster: { readonly path: string; readonly name: string; readonly overviewPath: string | null } | null;
-  /** Written to `raster.path` where nothing is there yet. */
-  readonly scene: SyntheticScene | null;
   readonly footprint: Footprint;
   /** True where the raster reaches beyond the footprint. */
   readonly isClipped: boolean;
@@ -22,24 +17,14 @@ export interface PreviewInput {
   readonly box: Box;
   readonly width: number;
   readonly height: number;
-  readonly workFolder: string;
 }
 
-/** Job: a PNG of exactly `width` x `height`, transparent where there is no data. */
-const job: Job<PreviewInput, Uint8Array> = async (input) => {
-  const folder = join(input.workFolder, randomUUID());
-  await mkdir(folder, { recursive: true });
-  try {
-    if (input.raster === null) return await drawFootprint(input);
-    if (input.scene) await ensureScene(input.raster.path, input.scene);
-    const path = await lendFile(input.raster.path, join(folder, 'file'), input.raster.name);
-    if (input.raster.overviewPath !== null) await symlink(input.raster.overviewPath, `${path}.ovr`);
-    // The folder is ours and holds just these two: what lies beside the raster may be read.
-    gdal.config.set('GDAL_DISABLE_READDIR_ON_OPEN', 'TRUE');
-    return await drawRaster(path, folder, input);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+/** Job: a PNG of exactly `width` x `height`, transparent where there is no data. Of the raster that it is lent; of the footprint where it is lent none. */
+const job: Job<PreviewInput, Uint8Array> = async (input, { files: [path], workFolder }) => {
+  if (path === undefined) return drawFootprint(input);
+  // The file is alone with the overviews that were built of it: what lies beside it may be read.
+  gdal.config.set('GDAL_DISABLE_READDIR_ON_OPEN', 'TRUE');
+  return drawRaster(path, workFolder, input);
 };
 export default job;
 

@@ -11,6 +11,7 @@ import {
 } from '../../contract/index.ts';
 import { sendAsDownload, sendUntrusted } from '../web/untrusted-content.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
+import { clientGone } from '../web/client-gone.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
@@ -114,7 +115,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
       const item = getItem(req);
       const wanted = previewOf(asked, item);
       if (wanted.sourceId !== item.title) throw itemNotFound();
-      const png = await sources.preview(item, wanted);
+      const png = await sources.preview(item, wanted, clientGone(res));
       sendUntrusted(res, mediaTypes.png);
       res.send(Buffer.from(png));
     })
@@ -150,7 +151,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
       requireLinkOrKey(req, thumbnailPath(String(req.params['collectionId'])));
       const [newest] = search(catalog, { collections: [getCollection(req).id], limit: 1 }).items;
       sendUntrusted(res, mediaTypes.png);
-      res.send(Buffer.from(newest ? await sources.preview(newest, { box: newest.box, sourceId: newest.title, ...thumbnailSize }) : await sources.blank(thumbnailSize)));
+      res.send(Buffer.from(newest ? await sources.preview(newest, { box: newest.box, sourceId: newest.title, ...thumbnailSize }, clientGone(res)) : await sources.blank(thumbnailSize)));
     })
     .all(methodNotAllowed('GET'));
 

@@ -1,9 +1,11 @@
-/** Runs in a child process: writes a synthetic scene. */
-import type { Job } from '../../raster/child-protocol.ts';
-import { ensureScene, type SyntheticScene } from '../../raster/synthetic-scene.ts';
+/** Runs in a child process: makes a synthetic scene. */
+import { join } from 'node:path';
+import type { Job } from '../../raster/child/protocol.ts';
+import { writeSyntheticScene, type SyntheticScene } from '../../raster/synthetic-scene.ts';
 
-const job: Job<{ path: string; scene: SyntheticScene }, null> = async ({ path, scene }) => {
-  await ensureScene(path, scene);
+/** Job: writes `scene.tif` in the work folder. */
+const job: Job<SyntheticScene, null> = async (scene, { workFolder }) => {
+  await writeSyntheticScene(join(workFolder, 'scene.tif'), scene);
   return null;
 };
 export default job;

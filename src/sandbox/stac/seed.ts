@@ -1,5 +1,4 @@
-import { mkdir } from 'node:fs/promises';
-import { runInChild } from '../../raster/index.ts';
+import { runInChild, type Confinement } from '../../raster/index.ts';
 import type { Footprint } from '../../raster/footprint.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import type { Catalog } from './catalog.ts';
@@ -91,11 +90,10 @@ const series: readonly Series[] = [
 ];
 
 /** Fills an empty catalog with demo collections: the same on every machine. Their pixels are made when somebody asks for them. */
-export async function seedDemo(catalog: Catalog, workFolder: string): Promise<void> {
+export async function seedDemo(catalog: Catalog, place: { readonly workFolder: string; readonly confinement: Confinement }): Promise<void> {
   const scenes = series.flatMap(scenesOf);
   const squares: ProjectedSquare[] = scenes.map(({ scene }) => ({ epsg: scene.place.epsg, origin: scene.place.origin, side: scenePixels * pixelSize }));
-  await mkdir(workFolder, { recursive: true });
-  const footprints = await runInChild<(Footprint | null)[]>({ module: new URL('./footprints-job.ts', import.meta.url), input: squares, workFolder });
+  const footprints = await runInChild<(Footprint | null)[]>({ module: new URL('./footprints-job.ts', import.meta.url), input: squares, ...place });
   catalog.items.inTransaction(() => {
     for (const one of catalogs) catalog.collections.putCatalog({ ...one, parentId: rootCatalogId });
     for (const one of series) catalog.collections.put({ ...one, id: one.collectionId, license: 'proprietary', createdAtMs: firstDay });

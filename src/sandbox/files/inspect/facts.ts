@@ -49,16 +49,23 @@ export interface FileFacts {
 export type Found = Omit<FileFacts, 'sha256'>;
 
 export interface InspectInput {
-  /** The file under its own name, alone in the work folder. */
-  readonly path: string;
-  readonly workFolder: string;
   readonly sourceType: SourceType;
-  /** Default true: a large raster without overviews gets some beside it. */
+  /** Default true: a large raster without overviews gets some, as `overviewsName` of the work folder. */
   readonly buildOverviews?: boolean;
 }
 
+/** Where the job leaves the overviews that it has built. */
+export const overviewsName = 'built-overviews.ovr';
+
+/** A file as inspectors find it. */
+export interface InspectedFile extends InspectInput {
+  /** In the work folder, under the file's own name; what GDAL writes beside a file lands there too. */
+  readonly path: string;
+  readonly workFolder: string;
+}
+
 /** Judges one kind. Throws `notA` where the file is none. */
-export type Inspector = (input: InspectInput) => Promise<Found> | Found;
+export type Inspector = (file: InspectedFile) => Promise<Found> | Found;
 
 /** A file is not what it claims to be. */
 export function notA(what: string): KitError {

@@ -1,9 +1,11 @@
 /** Runs in a child process: what an uploaded file is, by its own bytes. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import type { Job } from '../../../raster/child-protocol.ts';
+import { rename, symlink } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { Job } from '../../../raster/child/protocol.ts';
 import { kindOf, type FileKind } from '../file-kinds.ts';
-import { notA, type FileFacts, type Found, type Inspector, type InspectInput } from './facts.ts';
+import { notA, overviewsName, type FileFacts, type Found, type InspectedFile, type Inspector, type InspectInput } from './facts.ts';
 import { inspectCzml } from './czml.ts';
 import { inspectImage } from './image.ts';
 import { inspectPdf } from './pdf.ts';
@@ -23,10 +25,10 @@ const inspectors: Readonly<Record<Exclude<FileKind, 'any'>, Inspector>> = {
 };
 
 /** In the order of `inspectors`: a GeoTIFF is a raster before it is a picture. */
-async function detect(input: InspectInput): Promise<Found> {
+async function detect(file: InspectedFile): Promise<Found> {
   for (const inspect of Object.values(inspectors)) {
     try {
-      return await inspect(input);
+      return await inspect(file);
     } catch {
       continue;
     }
@@ -35,10 +37,15 @@ async function detect(input: InspectInput): Promise<Found> {
 }
 
 /** Job: reads the file as what its source type claims; UNKNOWN tries all. Throws where nothing fits. */
-const job: Job<InspectInput, FileFacts> = async (input) => {
+const job: Job<InspectInput, FileFacts> = async (input, { files: [lent = ''], workFolder }) => {
+  // The file itself may only be read: beside this link, in the work folder, GDAL may write.
+  const path = join(workFolder, basename(lent));
+  await symlink(lent, path);
   const kind = kindOf[input.sourceType];
-  const found = kind === 'any' ? await detect(input) : await inspectors[kind](input);
-  return { ...found, sha256: await digest(input.path) };
+  const file: InspectedFile = { ...input, path, workFolder };
+  const found = kind === 'any' ? await detect(file) : await inspectors[kind](file);
+  if (found.raster?.builtOverviews) await rename(`${path}.ovr`, join(workFolder, overviewsName));
+  return { ...found, sha256: await digest(lent) };
 };
 export default job;
 

@@ -14,6 +14,8 @@ const overviewsFrom = 4096;
 const coarsestSide = 256;
 /** The finer ones would take more room than they save time. */
 const finestOverview = 8;
+/** Building reads every pixel of every band: a file that claims more goes without, and its previews cost what they cost. */
+const overviewPixelBudget = 2_000_000_000;
 
 export const inspectRaster: Inspector = ({ path, sourceType, buildOverviews: wanted = true }) => {
   const dataset = open(path, sourceType);
@@ -85,7 +87,9 @@ function acquiredAt(dataset: gdal.Dataset): string | null {
 }
 
 function buildOverviews(dataset: gdal.Dataset): boolean {
-  const side = Math.max(dataset.rasterSize.x, dataset.rasterSize.y);
+  const { x, y } = dataset.rasterSize;
+  const side = Math.max(x, y);
+  if (x * y * dataset.bands.count() > overviewPixelBudget) return false;
   if (side <= overviewsFrom || dataset.driver.description !== 'GTiff' || dataset.bands.get(1).overviews.count() > 0) return false;
   const levels: number[] = [];
   for (let level = finestOverview; side / level > coarsestSide / 2; level *= 2) levels.push(level);

@@ -4,12 +4,12 @@ import { KitError } from '../../../contract/index.ts';
 import { rasterExtensions } from '../../../raster/index.ts';
 import type { Catalog } from '../catalog.ts';
 import { importItems, type ImportProgress, type ImportResult } from './import-items.ts';
-import { importRasters } from './import-rasters.ts';
+import { importRasters, type ImportPlace } from './import-rasters.ts';
 
 const itemExtensions: ReadonlySet<string> = new Set(['.ndjson', '.jsonl', '.geojsonl']);
 
 /** Imports a file of items, a raster, or a folder of both. Throws `KitError` for a path that is none of them. */
-export async function importPath(catalog: Catalog, path: string, workFolder: string, progress: ImportProgress, nowMs: number): Promise<ImportResult> {
+export async function importPath(catalog: Catalog, path: string, place: ImportPlace, progress: ImportProgress, nowMs: number): Promise<ImportResult> {
   const found = await stat(path).catch(() => {
     throw new KitError('bad_arguments', `--import ${path} does not exist`);
   });
@@ -21,7 +21,7 @@ export async function importPath(catalog: Catalog, path: string, workFolder: str
   }
   const results: ImportResult[] = [];
   for (const one of items) results.push(await importItems(catalog, one, (await stat(one)).size, progress, nowMs));
-  if (rasters.length > 0) results.push(await importRasters(catalog, rasters, found.isDirectory() ? path : dirname(path), workFolder, progress, nowMs));
+  if (rasters.length > 0) results.push(await importRasters(catalog, rasters, found.isDirectory() ? path : dirname(path), place, progress, nowMs));
   catalog.reload();
   return { imported: sum(results.map((one) => one.imported)), refused: sum(results.map((one) => one.refused)) };
 }

@@ -1,6 +1,5 @@
-import { rm } from 'node:fs/promises';
-import { basename, join, relative } from 'node:path';
-import { ChildJobError, lendFile, runInChild } from '../../../raster/index.ts';
+import { basename, relative } from 'node:path';
+import { ChildJobError, runInChild, type Confinement } from '../../../raster/index.ts';
 import type { FileFacts, InspectInput } from '../../files/inspect/facts.ts';
 import type { Catalog } from '../catalog.ts';
 import { gridOf } from '../file-items.ts';
@@ -9,14 +8,20 @@ import { ensureCollection, type ImportProgress, type ImportResult } from './impo
 
 const inspectJob = new URL('../../files/inspect/inspect-job.ts', import.meta.url);
 
+/** Where and how rasters are looked at. */
+export interface ImportPlace {
+  readonly workFolder: string;
+  readonly confinement: Confinement;
+}
+
 /** Imports rasters where they lie: each becomes an item, its data and preview read from there. The collection is named after their folder. */
-export async function importRasters(catalog: Catalog, paths: readonly string[], root: string, workFolder: string, progress: ImportProgress, nowMs: number): Promise<ImportResult> {
+export async function importRasters(catalog: Catalog, paths: readonly string[], root: string, { workFolder, confinement }: ImportPlace, progress: ImportProgress, nowMs: number): Promise<ImportResult> {
   const collectionId = slug(basename(root));
   let [imported, refused] = [0, 0];
   for (const [i, path] of paths.entries()) {
     const name = relative(root, path) || basename(path);
     try {
-      const facts = await inspect(path, workFolder);
+      const facts = await inspect(path, { workFolder, confinement });
       if (facts.footprint === null) throw new ChildJobError('no_footprint', 'says no place: it has no reference system or no transformation');
       ensureCollection(catalog, collectionId, nowMs);
       catalog.items.put({
@@ -46,15 +51,9 @@ export async function importRasters(catalog: Catalog, paths: readonly string[], 
   return { imported, refused };
 }
 
-async function inspect(path: string, workFolder: string): Promise<FileFacts> {
-  const folder = join(workFolder, 'file');
-  try {
-    const lent = await lendFile(path, folder, basename(path));
-    const input: InspectInput = { path: lent, workFolder, sourceType: 'MULTISPECTRAL', buildOverviews: false };
-    return await runInChild<FileFacts>({ module: inspectJob, input, workFolder });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+function inspect(path: string, place: ImportPlace): Promise<FileFacts> {
+  const input: InspectInput = { sourceType: 'MULTISPECTRAL', buildOverviews: false };
+  return runInChild<FileFacts>({ module: inspectJob, input, files: [{ path, name: basename(path) }], ...place });
 }
 
 function slug(name: string): string {

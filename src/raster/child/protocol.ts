@@ -1,5 +1,8 @@
 /** Host to child. */
-export type ToChild = { type: 'start'; module: string; input: unknown } | { type: 'cancel'; reason: string } | { type: 'end' };
+export type ToChild =
+  | { type: 'start'; module: string; input: unknown; files: readonly string[]; workFolder: string }
+  | { type: 'cancel'; reason: string }
+  | { type: 'end' };
 
 /** Child to host. */
 export type FromChild =
@@ -7,7 +10,7 @@ export type FromChild =
   | { type: 'done'; output: unknown }
   | { type: 'failed'; code: string; message: string; data: Readonly<Record<string, unknown>> };
 
-/** What a job is given beside its input. */
+/** How a job tells how far it is, and learns that it is to stop. */
 export interface JobContext {
   /** Aborted when the host cancels. A message reaches the child only between synchronous GDAL calls: await something now and then. */
   readonly signal: AbortSignal;
@@ -15,5 +18,13 @@ export interface JobContext {
   readonly progress: (fraction: number, note?: string) => void;
 }
 
+/** What a job is given beside its input. */
+export interface ChildContext extends JobContext {
+  /** Where the job finds the foreign files that it was lent, in their order; absolute, and read-only. */
+  readonly files: readonly string[];
+  /** The one folder that the job may write to. */
+  readonly workFolder: string;
+}
+
 /** The default export of a job module. Input and output cross a process boundary: plain data only. */
-export type Job<Input, Output> = (input: Input, context: JobContext) => Promise<Output>;
+export type Job<Input, Output> = (input: Input, context: ChildContext) => Promise<Output>;

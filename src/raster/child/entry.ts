@@ -1,6 +1,6 @@
-/** Entry of every GDAL child process: runs the jobs it is given, one after the other, and reports over IPC. */
-import { KitError } from '../contract/kit-error.ts';
-import type { FromChild, Job, ToChild } from './child-protocol.ts';
+/** Entry of every child process: runs the jobs it is given, one after the other, and reports over IPC. */
+import { KitError } from '../../contract/kit-error.ts';
+import type { FromChild, Job, ToChild } from './protocol.ts';
 
 const progressEveryMs = 100;
 let abort = new AbortController();
@@ -25,11 +25,11 @@ function throttledProgress(): (fraction: number, note?: string) => void {
   };
 }
 
-async function start(modulePath: string, input: unknown): Promise<FromChild> {
+async function start({ module, input, files, workFolder }: Extract<ToChild, { type: 'start' }>): Promise<FromChild> {
   abort = new AbortController();
   try {
-    const { default: job } = (await import(modulePath)) as { default: Job<unknown, unknown> };
-    return { type: 'done', output: await job(input, { signal: abort.signal, progress: throttledProgress() }) };
+    const { default: job } = (await import(module)) as { default: Job<unknown, unknown> };
+    return { type: 'done', output: await job(input, { signal: abort.signal, progress: throttledProgress(), files, workFolder }) };
   } catch (error) {
     if (error instanceof KitError) return { type: 'failed', code: error.code, message: error.message, data: error.data };
     const message = error instanceof Error ? error.message || error.name : String(error);
@@ -40,7 +40,7 @@ async function start(modulePath: string, input: unknown): Promise<FromChild> {
 process.on('message', (message: ToChild) => {
   if (message.type === 'cancel') abort.abort(new Error(message.reason));
   else if (message.type === 'end') process.exit(0);
-  else void start(message.module, message.input).then(send);
+  else void start(message).then(send);
 });
 // The host is gone: nobody wants the result.
 process.on('disconnect', () => process.exit(1));

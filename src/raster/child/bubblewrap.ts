@@ -1,0 +1,81 @@
+/** The arguments of bubblewrap: what a child process sees of the machine. */
+import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
+import { dirname, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** What one child process may read and write, beside programs and libraries. */
+export interface ChildPlace {
+  /** Made by the caller; the only folder that the child can write to. */
+  readonly workFolder: string;
+  /** Files and folders that the child reads where they are: code, models. */
+  readonly reads: readonly string[];
+  /** Foreign files: where they are, and where the child finds them. */
+  readonly lends: readonly { readonly from: string; readonly to: string }[];
+}
+
+/** What differs between machines; the first that works is taken. */
+export interface BubblewrapVariant {
+  /** A /proc of the child's own. A container whose /proc is masked lets nobody mount one: there the child has none. */
+  readonly hasProc: boolean;
+  /** Takes the right to make further namespaces away; bubblewrap 0.8 and later. */
+  readonly disablesUserNamespaces: boolean;
+}
+
+export const variants: readonly BubblewrapVariant[] = [
+  { hasProc: true, disablesUserNamespaces: true },
+  { hasProc: true, disablesUserNamespaces: false },
+  { hasProc: false, disablesUserNamespaces: true },
+  { hasProc: false, disablesUserNamespaces: false },
+];
+
+/** Programs, libraries and their data: of Node, GDAL, PROJ, and of what a step may start. Not all of /usr: a server's own files may lie below it. */
+const systemFolders = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32', 'libexec', 'share', 'local/bin', 'local/lib', 'local/lib64', 'local/share'].map((name) => `/usr/${name}`);
+/** Links into /usr on a merged system, folders on others. */
+const rootFolders = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
+/** What the loader, time zones, fonts and Debian's alternatives are found by; nothing that names a user or a secret. */
+const settings = ['/etc/ld.so.cache', '/etc/alternatives', '/etc/localtime', '/etc/fonts'];
+
+const kitRoot = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
+
+/** The kit's code and its packages, wherever a package manager has put them. */
+function codeFolders(): string[] {
+  const found = [join(kitRoot, 'src'), join(kitRoot, 'package.json')];
+  for (let folder = kitRoot; ; folder = dirname(folder)) {
+    found.push(join(folder, 'node_modules'));
+    if (folder === dirname(folder)) return found.filter((path) => existsSync(path));
+  }
+}
+
+/** Own namespaces of everything, no capability, no terminal, and an end with the parent; then the mounts, in the order in which they are made. */
+export function bubblewrapArguments(place: ChildPlace, { hasProc, disablesUserNamespaces }: BubblewrapVariant, options: { hidden: readonly string[]; readable: readonly string[] }): string[] {
+  const readOnly = (path: string) => ['--ro-bind', path, path];
+  const system = systemFolders.filter((path) => existsSync(path));
+  const covered = (path: string) => [...system, ...rootFolders].some((folder) => isInside(path, folder));
+  const reads = [...codeFolders(), process.execPath, ...options.readable, ...place.reads];
+  return [
+    ...['--unshare-user', '--unshare-all', '--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
+    ...(disablesUserNamespaces ? ['--disable-userns'] : []),
+    ...system.flatMap(readOnly),
+    ...rootFolders.flatMap(linkOrFolder),
+    ...settings.filter((path) => existsSync(path)).flatMap(readOnly),
+    // A kit that lies among the programs is no program.
+    ...(covered(kitRoot) ? ['--tmpfs', kitRoot] : []),
+    ...[...new Set(reads)].flatMap(readOnly),
+    // What the servers keep stays out of sight, wherever it lies.
+    ...options.hidden.filter((path) => existsSync(path) && (covered(path) || reads.some((one) => isInside(path, one)))).flatMap((path) => ['--tmpfs', path]),
+    ...(hasProc ? ['--proc', '/proc'] : ['--dir', '/proc']),
+    ...['--dev', '/dev', '--remount-ro', '/dev'],
+    ...place.lends.flatMap(({ from, to }) => ['--ro-bind', from, to]),
+    ...['--bind', place.workFolder, place.workFolder],
+    ...['--remount-ro', '/', '--chdir', place.workFolder],
+  ];
+}
+
+function linkOrFolder(path: string): string[] {
+  if (!existsSync(path)) return [];
+  return lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', realpathSync(path), path];
+}
+
+function isInside(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder + sep);
+}

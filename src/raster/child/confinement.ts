@@ -1,0 +1,196 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { getCompileCacheDir } from 'node:module';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { KitError } from '../../contract/kit-error.ts';
+import { keptDrivers } from '../drivers.ts';
+import { bubblewrapArguments, variants, type BubblewrapVariant, type ChildPlace } from './bubblewrap.ts';
+import { runInChild } from './host.ts';
+import type { ProbeOutput } from './probe-job.ts';
+
+/** `required`: no start without it. `auto`: used where it works. `none`: not used. */
+export const confinementModes = ['required', 'auto', 'none'] as const;
+export type ConfinementMode = (typeof confinementModes)[number];
+
+/** Hard limits that the system holds one process to, and what it inherits to others. */
+export interface ProcessLimits {
+  readonly memoryBytes: number;
+  /** Of one file. */
+  readonly fileBytes: number;
+}
+
+/** How child processes are kept from everything that is not theirs. Every child is started by one. */
+export interface Confinement {
+  readonly kind: 'bubblewrap' | 'none';
+  /** For the log and for `/ready`. */
+  readonly summary: string;
+  /** The program and its arguments, Node's own options last: what `fork` takes as `execPath` and `execArgv`. */
+  command(place: ChildPlace, limits: ProcessLimits): { readonly execPath: string; readonly execArgv: string[] };
+  /** All of a child's environment. */
+  environment(workFolder: string): Readonly<Record<string, string>>;
+}
+
+export interface ConfinementOptions {
+  readonly mode: ConfinementMode;
+  /** Folders that no child may see even where they lie below one that it reads: data folders. */
+  readonly hidden?: readonly string[];
+  /** `CONFINEMENT_READS`: further folders that children may read, where libraries or data of GDAL lie elsewhere than usual. */
+  readonly readable?: readonly string[];
+  /** Told in one line where children run unconfined and nobody has asked for that. */
+  readonly warn: (message: string) => void;
+  /** Where programs are looked for. Default: the process's own. */
+  readonly path?: string;
+}
+
+/** Confinement is required, and does not work here. */
+export class ConfinementError extends KitError {
+  constructor(reason: string) {
+    super('not_confined', `child processes cannot be confined: ${reason}\n${remedy}`);
+  }
+}
+
+const remedy =
+  'Foreign files are opened in child processes that bubblewrap keeps from everything else. Install it (apt-get install bubblewrap) and let it make ' +
+  'user namespaces: docs/security.md has the flags for Docker and Kubernetes. STEP_CONFINEMENT=none starts without, which is right only where every file is your own.';
+
+/** Where the time of a start goes: the probe starts a child, which loads GDAL. */
+const probeTimeoutMs = 60_000;
+const nodeArguments = ['--disable-warning=ExperimentalWarning'];
+
+/**
+ * Finds out how children can be confined on this machine, by starting one. Throws `ConfinementError` where `mode` is
+ * `required` and they cannot.
+ */
+export async function establishConfinement(options: ConfinementOptions): Promise<Confinement> {
+  const programs = new Programs(options.path ?? process.env['PATH'] ?? '');
+  const reason = options.mode === 'none' ? 'STEP_CONFINEMENT=none' : whyNoBubblewrap(programs);
+  if (reason !== null) return unconfined(reason, programs, options);
+  const failures: string[] = [];
+  for (const variant of variants) {
+    try {
+      return await probed((known) => bubblewrap(programs, variant, options, known));
+    } catch (error) {
+      failures.push(reasonOf(error));
+    }
+  }
+  return unconfined(`bubblewrap does not work here: ${failures[0] ?? ''}`, programs, options);
+}
+
+function whyNoBubblewrap(programs: Programs): string | null {
+  if (process.platform !== 'linux') return `bubblewrap needs Linux, and this is ${process.platform}`;
+  return programs.find('bwrap') === null ? 'bubblewrap is not installed' : null;
+}
+
+async function unconfined(reason: string, programs: Programs, { mode, warn }: ConfinementOptions): Promise<Confinement> {
+  if (mode === 'required') throw new ConfinementError(reason);
+  if (mode === 'auto') warn(`FOREIGN FILES ARE OPENED UNCONFINED: ${reason}. A hostile file could read what this process can. ${remedy.split('. ')[1]}.`);
+  return probed((known) => ({
+    kind: 'none',
+    summary: `none (${reason})`,
+    command(_place, limits) {
+      const prefix = [...programs.command('setpriv', '--pdeathsig', 'KILL'), ...programs.command('prlimit', ...limitArguments(limits, known))];
+      const [execPath = process.execPath, ...rest] = [...prefix, process.execPath];
+      return { execPath, execArgv: [...rest, ...nodeArguments] };
+    },
+    environment: (workFolder) => environment(workFolder, known, 'no'),
+  }));
+}
+
+function bubblewrap(programs: Programs, variant: BubblewrapVariant, { hidden = [], readable = [] }: ConfinementOptions, known: ProbeOutput): Confinement {
+  const program = programs.find('bwrap') ?? 'bwrap';
+  const cache = getCompileCacheDir();
+  const further = [...readable, ...pathsOf(gdalVariables), ...(cache !== undefined && existsSync(cache) ? [cache] : [])];
+  return {
+    kind: 'bubblewrap',
+    summary: `bubblewrap${variant.hasProc ? '' : ', without a /proc'}`,
+    command(place, limits) {
+      // Within the namespaces, where the number of processes is counted anew.
+      const limited = programs.command('prlimit', ...limitArguments(limits, known), `--nproc=${mostTasks}`);
+      return { execPath: program, execArgv: [...bubblewrapArguments(place, variant, { hidden, readable: further }), '--', ...limited, process.execPath, ...nodeArguments] };
+    },
+    environment: (workFolder) => environment(workFolder, known, 'yes'),
+  };
+}
+
+/** Threads count, and Node has a dozen. Where root runs the server the kernel does not hold children to it, and the host counts. */
+const mostTasks = 1_024;
+
+/** Beside what a child asks for at its start, and never touches. */
+function limitArguments({ memoryBytes, fileBytes }: ProcessLimits, { dataBytes }: ProbeOutput): string[] {
+  return ['--core=0', `--fsize=${fileBytes}`, ...(dataBytes > 0 ? [`--data=${memoryBytes + dataBytes}`] : [])];
+}
+
+/** What `make` gives, once a child of it has run and has told what GDAL it has. */
+async function probed(make: (known: ProbeOutput) => Confinement): Promise<Confinement> {
+  const workFolder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-probe-'));
+  try {
+    const module = new URL('./probe-job.ts', import.meta.url);
+    const known = await runInChild<ProbeOutput>({ module, input: null, workFolder, confinement: make({ drivers: [], dataBytes: 0 }), limits: { timeoutMs: probeTimeoutMs } });
+    return make(known);
+  } finally {
+    await rm(workFolder, { recursive: true, force: true });
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const stderr = error instanceof KitError && typeof error.data['stderr'] === 'string' ? error.data['stderr'].trim().split('\n').at(-1) : undefined;
+  return stderr || (error instanceof Error ? error.message : String(error));
+}
+
+const gdalVariables = ['GDAL_DATA', 'PROJ_LIB', 'PROJ_DATA', 'LD_LIBRARY_PATH'];
+const harmlessVariables = ['LANG', 'LC_ALL', 'TZ', ...gdalVariables];
+
+function pathsOf(variables: readonly string[]): string[] {
+  return variables.flatMap((name) => (process.env[name] ?? '').split(delimiter)).filter((path) => path !== '' && existsSync(path));
+}
+
+/** Where nobody listens: what GDAL might fetch where there is no namespace to stop it, it cannot. */
+const noNetwork = 'http://127.0.0.1:9';
+
+/** Made from nothing: where things are found, and what GDAL must not do. `CONFINED` tells the child what it may open. */
+function environment(workFolder: string, { drivers }: ProbeOutput, confined: 'yes' | 'no'): Record<string, string> {
+  const kept = harmlessVariables.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]] as const]));
+  const cache = getCompileCacheDir();
+  return {
+    ...Object.fromEntries(kept),
+    ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }),
+    CONFINED: confined,
+    PATH: '/usr/local/bin:/usr/bin:/bin',
+    HOME: workFolder,
+    TMPDIR: workFolder,
+    CPL_TMPDIR: workFolder,
+    // Of both kinds, raster and vector. Names hold spaces, so they are separated by commas.
+    GDAL_SKIP: drivers.filter((name) => !keptDrivers.has(name)).join(','),
+    GDAL_CACHEMAX: '128',
+    GDAL_DISABLE_READDIR_ON_OPEN: 'EMPTY_DIR',
+    GDAL_PAM_ENABLED: 'NO',
+    GDAL_HTTP_PROXY: noNetwork,
+    http_proxy: noNetwork,
+    https_proxy: noNetwork,
+    all_proxy: noNetwork,
+    GDAL_HTTP_MAX_RETRY: '0',
+    CPL_VSIL_CURL_ALLOWED_EXTENSIONS: '.none',
+    GDAL_NETCDF_VERIFY_DIMS: 'NO',
+  };
+}
+
+/** Programs of the system, by PATH. */
+class Programs {
+  #folders: readonly string[];
+
+  constructor(path: string) {
+    this.#folders = path.split(delimiter).filter((folder) => folder !== '');
+  }
+
+  find(name: string): string | null {
+    const folder = this.#folders.find((one) => existsSync(join(one, name)));
+    return folder === undefined ? null : join(folder, name);
+  }
+
+  /** The program and its arguments; nothing where the system does not have it. */
+  command(name: string, ...args: readonly string[]): string[] {
+    const found = this.find(name);
+    return found === null ? [] : [found, ...args];
+  }
+}

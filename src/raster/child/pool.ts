@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { KitError } from '../../contract/kit-error.ts';
+import type { Confinement } from './confinement.ts';
+import { FairQueue } from './fair-queue.ts';
+import { folderOf, runInChild, type ChildJob } from './host.ts';
+import { CannotLinkError, makeLinks, planLending } from './lend-file.ts';
+import { ChildRunner, type ChildLimits } from './runner.ts';
+
+export interface ChildPoolOptions {
+  readonly confinement: Confinement;
+  /** The children's folders are made in it. On the file system of the files that they are lent: they are lent by link. */
+  readonly folder: string;
+  /** What a child may use; `timeoutMs` is a job's. */
+  readonly limits?: ChildLimits;
+  /** Most processes. Default 2. */
+  readonly size?: number;
+  /** Most jobs that wait; one more is refused with `PoolBusyError`. Default 200. */
+  readonly queueSize?: number;
+  /** A process that has nothing to do for this long is ended. Default 30 s. */
+  readonly idleMs?: number;
+}
+
+export interface PoolJob<Output> extends ChildJob {
+  /** Whose files these are: turns go round the owners, and no child serves two of them. */
+  readonly owner: string;
+  /** Takes what the job has written out of its work folder, before that is emptied. */
+  readonly collect?: (workFolder: string, output: Output) => Promise<void>;
+}
+
+/** Too many jobs wait already. */
+export class PoolBusyError extends KitError {
+  constructor() {
+    super('pool_busy', 'too many jobs are waiting', { status: 503 });
+  }
+}
+
+/** A process is replaced after so many jobs, whatever it may have leaked. */
+const jobsPerChild = 500;
+
+interface Kept {
+  readonly runner: ChildRunner;
+  readonly owner: string;
+  /** `in` is lent, read-only; `work` is the child's own. */
+  readonly folder: string;
+  jobs: number;
+  idle: NodeJS.Timeout | undefined;
+}
+
+/** Child processes that are kept for their owner's next job: for many small ones, of which a process start would be most of the time. */
+export class ChildPool {
+  #options: Required<Omit<ChildPoolOptions, 'limits'>> & Pick<ChildPoolOptions, 'limits'>;
+  #turns: FairQueue;
+  #idle: Kept[] = [];
+  #ending = new Set<Promise<void>>();
+  #running = new Set<Promise<unknown>>();
+  #abort = new AbortController();
+
+  constructor(options: ChildPoolOptions) {
+    this.#options = { size: 2, queueSize: 200, idleMs: 30_000, ...options };
+    this.#turns = new FairQueue(this.#options.size);
+  }
+
+  /** As `runInChild`, in the pool's next free process. */
+  async run<Output>(job: PoolJob<Output>): Promise<Output> {
+    if (this.#turns.waiting >= this.#options.queueSize) throw new PoolBusyError();
+    const signal = job.signal ? AbortSignal.any([job.signal, this.#abort.signal]) : this.#abort.signal;
+    const running = this.#turns.run(job.owner, () => this.#runOne<Output>({ ...job, signal }), signal);
+    this.#running.add(running);
+    return running.finally(() => this.#running.delete(running));
+  }
+
+  /** Ends what runs and what waits; resolves when no process is left. */
+  async close(): Promise<void> {
+    this.#abort.abort(new Error('the pool is closing'));
+    this.#idle.splice(0).forEach((child) => this.#end(child));
+    await Promise.allSettled(this.#running);
+    await Promise.all(this.#ending);
+  }
+
+  async #runOne<Output>(job: PoolJob<Output>): Promise<Output> {
+    const child = await this.#childFor(job.owner, job.module);
+    const { paths, lends } = planLending(job.files ?? [], join(child.folder, 'in'));
+    try {
+      await makeLinks(lends, { mayBeSymbolic: this.#options.confinement.kind === 'none' });
+      child.jobs += 1;
+      const output = await child.runner.run<Output>({ ...job, paths });
+      await job.collect?.(join(child.folder, 'work'), output);
+      return output;
+    } catch (error) {
+      if (error instanceof CannotLinkError) return await this.#runAlone(job);
+      throw error;
+    } finally {
+      await this.#keep(child);
+    }
+  }
+
+  /** What cannot be lent by link is lent to a child of its own. */
+  async #runAlone<Output>(job: PoolJob<Output>): Promise<Output> {
+    const { confinement, limits } = this.#options;
+    const folder = join(this.#options.folder, randomUUID());
+    const workFolder = join(folder, 'work');
+    try {
+      const output = await runInChild<Output>({ ...job, confinement, limits, workFolder });
+      await job.collect?.(workFolder, output);
+      return output;
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  async #childFor(owner: string, module: URL): Promise<Kept> {
+    const found = this.#idle.findIndex((one) => one.owner === owner && one.runner.isAlive);
+    // Where all that are kept are others', one of them makes room.
+    const [kept] = found >= 0 ? this.#idle.splice(found, 1) : [];
+    if (kept) {
+      clearTimeout(kept.idle);
+      return kept;
+    }
+    if (this.#idle.length >= this.#options.size) this.#end(this.#idle.shift()!);
+    const folder = join(this.#options.folder, randomUUID());
+    const [lent, workFolder] = [join(folder, 'in'), join(folder, 'work')];
+    await Promise.all([lent, workFolder].map((one) => mkdir(one, { recursive: true })));
+    const { confinement, limits } = this.#options;
+    const runner = new ChildRunner({ confinement, limits, place: { workFolder, reads: [folderOf(module), lent], lends: [] } });
+    return { runner, owner, folder, jobs: 0, idle: undefined };
+  }
+
+  /** Empties the child's folders, and keeps it for the next job where that may be. */
+  async #keep(child: Kept): Promise<void> {
+    if (!child.runner.isAlive || child.jobs >= jobsPerChild || this.#abort.signal.aborted) return this.#end(child);
+    await emptyFolder(join(child.folder, 'in'));
+    await emptyFolder(join(child.folder, 'work'));
+    child.idle = setTimeout(() => {
+      this.#idle = this.#idle.filter((one) => one !== child);
+      this.#end(child);
+    }, this.#options.idleMs);
+    child.idle.unref();
+    this.#idle.push(child);
+  }
+
+  #end(child: Kept): void {
+    clearTimeout(child.idle);
+    const ending = child.runner.end().then(() => rm(child.folder, { recursive: true, force: true }));
+    this.#ending.add(ending);
+    void ending.finally(() => this.#ending.delete(ending));
+  }
+}
+
+/** The folder itself stays: a child has it as its own. */
+async function emptyFolder(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true });
+}

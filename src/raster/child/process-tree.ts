@@ -1,0 +1,68 @@
+/** What Linux's /proc tells of a process and of everything that it has started. Elsewhere a tree is empty. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+
+/** Not every kernel is built with it. */
+const hasChildrenFiles = existsSync(`/proc/self/task/${process.pid}/children`);
+
+/** `pid` and all its descendants that live, `pid` first. A process that gave up its parent counts as a child of whoever adopted it. */
+export function processTree(pid: number): number[] {
+  const childrenOf = hasChildrenFiles ? childrenByTask : childrenByScan();
+  const tree = [pid];
+  for (const one of tree) tree.push(...childrenOf(one));
+  return tree;
+}
+
+export interface TreeUsage {
+  readonly processes: number;
+  /** Resident memory of all processes together; pages of files count once, for the process that has most of them. */
+  readonly memoryBytes: number;
+}
+
+export function usageOf(pids: readonly number[]): TreeUsage {
+  let [processes, own, files] = [0, 0, 0];
+  for (const pid of pids) {
+    const status = readText(`/proc/${pid}/status`);
+    if (status === '') continue;
+    processes += 1;
+    own += kibibytes(status, 'RssAnon') + kibibytes(status, 'RssShmem');
+    files = Math.max(files, kibibytes(status, 'RssFile'));
+  }
+  return { processes, memoryBytes: (own + files) * 1024 };
+}
+
+function kibibytes(status: string, field: string): number {
+  const at = status.indexOf(`\n${field}:`);
+  return at < 0 ? 0 : Number.parseInt(status.slice(at + field.length + 2, at + field.length + 40), 10) || 0;
+}
+
+function childrenByTask(pid: number): number[] {
+  return listOf(`/proc/${pid}/task`).flatMap((task) => readText(`/proc/${pid}/task/${task}/children`).split(' ').filter(Boolean).map(Number));
+}
+
+/** By asking every process of the machine for its parent. */
+function childrenByScan(): (pid: number) => number[] {
+  const byParent = new Map<number, number[]>();
+  for (const name of listOf('/proc').filter((one) => /^\d+$/.test(one))) {
+    // The name of the program, in parentheses, may hold spaces and parentheses.
+    const parent = Number(/^.*\) \S+ (\d+)/s.exec(readText(`/proc/${name}/stat`))?.[1] ?? NaN);
+    byParent.set(parent, [...(byParent.get(parent) ?? []), Number(name)]);
+  }
+  return (pid) => byParent.get(pid) ?? [];
+}
+
+/** Processes come and go while they are looked at. */
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function listOf(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,226 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { constants } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { KitError } from '../../contract/kit-error.ts';
+import { folderBytes } from '../folder-bytes.ts';
+import type { ChildPlace } from './bubblewrap.ts';
+import type { Confinement } from './confinement.ts';
+import type { ChildJob } from './host.ts';
+import { processTree, usageOf } from './process-tree.ts';
+import type { FromChild, ToChild } from './protocol.ts';
+
+/** What one child and all that it starts may use together. */
+export interface ChildLimits {
+  /** Default 1 hour. */
+  readonly timeoutMs?: number;
+  /** Resident memory. Default 2 GiB. */
+  readonly memoryBytes?: number;
+  /** Size of the work folder. Default 64 GiB. */
+  readonly diskBytes?: number;
+  /** Default 64. */
+  readonly processes?: number;
+}
+
+/** A job that failed by itself carries the code that it threw; the host's own codes are `job_crashed`, `job_timeout`, `job_memory_exceeded`, `job_disk_exceeded` and `job_processes_exceeded`. */
+export class ChildJobError extends KitError {}
+
+const defaults = { timeoutMs: 3_600_000, memoryBytes: 2 * 1024 ** 3, diskBytes: 64 * 1024 ** 3, processes: 64 };
+/** Memory can grow by a gigabyte in a second: from half of what is allowed on it is looked at more often. */
+const sampleEveryMs = 80;
+const sampleOftenMs = 20;
+const sampleDiskEveryMs = 200;
+/** After a cancel message, before SIGKILL. */
+const graceMs = 1_000;
+/** What a process wrote before it ended may still be on its way. */
+const drainMs = 200;
+const stderrTailBytes = 2_000;
+const bubblewrapOwnProcesses = 2;
+
+type Answer = Exclude<FromChild, { type: 'progress' }>;
+type Job = ChildJob & { readonly paths: readonly string[] };
+
+export interface RunnerOptions {
+  readonly confinement: Confinement;
+  readonly place: ChildPlace;
+  readonly limits?: ChildLimits;
+}
+
+/** One child process that runs jobs one after the other. It gets no secret: its environment is made anew. */
+export class ChildRunner {
+  #child: ChildProcess;
+  #isConfined: boolean;
+  #limits: Required<ChildLimits>;
+  #workFolder: string;
+  #stderr = '';
+  #gone: Promise<string>;
+  #isGone = false;
+  #timers: NodeJS.Timeout[] = [];
+  /** Why it is being ended; null where it may go on. */
+  #ending: { readonly error: unknown } | null = null;
+  #onMemory: ((bytes: number) => void) | undefined;
+
+  constructor({ confinement, place, limits }: RunnerOptions) {
+    this.#isConfined = confinement.kind === 'bubblewrap';
+    this.#limits = { ...defaults, ...limits };
+    this.#workFolder = place.workFolder;
+    const { memoryBytes, diskBytes } = this.#limits;
+    this.#child = fork(fileURLToPath(new URL('./entry.ts', import.meta.url)), [], {
+      ...confinement.command(place, { memoryBytes, fileBytes: diskBytes }),
+      env: { ...confinement.environment(place.workFolder) },
+      cwd: place.workFolder,
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      // A group of its own: what an unconfined child has started ends with it.
+      detached: true,
+    });
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#stderr = (this.#stderr + text).slice(-stderrTailBytes)));
+    this.#gone = new Promise<string>((resolve) => {
+      this.#child.once('error', (error: NodeJS.ErrnoException) => resolve(`an error at its start (${error.code})`));
+      this.#child.once('exit', (code, signal) => void this.#drained().then(() => resolve(signal ?? describeExit(code, this.#isConfined))));
+    });
+    void this.#gone.then(() => {
+      this.#isGone = true;
+      this.#timers.forEach(clearTimeout);
+    });
+    this.#sampleUsage();
+    this.#sampleDisk();
+  }
+
+  /** False once the process has ended: by a crash, a limit or a cancel. */
+  get isAlive(): boolean {
+    return !this.#isGone && this.#ending === null && this.#child.connected;
+  }
+
+  /** Runs one job; see `runInChild`. A job that crashed, was cancelled or went over a limit takes the process with it. `timeoutMs` counts from here. */
+  async run<Output>(job: Job): Promise<Output> {
+    const onAbort = () => this.#stop(job.signal?.reason);
+    job.signal?.addEventListener('abort', onAbort, { once: true });
+    if (job.signal?.aborted) onAbort();
+    const { timeoutMs } = this.#limits;
+    const deadline = setTimeout(() => this.#stop(limitError('job_timeout', 'ran longer than', timeoutMs, 'ms')), timeoutMs);
+    this.#onMemory = job.onMemory;
+    try {
+      const { answer, exit } = await this.#converse(job);
+      if (this.#ending !== null) {
+        await this.end();
+        throw this.#ending.error;
+      }
+      if (answer?.type === 'done') return answer.output as Output;
+      if (answer?.type === 'failed') throw new ChildJobError(answer.code, answer.message, { status: 422, data: answer.data });
+      throw this.#crash(exit);
+    } finally {
+      clearTimeout(deadline);
+      this.#onMemory = undefined;
+      job.signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Ends the process and all that it has started, and waits until they are gone. */
+  async end(): Promise<void> {
+    post(this.#child, { type: 'end' });
+    const kill = setTimeout(() => this.#kill(), graceMs);
+    await this.#gone;
+    clearTimeout(kill);
+  }
+
+  /** Asks the job to stop, and kills it where it does not. */
+  #stop(error: unknown): void {
+    if (this.#ending) return;
+    this.#ending = { error };
+    post(this.#child, { type: 'cancel', reason: String(error) });
+    this.#timers.push(setTimeout(() => this.#kill(), graceMs));
+  }
+
+  /** Ends it at once: what takes too much is not asked. */
+  #stopNow(error: unknown): void {
+    this.#ending ??= { error };
+    this.#kill();
+  }
+
+  /** Bubblewrap's second process is the first of the namespace: with it the kernel ends all of them, and then the first follows by itself. */
+  #kill(): void {
+    const { pid } = this.#child;
+    if (pid === undefined || this.#isGone) return;
+    const [, ...descendants] = processTree(pid);
+    if (!this.#isConfined || descendants.length === 0) descendants.push(pid);
+    for (const one of descendants) signal(one);
+  }
+
+  /** Gives the child one job, and waits for its answer or its end. */
+  async #converse(job: Job): Promise<{ answer: Answer | null; exit: string }> {
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    const onMessage = (message: FromChild) => {
+      if (message.type === 'progress') job.onProgress?.(message.fraction, message.note);
+      else resolve(message);
+    };
+    this.#child.on('message', onMessage);
+    post(this.#child, { type: 'start', module: job.module.href, input: job.input, files: job.paths, workFolder: this.#workFolder });
+    try {
+      return await Promise.race([promise.then((answer) => ({ answer, exit: '' })), this.#gone.then((exit) => ({ answer: null, exit }))]);
+    } finally {
+      this.#child.off('message', onMessage);
+    }
+  }
+
+  /** An end that nobody asked for. A limit that the kernel holds ends a process in ways of its own. */
+  #crash(exit: string): ChildJobError {
+    const data = { stderr: this.#stderr };
+    if (exit === 'SIGXFSZ') return limitError('job_disk_exceeded', 'wrote a larger file than', this.#limits.diskBytes, 'bytes');
+    if (/out of memory|allocation failed|bad_alloc|cannot allocate memory/i.test(this.#stderr)) return limitError('job_memory_exceeded', 'used more memory than', this.#limits.memoryBytes, 'bytes');
+    return new ChildJobError('job_crashed', `the process ended by ${exit} before it had a result`, { data });
+  }
+
+  #sampleUsage(): void {
+    const { pid } = this.#child;
+    if (pid === undefined || this.#isGone) return;
+    const { memoryBytes, processes } = this.#limits;
+    const used = usageOf(processTree(pid));
+    this.#onMemory?.(used.memoryBytes);
+    if (used.memoryBytes > memoryBytes) this.#stopNow(limitError('job_memory_exceeded', 'used more memory than', memoryBytes, 'bytes'));
+    if (used.processes > processes + bubblewrapOwnProcesses) this.#stopNow(limitError('job_processes_exceeded', 'started more processes than', processes, 'processes'));
+    this.#timers[0] = setTimeout(() => this.#sampleUsage(), used.memoryBytes > memoryBytes / 2 ? sampleOftenMs : sampleEveryMs);
+  }
+
+  #sampleDisk(): void {
+    const { diskBytes } = this.#limits;
+    this.#timers[1] = setTimeout(async () => {
+      const used = await folderBytes(this.#workFolder);
+      if (this.#isGone) return;
+      if (used > diskBytes) this.#stopNow(limitError('job_disk_exceeded', 'wrote more to disk than', diskBytes, 'bytes'));
+      this.#sampleDisk();
+    }, sampleDiskEveryMs);
+  }
+
+  /** After the exit: a process that it left behind may hold its streams, and is ended. */
+  async #drained(): Promise<void> {
+    const { pid, stderr } = this.#child;
+    if (!this.#isConfined && pid !== undefined) signal(-pid);
+    const closed = new Promise<void>((resolve) => this.#child.once('close', () => resolve()));
+    await Promise.race([closed, sleep(drainMs)]);
+    stderr?.destroy();
+  }
+}
+
+function describeExit(code: number | null, isConfined: boolean): string {
+  // Bubblewrap says as a shell does by which signal its command ended.
+  const number = isConfined && code !== null && code > 128 ? code - 128 : 0;
+  return Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `exit code ${code}`;
+}
+
+function limitError(code: string, what: string, limit: number, unit: string): ChildJobError {
+  return new ChildJobError(code, `the processing ${what} the ${limit} ${unit} it may`, { status: 422, data: { limit } });
+}
+
+function post(child: ChildProcess, message: ToChild): void {
+  if (child.connected) child.send(message, () => {});
+}
+
+/** A process that is gone already needs none. */
+function signal(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}

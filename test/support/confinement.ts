@@ -1,0 +1,10 @@
+import { establishConfinement, type Confinement, type ConfinementMode } from '../../src/raster/index.ts';
+
+const known = new Map<ConfinementMode, Promise<Confinement>>();
+
+/** As the servers find it, asked once for all tests of a file. */
+export function testConfinement(mode: ConfinementMode = 'auto'): Promise<Confinement> {
+  const confinement = known.get(mode) ?? establishConfinement({ mode, warn: (message) => console.warn(message) });
+  known.set(mode, confinement);
+  return confinement;
+}
