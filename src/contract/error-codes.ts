@@ -52,6 +52,7 @@ export const errorCodes = [
   'loopback_only',
   'admin_key_required',
   'busy',
+  'search_timeout',
   'injected_fault',
   'internal_error',
 ] as const;

@@ -1,6 +1,7 @@
 import { wktToGeoJSON } from 'betterknown';
 import type { Geometry, Position } from 'geojson';
 import * as z from 'zod';
+import { limits } from './limits.ts';
 
 const rule = 'must be well-known text in longitude and latitude, such as POLYGON((10 50, 11 50, 11 51, 10 50))';
 
@@ -27,10 +28,14 @@ function parse(text: string): Geometry | null {
   }
 }
 
+export const tooManyPositions = `must have at most ${limits.geometryPositions} positions`;
+
 /** What is wrong with a geometry in longitude and latitude; null where nothing is. */
 export function faultOf(geometry: Geometry): string | null {
+  if (geometry.type === 'GeometryCollection' && positionsOf(geometry).length > limits.geometryPositions) return tooManyPositions;
   if (geometry.type === 'GeometryCollection') return geometry.geometries.length === 0 ? 'must not be empty' : (geometry.geometries.map(faultOf).find((fault) => fault !== null) ?? null);
   const positions = positionsOf(geometry);
+  if (positions.length > limits.geometryPositions) return tooManyPositions;
   if (positions.length === 0) return 'must not be empty';
   if (positions.some(([x, y]) => !isDegrees(x, 180) || !isDegrees(y, 90))) return 'must be in longitude (-180 to 180) and latitude (-90 to 90)';
   const rings = geometry.type === 'Polygon' ? geometry.coordinates : geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : [];

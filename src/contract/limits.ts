@@ -26,6 +26,28 @@ export const limits = {
   operationParametersBytes: 64 * 1024,
   /** @assumed levels of arrays and objects in a free JSON value */
   jsonDepth: 500,
+  /** @assumed size of each of a file's free properties (spec 4.4) as JSON: they come back with every item of a page */
+  filePropertiesBytes: 32 * 1024,
+  /** @assumed positions of all geometries of one request together */
+  geometryPositions: 5_000,
+  /** @assumed what one search may ask (spec 4.2) */
+  search: {
+    /** Entries of `ids` and of `collections`. */
+    identifiers: 1_000,
+    /** Rules of `sortby`. */
+    sortRules: 10,
+    /** Names in `fields.include` and in `fields.exclude`. */
+    fieldNames: 200,
+    fieldNameCharacters: 1_000,
+    /** Operators of a filter. */
+    filterOperators: 500,
+    /** Strings, numbers, times and booleans of a filter. */
+    filterLiterals: 5_000,
+    /** Characters of all patterns of a filter together. */
+    patternCharacters: 1_000,
+    /** Different properties that a filter and `sortby` name. */
+    properties: 16,
+  },
   /** @assumed size of a JSON request body */
   jsonBodyBytes: 1024 * 1024,
   /** @assumed UTF-8 bytes of an uploaded file's name */

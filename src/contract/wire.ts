@@ -81,7 +81,7 @@ export function isShallow(value: unknown): boolean {
 export const tooDeep = `must not be nested deeper than ${limits.jsonDepth} levels`;
 
 /** Any JSON value, as a parsed body holds it. */
-export const jsonValue = z.unknown().refine(isShallow, tooDeep);
+export const jsonValue = z.unknown().refine(isShallow, { message: tooDeep, abort: true });
 
 /** An ISO 8601 UTC instant with milliseconds, as the platform writes times. */
 export const instant = z.iso.datetime({ precision: 3 });

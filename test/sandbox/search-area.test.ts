@@ -23,6 +23,9 @@ const footprintStar = star(0.7654321);
 const area = fc.oneof(
   areaStar.map((ring): Geometry => ({ type: 'Polygon', coordinates: [ring] })),
   fc.array(areaStar, { minLength: 1, maxLength: 3 }).map((rings): Geometry => ({ type: 'MultiPolygon', coordinates: rings.map((ring) => [ring]) })),
+  areaStar.map((path): Geometry => ({ type: 'LineString', coordinates: path.slice(1) })),
+  fc.array(areaStar, { minLength: 1, maxLength: 3 }).map((paths): Geometry => ({ type: 'MultiLineString', coordinates: paths.map((path) => path.slice(1)) })),
+  areaStar.map((path): Geometry => ({ type: 'MultiPoint', coordinates: path })),
 );
 
 test('as another library says, whatever the area and the footprint', () => {
@@ -32,6 +35,14 @@ test('as another library says, whatever the area and the footprint', () => {
     }),
     { numRuns: 3_000 },
   );
+});
+
+test('collections, in each other too: what any of their parts meets', () => {
+  const point = (x: number, y: number): Geometry => ({ type: 'Point', coordinates: [x, y] });
+  const within = (...geometries: Geometry[]): Geometry => ({ type: 'GeometryCollection', geometries });
+  const area = new SearchArea(within(point(50, 50), within(within(point(5, 5)), { type: 'LineString', coordinates: [[20, 20], [21, 21]] })));
+  const square = (x: number): Polygon => ({ type: 'Polygon', coordinates: [[[x, x], [x + 2, x], [x + 2, x + 2], [x, x + 2], [x, x]]] });
+  expect([4, 10, 19, 49].map((x) => area.meets(boxOf(square(x)), () => square(x)))).toEqual([true, false, true, true]);
 });
 
 test('a hole: inside it is outside', () => {

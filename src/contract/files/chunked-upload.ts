@@ -32,6 +32,9 @@ export const uploadFileChunk = {
 /** WKT that is one; kept as it was written. */
 const wkt = z.string().refine((text) => wktGeometry.safeParse(text).success, { error: (issue) => wktGeometry.safeParse(issue.input).error?.issues[0]?.message });
 
+/** What an item of the file carries, in every page that shows it. */
+const properties = jsonValue.refine((value) => Buffer.byteLength(JSON.stringify(value ?? null)) <= limits.filePropertiesBytes, `must be at most ${limits.filePropertiesBytes} bytes of JSON`);
+
 /** POST /public/file/completeUpload (spec 4.4), a JSON body. */
 export const completeFileUpload = {
   path: '/public/file/completeUpload',
@@ -40,8 +43,8 @@ export const completeFileUpload = {
     key: z.string().min(1, 'must not be empty'),
     fileSize: z.int('must be the total size in bytes').nonnegative('must be the total size in bytes'),
     sourceType,
-    vectorMappingProperties: jsonValue.optional(),
-    layerProperties: jsonValue.optional(),
+    vectorMappingProperties: properties.optional(),
+    layerProperties: properties.optional(),
     geometry: wkt.optional(),
     acquisitionDate: z.union([z.iso.date(), z.iso.datetime({ offset: true })], 'must be an ISO 8601 date').optional(),
   }),

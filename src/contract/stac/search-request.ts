@@ -1,6 +1,7 @@
 import type { Geometry } from 'geojson';
 import * as z from 'zod';
 import { faultOf } from '../geometry.ts';
+import { limits } from '../limits.ts';
 import { jsonValue } from '../wire.ts';
 import { datetimeFilter, datetimeInterval } from './datetime-interval.ts';
 
@@ -24,12 +25,14 @@ export const bbox = z
 /** A limit over the maximum is clamped. */
 const limit = z.int('must be an integer').min(1, 'must be at least 1').transform((n) => Math.min(n, pageLimits.max));
 const offset = z.int('must be an integer').min(0, 'must be at least 0');
-const ids = z.array(z.string(), 'must be an array of identifiers');
+const ids = z.array(z.string(), 'must be an array of identifiers').max(limits.search.identifiers, `must have at most ${limits.search.identifiers} entries`);
 const sortRule = z.object({
   field: z.string().min(1, 'must name a field'),
   direction: z.enum(['asc', 'desc'], 'must be asc or desc').default('asc'),
 });
-const fields = z.object({ include: z.array(z.string()).optional(), exclude: z.array(z.string()).optional() });
+const sortRules = z.array(sortRule, 'must be an array of {field, direction}').max(limits.search.sortRules, `must have at most ${limits.search.sortRules} rules`);
+const fieldNames = z.array(z.string().max(limits.search.fieldNameCharacters, `must have at most ${limits.search.fieldNameCharacters} characters`)).max(limits.search.fieldNames, `must have at most ${limits.search.fieldNames} names`).optional();
+const fields = z.object({ include: fieldNames, exclude: fieldNames });
 
 const geometryTypes = ['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon', 'GeometryCollection'] as const;
 /** A GeoJSON geometry in longitude and latitude. */
@@ -75,7 +78,7 @@ const lenient = z.object({
   datetime: datetimeFilter.optional(),
   limit: limit.optional(),
   offset: offset.optional(),
-  sortby: z.array(sortRule, 'must be an array of {field, direction}').optional(),
+  sortby: sortRules.optional(),
   fields: fields.optional(),
   ids: ids.optional(),
   intersects: geojsonGeometry.optional(),
@@ -131,10 +134,10 @@ export const searchQuery = z
     ...page,
     bbox: bboxText.optional(),
     datetime: datetimeFilter.optional(),
-    collections: z.string().transform(list).optional(),
-    ids: z.string().transform(list).optional(),
-    sortby: sortText.pipe(z.array(sortRule)).optional(),
-    fields: fieldsText.optional(),
+    collections: z.string().transform(list).pipe(ids).optional(),
+    ids: z.string().transform(list).pipe(ids).optional(),
+    sortby: sortText.pipe(sortRules).optional(),
+    fields: fieldsText.pipe(fields.required()).optional(),
     intersects: json.pipe(geojsonGeometry).optional(),
     filter: json.pipe(jsonValue).optional(),
     'filter-lang': z.literal('cql2-json', 'must be cql2-json').optional(),

@@ -15,7 +15,7 @@ const pageSize = 24;
 export function catalogBrowser({ catalog, assets, render }: { catalog: Catalog; assets: AssetLinks; render: RenderPage }): Router {
   const router = Router();
 
-  router.get('/catalog', (req, res) => {
+  router.get('/catalog', async (req, res) => {
     const asked = textsOf(req.query, ['collection', 'bbox', 'from', 'to', 'offset']);
     const collections = catalog.collections.list();
     try {
@@ -27,7 +27,7 @@ export function catalogBrowser({ catalog, assets, render }: { catalog: Catalog; 
         ...(asked['bbox'] && { bbox: asked['bbox'] }),
         ...(dates && { datetime: dates }),
       });
-      const found = search(catalog, request);
+      const found = await search(catalog, request);
       render(res, 'catalog', { collections, asked, problem: null, found: { ...found, items: found.items.map((item) => viewItem(item, assets)) }, pageSize });
     } catch (error) {
       if (!(error instanceof SandboxError) || error.status !== 400) throw error;

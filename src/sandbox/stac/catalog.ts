@@ -1,4 +1,5 @@
 import type { SandboxDatabase } from '../database.ts';
+import { Slices } from '../slices.ts';
 import { Collections } from './collections.ts';
 import { ItemIndex } from './item-index.ts';
 import { Items } from './items.ts';
@@ -10,6 +11,8 @@ export class Catalog {
   readonly items: Items;
   readonly index: ItemIndex;
   readonly columns: PropertyColumns;
+  /** Searches share the event loop by it. */
+  readonly slices = new Slices();
   #extents: { version: number; value: ReturnType<ItemIndex['extents']> } | null = null;
 
   constructor(database: SandboxDatabase) {

@@ -1,10 +1,10 @@
-import { booleanIntersects } from '@turf/boolean-intersects';
 import type { Geometry } from 'geojson';
-import { bbox as bboxSchema, geojsonGeometry, parseInstant, positionsOf, type Interval } from '../../contract/index.ts';
+import { bbox as bboxSchema, geojsonGeometry, limits, parseInstant, positionsOf, type Interval } from '../../contract/index.ts';
 import { boxOfPositions, footprintOfBox, type Box } from '../../raster/footprint.ts';
 import { invalid } from '../web/sandbox-error.ts';
 import { likeMatcher } from './like.ts';
 import { SearchArea } from './search-area.ts';
+import { Shape } from './shape.ts';
 
 /** One item, as a filter looks at it. */
 export interface FilterSubject {
@@ -19,7 +19,42 @@ export interface FilterSubject {
 /** Three-valued, as in SQL: null is unknown, which is not a match. */
 export type Filter = (item: FilterSubject) => boolean | null;
 
-type Value = (item: FilterSubject) => unknown;
+/** A value of the filter itself, read once, or one of each item. */
+type Value = { readonly constant: Operand } | { readonly of: (item: FilterSubject) => Operand };
+
+/** A value with what it is as a moment; `ms` is null where it is none. */
+interface Operand {
+  readonly value: unknown;
+  readonly ms: number | null;
+}
+
+/** What a filter may hold: one that costs more is refused before it is run. */
+type Counted = 'filterOperators' | 'filterLiterals' | 'patternCharacters' | 'geometryPositions';
+
+class Parse {
+  /** Names of the properties that are looked at. */
+  readonly properties = new Set<string>();
+  #counts: Record<Counted, number> = { filterOperators: 0, filterLiterals: 0, patternCharacters: 0, geometryPositions: 0 };
+
+  count(what: Counted, by = 1): void {
+    const most = what === 'geometryPositions' ? limits.geometryPositions : limits.search[what];
+    this.#counts[what] += by;
+    if (this.#counts[what] > most) refuse('filter', `must have at most ${most} ${words[what]}`);
+  }
+}
+
+const words: Readonly<Record<Counted, string>> = {
+  filterOperators: 'operators',
+  filterLiterals: 'values',
+  patternCharacters: 'characters in its patterns',
+  geometryPositions: 'positions in its geometries',
+};
+
+/** A filter that was read, and the properties that it looks at. */
+export interface ParsedFilter {
+  readonly test: Filter;
+  readonly properties: readonly string[];
+}
 
 const comparisons: Readonly<Record<string, (order: number) => boolean>> = {
   '=': (order) => order === 0,
@@ -36,63 +71,73 @@ function refuse(path: string, message: string): never {
 }
 
 /** Reads a CQL2 filter in its JSON encoding (OGC 21-065r2). Throws 400 with the path of what is wrong. */
-export function parseFilter(json: unknown, path = 'filter'): Filter {
+export function parseFilter(json: unknown): ParsedFilter {
+  const parse = new Parse();
+  const test = parseExpression(json, 'filter', parse);
+  return { test, properties: [...parse.properties] };
+}
+
+function parseExpression(json: unknown, path: string, parse: Parse): Filter {
   if (typeof json === 'boolean') return () => json;
   if (!isObject(json) || typeof json['op'] !== 'string') return refuse(path, 'must be a CQL2-JSON expression {"op", "args"}');
   const { op, args } = json;
   if (!operators.includes(op)) return refuse(`${path}.op`, `must be one of ${operators.join(', ')}`);
   if (!Array.isArray(args)) return refuse(`${path}.args`, 'must be an array');
+  parse.count('filterOperators');
   const at = (i: number) => `${path}.args.${i}`;
   const requireArgs = (count: number) => args.length === count || refuse(`${path}.args`, `must be ${count} for ${op}`);
 
   if (op === 'and' || op === 'or') {
     if (args.length < 2) return refuse(`${path}.args`, `must be at least 2 for ${op}`);
-    const parts = args.map((arg, i) => parseFilter(arg, at(i)));
+    const parts = args.map((arg, i) => parseExpression(arg, at(i), parse));
     return op === 'and' ? (item) => every(parts, item) : (item) => some(parts, item);
   }
   if (op === 'not') {
     requireArgs(1);
-    const part = parseFilter(args[0], at(0));
+    const part = parseExpression(args[0], at(0), parse);
     return (item) => negate(part(item));
   }
   if (op === 'isNull') {
     requireArgs(1);
-    const value = parseValue(args[0], at(0));
-    return (item) => (value(item) ?? null) === null;
+    const value = valueOf(parseValue(args[0], at(0), parse));
+    return (item) => (value(item).value ?? null) === null;
   }
   if (op === 's_intersects') {
     requireArgs(2);
-    return parseSpatial(args, at);
+    return parseSpatial(args, at, parse);
   }
   if (op === 't_intersects') {
     requireArgs(2);
-    const [a, b] = [parseTemporal(args[0], at(0)), parseTemporal(args[1], at(1))];
+    const [a, b] = [parseTemporal(args[0], at(0), parse), parseTemporal(args[1], at(1), parse)];
     return (item) => overlap(a(item), b(item));
   }
   if (op === 'between') {
     requireArgs(3);
-    const [value, low, high] = args.map((arg, i) => parseValue(arg, at(i))) as [Value, Value, Value];
-    return (item) => both(compare(value(item), low(item), (order) => order >= 0), compare(value(item), high(item), (order) => order <= 0));
+    const [value, low, high] = args.map((arg, i) => valueOf(parseValue(arg, at(i), parse))) as [ValueOf, ValueOf, ValueOf];
+    return (item) => {
+      const one = value(item);
+      return both(compare(one, low(item), (order) => order >= 0), compare(one, high(item), (order) => order <= 0));
+    };
   }
   if (op === 'in') {
     requireArgs(2);
-    const [value, list] = [parseValue(args[0], at(0)), args[1] as unknown];
+    const [value, list] = [valueOf(parseValue(args[0], at(0), parse)), args[1] as unknown];
     if (!Array.isArray(list)) return refuse(at(1), 'must be an array of values');
-    const parts = list.map((one, i) => parseValue(one, `${at(1)}.${i}`)).map((one): Filter => (item) => compare(value(item), one(item), (order) => order === 0));
-    return (item) => some(parts, item);
+    return isOneOf(value, list.map((one, i) => parseValue(one, `${at(1)}.${i}`, parse)));
   }
   if (op === 'like') {
     requireArgs(2);
-    const [value, pattern] = [parseValue(args[0], at(0)), args[1] as unknown];
+    const [value, pattern] = [valueOf(parseValue(args[0], at(0), parse)), args[1] as unknown];
     if (typeof pattern !== 'string') return refuse(at(1), 'must be a pattern: a string in which % stands for any characters and _ for one');
+    parse.count('patternCharacters', pattern.length);
     const matches = likeMatcher(pattern);
     return (item) => {
-      const text = value(item);
+      const text = value(item).value;
       return typeof text === 'string' ? matches(text) : null;
     };
   }
   requireArgs(2);
-  const [a, b] = [parseValue(args[0], at(0)), parseValue(args[1], at(1))];
+  const [a, b] = [valueOf(parseValue(args[0], at(0), parse)), valueOf(parseValue(args[1], at(1), parse))];
   const holds = comparisons[op] as (order: number) => boolean;
   return (item) => compare(a(item), b(item), holds);
 }
@@ -112,18 +157,55 @@ export function propertyName(name: string): string {
   return name.replace(/^properties\./, '');
 }
 
-function parseValue(json: unknown, path: string): Value {
-  if (json === null || ['string', 'number', 'boolean'].includes(typeof json)) return () => json;
+function parseValue(json: unknown, path: string, parse: Parse): Value {
+  if (json === null || ['string', 'number', 'boolean'].includes(typeof json)) {
+    parse.count('filterLiterals');
+    return { constant: operand(json) };
+  }
   if (isProperty(json)) {
     const name = propertyName(json.property);
     if (name === 'geometry') return refuse(`${path}.property`, 'must not be geometry: every item has one, and s_intersects compares it');
-    return (item) => item.property(name);
+    parse.properties.add(name);
+    return { of: (item) => operand(item.property(name)) };
   }
   if (isObject(json) && ('timestamp' in json || 'date' in json)) {
-    const at = parseTime(json, path);
-    return () => at;
+    parse.count('filterLiterals');
+    return { constant: operand(parseTime(json, path)) };
   }
   return refuse(path, 'must be a string, number, boolean, {"property"}, {"timestamp"} or {"date"}');
+}
+
+type ValueOf = (item: FilterSubject) => Operand;
+
+function valueOf(value: Value): ValueOf {
+  if ('of' in value) return value.of;
+  const { constant } = value;
+  return () => constant;
+}
+
+function operand(value: unknown): Operand {
+  return { value, ms: toMs(value) };
+}
+
+/** `in`: constants are looked up, however many there are; what each item brings is compared one by one. */
+function isOneOf(value: ValueOf, list: readonly Value[]): Filter {
+  const constants = list.flatMap((one) => ('constant' in one ? [one.constant] : []));
+  const others = list.flatMap((one) => ('of' in one ? [one.of] : []));
+  const plain = new Set(constants.map((one) => one.value));
+  const moments = new Set(constants.flatMap((one) => (one.ms === null ? [] : [one.ms])));
+  // One of each kind stands for all of its kind where none is equal: is the item's value comparable with them?
+  const kinds = [...new Map(constants.map((one) => [kindOf(one), one])).values()];
+  return (item) => {
+    const wanted = value(item);
+    if ((wanted.value ?? null) === null) return list.length === 0 ? false : null;
+    if ((wanted.value instanceof Instant ? false : plain.has(wanted.value)) || (wanted.ms !== null && moments.has(wanted.ms))) return true;
+    const isEqual = (order: number) => order === 0;
+    return some([...kinds.map((one) => () => compare(wanted, one, isEqual)), ...others.map((of) => () => compare(wanted, of(item), isEqual))], item);
+  };
+}
+
+function kindOf({ value, ms }: Operand): string {
+  return value instanceof Instant ? 'instant' : value === null ? 'null' : `${typeof value} ${ms !== null}`;
 }
 
 /** A moment, told apart from a number. */
@@ -140,10 +222,11 @@ function parseTime(json: Readonly<Record<string, unknown>>, path: string): Insta
   return ms === null ? refuse(`${path}.${key}`, key === 'date' ? 'must be a date such as 2024-01-31' : 'must be an RFC 3339 timestamp') : new Instant(ms);
 }
 
-function parseTemporal(json: unknown, path: string): (item: FilterSubject) => Interval | null {
+function parseTemporal(json: unknown, path: string, parse: Parse): (item: FilterSubject) => Interval | null {
   if (isProperty(json)) {
     const name = propertyName(json.property);
     if (name === 'datetime') return (item) => ({ startMs: item.datetimeMs(), endMs: item.datetimeMs() });
+    parse.properties.add(name);
     return (item) => {
       const value = item.property(name);
       const ms = typeof value === 'string' ? parseInstant(value) : null;
@@ -179,16 +262,20 @@ function overlap(a: Interval | null, b: Interval | null): boolean | null {
   return a === null || b === null ? null : a.startMs <= b.endMs && b.startMs <= a.endMs;
 }
 
-function parseSpatial(args: readonly unknown[], at: (i: number) => string): Filter {
+function parseSpatial(args: readonly unknown[], at: (i: number) => string, parse: Parse): Filter {
   // Null: the item's own footprint.
   const [a = null, b = null] = args.map((arg, i) => {
-    if (!isProperty(arg)) return parseGeometry(arg, at(i));
+    if (!isProperty(arg)) {
+      const geometry = parseGeometry(arg, at(i));
+      parse.count('geometryPositions', positionsOf(geometry).length);
+      return geometry;
+    }
     return propertyName(arg.property) === 'geometry' ? null : refuse(`${at(i)}.property`, 'must be geometry: items have no other');
   });
   const literal = a ?? b;
   if (literal === null) return () => true;
   if (a !== null && b !== null) {
-    const isTrue = booleanIntersects(a, b);
+    const isTrue = new Shape(a).meets(new Shape(b));
     return () => isTrue;
   }
   const area = new SearchArea(literal);
@@ -205,12 +292,9 @@ function parseGeometry(json: unknown, path: string): Geometry {
 }
 
 /** Null where the two cannot be compared. A timestamp compares with a text that is one. */
-function compare(a: unknown, b: unknown, holds: (order: number) => boolean): boolean | null {
+function compare({ value: a, ms: x }: Operand, { value: b, ms: y }: Operand, holds: (order: number) => boolean): boolean | null {
   if ((a ?? null) === null || (b ?? null) === null) return null;
-  if (a instanceof Instant || b instanceof Instant || (typeof a === 'string' && typeof b === 'string')) {
-    const [x, y] = [toMs(a), toMs(b)];
-    if (x !== null && y !== null) return holds(x - y);
-  }
+  if (x !== null && y !== null) return holds(x - y);
   if (typeof a === 'number' && typeof b === 'number') return holds(a - b);
   if (typeof a === 'string' && typeof b === 'string') return holds(a < b ? -1 : a > b ? 1 : 0);
   if (typeof a === 'boolean' && typeof b === 'boolean') return holds(Number(a) - Number(b));

@@ -11,8 +11,6 @@ export interface IndexQuery {
   readonly box: Box | null;
   readonly collections: readonly string[] | null;
   readonly interval: Interval | null;
-  /** Looked at last. */
-  readonly test: ((row: number) => boolean) | null;
 }
 
 /** Rows that came after the tree was built are scanned; so many, and it is built anew. */
@@ -42,6 +40,8 @@ export class ItemIndex {
   #idRanks = new Float64Array(0);
   /** Grows with every change. */
   version = 0;
+  /** Grows when rows are numbered anew. */
+  generation = 0;
 
   constructor(items: Items) {
     this.#items = items;
@@ -76,6 +76,7 @@ export class ItemIndex {
     let rank = 0;
     for (const number of this.#items.numbersById()) this.#idRanks[this.rowOf(number)] = rank++;
     this.version += 1;
+    this.generation += 1;
   }
 
   /** Takes in the items that were put since; `reload` where one was replaced. */
@@ -136,13 +137,12 @@ export class ItemIndex {
   }
 
   /** Rows that fulfil the query, in no order. */
-  search({ box, collections, interval, test }: IndexQuery): number[] {
+  search({ box, collections, interval }: IndexQuery): number[] {
     const wanted = collections && this.#maskOf(collections);
     const { startMs, endMs } = interval ?? { startMs: -Infinity, endMs: Infinity };
     if (wanted?.every((one) => one === 0)) return [];
     const accepts = (atMs: number, collection: number) => atMs >= startMs && atMs <= endMs && (wanted === null || wanted[collection] === 1);
-    const rows = box === null ? this.#all(accepts) : this.#inBoxes(splitBox(box), accepts);
-    return test ? rows.filter(test) : rows;
+    return box === null ? this.#all(accepts) : this.#inBoxes(splitBox(box), accepts);
   }
 
   /** Extent of a collection: null where it has no item. West to east always, over the whole globe where items cross the antimeridian. */

@@ -33,9 +33,11 @@ export interface ItemRecord {
   /** All but `datetime`. */
   readonly properties: Readonly<Record<string, unknown>>;
   readonly source: ItemSource;
+  /** Characters of what it was read from: about what it takes in an answer. */
+  readonly length: number;
 }
 
-export interface NewItem extends Omit<ItemRecord, 'number' | 'box'> {
+export interface NewItem extends Omit<ItemRecord, 'number' | 'box' | 'length'> {
   /** The uploaded file that the item stands for; it goes with it. */
   readonly fileId?: string;
 }
@@ -180,16 +182,15 @@ export class Items {
       .all();
   }
 
-  /** Number and value of one property of every item, by number. `id` and `title` are the item's own. */
-  *column(name: string): IterableIterator<[number, unknown]> {
+  /** Numbers behind `after`, at most `limit` of them, with the value that each item has of one property. `id`, `title` and `collection` are the item's own. */
+  column(name: string, after: number, limit: number): [number, unknown][] {
     if (name === 'id' || name === 'title' || name === 'collection') {
       const column = name === 'collection' ? 'collection_id' : name;
-      yield* this.#database.prepare<[], [number, string]>(`select number, ${column} from items order by number`).raw().iterate();
-      return;
+      return this.#database.prepare<[number, number], [number, string]>(`select number, ${column} from items where number > ? order by number limit ?`).raw().all(after, limit);
     }
     const path = `$.${JSON.stringify(name)}`;
-    const rows = this.#database.prepare<[string], [number, string | null]>('select number, properties -> ? from items order by number').raw().iterate(path);
-    for (const [number, value] of rows) yield [number, value === null ? null : (JSON.parse(value) as unknown)];
+    const rows = this.#database.prepare<[string, number, number], [number, string | null]>('select number, properties -> ? from items where number > ? order by number limit ?').raw().all(path, after, limit);
+    return rows.map(([number, value]) => [number, value === null ? null : (JSON.parse(value) as unknown)]);
   }
 
   /** What belongs to uploaded files goes; how many did. */
@@ -216,5 +217,6 @@ function fromRow(row: ItemRow): ItemRecord {
     footprint,
     properties: JSON.parse(row.properties) as Record<string, unknown>,
     source: JSON.parse(row.source) as ItemSource,
+    length: row.properties.length + (row.geometry?.length ?? row.outline?.length ?? 0),
   };
 }

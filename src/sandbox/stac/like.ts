@@ -1,39 +1,75 @@
-const any = Symbol('%');
 const one = Symbol('_');
+type Token = string | typeof one;
 
 /**
- * CQL2's `like`: % is any characters, _ is one, a backslash takes the next as it is. Never more steps than
- * text times pattern, which a regular expression of the same meaning would not promise.
+ * CQL2's `like`: % is any characters, _ is one, a backslash takes the next as it is. The time that it takes grows with the
+ * text and no faster, whatever the pattern: each part between two % is found by bits (shift-and), 32 characters of it at a time.
  */
 export function likeMatcher(pattern: string): (text: string) => boolean {
-  const tokens: (string | typeof any | typeof one)[] = [];
+  const parts = partsOf(pattern);
+  const [first = [], ...rest] = parts;
+  const last = rest.pop();
+  if (last === undefined) return (text) => matchesAt([...text], 0, first) && [...text].length === first.length;
+  const middle = rest.filter((part) => part.length > 0).map(finder);
+  return (text) => {
+    const characters = [...text];
+    const end = characters.length - last.length;
+    if (!matchesAt(characters, 0, first)) return false;
+    let at = first.length;
+    for (const find of middle) {
+      // The earliest place leaves the most room for what follows.
+      at = find(characters, at);
+      if (at < 0) return false;
+    }
+    return at <= end && matchesAt(characters, end, last);
+  };
+}
+
+/** What stands between the pattern's %. */
+function partsOf(pattern: string): Token[][] {
+  const parts: Token[][] = [[]];
   const characters = [...pattern];
   for (let i = 0; i < characters.length; i++) {
     const character = characters[i] as string;
-    if (character === '\\' && i + 1 < characters.length) tokens.push(characters[++i] as string);
-    else tokens.push(character === '%' ? any : character === '_' ? one : character);
+    if (character === '%') parts.push([]);
+    else if (character === '\\' && i + 1 < characters.length) parts.at(-1)?.push(characters[++i] as string);
+    else parts.at(-1)?.push(character === '_' ? one : character);
   }
-  return (text) => matches([...text], tokens);
+  return parts;
 }
 
-function matches(text: readonly string[], tokens: readonly (string | symbol)[]): boolean {
-  let [at, token] = [0, 0];
-  // Where the last % stands, and from where the text after it is tried.
-  let [lastAny, retryAt] = [-1, 0];
-  while (at < text.length) {
-    const wanted = tokens[token];
-    if (wanted === any) {
-      lastAny = token++;
-      retryAt = at;
-    } else if (wanted === one || (wanted !== undefined && wanted === text[at])) {
-      token++;
-      at++;
-    } else if (lastAny >= 0) {
-      token = lastAny + 1;
-      at = ++retryAt;
-    } else {
-      return false;
+function matchesAt(text: readonly string[], at: number, part: readonly Token[]): boolean {
+  return at >= 0 && at + part.length <= text.length && part.every((token, i) => token === one || token === text[at + i]);
+}
+
+/** Finds the first place of `part` at or behind `from`, and answers where it ends; -1 where there is none. */
+function finder(part: readonly Token[]): (text: readonly string[], from: number) => number {
+  const words = Math.ceil(part.length / 32);
+  /** Bit i: the part's character i may be this one. */
+  const masks = new Map<string | null, Int32Array>([[null, maskOf(part, null)]]);
+  for (const token of part) if (token !== one && !masks.has(token)) masks.set(token, maskOf(part, token));
+  const anything = masks.get(null) as Int32Array;
+  const lastBit = 1 << (part.length - 1) % 32;
+  return (text, from) => {
+    const state = new Int32Array(words);
+    for (let at = from; at < text.length; at++) {
+      const mask = masks.get(text[at] as string) ?? anything;
+      let carry = 1;
+      for (let word = 0; word < words; word++) {
+        const before = state[word] as number;
+        state[word] = ((before << 1) | carry) & (mask[word] as number);
+        carry = before >>> 31;
+      }
+      if (((state[words - 1] as number) & lastBit) !== 0) return at + 1;
     }
-  }
-  return tokens.slice(token).every((rest) => rest === any);
+    return -1;
+  };
+}
+
+function maskOf(part: readonly Token[], character: string | null): Int32Array {
+  const mask = new Int32Array(Math.ceil(part.length / 32));
+  part.forEach((token, i) => {
+    if (token === one || token === character) mask[i >> 5] = (mask[i >> 5] as number) | (1 << i % 32);
+  });
+  return mask;
 }

@@ -83,10 +83,10 @@ export function stacRoutes(options: StacRoutesOptions): Router {
 
   router
     .route(stacPaths.items)
-    .get(key, (req, res) => {
+    .get(key, async (req, res) => {
       const query = parseValues(itemsQuery, req.query);
       const collection = getCollection(req);
-      sendGeojson(res, itemsAnswer(search(catalog, { ...query, collections: [collection.id] }), collection.id, req, objects, strict));
+      sendGeojson(res, itemsAnswer(await search(catalog, { ...query, collections: [collection.id] }), collection.id, req, objects, strict));
     })
     .all(methodNotAllowed('GET'));
   router
@@ -96,13 +96,13 @@ export function stacRoutes(options: StacRoutesOptions): Router {
 
   router
     .route(stacPaths.search)
-    .post(key, jsonBody, (req, res) => {
+    .post(key, jsonBody, async (req, res) => {
       const request = parseValues(strict ? strictSearchRequest : lenientSearchRequest, req.body);
-      sendGeojson(res, searchAnswer(search(catalog, request), request, req, objects, strict));
+      sendGeojson(res, searchAnswer(await search(catalog, request), request, req, objects, strict));
     })
-    .get(key, (req, res) => {
+    .get(key, async (req, res) => {
       const request = parseValues(searchQuery, req.query);
-      sendGeojson(res, searchAnswer(search(catalog, request), request, req, objects, strict));
+      sendGeojson(res, searchAnswer(await search(catalog, request), request, req, objects, strict));
     })
     .all(methodNotAllowed('GET', 'POST'));
 
@@ -149,7 +149,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .route(assetPaths.thumbnail)
     .get(async (req, res) => {
       requireLinkOrKey(req, thumbnailPath(String(req.params['collectionId'])));
-      const [newest] = search(catalog, { collections: [getCollection(req).id], limit: 1 }).items;
+      const [newest] = (await search(catalog, { collections: [getCollection(req).id], limit: 1 })).items;
       sendUntrusted(res, mediaTypes.png);
       res.send(Buffer.from(newest ? await sources.preview(newest, { box: newest.box, sourceId: newest.title, ...thumbnailSize }, clientGone(res)) : await sources.blank(thumbnailSize)));
     })

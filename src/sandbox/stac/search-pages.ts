@@ -28,17 +28,17 @@ export function itemsAnswer(result: SearchResult, collectionId: string, req: Req
   ];
   if (!strict) links.push(objects.rootLink());
   if (hasMore(result)) {
-    const next = `${objects.href(stacPaths.items, { collectionId })}?${pageQuery(req, result.limit, result.offset + result.limit)}`;
+    const next = `${objects.href(stacPaths.items, { collectionId })}?${pageQuery(req, result.limit, result.offset + result.items.length)}`;
     links.push({ ...link('next', next, mediaTypes.geojson, 'Next page'), method: 'GET' });
   }
   const counts = { numberMatched: result.numberMatched, numberReturned: result.items.length };
   return { type: 'FeatureCollection', features: result.items.map((item) => objects.item(item)), ...(strict ? {} : counts), links };
 }
 
-function nextOfSearch({ limit, offset }: SearchResult, req: Request, objects: StacObjects): StacLink {
+function nextOfSearch({ items, limit, offset }: SearchResult, req: Request, objects: StacObjects): StacLink {
   const href = objects.href(stacPaths.search);
-  if (req.method === 'POST') return { ...link('next', href, mediaTypes.geojson, 'Next page'), method: 'POST', body: { limit, offset: offset + limit }, merge: true };
-  return { ...link('next', `${href}?${pageQuery(req, limit, offset + limit)}`, mediaTypes.geojson, 'Next page'), method: 'GET' };
+  if (req.method === 'POST') return { ...link('next', href, mediaTypes.geojson, 'Next page'), method: 'POST', body: { limit, offset: offset + items.length }, merge: true };
+  return { ...link('next', `${href}?${pageQuery(req, limit, offset + items.length)}`, mediaTypes.geojson, 'Next page'), method: 'GET' };
 }
 
 /** The query as it was asked, on another page. */

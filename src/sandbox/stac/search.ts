@@ -1,14 +1,16 @@
 import type { Geometry } from 'geojson';
-import { pageLimits, type Interval, type SearchRequest, type SortRule } from '../../contract/index.ts';
+import { limits, pageLimits, type Interval, type SearchRequest, type SortRule } from '../../contract/index.ts';
 import type { Box } from '../../raster/footprint.ts';
+import type { Slice } from '../slices.ts';
+import { invalid } from '../web/sandbox-error.ts';
 import type { Catalog } from './catalog.ts';
-import { parseFilter, propertyName, spatialHint, type Filter, type FilterSubject } from './cql2.ts';
+import { parseFilter, propertyName, spatialHint, type FilterSubject, type ParsedFilter } from './cql2.ts';
 import type { ItemRecord } from './items.ts';
 import { outlineMeetsBox, outlineOf } from './outline.ts';
 import { splitBox } from './item-index.ts';
 import type { PropertyColumn } from './property-columns.ts';
 import { SearchArea } from './search-area.ts';
-import { selectPage, type RowOrder } from './select-page.ts';
+import { selectPageInSlices, type RowOrder } from './select-page.ts';
 
 export interface SearchResult {
   readonly items: readonly ItemRecord[];
@@ -22,39 +24,80 @@ export interface SearchResult {
 
 const defaultSort: readonly SortRule[] = [{ field: 'properties.datetime', direction: 'desc' }];
 
-/** Answers a search that was read and checked (spec 4.2). Throws 400 for a filter that is none. */
-export function search(catalog: Catalog, request: SearchRequest): SearchResult {
-  const { limit = pageLimits.default, offset = 0, sortby = [] } = request;
+/** Characters of the items of one answer, about: a page of large ones ends early, and the next one begins there. */
+const pageCharacters = 16 * 1024 * 1024;
+/** How often a search begins again, because the catalog was numbered anew under it. */
+const mostTries = 5;
+
+/** Answers a search that was read and checked (spec 4.2), in slices. Throws 400 for a filter that is none, and 503 where it takes too long. */
+export function search(catalog: Catalog, request: SearchRequest): Promise<SearchResult> {
   const filter = request.filter === undefined ? null : parseFilter(request.filter);
-  const rows = request.ids ? rowsOfIds(catalog, request, filter) : rowsOf(catalog, request, filter);
-  const rules = sortby.length > 0 ? sortby : defaultSort;
-  const page = selectPage(rows, orderBy(catalog, rules), offset, limit);
-  return { items: page.map((row) => catalog.items.get(catalog.index.numberOf(row))), numberMatched: rows.length, limit, offset, sortby: rules };
+  const rules = request.sortby?.length ? request.sortby : defaultSort;
+  const names = new Set([...(filter?.properties ?? []), ...rules.map(({ field }) => propertyName(field)).filter((name) => !indexed.has(name))]);
+  if (names.size > limits.search.properties) throw invalid([{ path: request.filter === undefined ? 'sortby' : 'filter', message: `must name at most ${limits.search.properties} different properties, those of sortby included` }]);
+  return catalog.slices.run('the search', async (slice) => {
+    for (let tries = 0; ; tries++) {
+      const { generation } = catalog.index;
+      const found = await searchOnce(catalog, request, filter, rules, [...names], slice);
+      if (generation === catalog.index.generation || tries === mostTries) return found();
+    }
+  });
 }
 
-function rowsOf(catalog: Catalog, { bbox, collections, datetime, intersects, filter: json }: SearchRequest, filter: Filter | null): number[] {
+/** What the index itself sorts by. */
+const indexed: ReadonlySet<string> = new Set(['datetime', 'id']);
+
+/** Rows are found first and read last, at once: they are numbers that a reload makes void. */
+async function searchOnce(catalog: Catalog, request: SearchRequest, filter: ParsedFilter | null, sortby: readonly SortRule[], names: readonly string[], slice: Slice): Promise<() => SearchResult> {
+  const { limit = pageLimits.default, offset = 0 } = request;
+  const columns = new Map<string, PropertyColumn>();
+  for (const name of names) columns.set(name, await catalog.columns.get(name, slice));
+  const subject = new RowSubject(catalog, columns);
+  const rows = request.ids ? rowsOfIds(catalog, request, filter, subject) : await rowsOf(catalog, request, filter, subject, slice);
+  const page = await selectPageInSlices(rows, orderBy(catalog, sortby, columns), offset, limit, slice);
+  return () => {
+    const items: ItemRecord[] = [];
+    let characters = 0;
+    for (const row of page) {
+      if (characters > pageCharacters) break;
+      const item = catalog.items.get(catalog.index.numberOf(row));
+      characters += item.length;
+      items.push(item);
+    }
+    return { items, numberMatched: rows.length, limit, offset, sortby };
+  };
+}
+
+async function rowsOf(catalog: Catalog, { bbox, collections, datetime, intersects, filter: json }: SearchRequest, filter: ParsedFilter | null, subject: RowSubject, slice: Slice): Promise<number[]> {
   const area = intersects ? new SearchArea(intersects) : null;
   const box = bbox ?? area?.box ?? (filter && spatialHint(json));
   const { index } = catalog;
-  const subject = new RowSubject(catalog);
-  const meets = area ? (row: number) => area.meets(index.boxOf(row), () => subject.at(row).footprint()) : null;
-  const passes = filter ? (row: number) => filter(subject.at(row)) === true : null;
-  const test = meets && passes ? (row: number) => meets(row) && passes(row) : (meets ?? passes);
-  return index.search({ box, collections: collections ?? null, interval: datetime ?? null, test });
+  const found = index.search({ box, collections: collections ?? null, interval: datetime ?? null });
+  if (!area && !filter) return found;
+  const { generation } = index;
+  const rows: number[] = [];
+  for (const row of found) {
+    if (slice.isOver) {
+      await slice.next();
+      if (generation !== index.generation) return rows;
+    }
+    if ((!area || area.meets(index.boxOf(row), () => subject.at(row).footprint())) && (!filter || filter.test(subject.at(row)) === true)) rows.push(row);
+  }
+  return rows;
 }
 
 /** Few items, looked at one by one. */
-function rowsOfIds(catalog: Catalog, request: SearchRequest, filter: Filter | null): number[] {
-  const { bbox, collections, datetime, intersects, ids = [] } = request;
-  const subject = new RowSubject(catalog);
+function rowsOfIds(catalog: Catalog, request: SearchRequest, filter: ParsedFilter | null, subject: RowSubject): number[] {
+  const { bbox, datetime, intersects, ids = [] } = request;
+  const collections = request.collections && new Set(request.collections);
   const area = intersects ? new SearchArea(intersects) : null;
   return catalog.items
     .numbersOf(ids)
     .map((number) => catalog.items.get(number))
-    .filter((item) => (!collections || collections.includes(item.collectionId)) && (!datetime || isWithin(item.datetimeMs, datetime)))
+    .filter((item) => (!collections || collections.has(item.collectionId)) && (!datetime || isWithin(item.datetimeMs, datetime)))
     .filter((item) => (!bbox || splitBox(bbox).some((box) => footprintMeetsBox(item, box))) && (!area || area.meets(item.box, () => item.footprint)))
     .map((item) => catalog.index.rowOf(item.number))
-    .filter((row) => !filter || filter(subject.at(row)) === true);
+    .filter((row) => row >= 0 && (!filter || filter.test(subject.at(row)) === true));
 }
 
 function isWithin(ms: number, { startMs, endMs }: Interval): boolean {
@@ -70,11 +113,13 @@ function footprintMeetsBox({ footprint, box }: ItemRecord, [west, south, east, n
 /** One row of the index at a time, as a filter looks at it. */
 class RowSubject implements FilterSubject {
   #catalog: Catalog;
-  #columns = new Map<string, PropertyColumn>();
+  #columns: ReadonlyMap<string, PropertyColumn>;
   #row = 0;
 
-  constructor(catalog: Catalog) {
+  /** `columns` has every property that is asked for. */
+  constructor(catalog: Catalog, columns: ReadonlyMap<string, PropertyColumn>) {
     this.#catalog = catalog;
+    this.#columns = columns;
   }
 
   at(row: number): this {
@@ -83,9 +128,7 @@ class RowSubject implements FilterSubject {
   }
 
   property(name: string): unknown {
-    let column = this.#columns.get(name);
-    if (column === undefined) this.#columns.set(name, (column = this.#catalog.columns.get(name)));
-    return column[this.#row];
+    return this.#columns.get(name)?.[this.#row];
   }
 
   footprint(): Geometry {
@@ -103,15 +146,15 @@ class RowSubject implements FilterSubject {
 }
 
 /** By the rules, one after the other; ties by id, then by collection. What has no value comes last. */
-function orderBy(catalog: Catalog, rules: readonly SortRule[]): RowOrder {
+function orderBy(catalog: Catalog, rules: readonly SortRule[], columns: ReadonlyMap<string, PropertyColumn>): RowOrder {
   const { index } = catalog;
   const orders = rules.map(({ field, direction }): RowOrder => {
     const name = propertyName(field);
     const sign = direction === 'desc' ? -1 : 1;
     if (name === 'datetime') return (a, b) => sign * (index.datetimeMsOf(a) - index.datetimeMsOf(b));
     if (name === 'id') return (a, b) => sign * (index.idRankOf(a) - index.idRankOf(b));
-    const column = catalog.columns.get(name);
-    return (a, b) => compareValues(column[a], column[b], sign);
+    const column = columns.get(name);
+    return (a, b) => compareValues(column?.[a], column?.[b], sign);
   });
   const [first] = orders;
   if (orders.length === 1 && first) return (a, b) => first(a, b) || index.idRankOf(a) - index.idRankOf(b);

@@ -186,14 +186,23 @@ const alwaysIncluded = ['id', 'type', 'collection'];
 
 /** The fields extension: `include` gives those with id, type and collection, `exclude` takes away from the default set; in both, include wins. */
 export function withFields(item: StacItem, fields: FieldSet | undefined): Readonly<Record<string, unknown>> {
-  const { include = [], exclude = [] } = fields ?? {};
+  const [include, exclude] = [new Set(fields?.include), new Set(fields?.exclude)];
   const whole = item as unknown as Record<string, unknown>;
-  if (include.length === 0 && exclude.length === 0) return whole;
-  const result: Record<string, unknown> = include.length > 0 ? {} : structuredClone(whole);
-  if (include.length > 0) for (const path of [...alwaysIncluded, ...include]) copy(whole, result, pathOf(path, whole));
-  const isIncluded = (path: string) => include.some((one) => one === path || one.startsWith(`${path}.`));
-  for (const path of exclude) if (!isIncluded(path)) remove(result, pathOf(path, whole));
+  if (include.size === 0 && exclude.size === 0) return whole;
+  let result: Record<string, unknown> = include.size > 0 ? {} : whole;
+  // The broader first: what lies in one that is there already is there too.
+  const wanted = [...new Set([...alwaysIncluded, ...include])].map((path) => pathOf(path, whole)).sort((a, b) => a.length - b.length);
+  if (include.size > 0) for (const path of wanted) copy(whole, result, path);
+  // What is taken away is taken from a copy.
+  if (exclude.size > 0) result = structuredClone(result);
+  const including = prefixesOf(include);
+  for (const path of exclude) if (!including.has(path)) remove(result, pathOf(path, whole));
   return result;
+}
+
+/** The names, and all that they begin with. */
+function prefixesOf(names: ReadonlySet<string>): ReadonlySet<string> {
+  return new Set([...names].flatMap((name) => name.split('.').map((_, i, steps) => steps.slice(0, i + 1).join('.'))));
 }
 
 /** `properties.eo:cloud_cover` is two steps; a bare name that the item does not have is a property. */
@@ -212,7 +221,9 @@ function remove(target: Record<string, unknown>, [first = '', ...rest]: string[]
 function copy(from: Readonly<Record<string, unknown>>, to: Record<string, unknown>, [first = '', ...rest]: string[]): void {
   if (!Object.hasOwn(from, first)) return;
   const value = from[first];
-  if (rest.length === 0) to[first] = structuredClone(value);
+  // It is there, whole.
+  if (to[first] === value) return;
+  if (rest.length === 0) to[first] = value;
   else if (isObject(value)) copy(value, (to[first] = isObject(to[first]) ? to[first] : {}), rest);
 }
 
