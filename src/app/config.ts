@@ -50,8 +50,8 @@ export interface AppConfig {
   readonly platformUrl: string;
   /** `PLATFORM_API_KEY` or `PLATFORM_API_KEY_FILE`. */
   readonly platformApiKey: Secret;
-  /** `APP_SECRET` or `APP_SECRET_FILE`: encrypts identity tokens and signs session cookies. */
-  readonly secret: Secret;
+  /** `APP_SECRET` or `APP_SECRET_FILE`, several separated by commas or white space: the first encrypts identity tokens and signs session cookies, all of them decrypt and verify. */
+  readonly secrets: readonly [Secret, ...Secret[]];
   /** `DATA_DIR`, default `data/app`: database and work folders. */
   readonly dataDir: string;
   /** `INPUT_DIR`, default `<DATA_DIR>/inputs`: the only folder local inputs are read from. */
@@ -76,6 +76,8 @@ export interface AppConfig {
   readonly stepConcurrency: number;
   /** `STEP_QUEUE`, default 1,000: with so many runs approved and not yet processed no new one is taken. */
   readonly stepQueue: number;
+  /** `RUNS_PER_USER`, default 100: with so many runs of a user that have not ended no new one is taken. */
+  readonly runsPerUser: number;
   /** `PLATFORM_PATIENCE_MS`, default 15 min: how long a platform that does not answer is tried again before a run fails. */
   readonly platformPatienceMs: number;
   /** `TRUST_PROXY`, default false: set to true behind one TLS-ending proxy. */
@@ -127,6 +129,7 @@ const environment = z.object({
   WORK_DISK_BYTES: integer(1, 2 ** 50).default(256 * 1024 ** 3),
   STEP_CONCURRENCY: integer(1, 256).default(availableParallelism()),
   STEP_QUEUE: integer(1, 1_000_000).default(1_000),
+  RUNS_PER_USER: integer(1, 1_000_000).default(100),
   PLATFORM_PATIENCE_MS: integer(0, 24 * 3_600_000).default(15 * 60_000),
   TRUST_PROXY: z.enum(['true', 'false'], 'must be true or false').default('false'),
   EMBEDDED_IN: z
@@ -171,7 +174,7 @@ export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) =>
     port: settings.PORT ?? (role === 'worker' ? 0 : 3000),
     platformUrl: settings.PLATFORM_URL,
     platformApiKey,
-    secret: appSecret(env, dataDir, warn),
+    secrets: appSecrets(env, dataDir, warn),
     dataDir,
     inputDir: resolve(settings.INPUT_DIR ?? join(dataDir, 'inputs')),
     assetOrigins: [...ownOrigins(settings.PLATFORM_URL), ...settings.ASSET_ORIGINS],
@@ -184,6 +187,7 @@ export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) =>
     workDiskBytes: settings.WORK_DISK_BYTES,
     stepConcurrency: settings.STEP_CONCURRENCY,
     stepQueue: settings.STEP_QUEUE,
+    runsPerUser: settings.RUNS_PER_USER,
     platformPatienceMs: settings.PLATFORM_PATIENCE_MS,
     trustProxy: settings.TRUST_PROXY === 'true',
     embeddedIn: settings.EMBEDDED_IN ?? null,
@@ -236,19 +240,21 @@ function readDatabaseUrl(env: NodeJS.ProcessEnv): Secret | null {
 
 const minSecretLength = 32;
 
-function appSecret(env: NodeJS.ProcessEnv, dataDir: string, warn: (message: string) => void): Secret {
+function appSecrets(env: NodeJS.ProcessEnv, dataDir: string, warn: (message: string) => void): [Secret, ...Secret[]] {
   const given = readSecret(env, 'APP_SECRET');
   if (given) {
-    if (given.reveal().length < minSecretLength) throw new ConfigError(`APP_SECRET must be at least ${minSecretLength} characters`);
-    return given;
+    const [first, ...older] = given.reveal().split(/[\s,]+/).filter((one) => one !== '');
+    const isShort = (one: string) => one.length < minSecretLength;
+    if (first === undefined || isShort(first) || older.some(isShort)) throw new ConfigError(`APP_SECRET must be at least ${minSecretLength} characters; of several, separated by commas or white space, each`);
+    return [new Secret(first), ...older.map((one) => new Secret(one))];
   }
   const path = join(dataDir, 'app-secret');
-  mkdirSync(dataDir, { recursive: true });
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   try {
     writeFileSync(path, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 });
     warn(`APP_SECRET is not set: made one in ${path}. Set APP_SECRET or APP_SECRET_FILE in production.`);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  return new Secret(readFileSync(path, 'utf8').trim());
+  return [new Secret(readFileSync(path, 'utf8').trim())];
 }

@@ -7,7 +7,7 @@ import helmet from 'helmet';
 import { sql } from 'kysely';
 import type { Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
-import { assumedProfile, type WireProfile } from '../contract/index.ts';
+import { assumedProfile, isPlainOrigin, type WireProfile } from '../contract/index.ts';
 import type { Confinement } from '../raster/index.ts';
 import { createPlatformClient, type LaunchCalls, type RetryPolicy } from '../platform-client/index.ts';
 import { catalogRoutes } from './catalog/routes.ts';
@@ -34,6 +34,7 @@ import { localProgress, sharedProgress } from './runs/run-progress.ts';
 import { LocalRunQueue } from './runs/run-queue.ts';
 import { SqlRunStore } from './runs/sql-run-store.ts';
 import { errorBoundary, notFound } from './web/errors.ts';
+import { loggedPath } from './web/logged-path.ts';
 import { requireSameOrigin } from './web/same-origin.ts';
 
 export interface AppOptions {
@@ -72,7 +73,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const queue = databaseUrl === null ? new LocalRunQueue() : await PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web' });
   const progress = databaseUrl === null ? localProgress() : sharedProgress(database, (error) => log.warn({ err: error }, 'progress could not be written'));
   const sessions = new DatabaseSessionStore(database, now);
-  const launches = new LaunchStore(database, createTokenSealer(config.secret), { isShared: databaseUrl !== null });
+  const launches = new LaunchStore(database, createTokenSealer(config.secrets), { isShared: databaseUrl !== null });
   const store = new SqlRunStore(database, now);
   const metrics = createMetrics();
   const client = createPlatformClient({
@@ -135,6 +136,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.set('case sensitive routing', true);
   app.use(requestLog(log));
   app.use(securityHeaders(config));
+  // Pages and answers are of one user's launch; assets say that they may be kept.
+  app.use(notKept);
   app.use(
     monitoringRoutes({
       metrics,
@@ -171,6 +174,11 @@ export async function createApp(options: AppOptions): Promise<App> {
   };
 }
 
+const notKept: RequestHandler = (_req, res, next) => {
+  res.set('Cache-Control', 'no-store');
+  next();
+};
+
 /** Logs each request by method and path. Never a query: a launch's holds the token. */
 function requestLog(log: Logger): RequestHandler {
   return pinoHttp({
@@ -178,7 +186,7 @@ function requestLog(log: Logger): RequestHandler {
     genReqId: () => randomUUID(),
     customLogLevel: (_req, res, error) => (error || res.statusCode >= 500 ? 'error' : 'debug'),
     serializers: {
-      req: (req: { id: unknown; method: string; url: string }) => ({ id: req.id, method: req.method, path: req.url.split('?')[0] }),
+      req: (req: { id: unknown; method: string; url: string }) => ({ id: req.id, method: req.method, path: loggedPath(req.url) }),
       res: (res: { statusCode: number }) => ({ status: res.statusCode }),
     },
   });
@@ -186,8 +194,8 @@ function requestLog(log: Logger): RequestHandler {
 
 /** What pages may load: the app's own, and pictures of the platform's items. */
 function securityHeaders({ embeddedIn, assetOrigins, mapTiles }: Pick<AppConfig, 'embeddedIn' | 'assetOrigins' | 'mapTiles'>): RequestHandler {
-  // A policy has no words for an IPv6 address.
-  const pictures = [...assetOrigins.filter((origin) => !origin.includes('[')), ...(mapTiles === null ? [] : [new URL(mapTiles.replace(/[{}]/g, '')).origin])];
+  // A policy has no words for an IPv6 address, and would read more into what is no plain name.
+  const pictures = [...assetOrigins, ...(mapTiles === null ? [] : [new URL(mapTiles.replace(/[{}]/g, '')).origin])].filter(isPlainOrigin);
   return helmet({
     // Where a frame is allowed `frame-ancestors` says so; this header cannot name an origin.
     xFrameOptions: embeddedIn === null ? { action: 'sameorigin' } : false,

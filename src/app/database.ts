@@ -1,9 +1,9 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { Kysely, PostgresDialect, SqliteDialect } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
+import { ensurePrivateFile } from '../raster/index.ts';
 import { migrate } from './migrations.ts';
 
 /** To PostgreSQL, of one process. */
@@ -13,7 +13,7 @@ export interface LaunchRow {
   id: string;
   /** SHA-256 of the token that began the launch: tells a replay without keeping the token. */
   first_token_hash: string;
-  /** The token in force, sealed with AES-GCM. */
+  /** The token in force, as a JWE. */
   sealed_token: string;
   token_expires_at: number | null;
   /** JSON of the platform's user details. */
@@ -23,6 +23,8 @@ export interface LaunchRow {
 
 export interface RunRow {
   id: string;
+  /** Id of the user whose it is; empty for runs from before that was kept. */
+  owner: string;
   launch_id: string;
   state: string;
   step_id: string;
@@ -106,8 +108,9 @@ export function reasonOf(error: unknown): string {
 }
 
 function sqlite(dataDir: string): SqliteDialect {
-  mkdirSync(dataDir, { recursive: true });
-  const file = new Sqlite(join(dataDir, 'app.db'));
+  const path = join(dataDir, 'app.db');
+  ensurePrivateFile(path);
+  const file = new Sqlite(path);
   file.pragma('journal_mode = WAL');
   file.pragma('synchronous = FULL');
   file.pragma('foreign_keys = ON');

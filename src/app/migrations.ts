@@ -34,6 +34,7 @@ const migrations: Readonly<Record<string, Migration>> = {
     `create index run_stages_by_run on run_stages (run_id)`,
     `create table run_progress (run_id text primary key references runs (id), progress text not null)`,
   ),
+  '003-owners': statements(`alter table runs add column owner text not null default ''`, `create index runs_by_owner on runs (owner, state)`),
 };
 
 /** Brings a database up to date; processes that start at the same time wait for each other. */

@@ -7,13 +7,16 @@ import { confine } from './confine.ts';
 import { runCommand, stopOnSignal } from './command.ts';
 import { serve } from './serve.ts';
 
+/** The app's requests are small: one that dribbles in keeps a connection for no good. */
+const requestTimeoutMs = 30_000;
+
 await runCommand(async () => {
   const config = readAppConfig(process.env, (warning) => console.error(`warning: ${warning}`), readOptions());
   const log = pino({ level: config.logLevel, base: { service: 'app', role: config.role } }, pino.destination({ dest: 2, sync: true }));
   const confinement = await confine(config.confinement, [config.dataDir, config.inputDir]);
   log.info({ confinement: confinement.summary }, 'foreign files are opened in child processes');
   const app = await createApp({ config, log, confinement });
-  const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT' }).catch(async (error: unknown) => {
+  const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT', requestTimeoutMs }).catch(async (error: unknown) => {
     await app.close();
     throw error;
   });

@@ -13,7 +13,7 @@ import { tableOf, writeReports } from './certify/outputs.ts';
 import { exitStatusOf, summarize, type ExpectedFailure, type Report } from './certify/report.ts';
 import { runPlan } from './certify/run-plan.ts';
 import { planVersion, scenarios } from './certify/scenarios.ts';
-import { faultOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
+import { faultOfReport, keyOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
 import { confine } from './confine.ts';
 import { runCommand } from './command.ts';
 import { startService } from './service-process.ts';
@@ -34,13 +34,13 @@ async function verify({ reportFile, publicKeyFile }: VerifyOptions): Promise<num
     throw new KitError('bad_arguments', `${reportFile} cannot be read (${error.code})`);
   });
   const report = readReport(text, reportFile);
-  const fault = faultOfReport(report, publicKeyFile === null ? null : await readPublicKey(publicKeyFile));
+  const fault = await faultOfReport(report, publicKeyFile === null ? null : await readPublicKey(publicKeyFile));
   if (fault !== null) {
     console.log(`NOT GOOD: ${fault}`);
     return 1;
   }
   console.log(`good: ${report.status} ${report.result}  ${report.app}  plan ${report.planVersion}  ${report.finishedAt}`);
-  if (publicKeyFile === null) console.log(`signed by the key that the report names itself; compare it with the one you trust, or give that with --public-key:\n${report.signature?.publicKey}`);
+  if (publicKeyFile === null) console.log(`signed by the key that the report names itself; compare it with the one you trust, or give that with --public-key:\n${keyOfReport(report)}`);
   return exitStatusOf(report);
 }
 
@@ -101,7 +101,7 @@ async function certify(options: CertifyOptions): Promise<number> {
       onStatus: (scenario, status) => status !== 'RUNNING' && console.log(`${status.toLowerCase().padEnd(11)} ${scenario.id.padEnd(22)} ${scenario.title}`),
     });
     const summary = summarize(reports, { app: launchUrl, planVersion, startedAt, finishedAt: new Date(), expected });
-    const report = signKey === null ? summary : signReport(summary, signKey);
+    const report = signKey === null ? summary : await signReport(summary, signKey);
     await writeReports(report, options);
     console.log(`\n${tableOf(report)}`);
     return interruption.signal.aborted ? 130 : exitStatusOf(report);

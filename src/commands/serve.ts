@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { KitError } from '../contract/index.ts';
 
 const idleConnectionMs = 300_000;
+const lookForSlowMs = 5_000;
 
 export interface Served {
   /** `http://host:port`, with the port that was really taken. */
@@ -11,11 +12,20 @@ export interface Served {
   close(graceMs?: number): Promise<void>;
 }
 
+export interface ServeOptions {
+  readonly host: string;
+  readonly port: number;
+  /** The setting that chose the port, for an error. */
+  readonly portSetting: string;
+  /** A request that has not come whole by then is answered 408. Default 0, none: uploads over slow lines take as long as they take. */
+  readonly requestTimeoutMs?: number;
+}
+
 /** Listens. Rejects with a clear `KitError` where the port is taken or not allowed. */
-export async function serve(handler: RequestListener, address: { host: string; port: number; portSetting: string }): Promise<Served> {
-  const server = createServer(handler);
-  // Uploads over slow lines take as long as they take; a connection on which nothing moves is cut.
-  server.requestTimeout = 0;
+export async function serve(handler: RequestListener, address: ServeOptions): Promise<Served> {
+  const server = createServer({ connectionsCheckingInterval: lookForSlowMs }, handler);
+  server.requestTimeout = address.requestTimeoutMs ?? 0;
+  // A connection on which nothing moves is cut.
   server.timeout = idleConnectionMs;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, address)));

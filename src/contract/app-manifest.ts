@@ -1,11 +1,14 @@
 import * as z from 'zod';
+import { isPlainOrigin } from './local-request.ts';
 
 /** @assumed how a launch reaches the app: a GET with the token in the query, or a POST with it in a form */
 export const launchModes = ['query', 'form_post'] as const;
 
 function isLaunchUrl(value: string): boolean {
   const url = URL.canParse(value) ? new URL(value) : null;
-  return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
+  // An IPv6 address is a host too; what else is no plain name could say more than where it leads.
+  const isPlainHost = url !== null && (isPlainOrigin(url.origin) || /^\[[0-9a-f:.]+\]$/.test(url.hostname));
+  return isPlainHost && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
 }
 
 /** What an app tells the marketplace of itself. @assumed contract, "Launch" */
@@ -13,7 +16,7 @@ export const appManifest = z.object({
   id: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 of A-Z a-z 0-9 . _ -, first a letter or digit'),
   name: z.string().min(1, 'must not be empty').max(200, 'must be at most 200 characters'),
   description: z.string().max(2000, 'must be at most 2000 characters').default(''),
-  launchUrl: z.string().refine(isLaunchUrl, 'must be an http or https address without user name and password'),
+  launchUrl: z.string().refine(isLaunchUrl, 'must be an http or https address of a plain host name, without user name and password'),
   launchMode: z.enum(launchModes, 'must be query or form_post').default('query'),
   icon: z.string().regex(/^data:image\/[a-z0-9.+-]+[;,]/, 'must be a data: URL of an image').max(256 * 1024).optional(),
 });

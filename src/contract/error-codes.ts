@@ -53,6 +53,7 @@ export const errorCodes = [
   'admin_key_required',
   'busy',
   'search_timeout',
+  'too_many_requests',
   'injected_fault',
   'internal_error',
 ] as const;

@@ -5,6 +5,8 @@ export * from './file.ts';
 export * from './geometry.ts';
 export * from './kit-error.ts';
 export * from './limits.ts';
+export * from './local-request.ts';
+export * from './open-streams.ts';
 export * from './operation.ts';
 export * from './wire.ts';
 export * from './wire-profile.ts';

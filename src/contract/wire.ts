@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Endpoint } from './endpoint.ts';
+import { KitError } from './kit-error.ts';
 import { limits } from './limits.ts';
 
 /** Bytes of known size that can be read again from the start, so that a request can be repeated. */
@@ -35,11 +36,24 @@ export interface Call<Input, Output> {
   decode(body: unknown): Output;
 }
 
-/** Fills `:name` segments of a path template, percent-encoded. */
+/** True for what can stand in an address as one segment of its path: not a dot or two, which would climb, and no half of a surrogate pair. */
+export function isPathSegment(value: string): boolean {
+  return value !== '' && value !== '.' && value !== '..' && value.isWellFormed();
+}
+
+/** A value that would lead an address elsewhere. The value is not told: it may be a token. */
+export class PathValueError extends KitError {
+  constructor(name: string) {
+    super('unsafe_path_value', `${name} cannot stand in an address: it must be one segment of a path, and neither . nor ..`, { status: 400 });
+  }
+}
+
+/** Fills `:name` segments of a path template, percent-encoded. Throws `PathValueError` for a value that is no segment. */
 export function fillPath(template: string, values: Readonly<Record<string, string>>): string {
   return template.replace(/:([A-Za-z]+)/g, (_, name: string) => {
     const value = values[name];
     if (value === undefined) throw new TypeError(`no value for :${name} in ${template}`);
+    if (!isPathSegment(value)) throw new PathValueError(name);
     return encodeURIComponent(value);
   });
 }

@@ -9,6 +9,7 @@ export { ChildPool, PoolBusyError } from './child/pool.ts';
 export { ChildJobError, type ChildLimits } from './child/runner.ts';
 export { folderBytes } from './folder-bytes.ts';
 export { NotAPlainFileError, requirePlainFile, takePlainFile } from './plain-file.ts';
+export { ensurePrivateFile } from './private-file.ts';
 export { rasterExtensions } from './raster-files.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
 export type { PreviewJobInput } from './preview-job.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { KitError } from '../contract/index.ts';
+import { isLoopbackName, KitError } from '../contract/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../raster/index.ts';
 
 export class SandboxConfigError extends KitError {
@@ -21,7 +21,7 @@ export interface SandboxConfig {
   readonly publicUrl: string | null;
   /** `SANDBOX_API_KEY` or `SANDBOX_API_KEY_FILE`: a key with all permissions. */
   readonly apiKey: string | null;
-  /** `SANDBOX_ADMIN_KEY` or `SANDBOX_ADMIN_KEY_FILE`: required on the control calls where set; else they answer on loopback only. */
+  /** `SANDBOX_ADMIN_KEY` or `SANDBOX_ADMIN_KEY_FILE`, 32 characters at least: required on the control calls where set; else they answer on loopback only. */
   readonly adminKey: string | null;
   /** `SANDBOX_STAC_STRICT`, default true: searches need what the spec requires, and objects carry just the spec's links. `false` is for standard STAC clients. */
   readonly stacStrict: boolean;
@@ -60,13 +60,19 @@ export function readSandboxConfig(env: NodeJS.ProcessEnv, options: { port?: stri
   if (!read.success) {
     throw new SandboxConfigError(read.error.issues.map((issue) => `${String(issue.path[0])}=${env[String(issue.path[0])]} ${issue.message}`).join('\n'));
   }
+  const publicUrl = read.data.PUBLIC_URL ?? null;
+  const adminKey = readSecret(env, 'SANDBOX_ADMIN_KEY');
+  if (adminKey !== null && adminKey.length < minAdminKeyLength) throw new SandboxConfigError(`SANDBOX_ADMIN_KEY must be at least ${minAdminKeyLength} characters; make one with: openssl rand -base64 32`);
+  if (adminKey === null && publicUrl !== null && !isLoopbackName(new URL(publicUrl).hostname)) {
+    throw new SandboxConfigError(`PUBLIC_URL=${publicUrl} is reached from elsewhere, and without SANDBOX_ADMIN_KEY whoever reaches it could approve operations: set SANDBOX_ADMIN_KEY (${minAdminKeyLength} characters at least), or leave PUBLIC_URL out`);
+  }
   return Object.freeze({
     host: read.data.HOST,
     port: readPort(options.port ?? '4010'),
     dataDir: resolve(options.data ?? 'data/sandbox'),
-    publicUrl: read.data.PUBLIC_URL ?? null,
+    publicUrl,
     apiKey: readSecret(env, 'SANDBOX_API_KEY'),
-    adminKey: readSecret(env, 'SANDBOX_ADMIN_KEY'),
+    adminKey,
     stacStrict: read.data.SANDBOX_STAC_STRICT === 'true',
     seed: readSeed(options.seed ?? 'demo'),
     mapTiles: read.data.MAP_TILES ?? null,
@@ -74,6 +80,8 @@ export function readSandboxConfig(env: NodeJS.ProcessEnv, options: { port?: stri
     logLevel: read.data.LOG_LEVEL,
   });
 }
+
+const minAdminKeyLength = 32;
 
 function readSeed(value: string): Seed {
   const seed = seeds.find((one) => one === value);

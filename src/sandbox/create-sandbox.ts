@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import express from 'express';
+import express, { type RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { SandboxClock } from './clock.ts';
 import type { SandboxConfig } from './config.ts';
@@ -71,6 +71,11 @@ export interface Sandbox {
 }
 
 const sweepEveryMs = 10 * 60_000;
+
+const notKept: RequestHandler = (_req, res, next) => {
+  res.set('Cache-Control', 'no-store');
+  next();
+};
 
 /** The platform on one machine, wired. It listens nowhere yet: the caller serves `handler`. */
 export async function createSandbox({ config, log, confinement, machineNow = Date.now, freeBytes, inspection, whyNoInference = onnxruntimeMissing }: SandboxOptions): Promise<Sandbox> {
@@ -152,6 +157,8 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   app.disable('etag');
   app.set('case sensitive routing', true);
   app.use(requestId);
+  // Answers are of their moment and their caller; what may be kept says so itself.
+  app.use(notKept);
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }));
   app.use(requireOwnOriginToChange(publicUrl));
   app.use(

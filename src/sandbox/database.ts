@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
+import { ensurePrivateFile } from '../raster/index.ts';
 
 export type SandboxDatabase = Sqlite.Database;
 
@@ -93,8 +93,9 @@ const migrations: readonly string[] = [
 
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */
 export function openSandboxDatabase(dataDir: string): SandboxDatabase {
-  mkdirSync(dataDir, { recursive: true });
-  const database = new Sqlite(join(dataDir, 'sandbox.db'));
+  const path = join(dataDir, 'sandbox.db');
+  ensurePrivateFile(path);
+  const database = new Sqlite(path);
   database.pragma('journal_mode = WAL');
   database.pragma('synchronous = NORMAL');
   database.pragma('foreign_keys = ON');

@@ -44,7 +44,7 @@ test('secrets come from files too, and print as [redacted]', async () => {
   await writeFile(file, 'from-a-file\n');
   const config = read({ ...good, PLATFORM_API_KEY: undefined, PLATFORM_API_KEY_FILE: file });
   expect(config.platformApiKey.reveal()).toBe('from-a-file');
-  expect(`${inspect(config)}${JSON.stringify(config)}${config.secret.toString()}`).not.toMatch(/from-a-file|ssss/);
+  expect(`${inspect(config)}${JSON.stringify(config)}${config.secrets.toString()}`).not.toMatch(/from-a-file|ssss/);
 });
 
 test('without APP_SECRET one is made, kept for the next start, readable by nobody else, and announced', async () => {
@@ -52,7 +52,7 @@ test('without APP_SECRET one is made, kept for the next start, readable by nobod
   const warnings: string[] = [];
   const env = { ...good, APP_SECRET: undefined, DATA_DIR: folder };
   const [first, second] = [readAppConfig(env, (text) => warnings.push(text)), readAppConfig(env, (text) => warnings.push(text))];
-  expect(first.secret.reveal()).toBe(second.secret.reveal());
+  expect(first.secrets.map((one) => one.reveal())).toEqual(second.secrets.map((one) => one.reveal()));
   expect((await readFile(join(folder, 'app-secret'), 'utf8')).length).toBeGreaterThanOrEqual(32);
   expect((await stat(join(folder, 'app-secret'))).mode & 0o777).toBe(0o600);
   expect(warnings).toEqual([expect.stringContaining('APP_SECRET')]);

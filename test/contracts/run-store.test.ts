@@ -30,7 +30,7 @@ describe.each(adapters)('%s', (_name, isHere, open) => {
     store = new SqlRunStore(database, () => (clock += 1));
     await launches().begin({ id: 'launch', user: { id: 'u' }, createdAtMs: clock }, 'first', { token: 'first', expiresAtMs: null });
   });
-  const launches = () => new LaunchStore(database, createTokenSealer(new Secret('x'.repeat(32))));
+  const launches = () => new LaunchStore(database, createTokenSealer([new Secret('x'.repeat(32))]));
   const newRun = (more: Partial<Run> = {}): Run => ({
     id: randomUUID(),
     launchId: 'launch',
@@ -47,6 +47,7 @@ describe.each(adapters)('%s', (_name, isHere, open) => {
     file: null,
     failure: null,
     claim: 0,
+    owner: 'u',
     createdAtMs: clock,
     updatedAtMs: clock,
     ...more,

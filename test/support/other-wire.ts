@@ -25,7 +25,7 @@ export const otherProfile: WireProfile = {
       encode: ({ token }) => ({ method: 'GET', path: `${session(token)}/whoami` }),
       decode: (body) => {
         const { user_name, mail } = z.object({ user_name: z.string(), mail: z.string() }).parse(body);
-        return { name: user_name, email: mail };
+        return { id: mail, name: user_name, email: mail };
       },
     },
     createOperation: {

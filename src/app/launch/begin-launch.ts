@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { KitError, limits } from '../../contract/index.ts';
+import { isPathSegment, KitError, limits } from '../../contract/index.ts';
 import { PlatformError, type IdentityToken, type IdentityTokenStore, type PlatformClient } from '../../platform-client/index.ts';
 import type { Launch, LaunchStore } from './launch-store.ts';
 
@@ -12,7 +12,7 @@ function refusal(status: number, code: string, message: string, advice = launchA
 /** A token as it may come: one non-empty URL-safe word of sane length. */
 export function readLaunchToken(value: unknown): string {
   if (value === undefined || value === '') throw refusal(400, 'launch_without_token', 'This address begins a launch, but no identity token came with it.');
-  if (typeof value !== 'string' || !/^[\x21-\x7e]{1,4096}$/.test(value)) {
+  if (typeof value !== 'string' || !/^[\x21-\x7e]{1,4096}$/.test(value) || !isPathSegment(value)) {
     throw refusal(400, 'launch_token_malformed', 'What came as the identity token is none.');
   }
   return value;

@@ -41,7 +41,7 @@ export class LaunchStore {
       .values({
         id: launch.id,
         first_token_hash: hashToken(firstToken),
-        sealed_token: this.#sealer.seal(launch.id, held.token),
+        sealed_token: await this.#sealer.seal(launch.id, held.token),
         token_expires_at: held.expiresAtMs,
         user: JSON.stringify(launch.user),
         created_at: launch.createdAtMs,
@@ -92,14 +92,14 @@ export class LaunchStore {
           .executeTakeFirstOrThrow();
         if (row.sealed_token === erased) throw new KitError('token_erased', 'this session has ended and its token was erased', { status: 409 });
         const expiresAtMs = row.token_expires_at === null ? null : Number(row.token_expires_at);
-        const held = { token: this.#sealer.open(launchId, row.sealed_token), expiresAtMs };
+        const held = { token: await this.#sealer.open(launchId, row.sealed_token), expiresAtMs };
         this.#known?.set(launchId, held);
         return held;
       },
       write: async ({ token, expiresAtMs }) => {
         await this.#database
           .updateTable('launches')
-          .set({ sealed_token: this.#sealer.seal(launchId, token), token_expires_at: expiresAtMs })
+          .set({ sealed_token: await this.#sealer.seal(launchId, token), token_expires_at: expiresAtMs })
           .where('id', '=', launchId)
           .execute();
         this.#known?.set(launchId, { token, expiresAtMs });

@@ -13,6 +13,8 @@ export function launchRoutes(options: { client: PlatformClient; launches: Launch
   }
 
   return Router()
+    // Link checkers and mail scanners look before people do: what they ask uses up nothing.
+    .head('/launch', (_req, res) => void res.status(204).end())
     .get('/launch', (req, res) => begin(req, res, req.query[options.tokenField]))
     .post('/launch', urlencoded({ extended: false, limit: '16kb', parameterLimit: 20 }), (req, res) => {
       const form = (req.body ?? {}) as Record<string, unknown>;

@@ -1,31 +1,52 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { createHash, hkdfSync } from 'node:crypto';
+import { CompactEncrypt, compactDecrypt, decodeProtectedHeader, errors } from 'jose';
+import { KitError } from '../../contract/index.ts';
 import type { Secret } from '../config.ts';
 
-const cipher = 'aes-256-gcm';
-const ivBytes = 12;
-const tagBytes = 16;
-
-/** Encrypts identity tokens at rest: AES-256-GCM, bound to the launch they belong to. */
+/** Encrypts identity tokens at rest: a JWE (RFC 7516) each, by AES-256-GCM, bound to the launch that it belongs to. */
 export interface TokenSealer {
-  seal(launchId: string, token: string): string;
-  /** Throws where the secret or the launch is not the one it was sealed with. */
-  open(launchId: string, sealed: string): string;
+  seal(launchId: string, token: string): Promise<string>;
+  /** Throws `TokenUnreadableError` where no secret that is configured has sealed it, or it was sealed for another launch. */
+  open(launchId: string, sealed: string): Promise<string>;
 }
 
-export function createTokenSealer(secret: Secret): TokenSealer {
-  const key = Buffer.from(hkdfSync('sha256', secret.reveal(), '', 'identity tokens at rest', 32));
+/** The session is over: its token was sealed with a secret that is configured no more. */
+export class TokenUnreadableError extends KitError {
+  constructor() {
+    super('token_unreadable', "this session's token cannot be read any more: the app's secret was changed since. Launch the app again from the marketplace.", { status: 409 });
+  }
+}
+
+interface Key {
+  /** Tells which secret it is without telling the secret. */
+  readonly id: string;
+  readonly bytes: Uint8Array;
+}
+
+function keyOf(secret: Secret): Key {
+  const bytes = new Uint8Array(hkdfSync('sha256', secret.reveal(), '', 'identity tokens at rest', 32));
+  return { id: createHash('sha256').update(bytes).digest('base64url').slice(0, 16), bytes };
+}
+
+/** The first secret seals, each of them opens: so that a secret can be replaced without ending a session. */
+export function createTokenSealer(secrets: readonly [Secret, ...Secret[]]): TokenSealer {
+  const keys = secrets.map(keyOf) as [Key, ...Key[]];
   return {
     seal(launchId, token) {
-      const iv = randomBytes(ivBytes);
-      const encrypt = createCipheriv(cipher, key, iv).setAAD(Buffer.from(launchId));
-      const text = Buffer.concat([encrypt.update(token, 'utf8'), encrypt.final()]);
-      return Buffer.concat([iv, encrypt.getAuthTag(), text]).toString('base64url');
+      const [first] = keys;
+      return new CompactEncrypt(new TextEncoder().encode(token)).setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: first.id, launch: launchId }).encrypt(first.bytes);
     },
-    open(launchId, sealed) {
-      const bytes = Buffer.from(sealed, 'base64url');
-      const decrypt = createDecipheriv(cipher, key, bytes.subarray(0, ivBytes)).setAAD(Buffer.from(launchId));
-      decrypt.setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes));
-      return Buffer.concat([decrypt.update(bytes.subarray(ivBytes + tagBytes)), decrypt.final()]).toString('utf8');
+    async open(launchId, sealed) {
+      try {
+        const { kid, launch } = decodeProtectedHeader(sealed);
+        const key = keys.find((one) => one.id === kid);
+        if (!key || launch !== launchId) throw new TokenUnreadableError();
+        const { plaintext } = await compactDecrypt(sealed, key.bytes, { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] });
+        return new TextDecoder().decode(plaintext);
+      } catch (error) {
+        if (error instanceof errors.JOSEError || error instanceof TypeError) throw new TokenUnreadableError();
+        throw error;
+      }
     },
   };
 }

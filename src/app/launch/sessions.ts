@@ -23,7 +23,8 @@ export function launchPath(launchId: string): string {
  * users in one browser have a session each and cannot mix.
  */
 export function launchSessions(config: AppConfig, store: DatabaseSessionStore): RequestHandler {
-  const secret = Buffer.from(hkdfSync('sha256', config.secret.reveal(), '', 'session cookies', 32)).toString('base64url');
+  // The first signs, all verify.
+  const secret = config.secrets.map((one) => Buffer.from(hkdfSync('sha256', one.reveal(), '', 'session cookies', 32)).toString('base64url'));
   return session({
     name: cookieName,
     secret,

@@ -1,5 +1,5 @@
-import { isIP } from 'node:net';
 import { Router, type RequestHandler } from 'express';
+import { isLocalRequest } from '../../contract/index.ts';
 import { RequestError } from '../web/errors.ts';
 import type { Metrics, MetricsSources } from './metrics.ts';
 import { checkReadiness, type ReadinessOptions } from './readiness.ts';
@@ -16,8 +16,9 @@ export interface MonitoringOptions {
 export function monitoringRoutes({ metrics, sources, readiness, publicMetrics }: MonitoringOptions): Router {
   const router = Router();
   router.get('/health', (_req, res) => void res.json({ status: 'ok' }));
+  const look = lookedAtSeldom(() => checkReadiness(readiness));
   router.get('/ready', async (_req, res) => {
-    const { ready, confinement, checks } = await checkReadiness(readiness);
+    const { ready, confinement, checks } = await look();
     res.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready', confinement, checks });
   });
   router.get('/metrics', ...(publicMetrics ? [] : [onLoopbackOnly]), async (_req, res) => {
@@ -27,11 +28,20 @@ export function monitoringRoutes({ metrics, sources, readiness, publicMetrics }:
   return router;
 }
 
-/** By the connection itself: what a proxy says of its client is not asked. */
+/** How long an answer is good: whoever asks again and again asks the platform no more often. */
+const readyForMs = 2_000;
+
+function lookedAtSeldom<T>(look: () => Promise<T>): () => Promise<T> {
+  let seen: { readonly atMs: number; readonly value: Promise<T> } | null = null;
+  return () => {
+    const nowMs = performance.now();
+    if (seen === null || nowMs - seen.atMs > readyForMs) seen = { atMs: nowMs, value: look() };
+    return seen.value;
+  };
+}
+
+/** What a proxy passes on is not of this machine, whatever address it comes from. */
 const onLoopbackOnly: RequestHandler = (req, _res, next) => {
-  const address = (req.socket.remoteAddress ?? '').replace(/^::ffff:/, '');
-  const isLoopback = address === '::1' || (isIP(address) === 4 && address.startsWith('127.'));
-  // Behind a proxy on the same machine everybody comes from loopback.
-  if (isLoopback && req.get('x-forwarded-for') === undefined) return next();
+  if (isLocalRequest(req)) return next();
   throw new RequestError(404, 'not_found', 'There is nothing here.');
 };

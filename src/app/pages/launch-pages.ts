@@ -1,5 +1,5 @@
 import { Router, type RequestHandler } from 'express';
-import { collectionOfUploads, type CatalogItem, type WireProfile } from '../../contract/index.ts';
+import { collectionOfUploads, OpenStreams, type CatalogItem, type WireProfile } from '../../contract/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import type { Launch, LaunchStore } from '../launch/launch-store.ts';
 import { launchPath } from '../launch/sessions.ts';
@@ -91,8 +91,11 @@ function pathOf({ state, history }: { state: RunState; history: readonly { state
 
 /** Server-sent events: `change` whenever what `look` has `seen` of the launch is another, and every `atLeastEveryMs` while something is moving. */
 function runEvents(look: (launchId: string) => Promise<{ seen: string; isMoving: boolean }>): RequestHandler {
+  const streams = new OpenStreams({ mostOfOne: 20, mostOfAll: 2_000 });
   return (req, res) => {
     const { launchId } = req.params as { launchId: string };
+    const close = streams.open(launchId);
+    if (close === null) throw new RequestError(429, 'too_many_streams', 'Too many pages of this launch are open, or too many in all. Close some; this page shows the state of when it was loaded.');
     res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
     res.flushHeaders();
     res.write('retry: 1000\n\n');
@@ -112,6 +115,9 @@ function runEvents(look: (launchId: string) => Promise<{ seen: string; isMoving:
         busy = false;
       }
     }, lookEveryMs);
-    req.once('close', () => clearInterval(timer));
+    req.once('close', () => {
+      clearInterval(timer);
+      close();
+    });
   };
 }

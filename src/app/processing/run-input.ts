@@ -1,11 +1,11 @@
 import { readdir, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import * as z from 'zod';
-import { KitError } from '../../contract/index.ts';
+import { isPathSegment, KitError } from '../../contract/index.ts';
 import { rasterExtensions, resolveFileInside, resolveInside } from '../../raster/index.ts';
 
 /** Of one path segment: a dot or two would be another address. */
-const identifier = z.string().min(1).max(512).refine((id) => id !== '.' && id !== '..', 'must be an identifier');
+const identifier = z.string().min(1).max(512).refine(isPathSegment, 'must be an identifier');
 
 /** An item of the platform's catalog. */
 const itemReference = z.strictObject({ collectionId: identifier, itemId: identifier });

@@ -1,5 +1,6 @@
 import { json, Router } from 'express';
 import * as z from 'zod';
+import { isShallow, tooDeep } from '../../contract/index.ts';
 import { listInputs, runInput } from '../processing/run-input.ts';
 import { parameterSchema } from '../processing/step-parameters.ts';
 import type { StepHost } from '../processing/step-host.ts';
@@ -12,7 +13,7 @@ import type { Run, RunStore } from './run.ts';
 /** Body of `POST api/runs`. */
 const newRun = z.strictObject({
   stepId: z.string(),
-  parameters: z.record(z.string(), z.unknown()).default({}),
+  parameters: z.record(z.string(), z.unknown()).refine(isShallow, tooDeep).default({}),
   input: runInput.default({ type: 'synthetic', size: 1024 }),
 });
 

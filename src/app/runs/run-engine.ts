@@ -32,7 +32,7 @@ export interface NewRun {
 }
 
 export interface RunEngine {
-  /** Commits a new run and queues it. Throws where step or parameters are wrong, and `busy` where too many runs wait for processing. */
+  /** Commits a new run and queues it. Throws where step or parameters are wrong, `busy` where too many runs wait for processing, and `too_many_runs` where the user has too many. */
   start(launchId: string, wanted: NewRun): Promise<Run>;
   /** A new run, and so a new operation, for what an ended one asked (spec 3.1). Throws `run_not_ended`. */
   retry(run: Run): Promise<Run>;
@@ -60,6 +60,8 @@ export interface RunEngineOptions {
     readonly stepConcurrency: number;
     /** Runs that may wait for processing or be in it; where there are so many no new one is taken. */
     readonly stepQueue: number;
+    /** Runs of one user that have not ended; one more is refused. */
+    readonly runsPerUser: number;
   };
   readonly workDir: string;
   readonly now: () => number;
@@ -169,10 +171,12 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   async function start(launchId: string, wanted: NewRun): Promise<Run> {
     if (stopping) throw new KitError('shutting_down', 'the app is about to stop and takes no new runs; try again in a moment', { status: 503, data: { isForUser: true } });
     const { step, parameters } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);
-    await requireRoom();
+    const owner = await options.ownerOf(launchId);
+    await requireRoom(owner);
     const atMs = now();
     const run: Run = {
       id: randomBytes(16).toString('base64url'),
+      owner,
       launchId,
       state: 'CREATED',
       stepId: step.id,
@@ -191,11 +195,15 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       updatedAtMs: atMs,
     };
     await store.create(run);
-    await queue.add(run.id, 'wait', await options.ownerOf(launchId));
+    await queue.add(run.id, 'wait', owner);
     return run;
   }
 
-  async function requireRoom(): Promise<void> {
+  async function requireRoom(owner: string): Promise<void> {
+    const open = await store.countUnfinishedOf(owner);
+    if (open >= settings.runsPerUser) {
+      throw new KitError('too_many_runs', `you have ${open} runs that have not ended, and no more than ${settings.runsPerUser} are taken; decide on one that waits, cancel one, or wait until one has ended`, { status: 429, data: { isForUser: true } });
+    }
     const { APPROVED = 0, PROCESSING = 0 } = await store.countByState();
     if (APPROVED + PROCESSING < settings.stepQueue) return;
     throw new KitError('busy', `${APPROVED + PROCESSING} runs are waiting for processing, and no more are taken for now; try again later`, { status: 503, data: { isForUser: true } });

@@ -26,6 +26,8 @@ export interface RunFile {
 
 export interface Run {
   readonly id: string;
+  /** Id of the user whose launch it belongs to. */
+  readonly owner: string;
   readonly launchId: string;
   readonly state: RunState;
   readonly stepId: string;
@@ -73,6 +75,8 @@ export interface RunStore {
   listByLaunch(launchId: string): Promise<Run[]>;
   /** Ids; with `unclaimedBeforeMs` only of those that are older and that no worker has taken yet. */
   listUnfinished(unclaimedBeforeMs?: number): Promise<{ id: string; launchId: string; state: RunState }[]>;
+  /** Of all launches of one user. */
+  countUnfinishedOf(owner: string): Promise<number>;
   history(id: string): Promise<RunStateChange[]>;
   stages(id: string): Promise<RunStage[]>;
   /** Gives the run to `worker`, and takes it from whoever had it. Null where it has ended or is not there. */

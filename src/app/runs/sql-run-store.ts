@@ -38,6 +38,11 @@ export class SqlRunStore implements RunStore {
     return (await query.execute()).map((row) => ({ id: row.id, launchId: row.launch_id, state: row.state as RunState }));
   }
 
+  async countUnfinishedOf(owner: string): Promise<number> {
+    const { count } = await this.#database.selectFrom('runs').select((of) => of.fn.countAll().as('count')).where('owner', '=', owner).where('state', 'in', unfinished).executeTakeFirstOrThrow();
+    return Number(count);
+  }
+
   async history(id: string): Promise<RunStateChange[]> {
     const rows = await this.#database.selectFrom('run_states').selectAll().where('run_id', '=', id).orderBy('at').execute();
     return rows.map((row) => ({ state: row.state as RunState, atMs: Number(row.at) }));
@@ -154,6 +159,7 @@ function factColumns(facts: RunFacts): Updateable<RunRow> {
 function toRow(run: Run): RunRow {
   return {
     id: run.id,
+    owner: run.owner,
     launch_id: run.launchId,
     state: run.state,
     step_id: run.stepId,
@@ -177,6 +183,7 @@ function toRow(run: Run): RunRow {
 function fromRow(row: RunRow): Run {
   return {
     id: row.id,
+    owner: row.owner,
     launchId: row.launch_id,
     state: row.state as RunState,
     stepId: row.step_id,

@@ -20,8 +20,9 @@ export function parseRequest<Schema extends z.ZodType>(schema: Schema, value: un
   throw new RequestError(400, 'validation_failed', 'the request is not valid', validationDetails(read.error));
 }
 
-export const notFound: RequestHandler = (req) => {
-  throw new RequestError(404, 'not_found', `there is nothing at ${req.path}`);
+export const notFound: RequestHandler = () => {
+  // The address is not repeated: it may hold a token that was put in the wrong place.
+  throw new RequestError(404, 'not_found', 'There is nothing at this address.');
 };
 
 /** The one error boundary: shows 4xx, hides and logs what is the app's own fault. JSON under `/api/`, a page elsewhere. */

@@ -44,12 +44,11 @@ export interface Report {
   readonly signature?: Signature;
 }
 
+/** A JWS in its flattened form (RFC 7515, 7.2.2), the payload detached: the report without its signature. */
 export interface Signature {
-  readonly algorithm: 'Ed25519';
-  /** SPKI, PEM. */
-  readonly publicKey: string;
-  /** Over `signedText`, base64. */
-  readonly value: string;
+  /** Names the algorithm, EdDSA, and the public key (`jwk`). */
+  readonly protected: string;
+  readonly signature: string;
 }
 
 const outcomeOf = (result: Result): Outcome => result.toUpperCase() as Outcome;

@@ -1,5 +1,6 @@
-import { createPrivateKey, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { calculateJwkThumbprint, decodeProtectedHeader, exportJWK, FlattenedSign, flattenedVerify, importJWK, type JWK } from 'jose';
 import { KitError } from '../../contract/index.ts';
 import { digestOfTrace, digestOfTraces, type Report } from './report.ts';
 
@@ -28,20 +29,45 @@ async function readKey(path: string, kind: string, parse: (pem: string) => KeyOb
   throw new KitError('bad_arguments', `${path} must hold an Ed25519 ${kind} key in PEM; make one with: openssl genpkey -algorithm ed25519`);
 }
 
-export function signReport(report: Report, key: KeyObject): Report {
-  const publicKey = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString();
-  return { ...report, signature: { algorithm: 'Ed25519', publicKey, value: sign(null, signedText(report), key).toString('base64') } };
+/** With a JWS over it (RFC 7515), its payload detached: the report itself. The header names the public key. */
+export async function signReport(report: Report, key: KeyObject): Promise<Report> {
+  const jwk = await exportJWK(createPublicKey(key));
+  const header = { alg: algorithm, kid: await calculateJwkThumbprint(jwk), jwk };
+  const { protected: protectedHeader = '', signature } = await new FlattenedSign(signedText(report)).setProtectedHeader(header).sign(key);
+  return { ...report, signature: { protected: protectedHeader, signature } };
+}
+
+const algorithm = 'EdDSA';
+
+/** The public key that a signed report names itself, in PEM; null where it names none. */
+export function keyOfReport({ signature }: Report): string | null {
+  const jwk = signature && headerOf(signature.protected)?.jwk;
+  return jwk ? createPublicKey({ key: jwk, format: 'jwk' }).export({ type: 'spki', format: 'pem' }).toString() : null;
 }
 
 /** Why a report is not to be believed; null where its digests are right and the signature is `trusted`'s, or where null its own key's. */
-export function faultOfReport(report: Report, trusted: KeyObject | null): string | null {
+export async function faultOfReport(report: Report, trusted: KeyObject | null): Promise<string | null> {
   for (const { id, launches } of report.scenarios) {
     if (launches.some(({ calls, sha256 }) => digestOfTrace(calls) !== sha256)) return `the trace of ${id} is not the one that was recorded`;
   }
   if (digestOfTraces(report.scenarios) !== report.tracesSha256) return 'the digest of the traces is wrong';
   const { signature } = report;
   if (!signature) return 'the report is not signed';
-  if (signature.algorithm !== 'Ed25519') return `the signature is by ${String(signature.algorithm)}, not Ed25519`;
-  const key = trusted ?? createPublicKey(signature.publicKey);
-  return verify(null, signedText(report), key, Buffer.from(signature.value, 'base64')) ? null : 'the signature is not of this report, or not by this key';
+  const header = headerOf(signature.protected);
+  if (header?.alg !== algorithm) return `the signature is by ${String(header?.alg)}, not ${algorithm}`;
+  try {
+    const key = trusted ?? (await importJWK(header.jwk ?? {}, algorithm));
+    await flattenedVerify({ ...signature, payload: signedText(report).toString('base64url') }, key, { algorithms: [algorithm] });
+    return null;
+  } catch {
+    return 'the signature is not of this report, or not by this key';
+  }
+}
+
+function headerOf(protectedHeader: string): { alg?: string; jwk?: JWK } | null {
+  try {
+    return decodeProtectedHeader({ protected: protectedHeader });
+  } catch {
+    return null;
+  }
 }

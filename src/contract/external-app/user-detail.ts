@@ -5,12 +5,13 @@ const path = '/public/external-app/user/:token/detail';
 
 /** @assumed response of step 2 (spec 2.7: "fields not shown") */
 const response = z.object({
-  id: z.string(),
+  id: z.string().min(1),
   email: z.string(),
   name: z.string(),
   organization: z.string(),
 });
-const read = tolerant(response, []);
+/** Whose launch it is, the app has to know: what belongs to a user is told apart by it. */
+const read = tolerant(response, ['id']);
 
 export type UserDetailInput = { token: string };
 export type UserDetail = z.output<typeof read>;

@@ -1,28 +1,13 @@
-import { isIP } from 'node:net';
 import type { Request, RequestHandler } from 'express';
+import { hostNameOf, isLocalRequest, isLoopbackName, wasForwarded } from '../../contract/index.ts';
 import { equalSecrets } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
-
-/** Name of a `Host` header without its port, lower case, IPv6 without brackets. */
-function hostName(host: string): string {
-  return (/^\[([^\]]+)\]/.exec(host)?.[1] ?? host.replace(/:\d*$/, '')).toLowerCase();
-}
-
-function isLoopbackName(name: string): boolean {
-  return name === 'localhost' || name.endsWith('.localhost') || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'));
-}
-
-function isLoopbackAddress(address: string | undefined): boolean {
-  if (address === undefined) return false;
-  const plain = address.replace(/^::ffff:/, '');
-  return plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
-}
 
 /** `Host` must be a loopback name or the configured one: a name that an attacker points here is 421. */
 export function requireOwnHost(publicUrl: () => string): RequestHandler {
   return (req, _res, next) => {
-    const name = hostName(req.get('host') ?? '');
-    if (!isLoopbackName(name) && name !== hostName(new URL(publicUrl()).host)) {
+    const name = hostNameOf(req.get('host'));
+    if (name === null || (!isLoopbackName(name) && name !== new URL(publicUrl()).hostname)) {
       throw new SandboxError(421, 'misdirected_request', 'Misdirected Request');
     }
     next();
@@ -55,7 +40,9 @@ function isReading(req: Request): boolean {
 export function requireAdmin(adminKey: string | null): RequestHandler {
   return (req, _res, next) => {
     if (adminKey === null) {
-      if (!isLoopbackAddress(req.socket.remoteAddress)) throw new SandboxError(403, 'loopback_only', 'Set SANDBOX_ADMIN_KEY to control the sandbox from another machine');
+      // Behind a proxy everybody comes from the proxy's address, whoever it is.
+      if (wasForwarded(req)) throw new SandboxError(403, 'loopback_only', 'Set SANDBOX_ADMIN_KEY to control the sandbox through a proxy');
+      if (!isLocalRequest(req)) throw new SandboxError(403, 'loopback_only', 'Set SANDBOX_ADMIN_KEY to control the sandbox from another machine');
     } else if (!equalSecrets(req.get('x-admin-key') ?? '', adminKey)) {
       throw new SandboxError(401, 'admin_key_required', 'X-ADMIN-KEY is required');
     }

@@ -8,8 +8,18 @@ const projectFolder = (name: string) => fileURLToPath(new URL(`../../../${name}`
 export function assetRoutes(): Router {
   const vendored = JSON.parse(readFileSync(projectFolder('templates/shared/vendored.json'), 'utf8')) as Readonly<Record<string, string>>;
   const router = Router();
-  router.use('/assets/shared', serveStatic(projectFolder('templates/shared'), { index: false }));
-  for (const [name, folder] of Object.entries(vendored)) router.use(`/assets/vendor/${name}`, serveStatic(projectFolder(`node_modules/${folder}`), { index: false, maxAge: '1d' }));
-  router.use('/assets', serveStatic(projectFolder('templates/sandbox/assets'), { index: false }));
+  router.use('/assets/shared', serveStatic(projectFolder('templates/shared'), { index: false, setHeaders: fresh }));
+  for (const [name, folder] of Object.entries(vendored)) router.use(`/assets/vendor/${name}`, serveStatic(projectFolder(`node_modules/${folder}`), { index: false, setHeaders: kept }));
+  router.use('/assets', serveStatic(projectFolder('templates/sandbox/assets'), { index: false, setHeaders: fresh }));
   return router;
+}
+
+/** Our own may change at any start: asked for anew, and answered by 304 where they have not. */
+function fresh(res: { setHeader(name: string, value: string): void }): void {
+  res.setHeader('Cache-Control', 'public, max-age=0');
+}
+
+/** Those of a package change with its version. */
+function kept(res: { setHeader(name: string, value: string): void }): void {
+  res.setHeader('Cache-Control', 'public, max-age=86400');
 }

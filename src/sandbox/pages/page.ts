@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Response } from 'express';
 import { Eta } from 'eta';
+import { isPlainOrigin } from '../../contract/index.ts';
 import type { Apps } from '../marketplace/apps.ts';
 
 const templates = fileURLToPath(new URL('../../../templates/sandbox', import.meta.url));
@@ -18,9 +19,9 @@ export type RenderPage = (res: Response, name: string, data?: object) => void;
 export function pageRenderer({ apps, mapTiles, pendingCount }: PageOptions): RenderPage {
   const eta = new Eta({ views: templates, cache: true, autoEscape: true });
   return (res, name, data = {}) => {
-    // A policy has no words for an IPv6 address.
-    const origins = [...new Set(apps.list().map(({ launchUrl }) => new URL(launchUrl).origin))].filter((origin) => !origin.includes('['));
-    const tiles = mapTiles === null ? [] : [new URL(mapTiles.replace(/[{}]/g, '')).origin];
+    // A policy has no words for an IPv6 address, and would read more into what is no plain name.
+    const origins = [...new Set(apps.list().map(({ launchUrl }) => new URL(launchUrl).origin))].filter(isPlainOrigin);
+    const tiles = mapTiles === null ? [] : [new URL(mapTiles.replace(/[{}]/g, '')).origin].filter(isPlainOrigin);
     res.set({
       'Content-Security-Policy': policyOf(origins, tiles),
       // With no-referrer a form's Origin would be null, and the sandbox could not tell its own pages from others.

@@ -51,7 +51,7 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
   guarded.use(browserApi, fileRoutes({ ...options.fileApi, keys: pageKeys }), inferenceRoutes({ ...options.inferenceApi, keys: pageKeys }));
 
   router.use(assetRoutes());
-  if (adminKey !== null) router.use(signInRoutes(adminKey, signer, () => clock.now(), render));
+  if (adminKey !== null) router.use(signInRoutes({ adminKey, signer, now: () => clock.now(), render, isSecure: () => publicUrl().startsWith('https:') }));
   router.use(guarded);
   router.use(((error: unknown, req, res, next) => {
     if (!(error instanceof SandboxError) || req.originalUrl.startsWith(browserApi) || res.headersSent) return next(error);

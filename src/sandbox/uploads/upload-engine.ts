@@ -78,6 +78,7 @@ export class UploadEngine {
         fileField: uploadChunk.fileField,
         maxBytes: limits.chunkBytes,
         tooLarge: () => chunkTooLarge(access.rules),
+        onRefused: (form) => access.onMalformed?.(form),
         onFile: async (content, fieldsSoFar) => {
           const known = uploadChunk.fields.safeParse(fieldsSoFar);
           if (!known.success) {

@@ -10,6 +10,8 @@ export interface FileFormOptions {
   readonly maxBytes: number;
   /** What a larger file is answered with. */
   readonly tooLarge: () => SandboxError;
+  /** Told of the fields of a form that is refused for its parts. */
+  onRefused?(fields: Readonly<Record<string, string>>): void;
   /** The file part, with the fields that came before it. Must read `content` to its end. */
   onFile(content: Readable, fieldsSoFar: Readonly<Record<string, string>>, fileName: string | undefined): Promise<void>;
 }
@@ -25,8 +27,8 @@ const notWellFormed = (cause: unknown) => malformed('is not a well-formed multip
 /**
  * Reads a multipart form with one file (spec 4.3, 4.4), its parts in any order, and streams the file into
  * `onFile` at the pace at which it is taken; answers the text fields by name. `body` is the request, or what
- * a fault left of it. Throws 415 for what is no multipart form, 400 for a broken one and for one without the
- * file, `tooLarge` as soon as that is known.
+ * a fault left of it. Throws 415 for what is no multipart form, 400 for a broken one, for one without the file or with
+ * one under another name, and for a field that came twice; `tooLarge` as soon as that is known.
  */
 export async function readFileForm(req: IncomingMessage, body: Readable, options: FileFormOptions): Promise<Readonly<Record<string, string>>> {
   // By its own length, before anything is read.
@@ -34,6 +36,7 @@ export async function readFileForm(req: IncomingMessage, body: Readable, options
   const parser = createParser(req, options.maxBytes);
   const fields: Record<string, string> = {};
   const repeated = new Set<string>();
+  const misnamed = new Set<string>();
   let files = 0;
   let taken: Promise<void> = Promise.resolve();
 
@@ -43,8 +46,12 @@ export async function readFileForm(req: IncomingMessage, body: Readable, options
     else fields[name] = value;
   });
   parser.on('file', (name, content, info: busboy.FileInfo & { filename: string | undefined }) => {
+    if (name !== options.fileField) {
+      misnamed.add(name);
+      return void content.on('error', () => {}).resume();
+    }
     files += 1;
-    if (name !== options.fileField || files > 1) return void content.resume();
+    if (files > 1) return void content.resume();
     content.on('limit', () => reject(options.tooLarge()));
     content.on('error', () => {}); // told by `body` too, and there may be no reader yet
     taken = options.onFile(content, { ...fields }, info.filename);
@@ -72,9 +79,19 @@ export async function readFileForm(req: IncomingMessage, body: Readable, options
     await taken.catch(() => {});
     throw error;
   }
-  for (const name of repeated) delete fields[name];
-  if (files !== 1) throw invalid([{ path: options.fileField, message: files === 0 ? 'is required' : 'must come once' }]);
+  const faults = [...repeated].map((name) => ({ path: shown(name), message: 'must come once' }));
+  for (const name of misnamed) faults.push({ path: options.fileField, message: `is required: the form's file part is called ${JSON.stringify(shown(name))}, and must be called ${JSON.stringify(options.fileField)}` });
+  if (files !== 1 && misnamed.size === 0) faults.push({ path: options.fileField, message: files === 0 ? 'is required' : 'must come once' });
+  if (faults.length > 0) {
+    options.onRefused?.(fields);
+    throw invalid(faults);
+  }
   return fields;
+}
+
+/** A stranger's name for a field, as far as it is repeated. */
+function shown(name: string): string {
+  return name.slice(0, 100);
 }
 
 function createParser(req: IncomingMessage, maxBytes: number): busboy.Busboy {

@@ -3,19 +3,19 @@ import busboy from 'busboy';
 import { limits } from '../../contract/index.ts';
 import { isMultipart } from './file-form.ts';
 import { hasBody } from './json-body.ts';
-import { SandboxError } from './sandbox-error.ts';
+import { invalid, SandboxError } from './sandbox-error.ts';
 
 const urlencoded = express.urlencoded({ extended: false, limit: limits.jsonBodyBytes, parameterLimit: 50 });
 
 /**
  * Reads a form without a file, urlencoded or multipart, into `req.body`. A body of another type is 415; no
- * body reads as an empty form. A field that came twice is left out, for the schema to refuse.
+ * body reads as an empty form. A field that came twice is 400.
  */
 export const formBody: RequestHandler = (req, res, next) => {
   const keepSingle = (error?: unknown) => {
     if (error) return next(error);
-    req.body = Object.fromEntries(Object.entries((req.body ?? {}) as Record<string, unknown>).filter(([, value]) => typeof value === 'string'));
-    next();
+    const repeated = Object.entries((req.body ?? {}) as Record<string, unknown>).filter(([, value]) => typeof value !== 'string');
+    next(repeated.length > 0 ? invalid(repeated.map(([name]) => ({ path: name.slice(0, 100), message: 'must come once, and not be too long' }))) : undefined);
   };
   if (!hasBody(req)) {
     req.body = {};

@@ -1,0 +1,42 @@
+import { isIP } from 'node:net';
+
+/** Headers by which a proxy says that a request was somebody else's first. */
+const forwardingHeaders = /^(forwarded|x-forwarded(-.*)?|x-real-ip)$/i;
+
+/** What of a request tells where it came from. */
+export interface RequestOrigin {
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}
+
+/** True where a proxy passed the request on: the connection's own address is the proxy's then, and says nothing of the client. */
+export function wasForwarded({ headers }: Pick<RequestOrigin, 'headers'>): boolean {
+  return Object.keys(headers).some((name) => forwardingHeaders.test(name));
+}
+
+/** True for a request that a process of this machine made itself. */
+export function isLocalRequest(request: RequestOrigin): boolean {
+  return isLoopbackAddress(request.socket.remoteAddress) && !wasForwarded(request);
+}
+
+function isLoopbackAddress(address: string | undefined): boolean {
+  const plain = (address ?? '').replace(/^::ffff:/, '');
+  return plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
+}
+
+/** True for a name that leads to this machine wherever it is looked up: as a URL's `hostname` has it. */
+export function isLoopbackName(name: string): boolean {
+  return name === 'localhost' || name.endsWith('.localhost') || name === '[::1]' || (isIP(name) === 4 && name.startsWith('127.'));
+}
+
+const hostHeader = /^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)(?::\d{1,5})?$/i;
+
+/** The name in a `Host` header, lower case and without its port; null where it is no host and port, to the letter. */
+export function hostNameOf(header: string | undefined): string | null {
+  return hostHeader.exec(header ?? '')?.[1]?.toLowerCase() ?? null;
+}
+
+/** True for an origin that can stand in a Content-Security-Policy as it is: http or https, a host of letters and digits, a port. */
+export function isPlainOrigin(origin: string): boolean {
+  return /^https?:\/\/[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?$/.test(origin);
+}

@@ -1,0 +1,29 @@
+/** How many event streams are open: they cost a timer and a connection each for as long as somebody likes. */
+export class OpenStreams {
+  #mostOfOne: number;
+  #mostOfAll: number;
+  #byOwner = new Map<string, number>();
+  #all = 0;
+
+  constructor({ mostOfOne, mostOfAll }: { readonly mostOfOne: number; readonly mostOfAll: number }) {
+    this.#mostOfOne = mostOfOne;
+    this.#mostOfAll = mostOfAll;
+  }
+
+  /** Counts one more of `owner`, until the function that it answers is called; null where there is no room. */
+  open(owner: string): (() => void) | null {
+    const own = this.#byOwner.get(owner) ?? 0;
+    if (own >= this.#mostOfOne || this.#all >= this.#mostOfAll) return null;
+    this.#byOwner.set(owner, own + 1);
+    this.#all += 1;
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#all -= 1;
+      const left = (this.#byOwner.get(owner) ?? 1) - 1;
+      if (left > 0) this.#byOwner.set(owner, left);
+      else this.#byOwner.delete(owner);
+    };
+  }
+}
