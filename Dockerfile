@@ -7,7 +7,7 @@ WORKDIR /kit
 ENV NODE_ENV=production \
     HOST=0.0.0.0
 RUN apt-get update \
- && apt-get install -y --no-install-recommends libgdal32 \
+ && apt-get install -y --no-install-recommends libgdal32 bubblewrap \
  && rm -rf /var/lib/apt/lists/*
 
 # The GDAL binding is built against Debian's GDAL: the same way on every platform, with no download.

@@ -14,7 +14,6 @@ await runCommand(async () => {
   const config = readAppConfig(process.env, (warning) => console.error(`warning: ${warning}`), readOptions());
   const log = pino({ level: config.logLevel, base: { service: 'app', role: config.role } }, pino.destination({ dest: 2, sync: true }));
   const confinement = await confine(config.confinement, [config.dataDir, config.inputDir]);
-  log.info({ confinement: confinement.summary }, 'foreign files are opened in child processes');
   const app = await createApp({ config, log, confinement });
   const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT', requestTimeoutMs }).catch(async (error: unknown) => {
     await app.close();
@@ -23,6 +22,7 @@ await runCommand(async () => {
   stopOnSignal(async () => {
     await Promise.all([served.close(), app.close()]);
   });
+  log.info({ confinement: confinement.summary }, 'foreign files are opened in child processes');
   const unfinished = await app.work();
   if (unfinished > 0) log.info({ runs: unfinished }, 'going on with unfinished runs');
   console.log(`app ready ${served.url}`);

@@ -69,7 +69,9 @@ async function certify(options: CertifyOptions): Promise<number> {
   }
   const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
   try {
-    const config = readSandboxConfig({ ...process.env, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error', SANDBOX_ADMIN_KEY: '', SANDBOX_ADMIN_KEY_FILE: '' }, { port: options.port, data: join(folder, 'sandbox'), seed: 'demo' });
+    // Where others reach the sandbox they must not approve for the app under test.
+    const adminKey = process.env['PUBLIC_URL'] ? randomBytes(32).toString('base64url') : '';
+    const config = readSandboxConfig({ ...process.env, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error', SANDBOX_ADMIN_KEY: adminKey, SANDBOX_ADMIN_KEY_FILE: '' }, { port: options.port, data: join(folder, 'sandbox'), seed: 'demo' });
     const apiKey = config.apiKey ?? randomBytes(32).toString('base64url');
     const confinement = await confine(config.confinement, [config.dataDir]);
     const sandbox = await createSandbox({ config: { ...config, apiKey }, confinement, log: pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true })) });
@@ -94,7 +96,7 @@ async function certify(options: CertifyOptions): Promise<number> {
     const startedAt = new Date();
     const reports = await runPlan(chosen, {
       ...options,
-      sandboxUrl: served.url,
+      sandbox: { url: served.url, adminKey },
       launchUrl,
       startRequest,
       signal: interruption.signal,

@@ -46,7 +46,7 @@ await runCommand(async () => {
     service.ended.catch((error: unknown) => running.get(name) === service && (running.delete(name), console.error(String((error as Error).message))));
     running.set(name, service);
     // Where the port is any free one the app has another address each time.
-    if (name === 'app') await sandboxCall(running.get('sandbox')!.url, 'apps', { id: 'reference-app', name: 'Reference app', description: 'The app of this kit, restarted whenever its code changes.', launchUrl: `${service.url}/launch` });
+    if (name === 'app') await sandboxCall(running.get('sandbox')!, 'apps', { id: 'reference-app', name: 'Reference app', description: 'The app of this kit, restarted whenever its code changes.', launchUrl: `${service.url}/launch` });
   }
 
   try {

@@ -1,10 +1,16 @@
 import { KitError } from '../contract/index.ts';
 
+/** Where a sandbox is, and the key to its control API where it wants one. */
+export interface SandboxAddress {
+  readonly url: string;
+  readonly adminKey?: string;
+}
+
 /** A call of the sandbox's control API, as JSON. Throws `KitError` with the status in its data where it is refused. */
-export async function sandboxCall<T>(sandboxUrl: string, path: string, body?: object): Promise<T> {
-  const response = await fetch(`${sandboxUrl}/sandbox/${path}`, {
+export async function sandboxCall<T>(sandbox: SandboxAddress, path: string, body?: object): Promise<T> {
+  const response = await fetch(`${sandbox.url}/sandbox/${path}`, {
     method: body ? 'POST' : 'GET',
-    headers: body ? { 'content-type': 'application/json' } : {},
+    headers: { ...(body && { 'content-type': 'application/json' }), ...(sandbox.adminKey && { 'x-admin-key': sandbox.adminKey }) },
     body: body && JSON.stringify(body),
   });
   if (!response.ok) throw new KitError('sandbox_error', `the sandbox answered ${response.status} to ${path}`, { status: response.status });

@@ -15,7 +15,6 @@ await runCommand(async () => {
   const config = readSandboxConfig(process.env, options);
   const log = pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true }));
   const confinement = await confine(config.confinement, [config.dataDir]);
-  log.info({ confinement: confinement.summary }, 'foreign files are opened in child processes');
   const sandbox = await createSandbox({ config, log, confinement });
   for (const path of options.import ?? []) await importWithProgress(sandbox, path);
   const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' }).catch(async (error: unknown) => {
@@ -23,6 +22,7 @@ await runCommand(async () => {
     throw error;
   });
   sandbox.listensAt(served.url);
+  log.info({ confinement: confinement.summary }, 'foreign files are opened in child processes');
   stopOnSignal(async () => {
     await served.close();
     await sandbox.close();

@@ -21,8 +21,8 @@ export interface ServiceProcess {
 export async function startService(name: 'app' | 'sandbox', args: readonly string[], env: Readonly<Record<string, string>>): Promise<ServiceProcess> {
   const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
   const child = spawn(process.execPath, ['--import', preload, script, ...args], {
-    // What they share is said here: a database or an admin key of the user's own servers is none of theirs.
-    env: { ...process.env, DATABASE_URL: '', DATABASE_URL_FILE: '', SANDBOX_ADMIN_KEY: '', SANDBOX_ADMIN_KEY_FILE: '', ...env },
+    // What they share is said here: a database, an admin key or an address of the user's own servers is none of theirs.
+    env: { ...process.env, DATABASE_URL: '', DATABASE_URL_FILE: '', SANDBOX_ADMIN_KEY: '', SANDBOX_ADMIN_KEY_FILE: '', PUBLIC_URL: '', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
     // A group of its own: Ctrl-C reaches the demo alone, which then stops the servers in order.
     detached: true,

@@ -11,7 +11,7 @@ import { hasChromium, visit } from '../support/browser.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { routesOf } from '../support/routes.ts';
 import { geoTiff } from '../support/geotiff.ts';
-import { apiKey, startSandbox } from '../support/sandbox.ts';
+import { adminKey, apiKey, startSandbox } from '../support/sandbox.ts';
 
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const hostile = `<img src=x onerror="document.title='hacked'"> & "quotes" </script><script>document.title='hacked'</script>`;
@@ -198,7 +198,7 @@ describe.runIf(hasChromium)('the sandbox', () => {
   });
 
   test('with an admin key: a sign-in, and nothing before it', async () => {
-    const sandbox = await startSandbox({ env: { SANDBOX_ADMIN_KEY: 'an-admin-key' } });
+    const sandbox = await startSandbox({ env: { SANDBOX_ADMIN_KEY: adminKey } });
     const { page, context } = await visit([sandbox.url]);
     for (const path of ['/', '/events', '/launches', '/browser/public/file/download/url?id=x']) {
       const answer = await fetch(sandbox.url + path, { redirect: 'manual' });
@@ -209,7 +209,7 @@ describe.runIf(hasChromium)('the sandbox', () => {
     await page.getByLabel('Admin key').fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('That is not the key').waitFor();
-    await page.getByLabel('Admin key').fill('an-admin-key');
+    await page.getByLabel('Admin key').fill(adminKey);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Approvals' }).waitFor();
     const [cookie] = (await context.cookies()).filter(({ name }) => name === 'sandbox.admin');

@@ -15,10 +15,20 @@ test('the step of docs/steps.md is the one that a test runs', async () => {
 
 test('docs/configuration.md names every setting, and no other', async () => {
   const page = await text('docs/configuration.md');
-  const code = (await text('src/app/config.ts')) + (await text('src/sandbox/config.ts'));
+  const code = (await Promise.all(['src/app/config.ts', 'src/sandbox/config.ts', 'src/raster/child/confinement-settings.ts'].map(text))).join('');
   const settings = new Set([...code.matchAll(/^ {2}([A-Z][A-Z_]+):|readSecret\(env, '([A-Z_]+)'\)/gm)].map(([, a, b]) => a ?? b!));
-  const documented = new Set([...page.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name!).filter((name) => !name.endsWith('_FILE') && name !== 'X' && name !== 'NAME'));
+  const documented = new Set([...page.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name!).filter((name) => !name.endsWith('_FILE') && !['X', 'NAME', 'PATH', 'NODE_ENV'].includes(name)));
   expect([...documented].sort()).toEqual([...settings].sort());
+});
+
+test('docs/security.md names attacks that tests try', async () => {
+  const page = await text('docs/security.md');
+  const rows = [...page.matchAll(/^\|[^|]+\| `([a-z-]+\.test\.ts)` \| (.+) \|$/gm)];
+  expect(rows.length).toBeGreaterThan(12);
+  for (const [, file, names] of rows) {
+    const tests = await text(`test/security/${file}`);
+    for (const [, name] of names!.matchAll(/`([^`]+)`/g)) expect(tests.replaceAll("\\'", "'"), `${file}: ${name}`).toContain(name!.replaceAll("\\'", "'"));
+  }
 });
 
 test('docs/contract.md names every file of the contract that assumes something', async () => {

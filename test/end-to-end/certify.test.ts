@@ -22,7 +22,7 @@ async function certifyWith(launchUrlOf: (platform: { url: string; apiKey: string
   const sandbox = await startSandbox();
   const launchUrl = await launchUrlOf({ url: sandbox.url, apiKey });
   const chosen = scenarios.filter(({ id }) => shortPlan.includes(id));
-  return runPlan(chosen, { sandboxUrl: sandbox.url, launchUrl, launchMode: 'query', startRequest: null, patienceMs: 12_000, signal: new AbortController().signal, onStatus: () => {} });
+  return runPlan(chosen, { sandbox, launchUrl, launchMode: 'query', startRequest: null, patienceMs: 12_000, signal: new AbortController().signal, onStatus: () => {} });
 }
 
 const report = (found: readonly ScenarioReport[], expected: readonly ExpectedFailure[] = []): Report =>
@@ -113,7 +113,7 @@ test('a fault that never fired leaves nothing to say', async () => {
   const sandbox = await startSandbox();
   const launchUrl = await startFaultyApp(null, { url: sandbox.url, apiKey });
   const base = scenarios.find(({ id }) => id === 'approve-at-once')!;
-  const [found] = await runPlan([{ ...base, faults: [{ endpoint: 'upload.chunk', effect: { delayMs: 1 }, after: 99 }] }], { sandboxUrl: sandbox.url, launchUrl, launchMode: 'query', startRequest: null, patienceMs: 12_000, signal: new AbortController().signal, onStatus: () => {} });
+  const [found] = await runPlan([{ ...base, faults: [{ endpoint: 'upload.chunk', effect: { delayMs: 1 }, after: 99 }] }], { sandbox, launchUrl, launchMode: 'query', startRequest: null, patienceMs: 12_000, signal: new AbortController().signal, onStatus: () => {} });
   expect(found).toMatchObject({ status: 'FINISHED', result: 'NOT_EXERCISED', faults: [{ fired: 0, times: 1 }] });
 });
 

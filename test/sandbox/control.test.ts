@@ -1,7 +1,7 @@
 /** The contract's "Sandbox control": its calls and its guards. */
 import { request as httpRequest } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { apiKey, openUpload, sendChunk, sendComplete, someBytes, startSandbox, type TestSandbox } from '../support/sandbox.ts';
+import { adminKey, apiKey, openUpload, sendChunk, sendComplete, someBytes, startSandbox, type TestSandbox } from '../support/sandbox.ts';
 
 /** fetch sets Host, Origin and Sec-Fetch-Site by itself: these requests are made by hand. */
 function bareRequest(sandbox: TestSandbox, method: string, path: string, headers: Record<string, string>, body = ''): Promise<{ status: number; body: { code?: string } }> {
@@ -26,9 +26,9 @@ describe('guards', () => {
   });
 
   test('the configured Host is served', async () => {
-    const sandbox = await startSandbox({ env: { PUBLIC_URL: 'https://sandbox.example.org' } });
-    expect((await bareRequest(sandbox, 'GET', '/sandbox/apps', { host: 'sandbox.example.org' })).status).toBe(200);
-    expect((await bareRequest(sandbox, 'POST', '/sandbox/launches', { host: 'sandbox.example.org', origin: 'https://sandbox.example.org' })).status).toBe(201);
+    const sandbox = await startSandbox({ env: { PUBLIC_URL: 'https://sandbox.example.org', SANDBOX_ADMIN_KEY: adminKey } });
+    expect((await bareRequest(sandbox, 'GET', '/sandbox/apps', { host: 'sandbox.example.org', 'x-admin-key': adminKey })).status).toBe(200);
+    expect((await bareRequest(sandbox, 'POST', '/sandbox/launches', { host: 'sandbox.example.org', origin: 'https://sandbox.example.org', 'x-admin-key': adminKey })).status).toBe(201);
   });
 
   test.each([
@@ -64,12 +64,12 @@ describe('guards', () => {
   });
 
   test('with SANDBOX_ADMIN_KEY, X-ADMIN-KEY is required: else 401', async () => {
-    const sandbox = await startSandbox({ env: { SANDBOX_ADMIN_KEY: 'admin' } });
+    const sandbox = await startSandbox({ env: { SANDBOX_ADMIN_KEY: adminKey } });
     for (const headers of [{}, { 'x-admin-key': 'wrong' }]) {
       const answer = await sandbox.request('GET', '/sandbox/apps', { headers: headers as Record<string, string> });
       expect([answer.status, answer.body.code]).toEqual([401, 'admin_key_required']);
     }
-    expect((await sandbox.request('GET', '/sandbox/apps', { headers: { 'x-admin-key': 'admin' } })).status).toBe(200);
+    expect((await sandbox.request('GET', '/sandbox/apps', { headers: { 'x-admin-key': adminKey } })).status).toBe(200);
     expect((await sandbox.request('GET', '/health')).status).toBe(200);
   });
 

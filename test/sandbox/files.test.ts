@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { apiKey, openUpload, sendChunk, sendComplete, someBytes, startSandbox, type TestSandbox } from '../support/sandbox.ts';
+import { adminKey, apiKey, openUpload, sendChunk, sendComplete, someBytes, startSandbox, type TestSandbox } from '../support/sandbox.ts';
 import { geoTiff } from '../support/geotiff.ts';
 
 const key = { 'x-api-key': apiKey };
@@ -177,7 +177,7 @@ describe('download URL', () => {
   });
 
   test('is built on PUBLIC_URL, never on the request\'s Host', async () => {
-    const sandbox = await startSandbox({ env: { PUBLIC_URL: 'https://sandbox.example.org/base/' } });
+    const sandbox = await startSandbox({ env: { PUBLIC_URL: 'https://sandbox.example.org/base/', SANDBOX_ADMIN_KEY: adminKey } });
     const answer = await urlOf(sandbox, await upload(sandbox, someBytes(10)));
     expect(answer.text.startsWith('https://sandbox.example.org/base/download/')).toBe(true);
   });

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import yauzl from 'yauzl';
 import { completeFile, finalStatus, generateUpload, processed, sendFileChunk } from '../support/files.ts';
 import { geoTiff } from '../support/geotiff.ts';
-import { startSandbox, type TestSandbox } from '../support/sandbox.ts';
+import { adminKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
 import { get, item, key, sandboxWith, search, type StacCollection, type StacItem } from '../support/stac.ts';
 
 const day = 86_400_000;
@@ -156,7 +156,7 @@ describe('signed addresses', () => {
   });
 
   test('are built on PUBLIC_URL, never on the request\'s Host', async () => {
-    const sandbox = await startSandbox({ seed: 'demo', env: { PUBLIC_URL: 'https://platform.example/base' } });
+    const sandbox = await startSandbox({ seed: 'demo', env: { PUBLIC_URL: 'https://platform.example/base', SANDBOX_ADMIN_KEY: adminKey } });
     const { body } = await sandbox.request('GET', '/public/stac/collections/coastal-optical/items?limit=1', { headers: { ...key, host: 'evil.example' } });
     const text = JSON.stringify(body);
     expect(text).not.toContain('evil.example');

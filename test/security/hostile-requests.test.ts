@@ -13,9 +13,7 @@ import { key } from '../support/files.ts';
 import { testFolder } from '../support/folders.ts';
 import { json, startScriptedServer } from '../support/scripted-server.ts';
 import { startServer } from '../support/processes.ts';
-import { apiKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
-
-const adminKey = 'an-admin-key-of-thirty-two-chars!';
+import { adminKey, apiKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
 
 /** With headers that `fetch` would not send as they are. */
 function raw(url: string, options: { method?: string; headers?: Record<string, string>; path?: string } = {}): Promise<{ status: number; headers: Record<string, unknown>; text: string }> {

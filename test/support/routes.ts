@@ -7,7 +7,7 @@ interface Layer {
 }
 
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** With the parameters as they are declared, such as `/launches/:launchId/api/runs/:runId`. */
   readonly path: string;
 }

@@ -10,6 +10,7 @@ import { cleanUpLater } from './cleanup.ts';
 import { watchAnswers } from './openapi.ts';
 
 export const apiKey = 'test-api-key-0123456789';
+export const adminKey = 'a-test-admin-key-of-32-characters!!';
 
 /** Every field that an answer of the sandbox can have. A test names those that its answer should have. */
 export interface AnswerBody {
@@ -103,11 +104,11 @@ export async function startSandbox(options: StartOptions = {}): Promise<TestSand
     if (!options.dataDir) await rm(dataDir, { recursive: true, force: true });
   };
   cleanUpLater(close);
-  return { ...sandboxClient(served.url, dataDir, close), handler: sandbox.handler };
+  return { ...sandboxClient(served.url, dataDir, close, config.adminKey), handler: sandbox.handler };
 }
 
 /** The same for a sandbox that runs elsewhere. */
-export function sandboxClient(url: string, dataDir: string, close: () => Promise<void>): TestSandbox {
+export function sandboxClient(url: string, dataDir: string, close: () => Promise<void>, admin: string | null = null): TestSandbox {
   const request = (method: string, path: string, { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {}) => {
     const isJson = body !== undefined && !(body instanceof FormData) && !(body instanceof Uint8Array) && typeof body !== 'string';
     return send(`${url}${path}`, {
@@ -117,7 +118,7 @@ export function sandboxClient(url: string, dataDir: string, close: () => Promise
     });
   };
   const control = async (method: string, path: string, body?: unknown) => {
-    const answer = await request(method, `/sandbox/${path}`, { body });
+    const answer = await request(method, `/sandbox/${path}`, { body, headers: admin === null ? {} : { 'x-admin-key': admin } });
     if (answer.status >= 400) throw new Error(`${method} /sandbox/${path}: ${answer.status} ${answer.text}`);
     return answer.body;
   };

@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { basename, join } from 'node:path';
 import { KitError } from '../../contract/index.ts';
 import { FairQueue, runInChild, takePlainFile, type ChildLimits, type Confinement, type LentFile } from '../../raster/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
@@ -117,8 +116,8 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     const files = source.paths.map((path): LentFile => ({ path, name: basename(path) }));
     const input: StepJobInput = { registry: options.registry.href, stepId: step.id, parameters: task.parameters, synthetic: source.synthetic };
     const { confinement, onMemory } = options;
-    const reads = [dirname(fileURLToPath(options.registry))];
-    const output = await runInChild<StepOutput>({ module: stepJob, input, files, reads, workFolder: stepFolder, confinement, limits: await limitsNow(), signal, onProgress, onMemory });
+    const imports = [options.registry];
+    const output = await runInChild<StepOutput>({ module: stepJob, input, files, imports, workFolder: stepFolder, confinement, limits: await limitsNow(), signal, onProgress, onMemory });
     const path = join(workFolder, 'output', step.output.fileName);
     await takePlainFile(join(stepFolder, step.output.fileName), path);
     return { ...output, path };

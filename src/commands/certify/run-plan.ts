@@ -1,5 +1,5 @@
 import { KitError } from '../../contract/index.ts';
-import { sandboxCall } from '../sandbox-call.ts';
+import { sandboxCall, type SandboxAddress } from '../sandbox-call.ts';
 import { Browser, OpenError } from './browser.ts';
 import type { CertifyOptions, StartRequest } from './options.ts';
 import { digestOfTrace, mergeRules, resultOfScenario, type ScenarioReport, type Status } from './report.ts';
@@ -7,7 +7,7 @@ import type { Scenario } from './scenarios.ts';
 import { NotSeen, WatchedLaunch, type FaultEffect } from './watched-launch.ts';
 
 export interface PlanOptions {
-  readonly sandboxUrl: string;
+  readonly sandbox: SandboxAddress;
   readonly launchUrl: string;
   readonly launchMode: CertifyOptions['launchMode'];
   readonly startRequest: StartRequest | null;
@@ -24,8 +24,8 @@ const openTries = 3;
 
 /** Runs the scenarios side by side, each in launches of its own with their own clock and faults. */
 export async function runPlan(scenarios: readonly Scenario[], options: PlanOptions): Promise<ScenarioReport[]> {
-  await sandboxCall(options.sandboxUrl, 'apps', { id: appId, name: 'App under test', launchUrl: options.launchUrl, launchMode: options.launchMode });
-  const { users } = await sandboxCall<{ users: { id: string }[] }>(options.sandboxUrl, 'users');
+  await sandboxCall(options.sandbox, 'apps', { id: appId, name: 'App under test', launchUrl: options.launchUrl, launchMode: options.launchMode });
+  const { users } = await sandboxCall<{ users: { id: string }[] }>(options.sandbox, 'users');
   return Promise.all(scenarios.map((scenario) => runScenario(scenario, users.map(({ id }) => id), options)));
 }
 
@@ -57,7 +57,7 @@ async function runScenario(scenario: Scenario, userIds: readonly string[], optio
 }
 
 async function prepare(scenario: Scenario, userId: string, options: PlanOptions): Promise<{ launch: WatchedLaunch; launchUrl: string; token: string }> {
-  const { launchId, launchUrl, token } = await sandboxCall<{ launchId: string; launchUrl: string; token: string }>(options.sandboxUrl, 'launches', { appId, userId, renewPolicy: scenario.renewPolicy ?? 'extend' });
+  const { launchId, launchUrl, token } = await sandboxCall<{ launchId: string; launchUrl: string; token: string }>(options.sandbox, 'launches', { appId, userId, renewPolicy: scenario.renewPolicy ?? 'extend' });
   const launch = new WatchedLaunch(launchId, options);
   if (scenario.tokenAgeMs) await launch.advance(scenario.tokenAgeMs);
   for (const { endpoint, effect, after, times } of scenario.faults ?? []) await launch.arm(endpoint, effect, { after, times });
@@ -77,10 +77,10 @@ async function open(launchUrl: string, token: string | null, { startRequest, sig
   }
 }
 
-async function reportOf(scenario: Scenario, launches: readonly WatchedLaunch[], { status, missing }: Pick<ScenarioReport, 'status' | 'missing'>, { sandboxUrl }: PlanOptions): Promise<ScenarioReport> {
+async function reportOf(scenario: Scenario, launches: readonly WatchedLaunch[], { status, missing }: Pick<ScenarioReport, 'status' | 'missing'>, { sandbox }: PlanOptions): Promise<ScenarioReport> {
   const traces = await Promise.all(launches.map(async (launch) => ({ launchId: launch.id, calls: await launch.calls() })));
   const rules = mergeRules(await Promise.all(launches.map((launch) => launch.verdict())));
-  const { faults: armed } = await sandboxCall<{ faults: { launchId: string | null; endpoint: string; effect: FaultEffect; times: number; fired: number }[] }>(sandboxUrl, 'faults');
+  const { faults: armed } = await sandboxCall<{ faults: { launchId: string | null; endpoint: string; effect: FaultEffect; times: number; fired: number }[] }>(sandbox, 'faults');
   const faults = armed.filter((fault) => launches.some(({ id }) => id === fault.launchId)).map(({ endpoint, effect, times, fired }) => ({ endpoint, effect, times, fired }));
   return {
     id: scenario.id,

@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import { KitError, type OperationStatus } from '../../contract/index.ts';
 import type { controlAnswers } from '../../sandbox/control/answers.ts';
 import type { newFault } from '../../sandbox/control/faults.ts';
-import { sandboxCall } from '../sandbox-call.ts';
+import { sandboxCall, type SandboxAddress } from '../sandbox-call.ts';
 
 export type TracedCall = z.output<typeof controlAnswers.trace>['calls'][number];
 export type LaunchVerdict = z.output<typeof controlAnswers.verdict>;
@@ -19,13 +19,13 @@ const lookEveryMs = 250;
 /** One launch of the app under test, as its scenario drives and watches it. Every wait ends with `NotSeen` after the patience. */
 export class WatchedLaunch {
   readonly id: string;
-  #sandboxUrl: string;
+  #sandbox: SandboxAddress;
   #patienceMs: number;
   #signal: AbortSignal;
 
-  constructor(id: string, options: { sandboxUrl: string; patienceMs: number; signal: AbortSignal }) {
+  constructor(id: string, options: { sandbox: SandboxAddress; patienceMs: number; signal: AbortSignal }) {
     this.id = id;
-    this.#sandboxUrl = options.sandboxUrl;
+    this.#sandbox = options.sandbox;
     this.#patienceMs = options.patienceMs;
     this.#signal = options.signal;
   }
@@ -93,19 +93,19 @@ export class WatchedLaunch {
   }
 
   async calls(): Promise<TracedCall[]> {
-    return (await sandboxCall<{ calls: TracedCall[] }>(this.#sandboxUrl, `launches/${this.id}/trace`)).calls;
+    return (await sandboxCall<{ calls: TracedCall[] }>(this.#sandbox, `launches/${this.id}/trace`)).calls;
   }
 
   async verdict(): Promise<LaunchVerdict> {
-    return sandboxCall(this.#sandboxUrl, `launches/${this.id}/verdict`);
+    return sandboxCall(this.#sandbox, `launches/${this.id}/verdict`);
   }
 
   async #view(): Promise<LaunchView> {
-    return sandboxCall(this.#sandboxUrl, `launches/${this.id}`);
+    return sandboxCall(this.#sandbox, `launches/${this.id}`);
   }
 
   async #control(path: string, body: object = {}): Promise<void> {
-    await sandboxCall(this.#sandboxUrl, path, body);
+    await sandboxCall(this.#sandbox, path, body);
   }
 
   async #until<T>(what: string, look: () => Promise<T>, isThere: (seen: T) => boolean): Promise<T> {

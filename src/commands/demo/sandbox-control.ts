@@ -11,7 +11,7 @@ export interface SandboxControl {
 }
 
 export function sandboxControl(sandboxUrl: string): SandboxControl {
-  const call = <T>(path: string, body?: object) => sandboxCall<T>(sandboxUrl, path, body);
+  const call = <T>(path: string, body?: object) => sandboxCall<T>({ url: sandboxUrl }, path, body);
   return {
     async launch(launchUrl) {
       await call('apps', { id: 'demo', name: 'Reference app', launchUrl });

@@ -6,8 +6,10 @@ import { delimiter, join } from 'node:path';
 import { KitError } from '../../contract/kit-error.ts';
 import { keptDrivers } from '../drivers.ts';
 import { bubblewrapArguments, variants, type BubblewrapVariant, type ChildPlace } from './bubblewrap.ts';
+import { delegatedGroups, type ChildGroup, type GroupLimits } from './cgroup.ts';
 import { runInChild } from './host.ts';
 import type { ProbeOutput } from './probe-job.ts';
+import { createWarmUp } from './warm-up.ts';
 
 /** `required`: no start without it. `auto`: used where it works. `none`: not used. */
 export const confinementModes = ['required', 'auto', 'none'] as const;
@@ -27,6 +29,10 @@ export interface Confinement {
   readonly summary: string;
   /** The program and its arguments, Node's own options last: what `fork` takes as `execPath` and `execArgv`. */
   command(place: ChildPlace, limits: ProcessLimits): { readonly execPath: string; readonly execArgv: string[] };
+  /** A control group for a child; null where none is delegated. */
+  group(limits: GroupLimits): ChildGroup | null;
+  /** Told which modules a child is about to import. */
+  warmUp(modules: readonly URL[]): void;
   /** All of a child's environment. */
   environment(workFolder: string): Readonly<Record<string, string>>;
 }
@@ -64,51 +70,59 @@ const nodeArguments = ['--disable-warning=ExperimentalWarning'];
  */
 export async function establishConfinement(options: ConfinementOptions): Promise<Confinement> {
   const programs = new Programs(options.path ?? process.env['PATH'] ?? '');
+  const delegated = delegatedGroups();
   const reason = options.mode === 'none' ? 'STEP_CONFINEMENT=none' : whyNoBubblewrap(programs);
-  if (reason !== null) return unconfined(reason, programs, options);
+  if (reason !== null) return unconfined(reason, programs, delegated, options);
   const failures: string[] = [];
   for (const variant of variants) {
     try {
-      return await probed((known) => bubblewrap(programs, variant, options, known));
+      return await probed((known) => bubblewrap(programs, variant, delegated, options, known));
     } catch (error) {
       failures.push(reasonOf(error));
     }
   }
-  return unconfined(`bubblewrap does not work here: ${failures[0] ?? ''}`, programs, options);
+  return unconfined(`bubblewrap does not work here: ${failures[0] ?? ''}`, programs, delegated, options);
 }
+
+type Delegated = ReturnType<typeof delegatedGroups>;
 
 function whyNoBubblewrap(programs: Programs): string | null {
   if (process.platform !== 'linux') return `bubblewrap needs Linux, and this is ${process.platform}`;
   return programs.find('bwrap') === null ? 'bubblewrap is not installed' : null;
 }
 
-async function unconfined(reason: string, programs: Programs, { mode, warn }: ConfinementOptions): Promise<Confinement> {
+async function unconfined(reason: string, programs: Programs, delegated: Delegated, { mode, warn }: ConfinementOptions): Promise<Confinement> {
   if (mode === 'required') throw new ConfinementError(reason);
   if (mode === 'auto') warn(`FOREIGN FILES ARE OPENED UNCONFINED: ${reason}. A hostile file could read what this process can. ${remedy.split('. ')[1]}.`);
   return probed((known) => ({
     kind: 'none',
     summary: `none (${reason})`,
+    group: (limits) => delegated?.(limits) ?? null,
     command(_place, limits) {
       const prefix = [...programs.command('setpriv', '--pdeathsig', 'KILL'), ...programs.command('prlimit', ...limitArguments(limits, known))];
       const [execPath = process.execPath, ...rest] = [...prefix, process.execPath];
       return { execPath, execArgv: [...rest, ...nodeArguments] };
     },
+    // They fill the cache themselves.
+    warmUp: () => {},
     environment: (workFolder) => environment(workFolder, known, 'no'),
   }));
 }
 
-function bubblewrap(programs: Programs, variant: BubblewrapVariant, { hidden = [], readable = [] }: ConfinementOptions, known: ProbeOutput): Confinement {
+function bubblewrap(programs: Programs, variant: BubblewrapVariant, delegated: Delegated, { hidden = [], readable = [] }: ConfinementOptions, known: ProbeOutput): Confinement {
   const program = programs.find('bwrap') ?? 'bwrap';
   const cache = getCompileCacheDir();
   const further = [...readable, ...pathsOf(gdalVariables), ...(cache !== undefined && existsSync(cache) ? [cache] : [])];
   return {
     kind: 'bubblewrap',
-    summary: `bubblewrap${variant.hasProc ? '' : ', without a /proc'}`,
+    summary: `bubblewrap${variant.hasProc ? '' : ', without a /proc'}${delegated ? ', control groups' : ''}`,
+    group: (limits) => delegated?.(limits) ?? null,
     command(place, limits) {
       // Within the namespaces, where the number of processes is counted anew.
       const limited = programs.command('prlimit', ...limitArguments(limits, known), `--nproc=${mostTasks}`);
       return { execPath: program, execArgv: [...bubblewrapArguments(place, variant, { hidden, readable: further }), '--', ...limited, process.execPath, ...nodeArguments] };
     },
+    warmUp: cache === undefined ? () => {} : createWarmUp(cache, environment(tmpdir(), known, 'no')),
     environment: (workFolder) => environment(workFolder, known, 'yes'),
   };
 }

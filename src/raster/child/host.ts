@@ -1,4 +1,6 @@
 import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { ChildRunner, type ChildLimits } from './runner.ts';
 import type { Confinement } from './confinement.ts';
 import { makeLinks, planLending, removeLinks, type Lend, type LentFile } from './lend-file.ts';
@@ -6,6 +8,8 @@ import { makeLinks, planLending, removeLinks, type Lend, type LentFile } from '.
 export interface ChildJob {
   /** Module whose default export is the `Job`. */
   readonly module: URL;
+  /** Further modules that the job imports by their address, with what lies beside them. Default: none. */
+  readonly imports?: readonly URL[];
   /** Plain data. */
   readonly input: unknown;
   /** Foreign files: the job finds them in `context.files`, read-only. Default: none. */
@@ -20,7 +24,7 @@ export interface ChildJobOptions extends ChildJob {
   readonly confinement: Confinement;
   /** The child's own folder, made where it is not there: its temporary files go there, and its size is limited. */
   readonly workFolder: string;
-  /** Further files and folders that the job reads where they are: its code, a model. */
+  /** Further files and folders that the job reads where they are: a model. */
   readonly reads?: readonly string[];
   readonly limits?: ChildLimits;
 }
@@ -33,7 +37,7 @@ const confinedInputs = '/input';
  * loop of GDAL can touch the server. Rejects with `ChildJobError`, or with the signal's reason after a
  * cancel; when it settles the child is gone, with all that it had started.
  */
-export async function runInChild<Output>({ files = [], reads = [], ...options }: ChildJobOptions): Promise<Output> {
+export async function runInChild<Output>({ files = [], reads = [], imports = [], ...options }: ChildJobOptions): Promise<Output> {
   options.signal?.throwIfAborted();
   await mkdir(options.workFolder, { recursive: true });
   const linkFolder = `${options.workFolder}.lent`;
@@ -43,15 +47,16 @@ export async function runInChild<Output>({ files = [], reads = [], ...options }:
   const binds: readonly Lend[] = isConfined ? lends : [];
   let child: ChildRunner | null = null;
   try {
-    child = new ChildRunner({ ...options, place: { workFolder: options.workFolder, reads: [...reads, folderOf(options.module)], lends: binds } });
+    child = new ChildRunner({ ...options, place: { workFolder: options.workFolder, reads: [...reads, ...[options.module, ...imports].map(folderOf)], lends: binds } });
     return await child.run<Output>({ ...options, paths });
   } finally {
     await child?.end();
+    options.confinement.warmUp([options.module, ...imports]);
     if (!isConfined) await removeLinks(linkFolder);
   }
 }
 
 /** The code of a job lies with its module. */
 export function folderOf(module: URL): string {
-  return decodeURIComponent(new URL('.', module).pathname).replace(/\/$/, '');
+  return dirname(fileURLToPath(module));
 }

@@ -123,6 +123,7 @@ export class ChildPool {
     const [lent, workFolder] = [join(folder, 'in'), join(folder, 'work')];
     await Promise.all([lent, workFolder].map((one) => mkdir(one, { recursive: true })));
     const { confinement, limits } = this.#options;
+    confinement.warmUp([module]);
     const runner = new ChildRunner({ confinement, limits, place: { workFolder, reads: [folderOf(module), lent], lends: [] } });
     return { runner, owner, folder, jobs: 0, idle: undefined };
   }

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { KitError } from '../../contract/kit-error.ts';
 import { folderBytes } from '../folder-bytes.ts';
 import type { ChildPlace } from './bubblewrap.ts';
+import type { ChildGroup } from './cgroup.ts';
 import type { Confinement } from './confinement.ts';
 import type { ChildJob } from './host.ts';
 import { processTree, usageOf } from './process-tree.ts';
@@ -36,6 +37,8 @@ const graceMs = 1_000;
 const drainMs = 200;
 const stderrTailBytes = 2_000;
 const bubblewrapOwnProcesses = 2;
+/** Threads that a process may have, on average: Node has a dozen. */
+const tasksOfProcess = 16;
 
 type Answer = Exclude<FromChild, { type: 'progress' }>;
 type Job = ChildJob & { readonly paths: readonly string[] };
@@ -59,12 +62,16 @@ export class ChildRunner {
   /** Why it is being ended; null where it may go on. */
   #ending: { readonly error: unknown } | null = null;
   #onMemory: ((bytes: number) => void) | undefined;
+  /** The kernel's own hold on the tree, where there is one. */
+  #group: ChildGroup | null;
+  #ranOutOfMemory = false;
 
   constructor({ confinement, place, limits }: RunnerOptions) {
     this.#isConfined = confinement.kind === 'bubblewrap';
     this.#limits = { ...defaults, ...limits };
     this.#workFolder = place.workFolder;
-    const { memoryBytes, diskBytes } = this.#limits;
+    const { memoryBytes, diskBytes, processes } = this.#limits;
+    this.#group = confinement.group({ memoryBytes, tasks: (processes + bubblewrapOwnProcesses) * tasksOfProcess });
     this.#child = fork(fileURLToPath(new URL('./entry.ts', import.meta.url)), [], {
       ...confinement.command(place, { memoryBytes, fileBytes: diskBytes }),
       env: { ...confinement.environment(place.workFolder) },
@@ -74,6 +81,7 @@ export class ChildRunner {
       // A group of its own: what an unconfined child has started ends with it.
       detached: true,
     });
+    if (this.#child.pid !== undefined) this.#group?.add(this.#child.pid);
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#stderr = (this.#stderr + text).slice(-stderrTailBytes)));
     this.#gone = new Promise<string>((resolve) => {
       this.#child.once('error', (error: NodeJS.ErrnoException) => resolve(`an error at its start (${error.code})`));
@@ -82,6 +90,8 @@ export class ChildRunner {
     void this.#gone.then(() => {
       this.#isGone = true;
       this.#timers.forEach(clearTimeout);
+      this.#ranOutOfMemory = this.#group?.ranOutOfMemory() ?? false;
+      this.#group?.remove();
     });
     this.#sampleUsage();
     this.#sampleDisk();
@@ -167,7 +177,7 @@ export class ChildRunner {
   #crash(exit: string): ChildJobError {
     const data = { stderr: this.#stderr };
     if (exit === 'SIGXFSZ') return limitError('job_disk_exceeded', 'wrote a larger file than', this.#limits.diskBytes, 'bytes');
-    if (/out of memory|allocation failed|bad_alloc|cannot allocate memory/i.test(this.#stderr)) return limitError('job_memory_exceeded', 'used more memory than', this.#limits.memoryBytes, 'bytes');
+    if (this.#ranOutOfMemory || /out of memory|allocation failed|bad_alloc|cannot allocate memory/i.test(this.#stderr)) return limitError('job_memory_exceeded', 'used more memory than', this.#limits.memoryBytes, 'bytes');
     return new ChildJobError('job_crashed', `the process ended by ${exit} before it had a result`, { data });
   }
 

@@ -1,0 +1,7 @@
+/** Compiles what jobs import, for later processes, and ends. */
+import { flushCompileCache } from 'node:module';
+
+await import('./entry.ts');
+for (const module of process.argv.slice(2)) await import(module);
+flushCompileCache();
+process.exit(0);
