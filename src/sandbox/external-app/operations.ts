@@ -71,11 +71,16 @@ export class Operations {
     return operation;
   }
 
-  /** The launch's newest operation; `approvedFirst`: the newest that is APPROVED, where there is one. */
-  latestOf(launchId: string, { approvedFirst = false } = {}): Operation | null {
-    const first = approvedFirst ? `status = 'APPROVED' desc, ` : '';
-    const row = this.#database.prepare<[string], OperationRow>(`select * from operations where launch_id = ? order by ${first}created_at desc, rowid desc limit 1`).get(launchId);
+  /** The launch's newest operation. */
+  latestOf(launchId: string): Operation | null {
+    const row = this.#database.prepare<[string], OperationRow>('select * from operations where launch_id = ? order by created_at desc, rowid desc limit 1').get(launchId);
     return row ? this.#read(row) : null;
+  }
+
+  /** The launch's operation, where it has no other. */
+  onlyOf(launchId: string): Operation | null {
+    const [row, another] = this.#database.prepare<[string], OperationRow>('select * from operations where launch_id = ? limit 2').all(launchId);
+    return row && !another ? this.#read(row) : null;
   }
 
   /** Newest first; of one launch where it is given. */

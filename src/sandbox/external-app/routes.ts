@@ -62,8 +62,8 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   }
   /** The operation that a call is about, as far as its head tells: a call that fails early is judged all the same. */
   function operationSoFar(endpoint: ExternalAppEndpoint, req: Request, launchId: string): Operation | null {
-    // Of several operations the one that may be uploaded for: a doubt is the app's.
-    if (endpoint.startsWith('upload.')) return operations.latestOf(launchId, { approvedFirst: true });
+    // The launch's only one. Of several nobody knows which is meant, and nobody is judged by a guess.
+    if (endpoint.startsWith('upload.')) return operations.onlyOf(launchId);
     const { operationId } = req.query;
     const named = endpoint === 'operation.status' && typeof operationId === 'string' ? operations.find(operationId) : null;
     return named?.launchId === launchId ? named : null;

@@ -60,7 +60,7 @@ export class Trace {
 
   /**
    * Notes the call when it is over. A call with a token of no launch is nobody's, and is not kept.
-   * `current` is the operation that it is about, as far as its head tells, for a call that is not read any further.
+   * `current` is the operation that it is about, where that is known without reading it any further; null where it is not.
    */
   begin(req: Request, res: Response, endpoint: ExternalAppEndpoint, caller: { launchId: string; tokenNumber: number } | null, current: Operation | null): void {
     const notes: CallNotes = { detail: {}, isUndelivered: false, lostStatus: null };
@@ -144,7 +144,8 @@ export class Trace {
       delivered: row.delivered === 1,
       requestBytes: row.request_bytes,
       responseBytes: row.response_bytes,
-      detail: JSON.parse(row.detail) as Record<string, unknown>,
+      // Which operation an upload call was about may never have been read.
+      detail: { ...(row.endpoint.startsWith('upload.') && { operationId: null }), ...(JSON.parse(row.detail) as Record<string, unknown>) },
       request: JSON.parse(row.request) as TracedMessage,
       response: JSON.parse(row.response) as TracedMessage,
     }));

@@ -13,7 +13,7 @@ export interface NamedUpload {
   readonly call: TracedCall;
   readonly byId: TracedUpload | null;
   readonly byKey: TracedUpload | null;
-  /** The upload that it is meant for: that which it names, else the one that was under way; null where there was none. */
+  /** The upload that it is meant for: that which it names, else the only one that was under way; null where nobody can tell. */
   readonly meant: TracedUpload | null;
 }
 
@@ -37,7 +37,8 @@ export function followUploads(calls: readonly TracedCall[]): { uploads: TracedUp
       const before = uploads.findLast((one) => one !== fresh && one.operationId === fresh.operationId && !completed.has(one) && lastParts.get(one) === detail.partNumber! - 1);
       if (before) continued.set(fresh, before);
     }
-    const found = byId ?? byKey ?? uploads.findLast((upload) => !completed.has(upload)) ?? null;
+    const underWay = uploads.filter((upload) => !completed.has(upload));
+    const found = byId ?? byKey ?? (underWay.length === 1 ? underWay[0]! : null);
     const meant = found && (continued.get(found) ?? found);
     named.push({ call, byId, byKey, meant });
     meant?.calls.push(call);
