@@ -229,6 +229,19 @@ describe('no violation', () => {
     expect(Object.values((await verdictOf(it)).by)).not.toContain('failed');
   });
 
+  test('a chunk that nobody read, while another operation is approved that the app has not heard of: nobody knows whose it was', async () => {
+    const it = await stage();
+    const upload = await it.approved();
+    const { operationId } = (await it.sandbox.app('POST', `/operation/${it.token}`, { body: { name: 'another' } })).body;
+    await it.sandbox.control('POST', `operations/${operationId}/approve`);
+    await it.sandbox.control('POST', 'faults', { endpoint: 'upload.chunk', effect: { status: 503 } });
+    await sendChunk(it.sandbox, upload, 1, bytes(1));
+    const [failed] = (await it.sandbox.trace(it.launchId)).filter(({ endpoint, status }) => endpoint === 'upload.chunk' && status === 503);
+    expect(failed!.detail['operationId']).toBe(null);
+    await sendChunk(it.sandbox, upload, 1, bytes(1));
+    expect(Object.values((await verdictOf(it)).by)).not.toContain('failed');
+  });
+
   test('two uploads of one operation, the first given up', async () => {
     const it = await stage();
     const first = await it.approved();
