@@ -49,6 +49,8 @@ export interface RunRow {
 /** One stage of a run as one worker did it. */
 export interface RunStageRow {
   run_id: string;
+  /** Place among the run's stages, from 1. */
+  seq: number;
   state: string;
   /** The run's claim: which attempt it was. */
   attempt: number;
@@ -67,6 +69,8 @@ export interface RunProgressRow {
 
 export interface RunStateRow {
   run_id: string;
+  /** Place in the run's history, from 1. */
+  seq: number;
   state: string;
   at: number;
 }

@@ -35,6 +35,8 @@ const migrations: Readonly<Record<string, Migration>> = {
     `create table run_progress (run_id text primary key references runs (id), progress text not null)`,
   ),
   '003-owners': statements(`alter table runs add column owner text not null default ''`, `create index runs_by_owner on runs (owner, state)`),
+  // Two states of one millisecond have an order; those from before have that of their times.
+  '004-order': statements(`alter table run_states add column seq bigint not null default 0`, `alter table run_stages add column seq bigint not null default 0`),
 };
 
 /** Brings a database up to date; processes that start at the same time wait for each other. */

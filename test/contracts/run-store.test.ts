@@ -114,6 +114,16 @@ describe.each(adapters)('%s', (_name, isHere, open) => {
     for (const { begunAtMs, endedAtMs } of await store.stages(run.id)) expect(endedAtMs).toBeGreaterThanOrEqual(begunAtMs);
   });
 
+  test.runIf(isHere)('what happens in one millisecond has its order', async () => {
+    const run = await added();
+    const still = new SqlRunStore(database, () => clock);
+    let moved = (await still.claim(run.id, 'one'))!;
+    const states = ['AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING', 'PROCESSING', 'UPLOADING', 'COMPLETED'] as const;
+    for (const state of states) moved = await still.transition(moved, state);
+    expect((await still.history(run.id)).map(({ state }) => state)).toEqual(['CREATED', ...states]);
+    expect((await still.stages(run.id)).map(({ outcome }) => outcome)).toEqual(states);
+  });
+
   test.runIf(isHere)('of many that claim at the same time each has another claim', async () => {
     const run = await added();
     const claims = await Promise.all(Array.from({ length: 8 }, (_, i) => store.claim(run.id, `w${i}`)));

@@ -1,4 +1,4 @@
-import type { Kysely, Updateable } from 'kysely';
+import { sql, type Kysely, type Updateable } from 'kysely';
 import type { AppDatabase, AppTables, RunRow } from '../database.ts';
 import { assertTransition, IllegalTransitionError, isFinal, runStates, type RunState } from './run-state.ts';
 import type { Run, RunFacts, RunStage, RunStateChange, RunStore } from './run.ts';
@@ -44,12 +44,12 @@ export class SqlRunStore implements RunStore {
   }
 
   async history(id: string): Promise<RunStateChange[]> {
-    const rows = await this.#database.selectFrom('run_states').selectAll().where('run_id', '=', id).orderBy('at').execute();
+    const rows = await this.#database.selectFrom('run_states').selectAll().where('run_id', '=', id).orderBy('seq').orderBy('at').execute();
     return rows.map((row) => ({ state: row.state as RunState, atMs: Number(row.at) }));
   }
 
   async stages(id: string): Promise<RunStage[]> {
-    const rows = await this.#database.selectFrom('run_stages').selectAll().where('run_id', '=', id).orderBy('begun_at').orderBy('attempt').execute();
+    const rows = await this.#database.selectFrom('run_stages').selectAll().where('run_id', '=', id).orderBy('seq').orderBy('begun_at').orderBy('attempt').execute();
     return rows.map((row) => ({
       state: row.state as RunState,
       attempt: Number(row.attempt),
@@ -130,12 +130,17 @@ export class SqlRunStore implements RunStore {
   }
 }
 
+/** Behind what the table has of the run. */
+function nextSeq(table: 'run_states' | 'run_stages', runId: string) {
+  return sql<number>`(select coalesce(max(seq), 0) + 1 from ${sql.table(table)} where run_id = ${runId})`;
+}
+
 async function addState(database: Kysely<AppTables>, runId: string, state: RunState, at: number): Promise<void> {
-  await database.insertInto('run_states').values({ run_id: runId, state, at }).execute();
+  await database.insertInto('run_states').values({ run_id: runId, seq: nextSeq('run_states', runId), state, at }).execute();
 }
 
 async function beginStage(database: Kysely<AppTables>, { id, state, claim }: Run, worker: string, at: number): Promise<void> {
-  await database.insertInto('run_stages').values({ run_id: id, state, attempt: claim, worker, begun_at: at, ended_at: null, outcome: null }).execute();
+  await database.insertInto('run_stages').values({ run_id: id, seq: nextSeq('run_stages', id), state, attempt: claim, worker, begun_at: at, ended_at: null, outcome: null }).execute();
 }
 
 async function endStage(database: Kysely<AppTables>, runId: string, outcome: string, at: number): Promise<void> {
