@@ -70,7 +70,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 
   const databaseUrl = config.databaseUrl?.reveal() ?? null;
   const database = await openDatabase({ dataDir: config.dataDir, databaseUrl });
-  const queue = databaseUrl === null ? new LocalRunQueue() : await PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web' });
+  const queue = databaseUrl === null ? new LocalRunQueue() : await PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web', log });
   const progress = databaseUrl === null ? localProgress() : sharedProgress(database, (error) => log.warn({ err: error }, 'progress could not be written'));
   const sessions = new DatabaseSessionStore(database, now);
   const launches = new LaunchStore(database, createTokenSealer(config.secrets), { isShared: databaseUrl !== null });

@@ -4,6 +4,7 @@ import { Kysely, PostgresDialect, SqliteDialect } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
 import { ensurePrivateFile } from '../raster/index.ts';
+import { DatabaseAwayError, QuietClient, tellingPool } from './database-away.ts';
 import { migrate } from './migrations.ts';
 
 /** To PostgreSQL, of one process. */
@@ -100,7 +101,7 @@ export async function openDatabase({ dataDir, databaseUrl }: { dataDir: string; 
   } catch (error) {
     await database.destroy();
     // A connection's error can hold the address, and that the password.
-    throw databaseUrl === null ? error : new KitError('database_unavailable', `DATABASE_URL: the database could not be opened (${reasonOf(error)})`);
+    throw databaseUrl === null ? error : new KitError('database_unavailable', `DATABASE_URL: the database could not be opened (${reasonOf(error instanceof DatabaseAwayError ? error.cause : error)})`);
   }
   return database;
 }
@@ -123,8 +124,8 @@ function sqlite(dataDir: string): SqliteDialect {
 }
 
 function postgres(connectionString: string): PostgresDialect {
-  const pool = new pg.Pool({ connectionString, max: connections, connectionTimeoutMillis: 10_000, keepAlive: true });
+  const pool = new pg.Pool({ connectionString, max: connections, connectionTimeoutMillis: 10_000, keepAlive: true, Client: QuietClient });
   // A connection that breaks while it is idle: the next query opens another.
   pool.on('error', () => {});
-  return new PostgresDialect({ pool });
+  return new PostgresDialect({ pool: tellingPool(pool) });
 }

@@ -1,5 +1,5 @@
 /** What the server processes use: nothing here loads GDAL, which lives in child processes only. */
-export type { ChildContext, Job, JobContext } from './child/protocol.ts';
+export type { ChildContext, FailureKind, Job, JobContext } from './child/protocol.ts';
 export { confinementModes, establishConfinement, ConfinementError, type Confinement, type ConfinementMode } from './child/confinement.ts';
 export { confinementSettings, confinementVariables, type ConfinementSettings } from './child/confinement-settings.ts';
 export { FairQueue } from './child/fair-queue.ts';
@@ -7,6 +7,7 @@ export { runInChild, type ChildJobOptions } from './child/host.ts';
 export type { LentFile } from './child/lend-file.ts';
 export { ChildPool, PoolBusyError } from './child/pool.ts';
 export { ChildJobError, type ChildLimits } from './child/runner.ts';
+export { isOfTheWorld } from './failure-kind.ts';
 export { folderBytes } from './folder-bytes.ts';
 export { NotAPlainFileError, requirePlainFile, takePlainFile } from './plain-file.ts';
 export { ensurePrivateFile } from './private-file.ts';

@@ -29,9 +29,11 @@ function notingWorker(work: (run: QueuedRun) => Promise<void> = async () => {}, 
 }
 const untilStopped = ({ signal }: QueuedRun) => new Promise<void>((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve())));
 
+const noLog = { warn: () => {} };
+
 const adapters: [string, boolean, () => Promise<RunQueue>][] = [
   ['in one process', true, async () => new LocalRunQueue()],
-  ['PostgreSQL and pg-boss', hasPostgres, async () => PgBossRunQueue.open(await postgres.create(), { supervises: true })],
+  ['PostgreSQL and pg-boss', hasPostgres, async () => PgBossRunQueue.open(await postgres.create(), { supervises: true, log: noLog })],
 ];
 
 describe.each(adapters)('%s', (_name, isHere, make) => {
@@ -86,7 +88,7 @@ describe.each(adapters)('%s', (_name, isHere, make) => {
 describe('between processes', () => {
   test.runIf(hasPostgres)('a run that is given back goes to another worker at once', async () => {
     const url = await postgres.create();
-    const [one, two] = [await PgBossRunQueue.open(url, { supervises: true }), await PgBossRunQueue.open(url, { supervises: true })];
+    const [one, two] = [await PgBossRunQueue.open(url, { supervises: true, log: noLog }), await PgBossRunQueue.open(url, { supervises: true, log: noLog })];
     const [first, second] = [notingWorker(untilStopped), notingWorker()];
     await one.work(first.worker);
     await one.add('a', 'wait', 'o');
@@ -101,7 +103,7 @@ describe('between processes', () => {
 
   test.runIf(hasPostgres)('what there is no room for waits for a worker that has some', async () => {
     const url = await postgres.create();
-    const [one, two] = [await PgBossRunQueue.open(url, { supervises: true }), await PgBossRunQueue.open(url, { supervises: true })];
+    const [one, two] = [await PgBossRunQueue.open(url, { supervises: true, log: noLog }), await PgBossRunQueue.open(url, { supervises: true, log: noLog })];
     const [full, free] = [notingWorker(async () => {}, (lane) => (lane === 'wait' ? 10 : 0)), notingWorker()];
     await one.work(full.worker);
     await one.add('a', 'process', 'o');
@@ -114,7 +116,7 @@ describe('between processes', () => {
 
   test.runIf(hasPostgres)('turns go round the owners: one run of a second user does not wait for the many of a first', async () => {
     const url = await postgres.create();
-    const queue = await PgBossRunQueue.open(url, { supervises: true });
+    const queue = await PgBossRunQueue.open(url, { supervises: true, log: noLog });
     let busy = 0;
     const { worker, given } = notingWorker(
       async () => {
@@ -134,7 +136,7 @@ describe('between processes', () => {
 
   test.runIf(hasPostgres)('no password and no token stands in the queue\'s tables', async () => {
     const url = await postgres.create();
-    const queue = await PgBossRunQueue.open(url, { supervises: true });
+    const queue = await PgBossRunQueue.open(url, { supervises: true, log: noLog });
     await queue.add('a', 'wait', 'owner');
     const jobs = await query(url, 'select * from pgboss.job');
     expect(jobs.map(({ data }) => data)).toEqual([{ runId: 'a', owner: 'owner' }]);
@@ -142,7 +144,7 @@ describe('between processes', () => {
   });
 
   test('a database that is away: a clear error, without the address', async () => {
-    const opened = PgBossRunQueue.open('postgres://user:very-secret@127.0.0.1:1/nothing', { supervises: false });
+    const opened = PgBossRunQueue.open('postgres://user:very-secret@127.0.0.1:1/nothing', { supervises: false, log: noLog });
     await expect(opened).rejects.toMatchObject({ code: 'database_unavailable', message: expect.not.stringContaining('very-secret') as string });
   });
 });

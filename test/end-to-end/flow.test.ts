@@ -219,7 +219,8 @@ describe.concurrent('an output that is not the one the upload began with', () =>
     await flow.session.waitFor(id, 'UPLOADING');
     while (((await flow.session.run(id)).upload?.acknowledgedParts ?? 0) < 2) await sleep(20);
     await flow.app.close();
-    const output = `${workFolders(dataDir)}/${id}/output/cog.tif`;
+    const [attempt] = await readdir(`${workFolders(dataDir)}/${id}`);
+    const output = `${workFolders(dataDir)}/${id}/${attempt}/output/cog.tif`;
     if (how === 'gone') await rm(output);
     else await appendFile(output, 'x');
     const second = await startApp(flow.sandbox.url, { dataDir, env: { UPLOAD_PART_BYTES: '5000' } });

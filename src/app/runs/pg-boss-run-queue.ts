@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PgBoss } from 'pg-boss';
 import { KitError } from '../../contract/index.ts';
+import { QuietClient } from '../database-away.ts';
 import { reasonOf } from '../database.ts';
+import type { StageLog } from './stages/stage.ts';
 import { GivenUp, type Lane, type QueuedRun, type QueueWorker, type RunQueue } from './run-queue.ts';
 
 const lanes: readonly Lane[] = ['wait', 'process'];
@@ -16,6 +18,9 @@ const retries = 1_000_000;
 /** How often a worker with room looks for runs. */
 const lookEveryMs = 500;
 const batch = 200;
+const retryAfterMs = 1_000;
+/** pg-boss hands its options to the pool of its connections. */
+const quietClient = { Client: QuietClient };
 
 interface HeldJob {
   readonly id: string;
@@ -43,10 +48,10 @@ export class PgBossRunQueue implements RunQueue {
   }
 
   /** Opens the queue, and makes its tables where they are not there. `supervises`: whether this process looks for workers that died. */
-  static async open(connectionString: string, { supervises }: { supervises: boolean }): Promise<PgBossRunQueue> {
-    const boss = new PgBoss({ connectionString, max: 4, schedule: false, supervise: supervises, superviseIntervalSeconds: 1, monitorIntervalSeconds: 1 });
-    // Of a connection that broke for a moment; what cannot be done is thrown where it is asked for.
-    boss.on('error', () => {});
+  static async open(connectionString: string, { supervises, log }: { supervises: boolean; log: Pick<StageLog, 'warn'> }): Promise<PgBossRunQueue> {
+    const boss = new PgBoss({ ...{ connectionString, max: 4, schedule: false, supervise: supervises, superviseIntervalSeconds: 1, monitorIntervalSeconds: 1 }, ...quietClient });
+    // Of what it does by itself; what cannot be done for somebody is thrown where it is asked for.
+    boss.on('error', (error) => log.warn({ err: error }, 'the queue met an error'));
     try {
       await boss.start();
       for (const lane of lanes) {
@@ -112,9 +117,15 @@ export class PgBossRunQueue implements RunQueue {
     if (!this.#isTaking) abort.abort(new GivenUp('the worker is stopping'));
     held.done = worker
       .drive(run)
-      .then(() => this.#settle(held))
+      .then(() => this.#settle(held), (error: unknown) => this.#retry(held, error))
       .catch((error: unknown) => worker.log.warn({ err: error, runId: data.runId }, 'a run could not be taken off the queue; it will be taken again'))
       .finally(() => this.#held.delete(id));
+  }
+
+  /** Back on the queue, after a pause: what kept the run from being driven, a database above all, needs a moment. Never off it. */
+  async #retry({ id, lane, retryCount }: HeldJob, error: unknown): Promise<void> {
+    await sleep(retryAfterMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
+    await this.#boss.fail(queueOf(lane), { id, retryCount }, { reason: reasonOf(error) });
   }
 
   /** Off the queue, or back on it where it was given up. A claim that was lost is settled by whoever has it. */

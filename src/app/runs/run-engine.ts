@@ -1,15 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdir, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir } from 'node:fs/promises';
 import { KitError } from '../../contract/index.ts';
-import type { LaunchCalls } from '../../platform-client/index.ts';
+import { PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
+import { ChildJobError } from '../../raster/index.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepHost } from '../processing/step-host.ts';
-import { describeFailure, isSessionOver } from './run-failure.ts';
+import { describeFailure, failureKindOf, isSessionOver } from './run-failure.ts';
 import { noProgress, type ProgressBoard, type RunProgress } from './run-progress.ts';
 import { GivenUp, type Lane, type QueuedRun, type RunQueue } from './run-queue.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
 import type { Run, RunStore } from './run.ts';
+import { WorkFolders } from './work-folders.ts';
 import { awaitDecision } from './stages/await-decision.ts';
 import { createOperation } from './stages/create-operation.ts';
 import { beginProcessing, processInput } from './stages/process.ts';
@@ -76,9 +77,11 @@ export interface RunEngineOptions {
 const mostDriven = 10_000;
 /** How often a worker asks whether its runs were cancelled elsewhere. */
 const watchEveryMs = 1_000;
-/** How often, and from which age, runs are looked for that nobody took: whoever committed them died before they were queued. */
-const recoverEveryMs = 30_000;
+/** How often runs are looked for that nobody takes further, and from which age one that nobody has taken yet counts as such. */
+const recoverEveryMs = 5_000;
 const overlookedAfterMs = 10_000;
+/** How often folders are looked for that nobody owns. */
+const tidyEveryMs = 60_000;
 
 class Cancelled extends Error {}
 
@@ -95,6 +98,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   const { store, queue, progress, steps, settings, now } = options;
   const driven = new Map<string, Driven>();
   const timers: NodeJS.Timeout[] = [];
+  const folders = new WorkFolders(options.workDir, store);
+  /** Since when the world has kept a run from going on, by run. */
+  const awaySinceMs = new Map<string, number>();
   let stopping = false;
 
   async function drive({ runId, lane, signal }: QueuedRun): Promise<void> {
@@ -102,10 +108,11 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const entry: Driven = { lane, abort, claim: 0, state: 'CREATED', done: Promise.resolve() };
     driven.set(runId, entry);
     entry.done = runStages(runId, entry, AbortSignal.any([signal, abort.signal]))
-      // Neither committed nor failed, as when the disk is full: the run stays as it is, for a later try.
+      // Neither committed nor failed, as when the database is away: the run stays as it is, and the queue tries again.
       .catch(async (error: unknown) => {
-        options.log.error({ err: error, runId }, 'run could not be taken further');
-        if (queue.isShared) await store.giveBack({ id: runId, claim: entry.claim });
+        options.log.error({ err: error, runId }, 'run could not be taken further for now; it is tried again');
+        await store.giveBack({ id: runId, claim: entry.claim }).catch(() => {});
+        throw error;
       })
       .finally(() => {
         // Handed from lane to lane it may be here again already.
@@ -121,7 +128,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     if (!run) return;
     entry.claim = run.claim;
     const log = options.log.child({ runId });
-    const workFolder = join(options.workDir, runId);
+    const workFolder = folders.of(runId, run.claim);
     const report = (now: RunProgress) => progress.report(runId, now);
     const context: StageContext = { ...options, calls: options.callsOf(run.launchId), workFolder, madeHere: { sha256: null }, signal, report, log };
     try {
@@ -132,14 +139,19 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         signal.throwIfAborted();
         const [{ state }, from]: [Run, number] = [run, performance.now()];
         run = await stage.work(run, context);
+        awaySinceMs.delete(runId);
         options.onStage?.(state, (performance.now() - from) / 1000);
         log.info({ state: run.state, operationId: run.operationId }, 'run reached a state');
       }
     } catch (error) {
-      if (signal.reason instanceof GivenUp) return store.giveBack(run);
+      if (signal.reason instanceof GivenUp) {
+        await store.giveBack(run);
+        // It may have been cancelled elsewhere.
+        return folders.tidyRun(runId);
+      }
       run = await end(run, error, signal, log);
     }
-    if (isFinal(run.state)) await rm(workFolder, { recursive: true, force: true });
+    if (isFinal(run.state)) await folders.tidyRun(runId);
   }
 
   /** To the lane where the next stage is done, and off this one. */
@@ -153,13 +165,22 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const run = await findRun(id);
     // Another worker has it by now, and what this one met is no failure of the run.
     if (isFinal(run.state) || run.claim !== claim) return run;
-    if (signal.reason instanceof Cancelled) return store.transition(run, 'CANCELLED');
     const failure = describeFailure(error);
+    const kind = failureKindOf(error);
+    if (kind === 'world' && !(error instanceof PlatformError) && !isOverdue(id)) throw error;
     if (isSessionOver(failure)) await options.onSessionOver?.(run.launchId);
-    const isDefect = !(error instanceof KitError);
-    if (isDefect) log.error({ err: error, state: run.state }, 'run failed by a defect');
+    if (kind === 'defect') log.error({ err: error, childStack: error instanceof ChildJobError ? error.childStack : undefined, state: run.state }, 'run failed by a defect');
     else log.warn({ state: run.state, code: failure.code, reason: failure.message, requestId: failure.requestId }, 'run failed');
     return store.transition(run, 'FAILED', { failure });
+  }
+
+  /** What the platform's own calls have waited for is past its patience when it comes here; the rest of the world is waited for as long. */
+  function isOverdue(runId: string): boolean {
+    const since = awaySinceMs.get(runId) ?? now();
+    awaySinceMs.set(runId, since);
+    if (now() - since < settings.platformPatienceMs) return false;
+    awaySinceMs.delete(runId);
+    return true;
   }
 
   async function findRun(id: string): Promise<Run> {
@@ -209,9 +230,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     throw new KitError('busy', `${APPROVED + PROCESSING} runs are waiting for processing, and no more are taken for now; try again later`, { status: 503, data: { isForUser: true } });
   }
 
-  /** Those that are unfinished and, where other processes may have them, unclaimed. */
+  /** Those that are unfinished and that nobody drives: here, or where other processes may have them, that no worker has claimed. */
   async function recover(unclaimedBeforeMs?: number): Promise<number> {
-    const runs = await store.listUnfinished(unclaimedBeforeMs);
+    const runs = (await store.listUnfinished(unclaimedBeforeMs)).filter(({ id }) => !driven.has(id));
     for (const { id, launchId, state } of runs) await queue.add(id, stages[state]?.lane ?? 'wait', await options.ownerOf(launchId));
     return runs.length;
   }
@@ -245,21 +266,22 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     },
     async cancel(run) {
       if (isFinal(run.state)) throw new IllegalTransitionError(run.id, run.state, 'CANCELLED');
+      const cancelled = await commitCancel(run);
+      // Whoever drives it lets go: at once where that is here, else within `watchEveryMs`.
       const entry = driven.get(run.id);
-      if (!entry) return cancelElsewhere(run);
-      entry.abort.abort(new Cancelled('cancelled by the user'));
-      await entry.done;
-      return findRun(run.id);
+      entry?.abort.abort(new Cancelled('cancelled by the user'));
+      await entry?.done.catch(() => {});
+      return cancelled;
     },
     progress: (runId) => progress.get(runId),
     async work() {
       await mkdir(options.workDir, { recursive: true });
-      const unfinished = await store.listUnfinished();
-      await removeOrphans(options.workDir, new Set(unfinished.map(({ id }) => id)));
+      await folders.tidy();
       await queue.work({ drive, room, log: options.log });
+      every(tidyEveryMs, 'folders that nobody owns could not be looked for', () => folders.tidy());
+      every(recoverEveryMs, 'overlooked runs could not be looked for', () => recover(queue.isShared ? now() - overlookedAfterMs : undefined));
       if (!queue.isShared) return recover();
       every(watchEveryMs, 'it could not be asked which runs were cancelled', watch);
-      every(recoverEveryMs, 'overlooked runs could not be looked for', () => recover(now() - overlookedAfterMs));
       return recover(now());
     },
     async stop() {
@@ -270,15 +292,15 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     },
   };
 
-  /** The worker that has it lets go within `watchEveryMs`. It may move the run meanwhile: then once more. */
-  async function cancelElsewhere(run: Run): Promise<Run> {
+  /** Cancelled is what is committed. Whoever drives the run may move it meanwhile: then once more. */
+  async function commitCancel(run: Run): Promise<Run> {
     try {
       return await store.transition(run, 'CANCELLED');
     } catch (error) {
       const current = await findRun(run.id);
       const hasMoved = current.state !== run.state || current.claim !== run.claim;
       if (!(error instanceof IllegalTransitionError) || isFinal(current.state) || !hasMoved) throw error;
-      return cancelElsewhere(current);
+      return commitCancel(current);
     }
   }
 
@@ -286,12 +308,5 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     if (lane === 'wait') return mostDriven - driven.size;
     const inSteps = [...driven.values()].filter((one) => one.lane === 'process' && one.state !== 'UPLOADING').length;
     return settings.stepConcurrency - inSteps;
-  }
-}
-
-/** Work folders that a kill left behind, of runs that have ended. */
-async function removeOrphans(workDir: string, unfinished: ReadonlySet<string>): Promise<void> {
-  for (const name of await readdir(workDir)) {
-    if (!unfinished.has(name)) await rm(join(workDir, name), { recursive: true, force: true });
   }
 }

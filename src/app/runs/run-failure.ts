@@ -1,5 +1,7 @@
 import { KitError } from '../../contract/index.ts';
 import { PlatformError } from '../../platform-client/index.ts';
+import { ChildJobError, isOfTheWorld, type FailureKind } from '../../raster/index.ts';
+import { DatabaseAwayError } from '../database-away.ts';
 import type { RunFailure } from './run.ts';
 
 const launchAgain = 'Launch the app again from the marketplace and start a new run.';
@@ -38,8 +40,22 @@ const advice: Readonly<Record<string, string>> = {
   job_crashed: 'The processing crashed on this input. Try another one, and report it to whoever runs this app.',
 };
 
-/** A run's failure in words for its user. Errors that are no `KitError` are defects: their text stays in the log. */
+/**
+ * Whose failure it was that ended a stage. What the platform refuses for good is told to the user; a platform, a
+ * database or a disk that is away is the world's, and is waited for; what nobody meant is a defect.
+ */
+export function failureKindOf(error: unknown): FailureKind {
+  if (error instanceof ChildJobError) return error.kind;
+  if (error instanceof PlatformError) return error.isTransient ? 'world' : 'user';
+  if (error instanceof DatabaseAwayError || isOfTheWorld(error)) return 'world';
+  return error instanceof KitError && error.status < 500 ? 'user' : 'defect';
+}
+
+/** A run's failure in words for its user. What is a defect says no more than that: its text stays in the log. */
 export function describeFailure(error: unknown): RunFailure {
+  if (error instanceof ChildJobError && error.code === 'job_failed' && error.kind === 'defect') {
+    return { code: 'step_defect', message: 'the app has a bug: its processing step failed in a way that nobody meant, and your input is not at fault', advice: askOperator, requestId: null };
+  }
   if (error instanceof PlatformError) {
     const fallback = error.isTransient ? tryLater : askOperator;
     return { code: error.code, message: error.message, advice: advice[error.code] ?? fallback, requestId: error.requestId };
@@ -48,7 +64,8 @@ export function describeFailure(error: unknown): RunFailure {
     const fallback = error.status < 500 ? changeInput : askOperator;
     return { code: error.code, message: error.message, advice: advice[error.code] ?? fallback, requestId: null };
   }
-  return { code: 'internal_error', message: 'the app failed in an unforeseen way', advice: askOperator, requestId: null };
+  if (failureKindOf(error) === 'world') return { code: 'world_away', message: 'the disk or another part of the machine that the app runs on did not work for too long', advice: tryLater, requestId: null };
+  return { code: 'internal_error', message: 'the app failed in an unforeseen way: this is a bug of the app', advice: askOperator, requestId: null };
 }
 
 /** The platform has ended the session for good: nothing can be done with its token any more. */

@@ -20,7 +20,7 @@ export interface RunQueue {
   readonly isShared: boolean;
   /** Sees to it that a worker takes the run. Again, or of a run that is under way, is no harm. `owner`: whose it is, for fairness. */
   add(runId: string, lane: Lane, owner: string): Promise<void>;
-  /** Takes runs until `stop`, and gives each to `drive`; a run whose `drive` has resolved is off the queue. */
+  /** Takes runs until `stop`, and gives each to `drive`; a run whose `drive` has resolved is off the queue, one whose `drive` rejects is tried again. */
   work(worker: QueueWorker): Promise<void>;
   /** Takes no more, gives back what is under way, and resolves when every `drive` has. */
   stop(): Promise<void>;
@@ -51,7 +51,8 @@ export class LocalRunQueue implements RunQueue {
       this.#early.set(runId, lane);
       return;
     }
-    const done = this.#worker.drive({ runId, lane, signal: this.#abort.signal }).finally(() => this.#driven.delete(runId));
+    // One that could not be driven is found again by whoever looks for runs that nobody drives.
+    const done = this.#worker.drive({ runId, lane, signal: this.#abort.signal }).catch(() => {}).finally(() => this.#driven.delete(runId));
     this.#driven.set(runId, done);
   }
 

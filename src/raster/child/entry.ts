@@ -1,5 +1,6 @@
 /** Entry of every child process: runs the jobs it is given, one after the other, and reports over IPC. */
 import { KitError } from '../../contract/kit-error.ts';
+import { kindOfPlainError } from '../failure-kind.ts';
 import type { FromChild, Job, ToChild } from './protocol.ts';
 
 const progressEveryMs = 100;
@@ -31,10 +32,17 @@ async function start({ module, input, files, workFolder }: Extract<ToChild, { ty
     const { default: job } = (await import(module)) as { default: Job<unknown, unknown> };
     return { type: 'done', output: await job(input, { signal: abort.signal, progress: throttledProgress(), files, workFolder }) };
   } catch (error) {
-    if (error instanceof KitError) return { type: 'failed', code: error.code, message: error.message, data: error.data };
-    const message = error instanceof Error ? error.message || error.name : String(error);
-    return { type: 'failed', code: 'job_failed', message, data: {} };
+    return { type: 'failed', ...described(error) };
   }
+}
+
+const stackCharacters = 8_000;
+
+function described(error: unknown): Omit<Extract<FromChild, { type: 'failed' }>, 'type'> {
+  const stack = error instanceof Error ? (error.stack ?? error.message).slice(0, stackCharacters) : null;
+  if (error instanceof KitError) return { kind: error.status < 500 ? 'user' : 'defect', code: error.code, message: error.message, data: error.data, stack };
+  const message = error instanceof Error ? error.message || error.name : String(error);
+  return { kind: kindOfPlainError(error), code: 'job_failed', message, data: {}, stack };
 }
 
 process.on('message', (message: ToChild) => {

@@ -4,11 +4,17 @@ export type ToChild =
   | { type: 'cancel'; reason: string }
   | { type: 'end' };
 
+/**
+ * Whose failure it is: the user's (say what to change), the world's (disk, system: try again), or a defect of ours
+ * (its stack is for the log).
+ */
+export type FailureKind = 'user' | 'world' | 'defect';
+
 /** Child to host. */
 export type FromChild =
   | { type: 'progress'; fraction: number; note: string | null }
   | { type: 'done'; output: unknown }
-  | { type: 'failed'; code: string; message: string; data: Readonly<Record<string, unknown>> };
+  | { type: 'failed'; kind: FailureKind; code: string; message: string; data: Readonly<Record<string, unknown>>; stack: string | null };
 
 /** How a job tells how far it is, and learns that it is to stop. */
 export interface JobContext {

@@ -9,7 +9,7 @@ import type { ChildGroup } from './cgroup.ts';
 import type { Confinement } from './confinement.ts';
 import type { ChildJob } from './host.ts';
 import { processTree, usageOf } from './process-tree.ts';
-import type { FromChild, ToChild } from './protocol.ts';
+import type { FailureKind, FromChild, ToChild } from './protocol.ts';
 
 /** What one child and all that it starts may use together. */
 export interface ChildLimits {
@@ -24,7 +24,17 @@ export interface ChildLimits {
 }
 
 /** A job that failed by itself carries the code that it threw; the host's own codes are `job_crashed`, `job_timeout`, `job_memory_exceeded`, `job_disk_exceeded` and `job_processes_exceeded`. */
-export class ChildJobError extends KitError {}
+export class ChildJobError extends KitError {
+  readonly kind: FailureKind;
+  /** Where in the child it arose, for a log; null where it did not arise in the job. */
+  readonly childStack: string | null;
+
+  constructor(code: string, message: string, { kind = 'user', stack = null, data }: { kind?: FailureKind; stack?: string | null; data?: Readonly<Record<string, unknown>> } = {}) {
+    super(code, message, { status: kind === 'user' ? 422 : kind === 'world' ? 503 : 500, data });
+    this.kind = kind;
+    this.childStack = stack;
+  }
+}
 
 const defaults = { timeoutMs: 3_600_000, memoryBytes: 2 * 1024 ** 3, diskBytes: 64 * 1024 ** 3, processes: 64 };
 /** Memory can grow by a gigabyte in a second: from half of what is allowed on it is looked at more often. */
@@ -117,7 +127,7 @@ export class ChildRunner {
         throw this.#ending.error;
       }
       if (answer?.type === 'done') return answer.output as Output;
-      if (answer?.type === 'failed') throw new ChildJobError(answer.code, answer.message, { status: 422, data: answer.data });
+      if (answer?.type === 'failed') throw new ChildJobError(answer.code, answer.message, answer);
       throw this.#crash(exit);
     } finally {
       clearTimeout(deadline);
@@ -219,7 +229,7 @@ function describeExit(code: number | null, isConfined: boolean): string {
 }
 
 function limitError(code: string, what: string, limit: number, unit: string): ChildJobError {
-  return new ChildJobError(code, `the processing ${what} the ${limit} ${unit} it may`, { status: 422, data: { limit } });
+  return new ChildJobError(code, `the processing ${what} the ${limit} ${unit} it may`, { data: { limit } });
 }
 
 function post(child: ChildProcess, message: ToChild): void {

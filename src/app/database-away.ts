@@ -1,0 +1,64 @@
+import type { PostgresPool, PostgresPoolClient } from 'kysely';
+import pg from 'pg';
+import { KitError } from '../contract/index.ts';
+
+/** The database did not do what it was asked, for a reason that is its own: it is away, full, or ended the connection. Ask again. */
+export class DatabaseAwayError extends KitError {
+  constructor(cause: unknown) {
+    super('database_away', 'the database does not answer for now', { status: 503, cause });
+  }
+}
+
+/**
+ * A connection whose end nobody waits for: a server that ends it says so to whoever holds it, and where that is nobody it
+ * would end the process. What is asked of it afterwards fails, and tells.
+ */
+export class QuietClient extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    this.on('error', () => {});
+  }
+}
+
+/** SQLSTATE classes that are about the question, not about the database: data, constraints, syntax and names. */
+const ofTheQuestion = /^(22|23|42|0A|21|2[68]|3[4DF])/;
+const sqliteAway = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL|NOMEM)/;
+
+/** A database's error in the kit's words, where it is the database that failed; else as it is. */
+export function asDatabaseError(error: unknown): unknown {
+  if (error instanceof KitError || !(error instanceof Error)) return error;
+  const { code } = error as { code?: unknown };
+  // The driver's own errors, of a connection that broke or could not be made, have no code.
+  const isOfQuestion = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && ofTheQuestion.test(code);
+  return isOfQuestion || error instanceof TypeError ? error : new DatabaseAwayError(error);
+}
+
+export function asSqliteError(error: unknown): unknown {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === 'string' && sqliteAway.test(code) ? new DatabaseAwayError(error) : error;
+}
+
+/** A pool of which every failure that is the database's own is a `DatabaseAwayError`: told apart where it arises. */
+export function tellingPool(pool: PostgresPool): PostgresPool {
+  const rethrow = (error: unknown): never => {
+    throw asDatabaseError(error);
+  };
+  return {
+    options: pool.options,
+    async connect() {
+      const client = await pool.connect().catch(rethrow);
+      return new Proxy(client, {
+        get(target, name) {
+          const value: unknown = Reflect.get(target, name, target);
+          if (typeof value !== 'function') return value;
+          if (name !== 'query') return value.bind(target) as unknown;
+          return (...args: unknown[]) => {
+            const result: unknown = (value as (...given: unknown[]) => unknown).apply(target, args);
+            return result instanceof Promise ? result.catch(rethrow) : result;
+          };
+        },
+      }) satisfies PostgresPoolClient;
+    },
+    end: () => pool.end(),
+  };
+}

@@ -1,0 +1,22 @@
+import type { FailureKind } from './child/protocol.ts';
+
+/** Codes of the system's errors that waiting, or somebody who makes room, can mend. */
+const ofTheWorld = new Set([
+  ...['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EBUSY', 'ESTALE'],
+  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'],
+]);
+
+/** JavaScript's own errors: whoever wrote the code did not mean them. */
+const ofTheCode = [TypeError, ReferenceError, RangeError, SyntaxError, EvalError, URIError];
+
+/** True for an error of the system that says nothing of what was asked, only of where it was asked. */
+export function isOfTheWorld(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && ofTheWorld.has(code);
+}
+
+/** Of an error that nobody gave a meaning. Readers of files, GDAL among them, throw plain errors at a file that is damaged. */
+export function kindOfPlainError(error: unknown): FailureKind {
+  if (isOfTheWorld(error)) return 'world';
+  return !(error instanceof Error) || ofTheCode.some((one) => error instanceof one) || error.name === 'AssertionError' ? 'defect' : 'user';
+}
