@@ -1,0 +1,208 @@
+/** What a run lives through: a database that is away, a disk that is full, defects, cancels, and attempts that died. */
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { DatabaseAwayError } from '../../src/app/database-away.ts';
+import { openDatabase } from '../../src/app/database.ts';
+import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
+import { LaunchStore } from '../../src/app/launch/launch-store.ts';
+import { Secret } from '../../src/app/config.ts';
+import type { StepHost } from '../../src/app/processing/step-host.ts';
+import { createRunEngine, type RunEngineOptions } from '../../src/app/runs/run-engine.ts';
+import { localProgress } from '../../src/app/runs/run-progress.ts';
+import { LocalRunQueue } from '../../src/app/runs/run-queue.ts';
+import type { Run, RunStore } from '../../src/app/runs/run.ts';
+import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
+import { WorkFolders } from '../../src/app/runs/work-folders.ts';
+import type { LaunchCalls } from '../../src/platform-client/index.ts';
+import { ChildJobError } from '../../src/raster/index.ts';
+import { steps } from '../../src/steps/registry.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { testFolder } from '../support/folders.ts';
+
+const [step] = steps;
+const wanted = { stepId: step!.id, parameters: {}, input: { type: 'synthetic', size: 64 } } as const;
+
+interface Fakes {
+  /** Runs in place of the step; answers the output's path. */
+  readonly process?: (workFolder: string, attempt: number) => Promise<void>;
+  /** Stands before every call of the store. */
+  readonly beforeStore?: (method: keyof RunStore) => void;
+  readonly patienceMs?: number;
+}
+
+/** An engine over a database of its own, with a platform that says yes and a step that the test writes. */
+async function start({ process = async () => {}, beforeStore = () => {}, patienceMs = 60_000 }: Fakes = {}) {
+  const folder = await testFolder();
+  const database = await openDatabase({ dataDir: folder, databaseUrl: null });
+  cleanUpLater(() => database.destroy());
+  await new LaunchStore(database, createTokenSealer([new Secret('s'.repeat(32))])).begin({ id: 'launch', user: { id: 'u' }, createdAtMs: 0 }, 'token', { token: 'token', expiresAtMs: null });
+  const real = new SqlRunStore(database, Date.now);
+  const store = new Proxy(real, {
+    get: (target, name: keyof RunStore) => (...args: unknown[]) => {
+      const call = async () => {
+        beforeStore(name);
+        return (target[name] as (...given: unknown[]) => unknown).apply(target, args);
+      };
+      return call();
+    },
+  });
+  const logged: { level: string; facts: Record<string, unknown>; message: string }[] = [];
+  const log = (level: string) => (facts: object, message: string) => void logged.push({ level, facts: facts as Record<string, unknown>, message });
+  const logger: RunEngineOptions['log'] = { info: log('info'), warn: log('warn'), error: log('error'), child: () => logger };
+  let attempts = 0;
+  const host = {
+    steps,
+    find: () => step!,
+    check: async () => ({ step: step!, parameters: {} }),
+    load: () => ({ running: 0, waiting: 0 }),
+    run: async ({ workFolder }: { workFolder: string }) => {
+      await mkdir(join(workFolder, 'output'), { recursive: true });
+      await process(workFolder, (attempts += 1));
+      const path = join(workFolder, 'output', 'out.tif');
+      await writeFile(path, 'pixels');
+      return { path, sizeBytes: 6, sha256: 'a'.repeat(64) };
+    },
+  } as unknown as StepHost;
+  const calls = {
+    createOperation: async () => ({ operationId: 'op', expiresAt: undefined }),
+    getOperation: async () => ({ status: 'APPROVED' }),
+    initiateUpload: async () => ({ uploadId: 'u', key: 'k' }),
+    uploadChunk: async () => ({}),
+    completeUpload: async () => ({ fileId: 'file', size: 6 }),
+    keepAlive: async () => {},
+  } as unknown as LaunchCalls;
+  const workDir = join(folder, 'work');
+  const queue = new LocalRunQueue();
+  const engine = createRunEngine({
+    store,
+    queue,
+    progress: localProgress(),
+    workerName: 'tester',
+    callsOf: () => calls,
+    ownerOf: async () => 'u',
+    steps: host,
+    settings: { pollIntervalMs: 2_000, uploadPartBytes: 1_000, platformPatienceMs: patienceMs, stepConcurrency: 2, stepQueue: 100, runsPerUser: 100 },
+    workDir,
+    now: Date.now,
+    log: logger,
+  });
+  await engine.work();
+  cleanUpLater(() => engine.stop());
+  const reach = (id: string, state: Run['state'], timeout = 25_000) => vi.waitFor(async () => expect((await real.find(id))?.state).toBe(state), { timeout, interval: 50 });
+  return { engine, store: real, workDir, logged, reach };
+}
+
+describe.concurrent('what the world does makes no run FAILED, and holds none for ever', () => {
+  test.each<keyof RunStore>(['claim', 'transition'])('the database is away at a %s: the run goes on when it is back, without a restart', async (method) => {
+    let [isAway, failures] = [false, 0];
+    const { engine, reach } = await start({
+      beforeStore: (called) => {
+        if (!isAway || called !== method) return;
+        failures += 1;
+        throw new DatabaseAwayError(new Error('terminating connection due to administrator command'));
+      },
+    });
+    isAway = true;
+    const { id } = await engine.start('launch', wanted);
+    await vi.waitFor(() => expect(failures).toBeGreaterThan(0), 5_000);
+    isAway = false;
+    await reach(id, 'COMPLETED');
+  });
+
+  test('a full disk while a step runs: tried again until there is room', async () => {
+    const { engine, reach, store } = await start({
+      process: async (_folder, attempt) => {
+        if (attempt === 1) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+      },
+    });
+    const { id } = await engine.start('launch', wanted);
+    await reach(id, 'COMPLETED');
+    expect((await store.history(id)).map(({ state }) => state)).not.toContain('FAILED');
+  });
+
+  test('the same in the step\'s own process, told across its boundary', async () => {
+    const { engine, reach } = await start({
+      process: async (_folder, attempt) => {
+        if (attempt === 1) throw new ChildJobError('job_failed', 'ENOSPC: no space left on device, write', { kind: 'world' });
+      },
+    });
+    await reach((await engine.start('launch', wanted)).id, 'COMPLETED');
+  });
+
+  test('a disk that stays full: FAILED when the patience is over, and not before', async () => {
+    const { engine, reach, store } = await start({
+      patienceMs: 1,
+      process: async () => {
+        throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+      },
+    });
+    const { id } = await engine.start('launch', wanted);
+    await reach(id, 'FAILED');
+    expect((await store.find(id))!.failure).toMatchObject({ code: 'world_away' });
+    expect((await store.stages(id)).filter(({ state }) => state === 'PROCESSING').length).toBeGreaterThan(1);
+  });
+});
+
+test('a defect of a step is told as one, and its stack is in the log; a damaged file is the user\'s', async () => {
+  const { engine, reach, store, logged } = await start({
+    process: async (_folder, attempt) => {
+      if (attempt === 1) throw new ChildJobError('job_failed', 'x is not a function', { kind: 'defect', stack: 'TypeError: x is not a function\n    at run (ndvi/index.ts:1:1)' });
+      throw new ChildJobError('not_a_raster', 'the file is no raster', { kind: 'user' });
+    },
+  });
+  const { id } = await engine.start('launch', wanted);
+  await reach(id, 'FAILED');
+  expect((await store.find(id))!.failure).toMatchObject({ code: 'step_defect', message: expect.stringContaining('the app has a bug') as string });
+  expect(logged.filter(({ level }) => level === 'error').map(({ facts }) => facts['childStack'])).toEqual([expect.stringContaining('ndvi/index.ts') as string]);
+  const second = await engine.start('launch', wanted);
+  await reach(second.id, 'FAILED');
+  expect((await store.find(second.id))!.failure).toMatchObject({ code: 'not_a_raster', advice: expect.stringContaining('Correct the input') as string });
+});
+
+describe.concurrent('cancel', () => {
+  test('what it answers is committed, even where the one who drives the run does not listen', async () => {
+    const { engine, store, reach, workDir } = await start({ process: () => new Promise((resolve) => setTimeout(resolve, 1_500)) });
+    const { id } = await engine.start('launch', wanted);
+    await reach(id, 'PROCESSING');
+    const cancelling = engine.cancel((await store.find(id))!);
+    await vi.waitFor(async () => expect((await store.find(id))!.state).toBe('CANCELLED'), 1_000);
+    expect((await cancelling).state).toBe('CANCELLED');
+    expect((await store.history(id)).at(-1)?.state).toBe('CANCELLED');
+    expect(await readdir(workDir)).toEqual([]);
+  });
+
+  test('a move of the run just before is no reason to fail', async () => {
+    const { engine, store } = await start();
+    const run = await engine.start('launch', wanted);
+    await vi.waitFor(async () => expect((await store.find(run.id))!.state).not.toBe('CREATED'), 5_000);
+    // As the page knew it.
+    expect((await engine.cancel(run)).state).toBe('CANCELLED');
+  });
+});
+
+describe('folders', () => {
+  test('go when nobody owns them: runs that ended, attempts that another has replaced; an output that is still needed stays', async () => {
+    const { store, engine, reach } = await start({ process: () => new Promise((resolve) => setTimeout(resolve, 3_000)) });
+    const { id } = await engine.start('launch', wanted);
+    await reach(id, 'PROCESSING');
+    const root = await testFolder();
+    const folders = new WorkFolders(root, store);
+    const make = async (...path: string[]) => mkdir(join(root, ...path), { recursive: true });
+    const run = (await store.find(id))!;
+    await Promise.all([make(id, '0', 'step'), make(id, String(run.claim), 'step'), make('run-that-is-gone', '1'), make(randomBytes(4).toString('hex'))]);
+    await folders.tidy();
+    expect([await readdir(root), await readdir(join(root, id))]).toEqual([[id], [String(run.claim)]]);
+
+    await make(id, '0', 'output');
+    await store.transition(run, 'UPLOADING', { output: { path: join(root, id, '0', 'output', 'a.tif'), sizeBytes: 1, sha256: '' } });
+    const next = (await store.claim(id, 'another'))!;
+    await make(id, String(next.claim));
+    await folders.tidy();
+    expect((await readdir(join(root, id))).sort()).toEqual(['0', String(next.claim)].sort());
+    await store.transition(next, 'CANCELLED');
+    await folders.tidy();
+    expect(await readdir(root)).toEqual([]);
+  });
+});
