@@ -8,7 +8,7 @@ import { sql } from 'kysely';
 import type { Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { assumedProfile, isPlainOrigin, type WireProfile } from '../contract/index.ts';
-import type { Confinement } from '../raster/index.ts';
+import { ownFolder, type Confinement } from '../raster/index.ts';
 import { createPlatformClient, type LaunchCalls, type RetryPolicy } from '../platform-client/index.ts';
 import { catalogRoutes } from './catalog/routes.ts';
 import type { AppConfig } from './config.ts';
@@ -69,6 +69,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const profile = options.profile ?? assumedProfile;
 
   const databaseUrl = config.databaseUrl?.reveal() ?? null;
+  // SQLite has runs of this process alone; those of a shared database may be anybody's.
+  const leaveFolder = databaseUrl === null ? ownFolder(config.dataDir) : () => {};
   const database = await openDatabase({ dataDir: config.dataDir, databaseUrl });
   const queue = databaseUrl === null ? new LocalRunQueue() : await PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web', log });
   const progress = databaseUrl === null ? localProgress() : sharedProgress(database, (error) => log.warn({ err: error }, 'progress could not be written'));
@@ -170,6 +172,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       await engine.stop();
       client.close();
       await database.destroy();
+      leaveFolder();
     },
   };
 }

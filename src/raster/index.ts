@@ -10,6 +10,7 @@ export { ChildJobError, type ChildLimits } from './child/runner.ts';
 export { isOfTheWorld } from './failure-kind.ts';
 export { folderBytes } from './folder-bytes.ts';
 export { NotAPlainFileError, requirePlainFile, takePlainFile } from './plain-file.ts';
+export { FolderInUseError, ownFolder } from './own-folder.ts';
 export { ensurePrivateFile } from './private-file.ts';
 export { rasterExtensions } from './raster-files.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';

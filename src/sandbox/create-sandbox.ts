@@ -38,7 +38,7 @@ import { ItemSources } from './stac/item-sources.ts';
 import { stacRoutes } from './stac/routes.ts';
 import { seedDemo } from './stac/seed.ts';
 import { StacObjects } from './stac/stac-objects.ts';
-import type { Confinement } from '../raster/index.ts';
+import { ownFolder, type Confinement } from '../raster/index.ts';
 import { UploadEngine } from './uploads/upload-engine.ts';
 import { UploadSessions } from './uploads/upload-sessions.ts';
 import { errorBoundary, pathNotFound } from './web/error-boundary.ts';
@@ -79,6 +79,7 @@ const notKept: RequestHandler = (_req, res, next) => {
 
 /** The platform on one machine, wired. It listens nowhere yet: the caller serves `handler`. */
 export async function createSandbox({ config, log, confinement, machineNow = Date.now, freeBytes, inspection, whyNoInference = onnxruntimeMissing }: SandboxOptions): Promise<Sandbox> {
+  const leaveFolder = ownFolder(config.dataDir);
   const database = openSandboxDatabase(config.dataDir);
   const blobDir = join(config.dataDir, 'blobs');
   const overviewDir = join(config.dataDir, 'overviews');
@@ -200,6 +201,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
       await Promise.all([processing.close(), inference.stop()]);
       await Promise.all([uploads.close(), sources.close()]);
       database.close();
+      leaveFolder();
     },
   };
 }

@@ -16,6 +16,17 @@ async function takenPort(): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+test.each(['sandbox', 'app'] as const)('a data folder has one %s: a second one is refused, with the pid of the first; after kill -9 the next may have it', async (name) => {
+  const folder = await testFolder();
+  const [args, env] = name === 'sandbox' ? [['--port', '0', '--data', folder, '--seed', 'none'], {}] : [[], { PLATFORM_URL: 'http://127.0.0.1:9', PLATFORM_API_KEY: 'k', APP_SECRET: 's'.repeat(32), DATA_DIR: folder, PORT: '0' }];
+  const first = await startServer(name, args, env);
+  const second = startCommand(name, args, env);
+  expect(await second.exited).toBe(1);
+  expect(second.output()).toContain(`belongs to process ${first.child.pid}`);
+  await first.kill('SIGKILL');
+  await (await startServer(name, args, env)).kill('SIGTERM');
+});
+
 test('a port in use is a clear error', async () => {
   const port = await takenPort();
   const sandbox = startCommand('sandbox', ['--port', String(port), '--data', await testFolder()], { SANDBOX_API_KEY: 'k' });
