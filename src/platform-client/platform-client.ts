@@ -66,6 +66,7 @@ export interface LaunchCalls {
   keepAlive(options?: CallOptions): Promise<void>;
   userDetail(options?: CallOptions): Promise<UserDetail>;
   createOperation(input: { idempotencyKey: string; operation: OperationRequest }, options?: CallOptions): Promise<CreatedOperation>;
+  /** One try: an answer that was lost is asked for again by the next poll, and no sooner. */
   getOperation(input: { operationId: string }, options?: CallOptions): Promise<OperationView>;
   initiateUpload(upload: InitiateUploadInput['upload'], options?: CallOptions): Promise<InitiatedUpload>;
   uploadChunk(input: { uploadId: string; key: string; partNumber: number; content: Content }, options?: CallOptions): Promise<UploadedChunk>;
@@ -146,6 +147,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       wire: Call<Input, Output>,
       input: Omit<Input, 'token'>,
       { signal }: CallOptions = {},
+      again = (attempt: () => Promise<Output>) => repeat(attempt, signal),
     ): Promise<Output> {
       let token = await keeper.current(signal);
       let tries = 0;
@@ -155,12 +157,12 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
         return sendOnce(wire, { ...input, token } as Input, signal, [token]);
       };
       try {
-        return await repeat(attempt, signal);
+        return await again(attempt);
       } catch (error) {
         if (!(error instanceof PlatformError) || !mayBeStaleToken(error)) throw error;
         token = await staleTokenSuccessor(token, error, signal);
         tries = 0;
-        return repeat(attempt, signal);
+        return again(attempt);
       }
     }
 
@@ -182,7 +184,8 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       keepAlive: async ({ signal } = {}) => void (await keeper.current(signal)),
       userDetail: (o) => call(profile.calls.userDetail, {}, o),
       createOperation: (input, o) => call(profile.calls.createOperation, input, o),
-      getOperation: (input, o) => call(profile.calls.getOperation, input, o),
+      // Asked again by whoever polls, at the pace that the platform wants of polls (spec 4.8, rule 2).
+      getOperation: (input, o) => call(profile.calls.getOperation, input, o, (attempt) => attempt()),
       initiateUpload: (upload, o) => call(profile.calls.initiateUpload, { upload }, o),
       uploadChunk: (input, o) => call(profile.calls.uploadChunk, input, o),
       completeUpload: (completion, o) => call(profile.calls.completeUpload, { completion }, o),

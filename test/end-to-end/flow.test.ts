@@ -152,6 +152,18 @@ const effects = {
 const everyFault = externalAppEndpoints.flatMap((endpoint) => Object.entries(effects).map(([name, [effect, times]]) => [endpoint, name, effect, times] as const));
 
 describe.concurrent('faults on the way', () => {
+  test('polls that are cut, lost or refused: the next one comes no sooner than the platform wants polls', async () => {
+    const flow = await start();
+    for (const [i, effect] of [{ reset: true }, { dropResponse: true }, { status: 500 }, { status: 503 }].entries()) await flow.fault('operation.status', effect, { after: i });
+    const { id, decide } = await flow.requested();
+    const polls = async () => (await flow.sandbox.trace(flow.launchId)).filter(({ endpoint }) => endpoint === 'operation.status');
+    while ((await polls()).length < 5) await sleep(200);
+    await decide('approve');
+    await expectDelivered(flow, id);
+    const times = (await polls()).map(({ at }) => Date.parse(at));
+    for (const [i, at] of times.slice(1).entries()) expect(at - times[i]!).toBeGreaterThan(1_800);
+  });
+
   test.each(everyFault)('%s: %s, and the run ends right', async (endpoint, _name, effect, times) => {
     const sandbox = await startSandbox();
     const app = await startApp(sandbox.url, { env: { UPLOAD_PART_BYTES: '5000' } });

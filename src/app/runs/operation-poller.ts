@@ -20,19 +20,24 @@ export interface PollOptions {
  * better, the last error after `giveUpAtMs`, or the signal's reason.
  */
 export async function pollOperation(options: PollOptions): Promise<Decision> {
+  let askedToWaitMs = 0;
   for (;;) {
-    await abortableSleep(jittered(options.intervalMs, Math.random()), options.signal);
+    await abortableSleep(Math.max(askedToWaitMs, jittered(options.intervalMs, Math.random())), options.signal);
+    askedToWaitMs = 0;
     try {
       const { status } = await options.getStatus();
       options.onAnswered();
       if (isDecided(status)) return status;
     } catch (error) {
       if (!(error instanceof PlatformError) || !error.isTransient || options.now() >= options.giveUpAtMs) throw error;
+      askedToWaitMs = Math.min(error.retryAfterMs ?? 0, longestWaitMs);
       options.onUnanswered(error);
     }
   }
 }
 
+/** A platform that asks for more is asked again after this. */
+const longestWaitMs = 120_000;
 const jitter = 0.1;
 
 /** `intervalMs` plus or minus a tenth, so that many runs do not poll in step, and never outside what the platform recommends. */

@@ -1,7 +1,8 @@
 import { abortableSleep, PlatformError } from '../../../platform-client/index.ts';
 import type { StageContext } from './stage.ts';
 
-const pauseMs = { first: 2_000, most: 30_000 };
+/** At most so long after the platform is back the run goes on. */
+const pauseMs = { first: 2_000, most: 10_000 };
 
 /**
  * Calls the platform again and again while it is away, up to `platformPatienceMs`: what a user approved
