@@ -15,7 +15,7 @@ import { runPlan } from './certify/run-plan.ts';
 import { planVersion, scenarios } from './certify/scenarios.ts';
 import { faultOfReport, keyOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
 import { confine } from './confine.ts';
-import { runCommand } from './command.ts';
+import { endingSignals, runCommand } from './command.ts';
 import { startService } from './service-process.ts';
 import { serve } from './serve.ts';
 
@@ -60,7 +60,7 @@ async function certify(options: CertifyOptions): Promise<number> {
   const chosen = options.only.length === 0 ? scenarios : scenarios.filter(({ id }) => options.only.includes(id));
   const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-certify-'));
   const interruption = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  for (const signal of endingSignals) {
     process.on(signal, () => {
       // A second one ends it at once, and what it started with it.
       if (interruption.signal.aborted) process.exit(130);

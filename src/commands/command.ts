@@ -11,14 +11,26 @@ export async function runCommand(main: () => Promise<number | void>): Promise<vo
   }
 }
 
-/** Calls `stop` once on Ctrl-C or SIGTERM, and ends the process when it is done; a second signal ends it at once. */
+/** Ctrl-C, what asks a process to end, and the end of its terminal. */
+export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Calls `onFirst` on the first signal that asks the process to end; a second one ends it at once, and what it started with it. */
+export function onInterrupt(onFirst: () => void): void {
+  let isAsked = false;
+  for (const signal of endingSignals) {
+    process.on(signal, () => {
+      if (isAsked) process.exit(130);
+      isAsked = true;
+      onFirst();
+    });
+  }
+}
+
+/** Calls `stop` once on a signal that asks the process to end, or when the process that started it as a service is gone, and ends the process when it is done; a second signal ends it at once. */
 export function stopOnSignal(stop: () => Promise<void>): void {
-  let stopping = false;
-  const onSignal = () => {
-    if (stopping) process.exit(130);
-    stopping = true;
-    void stop().finally(() => process.exit(0));
-  };
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
+  const end = () => void stop().finally(() => process.exit(0));
+  onInterrupt(end);
+  process.once('disconnect', end);
+  // It may be gone already.
+  if (process.send !== undefined && !process.connected) end();
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, parse } from 'node:path';
@@ -8,7 +9,7 @@ import type { RunView } from '../app/runs/run-view.ts';
 import { KitError } from '../contract/index.ts';
 import { createPlatformClient } from '../platform-client/index.ts';
 import { confinementSettings, confinementVariables, establishConfinement, previewJob, runInChild, type Confinement, type PreviewJobInput } from '../raster/index.ts';
-import { runCommand } from './command.ts';
+import { onInterrupt, runCommand } from './command.ts';
 import { openLaunch, typedParameters, type AppSession, type FoundItem } from './demo/app-session.ts';
 import { fetchFile, waitForFile } from './demo/fetch-result.ts';
 import { readDemoOptions, type DemoOptions } from './demo/options.ts';
@@ -27,22 +28,37 @@ const demoCollections: Readonly<Record<string, string>> = { multispectral: 'coas
 await runCommand(async () => {
   const options = readDemoOptions(process.argv.slice(2), process.env['INIT_CWD'] ?? process.cwd());
   const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-demo-'));
-  const services: ServiceProcess[] = [];
+  // Those that are starting too: what begins while the demo is interrupted is stopped like any other.
+  const services: Promise<ServiceProcess>[] = [];
+  let isInterrupted = false;
+  const start: typeof startService = (...service) => {
+    if (isInterrupted) throw new KitError('interrupted', 'interrupted');
+    const starting = startService(...service);
+    services.push(starting);
+    return starting;
+  };
   const cleanUp = async () => {
-    await Promise.all(services.map((service) => service.stop()));
+    for (const service of await Promise.allSettled(services)) if (service.status === 'fulfilled') await service.value.stop();
     await rm(folder, { recursive: true, force: true });
   };
+  // A second Ctrl-C waits for nothing.
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const interrupted = new Promise<number>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(130));
+    onInterrupt(() => {
+      isInterrupted = true;
+      resolve(130);
+    });
   });
   try {
-    return await Promise.race([demo(options, folder, services), interrupted]);
+    return await Promise.race([demo(options, folder, start), interrupted]);
   } finally {
     await cleanUp();
+    // Half of a demo may still wait for something.
+    if (isInterrupted) process.exit(130);
   }
 });
 
-async function demo(options: DemoOptions, folder: string, services: ServiceProcess[]): Promise<number> {
+async function demo(options: DemoOptions, folder: string, start: typeof startService): Promise<number> {
   const report = createReport(process.stdout);
   const inputDir = join(folder, 'inputs');
   const scene = join(inputDir, importedCollection);
@@ -54,10 +70,9 @@ async function demo(options: DemoOptions, folder: string, services: ServiceProce
 
   const apiKey = randomBytes(32).toString('base64url');
   const logLevel = process.env['LOG_LEVEL'] ?? 'error';
-  const sandbox = await startService('sandbox', ['--port', '0', '--data', join(folder, 'sandbox'), ...(stagedFiles > 0 ? ['--seed', 'none', '--import', scene] : ['--seed', 'demo'])], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: logLevel });
-  services.push(sandbox);
+  const sandbox = await start('sandbox', ['--port', '0', '--data', join(folder, 'sandbox'), ...(stagedFiles > 0 ? ['--seed', 'none', '--import', scene] : ['--seed', 'demo'])], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: logLevel });
   report.line(`sandbox            ${sandbox.url}`);
-  const app = await startService('app', [], {
+  const app = await start('app', [], {
     PLATFORM_URL: sandbox.url,
     PLATFORM_API_KEY: apiKey,
     APP_SECRET: randomBytes(32).toString('base64url'),
@@ -67,7 +82,6 @@ async function demo(options: DemoOptions, folder: string, services: ServiceProce
     HOST: '127.0.0.1',
     LOG_LEVEL: logLevel,
   });
-  services.push(app);
   report.line(`app                ${app.url}`);
 
   const control = sandboxControl(sandbox.url);

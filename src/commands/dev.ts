@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { KitError } from '../contract/index.ts';
-import { runCommand } from './command.ts';
+import { onInterrupt, runCommand } from './command.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
 import { sandboxCall } from './sandbox-call.ts';
 
@@ -29,7 +29,7 @@ await runCommand(async () => {
   const restarts = new Set<Promise<void>>();
   let isStopping = false;
   const interrupted = new Promise<number>((stop) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop(0));
+    onInterrupt(() => stop(0));
   });
 
   const start: Record<Name, () => Promise<ServiceProcess>> = {

@@ -23,25 +23,29 @@ export async function startService(name: 'app' | 'sandbox', args: readonly strin
   const child = spawn(process.execPath, ['--import', preload, script, ...args], {
     // What they share is said here: a database, an admin key or an address of the user's own servers is none of theirs.
     env: { ...process.env, DATABASE_URL: '', DATABASE_URL_FILE: '', SANDBOX_ADMIN_KEY: '', SANDBOX_ADMIN_KEY_FILE: '', PUBLIC_URL: '', ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    // The channel carries nothing: its end tells the service that whoever started it is gone, kill -9 included.
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     // A group of its own: Ctrl-C reaches the demo alone, which then stops the servers in order.
     detached: true,
   });
+  let isReady = false;
   const exited = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
     child.once('error', (error) => resolve(error.message));
   });
   const ended = exited.then((how): never => {
-    throw new KitError('service_ended', `the ${name} ended unexpectedly (${how})`);
+    throw new KitError('service_ended', isReady ? `the ${name} ended unexpectedly (${how})` : `the ${name} did not start: what it said stands above`);
   });
   ended.catch(() => {});
   const killWithParent = () => child.kill('SIGKILL');
   process.once('exit', killWithParent);
 
   const { promise: ready, resolve } = Promise.withResolvers<string>();
-  createInterface({ input: child.stdout }).on('line', (line) => {
+  createInterface({ input: child.stdout! }).on('line', (line) => {
     const url = new RegExp(`^${name} ready (\\S+)$`).exec(line)?.[1];
-    if (url) resolve(url);
+    if (!url) return;
+    isReady = true;
+    resolve(url);
   });
   return {
     url: await Promise.race([ready, ended]),

@@ -21,6 +21,7 @@ export async function stageInputs(inputs: readonly string[], folder: string): Pr
 async function rastersOf(input: string): Promise<string[]> {
   const kind = await stat(input).catch(() => null);
   if (!kind) throw new KitError('bad_input', `--input ${input}: there is no such file or folder`);
+  if (kind.isFile() && !rasterExtensions.has(extname(input).toLowerCase())) throw new KitError('bad_input', `--input ${input}: the file is no raster by its name; what can be read ends in ${[...rasterExtensions].join(' ')}`);
   if (kind.isFile()) return [input];
   const names = (await readdir(input)).filter((name) => rasterExtensions.has(extname(name).toLowerCase())).sort();
   if (names.length === 0) throw new KitError('bad_input', `--input ${input}: the folder holds no raster; looked for ${[...rasterExtensions].join(' ')}`);

@@ -43,6 +43,9 @@ const sampleOftenMs = 20;
 const sampleDiskEveryMs = 200;
 /** After a cancel message, before SIGKILL. */
 const graceMs = 1_000;
+/** By then bubblewrap has made its namespaces, or never will. */
+const startMs = 500;
+const killAgainMs = 5;
 /** What a process wrote before it ended may still be on its way. */
 const drainMs = 200;
 const stderrTailBytes = 2_000;
@@ -65,6 +68,7 @@ export class ChildRunner {
   #isConfined: boolean;
   #limits: Required<ChildLimits>;
   #workFolder: string;
+  #startedMs = performance.now();
   #stderr = '';
   #gone: Promise<string>;
   #isGone = false;
@@ -163,6 +167,9 @@ export class ChildRunner {
     const { pid } = this.#child;
     if (pid === undefined || this.#isGone) return;
     const [, ...descendants] = processTree(pid);
+    // Bubblewrap itself, killed just as it makes its second process, would leave that one behind, waiting for it.
+    const isStarting = this.#isConfined && descendants.length === 0 && performance.now() - this.#startedMs < startMs;
+    if (isStarting) return void this.#timers.push(setTimeout(() => this.#kill(), killAgainMs));
     if (!this.#isConfined || descendants.length === 0) descendants.push(pid);
     for (const one of descendants) signal(one);
   }
