@@ -27,8 +27,8 @@ export interface Confinement {
   readonly kind: 'bubblewrap' | 'none';
   /** For the log and for `/ready`. */
   readonly summary: string;
-  /** The program and its arguments, Node's own options last: what `fork` takes as `execPath` and `execArgv`. */
-  command(place: ChildPlace, limits: ProcessLimits): { readonly execPath: string; readonly execArgv: string[] };
+  /** The program and its arguments, Node and its options last: the script follows. */
+  command(place: ChildPlace, limits: ProcessLimits): readonly string[];
   /** A control group for a child; null where none is delegated. */
   group(limits: GroupLimits): ChildGroup | null;
   /** Told which modules a child is about to import. */
@@ -100,8 +100,7 @@ async function unconfined(reason: string, programs: Programs, delegated: Delegat
     group: (limits) => delegated?.(limits) ?? null,
     command(_place, limits) {
       const prefix = [...programs.command('setpriv', '--pdeathsig', 'KILL'), ...programs.command('prlimit', ...limitArguments(limits, known))];
-      const [execPath = process.execPath, ...rest] = [...prefix, process.execPath];
-      return { execPath, execArgv: [...rest, ...nodeArguments] };
+      return [...programs.closingDescriptors(), ...prefix, process.execPath, ...nodeArguments];
     },
     // They fill the cache themselves.
     warmUp: () => {},
@@ -120,7 +119,7 @@ function bubblewrap(programs: Programs, variant: BubblewrapVariant, delegated: D
     command(place, limits) {
       // Within the namespaces, where the number of processes is counted anew.
       const limited = programs.command('prlimit', ...limitArguments(limits, known), `--nproc=${mostTasks}`);
-      return { execPath: program, execArgv: [...bubblewrapArguments(place, variant, { hidden, readable: further }), '--', ...limited, process.execPath, ...nodeArguments] };
+      return [...programs.closingDescriptors(), program, ...bubblewrapArguments(place, variant, { hidden, readable: further }), '--', ...limited, process.execPath, ...nodeArguments];
     },
     warmUp: cache === undefined ? () => {} : createWarmUp(cache, environment(tmpdir(), known, 'no')),
     environment: (workFolder) => environment(workFolder, known, 'yes'),
@@ -200,6 +199,15 @@ class Programs {
   find(name: string): string | null {
     const folder = this.#folders.find((one) => existsSync(join(one, name)));
     return folder === undefined ? null : join(folder, name);
+  }
+
+  /**
+   * Runs what follows with no descriptor but the four that it is meant to have: whoever started the server may have left it
+   * others, and they would lead out. Nothing where the system has no bash.
+   */
+  closingDescriptors(): string[] {
+    const close = 'for f in /proc/self/fd/*; do n=${f##*/}; [ "$n" -gt 3 ] && eval "exec $n>&-"; done 2>/dev/null; exec "$@"';
+    return this.command('bash', '-c', close, 'child');
   }
 
   /** The program and its arguments; nothing where the system does not have it. */

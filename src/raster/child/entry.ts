@@ -1,17 +1,12 @@
-/** Entry of every child process: runs the jobs it is given, one after the other, and reports over IPC. */
+/** Entry of every child process: runs the jobs it is given, one after the other, and reports to its host. */
+import { Socket } from 'node:net';
 import { KitError } from '../../contract/kit-error.ts';
+import { Channel, channelDescriptor } from './channel.ts';
 import { kindOfPlainError } from '../failure-kind.ts';
 import type { FromChild, Job, ToChild } from './protocol.ts';
 
 const progressEveryMs = 100;
 let abort = new AbortController();
-
-function send(message: FromChild): Promise<void> {
-  return new Promise((resolve) => {
-    if (!process.connected) return resolve();
-    process.send?.(message, undefined, undefined, () => resolve());
-  });
-}
 
 function throttledProgress(): (fraction: number, note?: string) => void {
   let lastMs = -Infinity;
@@ -36,19 +31,23 @@ async function start({ module, input, files, workFolder }: Extract<ToChild, { ty
   }
 }
 
-const stackCharacters = 8_000;
+const mostCharacters = 8_000;
 
 function described(error: unknown): Omit<Extract<FromChild, { type: 'failed' }>, 'type'> {
-  const stack = error instanceof Error ? (error.stack ?? error.message).slice(0, stackCharacters) : null;
-  if (error instanceof KitError) return { kind: error.status < 500 ? 'user' : 'defect', code: error.code, message: error.message, data: error.data, stack };
+  const stack = error instanceof Error ? (error.stack ?? error.message).slice(0, mostCharacters) : null;
+  if (error instanceof KitError) return { kind: error.status < 500 ? 'user' : 'defect', code: error.code, message: error.message.slice(0, mostCharacters), data: error.data, stack };
   const message = error instanceof Error ? error.message || error.name : String(error);
-  return { kind: kindOfPlainError(error), code: 'job_failed', message, data: {}, stack };
+  return { kind: kindOfPlainError(error), code: 'job_failed', message: message.slice(0, mostCharacters), data: {}, stack };
 }
 
-process.on('message', (message: ToChild) => {
+/** Answers of jobs are plain data. */
+const send = (message: FromChild) => channel.send(message);
+
+function receive(message: ToChild): void {
   if (message.type === 'cancel') abort.abort(new Error(message.reason));
   else if (message.type === 'end') process.exit(0);
   else void start(message).then(send);
-});
+}
+
 // The host is gone: nobody wants the result.
-process.on('disconnect', () => process.exit(1));
+const channel = new Channel(new Socket({ fd: channelDescriptor }), (message) => receive(message as ToChild), () => process.exit(1));

@@ -1,3 +1,5 @@
+import * as z from 'zod';
+
 /** Host to child. */
 export type ToChild =
   | { type: 'start'; module: string; input: unknown; files: readonly string[]; workFolder: string }
@@ -10,11 +12,22 @@ export type ToChild =
  */
 export type FailureKind = 'user' | 'world' | 'defect';
 
-/** Child to host. */
-export type FromChild =
-  | { type: 'progress'; fraction: number; note: string | null }
-  | { type: 'done'; output: unknown }
-  | { type: 'failed'; kind: FailureKind; code: string; message: string; data: Readonly<Record<string, unknown>>; stack: string | null };
+const text = z.string().max(16_384);
+
+/** Child to host, held to its shape: a child that a file has taken over may say anything. What `output` is, the caller of its job knows. */
+export const fromChild = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('progress'), fraction: z.number().min(0).max(1), note: text.nullable() }),
+  z.object({ type: z.literal('done'), output: z.unknown() }),
+  z.object({
+    type: z.literal('failed'),
+    kind: z.enum(['user', 'world', 'defect']),
+    code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/),
+    message: text,
+    data: z.record(z.string(), z.unknown()),
+    stack: text.nullable(),
+  }),
+]);
+export type FromChild = z.output<typeof fromChild>;
 
 /** How a job tells how far it is, and learns that it is to stop. */
 export interface JobContext {

@@ -1,15 +1,17 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
+import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { KitError } from '../../contract/kit-error.ts';
 import { folderBytes } from '../folder-bytes.ts';
 import type { ChildPlace } from './bubblewrap.ts';
 import type { ChildGroup } from './cgroup.ts';
+import { Channel, channelDescriptor } from './channel.ts';
 import type { Confinement } from './confinement.ts';
 import type { ChildJob } from './host.ts';
 import { processTree, usageOf } from './process-tree.ts';
-import type { FailureKind, FromChild, ToChild } from './protocol.ts';
+import { fromChild, type FailureKind, type FromChild, type ToChild } from './protocol.ts';
 
 /** What one child and all that it starts may use together. */
 export interface ChildLimits {
@@ -65,6 +67,8 @@ export interface RunnerOptions {
 /** One child process that runs jobs one after the other. It gets no secret: its environment is made anew. */
 export class ChildRunner {
   #child: ChildProcess;
+  #channel: Channel;
+  #onMessage: (message: unknown) => void = () => {};
   #isConfined: boolean;
   #limits: Required<ChildLimits>;
   #workFolder: string;
@@ -86,15 +90,16 @@ export class ChildRunner {
     this.#workFolder = place.workFolder;
     const { memoryBytes, diskBytes, processes } = this.#limits;
     this.#group = confinement.group({ memoryBytes, tasks: (processes + bubblewrapOwnProcesses) * tasksOfProcess });
-    this.#child = fork(fileURLToPath(new URL('./entry.ts', import.meta.url)), [], {
-      ...confinement.command(place, { memoryBytes, fileBytes: diskBytes }),
+    const [program = process.execPath, ...args] = confinement.command(place, { memoryBytes, fileBytes: diskBytes });
+    this.#child = spawn(program, [...args, fileURLToPath(new URL('./entry.ts', import.meta.url))], {
       env: { ...confinement.environment(place.workFolder) },
       cwd: place.workFolder,
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       // A group of its own: what an unconfined child has started ends with it.
       detached: true,
     });
+    // An end of the channel that is not the child's own end: it is not to be trusted any further.
+    this.#channel = new Channel(this.#child.stdio[channelDescriptor] as Duplex, (message) => this.#onMessage(message), (fault) => fault !== null && this.#stopNow(new ChildJobError('job_crashed', `the process was ended: ${fault}`)));
     if (this.#child.pid !== undefined) this.#group?.add(this.#child.pid);
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#stderr = (this.#stderr + text).slice(-stderrTailBytes)));
     this.#gone = new Promise<string>((resolve) => {
@@ -113,7 +118,7 @@ export class ChildRunner {
 
   /** False once the process has ended: by a crash, a limit or a cancel. */
   get isAlive(): boolean {
-    return !this.#isGone && this.#ending === null && this.#child.connected;
+    return !this.#isGone && this.#ending === null && this.#channel.isOpen;
   }
 
   /** Runs one job; see `runInChild`. A job that crashed, was cancelled or went over a limit takes the process with it. `timeoutMs` counts from here. */
@@ -142,7 +147,7 @@ export class ChildRunner {
 
   /** Ends the process and all that it has started, and waits until they are gone. */
   async end(): Promise<void> {
-    post(this.#child, { type: 'end' });
+    this.#post({ type: 'end' });
     const kill = setTimeout(() => this.#kill(), graceMs);
     await this.#gone;
     clearTimeout(kill);
@@ -152,7 +157,7 @@ export class ChildRunner {
   #stop(error: unknown): void {
     if (this.#ending) return;
     this.#ending = { error };
-    post(this.#child, { type: 'cancel', reason: String(error) });
+    this.#post({ type: 'cancel', reason: String(error) });
     this.#timers.push(setTimeout(() => this.#kill(), graceMs));
   }
 
@@ -177,17 +182,22 @@ export class ChildRunner {
   /** Gives the child one job, and waits for its answer or its end. */
   async #converse(job: Job): Promise<{ answer: Answer | null; exit: string }> {
     const { promise, resolve } = Promise.withResolvers<Answer>();
-    const onMessage = (message: FromChild) => {
-      if (message.type === 'progress') job.onProgress?.(message.fraction, message.note);
-      else resolve(message);
+    this.#onMessage = (message) => {
+      const read = fromChild.safeParse(message);
+      if (!read.success) return this.#stopNow(new ChildJobError('job_crashed', 'the process was ended: it sent what is no answer'));
+      if (read.data.type === 'progress') job.onProgress?.(read.data.fraction, read.data.note);
+      else resolve(read.data);
     };
-    this.#child.on('message', onMessage);
-    post(this.#child, { type: 'start', module: job.module.href, input: job.input, files: job.paths, workFolder: this.#workFolder });
+    this.#post({ type: 'start', module: job.module.href, input: job.input, files: job.paths, workFolder: this.#workFolder });
     try {
       return await Promise.race([promise.then((answer) => ({ answer, exit: '' })), this.#gone.then((exit) => ({ answer: null, exit }))]);
     } finally {
-      this.#child.off('message', onMessage);
+      this.#onMessage = () => {};
     }
+  }
+
+  #post(message: ToChild): void {
+    void this.#channel.send(message);
   }
 
   /** An end that nobody asked for. A limit that the kernel holds ends a process in ways of its own. */
@@ -237,10 +247,6 @@ function describeExit(code: number | null, isConfined: boolean): string {
 
 function limitError(code: string, what: string, limit: number, unit: string): ChildJobError {
   return new ChildJobError(code, `the processing ${what} the ${limit} ${unit} it may`, { data: { limit } });
-}
-
-function post(child: ChildProcess, message: ToChild): void {
-  if (child.connected) child.send(message, () => {});
 }
 
 /** A process that is gone already needs none. */

@@ -1,7 +1,8 @@
 /** Compiles what jobs import, for later processes, and ends. */
 import { flushCompileCache } from 'node:module';
 
-await import('./entry.ts');
+await import('./channel.ts');
+await import('../failure-kind.ts');
 for (const module of process.argv.slice(2)) await import(module);
 flushCompileCache();
 process.exit(0);
