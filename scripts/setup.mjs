@@ -33,7 +33,7 @@ try {
 async function setUp() {
   const lock = createHash('sha256').update(readFileSync(join(root, 'package-lock.json'))).digest('hex');
   const stamp = readStamp();
-  if (stamp.lock === lock && existsSync(stamp.gdalBinary ?? '') && existsSync(stamp.node ?? '') && stamp.bubblewrap) return;
+  if (stamp.lock === lock && existsSync(stamp.gdalBinary ?? '') && existsSync(stamp.node ?? '') && (stamp.bubblewrap === 'found' || stamp.bubblewrap === 'not on this system' || stamp.toldOfBubblewrap)) return;
 
   if (stamp.lock !== lock) {
     const restoreBinding = keepBinding();
@@ -42,8 +42,9 @@ async function setUp() {
   }
   const node = findNode();
   if (!loadsGdal(node)) await provideGdal(node);
-  const bubblewrap = provideBubblewrap();
-  writeFileSync(stampPath, JSON.stringify({ lock, node, gdalBinary: gdalBinary(node), bubblewrap }));
+  const bubblewrap = await provideBubblewrap();
+  // Told once: the servers say so at every start.
+  writeFileSync(stampPath, JSON.stringify({ lock, node, gdalBinary: gdalBinary(node), bubblewrap, toldOfBubblewrap: bubblewrap === 'missing' }));
   say('done');
 }
 
@@ -195,17 +196,18 @@ function runApt(command) {
  * What confines the processes that open foreign files. Servers start without it on a developer's machine, and say so:
  * where it cannot be installed from here, this says how.
  */
-function provideBubblewrap() {
+async function provideBubblewrap() {
   if (process.platform !== 'linux') return 'not on this system';
   if (onPath('bwrap')) return 'found';
   const isRoot = process.getuid?.() === 0;
-  if (onPath('apt-get') && (isRoot || process.env.CI)) {
+  const install = 'apt-get install -y --no-install-recommends bubblewrap';
+  if (onPath('apt-get') && (isRoot || process.env.CI || (await confirm(`sudo ${install}`)))) {
     say('installing bubblewrap (apt)');
-    for (const command of ['apt-get update', 'apt-get install -y --no-install-recommends bubblewrap']) runApt(command);
+    for (const command of ['apt-get update', install]) runApt(command);
   } else {
     say(`bubblewrap, which confines the processes that open foreign files, is not installed. Install it by your package manager${onPath('apt-get') ? ': sudo apt-get install bubblewrap' : ''}`);
   }
-  return onPath('bwrap') ? 'installed' : 'missing';
+  return onPath('bwrap') ? 'found' : 'missing';
 }
 
 async function confirm(command) {

@@ -50,7 +50,7 @@ export interface AppConfig {
   readonly platformUrl: string;
   /** `PLATFORM_API_KEY` or `PLATFORM_API_KEY_FILE`. */
   readonly platformApiKey: Secret;
-  /** `APP_SECRET` or `APP_SECRET_FILE`, several separated by commas or white space: the first encrypts identity tokens and signs session cookies, all of them decrypt and verify. */
+  /** `APP_SECRET` or `APP_SECRET_FILE`, several separated by commas or line ends: the first encrypts identity tokens and signs session cookies, all of them decrypt and verify. */
   readonly secrets: readonly [Secret, ...Secret[]];
   /** `DATA_DIR`, default `data/app`: database and work folders. */
   readonly dataDir: string;
@@ -243,9 +243,9 @@ const minSecretLength = 32;
 function appSecrets(env: NodeJS.ProcessEnv, dataDir: string, warn: (message: string) => void): [Secret, ...Secret[]] {
   const given = readSecret(env, 'APP_SECRET');
   if (given) {
-    const [first, ...older] = given.reveal().split(/[\s,]+/).filter((one) => one !== '');
+    const [first, ...older] = given.reveal().split(/[,\r\n]+/).map((one) => one.trim()).filter((one) => one !== '');
     const isShort = (one: string) => one.length < minSecretLength;
-    if (first === undefined || isShort(first) || older.some(isShort)) throw new ConfigError(`APP_SECRET must be at least ${minSecretLength} characters; of several, separated by commas or white space, each`);
+    if (first === undefined || isShort(first) || older.some(isShort)) throw new ConfigError(`APP_SECRET must be at least ${minSecretLength} characters; of several, separated by commas or line ends, each`);
     return [new Secret(first), ...older.map((one) => new Secret(one))];
   }
   const path = join(dataDir, 'app-secret');

@@ -30,6 +30,8 @@ export const limits = {
   filePropertiesBytes: 32 * 1024,
   /** @assumed positions of all geometries of one request together */
   geometryPositions: 5_000,
+  /** @assumed positions of a file's own footprint (spec 4.4): every search by a geometry compares it */
+  footprintPositions: 1_000,
   /** @assumed what one search may ask (spec 4.2) */
   search: {
     /** Entries of `ids` and of `collections`. */
@@ -43,6 +45,8 @@ export const limits = {
     filterOperators: 500,
     /** Strings, numbers, times and booleans of a filter. */
     filterLiterals: 5_000,
+    /** How often a filter names properties. */
+    propertyReferences: 2_000,
     /** Characters of all patterns of a filter together. */
     patternCharacters: 1_000,
     /** Different properties that a filter and `sortby` name. */

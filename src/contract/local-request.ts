@@ -36,7 +36,7 @@ export function hostNameOf(header: string | undefined): string | null {
   return hostHeader.exec(header ?? '')?.[1]?.toLowerCase() ?? null;
 }
 
-/** True for an origin that can stand in a Content-Security-Policy as it is: http or https, a host of letters and digits, a port. */
+/** True for an origin that can stand in a Content-Security-Policy as it is: http or https, a host of letters, digits, - and _, a port. */
 export function isPlainOrigin(origin: string): boolean {
-  return /^https?:\/\/[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?$/.test(origin);
+  return /^https?:\/\/[a-z0-9_-]+(\.[a-z0-9_-]+)*(:\d{1,5})?$/.test(origin);
 }

@@ -12,6 +12,7 @@ export { folderBytes } from './folder-bytes.ts';
 export { NotAPlainFileError, requirePlainFile, takePlainFile } from './plain-file.ts';
 export { FolderInUseError, ownFolder } from './own-folder.ts';
 export { ensurePrivateFile } from './private-file.ts';
+export { removeFolder } from './remove-folder.ts';
 export { rasterExtensions } from './raster-files.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
 export type { PreviewJobInput } from './preview-job.ts';

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 const ofOwnerOnly = 0o600;
@@ -7,5 +7,6 @@ const ofOwnerOnly = 0o600;
 export function ensurePrivateFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   closeSync(openSync(path, 'a', ofOwnerOnly));
-  chmodSync(path, ofOwnerOnly);
+  // What SQLite left beside it, too.
+  for (const one of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(one)) chmodSync(one, ofOwnerOnly);
 }

@@ -63,6 +63,7 @@ export function readSandboxConfig(env: NodeJS.ProcessEnv, options: { port?: stri
   const publicUrl = read.data.PUBLIC_URL ?? null;
   const adminKey = readSecret(env, 'SANDBOX_ADMIN_KEY');
   if (adminKey !== null && adminKey.length < minAdminKeyLength) throw new SandboxConfigError(`SANDBOX_ADMIN_KEY must be at least ${minAdminKeyLength} characters; make one with: openssl rand -base64 32`);
+  if (adminKey !== null && adminKey === readSecret(env, 'SANDBOX_API_KEY')) throw new SandboxConfigError('SANDBOX_ADMIN_KEY must be another than SANDBOX_API_KEY: an app that has the API key could approve its own operations');
   if (adminKey === null && publicUrl !== null && !isLoopbackName(new URL(publicUrl).hostname)) {
     throw new SandboxConfigError(`PUBLIC_URL=${publicUrl} is reached from elsewhere, and without SANDBOX_ADMIN_KEY whoever reaches it could approve operations: set SANDBOX_ADMIN_KEY (${minAdminKeyLength} characters at least), or leave PUBLIC_URL out`);
   }

@@ -38,7 +38,7 @@ import { ItemSources } from './stac/item-sources.ts';
 import { stacRoutes } from './stac/routes.ts';
 import { seedDemo } from './stac/seed.ts';
 import { StacObjects } from './stac/stac-objects.ts';
-import { ownFolder, type Confinement } from '../raster/index.ts';
+import { ownFolder, removeFolder, type Confinement } from '../raster/index.ts';
 import { UploadEngine } from './uploads/upload-engine.ts';
 import { UploadSessions } from './uploads/upload-sessions.ts';
 import { errorBoundary, pathNotFound } from './web/error-boundary.ts';
@@ -127,7 +127,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   if (config.apiKey !== null) keys.admit(config.apiKey);
   const madeApiKey = keys.list().length === 0 ? keys.create(permissions).apiKey : null;
   await uploads.open();
-  await rm(workDir, { recursive: true, force: true });
+  await removeFolder(workDir);
   for (const user of users.list()) catalog.collections.ensureUploadsOf(user, clock.now());
   if (config.seed === 'demo' && catalog.items.count() === 0) await seedDemo(catalog, { workFolder: join(workDir, 'seed'), confinement });
   files.requeueUnfinished();

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { judge } from '../../src/sandbox/referee/verdict.ts';
 import type { TracedCall as JudgedCall } from '../../src/sandbox/referee/traced-call.ts';
+import { testFolder } from '../support/folders.ts';
 import { apiKey, chunkForm, openUpload, sendChunk, sendComplete, someBytes, startSandbox, type OpenedUpload, type TestSandbox } from '../support/sandbox.ts';
 
 const ruleIds = ['upload-after-approval', 'poll-interval', 'poll-stops', 'upload-identity', 'chunk-order', 'no-work-after-refusal', 'token-scope'];
@@ -306,7 +307,7 @@ test('as HAR: every call with its headers and JSON bodies, tokens and key redact
 });
 
 test('it survives a restart of the sandbox', async () => {
-  const first = await startSandbox({ dataDir: (await startSandbox()).dataDir });
+  const first = await startSandbox({ dataDir: await testFolder() });
   const upload = await openUpload(first);
   await first.close();
   const second = await startSandbox({ dataDir: first.dataDir });

@@ -104,3 +104,14 @@ describe('rasters', () => {
     expect(found!.bbox.map((value) => Math.round(value * 100) / 100)).toEqual([-87.5, 30.65, -87.3, 30.81]);
   });
 });
+
+test('files of one name in different folders are imported each', async () => {
+  const folder = await testFolder();
+  for (const [name, x] of [['a', 500_000], ['b', 600_000]] as const) {
+    await mkdir(join(folder, name));
+    await writeFile(join(folder, name, 'B04.tif'), geoTiff({ width: 20, height: 10, value: () => 1, origin: [x, 5_000_000, 30] }));
+  }
+  let result: unknown;
+  await startSandbox({ prepare: async (made) => void (result = await made.importPath(folder, quiet)) });
+  expect(result).toEqual({ imported: 2, refused: 0 });
+});

@@ -28,7 +28,9 @@ beforeAll(async () => {
         const slanted = [[x, y], [x + 0.7, y + 0.2], [x + 0.9, y + 0.9], [x + 0.1, y + 0.6], [x, y]];
         return JSON.stringify({ type: 'Feature', id: `i${i}`, collection: 'many', geometry: { type: 'Polygon', coordinates: [slanted] }, properties: { datetime: '2024-01-01T00:00:00Z', name: 'a'.repeat(500), n: i }, assets: {} });
       };
-      await writeFile(path, Array.from({ length: itemCount }, (_, i) => item(i)).join('\n'));
+      const ring = diagonals(998, 0.1);
+      const wide = (i: number) => JSON.stringify({ type: 'Feature', id: `w${i}`, collection: 'wide', geometry: { type: 'Polygon', coordinates: [[...ring, [179, 80], ring[0]]] }, properties: { datetime: '2024-01-01T00:00:00Z' }, assets: {} });
+      await writeFile(path, [...Array.from({ length: itemCount }, (_, i) => item(i)), ...Array.from({ length: 20 }, (_, i) => wide(i))].join('\n'));
       await own.importPath(path, { onProgress: () => {}, onRefused: () => {} });
     },
   });
@@ -37,6 +39,8 @@ beforeAll(async () => {
 
 const everything = { bbox: [-180, -90, 180, 90], collections: ['many'], datetime: '2000-01-01T00:00:00Z/..' };
 const search = (more: object): Promise<Answer> => sandbox.request('POST', '/public/stac/search', { headers: key, body: { ...everything, ...more } });
+/** Edges that lie beside each other without meeting, the boxes of all over each other. */
+const diagonals = (points: number, shift: number) => Array.from({ length: points }, (_, i) => [-170 + shift + i * 1e-5 + (i % 2) * 300, -80 + (i % 2) * 150]);
 const filter = (json: unknown) => search({ filter: json });
 const name = { property: 'name' };
 
@@ -65,6 +69,8 @@ describe('refused, and the cap is named', () => {
     ['30,000 names of fields', () => search({ fields: { include: Array.from({ length: 30_000 }, (_, i) => `properties.a${i}`) } }), caps.fieldNames],
     ['30,000 names that are left out', () => search({ fields: { exclude: Array.from({ length: 30_000 }, (_, i) => `properties.a${i}`) } }), caps.fieldNames],
     ['a list of 30,000 values', () => filter({ op: 'in', args: [{ property: 'n' }, Array.from({ length: 30_000 }, (_, i) => i)] }), caps.filterLiterals],
+    ['a list of 30,000 properties', () => filter({ op: 'in', args: [name, Array.from({ length: 30_000 }, () => name)] }), caps.propertyReferences],
+    ['a collection of 12,000 points', () => search({ intersects: { type: 'GeometryCollection', geometries: [{ type: 'GeometryCollection', geometries: [{ type: 'MultiPoint', coordinates: zigzag(12_000) }] }] } }), geometryPositions],
     ['2,000 operators', () => filter({ op: 'and', args: Array.from({ length: 2_000 }, () => ({ op: 'isNull', args: [name] })) }), caps.filterOperators],
     ['30 properties', () => filter({ op: 'and', args: Array.from({ length: 30 }, (_, i) => ({ op: 'isNull', args: [{ property: `p${i}` }] })) }), caps.properties],
     ['30,000 collections', () => search({ collections: Array.from({ length: 30_000 }, (_, i) => `c${i}`) }), caps.identifiers],
@@ -85,6 +91,8 @@ describe('just within the caps: answered, with others answered beside it', () =>
     ['a line', () => search({ intersects: { type: 'LineString', coordinates: zigzag(5_000) }, limit: 1 })],
     ['a polygon', () => search({ intersects: { type: 'Polygon', coordinates: [polygonOf(4_999)] }, limit: 1 })],
     ['points', () => search({ intersects: { type: 'MultiPoint', coordinates: zigzag(5_000) }, limit: 1 })],
+    ['a line beside footprints of 1,000 positions, by their ids', () => search({ collections: ['wide'], ids: Array.from({ length: 20 }, (_, i) => `w${i}`), intersects: { type: 'LineString', coordinates: diagonals(5_000, 0) } })],
+    ['the same without ids', () => search({ collections: ['wide'], intersects: { type: 'LineString', coordinates: diagonals(5_000, 0) } })],
     ['a list of values', () => filter({ op: 'in', args: [{ property: 'n' }, Array.from({ length: 5_000 }, (_, i) => i * 2)] })],
     ['a list of texts, none of which is there', () => filter({ op: 'not', args: [{ op: 'in', args: [name, Array.from({ length: 5_000 }, (_, i) => `t${i}`)] }] })],
     ['names of fields', () => search({ limit: 1_000, fields: { include: Array.from({ length: 200 }, (_, i) => `properties.a${i}`), exclude: Array.from({ length: 200 }, (_, i) => `properties.b${i}`) } })],

@@ -58,6 +58,8 @@ const attacks: Readonly<Record<string, (target: string) => Promise<string> | str
     process.kill(Number(pid), 'SIGTERM');
     return 'sent';
   },
+  memfd: () => python('import os; os.write(os.memfd_create("x"), b"x"); print("made")'),
+  keyring: () => python('import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nassert libc.syscall(250, 0, -3, 1) > 0, ctypes.get_errno()\nprint("there")'),
   'new-namespaces': () => execFileSync('/usr/bin/unshare', ['--user', '--map-root-user', 'true'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }) || 'made',
   /** Many processes that do nothing. */
   fork: async (count) => {

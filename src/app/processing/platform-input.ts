@@ -1,8 +1,9 @@
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import type { CatalogItem } from '../../contract/index.ts';
+import * as z from 'zod';
+import { isPathSegment, type CatalogItem } from '../../contract/index.ts';
 import { PlatformError, requireAllowed, type PlatformClient } from '../../platform-client/index.ts';
-import { rasterExtensions, requirePlainFile, runInChild, unpackJob, type ChildLimits, type Confinement, type UnpackInput } from '../../raster/index.ts';
+import { rasterExtensions, removeFolder, requirePlainFile, runInChild, unpackJob, type ChildLimits, type Confinement, type UnpackInput } from '../../raster/index.ts';
 import { InputError, type ItemReference } from './run-input.ts';
 
 export interface FetchOptions {
@@ -30,6 +31,7 @@ export interface PlatformInputOptions {
   readonly limits?: ChildLimits;
 }
 
+const fileNames = z.array(z.string().refine((name) => isPathSegment(name) && !/[/\\\0]/.test(name))).max(10_000);
 const maxEntries = 10_000;
 const maxFiles = 200;
 const unpackedSlackBytes = 1024 * 1024;
@@ -58,18 +60,20 @@ export function createPlatformInput({ client, allowedOrigins, maxBytes, confinem
     });
     const unpacked = join(folder, 'unpacked');
     const archive: UnpackInput = { limits: { entries: maxEntries, bytes: bytesLeft } };
-    const names = await runInChild<readonly string[] | null>({
+    const answer = await runInChild<unknown>({
       ...{ module: unpackJob, input: archive, files: [{ path, name: 'data' }], workFolder: unpacked, confinement, signal },
       // Room for the last bytes before the job itself says that they are too many.
       limits: { ...limits, diskBytes: bytesLeft + unpackedSlackBytes },
     });
-    if (names === null) {
+    if (answer === null) {
       // Not what the interface says, but a raster all the same: whether it can be read, opening it tells.
       const named = join(folder, plainName(item.title ?? item.id));
       await rename(path, named);
       return [named];
     }
     await rm(path);
+    // A child says what it likes: names are names of its own folder, and no paths.
+    const names = fileNames.parse(answer);
     if (names.length === 0) throw new InputError(`the data of item ${JSON.stringify(reference.itemId)} holds no raster; looked for ${[...rasterExtensions].join(' ')}`);
     return names.map((name) => join(unpacked, name));
   }
@@ -79,7 +83,7 @@ export function createPlatformInput({ client, allowedOrigins, maxBytes, confinem
       for (const item of items) await find(item);
     },
     async fetch(items, folder, options) {
-      await rm(folder, { recursive: true, force: true });
+      await removeFolder(folder);
       const paths: string[] = [];
       let bytesLeft = maxBytes;
       for (const [i, item] of items.entries()) {

@@ -1,7 +1,6 @@
-import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { KitError } from '../../contract/index.ts';
-import { FairQueue, runInChild, takePlainFile, type ChildLimits, type Confinement, type LentFile } from '../../raster/index.ts';
+import { FairQueue, removeFolder, runInChild, takePlainFile, type ChildLimits, type Confinement, type LentFile } from '../../raster/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
 import { findRasters, type ItemReference, type RunInput } from './run-input.ts';
@@ -141,7 +140,7 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
       const step = find(task.stepId);
       const parameters = checkParameters(step, task.parameters);
       const inputFolder = join(task.workFolder, 'input');
-      await rm(task.workFolder, { recursive: true, force: true });
+      await removeFolder(task.workFolder);
       await options.workSpace?.waitForRoom(signal, () => onProgress(0, 'waiting for room among the work folders'));
       try {
         const isFetched = task.input.type === 'platform';
@@ -150,7 +149,7 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
         const onStep = (fraction: number, note: string | null) => onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
         return await queue.run(task.owner, () => runStep({ ...task, parameters }, step, source, signal, onStep), signal);
       } finally {
-        await Promise.all([inputFolder, join(task.workFolder, 'step')].map((folder) => rm(folder, { recursive: true, force: true })));
+        await Promise.all([inputFolder, join(task.workFolder, 'step')].map((folder) => removeFolder(folder)));
       }
     },
   };

@@ -168,7 +168,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const failure = describeFailure(error);
     const kind = failureKindOf(error);
     if (kind === 'world' && !(error instanceof PlatformError) && !isOverdue(id)) throw error;
-    if (isSessionOver(failure)) await options.onSessionOver?.(run.launchId);
+    if (isSessionOver(error)) await options.onSessionOver?.(run.launchId);
     if (kind === 'defect') log.error({ err: error, childStack: error instanceof ChildJobError ? error.childStack : undefined, state: run.state }, 'run failed by a defect');
     else log.warn({ state: run.state, code: failure.code, reason: failure.message, requestId: failure.requestId }, 'run failed');
     return store.transition(run, 'FAILED', { failure });
@@ -189,11 +189,19 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     return run;
   }
 
+  /** Runs of one user are counted and committed one after the other. */
+  const starting = new Map<string, Promise<unknown>>();
+
+  async function inTurn<T>(owner: string, work: () => Promise<T>): Promise<T> {
+    const turn = (starting.get(owner) ?? Promise.resolve()).then(work, work);
+    starting.set(owner, turn);
+    return turn.finally(() => starting.get(owner) === turn && starting.delete(owner));
+  }
+
   async function start(launchId: string, wanted: NewRun): Promise<Run> {
     if (stopping) throw new KitError('shutting_down', 'the app is about to stop and takes no new runs; try again in a moment', { status: 503, data: { isForUser: true } });
     const { step, parameters } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);
     const owner = await options.ownerOf(launchId);
-    await requireRoom(owner);
     const atMs = now();
     const run: Run = {
       id: randomBytes(16).toString('base64url'),
@@ -215,7 +223,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       createdAtMs: atMs,
       updatedAtMs: atMs,
     };
-    await store.create(run);
+    await inTurn(owner, async () => {
+      await requireRoom(owner);
+      await store.create(run);
+    });
     await queue.add(run.id, 'wait', owner);
     return run;
   }

@@ -68,7 +68,9 @@ export function describeFailure(error: unknown): RunFailure {
   return { code: 'internal_error', message: 'the app failed in an unforeseen way: this is a bug of the app', advice: askOperator, requestId: null };
 }
 
-/** The platform has ended the session for good: nothing can be done with its token any more. */
-export function isSessionOver({ code }: RunFailure): boolean {
+/** The platform itself has ended the session for good: nothing can be done with its token any more. */
+export function isSessionOver(error: unknown): boolean {
+  if (!(error instanceof PlatformError)) return false;
+  const { code } = error;
   return code === 'token_revoked' || code === 'token_expired' || code === 'token_not_found';
 }

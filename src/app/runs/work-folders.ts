@@ -1,5 +1,6 @@
-import { readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join, sep } from 'node:path';
+import { removeFolder } from '../../raster/index.ts';
 import { isFinal } from './run-state.ts';
 import type { RunStore } from './run.ts';
 
@@ -28,10 +29,10 @@ export class WorkFolders {
   async tidyRun(runId: string): Promise<void> {
     const folder = join(this.#root, runId);
     const run = await this.#store.find(runId);
-    if (!run || isFinal(run.state)) return rm(folder, { recursive: true, force: true });
+    if (!run || isFinal(run.state)) return void (await removeFolder(folder));
     const output = run.output?.path ?? '';
     const isOwned = (name: string) => name === String(run.claim) || output.startsWith(join(folder, name) + sep) || output === join(folder, name);
-    for (const name of await namesIn(folder)) if (!isOwned(name)) await rm(join(folder, name), { recursive: true, force: true });
+    for (const name of await namesIn(folder)) if (!isOwned(name)) await removeFolder(join(folder, name));
   }
 }
 

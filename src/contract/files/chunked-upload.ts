@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { fileName, sourceType } from '../file.ts';
-import { wktGeometry } from '../geometry.ts';
+import { positionsOf, wktGeometry } from '../geometry.ts';
 import { limits } from '../limits.ts';
 import { jsonValue } from '../wire.ts';
 import { uploadedFile } from './upload-file.ts';
@@ -29,8 +29,9 @@ export const uploadFileChunk = {
   }),
 } as const;
 
+const footprint = wktGeometry.refine((geometry) => positionsOf(geometry).length <= limits.footprintPositions, `must have at most ${limits.footprintPositions} positions`);
 /** WKT that is one; kept as it was written. */
-const wkt = z.string().refine((text) => wktGeometry.safeParse(text).success, { error: (issue) => wktGeometry.safeParse(issue.input).error?.issues[0]?.message });
+const wkt = z.string().refine((text) => footprint.safeParse(text).success, { error: (issue) => footprint.safeParse(issue.input).error?.issues[0]?.message });
 
 /** What an item of the file carries, in every page that shows it. */
 const properties = jsonValue.refine((value) => Buffer.byteLength(JSON.stringify(value ?? null)) <= limits.filePropertiesBytes, `must be at most ${limits.filePropertiesBytes} bytes of JSON`);

@@ -1,6 +1,6 @@
 import type { Geometry } from 'geojson';
 import * as z from 'zod';
-import { faultOf } from '../geometry.ts';
+import { faultOf, positionsOf, tooManyPositions } from '../geometry.ts';
 import { limits } from '../limits.ts';
 import { jsonValue } from '../wire.ts';
 import { datetimeFilter, datetimeInterval } from './datetime-interval.ts';
@@ -39,7 +39,7 @@ const geometryTypes = ['Point', 'MultiPoint', 'LineString', 'MultiLineString', '
 export const geojsonGeometry = z
   .looseObject({ type: z.enum(geometryTypes, `must be a GeoJSON geometry: ${geometryTypes.join(', ')}`), coordinates: z.array(jsonValue).optional(), geometries: z.array(jsonValue).optional() })
   .transform((value, context): Geometry => {
-    const fault = geometryFault(value);
+    const fault = geometryFault(value) ?? (positionsOf(value as unknown as Geometry).length > limits.geometryPositions ? tooManyPositions : null);
     if (fault === null) return value as unknown as Geometry;
     context.issues.push({ code: 'custom', message: fault, input: value });
     return z.NEVER;

@@ -9,6 +9,8 @@ export interface ChildPlace {
   readonly workFolder: string;
   /** Files and folders that the child reads where they are: code, models. */
   readonly reads: readonly string[];
+  /** A folder in which files are lent one after the other; read-only. */
+  readonly tray?: string;
   /** Foreign files: where they are, and where the child finds them. */
   readonly lends: readonly { readonly from: string; readonly to: string }[];
 }
@@ -17,16 +19,18 @@ export interface ChildPlace {
 export interface BubblewrapVariant {
   /** A /proc of the child's own. A container whose /proc is masked lets nobody mount one: there the child has none. */
   readonly hasProc: boolean;
+  /** Whether the kernel filters the child's system calls (`seccomp.ts`). */
+  readonly filters: boolean;
   /** Takes the right to make further namespaces away; bubblewrap 0.8 and later. */
   readonly disablesUserNamespaces: boolean;
 }
 
-export const variants: readonly BubblewrapVariant[] = [
-  { hasProc: true, disablesUserNamespaces: true },
-  { hasProc: true, disablesUserNamespaces: false },
-  { hasProc: false, disablesUserNamespaces: true },
-  { hasProc: false, disablesUserNamespaces: false },
-];
+export const variants: readonly BubblewrapVariant[] = [true, false].flatMap((filters) =>
+  [true, false].flatMap((hasProc) => [true, false].map((disablesUserNamespaces) => ({ filters, hasProc, disablesUserNamespaces }))),
+);
+
+/** The descriptor on which bubblewrap is given the filter. */
+export const filterDescriptor = 4;
 
 /** Programs, libraries and their data: of Node, GDAL, PROJ, and of what a step may start. Not all of /usr: a server's own files may lie below it. */
 const systemFolders = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32', 'libexec', 'share', 'local/bin', 'local/lib', 'local/lib64', 'local/share'].map((name) => `/usr/${name}`);
@@ -47,26 +51,31 @@ function codeFolders(): string[] {
 }
 
 /** Own namespaces of everything, no capability, no terminal, and an end with the parent; then the mounts, in the order in which they are made. */
-export function bubblewrapArguments(place: ChildPlace, { hasProc, disablesUserNamespaces }: BubblewrapVariant, options: { hidden: readonly string[]; readable: readonly string[] }): string[] {
+export function bubblewrapArguments(place: ChildPlace, { filters, hasProc, disablesUserNamespaces }: BubblewrapVariant, options: { hidden: readonly string[]; readable: readonly string[] }): string[] {
   const readOnly = (path: string) => ['--ro-bind', path, path];
   const system = systemFolders.filter((path) => existsSync(path));
   const covered = (path: string) => [...system, ...rootFolders].some((folder) => isInside(path, folder));
   const reads = [...codeFolders(), process.execPath, ...options.readable, ...place.reads];
+  // What the servers keep stays out of sight, wherever it lies.
+  const hidden = options.hidden.filter((path) => existsSync(path) && (covered(path) || reads.some((one) => isInside(path, one))));
   return [
     ...['--unshare-user', '--unshare-all', '--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
     ...(disablesUserNamespaces ? ['--disable-userns'] : []),
+    ...(filters ? ['--seccomp', String(filterDescriptor)] : []),
     ...system.flatMap(readOnly),
     ...rootFolders.flatMap(linkOrFolder),
     ...settings.filter((path) => existsSync(path)).flatMap(readOnly),
     // A kit that lies among the programs is no program.
     ...(covered(kitRoot) ? ['--tmpfs', kitRoot] : []),
     ...[...new Set(reads)].flatMap(readOnly),
-    // What the servers keep stays out of sight, wherever it lies.
-    ...options.hidden.filter((path) => existsSync(path) && (covered(path) || reads.some((one) => isInside(path, one)))).flatMap((path) => ['--tmpfs', path]),
+    ...hidden.flatMap((path) => ['--tmpfs', path]),
+    ...(place.tray === undefined ? [] : readOnly(place.tray)),
     ...(hasProc ? ['--proc', '/proc'] : ['--dir', '/proc']),
     ...['--dev', '/dev', '--remount-ro', '/dev'],
     ...place.lends.flatMap(({ from, to }) => ['--ro-bind', from, to]),
     ...['--bind', place.workFolder, place.workFolder],
+    // Nothing is writable but the work folder: what is covered up is no place to write to either.
+    ...[...hidden, ...(covered(kitRoot) ? [kitRoot] : [])].flatMap((path) => ['--remount-ro', path]),
     ...['--remount-ro', '/', '--chdir', place.workFolder],
   ];
 }

@@ -9,6 +9,7 @@ import { bubblewrapArguments, variants, type BubblewrapVariant, type ChildPlace 
 import { delegatedGroups, type ChildGroup, type GroupLimits } from './cgroup.ts';
 import { runInChild } from './host.ts';
 import type { ProbeOutput } from './probe-job.ts';
+import { seccompFilter } from './seccomp.ts';
 import { createWarmUp } from './warm-up.ts';
 
 /** `required`: no start without it. `auto`: used where it works. `none`: not used. */
@@ -33,6 +34,8 @@ export interface Confinement {
   group(limits: GroupLimits): ChildGroup | null;
   /** Told which modules a child is about to import. */
   warmUp(modules: readonly URL[]): void;
+  /** What the program reads on descriptor 4: the filter of system calls; null where there is none. */
+  readonly filter: Buffer | null;
   /** All of a child's environment. */
   environment(workFolder: string): Readonly<Record<string, string>>;
 }
@@ -74,9 +77,10 @@ export async function establishConfinement(options: ConfinementOptions): Promise
   const reason = options.mode === 'none' ? 'STEP_CONFINEMENT=none' : whyNoBubblewrap(programs);
   if (reason !== null) return unconfined(reason, programs, delegated, options);
   const failures: string[] = [];
-  for (const variant of variants) {
+  const filter = seccompFilter();
+  for (const variant of variants.filter(({ filters }) => !filters || filter !== null)) {
     try {
-      return await probed((known) => bubblewrap(programs, variant, delegated, options, known));
+      return await probed((known) => bubblewrap(programs, variant, variant.filters ? filter : null, delegated, options, known));
     } catch (error) {
       failures.push(reasonOf(error));
     }
@@ -96,6 +100,7 @@ async function unconfined(reason: string, programs: Programs, delegated: Delegat
   if (mode === 'auto') warn(`FOREIGN FILES ARE OPENED UNCONFINED: ${reason}. A hostile file could read what this process can. ${remedy.split('. ')[1]}.`);
   return probed((known) => ({
     kind: 'none',
+    filter: null,
     summary: `none (${reason})`,
     group: (limits) => delegated?.(limits) ?? null,
     command(_place, limits) {
@@ -108,13 +113,14 @@ async function unconfined(reason: string, programs: Programs, delegated: Delegat
   }));
 }
 
-function bubblewrap(programs: Programs, variant: BubblewrapVariant, delegated: Delegated, { hidden = [], readable = [] }: ConfinementOptions, known: ProbeOutput): Confinement {
+function bubblewrap(programs: Programs, variant: BubblewrapVariant, filter: Buffer | null, delegated: Delegated, { hidden = [], readable = [] }: ConfinementOptions, known: ProbeOutput): Confinement {
   const program = programs.find('bwrap') ?? 'bwrap';
   const cache = getCompileCacheDir();
   const further = [...readable, ...pathsOf(gdalVariables), ...(cache !== undefined && existsSync(cache) ? [cache] : [])];
   return {
     kind: 'bubblewrap',
-    summary: `bubblewrap${variant.hasProc ? '' : ', without a /proc'}${delegated ? ', control groups' : ''}`,
+    filter,
+    summary: `bubblewrap${filter ? '' : ', without a filter of system calls'}${variant.hasProc ? '' : ', without a /proc'}${delegated ? ', control groups' : ''}`,
     group: (limits) => delegated?.(limits) ?? null,
     command(place, limits) {
       // Within the namespaces, where the number of processes is counted anew.
@@ -202,11 +208,11 @@ class Programs {
   }
 
   /**
-   * Runs what follows with no descriptor but the four that it is meant to have: whoever started the server may have left it
+   * Runs what follows with no descriptor but those that it is meant to have: whoever started the server may have left it
    * others, and they would lead out. Nothing where the system has no bash.
    */
   closingDescriptors(): string[] {
-    const close = 'for f in /proc/self/fd/*; do n=${f##*/}; [ "$n" -gt 3 ] && eval "exec $n>&-"; done 2>/dev/null; exec "$@"';
+    const close = 'for f in /proc/self/fd/*; do n=${f##*/}; [ "$n" -gt 4 ] && eval "exec $n>&-"; done 2>/dev/null; exec "$@"';
     return this.command('bash', '-c', close, 'child');
   }
 

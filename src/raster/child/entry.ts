@@ -17,7 +17,7 @@ function throttledProgress(): (fraction: number, note?: string) => void {
     if (now - lastMs < progressEveryMs && !noteChanged && fraction < 1) return;
     lastMs = now;
     if (note !== undefined) lastNote = note;
-    void send({ type: 'progress', fraction: Math.min(1, Math.max(0, fraction)), note: lastNote });
+    void send({ type: 'progress', fraction: Number.isFinite(fraction) ? Math.min(1, Math.max(0, fraction)) : 0, note: lastNote });
   };
 }
 

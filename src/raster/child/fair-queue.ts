@@ -21,6 +21,10 @@ export class FairQueue {
     return [...this.#waiting.values()].reduce((sum, tasks) => sum + tasks.length, 0);
   }
 
+  waitingOf(owner: string): number {
+    return this.#waiting.get(owner)?.length ?? 0;
+  }
+
   /** Rejects at once with the signal's reason where that is aborted while the task waits. */
   async run<T>(owner: string, task: () => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KitError } from '../../contract/kit-error.ts';
+import { removeFolder } from '../remove-folder.ts';
 import type { Confinement } from './confinement.ts';
 import { FairQueue } from './fair-queue.ts';
 import { folderOf, runInChild, type ChildJob } from './host.ts';
@@ -16,7 +17,7 @@ export interface ChildPoolOptions {
   readonly limits?: ChildLimits;
   /** Most processes. Default 2. */
   readonly size?: number;
-  /** Most jobs that wait; one more is refused with `PoolBusyError`. Default 200. */
+  /** Most jobs that wait, a quarter of them one owner's; one more is refused with `PoolBusyError`. Default 200. */
   readonly queueSize?: number;
   /** A process that has nothing to do for this long is ended. Default 30 s. */
   readonly idleMs?: number;
@@ -64,7 +65,9 @@ export class ChildPool {
 
   /** As `runInChild`, in the pool's next free process. */
   async run<Output>(job: PoolJob<Output>): Promise<Output> {
-    if (this.#turns.waiting >= this.#options.queueSize) throw new PoolBusyError();
+    const { queueSize } = this.#options;
+    // Nobody's many fill all the places.
+    if (this.#turns.waiting >= queueSize || this.#turns.waitingOf(job.owner) >= queueSize / 4) throw new PoolBusyError();
     const signal = job.signal ? AbortSignal.any([job.signal, this.#abort.signal]) : this.#abort.signal;
     const running = this.#turns.run(job.owner, () => this.#runOne<Output>({ ...job, signal }), signal);
     this.#running.add(running);
@@ -106,7 +109,7 @@ export class ChildPool {
       await job.collect?.(workFolder, output);
       return output;
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await removeFolder(folder);
     }
   }
 
@@ -118,21 +121,22 @@ export class ChildPool {
       clearTimeout(kept.idle);
       return kept;
     }
-    if (this.#idle.length >= this.#options.size) this.#end(this.#idle.shift()!);
+    // This one is counted among those that run.
+    while (this.#idle.length > 0 && this.#idle.length + this.#turns.running > this.#options.size) this.#end(this.#idle.shift()!);
     const folder = join(this.#options.folder, randomUUID());
     const [lent, workFolder] = [join(folder, 'in'), join(folder, 'work')];
     await Promise.all([lent, workFolder].map((one) => mkdir(one, { recursive: true })));
     const { confinement, limits } = this.#options;
     confinement.warmUp([module]);
-    const runner = new ChildRunner({ confinement, limits, place: { workFolder, reads: [folderOf(module), lent], lends: [] } });
+    const runner = new ChildRunner({ confinement, limits, place: { workFolder, reads: [folderOf(module)], tray: lent, lends: [] } });
     return { runner, owner, folder, jobs: 0, idle: undefined };
   }
 
   /** Empties the child's folders, and keeps it for the next job where that may be. */
   async #keep(child: Kept): Promise<void> {
     if (!child.runner.isAlive || child.jobs >= jobsPerChild || this.#abort.signal.aborted) return this.#end(child);
-    await emptyFolder(join(child.folder, 'in'));
-    await emptyFolder(join(child.folder, 'work'));
+    const isEmpty = (await emptyFolder(join(child.folder, 'in'))) && (await emptyFolder(join(child.folder, 'work')));
+    if (!isEmpty) return this.#end(child);
     child.idle = setTimeout(() => {
       this.#idle = this.#idle.filter((one) => one !== child);
       this.#end(child);
@@ -143,13 +147,14 @@ export class ChildPool {
 
   #end(child: Kept): void {
     clearTimeout(child.idle);
-    const ending = child.runner.end().then(() => rm(child.folder, { recursive: true, force: true }));
+    const ending = child.runner.end().then(async () => void (await removeFolder(child.folder)));
     this.#ending.add(ending);
     void ending.finally(() => this.#ending.delete(ending));
   }
 }
 
-/** The folder itself stays: a child has it as its own. */
-async function emptyFolder(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true });
+/** The folder itself stays: a child has it as its own. False where something could not be removed. */
+async function emptyFolder(folder: string): Promise<boolean> {
+  const removed = await Promise.all((await readdir(folder).catch(() => [])).map((name) => removeFolder(join(folder, name))));
+  return removed.every(Boolean);
 }

@@ -14,23 +14,27 @@ export function processTree(pid: number): number[] {
 
 export interface TreeUsage {
   readonly processes: number;
+  /** Threads of all of them. */
+  readonly tasks: number;
   /** Resident memory of all processes together; pages of files count once, for the process that has most of them. */
   readonly memoryBytes: number;
 }
 
 export function usageOf(pids: readonly number[]): TreeUsage {
-  let [processes, own, files] = [0, 0, 0];
+  let [processes, tasks, own, files] = [0, 0, 0, 0];
   for (const pid of pids) {
     const status = readText(`/proc/${pid}/status`);
     if (status === '') continue;
     processes += 1;
-    own += kibibytes(status, 'RssAnon') + kibibytes(status, 'RssShmem');
-    files = Math.max(files, kibibytes(status, 'RssFile'));
+    tasks += number(status, 'Threads');
+    own += number(status, 'RssAnon') + number(status, 'RssShmem');
+    files = Math.max(files, number(status, 'RssFile'));
   }
-  return { processes, memoryBytes: (own + files) * 1024 };
+  return { processes, tasks, memoryBytes: (own + files) * 1024 };
 }
 
-function kibibytes(status: string, field: string): number {
+/** Memory is in KiB there. */
+function number(status: string, field: string): number {
   const at = status.indexOf(`\n${field}:`);
   return at < 0 ? 0 : Number.parseInt(status.slice(at + field.length + 2, at + field.length + 40), 10) || 0;
 }

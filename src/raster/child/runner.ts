@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
-import type { Duplex } from 'node:stream';
+import type { Duplex, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { KitError } from '../../contract/kit-error.ts';
 import { folderBytes } from '../folder-bytes.ts';
-import type { ChildPlace } from './bubblewrap.ts';
+import { filterDescriptor, type ChildPlace } from './bubblewrap.ts';
 import type { ChildGroup } from './cgroup.ts';
 import { Channel, channelDescriptor } from './channel.ts';
 import type { Confinement } from './confinement.ts';
@@ -94,10 +94,11 @@ export class ChildRunner {
     this.#child = spawn(program, [...args, fileURLToPath(new URL('./entry.ts', import.meta.url))], {
       env: { ...confinement.environment(place.workFolder) },
       cwd: place.workFolder,
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe', confinement.filter === null ? 'ignore' : 'pipe'],
       // A group of its own: what an unconfined child has started ends with it.
       detached: true,
     });
+    if (confinement.filter !== null) (this.#child.stdio[filterDescriptor] as Writable).on('error', () => {}).end(confinement.filter);
     // An end of the channel that is not the child's own end: it is not to be trusted any further.
     this.#channel = new Channel(this.#child.stdio[channelDescriptor] as Duplex, (message) => this.#onMessage(message), (fault) => fault !== null && this.#stopNow(new ChildJobError('job_crashed', `the process was ended: ${fault}`)));
     if (this.#child.pid !== undefined) this.#group?.add(this.#child.pid);
@@ -215,7 +216,8 @@ export class ChildRunner {
     const used = usageOf(processTree(pid));
     this.#onMemory?.(used.memoryBytes);
     if (used.memoryBytes > memoryBytes) this.#stopNow(limitError('job_memory_exceeded', 'used more memory than', memoryBytes, 'bytes'));
-    if (used.processes > processes + bubblewrapOwnProcesses) this.#stopNow(limitError('job_processes_exceeded', 'started more processes than', processes, 'processes'));
+    const most = processes + bubblewrapOwnProcesses;
+    if (used.processes > most || used.tasks > most * tasksOfProcess) this.#stopNow(limitError('job_processes_exceeded', 'started more processes than', processes, 'processes'));
     this.#timers[0] = setTimeout(() => this.#sampleUsage(), used.memoryBytes > memoryBytes / 2 ? sampleOftenMs : sampleEveryMs);
   }
 

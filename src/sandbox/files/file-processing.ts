@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { ChildJobError, ChildPool, takePlainFile, type ChildLimits, type Confinement } from '../../raster/index.ts';
 import { WorkLoop } from '../work-loop.ts';
 import type { FileRecord, Files } from './files.ts';
-import { overviewsName, type FileFacts, type InspectInput } from './inspect/facts.ts';
+import { overviewsName, readFacts, type FileFacts, type InspectInput } from './inspect/facts.ts';
 
 const defaultJob = new URL('./inspect/inspect-job.ts', import.meta.url);
 const defaultLimits: ChildLimits = { timeoutMs: 10 * 60_000, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3 };
@@ -84,18 +84,19 @@ export class FileProcessing {
     afterPublishing();
   }
 
-  #inspect(file: FileRecord, signal: AbortSignal): Promise<FileFacts> {
+  async #inspect(file: FileRecord, signal: AbortSignal): Promise<FileFacts> {
     const { blobDir, overviewDir, job = defaultJob } = this.#options;
     const input: InspectInput = { sourceType: file.sourceType };
-    return this.#pool.run<FileFacts>({
+    const answer = await this.#pool.run<unknown>({
       module: job,
       input,
       owner: file.userId,
       files: [{ path: join(blobDir, file.blob), name: file.originalName }],
       signal,
-      collect: async (workFolder, { raster }) => {
-        if (raster?.builtOverviews) await takePlainFile(join(workFolder, overviewsName), join(overviewDir, `${file.blob}.ovr`));
+      collect: async (workFolder, found) => {
+        if (readFacts(found).raster?.builtOverviews) await takePlainFile(join(workFolder, overviewsName), join(overviewDir, `${file.blob}.ovr`));
       },
     });
+    return readFacts(answer);
   }
 }

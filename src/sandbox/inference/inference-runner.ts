@@ -1,8 +1,7 @@
-import { rm } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 import type { Logger } from 'pino';
 import type { Geometry } from 'geojson';
-import { ChildJobError, runInChild, takePlainFile, type ChildLimits, type Confinement } from '../../raster/index.ts';
+import { ChildJobError, removeFolder, runInChild, takePlainFile, type ChildLimits, type Confinement } from '../../raster/index.ts';
 import type { Files } from '../files/files.ts';
 import { WorkLoop } from '../work-loop.ts';
 import type { InferenceInput, InferenceOutput } from './inference-job.ts';
@@ -74,7 +73,7 @@ export class InferenceRunner {
       log.info({ inferenceId: job.id, reason, err: error instanceof ChildJobError ? undefined : error }, 'inference failed');
       jobs.fail(job.id, reason);
     } finally {
-      await rm(workFolder, { recursive: true, force: true });
+      await removeFolder(workFolder);
     }
   }
 }

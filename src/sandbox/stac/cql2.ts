@@ -29,12 +29,12 @@ interface Operand {
 }
 
 /** What a filter may hold: one that costs more is refused before it is run. */
-type Counted = 'filterOperators' | 'filterLiterals' | 'patternCharacters' | 'geometryPositions';
+type Counted = 'filterOperators' | 'filterLiterals' | 'propertyReferences' | 'patternCharacters' | 'geometryPositions';
 
 class Parse {
   /** Names of the properties that are looked at. */
   readonly properties = new Set<string>();
-  #counts: Record<Counted, number> = { filterOperators: 0, filterLiterals: 0, patternCharacters: 0, geometryPositions: 0 };
+  #counts: Record<Counted, number> = { filterOperators: 0, filterLiterals: 0, propertyReferences: 0, patternCharacters: 0, geometryPositions: 0 };
 
   count(what: Counted, by = 1): void {
     const most = what === 'geometryPositions' ? limits.geometryPositions : limits.search[what];
@@ -46,6 +46,7 @@ class Parse {
 const words: Readonly<Record<Counted, string>> = {
   filterOperators: 'operators',
   filterLiterals: 'values',
+  propertyReferences: 'references to properties',
   patternCharacters: 'characters in its patterns',
   geometryPositions: 'positions in its geometries',
 };
@@ -78,7 +79,10 @@ export function parseFilter(json: unknown): ParsedFilter {
 }
 
 function parseExpression(json: unknown, path: string, parse: Parse): Filter {
-  if (typeof json === 'boolean') return () => json;
+  if (typeof json === 'boolean') {
+    parse.count('filterLiterals');
+    return () => json;
+  }
   if (!isObject(json) || typeof json['op'] !== 'string') return refuse(path, 'must be a CQL2-JSON expression {"op", "args"}');
   const { op, args } = json;
   if (!operators.includes(op)) return refuse(`${path}.op`, `must be one of ${operators.join(', ')}`);
@@ -165,6 +169,7 @@ function parseValue(json: unknown, path: string, parse: Parse): Value {
   if (isProperty(json)) {
     const name = propertyName(json.property);
     if (name === 'geometry') return refuse(`${path}.property`, 'must not be geometry: every item has one, and s_intersects compares it');
+    parse.count('propertyReferences');
     parse.properties.add(name);
     return { of: (item) => operand(item.property(name)) };
   }

@@ -56,14 +56,14 @@ export class ItemSources {
     const isClipped = item.source.kind === 'file' && item.source.isClipped;
     const input: PreviewInput = { footprint: item.footprint, isClipped, box, width, height };
     return this.#drawnOnce(JSON.stringify([item.source, item.footprint, box, width, height]), async () =>
-      this.#run<Uint8Array>({ module: previewJob, input, owner: item.collectionId, file: await this.#rasterOf(item.source), signal }),
+      this.#picture({ module: previewJob, input, owner: item.collectionId, file: await this.#rasterOf(item.source), signal }),
     );
   }
 
   /** A PNG of a raster that a model has made. */
   previewOfResult(path: string, maxSide: number, signal?: AbortSignal): Promise<Uint8Array> {
     const input: PreviewJobInput = { maxSide };
-    return this.#run<Uint8Array>({ module: resultJob, input, owner: path, file: { path, name: 'result.tif' }, signal });
+    return this.#picture({ module: resultJob, input, owner: path, file: { path, name: 'result.tif' }, signal });
   }
 
   async #drawnOnce(what: string, draw: () => Promise<Uint8Array>): Promise<Uint8Array> {
@@ -88,13 +88,20 @@ export class ItemSources {
   /** A transparent picture, for a collection without items. */
   blank({ width, height }: { width: number; height: number }): Promise<Uint8Array> {
     const input: PreviewInput = { footprint: { type: 'Polygon', coordinates: [] }, isClipped: false, box: [-180, -90, 180, 90], width, height };
-    return this.#run<Uint8Array>({ module: previewJob, input, owner: ownMaking });
+    return this.#picture({ module: previewJob, input, owner: ownMaking });
   }
 
   /** A JPEG of the globe with boxes on it. */
   map(boxes: readonly Box[]): Promise<Uint8Array> {
     const input: CatalogMapInput = { boxes };
-    return this.#drawnOnce(JSON.stringify(['map', boxes]), () => this.#run<Uint8Array>({ module: mapJob, input, owner: ownMaking }));
+    return this.#drawnOnce(JSON.stringify(['map', boxes]), () => this.#picture({ module: mapJob, input, owner: ownMaking }));
+  }
+
+  /** What a child answers is a picture only where it is bytes. */
+  async #picture(order: Order<unknown>): Promise<Uint8Array> {
+    const answer = await this.#run(order);
+    if (answer instanceof Uint8Array) return answer;
+    throw new Error('a picture could not be made: the answer is none');
   }
 
   async #run<Output>({ file, ...order }: Order<Output>): Promise<Output> {

@@ -22,7 +22,7 @@ import { sendItemZip } from './item-zip.ts';
 import type { ItemSources } from './item-sources.ts';
 import type { ItemRecord } from './items.ts';
 import { openApiDocument } from './openapi.ts';
-import { itemsAnswer, searchAnswer } from './search-pages.ts';
+import { itemsAnswer, searchAnswer, searchView } from './search-pages.ts';
 import { search } from './search.ts';
 import type { StacObjects } from './stac-objects.ts';
 
@@ -86,7 +86,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .get(key, async (req, res) => {
       const query = parseValues(itemsQuery, req.query);
       const collection = getCollection(req);
-      sendGeojson(res, itemsAnswer(await search(catalog, { ...query, collections: [collection.id] }), collection.id, req, objects, strict));
+      sendGeojson(res, itemsAnswer(await search(catalog, { ...query, collections: [collection.id] }, (item) => objects.item(item)), collection.id, req, objects, strict));
     })
     .all(methodNotAllowed('GET'));
   router
@@ -98,11 +98,11 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .route(stacPaths.search)
     .post(key, jsonBody, async (req, res) => {
       const request = parseValues(strict ? strictSearchRequest : lenientSearchRequest, req.body);
-      sendGeojson(res, searchAnswer(await search(catalog, request), request, req, objects, strict));
+      sendGeojson(res, searchAnswer(await search(catalog, request, searchView(request, req, objects)), request, req, objects, strict));
     })
     .get(key, async (req, res) => {
       const request = parseValues(searchQuery, req.query);
-      sendGeojson(res, searchAnswer(await search(catalog, request), request, req, objects, strict));
+      sendGeojson(res, searchAnswer(await search(catalog, request, searchView(request, req, objects)), request, req, objects, strict));
     })
     .all(methodNotAllowed('GET', 'POST'));
 

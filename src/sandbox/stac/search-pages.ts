@@ -1,15 +1,21 @@
 import type { Request } from 'express';
 import { mediaTypes, stacPaths, type SearchRequest, type StacLink } from '../../contract/index.ts';
+import type { ItemRecord } from './items.ts';
 import type { SearchResult } from './search.ts';
 import { link, withFields, type StacObjects } from './stac-objects.ts';
 
-/** The answer to a search (spec 4.2). */
-export function searchAnswer(result: SearchResult, request: SearchRequest, req: Request, objects: StacObjects, strict: boolean) {
+/** An item as the answer to a search shows it. */
+export function searchView(request: SearchRequest, req: Request, objects: StacObjects): (item: ItemRecord) => unknown {
+  return (item) => withFields(objects.item(item, { inSearch: true, withRaster: req.method !== 'POST' }), request.fields);
+}
+
+/** The answer to a search (spec 4.2), its items as `searchView` has them. */
+export function searchAnswer(result: SearchResult<unknown>, request: SearchRequest, req: Request, objects: StacObjects, strict: boolean) {
   const { limit, offset } = result;
   const self: StacLink = { ...link('self', `${stacPaths.search}?limit=${limit}&offset=${offset}`, mediaTypes.geojson, pageTitle(result)), method: 'GET' };
   return {
     type: 'FeatureCollection',
-    features: result.items.map((item) => withFields(objects.item(item, { inSearch: true, withRaster: req.method !== 'POST' }), request.fields)),
+    features: result.items,
     numberMatched: result.numberMatched,
     numberReturned: result.items.length,
     ...(request.limit === undefined ? {} : { limit }),
@@ -20,7 +26,7 @@ export function searchAnswer(result: SearchResult, request: SearchRequest, req: 
 }
 
 /** A page of the items list (spec 4.1). */
-export function itemsAnswer(result: SearchResult, collectionId: string, req: Request, objects: StacObjects, strict: boolean) {
+export function itemsAnswer(result: SearchResult<unknown>, collectionId: string, req: Request, objects: StacObjects, strict: boolean) {
   const path = objects.path(stacPaths.items, { collectionId });
   const links: StacLink[] = [
     { ...link('self', `${path}?${pageQuery(req, result.limit, result.offset)}`, mediaTypes.geojson, pageTitle(result)), method: 'GET' },
@@ -32,10 +38,10 @@ export function itemsAnswer(result: SearchResult, collectionId: string, req: Req
     links.push({ ...link('next', next, mediaTypes.geojson, 'Next page'), method: 'GET' });
   }
   const counts = { numberMatched: result.numberMatched, numberReturned: result.items.length };
-  return { type: 'FeatureCollection', features: result.items.map((item) => objects.item(item)), ...(strict ? {} : counts), links };
+  return { type: 'FeatureCollection', features: result.items, ...(strict ? {} : counts), links };
 }
 
-function nextOfSearch({ items, limit, offset }: SearchResult, req: Request, objects: StacObjects): StacLink {
+function nextOfSearch({ items, limit, offset }: SearchResult<unknown>, req: Request, objects: StacObjects): StacLink {
   const href = objects.href(stacPaths.search);
   if (req.method === 'POST') return { ...link('next', href, mediaTypes.geojson, 'Next page'), method: 'POST', body: { limit, offset: offset + items.length }, merge: true };
   return { ...link('next', `${href}?${pageQuery(req, limit, offset + items.length)}`, mediaTypes.geojson, 'Next page'), method: 'GET' };
@@ -50,10 +56,10 @@ function pageQuery(req: Request, limit: number, offset: number): string {
   return query.toString();
 }
 
-function hasMore({ items, offset, numberMatched }: SearchResult): boolean {
+function hasMore({ items, offset, numberMatched }: SearchResult<unknown>): boolean {
   return items.length > 0 && offset + items.length < numberMatched;
 }
 
-function pageTitle({ limit, offset }: SearchResult): string {
+function pageTitle({ limit, offset }: SearchResult<unknown>): string {
   return `Page ${Math.floor(offset / limit) + 1}`;
 }

@@ -2,7 +2,7 @@ import type { Geometry } from 'geojson';
 import { limits, pageLimits, type Interval, type SearchRequest, type SortRule } from '../../contract/index.ts';
 import type { Box } from '../../raster/footprint.ts';
 import type { Slice } from '../slices.ts';
-import { invalid } from '../web/sandbox-error.ts';
+import { invalid, SandboxError } from '../web/sandbox-error.ts';
 import type { Catalog } from './catalog.ts';
 import { parseFilter, propertyName, spatialHint, type FilterSubject, type ParsedFilter } from './cql2.ts';
 import type { ItemRecord } from './items.ts';
@@ -12,8 +12,8 @@ import type { PropertyColumn } from './property-columns.ts';
 import { SearchArea } from './search-area.ts';
 import { selectPageInSlices, type RowOrder } from './select-page.ts';
 
-export interface SearchResult {
-  readonly items: readonly ItemRecord[];
+export interface SearchResult<View = ItemRecord> {
+  readonly items: readonly View[];
   /** Exact. */
   readonly numberMatched: number;
   readonly limit: number;
@@ -30,7 +30,10 @@ const pageCharacters = 16 * 1024 * 1024;
 const mostTries = 5;
 
 /** Answers a search that was read and checked (spec 4.2), in slices. Throws 400 for a filter that is none, and 503 where it takes too long. */
-export function search(catalog: Catalog, request: SearchRequest): Promise<SearchResult> {
+export function search(catalog: Catalog, request: SearchRequest): Promise<SearchResult>;
+/** The same, each item as `view` shows it: made in slices too. */
+export function search<View>(catalog: Catalog, request: SearchRequest, view: (item: ItemRecord) => View): Promise<SearchResult<View>>;
+export function search(catalog: Catalog, request: SearchRequest, view: (item: ItemRecord) => unknown = (item) => item): Promise<SearchResult<unknown>> {
   const filter = request.filter === undefined ? null : parseFilter(request.filter);
   const rules = request.sortby?.length ? request.sortby : defaultSort;
   const names = new Set([...(filter?.properties ?? []), ...rules.map(({ field }) => propertyName(field)).filter((name) => !indexed.has(name))]);
@@ -38,8 +41,9 @@ export function search(catalog: Catalog, request: SearchRequest): Promise<Search
   return catalog.slices.run('the search', async (slice) => {
     for (let tries = 0; ; tries++) {
       const { generation } = catalog.index;
-      const found = await searchOnce(catalog, request, filter, rules, [...names], slice);
-      if (generation === catalog.index.generation || tries === mostTries) return found();
+      const found = await searchOnce(catalog, request, filter, rules, [...names], slice, view);
+      if (found && generation === catalog.index.generation) return found;
+      if (tries === mostTries) throw new SandboxError(503, 'busy', 'the catalog is changing too fast for the search; try again in a moment');
     }
   });
 }
@@ -47,25 +51,26 @@ export function search(catalog: Catalog, request: SearchRequest): Promise<Search
 /** What the index itself sorts by. */
 const indexed: ReadonlySet<string> = new Set(['datetime', 'id']);
 
-/** Rows are found first and read last, at once: they are numbers that a reload makes void. */
-async function searchOnce(catalog: Catalog, request: SearchRequest, filter: ParsedFilter | null, sortby: readonly SortRule[], names: readonly string[], slice: Slice): Promise<() => SearchResult> {
+/** Null where the catalog was numbered anew meanwhile: rows are numbers that it makes void. */
+async function searchOnce(catalog: Catalog, request: SearchRequest, filter: ParsedFilter | null, sortby: readonly SortRule[], names: readonly string[], slice: Slice, view: (item: ItemRecord) => unknown): Promise<SearchResult<unknown> | null> {
   const { limit = pageLimits.default, offset = 0 } = request;
+  const { generation } = catalog.index;
   const columns = new Map<string, PropertyColumn>();
   for (const name of names) columns.set(name, await catalog.columns.get(name, slice));
   const subject = new RowSubject(catalog, columns);
-  const rows = request.ids ? rowsOfIds(catalog, request, filter, subject) : await rowsOf(catalog, request, filter, subject, slice);
+  const rows = request.ids ? await rowsOfIds(catalog, request, filter, subject, slice) : await rowsOf(catalog, request, filter, subject, slice);
   const page = await selectPageInSlices(rows, orderBy(catalog, sortby, columns), offset, limit, slice);
-  return () => {
-    const items: ItemRecord[] = [];
-    let characters = 0;
-    for (const row of page) {
-      if (characters > pageCharacters) break;
-      const item = catalog.items.get(catalog.index.numberOf(row));
-      characters += item.length;
-      items.push(item);
-    }
-    return { items, numberMatched: rows.length, limit, offset, sortby };
-  };
+  const items: unknown[] = [];
+  let characters = 0;
+  for (const row of page) {
+    if (generation !== catalog.index.generation) return null;
+    if (characters > pageCharacters) break;
+    const item = catalog.items.get(catalog.index.numberOf(row));
+    characters += item.length;
+    items.push(view(item));
+    if (slice.isOver) await slice.next();
+  }
+  return { items, numberMatched: rows.length, limit, offset, sortby };
 }
 
 async function rowsOf(catalog: Catalog, { bbox, collections, datetime, intersects, filter: json }: SearchRequest, filter: ParsedFilter | null, subject: RowSubject, slice: Slice): Promise<number[]> {
@@ -87,17 +92,25 @@ async function rowsOf(catalog: Catalog, { bbox, collections, datetime, intersect
 }
 
 /** Few items, looked at one by one. */
-function rowsOfIds(catalog: Catalog, request: SearchRequest, filter: ParsedFilter | null, subject: RowSubject): number[] {
+async function rowsOfIds(catalog: Catalog, request: SearchRequest, filter: ParsedFilter | null, subject: RowSubject, slice: Slice): Promise<number[]> {
   const { bbox, datetime, intersects, ids = [] } = request;
   const collections = request.collections && new Set(request.collections);
   const area = intersects ? new SearchArea(intersects) : null;
-  return catalog.items
-    .numbersOf(ids)
-    .map((number) => catalog.items.get(number))
-    .filter((item) => (!collections || collections.has(item.collectionId)) && (!datetime || isWithin(item.datetimeMs, datetime)))
-    .filter((item) => (!bbox || splitBox(bbox).some((box) => footprintMeetsBox(item, box))) && (!area || area.meets(item.box, () => item.footprint)))
-    .map((item) => catalog.index.rowOf(item.number))
-    .filter((row) => row >= 0 && (!filter || filter.test(subject.at(row)) === true));
+  const isWanted = (item: ItemRecord, row: number) =>
+    (!collections || collections.has(item.collectionId)) &&
+    (!datetime || isWithin(item.datetimeMs, datetime)) &&
+    (!bbox || splitBox(bbox).some((box) => footprintMeetsBox(item, box))) &&
+    (!area || area.meets(item.box, () => item.footprint)) &&
+    (!filter || filter.test(subject.at(row)) === true);
+  const { generation } = catalog.index;
+  const rows: number[] = [];
+  for (const number of catalog.items.numbersOf(ids)) {
+    if (generation !== catalog.index.generation) return rows;
+    const row = catalog.index.rowOf(number);
+    if (row >= 0 && isWanted(catalog.items.get(number), row)) rows.push(row);
+    if (slice.isOver) await slice.next();
+  }
+  return rows;
 }
 
 function isWithin(ms: number, { startMs, endMs }: Interval): boolean {

@@ -34,7 +34,8 @@ export function errorBoundary(log: Logger): ErrorRequestHandler {
     if (res.headersSent) return next(error);
     const known = asSandboxError(error);
     const isInjected = (traceOf(res) as CallNotes | undefined)?.detail['fault'] !== undefined;
-    if (known.status >= 500) log[isInjected ? 'debug' : 'error']({ err: error, requestId: requestIdOf(res) }, 'request failed');
+    // 503 is a bound that was kept to.
+    if (known.status >= 500) log[isInjected ? 'debug' : known.status === 503 ? 'warn' : 'error']({ err: error, requestId: requestIdOf(res) }, 'request failed');
     res.locals['errorCode'] = known.code;
     const failure = known.status >= 500 ? (res.locals['failureMessage'] as string | undefined) : undefined;
     const body: ErrorBody = { error: failure ?? known.message, code: known.code, requestId: requestIdOf(res), ...known.data };

@@ -1,3 +1,5 @@
+import * as z from 'zod';
+import { geojsonGeometry } from '../../../contract/index.ts';
 import { KitError } from '../../../contract/kit-error.ts';
 import type { SourceType } from '../../../contract/index.ts';
 import type { Footprint } from '../../../raster/footprint.ts';
@@ -47,6 +49,24 @@ export interface FileFacts {
 }
 
 export type Found = Omit<FileFacts, 'sha256'>;
+
+const mostFactsCharacters = 1024 * 1024;
+
+/** What of the facts others rely on, held to its shape: they come from a process that a file may have taken over. */
+const factsShape = z.looseObject({
+  kind: z.enum(['raster', 'vector', 'pdf', 'image', 'czml', 'tiles3d', 'video']),
+  mediaType: z.string().regex(/^[a-z]+\/[A-Za-z0-9.+-]{1,100}$/),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  footprint: geojsonGeometry.refine(({ type }) => type === 'Polygon' || type === 'MultiPolygon').nullable(),
+  acquiredAt: z.iso.datetime().nullable(),
+});
+
+/** The facts of an inspection's answer. Throws where it is none. */
+export function readFacts(answer: unknown): FileFacts {
+  const read = factsShape.safeParse(answer);
+  if (!read.success || JSON.stringify(answer).length > mostFactsCharacters) throw new Error('the inspection answered what are no facts of a file');
+  return answer as FileFacts;
+}
 
 export interface InspectInput {
   readonly sourceType: SourceType;

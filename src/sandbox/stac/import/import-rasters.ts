@@ -1,6 +1,7 @@
-import { basename, relative } from 'node:path';
-import { ChildJobError, runInChild, type Confinement } from '../../../raster/index.ts';
-import type { FileFacts, InspectInput } from '../../files/inspect/facts.ts';
+import { randomUUID } from 'node:crypto';
+import { basename, join, relative } from 'node:path';
+import { ChildJobError, removeFolder, runInChild, type Confinement } from '../../../raster/index.ts';
+import { readFacts, type FileFacts, type InspectInput } from '../../files/inspect/facts.ts';
 import type { Catalog } from '../catalog.ts';
 import { gridOf } from '../file-items.ts';
 import { itemProperties } from '../item-properties.ts';
@@ -51,9 +52,15 @@ export async function importRasters(catalog: Catalog, paths: readonly string[], 
   return { imported, refused };
 }
 
-function inspect(path: string, place: ImportPlace): Promise<FileFacts> {
+async function inspect(path: string, { workFolder, confinement }: ImportPlace): Promise<FileFacts> {
+  // Files of different folders may have the same name.
+  const own = join(workFolder, randomUUID());
   const input: InspectInput = { sourceType: 'MULTISPECTRAL', buildOverviews: false };
-  return runInChild<FileFacts>({ module: inspectJob, input, files: [{ path, name: basename(path) }], ...place });
+  try {
+    return readFacts(await runInChild<unknown>({ module: inspectJob, input, files: [{ path, name: basename(path) }], workFolder: own, confinement }));
+  } finally {
+    await removeFolder(own);
+  }
 }
 
 function slug(name: string): string {
