@@ -6,7 +6,7 @@ export { FairQueue } from './child/fair-queue.ts';
 export { runInChild, type ChildJobOptions } from './child/host.ts';
 export type { LentFile } from './child/lend-file.ts';
 export { ChildPool, PoolBusyError } from './child/pool.ts';
-export { ChildJobError, type ChildLimits } from './child/runner.ts';
+export { ChildJobError, type ChildLimits } from './child/limits.ts';
 export { isOfTheWorld } from './failure-kind.ts';
 export { folderBytes } from './folder-bytes.ts';
 export { NotAPlainFileError, requirePlainFile, takePlainFile } from './plain-file.ts';

@@ -1,7 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ChildRunner, type ChildLimits } from './runner.ts';
+import type { ChildLimits } from './limits.ts';
+import { ChildRunner } from './runner.ts';
 import type { Confinement } from './confinement.ts';
 import { makeLinks, planLending, removeLinks, type Lend, type LentFile } from './lend-file.ts';
 

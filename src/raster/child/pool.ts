@@ -7,7 +7,8 @@ import type { Confinement } from './confinement.ts';
 import { FairQueue } from './fair-queue.ts';
 import { folderOf, runInChild, type ChildJob } from './host.ts';
 import { CannotLinkError, makeLinks, planLending } from './lend-file.ts';
-import { ChildRunner, type ChildLimits } from './runner.ts';
+import type { ChildLimits } from './limits.ts';
+import { ChildRunner } from './runner.ts';
 
 export interface ChildPoolOptions {
   readonly confinement: Confinement;

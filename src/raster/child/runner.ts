@@ -3,46 +3,15 @@ import { constants } from 'node:os';
 import type { Duplex, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { KitError } from '../../contract/kit-error.ts';
-import { folderBytes } from '../folder-bytes.ts';
 import { filterDescriptor, type ChildPlace } from './bubblewrap.ts';
 import type { ChildGroup } from './cgroup.ts';
 import { Channel, channelDescriptor } from './channel.ts';
 import type { Confinement } from './confinement.ts';
 import type { ChildJob } from './host.ts';
-import { processTree, usageOf } from './process-tree.ts';
-import { fromChild, type FailureKind, type FromChild, type ToChild } from './protocol.ts';
+import { ChildJobError, defaultLimits, limitError, LimitWatch, tasksOf, type ChildLimits } from './limits.ts';
+import { processTree } from './process-tree.ts';
+import { fromChild, type FromChild, type ToChild } from './protocol.ts';
 
-/** What one child and all that it starts may use together. */
-export interface ChildLimits {
-  /** Default 1 hour. */
-  readonly timeoutMs?: number;
-  /** Resident memory. Default 2 GiB. */
-  readonly memoryBytes?: number;
-  /** Size of the work folder. Default 64 GiB. */
-  readonly diskBytes?: number;
-  /** Default 64. */
-  readonly processes?: number;
-}
-
-/** A job that failed by itself carries the code that it threw; the host's own codes are `job_crashed`, `job_timeout`, `job_memory_exceeded`, `job_disk_exceeded` and `job_processes_exceeded`. */
-export class ChildJobError extends KitError {
-  readonly kind: FailureKind;
-  /** Where in the child it arose, for a log; null where it did not arise in the job. */
-  readonly childStack: string | null;
-
-  constructor(code: string, message: string, { kind = 'user', stack = null, data }: { kind?: FailureKind; stack?: string | null; data?: Readonly<Record<string, unknown>> } = {}) {
-    super(code, message, { status: kind === 'user' ? 422 : kind === 'world' ? 503 : 500, data });
-    this.kind = kind;
-    this.childStack = stack;
-  }
-}
-
-const defaults = { timeoutMs: 3_600_000, memoryBytes: 2 * 1024 ** 3, diskBytes: 64 * 1024 ** 3, processes: 64 };
-/** Memory can grow by a gigabyte in a second: from half of what is allowed on it is looked at more often. */
-const sampleEveryMs = 80;
-const sampleOftenMs = 20;
-const sampleDiskEveryMs = 200;
 /** After a cancel message, before SIGKILL. */
 const graceMs = 1_000;
 /** By then bubblewrap has made its namespaces, or never will. */
@@ -51,9 +20,6 @@ const killAgainMs = 5;
 /** What a process wrote before it ended may still be on its way. */
 const drainMs = 200;
 const stderrTailBytes = 2_000;
-const bubblewrapOwnProcesses = 2;
-/** Threads that a process may have, on average: Node has a dozen. */
-const tasksOfProcess = 16;
 
 type Answer = Exclude<FromChild, { type: 'progress' }>;
 type Job = ChildJob & { readonly paths: readonly string[] };
@@ -76,6 +42,8 @@ export class ChildRunner {
   #stderr = '';
   #gone: Promise<string>;
   #isGone = false;
+  #watch: LimitWatch;
+  /** Ends that are due. */
   #timers: NodeJS.Timeout[] = [];
   /** Why it is being ended; null where it may go on. */
   #ending: { readonly error: unknown } | null = null;
@@ -86,10 +54,10 @@ export class ChildRunner {
 
   constructor({ confinement, place, limits }: RunnerOptions) {
     this.#isConfined = confinement.kind === 'bubblewrap';
-    this.#limits = { ...defaults, ...limits };
+    this.#limits = { ...defaultLimits, ...limits };
     this.#workFolder = place.workFolder;
     const { memoryBytes, diskBytes, processes } = this.#limits;
-    this.#group = confinement.group({ memoryBytes, tasks: (processes + bubblewrapOwnProcesses) * tasksOfProcess });
+    this.#group = confinement.group({ memoryBytes, tasks: tasksOf(processes) });
     const [program = process.execPath, ...args] = confinement.command(place, { memoryBytes, fileBytes: diskBytes });
     this.#child = spawn(program, [...args, fileURLToPath(new URL('./entry.ts', import.meta.url))], {
       env: { ...confinement.environment(place.workFolder) },
@@ -109,12 +77,12 @@ export class ChildRunner {
     });
     void this.#gone.then(() => {
       this.#isGone = true;
+      this.#watch.stop();
       this.#timers.forEach(clearTimeout);
       this.#ranOutOfMemory = this.#group?.ranOutOfMemory() ?? false;
       this.#group?.remove();
     });
-    this.#sampleUsage();
-    this.#sampleDisk();
+    this.#watch = new LimitWatch({ pid: this.#child.pid, workFolder: this.#workFolder, limits: this.#limits, onMemory: (bytes) => this.#onMemory?.(bytes), onOver: (error) => this.#stopNow(error) });
   }
 
   /** False once the process has ended: by a crash, a limit or a cancel. */
@@ -209,28 +177,6 @@ export class ChildRunner {
     return new ChildJobError('job_crashed', `the process ended by ${exit} before it had a result`, { data });
   }
 
-  #sampleUsage(): void {
-    const { pid } = this.#child;
-    if (pid === undefined || this.#isGone) return;
-    const { memoryBytes, processes } = this.#limits;
-    const used = usageOf(processTree(pid));
-    this.#onMemory?.(used.memoryBytes);
-    if (used.memoryBytes > memoryBytes) this.#stopNow(limitError('job_memory_exceeded', 'used more memory than', memoryBytes, 'bytes'));
-    const most = processes + bubblewrapOwnProcesses;
-    if (used.processes > most || used.tasks > most * tasksOfProcess) this.#stopNow(limitError('job_processes_exceeded', 'started more processes than', processes, 'processes'));
-    this.#timers[0] = setTimeout(() => this.#sampleUsage(), used.memoryBytes > memoryBytes / 2 ? sampleOftenMs : sampleEveryMs);
-  }
-
-  #sampleDisk(): void {
-    const { diskBytes } = this.#limits;
-    this.#timers[1] = setTimeout(async () => {
-      const used = await folderBytes(this.#workFolder);
-      if (this.#isGone) return;
-      if (used > diskBytes) this.#stopNow(limitError('job_disk_exceeded', 'wrote more to disk than', diskBytes, 'bytes'));
-      this.#sampleDisk();
-    }, sampleDiskEveryMs);
-  }
-
   /** After the exit: a process that it left behind may hold its streams, and is ended. */
   async #drained(): Promise<void> {
     const { pid, stderr } = this.#child;
@@ -245,10 +191,6 @@ function describeExit(code: number | null, isConfined: boolean): string {
   // Bubblewrap says as a shell does by which signal its command ended.
   const number = isConfined && code !== null && code > 128 ? code - 128 : 0;
   return Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `exit code ${code}`;
-}
-
-function limitError(code: string, what: string, limit: number, unit: string): ChildJobError {
-  return new ChildJobError(code, `the processing ${what} the ${limit} ${unit} it may`, { data: { limit } });
 }
 
 /** A process that is gone already needs none. */

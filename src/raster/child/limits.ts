@@ -1,0 +1,96 @@
+import { KitError } from '../../contract/kit-error.ts';
+import { folderBytes } from '../folder-bytes.ts';
+import { processTree, usageOf } from './process-tree.ts';
+import type { FailureKind } from './protocol.ts';
+
+/** What one child and all that it starts may use together. */
+export interface ChildLimits {
+  /** Default 1 hour. */
+  readonly timeoutMs?: number;
+  /** Resident memory. Default 2 GiB. */
+  readonly memoryBytes?: number;
+  /** Size of the work folder. Default 64 GiB. */
+  readonly diskBytes?: number;
+  /** Default 64. */
+  readonly processes?: number;
+}
+
+/** A job that failed by itself carries the code that it threw; the host's own codes are `job_crashed`, `job_timeout`, `job_memory_exceeded`, `job_disk_exceeded` and `job_processes_exceeded`. */
+export class ChildJobError extends KitError {
+  readonly kind: FailureKind;
+  /** Where in the child it arose, for a log; null where it did not arise in the job. */
+  readonly childStack: string | null;
+
+  constructor(code: string, message: string, { kind = 'user', stack = null, data }: { kind?: FailureKind; stack?: string | null; data?: Readonly<Record<string, unknown>> } = {}) {
+    super(code, message, { status: kind === 'user' ? 422 : kind === 'world' ? 503 : 500, data });
+    this.kind = kind;
+    this.childStack = stack;
+  }
+}
+
+export const defaultLimits: Required<ChildLimits> = { timeoutMs: 3_600_000, memoryBytes: 2 * 1024 ** 3, diskBytes: 64 * 1024 ** 3, processes: 64 };
+/** Memory can grow by a gigabyte in a second: from half of what is allowed on it is looked at more often. */
+const sampleEveryMs = 80;
+const sampleOftenMs = 20;
+const sampleDiskEveryMs = 200;
+const bubblewrapOwnProcesses = 2;
+/** Threads that a process may have, on average: Node has a dozen. */
+const tasksOfProcess = 16;
+
+/** Threads of so many processes, bubblewrap's own among them. */
+export function tasksOf(processes: number): number {
+  return (processes + bubblewrapOwnProcesses) * tasksOfProcess;
+}
+
+export function limitError(code: string, what: string, limit: number, unit: string): ChildJobError {
+  return new ChildJobError(code, `the processing ${what} the ${limit} ${unit} it may`, { data: { limit } });
+}
+
+export interface WatchOptions {
+  /** Of the first process; undefined where none was started. */
+  readonly pid: number | undefined;
+  readonly workFolder: string;
+  readonly limits: Required<ChildLimits>;
+  readonly onMemory: (bytes: number) => void;
+  /** Told of every look at which a limit is exceeded. */
+  readonly onOver: (error: ChildJobError) => void;
+}
+
+/** Looks again and again at what a child and all that it has started use together. */
+export class LimitWatch {
+  #options: WatchOptions;
+  #usage: NodeJS.Timeout | undefined;
+  #disk: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    // Not at once: whoever is told has to be there first.
+    this.#usage = setTimeout(() => this.#lookAtUsage(), sampleOftenMs);
+    this.#disk = setTimeout(() => void this.#lookAtDisk(), sampleDiskEveryMs);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#usage);
+    clearTimeout(this.#disk);
+  }
+
+  #lookAtUsage(): void {
+    const { pid, limits: { memoryBytes, processes }, onMemory, onOver } = this.#options;
+    if (pid === undefined) return;
+    const used = usageOf(processTree(pid));
+    onMemory(used.memoryBytes);
+    if (used.memoryBytes > memoryBytes) onOver(limitError('job_memory_exceeded', 'used more memory than', memoryBytes, 'bytes'));
+    if (used.processes > processes + bubblewrapOwnProcesses || used.tasks > tasksOf(processes)) onOver(limitError('job_processes_exceeded', 'started more processes than', processes, 'processes'));
+    if (!this.#isStopped) this.#usage = setTimeout(() => this.#lookAtUsage(), used.memoryBytes > memoryBytes / 2 ? sampleOftenMs : sampleEveryMs);
+  }
+
+  async #lookAtDisk(): Promise<void> {
+    const { workFolder, limits: { diskBytes }, onOver } = this.#options;
+    const used = await folderBytes(workFolder);
+    if (this.#isStopped) return;
+    if (used > diskBytes) onOver(limitError('job_disk_exceeded', 'wrote more to disk than', diskBytes, 'bytes'));
+    this.#disk = setTimeout(() => void this.#lookAtDisk(), sampleDiskEveryMs);
+  }
+}
