@@ -108,8 +108,14 @@ export class Shape {
   }
 
   #touchesEdge(x0: number, y0: number, x1: number, y1: number): boolean {
-    const around: Box = [Math.min(x0, x1), Math.min(y0, y1), Math.max(x0, x1), Math.max(y0, y1)];
-    return this.someEdge((x2, y2, x3, y3) => segmentsMeet(x0, y0, x1, y1, x2, y2, x3, y3), around);
+    // The innermost of all loops of a search: nothing is made in it.
+    const ends = this.#ends;
+    let found = false;
+    this.#tree?.search(Math.min(x0, x1), Math.min(y0, y1), Math.max(x0, x1), Math.max(y0, y1), (edge) => {
+      if (!found) found = segmentsMeet(x0, y0, x1, y1, ends[edge * 4]!, ends[edge * 4 + 1]!, ends[edge * 4 + 2]!, ends[edge * 4 + 3]!);
+      return false;
+    });
+    return found;
   }
 
   #endsOf(edge: number): [number, number, number, number] {
