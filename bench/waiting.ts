@@ -25,6 +25,7 @@ await mkdir(folder, { recursive: true });
 const sandbox = await startProcess(new URL('../src/commands/sandbox.ts', import.meta.url), 'sandbox', ['--port', '0', '--seed', 'none', '--data', join(folder, 'sandbox')], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' });
 const app = await startProcess(new URL('../src/commands/app.ts', import.meta.url), 'app', [], {
   PLATFORM_URL: sandbox.url,
+  RUNS_PER_USER: String(runs),
   PLATFORM_API_KEY: apiKey,
   APP_SECRET: randomBytes(32).toString('base64url'),
   DATA_DIR: join(folder, 'app'),
