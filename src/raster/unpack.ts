@@ -4,6 +4,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import yauzl from 'yauzl';
 import { KitError } from '../contract/kit-error.ts';
+import { isOfTheWorld } from './failure-kind.ts';
 
 /** An archive that is broken, larger than it may be, or holds what it may not. */
 export class ArchiveError extends KitError {
@@ -53,7 +54,7 @@ export async function unpack(path: string, folder: string, wanted: (entryName: s
     }
   } catch (error) {
     signal?.throwIfAborted();
-    if (error instanceof KitError || isOfDisk(error)) throw error;
+    if (error instanceof KitError || isOfTheWorld(error)) throw error;
     // A system's error would tell a path of this machine.
     const reason = error instanceof Error && !('code' in error) ? error.message : 'it is damaged';
     throw new ArchiveError('archive_broken', `the archive cannot be read: ${reason}`, error);
@@ -61,9 +62,4 @@ export async function unpack(path: string, folder: string, wanted: (entryName: s
     archive?.close();
   }
   return names;
-}
-
-function isOfDisk(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException).code;
-  return code === 'ENOSPC' || code === 'EIO' || code === 'EACCES';
 }

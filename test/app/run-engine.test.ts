@@ -111,6 +111,19 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
     await reach(id, 'COMPLETED');
   });
 
+  test('a database that was away once, and is again long after: the run is not FAILED for the time between', async () => {
+    let failures = 0;
+    const { engine, reach } = await start({
+      patienceMs: 1,
+      beforeStore: (called) => {
+        if (called !== 'transition' || (failures += 1) > 2) return;
+        throw new DatabaseAwayError(new Error('terminating connection due to administrator command'));
+      },
+    });
+    await reach((await engine.start('launch', wanted)).id, 'COMPLETED');
+    expect(failures).toBeGreaterThan(2);
+  });
+
   test('a full disk while a step runs: tried again until there is room', async () => {
     const { engine, reach, store } = await start({
       process: async (_folder, attempt) => {

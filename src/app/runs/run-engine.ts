@@ -5,6 +5,7 @@ import { PlatformError, type LaunchCalls } from '../../platform-client/index.ts'
 import { ChildJobError } from '../../raster/index.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepHost } from '../processing/step-host.ts';
+import { DatabaseAwayError } from '../database-away.ts';
 import { describeFailure, failureKindOf, isSessionOver } from './run-failure.ts';
 import { noProgress, type ProgressBoard, type RunProgress } from './run-progress.ts';
 import { GivenUp, type Lane, type QueuedRun, type RunQueue } from './run-queue.ts';
@@ -146,12 +147,14 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     } catch (error) {
       if (signal.reason instanceof GivenUp) {
         await store.giveBack(run);
-        // It may have been cancelled elsewhere.
-        return folders.tidyRun(runId);
+        // It may have been cancelled elsewhere. Whoever stops has no time to look: the next start does.
+        return stopping ? undefined : folders.tidyRun(runId);
       }
-      run = await end(run, error, signal, log);
+      run = await end(run, error, log);
     }
-    if (isFinal(run.state)) await folders.tidyRun(runId);
+    if (!isFinal(run.state)) return;
+    awaySinceMs.delete(runId);
+    await folders.tidyRun(runId);
   }
 
   /** To the lane where the next stage is done, and off this one. */
@@ -160,14 +163,15 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     await queue.add(run.id, lane, await options.ownerOf(run.launchId));
   }
 
-  /** Ends a run whose stage threw: cancelled or failed, in the state it has by now. */
-  async function end({ id, claim }: Run, error: unknown, signal: AbortSignal, log: RunEngineOptions['log']): Promise<Run> {
+  /** Ends a run whose stage threw, in the state it has by now; throws on what the world will mend. */
+  async function end({ id, claim }: Run, error: unknown, log: RunEngineOptions['log']): Promise<Run> {
     const run = await findRun(id);
     // Another worker has it by now, and what this one met is no failure of the run.
     if (isFinal(run.state) || run.claim !== claim) return run;
     const failure = describeFailure(error);
     const kind = failureKindOf(error);
-    if (kind === 'world' && !(error instanceof PlatformError) && !isOverdue(id)) throw error;
+    // A database that is away is waited for as long as it is: nothing could be committed either.
+    if (error instanceof DatabaseAwayError || (kind === 'world' && !(error instanceof PlatformError) && !isOverdue(id))) throw error;
     if (isSessionOver(error)) await options.onSessionOver?.(run.launchId);
     if (kind === 'defect') log.error({ err: error, childStack: error instanceof ChildJobError ? error.childStack : undefined, state: run.state }, 'run failed by a defect');
     else log.warn({ state: run.state, code: failure.code, reason: failure.message, requestId: failure.requestId }, 'run failed');
@@ -179,7 +183,6 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const since = awaySinceMs.get(runId) ?? now();
     awaySinceMs.set(runId, since);
     if (now() - since < settings.platformPatienceMs) return false;
-    awaySinceMs.delete(runId);
     return true;
   }
 
