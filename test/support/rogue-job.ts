@@ -54,8 +54,9 @@ const deeds: Readonly<Record<string, (workFolder: string, target: string) => unk
     writeFileSync(target, 'written');
     return readFileSync(target, 'utf8');
   },
+  // Where root does not run the tests, the kernel refuses some; those that are there stay.
   threads: async () => {
-    execFileSync('/usr/bin/python3', ['-c', 'import threading, time\nthreading.stack_size(65536)\nfor _ in range(3000): threading.Thread(target=time.sleep, args=(5,), daemon=True).start()\ntime.sleep(5)'], { stdio: 'ignore' });
+    execFileSync('/usr/bin/python3', ['-c', 'import threading, time\nthreading.stack_size(65536)\ntry:\n  for _ in range(3000): threading.Thread(target=time.sleep, args=(5,), daemon=True).start()\nexcept RuntimeError: pass\ntime.sleep(5)'], { stdio: 'ignore' });
     return 'run';
   },
 };

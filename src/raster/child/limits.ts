@@ -34,8 +34,8 @@ const sampleEveryMs = 80;
 const sampleOftenMs = 20;
 const sampleDiskEveryMs = 200;
 const bubblewrapOwnProcesses = 2;
-/** Threads that a process may have, on average: Node has a dozen. */
-const tasksOfProcess = 16;
+/** Threads that a process may have, on average: Node has a dozen. By default fewer in all than the kernel allows (confinement.ts), so that the host sees them and says so. */
+const tasksOfProcess = 15;
 
 /** Threads of so many processes, bubblewrap's own among them. */
 export function tasksOf(processes: number): number {
