@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -33,6 +33,7 @@ import { createRunEngine } from './runs/run-engine.ts';
 import { localProgress, sharedProgress } from './runs/run-progress.ts';
 import { LocalRunQueue } from './runs/run-queue.ts';
 import { SqlRunStore } from './runs/sql-run-store.ts';
+import { WorkerLease } from './runs/worker-lease.ts';
 import { errorBoundary, notFound } from './web/errors.ts';
 import { loggedPath } from './web/logged-path.ts';
 import { requireSameOrigin } from './web/same-origin.ts';
@@ -55,7 +56,9 @@ export interface App {
   readonly handler: RequestListener;
   /** Begins to take runs, unless the role is `web`; how many an earlier process had left unfinished. */
   work(): Promise<number>;
-  /** Leaves every run where it is, for the next start. */
+  /** Leaves every run where it is, for another worker or the next start. Pages are still served. */
+  stopWork(): Promise<void>;
+  /** Stops work, and closes the database: no request may come any more. */
   close(): Promise<void>;
 }
 
@@ -76,7 +79,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   const progress = databaseUrl === null ? localProgress() : sharedProgress(database, (error) => log.warn({ err: error }, 'progress could not be written'));
   const sessions = new DatabaseSessionStore(database, now);
   const launches = new LaunchStore(database, createTokenSealer(config.secrets), { isShared: databaseUrl !== null });
-  const store = new SqlRunStore(database, now);
+  const isShared = databaseUrl !== null;
+  const store = new SqlRunStore(database, now, { isShared });
+  // Its pid may be another's after a restart, or on another machine of the same name.
+  const lease = new WorkerLease(`${hostname()}:${process.pid}:${randomBytes(6).toString('base64url')}`, { isShared });
   const metrics = createMetrics();
   const client = createPlatformClient({
     baseUrl: config.platformUrl,
@@ -103,7 +109,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   /** One per launch, so that its runs share one token and one renewal. */
   const calls = new Map<string, LaunchCalls>();
   const callsOf = (launchId: string): LaunchCalls => {
-    const known = calls.get(launchId) ?? client.launch(launches.tokens(launchId));
+    const known = calls.get(launchId) ?? client.launch(launches.tokens(launchId), { mayCall: (signal) => lease.held(signal) });
     calls.set(launchId, known);
     return known;
   };
@@ -111,7 +117,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     store,
     queue,
     progress,
-    workerName: `${hostname()}:${process.pid}`,
+    lease,
     callsOf,
     ownerOf: async (launchId) => (await launches.find(launchId))?.user.id ?? launchId,
     steps,
@@ -164,12 +170,15 @@ export async function createApp(options: AppOptions): Promise<App> {
     app.use('/launches/:launchId/api', runRoutes({ launches, store, engine, steps, inputDir: config.inputDir }));
   }
 
+  let stopped: Promise<void> | null = null;
+  const stopWork = () => (stopped ??= engine.stop());
   return {
     handler: app,
     work: async () => (config.role === 'web' ? 0 : engine.work()),
+    stopWork,
     async close() {
       clearInterval(sweeping);
-      await engine.stop();
+      await stopWork();
       client.close();
       await database.destroy();
       leaveFolder();

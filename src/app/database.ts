@@ -42,9 +42,17 @@ export interface RunRow {
   failure: string | null;
   /** How often a worker has taken the run: only the last may write. */
   claim: number;
+  /** Who has the run; null where nobody does, and of one that has ended. */
   worker: string | null;
   created_at: number;
   updated_at: number;
+}
+
+/** A process that takes runs. */
+export interface WorkerRow {
+  name: string;
+  /** When it last said that it lives. */
+  alive_at: number;
 }
 
 /** One stage of a run as one worker did it. */
@@ -85,6 +93,7 @@ export interface SessionRow {
 export interface AppTables {
   launches: LaunchRow;
   runs: RunRow;
+  workers: WorkerRow;
   run_states: RunStateRow;
   run_stages: RunStageRow;
   run_progress: RunProgressRow;
@@ -124,7 +133,7 @@ function sqlite(dataDir: string): SqliteDialect {
 }
 
 function postgres(connectionString: string): PostgresDialect {
-  const pool = new pg.Pool({ connectionString, max: connections, connectionTimeoutMillis: 10_000, keepAlive: true, Client: QuietClient });
+  const pool = new pg.Pool({ connectionString, max: connections, connectionTimeoutMillis: 5_000, keepAlive: true, Client: QuietClient });
   // A connection that breaks while it is idle: the next query opens another.
   pool.on('error', () => {});
   return new PostgresDialect({ pool: tellingPool(pool) });

@@ -37,6 +37,12 @@ const migrations: Readonly<Record<string, Migration>> = {
   '003-owners': statements(`alter table runs add column owner text not null default ''`, `create index runs_by_owner on runs (owner, state)`),
   // Two states of one millisecond have an order; those from before have that of their times.
   '004-order': statements(`alter table run_states add column seq bigint not null default 0`, `alter table run_stages add column seq bigint not null default 0`),
+  '005-leases': statements(
+    `create table workers (name text primary key, alive_at bigint not null)`,
+    `update runs set worker = null where state in ('COMPLETED', 'REJECTED', 'EXPIRED', 'CANCELLED', 'FAILED')`,
+    `create index runs_by_worker on runs (worker)`,
+    `create index run_stages_by_worker on run_stages (worker)`,
+  ),
 };
 
 /** Brings a database up to date; processes that start at the same time wait for each other. */

@@ -20,7 +20,8 @@ await runCommand(async () => {
     throw error;
   });
   stopOnSignal(async () => {
-    await Promise.all([served.close(), app.close()]);
+    await Promise.all([served.close(), app.stopWork()]);
+    await app.close();
   });
   log.info({ confinement: confinement.summary }, 'foreign files are opened in child processes');
   const unfinished = await app.work();

@@ -26,9 +26,15 @@ export function onInterrupt(onFirst: () => void): void {
   }
 }
 
-/** Calls `stop` once on a signal that asks the process to end, or when the process that started it as a service is gone, and ends the process when it is done; a second signal ends it at once. */
+/** Orchestrators kill after ten seconds what they asked to end. A database that does not answer must not hold a process so long; what it left is found without it. */
+const stopWithinMs = 9_000;
+
+/** Calls `stop` once on a signal that asks the process to end, or when the process that started it as a service is gone, and ends the process when it is done or has taken too long; a second signal ends it at once. */
 export function stopOnSignal(stop: () => Promise<void>): void {
-  const end = () => void stop().finally(() => process.exit(0));
+  const end = () => {
+    setTimeout(() => process.exit(0), stopWithinMs).unref();
+    void stop().finally(() => process.exit(0));
+  };
   onInterrupt(end);
   process.once('disconnect', end);
   // It may be gone already.

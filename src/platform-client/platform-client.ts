@@ -60,6 +60,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+export interface LaunchOptions {
+  /** Awaited before each try of a call; rejects where none may be made any more. Default: calls at once. */
+  readonly mayCall?: (signal: AbortSignal | undefined) => Promise<void>;
+}
+
 /** The calls of one launch (spec 4.8). Each renews the token where that is due and repeats transient failures. */
 export interface LaunchCalls {
   /** Renews now if the token ends soon, so that long work in between does not outlive it. */
@@ -75,7 +80,7 @@ export interface LaunchCalls {
 
 export interface PlatformClient {
   /** The calls of the launch whose token `store` keeps. One per launch and process: renewals are shared within it. */
-  launch(store: IdentityTokenStore): LaunchCalls;
+  launch(store: IdentityTokenStore, options?: LaunchOptions): LaunchCalls;
   /** Spec 4.5; needs the permission `files_admin`. */
   getFileStatus(fileId: string, options?: CallOptions): Promise<FileStatusView>;
   /** Spec 4.6; needs the permission `files_admin`. */
@@ -132,7 +137,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     );
   }
 
-  function launch(store: IdentityTokenStore): LaunchCalls {
+  function launch(store: IdentityTokenStore, { mayCall = async () => {} }: LaunchOptions = {}): LaunchCalls {
     const keeper = new TokenKeeper(
       store,
       async (token, signal) => {
@@ -153,6 +158,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       let tries = 0;
       // Another call may have renewed the token while this one waited for its repeat: the old one is good no more.
       const attempt = async () => {
+        await mayCall(signal);
         if (tries++ > 0) token = (await store.read()).token;
         return sendOnce(wire, { ...input, token } as Input, signal, [token]);
       };

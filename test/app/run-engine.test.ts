@@ -14,6 +14,7 @@ import { localProgress } from '../../src/app/runs/run-progress.ts';
 import { LocalRunQueue } from '../../src/app/runs/run-queue.ts';
 import type { Run, RunStore } from '../../src/app/runs/run.ts';
 import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
+import { WorkerLease } from '../../src/app/runs/worker-lease.ts';
 import { WorkFolders } from '../../src/app/runs/work-folders.ts';
 import type { LaunchCalls } from '../../src/platform-client/index.ts';
 import { ChildJobError } from '../../src/raster/index.ts';
@@ -79,7 +80,7 @@ async function start({ process = async () => {}, beforeStore = () => {}, patienc
     store,
     queue,
     progress: localProgress(),
-    workerName: 'tester',
+    lease: new WorkerLease('tester', { isShared: false }),
     callsOf: () => calls,
     ownerOf: async () => 'u',
     steps: host,

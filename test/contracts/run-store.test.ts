@@ -19,7 +19,7 @@ const adapters: [string, boolean, () => Promise<AppDatabase>][] = [
   ['PostgreSQL', hasPostgres, async () => openDatabase({ dataDir: '', databaseUrl: await (await startPostgres()).create() })],
 ];
 
-describe.each(adapters)('%s', (_name, isHere, open) => {
+describe.each(adapters)('%s', (name, isHere, open) => {
   let database: AppDatabase;
   let store: SqlRunStore;
   let clock = 1_700_000_000_000;
@@ -27,7 +27,7 @@ describe.each(adapters)('%s', (_name, isHere, open) => {
     if (!isHere) return;
     database = await open();
     cleanUpLater(() => database.destroy());
-    store = new SqlRunStore(database, () => (clock += 1));
+    store = new SqlRunStore(database, () => (clock += 1), { isShared: name === 'PostgreSQL' });
     await launches().begin({ id: 'launch', user: { id: 'u' }, createdAtMs: clock }, 'first', { token: 'first', expiresAtMs: null });
   });
   const launches = () => new LaunchStore(database, createTokenSealer([new Secret('x'.repeat(32))]));
@@ -99,12 +99,12 @@ describe.each(adapters)('%s', (_name, isHere, open) => {
     expect([first.claim, second.claim]).toEqual([1, 2]);
     await expect(store.transition(first, 'AWAITING_APPROVAL')).rejects.toThrow(IllegalTransitionError);
     await expect(store.record(first, { upload: null })).rejects.toThrow(IllegalTransitionError);
-    expect(await store.lost([first, second])).toEqual([run.id]);
+    expect([(await store.heldBy('one')).has(run.id), (await store.heldBy('two')).get(run.id)]).toEqual([false, 2]);
     await store.giveBack(first);
     const moved = await store.transition(second, 'AWAITING_APPROVAL', { operationId: 'op' });
-    expect(await store.lost([moved])).toEqual([]);
+    expect((await store.heldBy('two')).get(run.id)).toBe(2);
     await store.transition(moved, 'REJECTED');
-    expect(await store.lost([moved])).toEqual([run.id]);
+    expect((await store.heldBy('two')).has(run.id)).toBe(false);
     expect(await store.claim(run.id, 'three')).toBeNull();
     expect((await store.stages(run.id)).map(({ state, attempt, worker, outcome }) => [state, attempt, worker, outcome])).toEqual([
       ['CREATED', 1, 'one', 'abandoned'],
@@ -130,18 +130,56 @@ describe.each(adapters)('%s', (_name, isHere, open) => {
     expect(claims.map((claimed) => claimed?.claim).sort()).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
-  test.runIf(isHere)('lists what is unfinished, and of that what nobody has taken', async () => {
-    const [ended, taken, free] = [await added(), await added(), await added()];
+  /** Its lease, as if it had said nothing for an hour. */
+  const died = (worker: string) => database.updateTable('workers').set((of) => ({ alive_at: of('alive_at', '-', 3_600_000) })).where('name', '=', worker).execute();
+
+  test.runIf(isHere)('what a living worker has nobody else can claim: when its lease is over one of many can', async () => {
+    const run = await added();
+    const workers = Array.from({ length: 8 }, (_, i) => `living-${i}`);
+    for (const worker of ['owner', ...workers]) await store.renewLease(worker);
+    expect((await store.claim(run.id, 'owner'))?.claim).toBe(1);
+    expect(await store.claim(run.id, 'living-0')).toBeNull();
+    expect((await store.claim(run.id, 'owner'))?.claim).toBe(2);
+    await died('owner');
+    const claims = await Promise.all(workers.map((worker) => store.claim(run.id, worker)));
+    expect(claims.filter((claimed) => claimed !== null).map(({ claim }) => claim)).toEqual([3]);
+    await store.renewLease('owner');
+    expect(await store.claim(run.id, 'owner')).toBeNull();
+    await store.forgetWorkers(0);
+    expect((await store.claim(run.id, 'owner'))?.claim).toBe(4);
+  });
+
+  test.runIf(isHere)('lists what no living worker has', async () => {
+    const [ended, mine, living, dead, free] = [await added(), await added(), await added(), await added(), await added()];
+    for (const worker of ['me', 'other', 'dead']) await store.renewLease(worker);
     await store.transition(ended, 'FAILED', { failure: { code: 'c', message: 'm', advice: 'a', requestId: null } });
-    const claimed = (await store.claim(taken.id, 'one'))!;
-    const idsOf = async (before?: number) => (await store.listUnfinished(before)).map(({ id }) => id).filter((id) => [ended.id, taken.id, free.id].includes(id));
-    expect(await idsOf()).toEqual(expect.arrayContaining([taken.id, free.id]));
-    expect(await idsOf()).not.toContain(ended.id);
-    expect(await idsOf(clock + 1)).toEqual([free.id]);
-    expect(await idsOf(free.createdAtMs)).toEqual([]);
+    await store.claim(mine.id, 'me');
+    const claimed = (await store.claim(living.id, 'other'))!;
+    await store.claim(dead.id, 'dead');
+    const all = [ended, mine, living, dead, free].map(({ id }) => id);
+    const orphans = async (forMs?: number) => (await store.listOrphans('me', forMs)).map(({ id }) => id).filter((id) => all.includes(id)).toSorted();
+    expect(await orphans()).toEqual([free.id]);
+    await died('dead');
+    expect(await orphans()).toEqual([dead.id, free.id].toSorted());
+    expect(await orphans(10_000)).toEqual([dead.id]);
     await store.giveBack(claimed);
-    expect((await idsOf(clock + 1)).sort()).toEqual([taken.id, free.id].sort());
+    expect(await orphans()).toEqual([living.id, dead.id, free.id].toSorted());
     expect((await store.countByState())['FAILED']).toBeGreaterThanOrEqual(1);
+  });
+
+  test.runIf(isHere)('a worker that stops gives back all that it has, in one go', async () => {
+    const runs = [await added({ owner: 'v' }), await added({ owner: 'v' }), await added({ owner: 'v' })];
+    await store.renewLease('stopping');
+    for (const { id } of runs) await store.claim(id, 'stopping');
+    const approved = await store.transition((await store.transition((await store.find(runs[0]!.id))!, 'AWAITING_APPROVAL', { operationId: 'o' })), 'APPROVED');
+    expect((await store.release('stopping')).map(({ id, state, owner }) => [id, state, owner]).toSorted()).toEqual(
+      runs.map(({ id }) => [id, id === approved.id ? 'APPROVED' : 'CREATED', 'v']).toSorted(),
+    );
+    expect((await store.heldBy('stopping')).size).toBe(0);
+    for (const { id } of runs) expect((await store.stages(id)).at(-1)?.outcome).toBe('given back');
+    expect(await store.countWaitingOf('v')).toBe(1);
+    await store.claim(approved.id, 'another');
+    expect(await store.countWaitingOf('v')).toBe(0);
   });
 
   test.runIf(isHere)('launches: a token begins one, sealed, renewed and erased', async () => {

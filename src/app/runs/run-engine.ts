@@ -1,16 +1,18 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
-import { PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
+import { abortableSleep, PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
 import { ChildJobError } from '../../raster/index.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import { DatabaseAwayError } from '../database-away.ts';
 import { describeFailure, failureKindOf, isSessionOver } from './run-failure.ts';
 import { noProgress, type ProgressBoard, type RunProgress } from './run-progress.ts';
-import { GivenUp, type Lane, type QueuedRun, type RunQueue } from './run-queue.ts';
+import type { Lane, QueuedRun, RunQueue } from './run-queue.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
-import type { Run, RunStore } from './run.ts';
+import type { Run, RunStore, UnfinishedRun } from './run.ts';
+import type { WorkerLease } from './worker-lease.ts';
 import { WorkFolders } from './work-folders.ts';
 import { awaitDecision } from './stages/await-decision.ts';
 import { createOperation } from './stages/create-operation.ts';
@@ -52,8 +54,8 @@ export interface RunEngineOptions {
   readonly store: RunStore;
   readonly queue: RunQueue;
   readonly progress: ProgressBoard;
-  /** This process, in `run_stages`. */
-  readonly workerName: string;
+  /** This process among those that take runs. */
+  readonly lease: WorkerLease;
   readonly callsOf: (launchId: string) => LaunchCalls;
   /** Whose a launch is: turns are shared out between owners. */
   readonly ownerOf: (launchId: string) => Promise<string>;
@@ -76,19 +78,27 @@ export interface RunEngineOptions {
 
 /** Runs that one worker looks after at once. */
 const mostDriven = 10_000;
-/** How often a worker asks whether its runs were cancelled elsewhere. */
-const watchEveryMs = 1_000;
-/** How often runs are looked for that nobody takes further, and from which age one that nobody has taken yet counts as such. */
-const recoverEveryMs = 5_000;
+/** How often a worker says that it lives, and asks what it still has: where others may take it, and where nobody can. */
+const renewEveryMs = { shared: 1_000, alone: 5_000 };
+/** How often runs are looked for that no living worker has, and how long one may wait for its turn before it is queued again. */
+const recoverEveryMs = 2_500;
 const overlookedAfterMs = 10_000;
-/** How often folders are looked for that nobody owns. */
+/** How often folders are looked for that nobody owns, and leases of workers that are long dead. */
 const tidyEveryMs = 60_000;
+const forgottenAfterMs = 3_600_000;
+/** After what the world did to a run. */
+const tryAgainMs = 1_000;
+/** What stopping waits for a database that is away: others find the runs anyway. */
+const releaseWithinMs = 3_000;
 
 class Cancelled extends Error {}
+/** The process is stopping, or the run is not this worker's any more. The run stays as it is. */
+class GivenUp extends Error {}
 
 interface Driven {
   readonly lane: Lane;
   readonly abort: AbortController;
+  /** 0 until it is known. */
   claim: number;
   state: RunState;
   done: Promise<void>;
@@ -96,45 +106,84 @@ interface Driven {
 
 /** Drives each run from state to state, every state committed before what it allows is done. */
 export function createRunEngine(options: RunEngineOptions): RunEngine {
-  const { store, queue, progress, steps, settings, now } = options;
+  const { store, queue, progress, steps, settings, now, lease } = options;
+  const { worker } = lease;
   const driven = new Map<string, Driven>();
+  /** Those that were handed over among them. */
+  const underWay = new Set<Promise<void>>();
   const timers: NodeJS.Timeout[] = [];
   const folders = new WorkFolders(options.workDir, store);
   /** Since when the world has kept a run from going on, by run. */
   const awaySinceMs = new Map<string, number>();
   let stopping = false;
 
-  async function drive({ runId, lane, signal }: QueuedRun): Promise<void> {
-    const abort = new AbortController();
-    const entry: Driven = { lane, abort, claim: 0, state: 'CREATED', done: Promise.resolve() };
+  /** From the queue: makes the run this worker's, and drives it from then on. */
+  async function take({ runId, lane }: Pick<QueuedRun, 'runId' | 'lane'>): Promise<void> {
+    if (stopping) throw new GivenUp('the worker is stopping');
+    // It goes on here, whoever asks again: a second attempt beside the first would only take its work away.
+    if (driven.has(runId)) return;
+    const entry: Driven = { lane, abort: new AbortController(), claim: 0, state: 'CREATED', done: Promise.resolve() };
     driven.set(runId, entry);
-    entry.done = runStages(runId, entry, AbortSignal.any([signal, abort.signal]))
-      // Neither committed nor failed, as when the database is away: the run stays as it is, and the queue tries again.
-      .catch(async (error: unknown) => {
-        options.log.error({ err: error, runId }, 'run could not be taken further for now; it is tried again');
-        await store.giveBack({ id: runId, claim: entry.claim }).catch(() => {});
-        throw error;
-      })
-      .finally(() => {
-        // Handed from lane to lane it may be here again already.
-        if (driven.get(runId) !== entry) return;
-        driven.delete(runId);
-        progress.clear(runId);
+    try {
+      const run = await store.claim(runId, worker);
+      if (run === null) return leave(runId, entry);
+      entry.claim = run.claim;
+      entry.done = drive(run, entry).finally(() => {
+        leave(runId, entry);
+        underWay.delete(entry.done);
       });
-    await entry.done;
+      underWay.add(entry.done);
+    } catch (error) {
+      leave(runId, entry);
+      throw error;
+    }
   }
 
-  async function runStages(runId: string, entry: Driven, signal: AbortSignal): Promise<void> {
-    let run = await store.claim(runId, options.workerName);
-    if (!run) return;
-    entry.claim = run.claim;
+  /** Handed from lane to lane it may be here again already. */
+  function leave(runId: string, entry: Driven): void {
+    if (driven.get(runId) !== entry) return;
+    driven.delete(runId);
+    progress.clear(runId);
+  }
+
+  /** Takes a run as far as this worker can, however often the world comes between. */
+  async function drive(first: Run, entry: Driven): Promise<void> {
+    for (let run: Run | null = first; run !== null; run = await claimAgain(run.id, entry)) {
+      try {
+        return await runStages(run, entry);
+      } catch (error) {
+        // Neither committed nor failed, as when the database is away: the run stays as it is.
+        options.log.error({ err: error, runId: run.id }, 'run could not be taken further for now; it is tried again');
+      }
+    }
+  }
+
+  /** For another attempt. Null where the run has ended, or is not this worker's any more. */
+  async function claimAgain(runId: string, entry: Driven): Promise<Run | null> {
+    while (!entry.abort.signal.aborted) {
+      try {
+        await abortableSleep(tryAgainMs, entry.abort.signal);
+        const run = await store.claim(runId, worker);
+        entry.claim = run?.claim ?? 0;
+        return run;
+      } catch (error) {
+        if (!entry.abort.signal.aborted) options.log.warn({ err: error, runId }, 'run could not be claimed for now; it is tried again');
+      }
+    }
+    return null;
+  }
+
+  async function runStages(claimed: Run, entry: Driven): Promise<void> {
+    let run = claimed;
+    const runId = run.id;
+    const { signal } = entry.abort;
     const log = options.log.child({ runId });
     const workFolder = folders.of(runId, run.claim);
     const report = (now: RunProgress) => progress.report(runId, now);
     const context: StageContext = { ...options, calls: options.callsOf(run.launchId), workFolder, madeHere: { sha256: null }, signal, report, log };
     try {
       for (let stage = stages[run.state]; stage; stage = stages[run.state]) {
-        if (queue.isShared && stage.lane !== entry.lane) return await handOver(run, stage.lane);
+        if (queue.isShared && stage.lane !== entry.lane) return await handOver(run, stage.lane, entry);
         entry.state = run.state;
         report(noProgress);
         signal.throwIfAborted();
@@ -145,11 +194,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         log.info({ state: run.state, operationId: run.operationId }, 'run reached a state');
       }
     } catch (error) {
-      if (signal.reason instanceof GivenUp) {
-        await store.giveBack(run);
-        // It may have been cancelled elsewhere. Whoever stops has no time to look: the next start does.
-        return stopping ? undefined : folders.tidyRun(runId);
-      }
+      // It may have been cancelled elsewhere. Whoever stops has no time to look: the next start does.
+      if (signal.reason instanceof GivenUp) return stopping ? undefined : folders.tidyRun(runId);
       run = await end(run, error, log);
     }
     if (!isFinal(run.state)) return;
@@ -158,9 +204,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   }
 
   /** To the lane where the next stage is done, and off this one. */
-  async function handOver(run: Run, lane: Lane): Promise<void> {
+  async function handOver(run: Run, lane: Lane, entry: Driven): Promise<void> {
     await store.giveBack(run);
-    await queue.add(run.id, lane, await options.ownerOf(run.launchId));
+    leave(run.id, entry);
+    await queue.add([{ runId: run.id, lane, behind: lane === 'process' ? await store.countWaitingOf(run.owner) : 0 }]);
   }
 
   /** Ends a run whose stage threw, in the state it has by now; throws on what the world will mend. */
@@ -230,7 +277,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await requireRoom(owner);
       await store.create(run);
     });
-    await queue.add(run.id, 'wait', owner);
+    await queue.add([{ runId: run.id, lane: 'wait', behind: 0 }]);
     return run;
   }
 
@@ -244,17 +291,25 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     throw new KitError('busy', `${APPROVED + PROCESSING} runs are waiting for processing, and no more are taken for now; try again later`, { status: 503, data: { isForUser: true } });
   }
 
-  /** Those that are unfinished and that nobody drives: here, or where other processes may have them, that no worker has claimed. */
-  async function recover(unclaimedBeforeMs?: number): Promise<number> {
-    const runs = (await store.listUnfinished(unclaimedBeforeMs)).filter(({ id }) => !driven.has(id));
-    for (const { id, launchId, state } of runs) await queue.add(id, stages[state]?.lane ?? 'wait', await options.ownerOf(launchId));
-    return runs.length;
+  /** Queues what no living worker has. How many there were. */
+  async function recover(forMs: number): Promise<number> {
+    const orphans = (await store.listOrphans(worker, forMs)).filter(({ id }) => !driven.has(id));
+    if (orphans.length > 0) await queue.add(inTurns(orphans));
+    return orphans.length;
   }
 
-  /** Lets go of runs that were cancelled in another process, or that another worker has taken. */
-  async function watch(): Promise<void> {
-    const held = [...driven].map(([id, { claim }]) => ({ id, claim })).filter(({ claim }) => claim > 0);
-    for (const id of await store.lost(held)) driven.get(id)?.abort.abort(new GivenUp('the run was ended, or taken, elsewhere'));
+  /** Says that this worker lives, lets go of what is not its own any more, and takes up what is and what it does not drive. */
+  async function renewLease(): Promise<void> {
+    const fromMs = lease.now();
+    if (queue.isShared) await store.renewLease(worker);
+    const before = [...driven].flatMap(([id, entry]) => (entry.claim > 0 ? [{ id, entry, claim: entry.claim }] : []));
+    const held = await store.heldBy(worker);
+    for (const { id, entry, claim } of before) {
+      if (entry.claim === claim && held.get(id) !== claim) entry.abort.abort(new GivenUp('the run was ended, or taken, elsewhere'));
+    }
+    lease.renewed(fromMs);
+    const idle = [...held.keys()].filter((id) => !driven.has(id));
+    if (idle.length > 0) await queue.add(idle.map((runId) => ({ runId, lane: 'wait', behind: 0 })));
   }
 
   function every(intervalMs: number, what: string, work: () => Promise<unknown>): void {
@@ -281,7 +336,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     async cancel(run) {
       if (isFinal(run.state)) throw new IllegalTransitionError(run.id, run.state, 'CANCELLED');
       const cancelled = await commitCancel(run);
-      // Whoever drives it lets go: at once where that is here, else within `watchEveryMs`.
+      // Whoever drives it lets go: at once where that is here, else when it next asks what it has.
       const entry = driven.get(run.id);
       entry?.abort.abort(new Cancelled('cancelled by the user'));
       await entry?.done.catch(() => {});
@@ -291,20 +346,37 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     async work() {
       await mkdir(options.workDir, { recursive: true });
       await folders.tidy();
-      await queue.work({ drive, room, log: options.log });
-      every(tidyEveryMs, 'folders that nobody owns could not be looked for', () => folders.tidy());
-      every(recoverEveryMs, 'overlooked runs could not be looked for', () => recover(queue.isShared ? now() - overlookedAfterMs : undefined));
-      if (!queue.isShared) return recover();
-      every(watchEveryMs, 'it could not be asked which runs were cancelled', watch);
-      return recover(now());
+      await renewLease();
+      await queue.work({ take, room, log: options.log });
+      every(renewEveryMs[queue.isShared ? 'shared' : 'alone'], 'the lease could not be renewed', renewLease);
+      every(recoverEveryMs, 'overlooked runs could not be looked for', () => recover(overlookedAfterMs));
+      every(tidyEveryMs, 'what nobody owns could not be looked for', async () => {
+        await folders.tidy();
+        await store.forgetWorkers(forgottenAfterMs);
+      });
+      return recover(0);
     },
     async stop() {
       stopping = true;
       timers.forEach(clearInterval);
+      for (const { abort } of driven.values()) abort.abort(new GivenUp('the worker is stopping'));
       await queue.stop();
+      await Promise.all(underWay);
+      await Promise.race([release(), sleep(releaseWithinMs, undefined, { ref: false })]);
+      await queue.close();
       await progress.close();
     },
   };
+
+  /** So that others go on at once. Where the database is away they find the runs when the lease is over. */
+  async function release(): Promise<void> {
+    try {
+      const released = await store.release(worker);
+      if (queue.isShared && released.length > 0) await queue.add(inTurns(released));
+    } catch (error) {
+      options.log.warn({ err: error }, 'runs could not be handed over');
+    }
+  }
 
   /** Cancelled is what is committed. Whoever drives the run may move it meanwhile: then once more. */
   async function commitCancel(run: Run): Promise<Run> {
@@ -323,4 +395,15 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const inSteps = [...driven.values()].filter((one) => one.lane === 'process' && one.state !== 'UPLOADING').length;
     return settings.stepConcurrency - inSteps;
   }
+}
+
+/** Each in the lane of its state; the runs of one user one behind the other. */
+function inTurns(runs: readonly UnfinishedRun[]): QueuedRun[] {
+  const counts = new Map<string, number>();
+  return runs.map(({ id, owner, state }) => {
+    const lane = stages[state]?.lane ?? 'wait';
+    const behind = lane === 'process' ? (counts.get(owner) ?? 0) : 0;
+    counts.set(owner, behind + 1);
+    return { runId: id, lane, behind };
+  });
 }

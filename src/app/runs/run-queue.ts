@@ -1,69 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { StageLog } from './stages/stage.ts';
 
 /** `wait`: calls and waits, thousands at once. `process`: a step to run, as many as a worker has room for. */
 export type Lane = 'wait' | 'process';
 
-/** A run as a worker was given it. */
+/** A run that somebody has to take. */
 export interface QueuedRun {
   readonly runId: string;
   readonly lane: Lane;
-  /** Aborted where the queue is stopping, or where the run is this worker's no more. */
-  readonly signal: AbortSignal;
+  /** How many runs of the same user wait already: the more, the later its turn. */
+  readonly behind: number;
 }
 
 /**
- * Gives runs to workers, at least once each: to one at a time, to another where a worker dies. What a run
- * is and how far it came, the store says; here stands only that somebody has to take it further.
+ * Wakes workers, at least once for each run that is added. Who has a run, and how far it came, the store says, and
+ * nothing here: a run is off the queue as soon as a worker has it.
  */
 export interface RunQueue {
   /** True where other processes take runs of the same queue. */
   readonly isShared: boolean;
-  /** Sees to it that a worker takes the run. Again, or of a run that is under way, is no harm. `owner`: whose it is, for fairness. */
-  add(runId: string, lane: Lane, owner: string): Promise<void>;
-  /** Takes runs until `stop`, and gives each to `drive`; a run whose `drive` has resolved is off the queue, one whose `drive` rejects is tried again. */
+  /** Sees to it that a worker takes the runs. Again, or of one that is under way, is no harm. */
+  add(runs: readonly QueuedRun[]): Promise<void>;
+  /** Gives runs to `worker` until `stop`. */
   work(worker: QueueWorker): Promise<void>;
-  /** Takes no more, gives back what is under way, and resolves when every `drive` has. */
+  /** Gives no more; resolves when every `take` has. */
   stop(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface QueueWorker {
-  drive(run: QueuedRun): Promise<void>;
+  /** Resolves when the run is this worker's, or nobody has to take it. Where it rejects, the run is given again, to this worker or another. */
+  take(run: Pick<QueuedRun, 'runId' | 'lane'>): Promise<void>;
   /** How many runs of the lane there is room for now. */
   room(lane: Lane): number;
   readonly log: Pick<StageLog, 'warn'>;
 }
 
-/** Reason of an abort: the process is stopping, or another has the run. It stays as it is. */
-export class GivenUp extends Error {}
+/** How long after a worker could not take a run it is given again: what kept it, a database above all, needs a moment. */
+export const giveAgainMs = 1_000;
 
-/** The queue of one process that does everything: a run is driven as soon as it is added. */
+/** The queue of one process that does everything: a run is given as soon as it is added. */
 export class LocalRunQueue implements RunQueue {
   readonly isShared = false;
   #worker: QueueWorker | null = null;
   /** Added before there was a worker. */
-  #early = new Map<string, Lane>();
-  #driven = new Map<string, Promise<void>>();
-  #abort = new AbortController();
+  #early: QueuedRun[] = [];
+  #given = new Map<string, Promise<void>>();
+  #stopping = new AbortController();
 
-  async add(runId: string, lane: Lane): Promise<void> {
-    if (this.#abort.signal.aborted || this.#driven.has(runId)) return;
-    if (!this.#worker) {
-      this.#early.set(runId, lane);
-      return;
+  async add(runs: readonly QueuedRun[]): Promise<void> {
+    if (!this.#worker) return void this.#early.push(...runs);
+    for (const run of runs) {
+      if (this.#stopping.signal.aborted || this.#given.has(run.runId)) continue;
+      this.#given.set(run.runId, this.#give(run, this.#worker).finally(() => this.#given.delete(run.runId)));
     }
-    // One that could not be driven is found again by whoever looks for runs that nobody drives.
-    const done = this.#worker.drive({ runId, lane, signal: this.#abort.signal }).catch(() => {}).finally(() => this.#driven.delete(runId));
-    this.#driven.set(runId, done);
   }
 
   async work(worker: QueueWorker): Promise<void> {
     this.#worker = worker;
-    for (const [runId, lane] of this.#early) await this.add(runId, lane);
-    this.#early.clear();
+    await this.add(this.#early.splice(0));
   }
 
   async stop(): Promise<void> {
-    this.#abort.abort(new GivenUp('the app is stopping'));
-    await Promise.all(this.#driven.values());
+    this.#stopping.abort();
+    await Promise.all(this.#given.values());
+  }
+
+  async close(): Promise<void> {}
+
+  async #give(run: QueuedRun, worker: QueueWorker): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      try {
+        return await worker.take(run);
+      } catch (error) {
+        worker.log.warn({ err: error, runId: run.runId }, 'a run could not be taken for now; it is given again');
+      }
+      await sleep(giveAgainMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
+    }
   }
 }

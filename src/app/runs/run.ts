@@ -68,23 +68,37 @@ export interface RunStage {
   readonly outcome: string | null;
 }
 
+export interface UnfinishedRun {
+  readonly id: string;
+  readonly owner: string;
+  readonly state: RunState;
+}
+
 /** Where runs are kept. What a call has acknowledged is durable. */
 export interface RunStore {
   create(run: Run): Promise<void>;
   find(id: string): Promise<Run | null>;
   listByLaunch(launchId: string): Promise<Run[]>;
-  /** Ids; with `unclaimedBeforeMs` only of those that are older and that no worker has taken yet. */
-  listUnfinished(unclaimedBeforeMs?: number): Promise<{ id: string; launchId: string; state: RunState }[]>;
+  /** Runs that have not ended and that neither `worker` nor another living one has: of those that nobody has taken only what has not moved for `forMs`, default 0. Oldest first. */
+  listOrphans(worker: string, forMs?: number): Promise<UnfinishedRun[]>;
+  /** Approved runs of one user that no worker has. */
+  countWaitingOf(owner: string): Promise<number>;
   /** Of all launches of one user. */
   countUnfinishedOf(owner: string): Promise<number>;
   history(id: string): Promise<RunStateChange[]>;
   stages(id: string): Promise<RunStage[]>;
-  /** Gives the run to `worker`, and takes it from whoever had it. Null where it has ended or is not there. */
+  /** Gives the run to `worker`, under a claim that fences every write of whoever had it before. Null where it has ended, is not there, or is another living worker's. */
   claim(id: string, worker: string): Promise<Run | null>;
   /** Notes that the worker leaves the run where it is. */
   giveBack(run: Pick<Run, 'id' | 'claim'>): Promise<void>;
-  /** Of these, those that have ended, or that another worker has taken since. */
-  lost(held: readonly { id: string; claim: number }[]): Promise<string[]>;
+  /** Says that the worker lives: for `leaseMs` nobody else can claim what it has. */
+  renewLease(worker: string): Promise<void>;
+  /** The claims of the unfinished runs that the worker has, by run. */
+  heldBy(worker: string): Promise<Map<string, number>>;
+  /** Gives back all that the worker has, and ends its lease. What it gave back. */
+  release(worker: string): Promise<UnfinishedRun[]>;
+  /** Takes away the leases of workers that have said nothing for so long. */
+  forgetWorkers(deadForMs: number): Promise<void>;
   countByState(): Promise<Partial<Record<RunState, number>>>;
   /** Moves the run and keeps `facts` in one commit. Throws `IllegalTransitionError` where the run is not in its state any more, or another worker has it. */
   transition(run: Run, to: RunState, facts?: RunFacts): Promise<Run>;

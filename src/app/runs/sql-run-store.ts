@@ -1,18 +1,25 @@
-import { sql, type Kysely, type Updateable } from 'kysely';
+import { sql, type ExpressionBuilder, type Kysely, type RawBuilder, type Updateable } from 'kysely';
 import type { AppDatabase, AppTables, RunRow } from '../database.ts';
 import { assertTransition, IllegalTransitionError, isFinal, runStates, type RunState } from './run-state.ts';
-import type { Run, RunFacts, RunStage, RunStateChange, RunStore } from './run.ts';
+import type { Run, RunFacts, RunStage, RunStateChange, RunStore, UnfinishedRun } from './run.ts';
+import { leaseMs } from './worker-lease.ts';
 
 const unfinished = runStates.filter((state) => !isFinal(state));
+
+/** Milliseconds since 1970 by PostgreSQL's clock. */
+const postgresNow = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 /** Runs in a SQL database, by the same queries whichever it is. */
 export class SqlRunStore implements RunStore {
   #database: AppDatabase;
   #now: () => number;
+  #leaseNow: () => RawBuilder<number>;
 
-  constructor(database: AppDatabase, now: () => number) {
+  /** `isShared`: many processes use the database, and leases are measured by its clock, not by theirs. */
+  constructor(database: AppDatabase, now: () => number, { isShared = false } = {}) {
     this.#database = database;
     this.#now = now;
+    this.#leaseNow = () => (isShared ? postgresNow : sql<number>`cast(${now()} as bigint)`);
   }
 
   async create(run: Run): Promise<void> {
@@ -32,10 +39,31 @@ export class SqlRunStore implements RunStore {
     return rows.map(fromRow);
   }
 
-  async listUnfinished(unclaimedBeforeMs?: number): Promise<{ id: string; launchId: string; state: RunState }[]> {
-    let query = this.#database.selectFrom('runs').select(['id', 'launch_id', 'state']).where('state', 'in', unfinished).orderBy('created_at');
-    if (unclaimedBeforeMs !== undefined) query = query.where('worker', 'is', null).where('created_at', '<', unclaimedBeforeMs);
-    return (await query.execute()).map((row) => ({ id: row.id, launchId: row.launch_id, state: row.state as RunState }));
+  async listOrphans(worker: string, forMs = 0): Promise<UnfinishedRun[]> {
+    const rows = await this.#database
+      .selectFrom('runs')
+      .select(['id', 'owner', 'state'])
+      .where('state', 'in', unfinished)
+      .where((of) =>
+        of.or([
+          of.and([of('worker', 'is', null), of('updated_at', '<=', this.#now() - forMs)]),
+          of.and([of('worker', 'is not', null), of('worker', '!=', worker), of.not(this.#isHeld(of))]),
+        ]),
+      )
+      .orderBy('created_at')
+      .execute();
+    return rows.map(toUnfinished);
+  }
+
+  async countWaitingOf(owner: string): Promise<number> {
+    const { count } = await this.#database
+      .selectFrom('runs')
+      .select((of) => of.fn.countAll().as('count'))
+      .where('owner', '=', owner)
+      .where('state', 'in', ['APPROVED', 'PROCESSING'])
+      .where('worker', 'is', null)
+      .executeTakeFirstOrThrow();
+    return Number(count);
   }
 
   async countUnfinishedOf(owner: string): Promise<number> {
@@ -67,6 +95,7 @@ export class SqlRunStore implements RunStore {
         .set((of) => ({ claim: of('claim', '+', 1), worker }))
         .where('id', '=', id)
         .where('state', 'in', unfinished)
+        .where((of) => of.or([of('worker', 'is', null), of('worker', '=', worker), of.not(this.#isHeld(of))]))
         .returningAll()
         .executeTakeFirst();
       if (!row) return null;
@@ -84,11 +113,38 @@ export class SqlRunStore implements RunStore {
     });
   }
 
-  async lost(held: readonly { id: string; claim: number }[]): Promise<string[]> {
-    if (held.length === 0) return [];
-    const rows = await this.#database.selectFrom('runs').select(['id', 'claim']).where('id', 'in', held.map(({ id }) => id)).where('state', 'in', unfinished).execute();
-    const claims = new Map(rows.map(({ id, claim }) => [id, Number(claim)]));
-    return held.filter(({ id, claim }) => claims.get(id) !== claim).map(({ id }) => id);
+  async renewLease(worker: string): Promise<void> {
+    const alive_at = this.#leaseNow();
+    await this.#database
+      .insertInto('workers')
+      .values({ name: worker, alive_at })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ alive_at }))
+      .execute();
+  }
+
+  async heldBy(worker: string): Promise<Map<string, number>> {
+    const rows = await this.#database.selectFrom('runs').select(['id', 'claim']).where('worker', '=', worker).where('state', 'in', unfinished).execute();
+    return new Map(rows.map(({ id, claim }) => [id, Number(claim)]));
+  }
+
+  release(worker: string): Promise<UnfinishedRun[]> {
+    return this.#database.transaction().execute(async (trx) => {
+      await trx.deleteFrom('workers').where('name', '=', worker).execute();
+      const rows = await trx.updateTable('runs').set({ worker: null }).where('worker', '=', worker).where('state', 'in', unfinished).returning(['id', 'owner', 'state']).execute();
+      // By the stages' own worker: a list of ids would be too long for a statement.
+      await trx.updateTable('run_stages').set({ ended_at: this.#now(), outcome: 'given back' }).where('worker', '=', worker).where('ended_at', 'is', null).execute();
+      return rows.map(toUnfinished);
+    });
+  }
+
+  async forgetWorkers(deadForMs: number): Promise<void> {
+    await this.#database.deleteFrom('workers').where('alive_at', '<', sql<number>`${this.#leaseNow()} - ${deadForMs}`).execute();
+  }
+
+  /** The run's worker has said lately that it lives. */
+  #isHeld(of: ExpressionBuilder<AppTables, 'runs'>) {
+    const isLiving = sql<boolean>`workers.alive_at > ${this.#leaseNow()} - ${leaseMs}`;
+    return of.exists(of.selectFrom('workers').select('workers.name').whereRef('workers.name', '=', 'runs.worker').where(isLiving));
   }
 
   async countByState(): Promise<Partial<Record<RunState, number>>> {
@@ -110,7 +166,7 @@ export class SqlRunStore implements RunStore {
     return this.#database.transaction().execute(async (trx) => {
       const result = await trx
         .updateTable('runs')
-        .set({ ...factColumns(facts), state: to, updated_at: atMs })
+        .set({ ...factColumns(facts), state: to, updated_at: atMs, ...(isFinal(to) ? { worker: null } : {}) })
         .where('id', '=', run.id)
         .where('state', '=', run.state)
         .where('claim', '=', run.claim)
@@ -129,6 +185,8 @@ export class SqlRunStore implements RunStore {
     });
   }
 }
+
+const toUnfinished = (row: Pick<RunRow, 'id' | 'owner' | 'state'>): UnfinishedRun => ({ id: row.id, owner: row.owner, state: row.state as RunState });
 
 /** Behind what the table has of the run. */
 function nextSeq(table: 'run_states' | 'run_stages', runId: string) {

@@ -28,11 +28,13 @@ export class WorkFolders {
 
   async tidyRun(runId: string): Promise<void> {
     const folder = join(this.#root, runId);
+    // Before the run is looked up: what a later claim makes meanwhile is not among them.
+    const names = await namesIn(folder);
     const run = await this.#store.find(runId);
     if (!run || isFinal(run.state)) return void (await removeFolder(folder));
     const output = run.output?.path ?? '';
     const isOwned = (name: string) => name === String(run.claim) || output.startsWith(join(folder, name) + sep) || output === join(folder, name);
-    for (const name of await namesIn(folder)) if (!isOwned(name)) await removeFolder(join(folder, name));
+    for (const name of names) if (!isOwned(name)) await removeFolder(join(folder, name));
   }
 }
 

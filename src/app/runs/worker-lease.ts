@@ -1,0 +1,38 @@
+import { abortableSleep } from '../../platform-client/index.ts';
+
+/** A worker that has said nothing for so long counts as dead, and others may take its runs. */
+export const leaseMs = 10_000;
+/** So long before the lease is over the worker asks the platform for nothing more: a call that is under way takes its time. */
+const marginMs = 2_000;
+const lookAgainMs = 100;
+
+/** How this process is known to others, and whether they still take it for living. */
+export class WorkerLease {
+  readonly worker: string;
+  #endsAtMs: number;
+  #clock: () => number;
+
+  /** `isShared`: other workers may take what this one has. `clock`: milliseconds that nobody sets back. */
+  constructor(worker: string, { isShared, clock = () => performance.now() }: { isShared: boolean; clock?: () => number }) {
+    this.worker = worker;
+    this.#clock = clock;
+    this.#endsAtMs = isShared ? -Infinity : Infinity;
+  }
+
+  now(): number {
+    return this.#clock();
+  }
+
+  /** It was renewed by a statement that was begun at `fromMs`, by `now`. */
+  renewed(fromMs: number): void {
+    if (this.#endsAtMs !== Infinity) this.#endsAtMs = fromMs + leaseMs - marginMs;
+  }
+
+  /**
+   * Resolves while the lease holds. A worker that was stopped, or cut off from the database, for longer waits here until it
+   * knows what it still has: another may have gone on where it stood. Rejects with the signal's reason.
+   */
+  async held(signal: AbortSignal | undefined): Promise<void> {
+    while (this.#clock() >= this.#endsAtMs) await abortableSleep(lookAgainMs, signal);
+  }
+}
