@@ -33,6 +33,7 @@ import { createRunEngine } from './runs/run-engine.ts';
 import { localProgress, sharedProgress } from './runs/run-progress.ts';
 import { LocalRunQueue } from './runs/run-queue.ts';
 import { SqlRunStore } from './runs/sql-run-store.ts';
+import { WorkFolders } from './runs/work-folders.ts';
 import { WorkerLease } from './runs/worker-lease.ts';
 import { errorBoundary, notFound } from './web/errors.ts';
 import { loggedPath } from './web/logged-path.ts';
@@ -122,7 +123,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     ownerOf: async (launchId) => (await launches.find(launchId))?.user.id ?? launchId,
     steps,
     settings: config,
-    workDir,
+    folders: new WorkFolders(workDir, store),
     now,
     log,
     onStage: (state, seconds) => metrics.observeStage(state, seconds),

@@ -85,7 +85,7 @@ async function start({ process = async () => {}, beforeStore = () => {}, patienc
     ownerOf: async () => 'u',
     steps: host,
     settings: { pollIntervalMs: 2_000, uploadPartBytes: 1_000, platformPatienceMs: patienceMs, stepConcurrency: 2, stepQueue: 100, runsPerUser: 100 },
-    workDir,
+    folders: new WorkFolders(workDir, store),
     now: Date.now,
     log: logger,
   });

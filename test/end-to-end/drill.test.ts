@@ -1,25 +1,17 @@
 /** The drill in small: kill -9 in every state, nothing lost and nothing twice; and it can fail. */
-import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { drill } from '../../drill/drill.ts';
 import { killStates, type DrillPlan } from '../../drill/plan.ts';
-import { projectRoot, testFolder } from '../support/folders.ts';
+import { testFolder } from '../support/folders.ts';
+import { mutant, type Mutation } from '../support/mutant.ts';
 
 const timeout = 280_000;
 
-/** The kit's app with one place of its source changed. */
-async function mutant(file: string, from: string, to: string): Promise<URL> {
-  const folder = await testFolder();
-  for (const name of ['src', 'templates', 'scripts']) await cp(join(projectRoot, name), join(folder, name), { recursive: true });
-  await cp(join(projectRoot, 'package.json'), join(folder, 'package.json'));
-  await symlink(join(projectRoot, 'node_modules'), join(folder, 'node_modules'));
-  const source = await readFile(join(folder, file), 'utf8');
-  expect(source).toContain(from);
-  await writeFile(join(folder, file), source.replace(from, to));
-  return pathToFileURL(join(folder, 'src/commands/app.ts'));
-}
+/** The kit's app with one mistake. */
+const appOf = async (mutation: Mutation) => pathToFileURL(join(await mutant([mutation]), 'src/commands/app.ts'));
 
 async function drillIn(plan: DrillPlan, appScript?: URL) {
   const folder = join(await testFolder(), 'drill');
@@ -38,13 +30,13 @@ describe('kill -9 at seeded times', () => {
   });
 
   test('an app that makes its idempotency key when it calls, and not before, is found out', { timeout }, async () => {
-    const script = await mutant('src/app/runs/stages/create-operation.ts', 'idempotencyKey: run.idempotencyKey', 'idempotencyKey: crypto.randomUUID()');
+    const script = await appOf({ file: 'src/app/runs/stages/create-operation.ts', from: 'idempotencyKey: run.idempotencyKey', to: 'idempotencyKey: crypto.randomUUID()' });
     const { faults } = await drillIn({ kills: 6, leastInEach: 0, seed: 4, states: ['CREATED'], lose: 'operation.create' }, script);
     expect(faults.join('\n')).toMatch(/runs made \d+ operations/);
   });
 
   test('an app that forgets an upload it had begun is found out where it completes it twice', { timeout }, async () => {
-    const script = await mutant('src/app/runs/stages/upload.ts', 'resume: run.upload,', 'resume: null,');
+    const script = await appOf({ file: 'src/app/runs/stages/upload.ts', from: 'sourceType, resume: upload },\n        {', to: 'sourceType, resume: null },\n        {' });
     const { faults } = await drillIn({ kills: 8, leastInEach: 0, seed: 5, states: ['UPLOADING'], lose: 'upload.complete' }, script);
     expect(faults.join('\n')).toMatch(/made 2 files|names file/);
   });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PgBoss, type Job } from 'pg-boss';
 import { KitError } from '../../contract/index.ts';
-import { QuietClient } from '../database-away.ts';
+import { asDatabaseError, QuietClient } from '../database-away.ts';
 import { reasonOf } from '../database.ts';
 import type { StageLog } from './stages/stage.ts';
 import { giveAgainMs, type Lane, type QueuedRun, type QueueWorker, type RunQueue } from './run-queue.ts';
@@ -19,18 +19,26 @@ const batch = 200;
 /** pg-boss hands its options to the pool of its connections. */
 const quietClient = { Client: QuietClient };
 
-interface RunJob {
+export interface RunJob {
   readonly runId: string;
 }
+
+/** It has a pool of its own: its errors are told apart as those of the app's. */
+const rethrow = (error: unknown): never => {
+  throw asDatabaseError(error);
+};
+
+/** What is asked of pg-boss. */
+export type Boss = Pick<PgBoss, 'insert' | 'complete' | 'fail' | 'stop'> & { fetch(name: string, options: { batchSize: number }): Promise<Pick<Job<RunJob>, 'id' | 'data'>[]> };
 
 /** Runs in PostgreSQL by pg-boss: any number of processes add and take them. */
 export class PgBossRunQueue implements RunQueue {
   readonly isShared = true;
-  #boss: PgBoss;
+  #boss: Boss;
   #loops: Promise<void>[] = [];
   #stopping = new AbortController();
 
-  private constructor(boss: PgBoss) {
+  constructor(boss: Boss) {
     this.#boss = boss;
   }
 
@@ -56,7 +64,7 @@ export class PgBossRunQueue implements RunQueue {
   async add(runs: readonly QueuedRun[]): Promise<void> {
     for (const lane of lanes) {
       const jobs = runs.filter((run) => run.lane === lane).map(({ runId, behind }) => ({ data: { runId } satisfies RunJob, singletonKey: runId, priority: -behind }));
-      if (jobs.length > 0) await this.#boss.insert(queueOf(lane), jobs);
+      if (jobs.length > 0) await this.#boss.insert(queueOf(lane), jobs).catch(rethrow);
     }
   }
 
@@ -85,7 +93,7 @@ export class PgBossRunQueue implements RunQueue {
   /** How many there were. Off the queue is what was taken; what could not be, or what nobody could say of whether it was, is given again. */
   async #give(lane: Lane, batchSize: number, worker: QueueWorker): Promise<number> {
     try {
-      const jobs = await this.#boss.fetch<RunJob>(queueOf(lane), { batchSize });
+      const jobs = await this.#boss.fetch(queueOf(lane), { batchSize });
       const isTaken = await Promise.all(jobs.map((job) => this.#isTaken(job, lane, worker)));
       const ids = (wanted: boolean) => jobs.filter((_, i) => isTaken[i] === wanted).map(({ id }) => id);
       const [taken, left] = [ids(true), ids(false)];
@@ -98,7 +106,7 @@ export class PgBossRunQueue implements RunQueue {
     }
   }
 
-  async #isTaken({ data: { runId } }: Job<RunJob>, lane: Lane, worker: QueueWorker): Promise<boolean> {
+  async #isTaken({ data: { runId } }: Pick<Job<RunJob>, 'data'>, lane: Lane, worker: QueueWorker): Promise<boolean> {
     try {
       await worker.take({ runId, lane });
       return true;

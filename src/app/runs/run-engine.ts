@@ -1,5 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
 import { abortableSleep, PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
@@ -13,7 +12,7 @@ import type { Lane, QueuedRun, RunQueue } from './run-queue.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
 import type { Run, RunStore, UnfinishedRun } from './run.ts';
 import type { WorkerLease } from './worker-lease.ts';
-import { WorkFolders } from './work-folders.ts';
+import type { AttemptFolders } from './work-folders.ts';
 import { awaitDecision } from './stages/await-decision.ts';
 import { createOperation } from './stages/create-operation.ts';
 import { beginProcessing, processInput } from './stages/process.ts';
@@ -67,7 +66,7 @@ export interface RunEngineOptions {
     /** Runs of one user that have not ended; one more is refused. */
     readonly runsPerUser: number;
   };
-  readonly workDir: string;
+  readonly folders: AttemptFolders;
   readonly now: () => number;
   /** Told of a launch whose token the platform refuses for good. */
   readonly onSessionOver?: (launchId: string) => Promise<void>;
@@ -106,13 +105,12 @@ interface Driven {
 
 /** Drives each run from state to state, every state committed before what it allows is done. */
 export function createRunEngine(options: RunEngineOptions): RunEngine {
-  const { store, queue, progress, steps, settings, now, lease } = options;
+  const { store, queue, progress, steps, settings, now, lease, folders } = options;
   const { worker } = lease;
   const driven = new Map<string, Driven>();
   /** Those that were handed over among them. */
   const underWay = new Set<Promise<void>>();
   const timers: NodeJS.Timeout[] = [];
-  const folders = new WorkFolders(options.workDir, store);
   /** Since when the world has kept a run from going on, by run. */
   const awaySinceMs = new Map<string, number>();
   let stopping = false;
@@ -293,6 +291,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   /** Queues what no living worker has. How many there were. */
   async function recover(forMs: number): Promise<number> {
+    if (!lease.mayJudgeOthers) return 0;
     const orphans = (await store.listOrphans(worker, forMs)).filter(({ id }) => !driven.has(id));
     if (orphans.length > 0) await queue.add(inTurns(orphans));
     return orphans.length;
@@ -344,7 +343,6 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     },
     progress: (runId) => progress.get(runId),
     async work() {
-      await mkdir(options.workDir, { recursive: true });
       await folders.tidy();
       await renewLease();
       await queue.work({ take, room, log: options.log });

@@ -1,14 +1,27 @@
-import { readdir } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, open, readdir } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { removeFolder } from '../../raster/index.ts';
 import { isFinal } from './run-state.ts';
-import type { RunStore } from './run.ts';
+import type { RunOutput, RunStore } from './run.ts';
+
+/** Where attempts work, one folder for each, and what they leave. */
+export interface AttemptFolders {
+  of(runId: string, claim: number): string;
+  /** Takes away what nobody owns any more: all of runs that have ended, and attempts that another has replaced. */
+  tidy(): Promise<void>;
+  tidyRun(runId: string): Promise<void>;
+  /** Whether the output of an earlier attempt is there, byte for byte. Rejects with the signal's reason. */
+  holds(output: RunOutput, signal: AbortSignal): Promise<boolean>;
+}
+
+const verifyBytes = 1024 * 1024;
 
 /**
  * Where attempts work: `<run>/<claim>` each, so that what a killed one left, or still writes, is nobody else's. Other
  * processes may work in the same folder.
  */
-export class WorkFolders {
+export class WorkFolders implements AttemptFolders {
   #root: string;
   #store: Pick<RunStore, 'find'>;
 
@@ -21,8 +34,8 @@ export class WorkFolders {
     return join(this.#root, runId, String(claim));
   }
 
-  /** Takes away what nobody owns any more: all of runs that have ended, and attempts that another has replaced. */
   async tidy(): Promise<void> {
+    await mkdir(this.#root, { recursive: true });
     for (const runId of await namesIn(this.#root)) await this.tidyRun(runId);
   }
 
@@ -35,6 +48,29 @@ export class WorkFolders {
     const output = run.output?.path ?? '';
     const isOwned = (name: string) => name === String(run.claim) || output.startsWith(join(folder, name) + sep) || output === join(folder, name);
     for (const name of names) if (!isOwned(name)) await removeFolder(join(folder, name));
+  }
+
+  /** Read once more, into one buffer. */
+  async holds(output: RunOutput, signal: AbortSignal): Promise<boolean> {
+    const file = await open(output.path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+    if (!file) return false;
+    try {
+      const hash = createHash('sha256');
+      const buffer = Buffer.allocUnsafe(verifyBytes);
+      let sizeBytes = 0;
+      for (;;) {
+        signal.throwIfAborted();
+        const { bytesRead } = await file.read(buffer, 0, buffer.length, sizeBytes);
+        if (bytesRead === 0) return sizeBytes === output.sizeBytes && hash.digest('hex') === output.sha256;
+        hash.update(buffer.subarray(0, bytesRead));
+        sizeBytes += bytesRead;
+      }
+    } finally {
+      await file.close();
+    }
   }
 }
 

@@ -5,11 +5,14 @@ export const leaseMs = 10_000;
 /** So long before the lease is over the worker asks the platform for nothing more: a call that is under way takes its time. */
 const marginMs = 2_000;
 const lookAgainMs = 100;
+/** After a database was away for everybody, the others get so long to say that they live. */
+const settleMs = 3_000;
 
 /** How this process is known to others, and whether they still take it for living. */
 export class WorkerLease {
   readonly worker: string;
   #endsAtMs: number;
+  #settledAtMs = -Infinity;
   #clock: () => number;
 
   /** `isShared`: other workers may take what this one has. `clock`: milliseconds that nobody sets back. */
@@ -25,7 +28,14 @@ export class WorkerLease {
 
   /** It was renewed by a statement that was begun at `fromMs`, by `now`. */
   renewed(fromMs: number): void {
-    if (this.#endsAtMs !== Infinity) this.#endsAtMs = fromMs + leaseMs - marginMs;
+    if (this.#endsAtMs === Infinity) return;
+    if (this.#endsAtMs !== -Infinity && fromMs >= this.#endsAtMs) this.#settledAtMs = this.#clock() + settleMs;
+    this.#endsAtMs = fromMs + leaseMs - marginMs;
+  }
+
+  /** False while a lease that is over may be so for a reason that is over too. */
+  get mayJudgeOthers(): boolean {
+    return this.#clock() >= this.#settledAtMs;
   }
 
   /**

@@ -89,8 +89,26 @@ async function sendAll(task: UploadTask, begun: UploadProgress, options: UploadO
     await options.save(progress);
     options.onProgress(Math.min(task.sizeBytes, acknowledgedParts * partSizeBytes));
   }
-  const completion = { uploadId, key, fileSize: task.sizeBytes, sourceType: task.sourceType };
-  return options.patiently(() => options.calls.completeUpload(completion, options));
+  return complete(task, progress, options);
+}
+
+function complete(task: Pick<UploadTask, 'sizeBytes' | 'sourceType'>, { uploadId, key }: UploadProgress, options: Pick<UploadOptions, 'calls' | 'patiently' | 'signal'>): Promise<CompletedUpload> {
+  return options.patiently(() => options.calls.completeUpload({ uploadId, key, fileSize: task.sizeBytes, sourceType: task.sourceType }, options));
+}
+
+/**
+ * Completes an upload of which the platform has every part, without the file. Null where parts are missing, or where the
+ * platform has lost it. Whoever began it may have completed it before it died: another upload would be a second file.
+ */
+export async function completeWithoutFile(task: Pick<UploadTask, 'sizeBytes' | 'sourceType' | 'resume'>, options: Pick<UploadOptions, 'calls' | 'patiently' | 'signal'>): Promise<CompletedUpload | null> {
+  const { resume, sizeBytes } = task;
+  if (resume === null || resume.acknowledgedParts < Math.ceil(sizeBytes / resume.partSizeBytes)) return null;
+  try {
+    return await complete(task, resume, options);
+  } catch (error) {
+    if (needsNewSession(error)) return null;
+    throw error;
+  }
 }
 
 /** The session is gone, closed, or holds other bytes than ours: nothing but a new one helps. */

@@ -2,6 +2,7 @@ import type { LaunchCalls } from '../../../platform-client/index.ts';
 import type { StepHost } from '../../processing/step-host.ts';
 import type { RunProgress } from '../run-progress.ts';
 import type { Run, RunStore } from '../run.ts';
+import type { AttemptFolders } from '../work-folders.ts';
 
 export interface StageLog {
   info(facts: object, message: string): void;
@@ -22,7 +23,8 @@ export interface StageContext {
   };
   /** Digest of an output that this process has made itself and need not read again; null where another one did. */
   readonly madeHere: { sha256: string | null };
-  /** The run's own folder. */
+  readonly folders: AttemptFolders;
+  /** The attempt's own folder. */
   readonly workFolder: string;
   readonly signal: AbortSignal;
   readonly now: () => number;

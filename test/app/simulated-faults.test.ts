@@ -1,0 +1,85 @@
+/** The engine in a world of its own: thousands of interleavings of faults, at every await, in seconds. */
+import { env } from 'node:process';
+import fc from 'fast-check';
+import { describe, expect, test, vi } from 'vitest';
+import { simCalls, simulate, type SimFault, type SimPlan, type SimRun } from '../support/simulation/world.ts';
+
+vi.mock('node:timers/promises', async () => (await import('../support/simulation/virtual-clock.ts')).timersPromises);
+
+const timeout = 240_000 * Math.max(1, Number(env['SIMULATIONS'] ?? 0) / 1_000);
+const run: fc.Arbitrary<SimRun> = fc.record({
+  atMs: fc.nat(8_000),
+  decision: fc.constantFrom('APPROVED', 'APPROVED', 'APPROVED', 'REJECTED'),
+  decideAfterMs: fc.oneof(fc.nat(8_000), fc.nat(40_000)),
+  stepMs: fc.oneof(fc.nat(3_000), fc.nat(30_000)),
+  cancelAtMs: fc.option(fc.nat(25_000), { freq: 4 }),
+});
+const process = fc.nat(3);
+const atMs = fc.nat(40_000);
+const fault: fc.Arbitrary<SimFault> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constant('call'), name: fc.constantFrom(...simCalls), nth: fc.nat(6), what: fc.constantFrom('not done', 'done, answer lost', 'killed before', 'killed after', 'stopped') }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('kill'), atMs, process }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('terminate'), atMs, process }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('pause'), atMs, process, forMs: fc.integer({ min: 500, max: 25_000 }) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('database away'), atMs, forMs: fc.integer({ min: 200, max: 20_000 }) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('platform away'), atMs, forMs: fc.integer({ min: 200, max: 60_000 }) }) },
+);
+const plans = (workers: fc.Arbitrary<number>): fc.Arbitrary<SimPlan> =>
+  fc.record({ seed: fc.nat(), workers, sharesDisk: fc.boolean(), runs: fc.array(run, { minLength: 1, maxLength: 3 }), faults: fc.array(fault, { maxLength: 6 }) });
+
+async function isWell(plan: SimPlan): Promise<void> {
+  const { faults, history } = await simulate(plan);
+  if (faults.length > 0) throw new Error(`${faults.join('\n')}\n\n${history.slice(-150).join('\n')}`);
+}
+
+/** `SIMULATIONS=5000` looks for more; each takes some 100 ms, and stands for hundreds of awaits. */
+const numRuns = Number(env['SIMULATIONS'] ?? 100);
+/** Without, the first that is found is told as it is, and not made smaller. */
+const endOnFailure = env['SIMULATIONS_SHRINK'] === 'no';
+
+describe('whatever comes between: nothing lost, nothing twice, nothing FAILED, every rule of the platform kept', () => {
+  const holds = (plan: fc.Arbitrary<SimPlan>, examples: SimPlan[] = []) =>
+    fc.assert(fc.asyncProperty(plan, isWell), { numRuns, endOnFailure, interruptAfterTimeLimit: 0.9 * timeout, examples: examples.map((one): [SimPlan] => [one]) });
+  /** Whichever of the two processes the run: it is stopped, the other begins, and the first wakes with a result in its hands. */
+  const wokenTooLate = [1, 2].map((process): SimPlan => ({
+    seed: 1,
+    workers: 2,
+    sharesDisk: false,
+    runs: [{ atMs: 0, decision: 'APPROVED', decideAfterMs: 0, stepMs: 10_000, cancelAtMs: null }],
+    faults: [{ kind: 'pause', atMs: 6_000, process, forMs: 18_000 }],
+  }));
+  test('one process', { timeout }, () => holds(plans(fc.constant(0))));
+  test('several workers and a web process', { timeout }, () => holds(plans(fc.integer({ min: 1, max: 3 })), wokenTooLate));
+});
+
+test('without faults every run ends as its user wants', async () => {
+  const runs: SimRun[] = [
+    { atMs: 0, decision: 'APPROVED', decideAfterMs: 3_000, stepMs: 2_000, cancelAtMs: null },
+    { atMs: 500, decision: 'REJECTED', decideAfterMs: 100, stepMs: 2_000, cancelAtMs: null },
+  ];
+  const { faults, attempts } = await simulate({ seed: 1, workers: 2, sharesDisk: true, runs, faults: [] });
+  expect([faults, attempts]).toEqual([[], [1]]);
+});
+
+describe('a database that is away while a step runs costs no second attempt', () => {
+  const long: SimRun = { atMs: 0, decision: 'APPROVED', decideAfterMs: 0, stepMs: 60_000, cancelAtMs: null };
+  const outages = Array.from({ length: 5 }, (_, i): SimFault => ({ kind: 'database away', atMs: 10_000 + i * 10_000 + 137 * i, forMs: 7_500 }));
+  test.each([0, 1, 2])('for 7.5 s, again and again; %i workers', async (workers) => {
+    for (let seed = 1; seed <= 10; seed++) {
+      const { faults, attempts } = await simulate({ seed, workers, sharesDisk: true, runs: [long], faults: outages });
+      expect([faults, attempts], `seed ${seed}`).toEqual([[], [1]]);
+    }
+  });
+  test.each([
+    [9_000, 1],
+    [12_000, 1],
+    [20_000, 2],
+    [35_000, 3],
+  ])('for %i ms; %i workers', async (forMs, workers) => {
+    const { faults, attempts } = await simulate({ seed: forMs, workers, sharesDisk: true, runs: [long], faults: [{ kind: 'database away', atMs: 20_000, forMs }] });
+    expect([faults, attempts]).toEqual([[], [1]]);
+  });
+});

@@ -1,0 +1,42 @@
+/** The simulation can fail: mistakes that were made once, or nearly, and what it says of each. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from 'vitest';
+import { projectRoot } from '../support/folders.ts';
+import { mutant, type Mutation } from '../support/mutant.ts';
+
+const timeout = 180_000;
+const engine = 'src/app/runs/run-engine.ts';
+const store = 'src/app/runs/sql-run-store.ts';
+
+const [alone, many] = ['one process', 'several workers'];
+const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
+  ['a cancel that is answered before it is committed', alone, /was answered as cancelled, and is|later|twice/, { file: engine, from: 'const cancelled = await commitCancel(run);', to: "const cancelled = { ...run, state: 'CANCELLED' as const }; if (!driven.has(run.id)) await commitCancel(run);" }],
+  ['a claim that does not fence', many, /has 2 files|twice|later|was answered as cancelled/, { file: store, from: "        .where('claim', '=', run.claim)\n        .returning('worker')", to: "        .returning('worker')" }],
+  ['the world\'s failure as the end of a run', alone, /is FAILED/, { file: engine, from: "if (error instanceof DatabaseAwayError || (kind === 'world'", to: "if (false || (kind === 'user'" }],
+  ['a key that is made when it is sent', alone, /has \d operations/, { file: 'src/app/runs/stages/create-operation.ts', from: 'idempotencyKey: run.idempotencyKey', to: 'idempotencyKey: run.idempotencyKey + run.claim' }],
+  ['a worker that takes anew what it drives', alone, /twice at a time|was polled by|later/, { file: engine, from: 'if (driven.has(runId)) return;', to: '' }, { file: engine, from: "const idle = [...held.keys()].filter((id) => !driven.has(id));", to: 'const idle = [...held.keys()];' }],
+  ['a dead worker whose runs nobody looks for', many, /is still/, { file: engine, from: 'if (!lease.mayJudgeOthers) return 0;', to: 'return 0;' }],
+  ['a worker that asks the platform before it asks what it still has', many, /was polled by|later|has 2 files/, { file: 'src/app/runs/worker-lease.ts', from: 'while (this.#clock() >= this.#endsAtMs)', to: 'while (false)' }],
+  ['an upload that was begun, and is forgotten', alone, /has 2 files|names file/, { file: 'src/app/runs/stages/upload.ts', from: 'sourceType, resume: upload },\n        {', to: 'sourceType, resume: null },\n        {' }],
+];
+
+describe.concurrent('is found out', () => {
+  test.each(mutants)('%s', { timeout }, async (_name, world, says, ...mutations) => {
+    const folder = await mutant(mutations, ['test', 'models', 'vitest.config.ts']);
+    const output = await simulateIn(folder, world);
+    expect(output).toMatch(/Property failed/);
+    expect(output).toMatch(says);
+  });
+});
+
+async function simulateIn(folder: string, world: string): Promise<string> {
+  const child = spawn(process.execPath, [join(projectRoot, 'node_modules/vitest/vitest.mjs'), 'run', 'test/app/simulated-faults.test.ts', '-t', world], {
+    cwd: folder,
+    env: { ...process.env, SIMULATIONS: '400', SIMULATIONS_SHRINK: 'no', NO_COLOR: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [out, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return out + errors;
+}

@@ -1,0 +1,386 @@
+import Sqlite from 'better-sqlite3';
+import { Kysely, SqliteDialect } from 'kysely';
+import { DatabaseAwayError } from '../../../src/app/database-away.ts';
+import type { AppTables } from '../../../src/app/database.ts';
+import { migrate } from '../../../src/app/migrations.ts';
+import type { StepHost } from '../../../src/app/processing/step-host.ts';
+import { PgBossRunQueue, type Boss } from '../../../src/app/runs/pg-boss-run-queue.ts';
+import { createRunEngine, type RunEngine, type RunEngineOptions } from '../../../src/app/runs/run-engine.ts';
+import { localProgress } from '../../../src/app/runs/run-progress.ts';
+import { LocalRunQueue } from '../../../src/app/runs/run-queue.ts';
+import { isFinal } from '../../../src/app/runs/run-state.ts';
+import type { Run, RunOutput, RunStore } from '../../../src/app/runs/run.ts';
+import { SqlRunStore } from '../../../src/app/runs/sql-run-store.ts';
+import { WorkerLease } from '../../../src/app/runs/worker-lease.ts';
+import type { AttemptFolders } from '../../../src/app/runs/work-folders.ts';
+import { abortableSleep } from '../../../src/platform-client/index.ts';
+import type { AnyStep } from '../../../src/steps/step.ts';
+import { seeded } from '../../../models/seeded.ts';
+import { SimPlatform } from './platform.ts';
+import { VirtualClock, type SimProcess } from './virtual-clock.ts';
+
+export interface SimRun {
+  readonly atMs: number;
+  readonly decision: 'APPROVED' | 'REJECTED';
+  readonly decideAfterMs: number;
+  readonly stepMs: number;
+  readonly cancelAtMs: number | null;
+}
+
+/** Every call of an engine that leaves its process. */
+export const simCalls = [
+  ...(['create', 'find', 'countUnfinishedOf', 'countByState', 'claim', 'giveBack', 'renewLease', 'heldBy', 'release', 'listOrphans', 'countWaitingOf', 'transition', 'record'] as const).map((name) => `store.${name}` as const),
+  ...(['insert', 'fetch', 'complete', 'fail'] as const).map((name) => `queue.${name}` as const),
+  ...(['operation.create', 'operation.status', 'upload.initiate', 'upload.chunk', 'upload.complete'] as const),
+] as const;
+
+/** What goes wrong. Of a call by its name and its number among those, so that every await is met; of the rest by its time. `stopped`: the caller, for longer than its lease. */
+export type SimFault =
+  | { readonly kind: 'call'; readonly name: (typeof simCalls)[number]; readonly nth: number; readonly what: 'not done' | 'done, answer lost' | 'killed before' | 'killed after' | 'stopped' }
+  | { readonly kind: 'kill'; readonly atMs: number; readonly process: number }
+  | { readonly kind: 'terminate'; readonly atMs: number; readonly process: number }
+  | { readonly kind: 'pause'; readonly atMs: number; readonly process: number; readonly forMs: number }
+  | { readonly kind: 'database away' | 'platform away'; readonly atMs: number; readonly forMs: number };
+
+export interface SimPlan {
+  readonly seed: number;
+  /** 0: one process with SQLite's queue. Else so many workers, and a web process, over a shared one. */
+  readonly workers: number;
+  /** Workers see each other's files. */
+  readonly sharesDisk: boolean;
+  readonly runs: readonly SimRun[];
+  readonly faults: readonly SimFault[];
+}
+
+export interface SimResult {
+  /** What must not happen; empty where it did not. */
+  readonly faults: string[];
+  readonly history: string[];
+  /** Attempts that began to process, by run. */
+  readonly attempts: readonly number[];
+}
+
+/** Long enough for every lease, every pause between two tries and every step after the last fault. */
+const endsWithinMs = 150_000;
+/** What still happens after every run has ended would be wrong. */
+const afterMs = 15_000;
+const restartAfterMs = 1_500;
+const stoppedForMs = 18_000;
+/** Until what was asked for last is there, or refused. */
+const settleMs = 2_000;
+const step = { id: 'step', version: '1.0.0', title: 'Step', description: '', output: { sourceType: 'RASTER', fileName: 'out.tif' } } as unknown as AnyStep;
+const emptyDatabase = await (async () => {
+  const file = new Sqlite(':memory:');
+  const database = new Kysely<AppTables>({ dialect: new SqliteDialect({ database: file }) });
+  await migrate(database);
+  await database.insertInto('launches').values({ id: 'launch', first_token_hash: '', sealed_token: '', token_expires_at: null, user: '{"id":"u"}', created_at: 0 }).execute();
+  const bytes = file.serialize();
+  await database.destroy();
+  return bytes;
+})();
+
+/** Runs the real engine, store and queue adapter over a database, a platform and processes of a plan, in virtual time. */
+export async function simulate(plan: SimPlan): Promise<SimResult> {
+  const clock = new VirtualClock();
+  const uninstall = clock.install();
+  try {
+    return await new World(plan, clock).run();
+  } finally {
+    uninstall();
+  }
+}
+
+interface SimWorker {
+  process: SimProcess;
+  engine: RunEngine | null;
+  readonly name: string;
+}
+
+class World {
+  #plan: SimPlan;
+  #clock: VirtualClock;
+  #random: () => number;
+  #calls = new Map<string, number>();
+  #away = { database: 0, platform: 0 };
+  #file = new Sqlite(emptyDatabase);
+  #database = new Kysely<AppTables>({ dialect: new SqliteDialect({ database: this.#file }) });
+  #jobs = new Map<string, { id: string; runId: string; lane: string; priority: number; order: number; activeUntilMs: number; notBeforeMs: number }>();
+  #jobIds = 0;
+  #disk = new Set<string>();
+  #platform: SimPlatform;
+  #workers: SimWorker[];
+  #history: string[] = [];
+  #faults: string[] = [];
+  #cancelled = new Map<string, number>();
+  /** What each process has children for. They die with it. */
+  #stepping = new WeakMap<SimProcess, string[]>();
+  #attempts = new Map<string, number>();
+
+  constructor(plan: SimPlan, clock: VirtualClock) {
+    this.#plan = plan;
+    this.#clock = clock;
+    this.#random = seeded(plan.seed);
+    this.#file.pragma('journal_mode = MEMORY');
+    this.#platform = new SimPlatform(clock, (key) => this.#runOf(key), (what) => this.#note(what), (fault) => this.#faults.push(fault));
+    const names = plan.workers === 0 ? ['alone'] : ['web', ...Array.from({ length: plan.workers }, (_, i) => `worker-${i + 1}`)];
+    this.#workers = names.map((name) => ({ name, process: { name, isDead: true, pausedUntilMs: 0 }, engine: null }));
+  }
+
+  async run(): Promise<SimResult> {
+    const { runs, faults } = this.#plan;
+    for (const worker of this.#workers) this.#start(worker);
+    for (const fault of faults) if (fault.kind !== 'call') this.#clock.schedule(fault.atMs, undefined, () => this.#strike(fault));
+    runs.forEach((run, i) => this.#clock.schedule(run.atMs, undefined, () => this.#submit(run, i)));
+    await this.#clock.pass(Math.max(0, ...runs.flatMap((run) => [run.atMs, run.cancelAtMs ?? 0]), ...faults.map((fault) => ('atMs' in fault ? fault.atMs + ('forMs' in fault ? fault.forMs : 0) : 0))) + settleMs);
+    while (this.#workers.some(({ process }) => process.pausedUntilMs + settleMs > this.#clock.nowMs)) await this.#clock.pass(settleMs);
+    this.#note('all has been asked for');
+    let left = 1;
+    const look = () => {
+      left = (this.#file.prepare("select count(*) as n from runs where state not in ('COMPLETED', 'REJECTED', 'EXPIRED', 'CANCELLED', 'FAILED')").get() as { n: number }).n;
+      if (left > 0) this.#clock.schedule(250, undefined, look);
+    };
+    look();
+    await this.#clock.pass(endsWithinMs, () => left === 0);
+    await this.#judge();
+    for (const { process } of this.#workers) process.isDead = true;
+    await this.#database.destroy();
+    return { faults: this.#faults, history: this.#history, attempts: [...this.#attempts.values()] };
+  }
+
+  #note(what: string, process = this.#clock.process()): void {
+    this.#history.push(`${(this.#clock.elapsedMs / 1000).toFixed(3).padStart(8)} ${(process?.name ?? '').padEnd(8)} ${what}`);
+  }
+
+  /** A call to somebody else: it travels, is answered, and either may fail; the caller may be gone meanwhile. */
+  #call<T>(what: string, to: 'database' | 'platform' | null, lost: () => Error, effect: () => Promise<T> | T): Promise<T> {
+    const process = this.#clock.process()!;
+    const nth = this.#calls.get(what) ?? 0;
+    this.#calls.set(what, nth + 1);
+    const fault = this.#plan.faults.find((one) => one.kind === 'call' && one.name === what && one.nth === nth);
+    const strike = fault?.kind === 'call' ? fault.what : null;
+    const latency = () => 1 + Math.floor(this.#random() * (to === 'platform' ? 40 : 6));
+    return new Promise<T>((resolve, reject) => {
+      const answer = (tell: () => void) => this.#clock.schedule(latency(), process, tell);
+      const arrive = async () => {
+        if (strike) this.#note(`${what} (${nth}): ${strike}`, process);
+        if (strike === 'stopped') process.pausedUntilMs = this.#clock.nowMs + stoppedForMs;
+        if (strike === 'killed before') return this.#kill(process);
+        if (strike === 'not done' || (to && this.#away[to] > this.#clock.nowMs)) return void answer(() => reject(lost()));
+        let tell: () => void;
+        try {
+          const value = await effect();
+          tell = () => resolve(value);
+        } catch (error) {
+          tell = () => reject(error);
+        }
+        if (strike === 'killed after') return this.#kill(process);
+        answer(strike === 'done, answer lost' ? () => reject(lost()) : tell);
+      };
+      this.#clock.schedule(latency(), undefined, () => void arrive());
+    });
+  }
+
+  #strike(fault: Exclude<SimFault, { kind: 'call' }>): void {
+    if (!('process' in fault)) {
+      const what = fault.kind === 'database away' ? 'database' : 'platform';
+      this.#away[what] = Math.max(this.#away[what], this.#clock.nowMs + fault.forMs);
+      return this.#note(`the ${what} is away for ${fault.forMs} ms`);
+    }
+    const worker = this.#workers[fault.process % this.#workers.length]!;
+    if (worker.process.isDead) return;
+    if (fault.kind === 'kill') return this.#kill(worker.process);
+    if (fault.kind === 'pause') {
+      worker.process.pausedUntilMs = this.#clock.nowMs + fault.forMs;
+      return this.#note(`is stopped for ${fault.forMs} ms`, worker.process);
+    }
+    const { process, engine } = worker;
+    this.#note('is asked to end', process);
+    this.#clock.as(process, () => void engine?.stop().then(() => this.#kill(process)));
+  }
+
+  #kill(process: SimProcess): void {
+    if (process.isDead) return;
+    process.isDead = true;
+    this.#note('is gone', process);
+    const worker = this.#workers.find((one) => one.process === process)!;
+    this.#clock.schedule(restartAfterMs, undefined, () => this.#start(worker));
+  }
+
+  #start(worker: SimWorker): void {
+    const process: SimProcess = { name: worker.name, isDead: false, pausedUntilMs: 0 };
+    worker.process = process;
+    this.#note('starts', process);
+    this.#clock.as(process, () => {
+      worker.engine = this.#engine(worker.name, `${worker.name}#${this.#clock.nowMs}`);
+      if (worker.name === 'web') return;
+      // As the command: what cannot start ends, and is started again.
+      worker.engine.work().catch(() => this.#kill(process));
+    });
+  }
+
+  #engine(machine: string, name: string): RunEngine {
+    const isShared = machine !== 'alone';
+    const lease = new WorkerLease(name, { isShared });
+    const real = new SqlRunStore(this.#database, Date.now);
+    const store = new Proxy(real, {
+      get: (target, method: keyof RunStore) => (...args: unknown[]) =>
+        this.#call(`store.${method}`, 'database', () => new DatabaseAwayError(new Error('connection terminated')), () => (target[method] as (...given: unknown[]) => unknown).apply(target, args)),
+    }) as RunStore;
+    const log = (level: string) => (facts: object, message: string) => {
+      if (level !== 'info' || 'state' in facts) this.#note(`${level} ${message} ${JSON.stringify(facts, (_key, value: unknown) => (value instanceof Error ? value.message : value))}`);
+    };
+    const logger: RunEngineOptions['log'] = { info: log('info'), warn: log('warn'), error: log('error'), child: () => logger };
+    return createRunEngine({
+      store,
+      queue: isShared ? new PgBossRunQueue(this.#boss()) : new LocalRunQueue(),
+      progress: localProgress(),
+      lease,
+      callsOf: () => this.#platform.calls((signal) => lease.held(signal), (what, lost, effect) => this.#call(what, 'platform', lost, effect)),
+      ownerOf: async () => 'u',
+      steps: this.#steps(),
+      settings: { pollIntervalMs: 2_000, uploadPartBytes: 10, platformPatienceMs: 15 * 60_000, stepConcurrency: 2, stepQueue: 1_000, runsPerUser: 1_000 },
+      folders: this.#folders(machine),
+      now: Date.now,
+      log: logger,
+    });
+  }
+
+  #folders(machine: string): AttemptFolders {
+    const root = this.#plan.sharesDisk ? 'disk' : machine;
+    return {
+      of: (runId, claim) => `${root}/${runId}/${claim}`,
+      tidy: async () => {},
+      tidyRun: async () => {},
+      holds: async ({ path }: RunOutput) => this.#disk.has(path) && path.startsWith(root),
+    };
+  }
+
+  #steps(): StepHost {
+    return {
+      steps: [step],
+      find: () => step,
+      check: async () => ({ step, parameters: {} }),
+      load: () => ({ running: 0, waiting: 0 }),
+      run: async ({ workFolder, input }: { workFolder: string; input: Run['input'] }, { signal }: { signal: AbortSignal }) => {
+        const runId = workFolder.split('/')[1]!;
+        const process = this.#clock.process()!;
+        const mine = this.#stepping.get(process) ?? [];
+        this.#stepping.set(process, mine);
+        if (mine.includes(runId)) this.#faults.push(`${process.name} processes ${runId} twice at a time`);
+        mine.push(runId);
+        this.#attempts.set(runId, (this.#attempts.get(runId) ?? 0) + 1);
+        this.#note(`processes ${runId}`);
+        try {
+          await abortableSleep((input as { size: number }).size, signal);
+        } finally {
+          mine.splice(mine.indexOf(runId), 1);
+        }
+        if (!this.#platform.isApproved(runId)) this.#faults.push(`${runId} was processed without an approval`);
+        const path = `${workFolder}/out.tif`;
+        this.#disk.add(path);
+        return { path, sizeBytes: 25, sha256: runId };
+      },
+    };
+  }
+
+  /** What the adapter asks of pg-boss, with its policy `exclusive`, its retries and its heartbeat. */
+  #boss(): Boss {
+    const away = () => Object.assign(new Error('connection terminated'), { code: '57P01' });
+    const call = <T>(what: string, effect: () => T) => this.#call(`queue.${what}`, 'database', away, effect);
+    const settle = (ids: unknown, end: (key: string) => void) => {
+      for (const [key, { id }] of this.#jobs) if ((ids as string[]).includes(id)) end(key);
+    };
+    return {
+      insert: (lane: string, jobs: { data: { runId: string }; priority: number }[]) =>
+        call('insert', () => {
+          for (const { data, priority } of jobs) {
+            const key = `${lane} ${data.runId}`;
+            const id = String((this.#jobIds += 1));
+            if (!this.#jobs.has(key)) this.#jobs.set(key, { id, runId: data.runId, lane, priority, order: this.#jobIds, activeUntilMs: 0, notBeforeMs: 0 });
+          }
+        }),
+      fetch: (lane: string, { batchSize }: { batchSize: number }) =>
+        call('fetch', () => {
+          const now = this.#clock.nowMs;
+          const ready = [...this.#jobs.values()].filter((job) => job.lane === lane && job.activeUntilMs <= now && job.notBeforeMs <= now).toSorted((a, b) => b.priority - a.priority || a.order - b.order);
+          return ready.slice(0, batchSize).map((job) => {
+            job.activeUntilMs = now + 11_000;
+            return { id: job.id, data: { runId: job.runId } };
+          });
+        }),
+      complete: (_lane: string, ids: unknown) => call('complete', () => settle(ids, (key) => this.#jobs.delete(key))),
+      fail: (_lane: string, ids: unknown) =>
+        call('fail', () => settle(ids, (key) => Object.assign(this.#jobs.get(key)!, { activeUntilMs: 0, notBeforeMs: this.#clock.nowMs + 1_000 }))),
+      stop: async () => {},
+    } as unknown as Boss;
+  }
+
+  #submit(wanted: SimRun, i: number): void {
+    const { engine, process } = this.#workers[0]!;
+    if (process.isDead || !engine) return this.#note(`run ${i} finds nobody`);
+    this.#clock.as(process, () => {
+      const before = new Set(this.#runIds());
+      engine.start('launch', { stepId: 'step', parameters: {}, input: { type: 'synthetic', size: wanted.stepMs } }).catch((error: unknown) => this.#note(`run ${i} is refused: ${String(error)}`));
+      const see = () => {
+        const id = this.#runIds().find((one) => !before.has(one) && !this.#platform.wanted.has(one));
+        if (id) {
+          this.#platform.wanted.set(id, wanted);
+          this.#note(`run ${i} is ${id}`);
+          if (wanted.cancelAtMs !== null) this.#clock.schedule(wanted.cancelAtMs, undefined, () => this.#cancel(id));
+        }
+        if (!id) this.#clock.schedule(1, undefined, see);
+      };
+      this.#clock.schedule(1, undefined, see);
+    });
+  }
+
+  #runOf(idempotencyKey: string): string {
+    const row = this.#file.prepare("select id from runs where ? like idempotency_key || '%'").get(idempotencyKey);
+    return (row as { id: string }).id;
+  }
+
+  #runIds(): string[] {
+    return (this.#file.prepare('select id from runs').all() as { id: string }[]).map(({ id }) => id);
+  }
+
+  #cancel(id: string): void {
+    const { engine, process } = this.#workers[0]!;
+    if (process.isDead || !engine) return;
+    this.#clock.as(process, () => {
+      const cancel = async () => {
+        const run = await new SqlRunStore(this.#database, Date.now).find(id);
+        if (!run || isFinal(run.state)) return;
+        this.#note(`cancel ${id}, which is ${run.state}`);
+        const { state } = await engine.cancel(run);
+        this.#note(`cancel of ${id} is answered ${state}`);
+        if (state === 'CANCELLED') this.#cancelled.set(id, this.#clock.nowMs);
+      };
+      cancel().catch((error: unknown) => this.#note(`cancel of ${id} is refused: ${String(error)}`));
+    });
+  }
+
+  async #judge(): Promise<void> {
+    const store = new SqlRunStore(this.#database, Date.now);
+    await this.#clock.pass(afterMs);
+    for (const id of this.#runIds()) {
+      const run = (await store.find(id))!;
+      const operations = this.#platform.operationsOf(id);
+      const files = operations.flatMap(({ files }) => files);
+      const tell = (fault: string) => this.#faults.push(`${id} ${fault}`);
+      if (!isFinal(run.state)) tell(`is still ${run.state}`);
+      if (this.#cancelled.has(id) && run.state !== 'CANCELLED') tell(`was answered as cancelled, and is ${run.state}`);
+      if (run.state === 'FAILED') tell(`is FAILED: ${JSON.stringify(run.failure)}`);
+      if (operations.length > 1) tell(`has ${operations.length} operations`);
+      if (run.state === 'COMPLETED' && files.length !== 1) tell(`has ${files.length} files`);
+      if (run.state === 'COMPLETED' && run.file?.fileId !== files[0]) tell(`names file ${run.file?.fileId}, the platform has ${files[0]}`);
+      if (run.state === 'REJECTED' && this.#platform.wanted.get(id)?.decision !== 'REJECTED') tell('is REJECTED, and was approved');
+      if (run.state === 'COMPLETED' && this.#platform.wanted.get(id)?.decision === 'REJECTED') tell('is COMPLETED, and was rejected');
+      const states = (await store.history(id)).map(({ state }) => state);
+      if (states.includes('PROCESSING') && states.indexOf('APPROVED') > states.indexOf('PROCESSING')) tell(`was processed before it was approved: ${states.join(' ')}`);
+      if (states.at(-1) !== run.state) tell(`is ${run.state}, and its history ends ${states.at(-1)}`);
+      const endMs = this.#cancelled.get(id) ?? run.updatedAtMs;
+      const late = this.#platform.callsOf(id).filter(({ atMs, process }) => atMs > endMs + 2_500 && process.pausedUntilMs < endMs);
+      if (isFinal(run.state) && late.length > 0) tell(`ended, and ${late[0]!.what} was called ${late[0]!.atMs - endMs} ms later`);
+    }
+  }
+}
