@@ -80,6 +80,8 @@ export interface AppConfig {
   readonly runsPerUser: number;
   /** `PLATFORM_PATIENCE_MS`, default 15 min: how long a platform that does not answer is tried again before a run fails. */
   readonly platformPatienceMs: number;
+  /** `KEEP_DAYS`, default 30: how long runs that have ended are kept, and launches with their users' details. */
+  readonly keepDays: number;
   /** `TRUST_PROXY`, default false: set to true behind one TLS-ending proxy. */
   readonly trustProxy: boolean;
   /** `EMBEDDED_IN`, default none: origin of the platform whose pages may show the app in a frame. */
@@ -130,6 +132,7 @@ const environment = z.object({
   STEP_CONCURRENCY: integer(1, 256).default(availableParallelism()),
   STEP_QUEUE: integer(1, 1_000_000).default(1_000),
   RUNS_PER_USER: integer(1, 1_000_000).default(100),
+  KEEP_DAYS: integer(1, 36_500).default(30),
   PLATFORM_PATIENCE_MS: integer(0, 24 * 3_600_000).default(15 * 60_000),
   TRUST_PROXY: z.enum(['true', 'false'], 'must be true or false').default('false'),
   EMBEDDED_IN: z
@@ -189,6 +192,7 @@ export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) =>
     stepQueue: settings.STEP_QUEUE,
     runsPerUser: settings.RUNS_PER_USER,
     platformPatienceMs: settings.PLATFORM_PATIENCE_MS,
+    keepDays: settings.KEEP_DAYS,
     trustProxy: settings.TRUST_PROXY === 'true',
     embeddedIn: settings.EMBEDDED_IN ?? null,
     launchesPerMinute: settings.LAUNCHES_PER_MINUTE,

@@ -63,7 +63,10 @@ export interface App {
   close(): Promise<void>;
 }
 
-/** Sessions that have expired, and tokens that nobody can use any more, go. */
+const dayMs = 86_400_000;
+/** Launches whose calls share a token's renewal; the one that was used least lately makes room. */
+const mostLaunches = 10_000;
+/** Sessions that have expired, tokens that nobody can use any more, and what was kept for long enough, go. */
 const sweepEveryMs = 3_600_000;
 
 /** The reference app, wired. It listens nowhere yet: the caller serves `handler`. */
@@ -111,7 +114,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   const calls = new Map<string, LaunchCalls>();
   const callsOf = (launchId: string): LaunchCalls => {
     const known = calls.get(launchId) ?? client.launch(launches.tokens(launchId), { mayCall: (signal) => lease.held(signal) });
+    calls.delete(launchId);
     calls.set(launchId, known);
+    if (calls.size > mostLaunches) calls.delete(calls.keys().next().value!);
     return known;
   };
   const engine = createRunEngine({
@@ -133,6 +138,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   const sweep = async () => {
     await sessions.sweep();
     await launches.eraseTokens(now());
+    const beforeMs = now() - config.keepDays * dayMs;
+    const forgotten = { runs: await store.forget(beforeMs), launches: await launches.forget(beforeMs) };
+    if (forgotten.runs + forgotten.launches > 0) log.info(forgotten, 'what was older than KEEP_DAYS was removed');
   };
   await sweep();
   const sweeping = setInterval(() => void sweep().catch((error: unknown) => log.error({ err: error }, 'sweep failed')), sweepEveryMs);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { Kysely, PostgresDialect, SqliteDialect } from 'kysely';
+import { Kysely, PostgresDialect, SqliteDialect, type Generated } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
 import { ensurePrivateFile } from '../raster/index.ts';
@@ -20,6 +20,9 @@ export interface LaunchRow {
   /** JSON of the platform's user details. */
   user: string;
   created_at: number;
+  /** How often a run of it has changed, and when the last time. */
+  changes: Generated<number>;
+  changed_at: Generated<number>;
 }
 
 export interface RunRow {

@@ -43,6 +43,13 @@ const migrations: Readonly<Record<string, Migration>> = {
     `create index runs_by_worker on runs (worker)`,
     `create index run_stages_by_worker on run_stages (worker)`,
   ),
+  // One number tells a page whether a launch has changed.
+  '006-changes': statements(
+    `alter table launches add column changes bigint not null default 0`,
+    `alter table launches add column changed_at bigint not null default 0`,
+    `create index runs_by_launch_and_state on runs (launch_id, state)`,
+    `create index runs_by_change on runs (updated_at)`,
+  ),
 };
 
 /** Brings a database up to date; processes that start at the same time wait for each other. */

@@ -62,8 +62,8 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     const run = await added();
     expect(await store.find(run.id)).toEqual(run);
     expect(await store.find('nothing')).toBeNull();
-    expect((await store.listByLaunch('launch')).map(({ id }) => id)).toContain(run.id);
-    expect(await store.listByLaunch('other')).toEqual([]);
+    expect((await store.listByLaunch('launch', { limit: 1_000 })).map(({ id }) => id)).toContain(run.id);
+    expect(await store.listByLaunch('other', { limit: 10 })).toEqual([]);
   });
 
   test.runIf(isHere)('moves with its facts in one commit, and tells the history', async () => {
@@ -182,6 +182,65 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     expect(await store.countWaitingOf('v')).toBe(0);
   });
 
+  const launch = async (id: string, createdAtMs = clock) => launches().begin({ id, user: { id: 'u' }, createdAtMs }, id, { token: id, expiresAtMs: null });
+
+  test.runIf(isHere)('lists a launch in pages, newest first, though runs are added meanwhile', async () => {
+    await launch('paged');
+    const atMs = (clock += 10);
+    const make = (i: number) => added({ id: `paged-${i}`, launchId: 'paged', createdAtMs: atMs + Math.floor(i / 3), updatedAtMs: atMs });
+    for (let i = 0; i < 7; i++) await make(i);
+    const page = async (before?: string) => (await store.listByLaunch('paged', { limit: 3, before })).map(({ id }) => id);
+    expect(await page()).toEqual(['paged-6', 'paged-5', 'paged-4']);
+    await make(9);
+    expect([await page('paged-4'), await page('paged-1'), await page('paged-0')]).toEqual([['paged-3', 'paged-2', 'paged-1'], ['paged-0'], []]);
+    expect(await page('nothing')).toEqual([]);
+    expect([...(await store.histories(['paged-1', 'nothing'])).values()].map((states) => states.length)).toEqual([1, 0]);
+  });
+
+  test.runIf(isHere)('one number says whether anything of a launch has changed', async () => {
+    await launch('watched');
+    const numbers: number[] = [];
+    const look = async () => {
+      const { number, ...rest } = await store.changesOf('watched');
+      numbers.push(number);
+      return rest;
+    };
+    expect(await look()).toEqual({ lastAtMs: 0, isUnderWay: false });
+    const run = await added({ launchId: 'watched' });
+    expect(await look()).toEqual({ lastAtMs: run.createdAtMs, isUnderWay: true });
+    const recorded = await store.record(run, { upload: { uploadId: 'u', key: 'k', partSizeBytes: 1, acknowledgedParts: 1 } });
+    await look();
+    const ended = await store.transition(recorded, 'CANCELLED');
+    expect(await look()).toEqual({ lastAtMs: ended.updatedAtMs, isUnderWay: false });
+    await added();
+    await look();
+    expect(numbers).toEqual([0, 1, 2, 3, 3]);
+  });
+
+  test.runIf(isHere)('forgets what ended long ago, with all that there is of it, and launches that nothing is left of', async () => {
+    for (const id of ['old', 'used', 'new']) await launch(id, id === 'new' ? clock : 1_000);
+    const long = { createdAtMs: 1_000, updatedAtMs: 2_000 };
+    const [gone, open, recent] = [await added({ launchId: 'old', state: 'REJECTED', ...long }), await added({ launchId: 'used', ...long }), await added({ launchId: 'new', state: 'REJECTED' })];
+    const progress = sharedProgress(database, () => {});
+    progress.report(gone, { fraction: 1, note: null, bytes: null });
+    await expect.poll(() => progress.get(gone.id), { timeout: 5_000 }).toMatchObject({ fraction: 1 });
+    await progress.close();
+    expect(await store.forget(10_000)).toBe(1);
+    expect(await Promise.all([gone, open, recent].map(async ({ id }) => (await store.find(id)) !== null))).toEqual([false, true, true]);
+    expect([await store.history(gone.id), await store.stages(gone.id)]).toEqual([[], []]);
+    expect(await launches().forget(10_000)).toBeGreaterThanOrEqual(1);
+    expect(await Promise.all(['old', 'used', 'new'].map(async (id) => (await launches().find(id)) !== null))).toEqual([false, true, true]);
+  });
+
+  test.runIf(isHere)('an erased token stays erased, whoever was renewing it', async () => {
+    await launch('erased');
+    const tokens = launches().tokens('erased');
+    await tokens.read();
+    await launches().eraseToken('erased');
+    await expect(tokens.write({ token: 'renewed', expiresAtMs: null })).rejects.toMatchObject({ code: 'token_erased' });
+    await expect(tokens.read()).rejects.toMatchObject({ code: 'token_erased' });
+  });
+
   test.runIf(isHere)('launches: a token begins one, sealed, renewed and erased', async () => {
     const begin = () => launches().begin({ id: randomUUID(), user: { id: 'u', name: 'N' }, createdAtMs: 1 }, 'the-token', { token: 'the-token', expiresAtMs: 5 });
     const begun = await Promise.all([begin(), begin(), begin()]);
@@ -214,8 +273,8 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     const run = await added();
     const [writer, reader] = [sharedProgress(database, () => {}), sharedProgress(database, () => {})];
     const uploading = { fraction: 0.5, note: 'uploading', bytes: { sent: 5, total: 10 } };
-    writer.report(run.id, { fraction: 0.1, note: null, bytes: null });
-    writer.report(run.id, uploading);
+    writer.report(run, { fraction: 0.1, note: null, bytes: null });
+    writer.report(run, uploading);
     await expect.poll(() => reader.get(run.id), { timeout: 5_000 }).toEqual(uploading);
     await Promise.all([writer.close(), reader.close()]);
   });

@@ -4,6 +4,8 @@ import type { AppDatabase } from '../database.ts';
 import { isFinal, runStates } from '../runs/run-state.ts';
 import { hashToken, type TokenSealer } from './sealed-token.ts';
 
+const tokenErased = () => new KitError('token_erased', 'this session has ended and its token was erased', { status: 409 });
+
 /** In the place of a sealed token that is no more. */
 const erased = '';
 
@@ -73,6 +75,16 @@ export class LaunchStore {
     return Number(result.numUpdatedRows);
   }
 
+  /** Removes launches that began before then and have no run any more, with what is known of their users. How many there were. */
+  async forget(begunBeforeMs: number): Promise<number> {
+    const result = await this.#database
+      .deleteFrom('launches')
+      .where('created_at', '<', begunBeforeMs)
+      .where((of) => of.not(of.exists(of.selectFrom('runs').select('runs.id').whereRef('runs.launch_id', '=', 'launches.id'))))
+      .executeTakeFirst();
+    return Number(result.numDeletedRows);
+  }
+
   /** Erases one launch's token now: the platform has said that it is over for good. */
   async eraseToken(launchId: string): Promise<void> {
     await this.#database.updateTable('launches').set({ sealed_token: erased }).where('id', '=', launchId).execute();
@@ -90,18 +102,21 @@ export class LaunchStore {
           .select(['sealed_token', 'token_expires_at'])
           .where('id', '=', launchId)
           .executeTakeFirstOrThrow();
-        if (row.sealed_token === erased) throw new KitError('token_erased', 'this session has ended and its token was erased', { status: 409 });
+        if (row.sealed_token === erased) throw tokenErased();
         const expiresAtMs = row.token_expires_at === null ? null : Number(row.token_expires_at);
         const held = { token: await this.#sealer.open(launchId, row.sealed_token), expiresAtMs };
         this.#known?.set(launchId, held);
         return held;
       },
       write: async ({ token, expiresAtMs }) => {
-        await this.#database
+        const { numUpdatedRows } = await this.#database
           .updateTable('launches')
           .set({ sealed_token: await this.#sealer.seal(launchId, token), token_expires_at: expiresAtMs })
           .where('id', '=', launchId)
-          .execute();
+          // A renewal that was under way when the token was erased does not bring one back.
+          .where('sealed_token', '!=', erased)
+          .executeTakeFirst();
+        if (numUpdatedRows === 0n) throw tokenErased();
         this.#known?.set(launchId, { token, expiresAtMs });
       },
     };

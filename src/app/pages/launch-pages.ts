@@ -5,8 +5,8 @@ import type { Launch, LaunchStore } from '../launch/launch-store.ts';
 import { launchPath } from '../launch/sessions.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import type { RunEngine } from '../runs/run-engine.ts';
-import { isFinal, runTransitions, type RunState } from '../runs/run-state.ts';
-import { viewRun } from '../runs/run-view.ts';
+import { runTransitions, type RunState } from '../runs/run-state.ts';
+import { runViewer } from '../runs/run-view.ts';
 import type { Run, RunStore } from '../runs/run.ts';
 import { RequestError } from '../web/errors.ts';
 import type { Pages } from './pages.ts';
@@ -27,6 +27,7 @@ export interface LaunchPagesOptions {
 const lookEveryMs = 500;
 /** Time itself changes what pages show, and so does what the platform makes of a file. */
 const atLeastEveryMs = 3_000;
+const runsPerPage = 25;
 /** By then the platform has read a file that was delivered, or never will. */
 const settledAfterMs = 5 * 60_000;
 /** The states that a run passes when all goes well, as the page draws them. */
@@ -35,13 +36,16 @@ const goodPath = (['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UP
 /** The pages of one launch, under `/launches/{launchId}`: what runs, a new run, and one run followed to its end. */
 export function launchPages({ pages, launches, store, engine, steps, client, platformUrl, platformPages }: LaunchPagesOptions): Router {
   const router = Router({ mergeParams: true });
-  const view = async (run: Run) => viewRun(run, await store.history(run.id), await engine.progress(run.id), steps);
+  const viewAll = runViewer({ store, engine, steps });
   const launchOf = async (params: object): Promise<Launch> => (await launches.find((params as { launchId: string }).launchId))!;
 
   router.get('/', async (req, res) => {
     const launch = await launchOf(req.params);
-    const runs = await Promise.all((await store.listByLaunch(launch.id)).map(view));
-    res.type('html').send(pages.render('launch', { launch, runs, steps: steps.steps, base: launchPath(launch.id) }));
+    const before = typeof req.query['before'] === 'string' ? req.query['before'] : undefined;
+    const found = await store.listByLaunch(launch.id, { limit: runsPerPage + 1, before });
+    const runs = await viewAll(found.slice(0, runsPerPage));
+    const older = found.length > runsPerPage ? runs.at(-1)?.id : undefined;
+    res.type('html').send(pages.render('launch', { launch, runs, older, before, steps: steps.steps, base: launchPath(launch.id) }));
   });
 
   router.get('/new/:stepId', async (req, res) => {
@@ -55,7 +59,7 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
     const launch = await launchOf(req.params);
     const run = await store.find(req.params.runId);
     if (run?.launchId !== launch.id) throw new RequestError(404, 'run_not_found', 'There is no such run in this launch.');
-    const shown = await view(run);
+    const shown = (await viewAll([run]))[0]!;
     const result = await resultOf(run, launch);
     const links = {
       approvals: platformPages.approvals && platformUrl + platformPages.approvals,
@@ -64,12 +68,10 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
     res.type('html').send(pages.render('run', { launch, run: shown, path: pathOf(shown), result, links, base: launchPath(launch.id) }));
   });
 
-  /** What a page of the launch shows, in as few questions as tell whether it has changed. */
+  /** Whether anything of the launch has changed: one question, however many runs there are. */
   router.get('/events', runEvents(async (launchId) => {
-    const runs = await store.listByLaunch(launchId);
-    const progress = await Promise.all(runs.filter(({ state }) => !isFinal(state)).map(({ id }) => engine.progress(id)));
-    const newestMs = Math.max(0, ...runs.map(({ updatedAtMs }) => updatedAtMs));
-    return { seen: JSON.stringify([runs.map(({ id, state, updatedAtMs }) => [id, state, updatedAtMs]), progress]), isMoving: progress.length > 0 || Date.now() - newestMs < settledAfterMs };
+    const { number, lastAtMs, isUnderWay } = await store.changesOf(launchId);
+    return { seen: `${number} ${engine.progressChangesOf(launchId)}`, isMoving: isUnderWay || Date.now() - lastAtMs < settledAfterMs };
   }));
 
   /** The item that the platform has made of a run's file; null where there is none, or none yet, or the platform is away. */

@@ -7,7 +7,7 @@ import type { StepHost } from '../processing/step-host.ts';
 import { parseRequest, RequestError } from '../web/errors.ts';
 import type { LaunchStore } from '../launch/launch-store.ts';
 import type { RunEngine } from './run-engine.ts';
-import { viewRun } from './run-view.ts';
+import { runViewer } from './run-view.ts';
 import type { Run, RunStore } from './run.ts';
 
 /** Body of `POST api/runs`. */
@@ -15,6 +15,12 @@ const newRun = z.strictObject({
   stepId: z.string(),
   parameters: z.record(z.string(), z.unknown()).refine(isShallow, tooDeep).default({}),
   input: runInput.default({ type: 'synthetic', size: 1024 }),
+});
+
+/** Query of `GET api/runs`: newest first, those that are older than the run `before`. */
+const runPage = z.strictObject({
+  limit: z.string().regex(/^[1-9]\d{0,2}$/, 'must be an integer from 1 to 200').transform(Number).refine((n) => n <= 200, 'must be an integer from 1 to 200').default(100),
+  before: z.string().max(100).optional(),
 });
 
 export interface RunRoutesOptions {
@@ -29,7 +35,8 @@ export interface RunRoutesOptions {
 export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoutesOptions): Router {
   const router = Router({ mergeParams: true });
   const launchOf = (params: object) => (params as { launchId: string }).launchId;
-  const view = async (run: Run) => viewRun(run, await store.history(run.id), await engine.progress(run.id), steps);
+  const viewAll = runViewer({ store, engine, steps });
+  const view = async (run: Run) => (await viewAll([run]))[0]!;
 
   async function findRun(params: { launchId?: string; runId: string }): Promise<Run> {
     const run = await store.find(params.runId);
@@ -57,8 +64,10 @@ export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoute
     res.json({ inputs: await listInputs(inputDir) });
   });
   router.get('/runs', async (req, res) => {
-    const runs = await store.listByLaunch(launchOf(req.params));
-    res.json({ runs: await Promise.all(runs.map(view)) });
+    const { limit, before } = parseRequest(runPage, req.query);
+    const runs = await store.listByLaunch(launchOf(req.params), { limit, before });
+    // A page that is full may be followed by another.
+    res.json({ runs: await viewAll(runs), next: runs.length === limit ? (runs.at(-1)?.id ?? null) : null });
   });
   router.post('/runs', json({ limit: '256kb' }), async (req, res) => {
     const run = await engine.start(launchOf(req.params), parseRequest(newRun, req.body));

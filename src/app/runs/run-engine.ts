@@ -43,6 +43,8 @@ export interface RunEngine {
   cancel(run: Run): Promise<Run>;
   /** What the run does at the moment, in whichever process. */
   progress(runId: string): Promise<RunProgress>;
+  /** Another number where the progress of the launch's runs has changed and the launch itself does not say so. */
+  progressChangesOf(launchId: string): number;
   /** Begins to take runs, those that an earlier process left unfinished among them; how many those were. */
   work(): Promise<number>;
   /** Stops where each run is, for a later process; resolves when nothing runs any more. */
@@ -99,6 +101,8 @@ interface Driven {
   readonly abort: AbortController;
   /** 0 until it is known. */
   claim: number;
+  /** Null until it is known. */
+  launchId: string | null;
   state: RunState;
   done: Promise<void>;
 }
@@ -120,12 +124,13 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     if (stopping) throw new GivenUp('the worker is stopping');
     // It goes on here, whoever asks again: a second attempt beside the first would only take its work away.
     if (driven.has(runId)) return;
-    const entry: Driven = { lane, abort: new AbortController(), claim: 0, state: 'CREATED', done: Promise.resolve() };
+    const entry: Driven = { lane, abort: new AbortController(), claim: 0, launchId: null, state: 'CREATED', done: Promise.resolve() };
     driven.set(runId, entry);
     try {
       const run = await store.claim(runId, worker);
       if (run === null) return leave(runId, entry);
       entry.claim = run.claim;
+      entry.launchId = run.launchId;
       entry.done = drive(run, entry).finally(() => {
         leave(runId, entry);
         underWay.delete(entry.done);
@@ -141,7 +146,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   function leave(runId: string, entry: Driven): void {
     if (driven.get(runId) !== entry) return;
     driven.delete(runId);
-    progress.clear(runId);
+    awaySinceMs.delete(runId);
+    if (entry.launchId !== null) progress.clear({ id: runId, launchId: entry.launchId });
   }
 
   /** Takes a run as far as this worker can, however often the world comes between. */
@@ -177,7 +183,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const { signal } = entry.abort;
     const log = options.log.child({ runId });
     const workFolder = folders.of(runId, run.claim);
-    const report = (now: RunProgress) => progress.report(runId, now);
+    const report = (now: RunProgress) => progress.report(claimed, now);
     const context: StageContext = { ...options, calls: options.callsOf(run.launchId), workFolder, madeHere: { sha256: null }, signal, report, log };
     try {
       for (let stage = stages[run.state]; stage; stage = stages[run.state]) {
@@ -197,7 +203,6 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       run = await end(run, error, log);
     }
     if (!isFinal(run.state)) return;
-    awaySinceMs.delete(runId);
     await folders.tidyRun(runId);
   }
 
@@ -342,6 +347,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       return cancelled;
     },
     progress: (runId) => progress.get(runId),
+    progressChangesOf: (launchId) => progress.changesOf(launchId),
     async work() {
       await folders.tidy();
       await renewLease();

@@ -1,4 +1,5 @@
 import type { AppDatabase } from '../database.ts';
+import type { Run } from './run.ts';
 
 /** What a run does at the moment. Nothing relies on it: it may be gone with the process, and the run's state is not. */
 export interface RunProgress {
@@ -11,22 +12,43 @@ export interface RunProgress {
 
 export const noProgress: RunProgress = { fraction: null, note: null, bytes: null };
 
+/** Whose progress it is. */
+type Reported = Pick<Run, 'id' | 'launchId'>;
+
 /** Where workers write the progress of their runs, and whoever shows it reads. */
 export interface ProgressBoard {
-  report(runId: string, progress: RunProgress): void;
+  report(run: Reported, progress: RunProgress): void;
   get(runId: string): Promise<RunProgress>;
+  /** Another number where the progress of a run of the launch has changed, unless the launch itself says so. */
+  changesOf(launchId: string): number;
   /** The run is not under way here any more. */
-  clear(runId: string): void;
+  clear(run: Reported): void;
   close(): Promise<void>;
 }
+
+/** Launches whose changes are counted; of the oldest beyond that a page looks once too often. */
+const mostCounted = 10_000;
 
 /** Of one process. */
 export function localProgress(): ProgressBoard {
   const known = new Map<string, RunProgress>();
+  const changes = new Map<string, number>();
+  const count = (launchId: string) => {
+    const before = changes.get(launchId) ?? 0;
+    changes.delete(launchId);
+    changes.set(launchId, before + 1);
+    if (changes.size > mostCounted) changes.delete(changes.keys().next().value!);
+  };
   return {
-    report: (runId, progress) => void known.set(runId, progress),
+    report({ id, launchId }, progress) {
+      known.set(id, progress);
+      count(launchId);
+    },
     get: async (runId) => known.get(runId) ?? noProgress,
-    clear: (runId) => void known.delete(runId),
+    changesOf: (launchId) => changes.get(launchId) ?? 0,
+    clear({ id, launchId }) {
+      if (known.delete(id)) count(launchId);
+    },
     close: async () => {},
   };
 }
@@ -35,27 +57,31 @@ const writeEveryMs = 500;
 
 /** Of many processes: what has changed is written twice a second, however often it changes. */
 export function sharedProgress(database: AppDatabase, onError: (error: unknown) => void): ProgressBoard {
-  const changed = new Map<string, RunProgress>();
+  const changed = new Map<string, { launchId: string; progress: RunProgress }>();
   let writing = Promise.resolve();
   const write = async () => {
-    const rows = [...changed].map(([run_id, progress]) => ({ run_id, progress: JSON.stringify(progress) }));
+    if (changed.size === 0) return;
+    const rows = [...changed].map(([run_id, { progress }]) => ({ run_id, progress: JSON.stringify(progress) }));
+    const launchIds = [...new Set([...changed.values()].map(({ launchId }) => launchId))];
     changed.clear();
-    if (rows.length === 0) return;
     await database
       .insertInto('run_progress')
       .values(rows)
       .onConflict((conflict) => conflict.column('run_id').doUpdateSet((of) => ({ progress: of.ref('excluded.progress') })))
       .execute();
+    // One by one: two processes that took several at once, each in its own order, could wait for each other.
+    for (const id of launchIds) await database.updateTable('launches').set((of) => ({ changes: of('changes', '+', 1) })).where('id', '=', id).execute();
   };
   const timer = setInterval(() => (writing = writing.then(write).catch(onError)), writeEveryMs);
   timer.unref();
   return {
-    report: (runId, progress) => void changed.set(runId, progress),
+    report: ({ id, launchId }, progress) => void changed.set(id, { launchId, progress }),
     async get(runId) {
       const row = await database.selectFrom('run_progress').select('progress').where('run_id', '=', runId).executeTakeFirst();
       return row ? (JSON.parse(row.progress) as RunProgress) : noProgress;
     },
-    clear: (runId) => void changed.set(runId, noProgress),
+    changesOf: () => 0,
+    clear: ({ id, launchId }) => void changed.set(id, { launchId, progress: noProgress }),
     async close() {
       clearInterval(timer);
       await writing;

@@ -1,7 +1,8 @@
 import type { StepHost } from '../processing/step-host.ts';
-import type { RunProgress } from './run-progress.ts';
+import type { RunEngine } from './run-engine.ts';
+import { noProgress, type RunProgress } from './run-progress.ts';
 import { isFinal } from './run-state.ts';
-import type { Run, RunStateChange } from './run.ts';
+import type { Run, RunStateChange, RunStore } from './run.ts';
 
 const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
 
@@ -28,3 +29,12 @@ export function viewRun(run: Run, history: readonly RunStateChange[], progress: 
   };
 }
 export type RunView = ReturnType<typeof viewRun>;
+
+/** The view of many runs at once: their histories come in one query, and only what is under way has progress. */
+export function runViewer({ store, engine, steps }: { store: Pick<RunStore, 'histories'>; engine: Pick<RunEngine, 'progress'>; steps: StepHost }) {
+  return async (runs: readonly Run[]): Promise<RunView[]> => {
+    const histories = await store.histories(runs.map(({ id }) => id));
+    const progress = await Promise.all(runs.map(async (run) => (isFinal(run.state) ? noProgress : engine.progress(run.id))));
+    return runs.map((run, i) => viewRun(run, histories.get(run.id) ?? [], progress[i] ?? noProgress, steps));
+  };
+}

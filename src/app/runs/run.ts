@@ -74,11 +74,27 @@ export interface UnfinishedRun {
   readonly state: RunState;
 }
 
+export interface RunPage {
+  readonly limit: number;
+  readonly before?: string;
+}
+
+export interface LaunchChanges {
+  readonly number: number;
+  /** 0 where nothing has changed yet. */
+  readonly lastAtMs: number;
+  /** Some run of it has not ended. */
+  readonly isUnderWay: boolean;
+}
+
 /** Where runs are kept. What a call has acknowledged is durable. */
 export interface RunStore {
   create(run: Run): Promise<void>;
   find(id: string): Promise<Run | null>;
-  listByLaunch(launchId: string): Promise<Run[]>;
+  /** Newest first: at most `limit`, of those that are older than the run `before` where there is one. */
+  listByLaunch(launchId: string, page: RunPage): Promise<Run[]>;
+  /** Whether any run of the launch has changed: another number. */
+  changesOf(launchId: string): Promise<LaunchChanges>;
   /** Runs that have not ended and that neither `worker` nor another living one has: of those that nobody has taken only what has not moved for `forMs`, default 0. Oldest first. */
   listOrphans(worker: string, forMs?: number): Promise<UnfinishedRun[]>;
   /** Approved runs of one user that no worker has. */
@@ -86,6 +102,7 @@ export interface RunStore {
   /** Of all launches of one user. */
   countUnfinishedOf(owner: string): Promise<number>;
   history(id: string): Promise<RunStateChange[]>;
+  histories(ids: readonly string[]): Promise<Map<string, RunStateChange[]>>;
   stages(id: string): Promise<RunStage[]>;
   /** Gives the run to `worker`, under a claim that fences every write of whoever had it before. Null where it has ended, is not there, or is another living worker's. */
   claim(id: string, worker: string): Promise<Run | null>;
@@ -99,6 +116,8 @@ export interface RunStore {
   release(worker: string): Promise<UnfinishedRun[]>;
   /** Takes away the leases of workers that have said nothing for so long. */
   forgetWorkers(deadForMs: number): Promise<void>;
+  /** Removes what there is of runs that ended before then. How many there were. */
+  forget(endedBeforeMs: number): Promise<number>;
   countByState(): Promise<Partial<Record<RunState, number>>>;
   /** Moves the run and keeps `facts` in one commit. Throws `IllegalTransitionError` where the run is not in its state any more, or another worker has it. */
   transition(run: Run, to: RunState, facts?: RunFacts): Promise<Run>;

@@ -1,9 +1,11 @@
 import { sql, type ExpressionBuilder, type Kysely, type RawBuilder, type Updateable } from 'kysely';
 import type { AppDatabase, AppTables, RunRow } from '../database.ts';
 import { assertTransition, IllegalTransitionError, isFinal, runStates, type RunState } from './run-state.ts';
-import type { Run, RunFacts, RunStage, RunStateChange, RunStore, UnfinishedRun } from './run.ts';
+import type { LaunchChanges, Run, RunFacts, RunPage, RunStage, RunStateChange, RunStore, UnfinishedRun } from './run.ts';
 import { leaseMs } from './worker-lease.ts';
 
+/** Few enough that nobody waits long for the database meanwhile. */
+const forgottenAtOnce = 200;
 const unfinished = runStates.filter((state) => !isFinal(state));
 
 /** Milliseconds since 1970 by PostgreSQL's clock. */
@@ -26,6 +28,7 @@ export class SqlRunStore implements RunStore {
     await this.#database.transaction().execute(async (trx) => {
       await trx.insertInto('runs').values(toRow(run)).execute();
       await addState(trx, run.id, run.state, run.createdAtMs);
+      await countChange(trx, run.launchId, run.createdAtMs);
     });
   }
 
@@ -34,9 +37,24 @@ export class SqlRunStore implements RunStore {
     return row ? fromRow(row) : null;
   }
 
-  async listByLaunch(launchId: string): Promise<Run[]> {
-    const rows = await this.#database.selectFrom('runs').selectAll().where('launch_id', '=', launchId).orderBy('created_at', 'desc').execute();
+  async listByLaunch(launchId: string, { limit, before }: RunPage): Promise<Run[]> {
+    let query = this.#database.selectFrom('runs').selectAll().where('launch_id', '=', launchId);
+    if (before !== undefined) {
+      // A number of rows at a time, from where the last page ended, whatever has been added since.
+      const from = this.#database.selectFrom('runs').select(['created_at', 'id']).where('id', '=', before);
+      query = query.where((of) => of(of.refTuple('created_at', 'id'), '<', from.$asTuple('created_at', 'id')));
+    }
+    const rows = await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute();
     return rows.map(fromRow);
+  }
+
+  async changesOf(launchId: string): Promise<LaunchChanges> {
+    const row = await this.#database
+      .selectFrom('launches')
+      .select((of) => ['changes', 'changed_at', of.exists(of.selectFrom('runs').select('runs.id').where('launch_id', '=', launchId).where('state', 'in', unfinished)).as('is_under_way')])
+      .where('id', '=', launchId)
+      .executeTakeFirst();
+    return { number: Number(row?.changes ?? 0), lastAtMs: Number(row?.changed_at ?? 0), isUnderWay: Boolean(row?.is_under_way) };
   }
 
   async listOrphans(worker: string, forMs = 0): Promise<UnfinishedRun[]> {
@@ -72,8 +90,15 @@ export class SqlRunStore implements RunStore {
   }
 
   async history(id: string): Promise<RunStateChange[]> {
-    const rows = await this.#database.selectFrom('run_states').selectAll().where('run_id', '=', id).orderBy('seq').orderBy('at').execute();
-    return rows.map((row) => ({ state: row.state as RunState, atMs: Number(row.at) }));
+    return (await this.histories([id])).get(id) ?? [];
+  }
+
+  async histories(ids: readonly string[]): Promise<Map<string, RunStateChange[]>> {
+    const histories = new Map(ids.map((id): [string, RunStateChange[]] => [id, []]));
+    if (ids.length === 0) return histories;
+    const rows = await this.#database.selectFrom('run_states').selectAll().where('run_id', 'in', ids).orderBy('seq').orderBy('at').execute();
+    for (const row of rows) histories.get(row.run_id)?.push({ state: row.state as RunState, atMs: Number(row.at) });
+    return histories;
   }
 
   async stages(id: string): Promise<RunStage[]> {
@@ -147,6 +172,20 @@ export class SqlRunStore implements RunStore {
     return of.exists(of.selectFrom('workers').select('workers.name').whereRef('workers.name', '=', 'runs.worker').where(isLiving));
   }
 
+  async forget(endedBeforeMs: number): Promise<number> {
+    const ended = runStates.filter(isFinal);
+    for (let forgotten = 0; ; ) {
+      const rows = await this.#database.selectFrom('runs').select('id').where('updated_at', '<', endedBeforeMs).where('state', 'in', ended).limit(forgottenAtOnce).execute();
+      if (rows.length === 0) return forgotten;
+      const ids = rows.map(({ id }) => id);
+      await this.#database.transaction().execute(async (trx) => {
+        for (const table of ['run_states', 'run_stages', 'run_progress'] as const) await trx.deleteFrom(table).where('run_id', 'in', ids).execute();
+        await trx.deleteFrom('runs').where('id', 'in', ids).execute();
+      });
+      forgotten += ids.length;
+    }
+  }
+
   async countByState(): Promise<Partial<Record<RunState, number>>> {
     const rows = await this.#database.selectFrom('runs').select(['state', (of) => of.fn.countAll().as('n')]).groupBy('state').execute();
     return Object.fromEntries(rows.map(({ state, n }) => [state, Number(n)]));
@@ -181,6 +220,7 @@ export class SqlRunStore implements RunStore {
         await endStage(trx, run.id, to, atMs);
         if (!isFinal(to) && result.worker !== null) await beginStage(trx, { ...run, state: to }, result.worker, atMs);
       }
+      await countChange(trx, run.launchId, atMs);
       return { ...run, ...facts, state: to, updatedAtMs: atMs };
     });
   }
@@ -195,6 +235,10 @@ function nextSeq(table: 'run_states' | 'run_stages', runId: string) {
 
 async function addState(database: Kysely<AppTables>, runId: string, state: RunState, at: number): Promise<void> {
   await database.insertInto('run_states').values({ run_id: runId, seq: nextSeq('run_states', runId), state, at }).execute();
+}
+
+async function countChange(database: Kysely<AppTables>, launchId: string, at: number): Promise<void> {
+  await database.updateTable('launches').set((of) => ({ changes: of('changes', '+', 1), changed_at: at })).where('id', '=', launchId).execute();
 }
 
 async function beginStage(database: Kysely<AppTables>, { id, state, claim }: Run, worker: string, at: number): Promise<void> {
