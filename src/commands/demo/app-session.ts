@@ -16,6 +16,9 @@ export interface FoundItem {
 
 /** The app as a browser sees it: opens a launch, keeps its cookie, uses the launch's JSON API. */
 export interface AppSession {
+  /** The launch's own address in the app, and what a browser sends with it. */
+  readonly home: string;
+  readonly cookie: string;
   readonly steps: readonly StepView[];
   /** Items of the platform, by a search of the app's. */
   searchItems(wanted: object): Promise<FoundItem[]>;
@@ -45,7 +48,7 @@ export async function openLaunch(launchUrl: string): Promise<AppSession> {
   }
 
   const { steps } = await call<{ steps: StepView[] }>('steps');
-  return { steps, searchItems: async (wanted) => (await call<{ items: FoundItem[] }>('items/search', wanted)).items, startRun: (wanted) => call('runs', wanted), run: (id) => call(`runs/${id}`) };
+  return { home: home.href, cookie, steps, searchItems: async (wanted) => (await call<{ items: FoundItem[] }>('items/search', wanted)).items, startRun: (wanted) => call('runs', wanted), run: (id) => call(`runs/${id}`) };
 }
 
 /** `--param` values in the types that the step declares; what does not convert is left for the app to refuse. */

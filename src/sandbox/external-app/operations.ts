@@ -91,10 +91,23 @@ export class Operations {
     return rows.map((row) => this.#read(row));
   }
 
+  /** Newest first, at most `limit`: those that wait for a decision, or the others. */
+  newest(limit: number, { isWaiting }: { isWaiting: boolean }): Operation[] {
+    const found: Operation[] = [];
+    // What has expired still stands as REQUESTED.
+    const rows = this.#database.prepare<[], OperationRow>(`select * from operations ${isWaiting ? "where status = 'REQUESTED'" : ''} order by created_at desc, rowid desc`).iterate();
+    for (const row of rows) {
+      if (isWaiting !== this.#isWaiting(row)) continue;
+      found.push(this.#read(row));
+      if (found.length === limit) break;
+    }
+    return found;
+  }
+
   /** How many wait for a decision. */
   countRequested(): number {
-    const rows = this.#database.prepare<[], OperationRow>(`select * from operations where status = 'REQUESTED'`).all();
-    return rows.filter((row) => this.#clock.now(row.launch_id) < row.expires_at).length;
+    const rows = this.#database.prepare<[], Pick<OperationRow, 'launch_id' | 'status' | 'expires_at'>>(`select launch_id, status, expires_at from operations where status = 'REQUESTED'`).all();
+    return rows.filter((row) => this.#isWaiting(row)).length;
   }
 
   /** The user's decision. Throws 409 where the operation does not wait for one. */
@@ -112,8 +125,12 @@ export class Operations {
     return this.#database.prepare<[string, string], OperationRow>('select * from operations where launch_id = ? and idempotency_key = ?').get(launchId, key);
   }
 
+  #isWaiting(row: Pick<OperationRow, 'launch_id' | 'status' | 'expires_at'>): boolean {
+    return row.status === 'REQUESTED' && this.#clock.now(row.launch_id) < row.expires_at;
+  }
+
   #read(row: OperationRow): Operation {
-    const isExpired = row.status === 'REQUESTED' && this.#clock.now(row.launch_id) >= row.expires_at;
+    const isExpired = row.status === 'REQUESTED' && !this.#isWaiting(row);
     return {
       id: row.id,
       launchId: row.launch_id,

@@ -1,3 +1,4 @@
+import type { Statement } from 'better-sqlite3';
 import * as z from 'zod';
 import { launchTokenField, type AppManifest } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
@@ -27,6 +28,8 @@ interface LaunchRow {
 /** Launches of apps by users. Each has one identity token at a time and a clock of its own. */
 export class Launches {
   #database: SandboxDatabase;
+  /** Asked for each row of every list: prepared once. */
+  #byId: Statement<[string], LaunchRow>;
   #clock: SandboxClock;
   #tokens: IdentityTokens;
   #apps: Apps;
@@ -34,6 +37,7 @@ export class Launches {
 
   constructor(database: SandboxDatabase, clock: SandboxClock, tokens: IdentityTokens, apps: Apps, users: Users) {
     this.#database = database;
+    this.#byId = database.prepare<[string], LaunchRow>('select * from launches where id = ?');
     this.#clock = clock;
     this.#tokens = tokens;
     this.#apps = apps;
@@ -64,7 +68,7 @@ export class Launches {
 
   /** Throws 404 `launch_not_found`. */
   get(id: string): Launch {
-    const row = this.#database.prepare<[string], LaunchRow>('select * from launches where id = ?').get(id);
+    const row = this.#byId.get(id);
     if (!row) throw new SandboxError(404, 'launch_not_found', 'Launch not found');
     return fromRow(row);
   }

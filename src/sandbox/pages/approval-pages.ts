@@ -7,6 +7,8 @@ import type { Apps } from '../marketplace/apps.ts';
 import type { Launches } from '../marketplace/launches.ts';
 import type { RenderPage } from './page.ts';
 
+/** The newest: an approver decides on some, and sees the next. */
+const mostPending = 50;
 const mostInHistory = 100;
 
 export interface ApprovalOptions {
@@ -23,9 +25,10 @@ export function approvalPages(options: ApprovalOptions): Router {
   const { operations, render } = options;
   const router = Router();
   router.get('/approvals', (_req, res) => {
-    const all = operations.list(null);
-    const shown = (some: readonly Operation[]) => some.map((operation) => viewOperation(operation, options));
-    render(res, 'approvals', { pending: shown(all.filter(({ status }) => status === 'REQUESTED')), decided: shown(all.filter(({ status }) => status !== 'REQUESTED').slice(0, mostInHistory)) });
+    const newest = (limit: number, isWaiting: boolean) => operations.newest(limit, { isWaiting }).map((operation) => viewOperation(operation, options));
+    const pending = newest(mostPending, true);
+    const more = pending.length < mostPending ? 0 : operations.countRequested() - pending.length;
+    render(res, 'approvals', { pending, more, decided: newest(mostInHistory, false) });
   });
   for (const [name, status] of [['approve', 'APPROVED'], ['reject', 'REJECTED']] as const) {
     router.post(`/approvals/:operationId/${name}`, (req, res) => {
