@@ -134,8 +134,10 @@ function decode<Output>(call: Call<never, Output>, body: unknown, answer: Answer
   try {
     return call.decode(body);
   } catch {
+    // JSON of another shape is the platform's own, and stays so. What is no JSON was cut on its way, or comes from something in between.
+    const [code, reason] = typeof body === 'string' ? (['broken_answer', 'with a body that is no JSON'] as const) : (['unexpected_answer', 'without what the wire profile needs'] as const);
     // The body is not quoted: it may hold a token.
-    throw new PlatformError(call.endpoint, 'unexpected_answer', `answered ${answer.status} without what the wire profile needs`, {
+    throw new PlatformError(call.endpoint, code, `answered ${answer.status} ${reason}`, {
       platformStatus: answer.status,
       requestId: answer.header('x-request-id') ?? null,
     });

@@ -6,6 +6,7 @@ export type TransportCode =
   | 'timeout'
   | 'redirect_refused'
   | 'unexpected_answer'
+  | 'broken_answer'
   | 'unknown_error';
 
 /** A call to the platform that did not succeed. Holds no token, key or address. */
@@ -42,9 +43,9 @@ export class PlatformError extends KitError {
     this.retryAfterMs = facts.retryAfterMs ?? null;
   }
 
-  /** True where the same request may succeed later: connection errors, timeouts, 429 and 5xx. */
+  /** True where the same request may succeed later: connection errors, timeouts, answers that were cut or are somebody else's, 429 and 5xx. */
   get isTransient(): boolean {
-    if (this.code === 'connection_failed' || this.code === 'timeout') return true;
+    if (this.code === 'connection_failed' || this.code === 'timeout' || this.code === 'broken_answer') return true;
     return this.platformStatus !== null && (this.platformStatus === 429 || this.platformStatus >= 500);
   }
 }

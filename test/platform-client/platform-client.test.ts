@@ -81,6 +81,19 @@ describe('never repeats', () => {
   });
 });
 
+describe('an answer that was cut on its way, or is not the platform\'s', () => {
+  const whole = JSON.stringify({ operationId: 'op-1' });
+  test.each([
+    ['JSON that ends too early', `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n${whole.slice(0, 9)}`],
+    ['a page of something in between', 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 15\r\n\r\n<html>hi</html>'],
+    ['no body at all', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
+  ])('%s: asked again', async (_what, broken) => {
+    const { calls, server } = await start([broken, json(200, { operationId: 'op-1' })]);
+    expect(await calls.createOperation({ idempotencyKey: 'k', operation: { name: 'x' } })).toMatchObject({ operationId: 'op-1' });
+    expect(server.requests).toHaveLength(2);
+  });
+});
+
 describe('Retry-After', () => {
   test('is waited for', async () => {
     const { calls } = await start([json(503, {}, { 'Retry-After': '1' }), ok]);

@@ -26,6 +26,7 @@ const advice: Readonly<Record<string, string>> = {
   step_broke_its_declaration: askOperator,
   unexpected_answer: askOperator,
   connection_failed: tryLater,
+  broken_answer: tryLater,
   timeout: tryLater,
   internal_error: tryLater,
   injected_fault: tryLater,
