@@ -1,52 +1,77 @@
 import type { RunState } from '../src/app/runs/run-state.ts';
 
-import type { DrillFault } from './platform.ts';
+/** States in which a fault can meet a run: one that has ended needs nothing any more. */
+export const faultStates = ['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING'] as const satisfies readonly RunState[];
+export type FaultState = (typeof faultStates)[number];
 
-/** States in which a process can be killed: a run that has ended needs none. */
-export const killStates = ['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING'] as const satisfies readonly RunState[];
-export type KillState = (typeof killStates)[number];
-
-/** How long after a run reached the state it is killed at most, so that a kill falls anywhere in it. */
-const spreadMs: Readonly<Record<KillState, number>> = { CREATED: 350, AWAITING_APPROVAL: 400, APPROVED: 0, PROCESSING: 900, UPLOADING: 1_100 };
-
-export interface Kill {
-  readonly state: KillState;
-  readonly delayMs: number;
-  /** Armed before it. */
-  readonly faults: readonly DrillFault[];
-}
+/** What can go wrong, each with what it needs: a shared database, or a disk that can be filled. */
+export const families = {
+  'app killed': 'alone',
+  'app stopped': 'alone',
+  'worker killed': 'shared',
+  'worker stopped': 'shared',
+  'web killed': 'shared',
+  'database away': 'shared',
+  'connections cut': 'shared',
+  'platform killed': 'any',
+  'platform cut': 'any',
+  'platform stalls': 'any',
+  'platform truncates': 'any',
+  'platform garbage': 'any',
+  'platform silent': 'any',
+  'app disk full': 'disk',
+  'platform disk full': 'disk',
+} as const satisfies Record<string, 'alone' | 'shared' | 'any' | 'disk'>;
+export type Family = keyof typeof families;
 
 export interface DrillPlan {
-  readonly kills: number;
-  /** At least so many in each state. */
+  readonly families: readonly Family[];
+  /** Faults of each family. */
+  readonly each: number;
+  /** At least so many of each family in each state. */
   readonly leastInEach: number;
   readonly seed: number;
   /** Default: all of them. */
-  readonly states?: readonly KillState[];
-  /** Endpoint whose answers are lost before every kill. Default: every other time, one that belongs to the state. */
+  readonly states?: readonly FaultState[];
+  /** Endpoint whose answers are lost before every kill of the app. Default: every other time, one that belongs to the state. */
   readonly lose?: string;
+  /** How long a silent platform says nothing. Default 20,000. */
+  readonly silenceMs?: number;
 }
 
-/** The next kill: in the state that lacks the most, at a seeded moment. */
-export function nextKill(counts: Readonly<Record<KillState, number>>, { kills, leastInEach, states = killStates, lose }: DrillPlan, random: () => number): Kill | null {
-  const done = Object.values(counts).reduce((sum, n) => sum + n, 0);
-  const lacking = states.filter((state) => counts[state] < leastInEach);
-  if (done >= kills && lacking.length === 0) return null;
-  const candidates = lacking.length > 0 && random() < 0.7 ? lacking : states;
-  const state = candidates[Math.floor(random() * candidates.length)] ?? 'PROCESSING';
-  return { state, delayMs: Math.floor(random() * spreadMs[state]), faults: faultsFor(lose ?? lostAnswer(state, random)) };
+/** How often each family has met a run in each state. */
+export type Counts = Record<Family, Record<FaultState, number>>;
+
+export function noCounts(): Counts {
+  const none = () => Object.fromEntries(faultStates.map((state) => [state, 0])) as Record<FaultState, number>;
+  return Object.fromEntries(Object.keys(families).map((family) => [family, none()])) as Counts;
 }
 
-/** So many calls are slowed: more than are made before the next kill. */
-const slowedCalls = 10_000;
-/** So that a kill can fall into a call. */
-const slow: readonly DrillFault[] = Object.entries({ 'operation.create': 300, 'upload.initiate': 60, 'upload.chunk': 25, 'upload.complete': 150 }).map(([endpoint, delayMs]) => ({
-  endpoint,
-  times: slowedCalls,
-  effect: { delayMs },
-}));
+export const total = (counts: Readonly<Record<FaultState, number>>): number => Object.values(counts).reduce((sum, n) => sum + n, 0);
 
-const droppable: Readonly<Record<KillState, readonly string[]>> = {
+/** How long after a run reached the state a fault falls at most, so that it falls anywhere in it. */
+const spreadMs: Readonly<Record<FaultState, number>> = { CREATED: 350, AWAITING_APPROVAL: 400, APPROVED: 0, PROCESSING: 900, UPLOADING: 1_100 };
+
+export interface PlannedFault {
+  readonly family: Family;
+  readonly state: FaultState;
+  readonly delayMs: number;
+}
+
+/** The next fault: of a family and in a state that lack some, at a seeded moment. Null where none lacks any. */
+export function nextFault(counts: Counts, plan: DrillPlan, random: () => number): PlannedFault | null {
+  const states = plan.states ?? faultStates;
+  const pick = <T>(from: readonly T[]): T | undefined => from[Math.floor(random() * from.length)];
+  const lacksIn = (family: Family) => states.filter((state) => counts[family][state] < plan.leastInEach);
+  const family = pick(plan.families.filter((one) => total(counts[one]) < plan.each || lacksIn(one).length > 0));
+  if (family === undefined) return null;
+  const lacking = lacksIn(family);
+  const isShort = plan.each - total(counts[family]) <= lacking.reduce((sum, state) => sum + plan.leastInEach - counts[family][state], 0);
+  const state = pick(lacking.length > 0 && (isShort || random() < 0.7) ? lacking : states) ?? 'PROCESSING';
+  return { family, state, delayMs: Math.floor(random() * spreadMs[state]) };
+}
+
+const losable: Readonly<Record<FaultState, readonly string[]>> = {
   CREATED: ['operation.create'],
   AWAITING_APPROVAL: ['operation.status'],
   APPROVED: [],
@@ -55,11 +80,7 @@ const droppable: Readonly<Record<KillState, readonly string[]>> = {
 };
 
 /** In the states that call the platform every other kill falls together with answers that are lost until then: the work is done, and nobody was told. */
-function lostAnswer(state: KillState, random: () => number): string | undefined {
-  const endpoints = droppable[state];
+export function lostAnswer(state: FaultState, random: () => number): string | undefined {
+  const endpoints = losable[state];
   return random() < 0.5 ? endpoints[Math.floor(random() * endpoints.length)] : undefined;
-}
-
-function faultsFor(lost: string | undefined): DrillFault[] {
-  return [...(lost ? [{ endpoint: lost, times: slowedCalls, effect: { dropResponse: true } } as const] : []), ...slow];
 }

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 /** What the drill does and sees in the sandbox: as the marketplace, as the user, and as the judge. */
 export interface DrillPlatform {
   launch(appUrl: string): Promise<{ launchId: string; launchUrl: string }>;
@@ -8,6 +10,8 @@ export interface DrillPlatform {
   /** These faults and no others, from now on; the first that fits a call fires. */
   arm(faults: readonly DrillFault[]): Promise<void>;
   sha256(fileId: string): Promise<string>;
+  /** The referee's rules that were broken, and what it has seen of that. */
+  failedRules(launchId: string): Promise<{ rule: string; told: string }[]>;
 }
 
 /** Body of `POST /sandbox/faults`. */
@@ -34,15 +38,35 @@ export interface PlatformCall {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
+/** So many calls are slowed: more than are made before the next fault. */
+export const manyCalls = 10_000;
+/** So that a fault can fall into a call. */
+export const slowCalls: readonly DrillFault[] = Object.entries({ 'operation.create': 300, 'upload.initiate': 60, 'upload.chunk': 25, 'upload.complete': 150 }).map(([endpoint, delayMs]) => ({
+  endpoint,
+  times: manyCalls,
+  effect: { delayMs },
+}));
+
+/** It is killed too, and fills up: asked again until it answers. */
+const patienceMs = 60_000;
+
 export function drillPlatform(url: string, apiKey: string, digest: (bytes: Uint8Array) => string): DrillPlatform {
+  async function asked(path: string, init: RequestInit = {}): Promise<Response> {
+    const deadline = performance.now() + patienceMs;
+    for (;;) {
+      const response = await fetch(`${url}${path}`, init).catch((error: unknown) => {
+        if (performance.now() > deadline) throw error;
+        return null;
+      });
+      // A decision that was made before its answer was lost is refused the second time.
+      if (response?.ok || response?.status === 409) return response;
+      if (response && (response.status < 500 || performance.now() > deadline)) throw new Error(`the sandbox answered ${response.status} to ${path}: ${await response.text()}`);
+      await sleep(200);
+    }
+  }
   async function control<T>(path: string, body?: object): Promise<T> {
-    const response = await fetch(`${url}/sandbox/${path}`, {
-      method: body ? 'POST' : 'GET',
-      headers: body ? { 'content-type': 'application/json' } : {},
-      body: body && JSON.stringify(body),
-    });
-    if (!response.ok) throw new Error(`the sandbox answered ${response.status} to ${path}: ${await response.text()}`);
-    return (await response.json()) as T;
+    const init = body ? { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) } : {};
+    return (await (await asked(`/sandbox/${path}`, init)).json()) as T;
   }
   return {
     async launch(appUrl) {
@@ -54,12 +78,16 @@ export function drillPlatform(url: string, apiKey: string, digest: (bytes: Uint8
     uploads: async (launchId) => (await control<{ uploads: PlatformUpload[] }>(`launches/${launchId}`)).uploads,
     calls: async (launchId) => (await control<{ calls: PlatformCall[] }>(`launches/${launchId}/trace`)).calls,
     async arm(faults) {
-      await fetch(`${url}/sandbox/faults`, { method: 'DELETE' });
+      await asked('/sandbox/faults', { method: 'DELETE' });
       for (const fault of faults) await control('faults', fault);
     },
     async sha256(fileId) {
-      const link = await fetch(`${url}/public/file/download/url?fileId=${fileId}`, { headers: { 'x-api-key': apiKey } });
+      const link = await asked(`/public/file/download/url?fileId=${fileId}`, { headers: { 'x-api-key': apiKey } });
       return digest(new Uint8Array(await (await fetch(await link.text())).arrayBuffer()));
+    },
+    async failedRules(launchId) {
+      const { rules } = await control<{ rules: { rule: string; result: string; violations: unknown[] }[] }>(`launches/${launchId}/verdict`);
+      return rules.filter(({ result }) => result === 'failed').map(({ rule, violations }) => ({ rule, told: JSON.stringify(violations).slice(0, 1_000) }));
     },
   };
 }

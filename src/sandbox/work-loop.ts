@@ -1,8 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isOfTheMachine } from './machine-error.ts';
+
+const tryAgainMs = 2_000;
+
 export interface WorkLoopOptions<Job> {
   /** The next job that waits; null where none does. Marks it as begun. */
   readonly take: () => Job | null;
   /** Runs one job to its end, whatever that is. Should return soon after `signal` is aborted, the job left to be taken again. */
   readonly run: (job: Job, signal: AbortSignal) => Promise<void>;
+  /** After an error of the machine's, a full disk above all, the job is run again. Default 2,000. */
+  readonly tryAgainMs?: number;
   readonly onError: (error: unknown) => void;
   /** Jobs that run at a time. Default 1. */
   readonly concurrency?: number;
@@ -13,6 +20,7 @@ export class WorkLoop<Job> {
   #options: WorkLoopOptions<Job>;
   #abort = new AbortController();
   #running = new Set<Promise<void>>();
+  #again: NodeJS.Timeout | undefined;
 
   constructor(options: WorkLoopOptions<Job>) {
     this.#options = options;
@@ -20,11 +28,12 @@ export class WorkLoop<Job> {
 
   /** Begins with what waits, as far as there is a free place; looks again whenever a job ends. */
   wake(): void {
-    const { concurrency = 1, run, onError } = this.#options;
+    const { concurrency = 1, onError } = this.#options;
+    clearTimeout(this.#again);
     while (this.#running.size < concurrency && !this.#abort.signal.aborted) {
       const job = this.#take();
       if (job === null) return;
-      const running: Promise<void> = run(job, this.#abort.signal)
+      const running: Promise<void> = this.#run(job, this.#abort.signal)
         // One that could not even be marked as failed must not keep the others.
         .catch(onError)
         .finally(() => {
@@ -38,6 +47,7 @@ export class WorkLoop<Job> {
   /** Leaves what is under way, and waits until nothing runs. */
   async stop(): Promise<void> {
     this.#abort.abort(new Error('the sandbox is stopping'));
+    clearTimeout(this.#again);
     await Promise.all(this.#running);
   }
 
@@ -52,7 +62,21 @@ export class WorkLoop<Job> {
       return this.#options.take();
     } catch (error) {
       this.#options.onError(error);
+      // Nobody else may come by.
+      this.#again = setTimeout(() => this.wake(), this.#options.tryAgainMs ?? tryAgainMs).unref();
       return null;
+    }
+  }
+
+  async #run(job: Job, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      try {
+        return await this.#options.run(job, signal);
+      } catch (error) {
+        if (!isOfTheMachine(error) || signal.aborted) throw error;
+        this.#options.onError(error);
+      }
+      await sleep(this.#options.tryAgainMs ?? tryAgainMs, undefined, { signal });
     }
   }
 }

@@ -1,43 +1,61 @@
-/** The drill in small: kill -9 in every state, nothing lost and nothing twice; and it can fail. */
+/** The drill in small, and that it can fail. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { drill } from '../../drill/drill.ts';
-import { killStates, type DrillPlan } from '../../drill/plan.ts';
+import { drill, type DrillOptions } from '../../drill/drill.ts';
+import { total, type Family } from '../../drill/plan.ts';
 import { testFolder } from '../support/folders.ts';
 import { mutant, type Mutation } from '../support/mutant.ts';
+import { hasPostgres } from '../support/postgres.ts';
 
 const timeout = 280_000;
 
 /** The kit's app with one mistake. */
 const appOf = async (mutation: Mutation) => pathToFileURL(join(await mutant([mutation]), 'src/commands/app.ts'));
 
-async function drillIn(plan: DrillPlan, appScript?: URL) {
+async function drillIn(plan: Omit<DrillOptions, 'folder'>, appScript?: URL) {
   const folder = join(await testFolder(), 'drill');
   await mkdir(folder);
   return drill({ ...plan, folder, ...(appScript ? { appScript } : {}) });
 }
 
-describe('kill -9 at seeded times', () => {
-  test('in every state: one operation and one file for each run, and the right bytes', { timeout }, async () => {
-    const result = await drillIn({ kills: 12, leastInEach: 1, seed: 3 });
+const local: readonly Family[] = ['app killed', 'app stopped', 'platform killed', 'platform cut', 'platform stalls', 'platform truncates', 'platform garbage', 'platform silent'];
+const shared: readonly Family[] = ['worker killed', 'worker stopped', 'web killed', 'database away', 'connections cut', 'platform killed', 'platform cut'];
+
+describe('what the world does, in small: one operation and one file for each run, the right bytes, nothing FAILED', () => {
+  test.each([
+    ['one process with SQLite', local, false, true],
+    ['a web process and two workers with PostgreSQL', shared, true, hasPostgres],
+  ] as const)('%s', { timeout }, async (_name, families, isShared, isHere) => {
+    if (!isHere) return void console.warn('skipped: PostgreSQL is not installed');
+    const result = await drillIn({ families, each: 2, leastInEach: 0, seed: 3, silenceMs: 4_000, isShared });
     expect(result.faults).toEqual([]);
-    for (const state of killStates) expect(result.kills[state], state).toBeGreaterThan(0);
+    for (const family of families) expect(total(result.counts[family]), family).toBeGreaterThanOrEqual(2);
     expect(result.operations).toBe(result.runs);
     expect(result.files).toBe(result.states.COMPLETED);
     expect(result.bytesCompared).toBeGreaterThan(0);
   });
+});
 
-  test('an app that makes its idempotency key when it calls, and not before, is found out', { timeout }, async () => {
+describe('the drill can fail: it finds an app that', () => {
+  const kills = { families: ['app killed'], leastInEach: 0 } as const;
+
+  test('makes its idempotency key when it calls, and not before', { timeout }, async () => {
     const script = await appOf({ file: 'src/app/runs/stages/create-operation.ts', from: 'idempotencyKey: run.idempotencyKey', to: 'idempotencyKey: crypto.randomUUID()' });
-    const { faults } = await drillIn({ kills: 6, leastInEach: 0, seed: 4, states: ['CREATED'], lose: 'operation.create' }, script);
+    const { faults } = await drillIn({ ...kills, each: 6, seed: 4, states: ['CREATED'], lose: 'operation.create' }, script);
     expect(faults.join('\n')).toMatch(/runs made \d+ operations/);
   });
 
-  test('an app that forgets an upload it had begun is found out where it completes it twice', { timeout }, async () => {
+  test('forgets an upload that it had begun, and completes it twice', { timeout }, async () => {
     const script = await appOf({ file: 'src/app/runs/stages/upload.ts', from: 'sourceType, resume: upload },\n        {', to: 'sourceType, resume: null },\n        {' });
-    const { faults } = await drillIn({ kills: 8, leastInEach: 0, seed: 5, states: ['UPLOADING'], lose: 'upload.complete' }, script);
+    const { faults } = await drillIn({ ...kills, each: 8, seed: 5, states: ['UPLOADING'], lose: 'upload.complete' }, script);
     expect(faults.join('\n')).toMatch(/made 2 files|names file/);
+  });
+
+  test('takes what the platform\'s network does for the end of a run', { timeout }, async () => {
+    const script = await appOf({ file: 'src/platform-client/platform-error.ts', from: " || this.code === 'broken_answer'", to: '' });
+    const { faults } = await drillIn({ families: ['platform garbage'], each: 4, leastInEach: 0, seed: 6, states: ['AWAITING_APPROVAL'] }, script);
+    expect(faults.join('\n')).toMatch(/is FAILED/);
   });
 });

@@ -55,3 +55,25 @@ test('stopped, it takes nothing more; restarted, it does', async () => {
   await settled();
   expect(done).toEqual(['job']);
 });
+
+test('a machine that has no room for a while: the job is run again, and a look that failed is repeated', async () => {
+  const full = () => Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
+  const [jobs, done]: [string[], string[]] = [['a'], []];
+  let [looks, runs] = [0, 0];
+  const loop = new WorkLoop<string>({
+    take: () => {
+      if ((looks += 1) === 1) throw full();
+      return jobs.shift() ?? null;
+    },
+    run: async (job) => {
+      if ((runs += 1) < 3) throw full();
+      done.push(job);
+    },
+    onError: () => {},
+    tryAgainMs: 5,
+  });
+  loop.wake();
+  await expect.poll(() => done, { timeout: 5_000 }).toEqual(['a']);
+  expect(runs).toBe(3);
+  await loop.stop();
+});

@@ -1,3 +1,4 @@
+import { statfs } from 'node:fs/promises';
 import { KitError } from '../../contract/kit-error.ts';
 import { folderBytes } from '../folder-bytes.ts';
 import { processTree, usageOf } from './process-tree.ts';
@@ -46,6 +47,20 @@ export function limitError(code: string, what: string, limit: number, unit: stri
   return new ChildJobError(code, `the processing ${what} the ${limit} ${unit} it may`, { data: { limit } });
 }
 
+/** Less than some blocks: what is written now is lost, and not every library says so. */
+const fullBytes = 64 * 1024;
+
+/** False where the folder is gone: its child is too. */
+export async function isDiskFull(folder: string): Promise<boolean> {
+  const disk = await statfs(folder).catch(() => null);
+  return disk !== null && disk.bavail * disk.bsize < fullBytes;
+}
+
+/** Not the job's fault, whatever it said: what it wrote meanwhile may be cut short, and its result is not to be trusted. */
+export function diskFull(): ChildJobError {
+  return new ChildJobError('disk_full', 'the disk that the processing works on is full', { kind: 'world' });
+}
+
 export interface WatchOptions {
   /** Of the first process; undefined where none was started. */
   readonly pid: number | undefined;
@@ -88,8 +103,9 @@ export class LimitWatch {
 
   async #lookAtDisk(): Promise<void> {
     const { workFolder, limits: { diskBytes }, onOver } = this.#options;
-    const used = await folderBytes(workFolder);
+    const [used, isFull] = await Promise.all([folderBytes(workFolder), isDiskFull(workFolder)]);
     if (this.#isStopped) return;
+    if (isFull) onOver(diskFull());
     if (used > diskBytes) onOver(limitError('job_disk_exceeded', 'wrote more to disk than', diskBytes, 'bytes'));
     this.#disk = setTimeout(() => void this.#lookAtDisk(), sampleDiskEveryMs);
   }

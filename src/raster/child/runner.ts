@@ -8,7 +8,7 @@ import type { ChildGroup } from './cgroup.ts';
 import { Channel, channelDescriptor } from './channel.ts';
 import type { Confinement } from './confinement.ts';
 import type { ChildJob } from './host.ts';
-import { ChildJobError, defaultLimits, limitError, LimitWatch, tasksOf, type ChildLimits } from './limits.ts';
+import { diskFull, isDiskFull, ChildJobError, defaultLimits, limitError, LimitWatch, tasksOf, type ChildLimits } from './limits.ts';
 import { processTree } from './process-tree.ts';
 import { fromChild, type FromChild, type ToChild } from './protocol.ts';
 
@@ -104,6 +104,8 @@ export class ChildRunner {
         await this.end();
         throw this.#ending.error;
       }
+      // Between two looks of the watch it may have filled up.
+      if (answer !== null && (await isDiskFull(this.#workFolder))) throw diskFull();
       if (answer?.type === 'done') return answer.output as Output;
       if (answer?.type === 'failed') throw new ChildJobError(answer.code, answer.message, answer);
       throw this.#crash(exit);

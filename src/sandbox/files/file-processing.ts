@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { ChildJobError, ChildPool, takePlainFile, type ChildLimits, type Confinement } from '../../raster/index.ts';
+import { isOfTheMachine } from '../machine-error.ts';
 import { WorkLoop } from '../work-loop.ts';
 import type { FileRecord, Files } from './files.ts';
 import { overviewsName, readFacts, type FileFacts, type InspectInput } from './inspect/facts.ts';
@@ -76,6 +77,8 @@ export class FileProcessing {
       files.complete(file.id, facts, () => publish(file, facts));
     } catch (error) {
       if (signal.aborted) return;
+      // Of this machine, not of the file: it is tried again.
+      if (isOfTheMachine(error)) throw error;
       const reason = error instanceof ChildJobError ? error.message : 'the file could not be processed';
       log.info({ fileId: file.id, reason, err: error instanceof ChildJobError ? undefined : error }, 'file failed');
       return files.fail(file.id, reason);

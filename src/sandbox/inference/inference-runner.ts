@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Geometry } from 'geojson';
 import { ChildJobError, removeFolder, runInChild, takePlainFile, type ChildLimits, type Confinement } from '../../raster/index.ts';
 import type { Files } from '../files/files.ts';
+import { isOfTheMachine } from '../machine-error.ts';
 import { WorkLoop } from '../work-loop.ts';
 import type { InferenceInput, InferenceOutput } from './inference-job.ts';
 import type { InferenceJob, InferenceJobs } from './inference-jobs.ts';
@@ -69,6 +70,8 @@ export class InferenceRunner {
       jobs.complete(job.id, `${parse(file.originalName).name}-${model.id}.${extension}`);
     } catch (error) {
       if (signal.aborted) return;
+      // Of this machine, not of the file: it is tried again.
+      if (isOfTheMachine(error)) throw error;
       const reason = error instanceof ChildJobError ? error.message : 'the model could not be run';
       log.info({ inferenceId: job.id, reason, err: error instanceof ChildJobError ? undefined : error }, 'inference failed');
       jobs.fail(job.id, reason);

@@ -23,8 +23,8 @@ export interface TracedMessage {
   readonly body: unknown;
 }
 
-/** Calls kept of one launch, more than the parts of the largest upload and the polls of the longest wait; kept of all; shown of one. The oldest go. */
-const most = { ofLaunch: 50_000, ofAll: 1_000_000, shown: 10_000 };
+/** Calls kept of one launch, more than the parts of the largest upload and the polls of the longest wait; kept of all; shown of one; waiting for room on the disk. The oldest go. */
+const most = { ofLaunch: 50_000, ofAll: 1_000_000, shown: 10_000, unwritten: 10_000 };
 /** How often the bounds are looked after, in calls: it costs a walk over the launch's calls. */
 const boundEvery = 100;
 const mostBodyCharacters = 16_384;
@@ -46,11 +46,14 @@ interface CallRow {
   response: string;
 }
 
+type NewCall = Omit<CallRow, 'id'> & { readonly launch_id: string };
+
 /** Every external-app call of a launch, as it came in and as it was answered. Bounded; survives a restart. */
 export class Trace {
   #database: SandboxDatabase;
   #clock: SandboxClock;
   #log: Logger;
+  #unwritten: NewCall[] = [];
 
   constructor(database: SandboxDatabase, clock: SandboxClock, log: Logger) {
     this.#database = database;
@@ -87,29 +90,39 @@ export class Trace {
       if (typeof res.locals['errorCode'] === 'string') detail['code'] = res.locals['errorCode'];
       if (current && detail['operationId'] === undefined && detail['foreign'] === undefined) Object.assign(detail, { operationId: current.id, operationStatus: current.status });
       const scrub = scrubber([token, req.get(apiKeyHeader) ?? '', ...(endpoint === 'token.renew' ? tokensIn(answered.body) : [])]);
-      try {
-        this.#insert({
-          launch_id: launchId,
-          at,
-          launch_at: launchAt,
-          endpoint,
-          method: req.method,
-          status: res.headersSent ? res.statusCode : notes.lostStatus,
-          duration_ms: Math.round((answered.afterMs ?? performance.now() - started) * 10) / 10,
-          delivered: res.writableFinished && !notes.isUndelivered ? 1 : 0,
-          request_bytes: Number(req.get('content-length') ?? 0),
-          response_bytes: Number(res.get('content-length') ?? 0),
-          // Its names are ours: no secret is one of them.
-          detail: JSON.stringify(Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, scrub(value)]))),
-          path: scrub(path) as string,
-          request: JSON.stringify(scrub({ headers: plainHeaders(req.headers), body: bounded(req.body) } satisfies TracedMessage)),
-          response: JSON.stringify(scrub({ headers: plainHeaders(res.getHeaders()), body: bounded(answered.body) } satisfies TracedMessage)),
-        });
-      } catch (error) {
-        // The answer is gone already; a full disk must not take the server with it.
-        this.#log.error({ err: error, endpoint }, 'a call could not be noted');
-      }
+      this.#note({
+        launch_id: launchId,
+        at,
+        launch_at: launchAt,
+        endpoint,
+        method: req.method,
+        status: res.headersSent ? res.statusCode : notes.lostStatus,
+        duration_ms: Math.round((answered.afterMs ?? performance.now() - started) * 10) / 10,
+        delivered: res.writableFinished && !notes.isUndelivered ? 1 : 0,
+        request_bytes: Number(req.get('content-length') ?? 0),
+        response_bytes: Number(res.get('content-length') ?? 0),
+        // Its names are ours: no secret is one of them.
+        detail: JSON.stringify(Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, scrub(value)]))),
+        path: scrub(path) as string,
+        request: JSON.stringify(scrub({ headers: plainHeaders(req.headers), body: bounded(req.body) } satisfies TracedMessage)),
+        response: JSON.stringify(scrub({ headers: plainHeaders(res.getHeaders()), body: bounded(answered.body) } satisfies TracedMessage)),
+      });
     });
+  }
+
+  /** Writes a call down, and before it those that a full disk had no room for: a referee that has not seen an answer accuses who acts on it. */
+  #note(call: NewCall): void {
+    this.#unwritten.push(call);
+    try {
+      for (let next = this.#unwritten[0]; next; next = this.#unwritten[0]) {
+        this.#insert(next);
+        this.#unwritten.shift();
+      }
+    } catch (error) {
+      // The answer is gone already; a full disk must not take the server with it.
+      this.#log.error({ err: error, endpoint: call.endpoint, waiting: this.#unwritten.length }, 'a call could not be noted for now');
+      if (this.#unwritten.length > most.unwritten) this.#unwritten.shift();
+    }
   }
 
   /** For the referee, oldest first. */
@@ -155,7 +168,7 @@ export class Trace {
     return this.#database.prepare<[string, number], CallRow>('select * from (select * from calls where launch_id = ? order by at desc, id desc limit ?) order by at, id').all(launchId, limit);
   }
 
-  #insert(call: Omit<CallRow, 'id'> & { launch_id: string }): void {
+  #insert(call: NewCall): void {
     const { lastInsertRowid } = this.#database
       .prepare(
         `insert into calls (launch_id, at, launch_at, endpoint, method, status, duration_ms, delivered, request_bytes, response_bytes, detail, path, request, response)

@@ -1,3 +1,4 @@
+import { isDiskFullError } from '../machine-error.ts';
 import { limits } from '../../contract/index.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 
@@ -24,6 +25,5 @@ export function noRoom(rules: UploadRules, cause?: unknown): SandboxError {
 
 /** A full disk, as system and database call it, is `noRoom`; any other error stays what it is. */
 export function asStorageError(error: unknown, rules: UploadRules): unknown {
-  const code = (error as NodeJS.ErrnoException | null)?.code;
-  return code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL' ? noRoom(rules, error) : error;
+  return isDiskFullError(error) ? noRoom(rules, error) : error;
 }

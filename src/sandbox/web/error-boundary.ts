@@ -3,8 +3,13 @@ import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { ErrorBody } from '../../contract/index.ts';
 import { traceOf, type CallNotes } from '../referee/trace.ts';
+import { isDiskFullError } from '../machine-error.ts';
+import { externalAppRules, fileRules, noRoom } from '../uploads/upload-rules.ts';
 import { requestIdOf } from './request-id.ts';
 import { SandboxError } from './sandbox-error.ts';
+
+/** The calls that answer a full disk with 507; of the others spec 7 says 500. */
+const saysDiskFull = /^\/(public\/file|sandbox)\//;
 
 /** Every path that no router knows. */
 export const pathNotFound: RequestHandler = () => {
@@ -32,7 +37,7 @@ export function errorBoundary(log: Logger): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
     if (req.socket.destroyed) return; // nobody is there to be told
     if (res.headersSent) return next(error);
-    const known = asSandboxError(error);
+    const known = isDiskFullError(error) ? noRoom(saysDiskFull.test(req.originalUrl) ? fileRules : externalAppRules, error) : asSandboxError(error);
     const isInjected = (traceOf(res) as CallNotes | undefined)?.detail['fault'] !== undefined;
     // 503 is a bound that was kept to.
     if (known.status >= 500) log[isInjected ? 'debug' : known.status === 503 ? 'warn' : 'error']({ err: error, requestId: requestIdOf(res) }, 'request failed');

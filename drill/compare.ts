@@ -1,0 +1,39 @@
+import type { RunState } from '../src/app/runs/run-state.ts';
+import type { DrillPlatform } from './platform.ts';
+import type { DrillResult } from './drill.ts';
+import type { RunFacts } from './world.ts';
+
+/** Judged by answers as the platform gave them, which the proxy, or a kill of the app, may have kept from it; and by those that a kill of the platform kept from its own trace. */
+const ofWhatWasHeard = ['poll-stops', 'upload-after-approval'];
+
+/** Every run against the platform: one operation, no upload unless approved, one file, its bytes; and the referee's verdict. */
+export async function compare(runs: readonly RunFacts[], platform: DrillPlatform, launchId: string): Promise<Omit<DrillResult, 'counts' | 'did'>> {
+  const faults: string[] = [];
+  const [operations, uploads, calls] = [await platform.operations(), await platform.uploads(launchId), await platform.calls(launchId)];
+  if (operations.length !== runs.length) faults.push(`${runs.length} runs made ${operations.length} operations`);
+  let bytesCompared = 0;
+  for (const run of runs) {
+    const operation = operations.find(({ operationId }) => operationId === run.operationId);
+    const own = uploads.filter(({ operationId }) => operationId === run.operationId);
+    const files = own.flatMap(({ fileId }) => fileId ?? []);
+    const wanted = operation?.status === 'APPROVED' ? 'COMPLETED' : operation?.status;
+    if (run.state !== wanted) faults.push(`run ${run.id} is ${run.state}, its operation ${operation?.status ?? 'not there'}${run.failure === null ? '' : `: ${run.failure}`}`);
+    if (run.state !== 'COMPLETED') {
+      const uploadCalls = calls.filter(({ endpoint, detail }) => endpoint.startsWith('upload.') && detail['operationId'] === run.operationId);
+      if (run.operationId !== null && uploadCalls.length > 0) faults.push(`run ${run.id} is ${run.state}, and ${uploadCalls.length} upload calls were made`);
+      continue;
+    }
+    if (files.length !== 1) faults.push(`run ${run.id} made ${files.length} files`);
+    const [output, file] = [run.output, run.file].map((json) => JSON.parse(json ?? 'null') as { sha256?: string; sizeBytes?: number; fileId?: string } | null);
+    if (file?.fileId !== files[0]) faults.push(`run ${run.id} names file ${file?.fileId}, the platform has ${files[0]}`);
+    if (files[0] !== undefined && (await platform.sha256(files[0])) !== output?.sha256) faults.push(`run ${run.id}: the platform's file has other bytes`);
+    bytesCompared += output?.sizeBytes ?? 0;
+  }
+  for (const { rule, told } of await platform.failedRules(launchId)) {
+    if (!ofWhatWasHeard.includes(rule)) faults.push(`the referee: ${rule}: ${told}`);
+  }
+  const states: Partial<Record<RunState, number>> = {};
+  for (const { state } of runs) states[state] = (states[state] ?? 0) + 1;
+  const files = uploads.filter(({ fileId }) => fileId !== null).length;
+  return { runs: runs.length, states, faults, operations: operations.length, files, bytesCompared, abandonedSessions: uploads.length - files };
+}

@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DrillPlan, Family, FaultState } from './plan.ts';
+import { lostAnswer } from './plan.ts';
+import { manyCalls, slowCalls } from './platform.ts';
+import type { RunFacts, Service, World } from './world.ts';
+
+/** How long each lasts, in turn. */
+const outagesMs = [2_000, 5_000, 20_000];
+const platformTroubleMs = [1_000, 3_000, 6_000];
+const diskFullMs = [2_000, 5_000, 9_000];
+/** Longer than a worker's lease. */
+const stoppedMs = { shared: 14_000, alone: 4_000 };
+
+/** What a fault did, for the table. */
+export interface Effect {
+  readonly what: 'calls' | 'connections' | 'seconds away' | 'times';
+  readonly amount: number;
+}
+
+const seconds = (ms: number): Effect => ({ what: 'seconds away', amount: ms / 1000 });
+const once: Effect = { what: 'times', amount: 1 };
+
+/** Makes the fault happen, and end. */
+export async function strike(world: World, family: Family, { count, run, silenceMs = 20_000 }: { count: number; run: RunFacts | undefined; silenceMs?: number | undefined }): Promise<Effect> {
+  const turn = (lengths: readonly number[]) => lengths[count % lengths.length] ?? 0;
+  switch (family) {
+    case 'app killed':
+    case 'worker killed':
+      return killed(workerOf(world, run));
+    case 'web killed':
+      return killed(world.web);
+    case 'platform killed':
+      return killed(world.sandbox);
+    case 'app stopped':
+      return stopped(world.web, stoppedMs.alone);
+    case 'worker stopped':
+      return stopped(workerOf(world, run), stoppedMs.shared);
+    case 'database away':
+      await world.cluster!.away(turn(outagesMs));
+      return seconds(turn(outagesMs));
+    case 'connections cut':
+      return { what: 'connections', amount: await world.cluster!.cutConnections() };
+    case 'platform cut':
+      return troubled(world, 'cut', turn(platformTroubleMs));
+    case 'platform stalls':
+      return troubled(world, 'stall', turn(platformTroubleMs));
+    case 'platform truncates':
+      return troubled(world, 'truncate', turn(platformTroubleMs));
+    case 'platform garbage':
+      return troubled(world, 'garbage', turn(platformTroubleMs));
+    case 'platform silent':
+      return troubled(world, 'silent', silenceMs);
+    case 'app disk full':
+      return filled(world.disks.app!, turn(diskFullMs));
+    case 'platform disk full':
+      return filled(world.disks.sandbox!, turn(diskFullMs));
+  }
+}
+
+/** What is armed before it: calls that take long enough to be met, and before a kill of the app answers that are lost. */
+export async function prepare(world: World, family: Family, state: FaultState, plan: DrillPlan, random: () => number): Promise<void> {
+  const lost = family === 'app killed' || family === 'worker killed' ? (plan.lose ?? lostAnswer(state, random)) : undefined;
+  await world.platform.arm([...(lost === undefined ? [] : [{ endpoint: lost, times: manyCalls, effect: { dropResponse: true } } as const]), ...slowCalls]);
+}
+
+/** Who has the run by now, where one process does. Its pid is in its name. */
+function workerOf(world: World, run: RunFacts | undefined): Service {
+  const pid = Number(run?.worker?.split(':').at(1));
+  return world.workers.find((one) => one.pid === pid) ?? world.workers[0]!;
+}
+
+async function killed(service: Service): Promise<Effect> {
+  await service.kill();
+  await service.start();
+  return once;
+}
+
+async function stopped(service: Service, forMs: number): Promise<Effect> {
+  service.signal('SIGSTOP');
+  await sleep(forMs);
+  service.signal('SIGCONT');
+  return seconds(forMs);
+}
+
+async function troubled({ proxy }: World, mode: 'cut' | 'stall' | 'truncate' | 'garbage' | 'silent', forMs: number): Promise<Effect> {
+  const before = proxy.hit;
+  proxy.become(mode);
+  await sleep(forMs);
+  proxy.become('pass');
+  return { what: 'calls', amount: proxy.hit - before };
+}
+
+async function filled(disk: { fill(): Promise<void>; empty(): Promise<void> }, forMs: number): Promise<Effect> {
+  await disk.fill();
+  await sleep(forMs);
+  await disk.empty();
+  return seconds(forMs);
+}

@@ -1,0 +1,194 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import Sqlite from 'better-sqlite3';
+import type { RunState } from '../src/app/runs/run-state.ts';
+import { startCluster, type Cluster } from './cluster.ts';
+import { freePort } from './free-port.ts';
+import { drillPlatform, type DrillPlatform } from './platform.ts';
+import { startProxy, type Proxy } from './proxy.ts';
+import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
+
+export interface RunFacts {
+  readonly id: string;
+  readonly state: RunState;
+  readonly operationId: string | null;
+  readonly worker: string | null;
+  readonly file: string | null;
+  readonly output: string | null;
+  readonly failure: string | null;
+  readonly updatedAt: number;
+}
+
+/** A server that can be killed, stopped and started again where it was. */
+export interface Service {
+  readonly name: string;
+  readonly url: string;
+  readonly pid: number;
+  signal(signal: NodeJS.Signals): void;
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+}
+
+export interface World {
+  readonly platform: DrillPlatform;
+  readonly proxy: Proxy;
+  readonly sandbox: Service;
+  /** Serves pages: the app where it is one process. */
+  readonly web: Service;
+  /** Take runs: the app where it is one process. */
+  readonly workers: readonly Service[];
+  readonly cluster: { away(forMs: number): Promise<void>; cutConnections(): Promise<number> } | null;
+  readonly disks: { readonly app: SmallDisk | null; readonly sandbox: SmallDisk | null };
+  runs(): Promise<RunFacts[]>;
+  /** Ends of processes that nobody asked for. */
+  readonly unexpectedEnds: readonly string[];
+  close(): Promise<void>;
+}
+
+export interface WorldOptions {
+  /** Emptied first. */
+  readonly folder: string;
+  readonly isShared: boolean;
+  /** Script of the app. Default: the kit's. */
+  readonly appScript?: URL | undefined;
+  readonly usesDisks: boolean;
+}
+
+const partBytes = 40_000;
+const workerCount = 2;
+/** Beside what the servers keep free, room for some runs. */
+const diskMegabytes = { app: 64, sandbox: 192 };
+const preload = new URL('../scripts/preload.mjs', import.meta.url).href;
+const runQuery = 'select id, state, operation_id as "operationId", worker, file, output, failure, updated_at as "updatedAt" from runs';
+
+/** Sandbox, proxy, database and app as processes of this machine, on ports that they keep when they start again. */
+export async function startWorld({ folder, isShared, appScript, usesDisks }: WorldOptions): Promise<World> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  const unexpectedEnds: string[] = [];
+  const services: Service[] = [];
+  const apiKey = randomBytes(24).toString('base64url');
+  const folders = { app: join(folder, 'app'), sandbox: join(folder, 'sandbox') };
+  const mount = (which: 'app' | 'sandbox') => (usesDisks ? mountSmallDisk(folders[which], diskMegabytes[which]) : null);
+  const disks = { app: mount('app'), sandbox: mount('sandbox') };
+  const cluster = isShared ? await startCluster(join(folder, 'postgres'), { isDurable: true }) : null;
+  const databaseUrl = (await cluster?.create()) ?? '';
+
+  async function service(name: string, kind: 'app' | 'sandbox', script: URL, args: readonly string[], env: Record<string, string>): Promise<Service> {
+    const started = await startService(name, kind, script, args, env, unexpectedEnds);
+    services.push(started);
+    return started;
+  }
+
+  const sandboxPort = String(await freePort());
+  const sandbox = await service('sandbox', 'sandbox', new URL('../src/commands/sandbox.ts', import.meta.url), ['--port', sandboxPort, '--seed', 'none', '--data', folders.sandbox], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'fatal' });
+  const proxy = await startProxy(sandbox.url);
+  const app = async (name: string, role: 'all' | 'web' | 'worker') => {
+    const dataDir = isShared ? join(folders.app, name) : folders.app;
+    mkdirSync(dataDir, { recursive: true });
+    return service(name, 'app', appScript ?? new URL('../src/commands/app.ts', import.meta.url), ['--role', role], {
+      PLATFORM_URL: proxy.url,
+      PLATFORM_API_KEY: apiKey,
+      APP_SECRET: 'drill'.repeat(8),
+      DATA_DIR: dataDir,
+      DATABASE_URL: databaseUrl,
+      PORT: String(await freePort()),
+      POLL_INTERVAL_MS: '2000',
+      UPLOAD_PART_BYTES: String(partBytes),
+      LOG_LEVEL: process.env['DRILL_LOG_LEVEL'] ?? 'silent',
+    });
+  };
+  const web = await app(isShared ? 'web' : 'app', isShared ? 'web' : 'all');
+  const workers = isShared ? await Promise.all(Array.from({ length: workerCount }, (_, i) => app(`worker-${i + 1}`, 'worker'))) : [web];
+  const local = isShared ? null : new Sqlite(join(folders.app, 'app.db'), { readonly: true });
+
+  return {
+    platform: drillPlatform(sandbox.url, apiKey, (bytes) => createHash('sha256').update(bytes).digest('hex')),
+    proxy,
+    sandbox,
+    web,
+    workers,
+    disks,
+    unexpectedEnds,
+    cluster: cluster && { away: (forMs) => away(cluster, forMs), cutConnections: () => cutConnections(cluster, databaseUrl) },
+    runs: async () => (local ? local.prepare<[], RunFacts>(runQuery).all() : ((await cluster!.query(databaseUrl, runQuery)) as unknown as RunFacts[])),
+    async close() {
+      local?.close();
+      for (const one of services.toReversed()) {
+        one.signal('SIGCONT');
+        await one.kill();
+      }
+      await proxy.close();
+      await cluster?.remove();
+      disks.app?.remove();
+      disks.sandbox?.remove();
+    },
+  };
+}
+
+async function away(cluster: Cluster, forMs: number): Promise<void> {
+  await cluster.stop();
+  await sleep(forMs);
+  await cluster.start();
+}
+
+/** How many there were. */
+async function cutConnections(cluster: Cluster, url: string): Promise<number> {
+  const rows = await cluster.query(url, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()');
+  return rows.length;
+}
+
+async function startService(name: string, kind: 'app' | 'sandbox', script: URL, args: readonly string[], env: Record<string, string>, unexpectedEnds: string[]): Promise<Service> {
+  let child: ChildProcess;
+  let exited = Promise.resolve();
+  let [url, port, isWanted] = ['', env['PORT'], false];
+  const killWithParent = () => child.kill('SIGKILL');
+  process.once('exit', killWithParent);
+
+  async function start(): Promise<void> {
+    isWanted = true;
+    // Where it listened before, so that addresses stay good.
+    const given = port === undefined ? env : { ...env, PORT: port };
+    child = spawn(process.execPath, ['--import', preload, fileURLToPath(script), ...args], { env: { PATH: process.env['PATH'], ...given }, stdio: ['ignore', 'pipe', 'inherit'] });
+    const mine = child;
+    exited = new Promise((resolve) => {
+      mine.once('exit', (code, signal) => {
+        if (isWanted && mine === child) unexpectedEnds.push(`${name} ended by itself (${signal ?? `exit code ${code}`})`);
+        resolve();
+      });
+    });
+    url = await new Promise<string>((resolve, reject) => {
+      createInterface({ input: mine.stdout! }).on('line', (line) => {
+        const ready = new RegExp(`^${kind} ready (\\S+)$`).exec(line)?.[1];
+        if (ready) resolve(ready);
+      });
+      void exited.then(() => reject(new Error(`${name} did not start`)));
+    });
+    if (port !== undefined) port = new URL(url).port;
+  }
+
+  await start();
+  return {
+    name,
+    get url() {
+      return url;
+    },
+    get pid() {
+      return child.pid!;
+    },
+    signal: (signal) => void child.kill(signal),
+    async kill() {
+      isWanted = false;
+      child.kill('SIGKILL');
+      await exited;
+    },
+    start,
+  };
+}

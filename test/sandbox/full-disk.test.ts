@@ -1,0 +1,46 @@
+/** A disk that fills up, and has room again: every call says so, nothing is lost, and nobody has to restart anything. */
+import { afterAll, describe, expect, test } from 'vitest';
+import { mountSmallDisk } from '../../drill/small-disk.ts';
+import { finalStatus, uploadDirectly } from '../support/files.ts';
+import { makeFolder } from '../support/folders.ts';
+import { geoTiff } from '../support/geotiff.ts';
+import { openUpload, sendChunk, sendComplete, startSandbox } from '../support/sandbox.ts';
+
+const folder = await makeFolder();
+// Mounting is the superuser's; elsewhere this is skipped, visibly.
+const disk = mountSmallDisk(folder, 160);
+afterAll(() => disk?.remove());
+
+describe.runIf(disk !== null)('a disk that is full', () => {
+  test('507 for files, the spec\'s 500 for apps, and well again by itself', async () => {
+    const sandbox = await startSandbox({ dataDir: folder });
+    const launch = await sandbox.launch();
+    const upload = await openUpload(sandbox, 'a.tif', launch);
+    const { token, operationId } = upload;
+    const bytes = geoTiff({ width: 64, height: 64, value: (x, y) => x + y });
+    const direct = () => uploadDirectly(sandbox, bytes, 'b.tif', 'UNKNOWN');
+    const chunk = () => sendChunk(sandbox, upload, 1, bytes);
+
+    const before = await direct();
+    await disk!.fill();
+    const refused = [await direct(), await sandbox.request('POST', '/sandbox/launches', { body: {} }), await chunk(), await sandbox.app('POST', `/operation/${token}`, { body: { name: 'During' } })];
+    expect(refused.map(({ status, body }) => [status, body.code])).toEqual([
+      [507, 'insufficient_storage'],
+      [507, 'insufficient_storage'],
+      [500, 'insufficient_storage'],
+      [500, 'insufficient_storage'],
+    ]);
+    // Reading needs no room.
+    expect((await sandbox.app('GET', `/operation/${token}?operationId=${operationId}`)).body.status).toBe('APPROVED');
+
+    await disk!.empty();
+    expect((await chunk()).status).toBe(200);
+    const completed = await sendComplete(sandbox, upload, bytes.length);
+    expect(completed.status).toBe(200);
+    for (const fileId of [completed.body.fileId, before.body.fileId]) {
+      expect(await finalStatus(sandbox, fileId)).toBe('COMPLETED');
+    }
+    // The answer that was given while there was no room to note it is in the trace.
+    expect((await sandbox.trace(launch.launchId)).filter(({ endpoint, delivered }) => endpoint === 'operation.status' && delivered)).toHaveLength(1);
+  });
+});
