@@ -1,4 +1,4 @@
-import { statfs } from 'node:fs/promises';
+import { statfsSync } from 'node:fs';
 import { KitError } from '../../contract/kit-error.ts';
 import { folderBytes } from '../folder-bytes.ts';
 import { processTree, usageOf } from './process-tree.ts';
@@ -47,13 +47,17 @@ export function limitError(code: string, what: string, limit: number, unit: stri
   return new ChildJobError(code, `the processing ${what} the ${limit} ${unit} it may`, { data: { limit } });
 }
 
-/** Less than some blocks: what is written now is lost, and not every library says so. */
-const fullBytes = 64 * 1024;
+/** Less than what a library writes at a time: it is lost, and not every library says so. */
+const fullBytes = 1024 * 1024;
 
-/** False where the folder is gone: its child is too. */
-export async function isDiskFull(folder: string): Promise<boolean> {
-  const disk = await statfs(folder).catch(() => null);
-  return disk !== null && disk.bavail * disk.bsize < fullBytes;
+/** False where the folder is gone: its child is too. One call of the system, in microseconds. */
+export function isDiskFull(folder: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize < fullBytes;
+  } catch {
+    return false;
+  }
 }
 
 /** Not the job's fault, whatever it said: what it wrote meanwhile may be cut short, and its result is not to be trusted. */
@@ -92,8 +96,10 @@ export class LimitWatch {
   }
 
   #lookAtUsage(): void {
-    const { pid, limits: { memoryBytes, processes }, onMemory, onOver } = this.#options;
+    const { pid, workFolder, limits: { memoryBytes, processes }, onMemory, onOver } = this.#options;
     if (pid === undefined) return;
+    // Here, as this looks more often.
+    if (isDiskFull(workFolder)) onOver(diskFull());
     const used = usageOf(processTree(pid));
     onMemory(used.memoryBytes);
     if (used.memoryBytes > memoryBytes) onOver(limitError('job_memory_exceeded', 'used more memory than', memoryBytes, 'bytes'));
@@ -103,9 +109,8 @@ export class LimitWatch {
 
   async #lookAtDisk(): Promise<void> {
     const { workFolder, limits: { diskBytes }, onOver } = this.#options;
-    const [used, isFull] = await Promise.all([folderBytes(workFolder), isDiskFull(workFolder)]);
+    const used = await folderBytes(workFolder);
     if (this.#isStopped) return;
-    if (isFull) onOver(diskFull());
     if (used > diskBytes) onOver(limitError('job_disk_exceeded', 'wrote more to disk than', diskBytes, 'bytes'));
     this.#disk = setTimeout(() => void this.#lookAtDisk(), sampleDiskEveryMs);
   }
