@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -78,7 +79,8 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
   const folders = { app: join(folder, 'app'), sandbox: join(folder, 'sandbox') };
   const mount = (which: 'app' | 'sandbox') => (usesDisks ? mountSmallDisk(folders[which], diskMegabytes[which]) : null);
   const disks = { app: mount('app'), sandbox: mount('sandbox') };
-  const cluster = isShared ? await startCluster(join(folder, 'postgres'), { isDurable: true }) : null;
+  // Not below the folder: PostgreSQL runs as another user, who may not get there.
+  const cluster = isShared ? await startCluster(await mkdtemp(join(tmpdir(), 'drill-postgres-')), { isDurable: true }) : null;
   const databaseUrl = (await cluster?.create()) ?? '';
 
   async function service(name: string, kind: 'app' | 'sandbox', script: URL, args: readonly string[], env: Record<string, string>): Promise<Service> {
