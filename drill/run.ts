@@ -1,6 +1,7 @@
 /** `npm run drill`: see `--help`. */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { hasCluster } from './cluster.ts';
 import { drill, type DrillResult } from './drill.ts';
 import { families, faultStates, total, type Family } from './plan.ts';
 
@@ -32,19 +33,28 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 });
+const wrongNumber = (['each', 'least', 'silence', 'seed', 'rounds'] as const).find((name) => !/^\d{1,6}$/.test(values[name]));
 if (values.help) {
   console.log(usage);
+} else if (wrongNumber !== undefined) {
+  refuse(`--${wrongNumber} ${values[wrongNumber]} must be a whole number`);
+} else if (values.database && !hasCluster) {
+  refuse('--database needs PostgreSQL on this machine: apt-get install postgresql');
 } else {
   const isThere = (family: Family) => families[family] === (values.database ? 'shared' : 'alone') || families[family] === 'any' || families[family] === 'disk';
   const known = (Object.keys(families) as Family[]).filter(isThere);
   const wanted = values.families?.split(',').map((name) => name.trim()) ?? known;
   const unknown = wanted.filter((name) => !known.some((one) => one === name));
   if (unknown.length > 0) {
-    console.error(`--families ${unknown.join(', ')}: ${values.database ? 'with' : 'without'} --database there are ${known.join(', ')}`);
-    process.exitCode = 1;
+    refuse(`--families ${unknown.join(', ')}: ${values.database ? 'with' : 'without'} --database there are ${known.join(', ')}`);
   } else {
     for (let round = 0; round < Number(values.rounds); round++) await once(known.filter((one) => wanted.includes(one)), Number(values.seed) + round);
   }
+}
+
+function refuse(reason: string): void {
+  console.error(reason);
+  process.exitCode = 1;
 }
 
 async function once(chosen: readonly Family[], seed: number): Promise<void> {
@@ -70,7 +80,7 @@ function show(result: DrillResult, chosen: readonly Family[]): void {
   console.log(`\n| fault | ${faultStates.join(' | ')} | in all | did |\n|---|${'---:|'.repeat(faultStates.length + 1)}---|`);
   for (const family of chosen) {
     const counts = result.counts[family];
-    console.log(`| ${family} | ${faultStates.map((state) => counts[state]).join(' | ')} | ${total(counts)} | ${result.did[family] ?? ''} |`);
+    console.log(`| ${family} | ${faultStates.map((state) => counts[state]).join(' | ')} | ${total(counts)} | ${result.did[family] ?? 'not possible on this machine'} |`);
   }
   console.log(`\n| received | should have |\n|---|---|`);
   console.log(`| ${result.operations} operations | ${result.runs}, one for each run |`);

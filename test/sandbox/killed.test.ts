@@ -1,0 +1,99 @@
+/** kill -9 of the sandbox at every stage of an upload, of processing and of inference: what was acknowledged is there, and the rest goes on by itself. */
+import { request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { finalStatus, key, uploadDirectly } from '../support/files.ts';
+import { testFolder } from '../support/folders.ts';
+import { geoTiff } from '../support/geotiff.ts';
+import { startServer, type Server } from '../support/processes.ts';
+import { apiKey, openUpload, sandboxClient, sendChunk, sendComplete, type TestSandbox } from '../support/sandbox.ts';
+
+async function killable() {
+  const dataDir = await testFolder();
+  let server: Server;
+  const start = async (): Promise<TestSandbox> => {
+    server = await startServer('sandbox', ['--port', '0', '--seed', 'none', '--data', dataDir], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'silent' });
+    return sandboxClient(server.url, dataDir, async () => {});
+  };
+  /** As after a power cut, with another port. */
+  const killAndStart = async () => {
+    await server.kill('SIGKILL');
+    return start();
+  };
+  return { sandbox: await start(), killAndStart };
+}
+
+const scene = geoTiff({ width: 1_500, height: 1_500, value: (x, y) => (x * 7 + y * 13) % 4_000 });
+const parts = [scene.subarray(0, 1_000_000), scene.subarray(1_000_000, 3_000_000), scene.subarray(3_000_000)];
+
+/** Begins a chunk, and sends half of it. */
+function halfAChunk(sandbox: TestSandbox, { token, uploadId, key: uploadKey }: Awaited<ReturnType<typeof openUpload>>, partNumber: number, bytes: Uint8Array): Promise<void> {
+  return new Promise((resolve) => {
+    const head = Object.entries({ uploadId, key: uploadKey, partNumber }).map(([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`).join('');
+    const body = Buffer.concat([Buffer.from(`${head}--b\r\nContent-Disposition: form-data; name="file"; filename="p"\r\n\r\n`), bytes]);
+    const sent = request(`${sandbox.url}/public/external-app/file/${token}/upload/chunk`, { method: 'POST', headers: { 'x-api-key': apiKey, 'content-type': 'multipart/form-data; boundary=b', 'content-length': body.length + 7 } });
+    sent.on('error', () => {});
+    sent.write(body.subarray(0, body.length >> 1), () => resolve());
+  });
+}
+
+test('after each acknowledged part, within one, and between completing and processing', async () => {
+  const world = await killable();
+  let { sandbox } = world;
+  const upload = await openUpload(sandbox, 'scene.tif');
+  sandbox = await world.killAndStart();
+  for (const [i, bytes] of parts.entries()) {
+    await halfAChunk(sandbox, upload, i + 1, bytes);
+    await sleep(200);
+    sandbox = await world.killAndStart();
+    expect((await sendChunk(sandbox, upload, i + 1, bytes)).status).toBe(200);
+    sandbox = await world.killAndStart();
+    // The acknowledgement may have been lost: the same part is taken as the same.
+    expect((await sendChunk(sandbox, upload, i + 1, bytes)).status).toBe(200);
+  }
+  const { fileId } = (await sendComplete(sandbox, upload, scene.length)).body;
+  sandbox = await world.killAndStart();
+  expect((await sendComplete(sandbox, upload, scene.length)).body.fileId).toBe(fileId);
+  expect(await finalStatus(sandbox, fileId)).toBe('COMPLETED');
+  const { uploads } = await sandbox.control('GET', `launches/${upload.launchId}`);
+  expect(uploads.map((one) => [one.fileId, one.receivedBytes])).toEqual([[fileId, scene.length]]);
+}, 120_000);
+
+test('while a file is processed, and while a model runs on it, again and again', async () => {
+  const world = await killable();
+  let { sandbox } = world;
+  const { fileId } = (await uploadDirectly(sandbox, scene, 'scene.tif', 'UNKNOWN')).body;
+  for (const afterMs of [0, 60, 150, 300]) {
+    await sleep(afterMs);
+    sandbox = await world.killAndStart();
+  }
+  expect(await finalStatus(sandbox, fileId)).toBe('COMPLETED');
+
+  const models = JSON.parse((await sandbox.request('GET', '/public/inference/models', { headers: key })).text) as { id: string }[];
+  const body = new URLSearchParams({ modelId: models[0]!.id, fileId }).toString();
+  const job = (await sandbox.request('POST', '/public/inference/run', { body, headers: { ...key, 'content-type': 'application/x-www-form-urlencoded' } })).body;
+  const status = async () => (await sandbox.request('GET', `/public/inference/status?inferenceId=${job.id}`, { headers: key })).body.status;
+  for (const afterMs of [0, 100, 300]) {
+    await sleep(afterMs);
+    sandbox = await world.killAndStart();
+  }
+  // A model that does not fit the file fails for that; lost it is not.
+  await expect.poll(status, { timeout: 60_000 }).toMatch(/^(DONE|FAILED)$/);
+}, 120_000);
+
+test('its clock moved on by a day in the middle of an upload: what is under way is told so, and nothing breaks', async () => {
+  const { sandbox } = await killable();
+  const upload = await openUpload(sandbox, 'scene.tif');
+  expect((await sendChunk(sandbox, upload, 1, parts[0]!)).status).toBe(200);
+  await sandbox.advance(3 * 86_400_000);
+  const answers = [await sendChunk(sandbox, upload, 2, parts[1]!), await sendComplete(sandbox, upload, scene.length)];
+  for (const { status, body } of answers) {
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect(status).toBeLessThan(500);
+    expect(body.code).toMatch(/^(token_expired|upload_session_not_found)$/);
+  }
+  const next = await openUpload(sandbox, 'scene.tif');
+  for (const [i, bytes] of parts.entries()) expect((await sendChunk(sandbox, next, i + 1, bytes)).status).toBe(200);
+  const { fileId } = (await sendComplete(sandbox, next, scene.length)).body;
+  expect(await finalStatus(sandbox, fileId)).toBe('COMPLETED');
+});
