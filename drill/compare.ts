@@ -3,8 +3,8 @@ import type { DrillPlatform } from './platform.ts';
 import type { DrillResult } from './drill.ts';
 import type { RunFacts } from './world.ts';
 
-/** Judged by answers as the platform gave them, which the proxy, or a kill of the app, may have kept from it; and by those that a kill of the platform kept from its own trace. */
-const ofWhatWasHeard = ['poll-stops', 'upload-after-approval'];
+/** Judged by answers as the platform gave them, which the proxy, or a kill of the app, may have kept from it. */
+const ofWhatWasHeard = ['poll-stops'];
 
 /** Every run against the platform: one operation, no upload unless approved, one file, its bytes; and the referee's verdict. */
 export async function compare(runs: readonly RunFacts[], platform: DrillPlatform, launchId: string): Promise<Omit<DrillResult, 'counts' | 'did'>> {

@@ -200,6 +200,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
       clearInterval(sweeping);
       await Promise.all([processing.close(), inference.stop()]);
       await Promise.all([uploads.close(), sources.close()]);
+      trace.close();
       database.close();
       leaveFolder();
     },

@@ -89,6 +89,8 @@ const migrations: readonly string[] = [
   alter table calls add column response text not null default '{}';
   alter table tokens add column number integer not null default 1;
   `,
+  // When a sandbox that had been killed began again: calls just before may not be in the trace.
+  'create table trace_gaps (at integer not null) strict',
 ];
 
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */

@@ -20,7 +20,11 @@ async function killable() {
     await server.kill('SIGKILL');
     return start();
   };
-  return { sandbox: await start(), killAndStart };
+  const stopAndStart = async () => {
+    await server.kill('SIGTERM');
+    return start();
+  };
+  return { sandbox: await start(), killAndStart, stopAndStart };
 }
 
 const scene = geoTiff({ width: 1_500, height: 1_500, value: (x, y) => (x * 7 + y * 13) % 4_000 });
@@ -96,4 +100,24 @@ test('its clock moved on by a day in the middle of an upload: what is under way 
   for (const [i, bytes] of parts.entries()) expect((await sendChunk(sandbox, next, i + 1, bytes)).status).toBe(200);
   const { fileId } = (await sendComplete(sandbox, next, scene.length)).body;
   expect(await finalStatus(sandbox, fileId)).toBe('COMPLETED');
+});
+
+test('the referee does not accuse by answers that a kill may have kept from its trace; an orderly stop keeps none', async () => {
+  const world = await killable();
+  const rule = async (sandbox: TestSandbox, launchId: string) => (await sandbox.control('GET', `launches/${launchId}/verdict`)).rules.find((one) => one.rule === 'upload-after-approval')!.result;
+  // No status answer told the app of the approval: an accusation, as long as every call is known.
+  let { sandbox } = world;
+  const upload = await openUpload(sandbox, 'a.tif');
+  expect(await rule(sandbox, upload.launchId)).toBe('failed');
+  sandbox = await world.stopAndStart();
+  expect(await rule(sandbox, upload.launchId)).toBe('failed');
+
+  const { launchId, token } = await sandbox.launch();
+  const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name: 'x' } })).body;
+  await sandbox.control('POST', `operations/${operationId}/approve`);
+  sandbox = await world.killAndStart();
+  expect((await sandbox.app('POST', `/file/${token}/upload/initiate`, { body: { operationId, fileName: 'a.tif' } })).status).toBe(200);
+  expect(await rule(sandbox, launchId)).not.toBe('failed');
+  // What came before the kill is judged as ever.
+  expect(await rule(sandbox, upload.launchId)).toBe('failed');
 });

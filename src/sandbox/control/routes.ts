@@ -118,7 +118,7 @@ export function controlRoutes(options: ControlOptions): Router {
     .get((req, res) => {
       const { format } = parseValues(verdictQuery, req.query);
       const launch = launches.get(req.params.launchId);
-      const verdict = judge(trace.calls(launch.id));
+      const verdict = judge(trace.calls(launch.id), trace.gaps());
       if (format === 'junit') res.type('application/xml').send(junitXml([{ name: launch.id, verdict }]));
       else res.json({ launchId: launch.id, appId: launch.appId, ...verdict });
     })

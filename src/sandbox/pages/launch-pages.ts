@@ -50,7 +50,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const { count, newestId } = trace.extent(launchId);
     const known = judged.get(launchId);
     if (known?.newestId === newestId) return { verdict: known.verdict, count };
-    const verdict = judge(trace.calls(launchId));
+    const verdict = judge(trace.calls(launchId), trace.gaps());
     judged.delete(launchId);
     judged.set(launchId, { newestId, verdict });
     for (const oldest of judged.keys()) if (judged.size > mostLaunches) judged.delete(oldest);

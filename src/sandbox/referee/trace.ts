@@ -59,6 +59,18 @@ export class Trace {
     this.#database = database;
     this.#clock = clock;
     this.#log = log;
+    const wasKilled = database.prepare(`insert into settings values ('trace-open', '') on conflict (name) do nothing`).run().changes === 0;
+    if (wasKilled) database.prepare('insert into trace_gaps values (?)').run(clock.machineNow());
+  }
+
+  /** Nothing more comes: the next start knows that nothing is missing. */
+  close(): void {
+    this.#database.prepare(`delete from settings where name = 'trace-open'`).run();
+  }
+
+  /** When the sandbox began again after a kill: the last calls before each may not have been noted. */
+  gaps(): number[] {
+    return this.#database.prepare<[], { at: number }>('select at from trace_gaps order by at').all().map(({ at }) => at);
   }
 
   /**

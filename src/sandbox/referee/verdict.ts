@@ -18,10 +18,16 @@ export type Result = (typeof results)[number];
 /** Violations that are told of one rule; `violationCount` counts them all. */
 const mostTold = 50;
 
-/** Judges a launch by its calls, oldest first. What never happened is not exercised, and never passed. */
-export function judge(calls: readonly TracedCall[]) {
+/**
+ * Judges a launch by its calls, oldest first. What never happened is not exercised, and never passed. `gaps`: times, as
+ * calls have them, before which some may be missing; what only they could tell is not judged.
+ */
+export function judge(calls: readonly TracedCall[], gaps: readonly number[] = []) {
+  const beganAt = calls[0]?.at ?? Infinity;
+  const isSure = (violation: Violation) => !gaps.some((gap) => gap >= beganAt && violation.calls.some(({ at }) => at >= gap));
   const judged = rules.map((rule) => {
-    const finding = rule.judge(calls);
+    const found = rule.judge(calls);
+    const finding = rule.needsAllBefore ? { ...found, violations: found.violations.filter(isSure) } : found;
     return {
       rule: rule.id,
       clause: rule.clause,

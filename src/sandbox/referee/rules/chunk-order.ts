@@ -8,6 +8,7 @@ export const chunkOrder: Rule = {
   clause: '4.8, rule 3',
   holds: 'chunks from 1 on, in order, and complete only after all of them',
   advice: 'Send one chunk after the other, each when the one before it was answered, and complete when the last one was. The same bytes of a part may be sent again.',
+  needsAllBefore: true,
   judge(calls) {
     const { uploads } = followUploads(calls);
     return { isExercised: uploads.some((upload) => upload.calls.length > 0), violations: uploads.flatMap(judgeUpload) };

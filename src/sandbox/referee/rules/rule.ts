@@ -25,5 +25,7 @@ export interface Rule {
   readonly holds: string;
   /** What to change in an app that does not. */
   readonly advice: string;
+  /** It judges a call by those before it: where some of them may be missing it cannot. */
+  readonly needsAllBefore?: true;
   judge(calls: readonly TracedCall[]): Finding;
 }

@@ -6,6 +6,7 @@ export const uploadAfterApproval: Rule = {
   clause: '4.8, rules 1 and 3',
   holds: 'no upload call while the operation is REQUESTED, nor before a status answer APPROVED',
   advice: 'Poll GET /operation/{token}?operationId=... and call initiate only when an answer says APPROVED.',
+  needsAllBefore: true,
   judge(calls) {
     const approvals = decisionsIn(calls).filter(({ detail }) => detail.operationStatus === 'APPROVED');
     // While an operation is refused another rule judges.

@@ -6,6 +6,7 @@ export const uploadIdentity: Rule = {
   clause: '4.8, rule 3',
   holds: 'the uploadId and key of initiate for all chunks of an upload, and for its complete',
   advice: 'Keep the uploadId and key that initiate answered, together, and send both with every chunk and with complete.',
+  needsAllBefore: true,
   judge(calls) {
     const judged = followUploads(calls).named.filter(({ meant }) => meant !== null);
     const violations = judged.flatMap((one): Violation[] => {
