@@ -24,7 +24,8 @@ async function status(token: string, operationId: string): Promise<string> {
 async function poll({ token, operationId }: { token: string; operationId: string }): Promise<void> {
   await sleep(Math.random() * intervalMs);
   for (;;) {
-    if ((await status(token, operationId)) !== 'REQUESTED') return;
+    // A server may close a connection just as it is used again: asked the next time, as nobody waits for this answer.
+    if ((await status(token, operationId).catch(() => 'REQUESTED')) !== 'REQUESTED') return;
     await sleep(intervalMs * (0.9 + 0.2 * Math.random()));
   }
 }

@@ -1,5 +1,6 @@
 /** `npm run bench:waiting`: what it costs the app to wait for many approvals, beside a bare loop of the same calls in the same run. */
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -94,6 +95,7 @@ async function control<T>(path: string, body?: object): Promise<T> {
 
 /** CPU of a process, in ms per second, and the mean of its resident set. */
 async function measure(process: BenchProcess, forSeconds: number): Promise<{ cpuMs: number; residentMiB: number }> {
+  if (!existsSync(`/proc/${process.pid}`)) throw new Error('the process that is measured has ended: what it said stands above');
   const before = await cpuTicks(process.pid);
   let resident = 0;
   for (let i = 0; i < forSeconds; i++) {

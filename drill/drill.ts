@@ -119,6 +119,8 @@ function decideAsUser(platform: DrillPlatform, random: () => number): { stop(): 
       await sleep(250);
     }
   })();
+  // Told when it is waited for.
+  deciding.catch(() => {});
   return {
     async stop() {
       stopping = true;

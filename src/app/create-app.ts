@@ -142,8 +142,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     const forgotten = { runs: await store.forget(beforeMs), launches: await launches.forget(beforeMs) };
     if (forgotten.runs + forgotten.launches > 0) log.info(forgotten, 'what was older than KEEP_DAYS was removed');
   };
-  await sweep();
-  const sweeping = setInterval(() => void sweep().catch((error: unknown) => log.error({ err: error }, 'sweep failed')), sweepEveryMs);
+  const sweepOrTell = () => sweep().catch((error: unknown) => log.error({ err: error }, 'sweep failed'));
+  await sweepOrTell();
+  const sweeping = setInterval(() => void sweepOrTell(), sweepEveryMs);
   sweeping.unref();
 
   const pages = createPages(config);

@@ -1,4 +1,4 @@
-import type { PostgresPool, PostgresPoolClient } from 'kysely';
+import type { PostgresPool, PostgresPoolClient, SqliteDatabase } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
 
@@ -27,15 +27,41 @@ const sqliteAway = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL|N
 /** A database's error in the kit's words, where it is the database that failed; else as it is. */
 export function asDatabaseError(error: unknown): unknown {
   if (error instanceof KitError || !(error instanceof Error)) return error;
-  const { code } = error as { code?: unknown };
-  // The driver's own errors, of a connection that broke or could not be made, have no code.
-  const isOfQuestion = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && ofTheQuestion.test(code);
-  return isOfQuestion || error instanceof TypeError ? error : new DatabaseAwayError(error);
+  return isOfQuestion(error) ? error : new DatabaseAwayError(error);
 }
 
-export function asSqliteError(error: unknown): unknown {
+/** The driver's own errors, of a connection that broke or could not be made, have no code. */
+function isOfQuestion(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return error instanceof TypeError || (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && ofTheQuestion.test(code));
+}
+
+function asSqliteError(error: unknown): unknown {
   const { code } = (error ?? {}) as { code?: unknown };
   return typeof code === 'string' && sqliteAway.test(code) ? new DatabaseAwayError(error) : error;
+}
+
+/** What Kysely asks of better-sqlite3. */
+export function tellingFile(file: SqliteDatabase): SqliteDatabase {
+  const telling = <Args extends unknown[], T>(call: (...args: Args) => T) => (...args: Args): T => {
+    try {
+      return call(...args);
+    } catch (error) {
+      throw asSqliteError(error);
+    }
+  };
+  return {
+    close: () => file.close(),
+    prepare: telling((text: string) => {
+      const statement = file.prepare(text);
+      return {
+        reader: statement.reader,
+        all: telling((parameters: readonly unknown[]) => statement.all(parameters)),
+        run: telling((parameters: readonly unknown[]) => statement.run(parameters)),
+        iterate: telling((parameters: readonly unknown[]) => statement.iterate(parameters)),
+      };
+    }),
+  };
 }
 
 /** A pool of which every failure that is the database's own is a `DatabaseAwayError`: told apart where it arises. */
@@ -47,14 +73,21 @@ export function tellingPool(pool: PostgresPool): PostgresPool {
     options: pool.options,
     async connect() {
       const client = await pool.connect().catch(rethrow);
+      let isBroken = false;
+      const broken = (error: unknown): never => {
+        isBroken = true;
+        return rethrow(error);
+      };
       return new Proxy(client, {
         get(target, name) {
+          // A connection that failed, or did not answer in time, serves nobody else.
+          if (name === 'release') return () => (target as { release(isBroken: boolean): void }).release(isBroken);
           const value: unknown = Reflect.get(target, name, target);
           if (typeof value !== 'function') return value;
           if (name !== 'query') return value.bind(target) as unknown;
           return (...args: unknown[]) => {
             const result: unknown = (value as (...given: unknown[]) => unknown).apply(target, args);
-            return result instanceof Promise ? result.catch(rethrow) : result;
+            return result instanceof Promise ? result.catch((error: unknown) => (isOfQuestion(error) ? rethrow(error) : broken(error))) : result;
           };
         },
       }) satisfies PostgresPoolClient;

@@ -4,11 +4,13 @@ import { Kysely, PostgresDialect, SqliteDialect, type Generated } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
 import { ensurePrivateFile } from '../raster/index.ts';
-import { DatabaseAwayError, QuietClient, tellingPool } from './database-away.ts';
+import { DatabaseAwayError, QuietClient, tellingFile, tellingPool } from './database-away.ts';
 import { migrate } from './migrations.ts';
 
 /** To PostgreSQL, of one process. */
 const connections = 10;
+/** A connection whose other end is gone without a word would else be waited for as long as TCP does, a quarter of an hour. */
+const answerWithinMs = 20_000;
 
 export interface LaunchRow {
   id: string;
@@ -132,11 +134,11 @@ function sqlite(dataDir: string): SqliteDialect {
   file.pragma('synchronous = FULL');
   file.pragma('foreign_keys = ON');
   file.pragma('busy_timeout = 5000');
-  return new SqliteDialect({ database: file });
+  return new SqliteDialect({ database: tellingFile(file) });
 }
 
 function postgres(connectionString: string): PostgresDialect {
-  const pool = new pg.Pool({ connectionString, max: connections, connectionTimeoutMillis: 5_000, keepAlive: true, Client: QuietClient });
+  const pool = new pg.Pool({ connectionString, max: connections, connectionTimeoutMillis: 5_000, query_timeout: answerWithinMs, keepAlive: true, Client: QuietClient });
   // A connection that breaks while it is idle: the next query opens another.
   pool.on('error', () => {});
   return new PostgresDialect({ pool: tellingPool(pool) });

@@ -15,11 +15,8 @@ export function isOfTheWorld(error: unknown): boolean {
   return typeof code === 'string' && ofTheWorld.has(code);
 }
 
-/** GDAL and libtiff have no codes, only sentences: those of an output that could not be written. It is ours, so no input is at fault. */
-const unwritable = /no space left on device|disk quota exceeded|error writing|write error|cannot write|failed writing|fwrite/i;
-
 /** Of an error that nobody gave a meaning. Readers of files, GDAL among them, throw plain errors at a file that is damaged. */
 export function kindOfPlainError(error: unknown): FailureKind {
-  if (isOfTheWorld(error) || (error instanceof Error && unwritable.test(error.message))) return 'world';
+  if (isOfTheWorld(error)) return 'world';
   return !(error instanceof Error) || ofTheCode.some((one) => error instanceof one) || error.name === 'AssertionError' ? 'defect' : 'user';
 }

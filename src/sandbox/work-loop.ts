@@ -2,13 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isOfTheMachine } from './machine-error.ts';
 
 const tryAgainMs = 2_000;
+/** Ten minutes by default: a machine that is ill for longer, or a single file that it cannot read, must not keep the others. */
+const mostTries = 22;
 
 export interface WorkLoopOptions<Job> {
   /** The next job that waits; null where none does. Marks it as begun. */
   readonly take: () => Job | null;
-  /** Runs one job to its end, whatever that is. Should return soon after `signal` is aborted, the job left to be taken again. */
-  readonly run: (job: Job, signal: AbortSignal) => Promise<void>;
-  /** After an error of the machine's, a full disk above all, the job is run again. Default 2,000. */
+  /**
+   * Runs one job to its end, whatever that is. Should return soon after `signal` is aborted, the job left to be taken again.
+   * Where it rejects with an error of the machine's, a full disk above all, it is run again, until `isLastTry`.
+   */
+  readonly run: (job: Job, signal: AbortSignal, isLastTry: boolean) => Promise<void>;
+  /** The first pause before that; twice as long each time, up to 16 times. Default 2,000. */
   readonly tryAgainMs?: number;
   readonly onError: (error: unknown) => void;
   /** Jobs that run at a time. Default 1. */
@@ -69,14 +74,14 @@ export class WorkLoop<Job> {
   }
 
   async #run(job: Job, signal: AbortSignal): Promise<void> {
-    for (;;) {
+    for (let tries = 1; ; tries++) {
       try {
-        return await this.#options.run(job, signal);
+        return await this.#options.run(job, signal, tries === mostTries);
       } catch (error) {
-        if (!isOfTheMachine(error) || signal.aborted) throw error;
+        if (!isOfTheMachine(error) || signal.aborted || tries === mostTries) throw error;
         this.#options.onError(error);
       }
-      await sleep(this.#options.tryAgainMs ?? tryAgainMs, undefined, { signal });
+      await sleep((this.#options.tryAgainMs ?? tryAgainMs) * Math.min(16, 2 ** (tries - 1)), undefined, { signal });
     }
   }
 }

@@ -1,6 +1,10 @@
 /** What a store of runs promises, whichever database it is in. */
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { sql } from 'kysely';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { DatabaseAwayError } from '../../src/app/database-away.ts';
 import { openDatabase, type AppDatabase } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
 import { LaunchStore } from '../../src/app/launch/launch-store.ts';
@@ -18,6 +22,26 @@ const adapters: [string, boolean, () => Promise<AppDatabase>][] = [
   ['SQLite', true, async () => openDatabase({ dataDir: await testFolder(), databaseUrl: null })],
   ['PostgreSQL', hasPostgres, async () => openDatabase({ dataDir: '', databaseUrl: await (await startPostgres()).create() })],
 ];
+
+test('a SQLite file that another has locked for too long, or that has no room, is a database that is away', async () => {
+  const dataDir = await testFolder();
+  const database = await openDatabase({ dataDir, databaseUrl: null });
+  cleanUpLater(() => database.destroy());
+  const other = new Sqlite(join(dataDir, 'app.db'));
+  cleanUpLater(async () => void other.close());
+  const store = new SqlRunStore(database, Date.now);
+  other.exec('begin immediate');
+  await expect(store.release('nobody')).rejects.toBeInstanceOf(DatabaseAwayError);
+  other.exec('rollback');
+  await store.release('nobody');
+  // No page more than there are.
+  await sql`pragma max_page_count = 1`.execute(database);
+  const fill = async () => {
+    for (let i = 0; i < 200; i++) await database.insertInto('workers').values({ name: `${i}${'x'.repeat(2_000)}`, alive_at: 0 }).execute();
+  };
+  await expect(fill()).rejects.toBeInstanceOf(DatabaseAwayError);
+  await expect(sql`select nonsense from nothing`.execute(database)).rejects.not.toBeInstanceOf(DatabaseAwayError);
+});
 
 describe.each(adapters)('%s', (name, isHere, open) => {
   let database: AppDatabase;
@@ -165,6 +189,18 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     await store.giveBack(claimed);
     expect(await orphans()).toEqual([living.id, dead.id, free.id].toSorted());
     expect((await store.countByState())['FAILED']).toBeGreaterThanOrEqual(1);
+  });
+
+  test.runIf(isHere)('tells the launches whose approved runs nobody has, for their tokens', async () => {
+    await launch('waits');
+    const run = (await store.claim((await added({ launchId: 'waits' })).id, 'me'))!;
+    const waiting = async () => (await store.listWaitingLaunches()).includes('waits');
+    const approved = await store.transition(await store.transition(run, 'AWAITING_APPROVAL', { operationId: 'o' }), 'APPROVED');
+    expect(await waiting()).toBe(false);
+    await store.giveBack(approved);
+    expect(await waiting()).toBe(true);
+    await store.transition(approved, 'CANCELLED');
+    expect(await waiting()).toBe(false);
   });
 
   test.runIf(isHere)('a worker that stops gives back all that it has, in one go', async () => {

@@ -22,6 +22,7 @@ export class LaunchStore {
 
   /** Tokens that were read or written, where no other process writes them: thousands of runs ask again and again. */
   #known: Map<string, IdentityToken> | null;
+  #erasures = 0;
 
   /** `isShared`: other processes use the same database. */
   constructor(database: AppDatabase, sealer: TokenSealer, { isShared = true } = {}) {
@@ -89,6 +90,7 @@ export class LaunchStore {
   async eraseToken(launchId: string): Promise<void> {
     await this.#database.updateTable('launches').set({ sealed_token: erased }).where('id', '=', launchId).execute();
     this.#known?.delete(launchId);
+    this.#erasures += 1;
   }
 
   /** The launch's token, sealed at rest; a renewed one is committed before anything can use it. */
@@ -103,9 +105,11 @@ export class LaunchStore {
           .where('id', '=', launchId)
           .executeTakeFirstOrThrow();
         if (row.sealed_token === erased) throw tokenErased();
+        const erasures = this.#erasures;
         const expiresAtMs = row.token_expires_at === null ? null : Number(row.token_expires_at);
         const held = { token: await this.#sealer.open(launchId, row.sealed_token), expiresAtMs };
-        this.#known?.set(launchId, held);
+        // Unless it was erased while it was opened.
+        if (erasures === this.#erasures) this.#known?.set(launchId, held);
         return held;
       },
       write: async ({ token, expiresAtMs }) => {

@@ -7,26 +7,15 @@ import type { RunInput } from '../processing/run-input.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import { DatabaseAwayError } from '../database-away.ts';
 import { describeFailure, failureKindOf, isSessionOver } from './run-failure.ts';
+import { Repeats } from './repeats.ts';
 import { noProgress, type ProgressBoard, type RunProgress } from './run-progress.ts';
 import type { Lane, QueuedRun, RunQueue } from './run-queue.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
-import type { Run, RunStore, UnfinishedRun } from './run.ts';
+import type { Run, RunStore } from './run.ts';
 import type { WorkerLease } from './worker-lease.ts';
 import type { AttemptFolders } from './work-folders.ts';
-import { awaitDecision } from './stages/await-decision.ts';
-import { createOperation } from './stages/create-operation.ts';
-import { beginProcessing, processInput } from './stages/process.ts';
-import type { Stage, StageContext, StageLog } from './stages/stage.ts';
-import { uploadOutput } from './stages/upload.ts';
-
-/** What is done in each state, and in which lane of the queue. States that are not here are final. */
-const stages: Partial<Record<RunState, { readonly work: Stage; readonly lane: Lane }>> = {
-  CREATED: { work: createOperation, lane: 'wait' },
-  AWAITING_APPROVAL: { work: awaitDecision, lane: 'wait' },
-  APPROVED: { work: beginProcessing, lane: 'process' },
-  PROCESSING: { work: processInput, lane: 'process' },
-  UPLOADING: { work: uploadOutput, lane: 'process' },
-};
+import type { StageContext, StageLog } from './stages/stage.ts';
+import { inTurns, stages } from './stages/stage-table.ts';
 
 export interface NewRun {
   readonly stepId: string;
@@ -89,6 +78,10 @@ const tidyEveryMs = 60_000;
 const forgottenAfterMs = 3_600_000;
 /** After what the world did to a run. */
 const tryAgainMs = 1_000;
+/** An attempt that lasted so long was kept from nothing. */
+const wellAfterMs = 60_000;
+/** How often launches whose approved runs wait for a worker have their tokens looked after. */
+const keepAliveEveryMs = 60_000;
 /** What stopping waits for a database that is away: others find the runs anyway. */
 const releaseWithinMs = 3_000;
 
@@ -114,9 +107,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   const driven = new Map<string, Driven>();
   /** Those that were handed over among them. */
   const underWay = new Set<Promise<void>>();
-  const timers: NodeJS.Timeout[] = [];
-  /** Since when the world has kept a run from going on, by run. */
-  const awaySinceMs = new Map<string, number>();
+  const repeats = new Repeats((error, what) => options.log.error({ err: error }, what));
+  /** Since when the world has kept a run from going on, and when it last did, by run. */
+  const away = new Map<string, { readonly sinceMs: number; readonly lastMs: number }>();
   let stopping = false;
 
   /** From the queue: makes the run this worker's, and drives it from then on. */
@@ -146,7 +139,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   function leave(runId: string, entry: Driven): void {
     if (driven.get(runId) !== entry) return;
     driven.delete(runId);
-    awaySinceMs.delete(runId);
+    away.delete(runId);
     if (entry.launchId !== null) progress.clear({ id: runId, launchId: entry.launchId });
   }
 
@@ -164,7 +157,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   /** For another attempt. Null where the run has ended, or is not this worker's any more. */
   async function claimAgain(runId: string, entry: Driven): Promise<Run | null> {
-    while (!entry.abort.signal.aborted) {
+    // Where it was handed over it is not this entry's any more; a hand-over that failed is found by whoever looks for such runs.
+    while (!entry.abort.signal.aborted && driven.get(runId) === entry) {
       try {
         await abortableSleep(tryAgainMs, entry.abort.signal);
         const run = await store.claim(runId, worker);
@@ -187,13 +181,13 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const context: StageContext = { ...options, calls: options.callsOf(run.launchId), workFolder, madeHere: { sha256: null }, signal, report, log };
     try {
       for (let stage = stages[run.state]; stage; stage = stages[run.state]) {
-        if (queue.isShared && stage.lane !== entry.lane) return await handOver(run, stage.lane, entry);
+        if (queue.isShared && stage.lane !== null && stage.lane !== entry.lane) return await handOver(run, stage.lane, entry);
         entry.state = run.state;
         report(noProgress);
         signal.throwIfAborted();
         const [{ state }, from]: [Run, number] = [run, performance.now()];
         run = await stage.work(run, context);
-        awaySinceMs.delete(runId);
+        away.delete(runId);
         options.onStage?.(state, (performance.now() - from) / 1000);
         log.info({ state: run.state, operationId: run.operationId }, 'run reached a state');
       }
@@ -230,10 +224,11 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   /** What the platform's own calls have waited for is past its patience when it comes here; the rest of the world is waited for as long. */
   function isOverdue(runId: string): boolean {
-    const since = awaySinceMs.get(runId) ?? now();
-    awaySinceMs.set(runId, since);
-    if (now() - since < settings.platformPatienceMs) return false;
-    return true;
+    const before = away.get(runId);
+    // What went well for so long in between has used up nothing.
+    const sinceMs = before && now() - before.lastMs < wellAfterMs ? before.sinceMs : now();
+    away.set(runId, { sinceMs, lastMs: now() });
+    return now() - sinceMs >= settings.platformPatienceMs;
   }
 
   async function findRun(id: string): Promise<Run> {
@@ -280,7 +275,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await requireRoom(owner);
       await store.create(run);
     });
-    await queue.add([{ runId: run.id, lane: 'wait', behind: 0 }]);
+    // It is there: refused now it would be asked for twice. Who looks for runs that nobody has queues it.
+    await queue.add([{ runId: run.id, lane: 'wait', behind: 0 }]).catch((error: unknown) => options.log.warn({ err: error, runId: run.id }, 'a new run could not be queued for now'));
     return run;
   }
 
@@ -302,6 +298,13 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     return orphans.length;
   }
 
+  /** Of runs that nobody has: whoever has one looks after its token itself. */
+  async function keepTokensAlive(): Promise<void> {
+    for (const launchId of await store.listWaitingLaunches()) {
+      await options.callsOf(launchId).keepAlive().catch((error: unknown) => options.log.warn({ err: error, launchId }, 'the token of a waiting run could not be renewed for now'));
+    }
+  }
+
   /** Says that this worker lives, lets go of what is not its own any more, and takes up what is and what it does not drive. */
   async function renewLease(): Promise<void> {
     const fromMs = lease.now();
@@ -314,19 +317,6 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     lease.renewed(fromMs);
     const idle = [...held.keys()].filter((id) => !driven.has(id));
     if (idle.length > 0) await queue.add(idle.map((runId) => ({ runId, lane: 'wait', behind: 0 })));
-  }
-
-  function every(intervalMs: number, what: string, work: () => Promise<unknown>): void {
-    let busy = false;
-    const timer = setInterval(() => {
-      if (busy) return;
-      busy = true;
-      work()
-        .catch((error: unknown) => options.log.error({ err: error }, what))
-        .finally(() => (busy = false));
-    }, intervalMs);
-    timer.unref();
-    timers.push(timer);
   }
 
   return {
@@ -352,9 +342,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await folders.tidy();
       await renewLease();
       await queue.work({ take, room, log: options.log });
-      every(renewEveryMs[queue.isShared ? 'shared' : 'alone'], 'the lease could not be renewed', renewLease);
-      every(recoverEveryMs, 'overlooked runs could not be looked for', () => recover(overlookedAfterMs));
-      every(tidyEveryMs, 'what nobody owns could not be looked for', async () => {
+      repeats.every(renewEveryMs[queue.isShared ? 'shared' : 'alone'], 'the lease could not be renewed', renewLease);
+      repeats.every(recoverEveryMs, 'overlooked runs could not be looked for', () => recover(overlookedAfterMs));
+      if (queue.isShared) repeats.every(keepAliveEveryMs, 'tokens of waiting runs could not be looked after', keepTokensAlive);
+      repeats.every(tidyEveryMs, 'what nobody owns could not be looked for', async () => {
         await folders.tidy();
         await store.forgetWorkers(forgottenAfterMs);
       });
@@ -362,7 +353,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     },
     async stop() {
       stopping = true;
-      timers.forEach(clearInterval);
+      repeats.stop();
       for (const { abort } of driven.values()) abort.abort(new GivenUp('the worker is stopping'));
       await queue.stop();
       await Promise.all(underWay);
@@ -399,15 +390,4 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const inSteps = [...driven.values()].filter((one) => one.lane === 'process' && one.state !== 'UPLOADING').length;
     return settings.stepConcurrency - inSteps;
   }
-}
-
-/** Each in the lane of its state; the runs of one user one behind the other. */
-function inTurns(runs: readonly UnfinishedRun[]): QueuedRun[] {
-  const counts = new Map<string, number>();
-  return runs.map(({ id, owner, state }) => {
-    const lane = stages[state]?.lane ?? 'wait';
-    const behind = lane === 'process' ? (counts.get(owner) ?? 0) : 0;
-    counts.set(owner, behind + 1);
-    return { runId: id, lane, behind };
-  });
 }

@@ -97,6 +97,8 @@ export interface RunStore {
   changesOf(launchId: string): Promise<LaunchChanges>;
   /** Runs that have not ended and that neither `worker` nor another living one has: of those that nobody has taken only what has not moved for `forMs`, default 0. Oldest first. */
   listOrphans(worker: string, forMs?: number): Promise<UnfinishedRun[]>;
+  /** Launches with approved runs that no worker has. */
+  listWaitingLaunches(): Promise<string[]>;
   /** Approved runs of one user that no worker has. */
   countWaitingOf(owner: string): Promise<number>;
   /** Of all launches of one user. */

@@ -64,13 +64,19 @@ export class SqlRunStore implements RunStore {
       .where('state', 'in', unfinished)
       .where((of) =>
         of.or([
-          of.and([of('worker', 'is', null), of('updated_at', '<=', this.#now() - forMs)]),
+          // One from a clock that was ahead is as good as old.
+          of.and([of('worker', 'is', null), of.or([of('updated_at', '<=', this.#now() - forMs), of('updated_at', '>', this.#now())])]),
           of.and([of('worker', 'is not', null), of('worker', '!=', worker), of.not(this.#isHeld(of))]),
         ]),
       )
       .orderBy('created_at')
       .execute();
     return rows.map(toUnfinished);
+  }
+
+  async listWaitingLaunches(): Promise<string[]> {
+    const rows = await this.#database.selectFrom('runs').select('launch_id').distinct().where('state', 'in', ['APPROVED', 'PROCESSING', 'UPLOADING']).where('worker', 'is', null).execute();
+    return rows.map((row) => row.launch_id);
   }
 
   async countWaitingOf(owner: string): Promise<number> {
@@ -183,6 +189,8 @@ export class SqlRunStore implements RunStore {
         await trx.deleteFrom('runs').where('id', 'in', ids).execute();
       });
       forgotten += ids.length;
+      // SQLite is asked without a pause: requests come in between.
+      await new Promise((resolve) => setImmediate(resolve));
     }
   }
 

@@ -53,8 +53,9 @@ const fullBytes = 1024 * 1024;
 /** False where the folder is gone: its child is too. One call of the system, in microseconds. */
 export function isDiskFull(folder: string): boolean {
   try {
-    const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize < fullBytes;
+    const { blocks, bfree, bavail, bsize } = statfsSync(folder);
+    // Some file systems tell nothing; what is kept for the superuser is the superuser's.
+    return blocks > 0 && (process.getuid?.() === 0 ? bfree : bavail) * bsize < fullBytes;
   } catch {
     return false;
   }

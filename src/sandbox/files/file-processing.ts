@@ -43,7 +43,7 @@ export class FileProcessing {
     this.#pool = new ChildPool({ confinement, folder: join(workDir, 'inspection'), size: workers, limits });
     this.#loop = new WorkLoop({
       take: () => files.takeQueued(mostOfOneUser),
-      run: (file, signal) => this.#process(file, signal),
+      run: (file, signal, isLastTry) => this.#process(file, signal, isLastTry),
       onError: (error) => log.error({ err: error }, 'file processing stopped; it goes on with the next file'),
       concurrency: workers,
     });
@@ -70,7 +70,7 @@ export class FileProcessing {
     await this.#pool.close();
   }
 
-  async #process(file: FileRecord, signal: AbortSignal): Promise<void> {
+  async #process(file: FileRecord, signal: AbortSignal, isLastTry: boolean): Promise<void> {
     const { files, log, publish, afterPublishing } = this.#options;
     try {
       const facts = await this.#inspect(file, signal);
@@ -78,7 +78,7 @@ export class FileProcessing {
     } catch (error) {
       if (signal.aborted) return;
       // Of this machine, not of the file: it is tried again.
-      if (isOfTheMachine(error)) throw error;
+      if (isOfTheMachine(error) && !isLastTry) throw error;
       const reason = error instanceof ChildJobError ? error.message : 'the file could not be processed';
       log.info({ fileId: file.id, reason, err: error instanceof ChildJobError ? undefined : error }, 'file failed');
       return files.fail(file.id, reason);

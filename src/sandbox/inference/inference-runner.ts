@@ -33,7 +33,7 @@ export class InferenceRunner {
     this.#options = options;
     this.#loop = new WorkLoop({
       take: () => options.jobs.takeSubmitted(),
-      run: (job, signal) => this.#run(job, signal),
+      run: (job, signal, isLastTry) => this.#run(job, signal, isLastTry),
       onError: (error) => options.log.error({ err: error }, 'inference stopped; it goes on with the next job'),
     });
   }
@@ -56,7 +56,7 @@ export class InferenceRunner {
     return join(this.#options.resultDir, job.id);
   }
 
-  async #run(job: InferenceJob, signal: AbortSignal): Promise<void> {
+  async #run(job: InferenceJob, signal: AbortSignal, isLastTry: boolean): Promise<void> {
     const { jobs, files, models, blobDir, workDir, confinement, log } = this.#options;
     const workFolder = join(workDir, job.id);
     try {
@@ -71,7 +71,7 @@ export class InferenceRunner {
     } catch (error) {
       if (signal.aborted) return;
       // Of this machine, not of the file: it is tried again.
-      if (isOfTheMachine(error)) throw error;
+      if (isOfTheMachine(error) && !isLastTry) throw error;
       const reason = error instanceof ChildJobError ? error.message : 'the model could not be run';
       log.info({ inferenceId: job.id, reason, err: error instanceof ChildJobError ? undefined : error }, 'inference failed');
       jobs.fail(job.id, reason);

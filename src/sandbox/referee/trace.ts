@@ -61,6 +61,7 @@ export class Trace {
     this.#log = log;
     const wasKilled = database.prepare(`insert into settings values ('trace-open', '') on conflict (name) do nothing`).run().changes === 0;
     if (wasKilled) database.prepare('insert into trace_gaps values (?)').run(clock.machineNow());
+    database.prepare('delete from trace_gaps where at not in (select at from trace_gaps order by at desc limit 1000)').run();
   }
 
   /** Nothing more comes: the next start knows that nothing is missing. */

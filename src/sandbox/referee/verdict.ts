@@ -23,8 +23,9 @@ const mostTold = 50;
  * calls have them, before which some may be missing; what only they could tell is not judged.
  */
 export function judge(calls: readonly TracedCall[], gaps: readonly number[] = []) {
-  const beganAt = calls[0]?.at ?? Infinity;
-  const isSure = (violation: Violation) => !gaps.some((gap) => gap >= beganAt && violation.calls.some(({ at }) => at >= gap));
+  /** Of the launch where a call does not say its operation. */
+  const beganAt = (operationId: string | undefined) => calls.find(({ detail }) => operationId === undefined || detail.operationId === operationId)?.at ?? Infinity;
+  const isSure = (violation: Violation) => violation.calls.every(({ at, detail }) => !gaps.some((gap) => beganAt(detail.operationId) <= gap && gap <= at));
   const judged = rules.map((rule) => {
     const found = rule.judge(calls);
     const finding = rule.needsAllBefore ? { ...found, violations: found.violations.filter(isSure) } : found;

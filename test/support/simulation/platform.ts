@@ -10,6 +10,8 @@ interface SimOperation {
   status: 'REQUESTED' | 'APPROVED' | 'REJECTED';
   readonly files: string[];
   readonly polls: { atMs: number; process: SimProcess }[];
+  /** Whom a decision has reached. */
+  readonly told: Set<SimProcess>;
 }
 
 interface SimUpload {
@@ -88,16 +90,21 @@ export class SimPlatform {
           seen('create', operation, process);
           return { operationId: operation.id };
         }),
-      getOperation: ({ operationId }, { signal } = {}) =>
-        ask('operation.status', signal, (process) => {
+      getOperation: async ({ operationId }, { signal } = {}) => {
+        const caller = this.#clock.process()!;
+        const answer = await ask('operation.status', signal, (process) => {
           const operation = operationOf(operationId);
+          if (operation.told.has(process)) this.#fault(`${operation.id} was polled by ${process.name} again, which had been told ${operation.status}`);
           const last = operation.polls.at(-1);
           const gapMs = this.#clock.nowMs - (last?.atMs ?? -Infinity);
           if (gapMs < leastGapMs) this.#fault(`${operation.id} was polled by ${process.name} ${gapMs} ms after ${last?.process.name}`);
           operation.polls.push({ atMs: this.#clock.nowMs, process });
           seen(`poll (${operation.status})`, operation, process);
           return { operationId, status: operation.status };
-        }),
+        });
+        if (answer.status !== 'REQUESTED') operationOf(operationId).told.add(caller);
+        return answer;
+      },
       initiateUpload: ({ operationId }, { signal } = {}) =>
         ask('upload.initiate', signal, (process) => {
           const operation = operationOf(operationId);
@@ -129,7 +136,7 @@ export class SimPlatform {
 
   #begin(key: string): SimOperation {
     const runId = this.#runOf(key);
-    const operation: SimOperation = { id: `${runId} op-${(this.#ids += 1)}`, runId, status: 'REQUESTED', files: [], polls: [] };
+    const operation: SimOperation = { id: `${runId} op-${(this.#ids += 1)}`, runId, status: 'REQUESTED', files: [], polls: [], told: new Set() };
     this.#operations.set(key, operation);
     const { decision, decideAfterMs } = this.wanted.get(runId) ?? { decision: 'APPROVED', decideAfterMs: 0 };
     this.#clock.schedule(decideAfterMs, undefined, () => {

@@ -2,6 +2,7 @@ import { KitError, limits } from '../../../contract/index.ts';
 import { pollOperation } from '../operation-poller.ts';
 import { noProgress } from '../run-progress.ts';
 import type { Run } from '../run.ts';
+import { commitMove } from './patience.ts';
 import type { Stage } from './stage.ts';
 
 /** How long past the operation's window a platform that does not answer is still polled. */
@@ -25,7 +26,7 @@ export const awaitDecision: Stage = async (run, context) => {
     },
     onAnswered: () => context.report(waiting),
   });
-  return context.store.transition(run, status);
+  return commitMove(context, run, status);
 };
 
 /** Every state after CREATED has an operation. */

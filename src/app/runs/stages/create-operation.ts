@@ -1,5 +1,5 @@
 import { limits } from '../../../contract/index.ts';
-import { patiently } from './patience.ts';
+import { commitMove, patiently } from './patience.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -17,5 +17,5 @@ export const createOperation: Stage = async (run, context) => {
     context.calls.createOperation({ idempotencyKey: run.idempotencyKey, operation }, context),
   );
   const expiresAtMs = created.expiresAt === undefined ? context.now() + limits.operationWindowMs : Date.parse(created.expiresAt);
-  return context.store.transition(run, 'AWAITING_APPROVAL', { operationId: created.operationId, operationExpiresAtMs: expiresAtMs });
+  return commitMove(context, run, 'AWAITING_APPROVAL', { operationId: created.operationId, operationExpiresAtMs: expiresAtMs });
 };

@@ -1,4 +1,7 @@
 import { abortableSleep, PlatformError } from '../../../platform-client/index.ts';
+import { DatabaseAwayError } from '../../database-away.ts';
+import type { RunState } from '../run-state.ts';
+import type { Run, RunFacts } from '../run.ts';
 import type { StageContext } from './stage.ts';
 
 /** At most so long after the platform is back the run goes on. */
@@ -21,5 +24,27 @@ export async function patiently<T>(context: StageContext, call: () => Promise<T>
       context.log.warn({ endpoint: error.endpoint, code: error.code, requestId: error.requestId, pauseMs: pause }, 'the platform is away, trying again');
       await abortableSleep(pause, context.signal);
     }
+  }
+}
+
+const commitAgainMs = 1_000;
+
+/**
+ * Commits a move, again and again while the database is away: what the platform has said, or a step has made, is not
+ * asked for, or made, a second time. Throws as `RunStore.transition`, or the signal's reason.
+ */
+export async function commitMove(context: StageContext, run: Run, to: RunState, facts: RunFacts = {}): Promise<Run> {
+  for (let isAgain = false; ; isAgain = true) {
+    try {
+      // The answer to the first commit may have been lost, and not the commit.
+      const now = isAgain ? await context.store.find(run.id) : null;
+      if (now?.claim === run.claim && now.state === to) return now;
+      return await context.store.transition(run, to, facts);
+    } catch (error) {
+      context.signal.throwIfAborted();
+      if (!(error instanceof DatabaseAwayError)) throw error;
+      context.log.warn({ to }, 'the database is away, committing again');
+    }
+    await abortableSleep(commitAgainMs, context.signal);
   }
 }

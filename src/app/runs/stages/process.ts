@@ -1,5 +1,5 @@
 import { noProgress } from '../run-progress.ts';
-import { patiently } from './patience.ts';
+import { commitMove, patiently } from './patience.ts';
 import type { Stage } from './stage.ts';
 
 /** How often a long step looks after the token, so that the upload finds it alive. */
@@ -19,7 +19,7 @@ export const processInput: Stage = async (run, context) => {
       { signal: context.signal, onProgress: (fraction, note) => context.report({ ...noProgress, fraction, note }), patiently: (call) => patiently(context, call) },
     );
     context.madeHere.sha256 = output.sha256;
-    return await context.store.transition(run, 'UPLOADING', { output, upload: null });
+    return await commitMove(context, run, 'UPLOADING', { output, upload: null });
   } finally {
     clearInterval(keepAlive);
   }

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { completeWithoutFile, uploadFile } from '../../upload/uploader.ts';
 import { requireOperation } from './await-decision.ts';
-import { patiently } from './patience.ts';
+import { commitMove, patiently } from './patience.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -32,7 +32,7 @@ export const uploadOutput: Stage = async (run, context) => {
     context.log.warn({}, 'the output is gone or has changed, processing again');
     return context.store.transition(run, 'PROCESSING', { output: null, upload: null });
   }
-  return context.store.transition(current, 'COMPLETED', {
+  return commitMove(context, current, 'COMPLETED', {
     file: { fileId: completed.fileId ?? null, sizeBytes: completed.size ?? output.sizeBytes },
   });
 };

@@ -1,0 +1,29 @@
+import type { Lane, QueuedRun } from '../run-queue.ts';
+import type { RunState } from '../run-state.ts';
+import type { UnfinishedRun } from '../run.ts';
+import { awaitDecision } from './await-decision.ts';
+import { createOperation } from './create-operation.ts';
+import { beginProcessing, processInput } from './process.ts';
+import type { Stage } from './stage.ts';
+import { uploadOutput } from './upload.ts';
+
+/** What is done in each state, and in which lane of the queue. States that are not here are final. */
+export const stages: Partial<Record<RunState, { readonly work: Stage; readonly lane: Lane | null }>> = {
+  CREATED: { work: createOperation, lane: 'wait' },
+  AWAITING_APPROVAL: { work: awaitDecision, lane: 'wait' },
+  APPROVED: { work: beginProcessing, lane: 'process' },
+  PROCESSING: { work: processInput, lane: 'process' },
+  // Where it was processed, or by whoever finds it: no step has to end for that.
+  UPLOADING: { work: uploadOutput, lane: null },
+};
+
+/** Each in the lane of its state; the runs of one user one behind the other. */
+export function inTurns(runs: readonly UnfinishedRun[]): QueuedRun[] {
+  const counts = new Map<string, number>();
+  return runs.map(({ id, owner, state }) => {
+    const lane = stages[state]?.lane ?? 'wait';
+    const behind = lane === 'process' ? (counts.get(owner) ?? 0) : 0;
+    counts.set(owner, behind + 1);
+    return { runId: id, lane, behind };
+  });
+}
