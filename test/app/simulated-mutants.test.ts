@@ -34,7 +34,7 @@ describe.concurrent('is found out', () => {
 async function simulateIn(folder: string, world: string): Promise<string> {
   const child = spawn(process.execPath, [join(projectRoot, 'node_modules/vitest/vitest.mjs'), 'run', 'test/app/simulated-faults.test.ts', '-t', world], {
     cwd: folder,
-    env: { ...process.env, SIMULATIONS: '400', SIMULATIONS_SHRINK: 'no', NO_COLOR: '1' },
+    env: { ...process.env, SIMULATIONS: '12', SIMULATIONS_SHRINK: 'no', NO_COLOR: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [out, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
