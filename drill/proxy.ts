@@ -36,7 +36,8 @@ export async function startProxy(target: string): Promise<Proxy> {
     const sent = request({ host: upstream.hostname, port: upstream.port, method: req.method, path: req.url, headers: { ...req.headers, connection: 'close' } }, (answer) => {
       if (how === 'stall') {
         answer.resume();
-        return void hanging.add(req.socket);
+        // It came when the trouble was over: cut, as those that hung.
+        return mode === how ? void hanging.add(req.socket) : void req.socket.destroy();
       }
       if (how === 'pass') {
         res.writeHead(answer.statusCode ?? 502, answer.headers);
