@@ -1,6 +1,7 @@
 /** `npm run drill`: see `--help`. */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { endingSignals } from '../src/commands/command.ts';
 import { hasCluster } from './cluster.ts';
 import { drill, type DrillResult } from './drill.ts';
 import { families, faultStates, total, type Family } from './plan.ts';
@@ -33,6 +34,9 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 });
+// What it started ends with it, however that is asked for.
+for (const signal of endingSignals) process.once(signal, () => process.exit(130));
+
 const wrongNumber = (['each', 'least', 'silence', 'seed', 'rounds'] as const).find((name) => !/^\d{1,6}$/.test(values[name]));
 if (values.help) {
   console.log(usage);
