@@ -109,11 +109,15 @@ export type AppDatabase = Kysely<AppTables>;
 
 /** Opens the app's database and brings it up to date: PostgreSQL at `databaseUrl`, else SQLite under `dataDir`. What it acknowledges outlives a power cut. */
 export async function openDatabase({ dataDir, databaseUrl }: { dataDir: string; databaseUrl: string | null }): Promise<AppDatabase> {
-  const database = new Kysely<AppTables>({ dialect: databaseUrl === null ? sqlite(dataDir) : postgres(databaseUrl) });
+  const database = new Kysely<AppTables>({ dialect: databaseUrl === null ? sqlite(dataDir) : postgres(databaseUrl, { max: connections, query_timeout: answerWithinMs }) });
+  // A migration of a large table takes as long as it takes.
+  const migrated = databaseUrl === null ? database : new Kysely<AppTables>({ dialect: postgres(databaseUrl, { max: 1 }) });
   try {
-    await migrate(database);
+    await migrate(migrated);
+    if (migrated !== database) await migrated.destroy();
   } catch (error) {
-    await database.destroy();
+    await migrated.destroy();
+    if (migrated !== database) await database.destroy();
     // A connection's error can hold the address, and that the password.
     throw databaseUrl === null ? error : new KitError('database_unavailable', `DATABASE_URL: the database could not be opened (${reasonOf(error instanceof DatabaseAwayError ? error.cause : error)})`);
   }
@@ -137,8 +141,8 @@ function sqlite(dataDir: string): SqliteDialect {
   return new SqliteDialect({ database: tellingFile(file) });
 }
 
-function postgres(connectionString: string): PostgresDialect {
-  const pool = new pg.Pool({ connectionString, max: connections, connectionTimeoutMillis: 5_000, query_timeout: answerWithinMs, keepAlive: true, Client: QuietClient });
+function postgres(connectionString: string, options: pg.PoolConfig): PostgresDialect {
+  const pool = new pg.Pool({ connectionString, connectionTimeoutMillis: 5_000, keepAlive: true, Client: QuietClient, ...options });
   // A connection that breaks while it is idle: the next query opens another.
   pool.on('error', () => {});
   return new PostgresDialect({ pool: tellingPool(pool) });
