@@ -34,6 +34,8 @@ export async function startProxy(target: string): Promise<Proxy> {
 
   function forward(req: IncomingMessage, res: ServerResponse, how: ProxyMode): void {
     const sent = request({ host: upstream.hostname, port: upstream.port, method: req.method, path: req.url, headers: { ...req.headers, connection: 'close' } }, (answer) => {
+      // The platform was killed in the middle of its answer: without this the caller would wait for the rest.
+      answer.once('error', () => req.socket.destroy());
       if (how === 'stall') {
         answer.resume();
         // It came when the trouble was over: cut, as those that hung.
