@@ -1,4 +1,4 @@
-import type { PostgresPool, PostgresPoolClient, SqliteDatabase } from 'kysely';
+import type { PostgresPool, PostgresPoolClient, SqliteDatabase, SqliteStatement } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
 
@@ -41,8 +41,10 @@ function asSqliteError(error: unknown): unknown {
   return typeof code === 'string' && sqliteAway.test(code) ? new DatabaseAwayError(error) : error;
 }
 
+const nothingToDo: SqliteStatement = { reader: false, all: () => [], run: () => ({ changes: 0, lastInsertRowid: 0 }), iterate: () => [][Symbol.iterator]() };
+
 /** What Kysely asks of better-sqlite3. */
-export function tellingFile(file: SqliteDatabase): SqliteDatabase {
+export function tellingFile(file: SqliteDatabase & { readonly inTransaction: boolean }): SqliteDatabase {
   const telling = <Args extends unknown[], T>(call: (...args: Args) => T) => (...args: Args): T => {
     try {
       return call(...args);
@@ -53,6 +55,8 @@ export function tellingFile(file: SqliteDatabase): SqliteDatabase {
   return {
     close: () => file.close(),
     prepare: telling((text: string) => {
+      // SQLite has rolled back by itself where there was no room: that it did is no error, and must not hide the one that was.
+      if (text === 'rollback' && !file.inTransaction) return nothingToDo;
       const statement = file.prepare(text);
       return {
         reader: statement.reader,

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { sql } from 'kysely';
+import { sql, type Kysely } from 'kysely';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { DatabaseAwayError } from '../../src/app/database-away.ts';
-import { openDatabase, type AppDatabase } from '../../src/app/database.ts';
+import { openDatabase, type AppDatabase, type AppTables } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
 import { LaunchStore } from '../../src/app/launch/launch-store.ts';
 import { DatabaseSessionStore } from '../../src/app/launch/session-store.ts';
@@ -36,10 +36,11 @@ test('a SQLite file that another has locked for too long, or that has no room, i
   await store.release('nobody');
   // No page more than there are.
   await sql`pragma max_page_count = 1`.execute(database);
-  const fill = async () => {
-    for (let i = 0; i < 200; i++) await database.insertInto('workers').values({ name: `${i}${'x'.repeat(2_000)}`, alive_at: 0 }).execute();
+  const fill = async (into: Kysely<AppTables>) => {
+    for (let i = 0; i < 200; i++) await into.insertInto('workers').values({ name: `${i}${'x'.repeat(2_000)}`, alive_at: 0 }).execute();
   };
-  await expect(fill()).rejects.toBeInstanceOf(DatabaseAwayError);
+  await expect(database.transaction().execute(fill)).rejects.toBeInstanceOf(DatabaseAwayError);
+  await expect(fill(database)).rejects.toBeInstanceOf(DatabaseAwayError);
   await expect(sql`select nonsense from nothing`.execute(database)).rejects.not.toBeInstanceOf(DatabaseAwayError);
 });
 
