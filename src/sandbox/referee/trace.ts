@@ -103,23 +103,28 @@ export class Trace {
       if (typeof res.locals['errorCode'] === 'string') detail['code'] = res.locals['errorCode'];
       if (current && detail['operationId'] === undefined && detail['foreign'] === undefined) Object.assign(detail, { operationId: current.id, operationStatus: current.status });
       const scrub = scrubber([token, req.get(apiKeyHeader) ?? '', ...(endpoint === 'token.renew' ? tokensIn(answered.body) : [])]);
-      this.#note({
-        launch_id: launchId,
-        at,
-        launch_at: launchAt,
-        endpoint,
-        method: req.method,
-        status: res.headersSent ? res.statusCode : notes.lostStatus,
-        duration_ms: Math.round((answered.afterMs ?? performance.now() - started) * 10) / 10,
-        delivered: res.writableFinished && !notes.isUndelivered ? 1 : 0,
-        request_bytes: Number(req.get('content-length') ?? 0),
-        response_bytes: Number(res.get('content-length') ?? 0),
-        // Its names are ours: no secret is one of them.
-        detail: JSON.stringify(Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, scrub(value)]))),
-        path: scrub(path) as string,
-        request: JSON.stringify(scrub({ headers: plainHeaders(req.headers), body: bounded(req.body) } satisfies TracedMessage)),
-        response: JSON.stringify(scrub({ headers: plainHeaders(res.getHeaders()), body: bounded(answered.body) } satisfies TracedMessage)),
-      });
+      try {
+        this.#note({
+          launch_id: launchId,
+          at,
+          launch_at: launchAt,
+          endpoint,
+          method: req.method,
+          status: res.headersSent ? res.statusCode : notes.lostStatus,
+          duration_ms: Math.round((answered.afterMs ?? performance.now() - started) * 10) / 10,
+          delivered: res.writableFinished && !notes.isUndelivered ? 1 : 0,
+          request_bytes: Number(req.get('content-length') ?? 0),
+          response_bytes: Number(res.get('content-length') ?? 0),
+          // Its names are ours: no secret is one of them.
+          detail: JSON.stringify(Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, scrub(value)]))),
+          path: scrub(path) as string,
+          request: JSON.stringify(scrub({ headers: plainHeaders(req.headers), body: bounded(req.body) } satisfies TracedMessage)),
+          response: JSON.stringify(scrub({ headers: plainHeaders(res.getHeaders()), body: bounded(answered.body) } satisfies TracedMessage)),
+        });
+      } catch (error) {
+        // Of a body nested too deep to be looked through: the answer is gone already, and must not take the server with it.
+        this.#log.error({ err: error, endpoint }, 'a call could not be noted');
+      }
     });
   }
 
