@@ -41,7 +41,6 @@ export async function startCluster(folder: string, { isDurable = false } = {}): 
     const args = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', folder, '-c', `fsync=${isDurable ? 'on' : 'off'}`];
     const child = spawn(join(bin!, 'postgres'), args, { ...user, cwd: folder, stdio: 'ignore' });
     server = child;
-    process.once('exit', () => child.kill('SIGQUIT'));
     exited = new Promise((resolve) => child.once('exit', () => resolve()));
     for (let tries = 0; ; tries++) {
       try {
@@ -59,6 +58,7 @@ export async function startCluster(folder: string, { isDurable = false } = {}): 
     await exited;
   }
 
+  process.once('exit', () => server?.kill('SIGQUIT'));
   await start();
   let databases = 0;
   return {

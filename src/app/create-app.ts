@@ -27,6 +27,7 @@ import { createPages } from './pages/pages.ts';
 import { createPlatformInput } from './processing/platform-input.ts';
 import { createStepHost } from './processing/step-host.ts';
 import { createWorkSpace } from './processing/work-space.ts';
+import { RecentMap } from './recent-map.ts';
 import { PgBossRunQueue } from './runs/pg-boss-run-queue.ts';
 import { runRoutes } from './runs/routes.ts';
 import { createRunEngine } from './runs/run-engine.ts';
@@ -76,14 +77,14 @@ export async function createApp(options: AppOptions): Promise<App> {
   const profile = options.profile ?? assumedProfile;
 
   const databaseUrl = config.databaseUrl?.reveal() ?? null;
+  const isShared = databaseUrl !== null;
   // SQLite has runs of this process alone; those of a shared database may be anybody's.
   const leaveFolder = databaseUrl === null ? ownFolder(config.dataDir) : () => {};
   const database = await openDatabase({ dataDir: config.dataDir, databaseUrl });
   const queue = databaseUrl === null ? new LocalRunQueue() : await PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web', log });
   const progress = databaseUrl === null ? localProgress() : sharedProgress(database, (error) => log.warn({ err: error }, 'progress could not be written'));
   const sessions = new DatabaseSessionStore(database, now);
-  const launches = new LaunchStore(database, createTokenSealer(config.secrets), { isShared: databaseUrl !== null });
-  const isShared = databaseUrl !== null;
+  const launches = new LaunchStore(database, createTokenSealer(config.secrets), { isShared });
   const store = new SqlRunStore(database, now, { isShared });
   // Its pid may be another's after a restart, or on another machine of the same name.
   const lease = new WorkerLease(`${hostname()}:${process.pid}:${randomBytes(6).toString('base64url')}`, { isShared });
@@ -111,12 +112,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
 
   /** One per launch, so that its runs share one token and one renewal. */
-  const calls = new Map<string, LaunchCalls>();
+  const calls = new RecentMap<string, LaunchCalls>(mostLaunches);
   const callsOf = (launchId: string): LaunchCalls => {
     const known = calls.get(launchId) ?? client.launch(launches.tokens(launchId), { mayCall: (signal) => lease.held(signal) });
-    calls.delete(launchId);
     calls.set(launchId, known);
-    if (calls.size > mostLaunches) calls.delete(calls.keys().next().value!);
     return known;
   };
   const engine = createRunEngine({

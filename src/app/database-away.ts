@@ -1,6 +1,7 @@
 import type { PostgresPool, PostgresPoolClient, SqliteDatabase, SqliteStatement } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
+import { isOfTheWorld } from '../raster/index.ts';
 
 /** The database did not do what it was asked, for a reason that is its own: it is away, full, or ended the connection. Ask again. */
 export class DatabaseAwayError extends KitError {
@@ -22,7 +23,6 @@ export class QuietClient extends pg.Client {
 
 /** SQLSTATE classes that are about the question, not about the database: data, constraints, syntax and names. */
 const ofTheQuestion = /^(22|23|42|0A|21|2[68]|3[4DF])/;
-const sqliteAway = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL|NOMEM)/;
 
 /** A database's error in the kit's words, where it is the database that failed; else as it is. */
 export function asDatabaseError(error: unknown): unknown {
@@ -36,11 +36,6 @@ function isOfQuestion(error: unknown): boolean {
   return error instanceof TypeError || (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && ofTheQuestion.test(code));
 }
 
-function asSqliteError(error: unknown): unknown {
-  const { code } = (error ?? {}) as { code?: unknown };
-  return typeof code === 'string' && sqliteAway.test(code) ? new DatabaseAwayError(error) : error;
-}
-
 const nothingToDo: SqliteStatement = { reader: false, all: () => [], run: () => ({ changes: 0, lastInsertRowid: 0 }), iterate: () => [][Symbol.iterator]() };
 
 /** What Kysely asks of better-sqlite3. */
@@ -49,7 +44,7 @@ export function tellingFile(file: SqliteDatabase & { readonly inTransaction: boo
     try {
       return call(...args);
     } catch (error) {
-      throw asSqliteError(error);
+      throw isOfTheWorld(error) ? new DatabaseAwayError(error) : error;
     }
   };
   return {

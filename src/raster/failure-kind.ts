@@ -6,13 +6,15 @@ const ofTheWorld = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'],
 ]);
 
+const ofSqlite = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL|NOMEM)/;
+
 /** JavaScript's own errors: whoever wrote the code did not mean them. */
 const ofTheCode = [TypeError, ReferenceError, RangeError, SyntaxError, EvalError, URIError];
 
-/** True for an error of the system that says nothing of what was asked, only of where it was asked. */
+/** True for an error of the system, or of a database in a file, that says nothing of what was asked, only of where it was asked. */
 export function isOfTheWorld(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' && ofTheWorld.has(code);
+  return typeof code === 'string' && (ofTheWorld.has(code) || ofSqlite.test(code));
 }
 
 /** Of an error that nobody gave a meaning. Readers of files, GDAL among them, throw plain errors at a file that is damaged. */

@@ -1,6 +1,8 @@
 /** A disk that fills up, and has room again: every call says so, nothing is lost, and nobody has to restart anything. */
-import { afterAll, describe, expect, test } from 'vitest';
+import { rm } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
 import { mountSmallDisk } from '../../drill/small-disk.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
 import { finalStatus, uploadDirectly } from '../support/files.ts';
 import { makeFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
@@ -9,7 +11,10 @@ import { openUpload, sendChunk, sendComplete, startSandbox } from '../support/sa
 const folder = await makeFolder();
 // Mounting is the superuser's; elsewhere this is skipped, visibly.
 const disk = mountSmallDisk(folder, 160);
-afterAll(() => disk?.remove());
+cleanUpLater(async () => {
+  disk?.remove();
+  await rm(folder, { recursive: true, force: true });
+});
 
 describe.runIf(disk !== null)('a disk that is full', () => {
   test('507 for files, the spec\'s 500 for apps, and well again by itself', async () => {

@@ -16,8 +16,8 @@ const retries = 1_000_000;
 /** How often a worker with room looks for runs. */
 const lookEveryMs = 500;
 const batch = 200;
-/** pg-boss hands its options to the pool of its connections. */
-const quietClient = { Client: QuietClient };
+/** pg-boss hands its options to the pool of its connections. One whose other end is gone without a word is given up; its own upgrades have to be done by then. */
+const poolOptions = { Client: QuietClient, query_timeout: 120_000 };
 
 export interface RunJob {
   readonly runId: string;
@@ -44,7 +44,7 @@ export class PgBossRunQueue implements RunQueue {
 
   /** Opens the queue, and makes its tables where they are not there. `supervises`: whether this process looks for jobs of workers that died. */
   static async open(connectionString: string, { supervises, log }: { supervises: boolean; log: Pick<StageLog, 'warn'> }): Promise<PgBossRunQueue> {
-    const boss = new PgBoss({ ...{ connectionString, max: 4, schedule: false, supervise: supervises, superviseIntervalSeconds: 1, monitorIntervalSeconds: 1 }, ...quietClient });
+    const boss = new PgBoss({ ...{ connectionString, max: 4, schedule: false, supervise: supervises, superviseIntervalSeconds: 1, monitorIntervalSeconds: 1 }, ...poolOptions });
     // Of what it does by itself; what cannot be done for somebody is thrown where it is asked for.
     boss.on('error', (error) => log.warn({ err: error }, 'the queue met an error'));
     const options = { heartbeatSeconds, expireInSeconds: longestSeconds, retryLimit: retries, retryDelay: giveAgainMs / 1000, deleteAfterSeconds: 3_600 };

@@ -202,9 +202,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   /** To the lane where the next stage is done, and off this one. */
   async function handOver(run: Run, lane: Lane, entry: Driven): Promise<void> {
+    const behind = lane === 'process' ? await store.countWaitingOf(run.owner) : 0;
     await store.giveBack(run);
     leave(run.id, entry);
-    await queue.add([{ runId: run.id, lane, behind: lane === 'process' ? await store.countWaitingOf(run.owner) : 0 }]);
+    await queue.add([{ runId: run.id, lane, behind }]);
   }
 
   /** Ends a run whose stage threw, in the state it has by now; throws on what the world will mend. */

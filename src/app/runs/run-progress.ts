@@ -1,4 +1,5 @@
 import type { AppDatabase } from '../database.ts';
+import { RecentMap } from '../recent-map.ts';
 import type { Run } from './run.ts';
 
 /** What a run does at the moment. Nothing relies on it: it may be gone with the process, and the run's state is not. */
@@ -32,13 +33,8 @@ const mostCounted = 10_000;
 /** Of one process. */
 export function localProgress(): ProgressBoard {
   const known = new Map<string, RunProgress>();
-  const changes = new Map<string, number>();
-  const count = (launchId: string) => {
-    const before = changes.get(launchId) ?? 0;
-    changes.delete(launchId);
-    changes.set(launchId, before + 1);
-    if (changes.size > mostCounted) changes.delete(changes.keys().next().value!);
-  };
+  const changes = new RecentMap<string, number>(mostCounted);
+  const count = (launchId: string) => changes.set(launchId, (changes.get(launchId) ?? 0) + 1);
   return {
     report({ id, launchId }, progress) {
       known.set(id, progress);

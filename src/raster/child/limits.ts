@@ -1,4 +1,4 @@
-import { statfsSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
 import { KitError } from '../../contract/kit-error.ts';
 import { folderBytes } from '../folder-bytes.ts';
 import { processTree, usageOf } from './process-tree.ts';
@@ -50,15 +50,11 @@ export function limitError(code: string, what: string, limit: number, unit: stri
 /** Less than what a library writes at a time: it is lost, and not every library says so. */
 const fullBytes = 1024 * 1024;
 
-/** False where the folder is gone: its child is too. One call of the system, in microseconds. */
-export function isDiskFull(folder: string): boolean {
-  try {
-    const { blocks, bfree, bavail, bsize } = statfsSync(folder);
-    // Some file systems tell nothing; what is kept for the superuser is the superuser's.
-    return blocks > 0 && (process.getuid?.() === 0 ? bfree : bavail) * bsize < fullBytes;
-  } catch {
-    return false;
-  }
+/** False where the folder is gone: its child is too. */
+export async function isDiskFull(folder: string): Promise<boolean> {
+  const disk = await statfs(folder).catch(() => null);
+  // Some file systems tell nothing; what is kept for the superuser is the superuser's.
+  return disk !== null && disk.blocks > 0 && (process.getuid?.() === 0 ? disk.bfree : disk.bavail) * disk.bsize < fullBytes;
 }
 
 /** Not the job's fault, whatever it said: what it wrote meanwhile may be cut short, and its result is not to be trusted. */
@@ -81,6 +77,7 @@ export class LimitWatch {
   #options: WatchOptions;
   #usage: NodeJS.Timeout | undefined;
   #disk: NodeJS.Timeout | undefined;
+  #room: NodeJS.Timeout | undefined;
   #isStopped = false;
 
   constructor(options: WatchOptions) {
@@ -88,24 +85,31 @@ export class LimitWatch {
     // Not at once: whoever is told has to be there first.
     this.#usage = setTimeout(() => this.#lookAtUsage(), sampleOftenMs);
     this.#disk = setTimeout(() => void this.#lookAtDisk(), sampleDiskEveryMs);
+    this.#room = setTimeout(() => void this.#lookForRoom(), sampleEveryMs);
   }
 
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#usage);
     clearTimeout(this.#disk);
+    clearTimeout(this.#room);
   }
 
   #lookAtUsage(): void {
-    const { pid, workFolder, limits: { memoryBytes, processes }, onMemory, onOver } = this.#options;
+    const { pid, limits: { memoryBytes, processes }, onMemory, onOver } = this.#options;
     if (pid === undefined) return;
-    // Here, as this looks more often.
-    if (isDiskFull(workFolder)) onOver(diskFull());
     const used = usageOf(processTree(pid));
     onMemory(used.memoryBytes);
     if (used.memoryBytes > memoryBytes) onOver(limitError('job_memory_exceeded', 'used more memory than', memoryBytes, 'bytes'));
     if (used.processes > processes + bubblewrapOwnProcesses || used.tasks > tasksOf(processes)) onOver(limitError('job_processes_exceeded', 'started more processes than', processes, 'processes'));
     if (!this.#isStopped) this.#usage = setTimeout(() => this.#lookAtUsage(), used.memoryBytes > memoryBytes / 2 ? sampleOftenMs : sampleEveryMs);
+  }
+
+  async #lookForRoom(): Promise<void> {
+    const isFull = await isDiskFull(this.#options.workFolder);
+    if (this.#isStopped) return;
+    if (isFull) this.#options.onOver(diskFull());
+    this.#room = setTimeout(() => void this.#lookForRoom(), sampleEveryMs);
   }
 
   async #lookAtDisk(): Promise<void> {

@@ -92,7 +92,7 @@ export class ChildRunner {
 
   /** Runs one job; see `runInChild`. A job that crashed, was cancelled or went over a limit takes the process with it. `timeoutMs` counts from here. */
   async run<Output>(job: Job): Promise<Output> {
-    if (isDiskFull(this.#workFolder)) throw diskFull();
+    if (await isDiskFull(this.#workFolder)) throw diskFull();
     const onAbort = () => this.#stop(job.signal?.reason);
     job.signal?.addEventListener('abort', onAbort, { once: true });
     if (job.signal?.aborted) onAbort();
@@ -106,7 +106,7 @@ export class ChildRunner {
         throw this.#ending.error;
       }
       // Between two looks of the watch it may have filled up.
-      if (answer !== null && isDiskFull(this.#workFolder)) throw diskFull();
+      if (answer !== null && (await isDiskFull(this.#workFolder))) throw diskFull();
       if (answer?.type === 'done') return answer.output as Output;
       if (answer?.type === 'failed') throw new ChildJobError(answer.code, answer.message, answer);
       throw this.#crash(exit);

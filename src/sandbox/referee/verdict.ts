@@ -23,9 +23,10 @@ const mostTold = 50;
  * calls have them, before which some may be missing; what only they could tell is not judged.
  */
 export function judge(calls: readonly TracedCall[], gaps: readonly number[] = []) {
-  /** Of the launch where a call does not say its operation. */
-  const beganAt = (operationId: string | undefined) => calls.find(({ detail }) => operationId === undefined || detail.operationId === operationId)?.at ?? Infinity;
-  const isSure = (violation: Violation) => violation.calls.every(({ at, detail }) => !gaps.some((gap) => beganAt(detail.operationId) <= gap && gap <= at));
+  /** By operation; of the launch where a call does not say its own. */
+  const beganAt = new Map<string | undefined, number>();
+  for (const { at, detail } of calls) for (const id of [undefined, detail.operationId]) if (!beganAt.has(id)) beganAt.set(id, at);
+  const isSure = (violation: Violation) => violation.calls.every(({ at, detail }) => !gaps.some((gap) => (beganAt.get(detail.operationId) ?? Infinity) <= gap && gap <= at));
   const judged = rules.map((rule) => {
     const found = rule.judge(calls);
     const finding = rule.needsAllBefore ? { ...found, violations: found.violations.filter(isSure) } : found;
