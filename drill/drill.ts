@@ -40,6 +40,7 @@ const runsAtOnce = { alone: 5, shared: 8 };
 const rejectShare = 0.15;
 const scene = { stepId: 'cog', input: { type: 'synthetic', size: 256 } };
 const waitMs = 180_000;
+const lastCalls = 8;
 
 /**
  * Does to the app what the world does, again and again, in every state of a run, and compares at the end what the
@@ -60,7 +61,7 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
     for (let fault = nextFault(counts, { ...options, families }, random); fault; fault = nextFault(counts, { ...options, families }, random)) {
       const { family, state, delayMs } = fault;
       await prepare(world, family, state, options, random);
-      const found = await reach(state, world, session, options.isShared ? runsAtOnce.shared : runsAtOnce.alone);
+      const found = await reach(state, world, session, launchId, options.isShared ? runsAtOnce.shared : runsAtOnce.alone);
       if (delayMs > 0) await sleep(delayMs);
       const met = (await world.runs()).find(({ id }) => id === found.id);
       const effect = await strike(world, family, { count: total(counts[family]), run: met, silenceMs: options.silenceMs });
@@ -73,7 +74,7 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
       options.onFault?.((done += 1), { ...fault, state: metIn });
     }
     await world.platform.arm([]);
-    const runs = await untilAllEnded(world);
+    const runs = await untilAllEnded(world, launchId);
     await user.stop();
     const compared = await compare(runs, world.platform, launchId);
     const told = Object.fromEntries([...did].map(([family, effects]) => [family, [...effects].map(([what, amount]) => `${Math.round(amount)} ${what}`).join(', ')]));
@@ -92,7 +93,7 @@ function canStrike({ disks }: World, family: Family): boolean {
 const left = (runs: readonly RunFacts[]) => runs.filter(({ state }) => !isFinal(state));
 
 /** Sees to it that runs are under way, and waits until one is in the state. */
-async function reach(state: FaultState, world: World, session: AppSession, atOnce: number): Promise<RunFacts> {
+async function reach(state: FaultState, world: World, session: AppSession, launchId: string, atOnce: number): Promise<RunFacts> {
   const deadline = performance.now() + waitMs;
   const startRun = async () => void (await session.startRun(scene).catch(() => sleep(200)));
   for (let n = left(await world.runs()).length; n < atOnce; n++) await startRun();
@@ -100,7 +101,7 @@ async function reach(state: FaultState, world: World, session: AppSession, atOnc
     const runs = await world.runs();
     const found = runs.filter((run) => run.state === state).toSorted((a, b) => Number(b.updatedAt) - Number(a.updatedAt))[0];
     if (found) return found;
-    if (performance.now() > deadline) throw new Error(`no run reached ${state} within ${waitMs} ms: ${JSON.stringify(left(runs))}`);
+    if (performance.now() > deadline) throw new Error(`no run reached ${state} within ${waitMs} ms\n${await standing(world, launchId, runs)}`);
     // APPROVED lasts a millisecond where one process does all: it is only caught by looking all the time.
     if (state !== 'APPROVED' || looks % 500 === 0) await sleep(1);
     // Where every run has ended or none can reach the state any more, another is begun.
@@ -129,12 +130,23 @@ function decideAsUser(platform: DrillPlatform, random: () => number): { stop(): 
   };
 }
 
-async function untilAllEnded(world: World): Promise<RunFacts[]> {
+async function untilAllEnded(world: World, launchId: string): Promise<RunFacts[]> {
   const deadline = performance.now() + waitMs;
   for (;;) {
     const runs = await world.runs();
     if (left(runs).length === 0) return runs;
-    if (performance.now() > deadline) throw new Error(`runs did not end: ${JSON.stringify(left(runs))}`);
+    if (performance.now() > deadline) throw new Error(`runs did not end within ${waitMs} ms\n${await standing(world, launchId, runs)}`);
     await sleep(100);
   }
+}
+
+/** Of each run that did not get on: where it stands, what the platform saw of it last, and where to read on. */
+async function standing(world: World, launchId: string, runs: readonly RunFacts[]): Promise<string> {
+  const [calls, uploads] = await Promise.all([world.platform.calls(launchId), world.platform.uploads(launchId)]);
+  const ofRun = (run: RunFacts) => [
+    JSON.stringify(run),
+    ...uploads.filter(({ operationId }) => operationId === run.operationId).map((upload) => `  upload ${JSON.stringify(upload)}`),
+    ...calls.filter(({ detail }) => run.operationId !== null && detail['operationId'] === run.operationId).slice(-lastCalls).map((call) => `  call ${JSON.stringify(call)}`),
+  ];
+  return [...left(runs).flatMap(ofRun), `it is ${new Date().toISOString()} (${Date.now()}); what the processes said is in ${world.logs}`].join('\n');
 }

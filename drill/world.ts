@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
@@ -48,13 +48,15 @@ export interface World {
   readonly cluster: { away(forMs: number): Promise<void>; cutConnections(): Promise<number> } | null;
   readonly disks: { readonly app: SmallDisk | null; readonly sandbox: SmallDisk | null };
   runs(): Promise<RunFacts[]>;
+  /** Folder of what the processes say, one file for each. */
+  readonly logs: string;
   /** Ends of processes that nobody asked for. */
   readonly unexpectedEnds: readonly string[];
   close(): Promise<void>;
 }
 
 export interface WorldOptions {
-  /** Emptied first. */
+  /** Emptied first. What the processes say is kept there, in `logs`. */
   readonly folder: string;
   readonly isShared: boolean;
   /** Script of the app. Default: the kit's. */
@@ -66,6 +68,7 @@ const partBytes = 40_000;
 const workerCount = 2;
 /** Beside what the servers keep free, room for some runs. */
 const diskMegabytes = { app: 64, sandbox: 192 };
+const logLevel = process.env['DRILL_LOG_LEVEL'] ?? 'warn';
 const preload = new URL('../scripts/preload.mjs', import.meta.url).href;
 const runQuery = 'select id, state, operation_id as "operationId", worker, file, output, failure, updated_at as "updatedAt" from runs';
 
@@ -76,7 +79,8 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
   const unexpectedEnds: string[] = [];
   const services: Service[] = [];
   const apiKey = randomBytes(24).toString('base64url');
-  const folders = { app: join(folder, 'app'), sandbox: join(folder, 'sandbox') };
+  const folders = { app: join(folder, 'app'), sandbox: join(folder, 'sandbox'), logs: join(folder, 'logs') };
+  await mkdir(folders.logs);
   const mount = (which: 'app' | 'sandbox') => (usesDisks ? mountSmallDisk(folders[which], diskMegabytes[which]) : null);
   const disks = { app: mount('app'), sandbox: mount('sandbox') };
   // Not below the folder: PostgreSQL runs as another user, who may not get there.
@@ -84,13 +88,14 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
   const databaseUrl = (await cluster?.create()) ?? '';
 
   async function service(name: string, kind: 'app' | 'sandbox', script: URL, args: readonly string[], env: Record<string, string>): Promise<Service> {
-    const started = await startService(name, kind, script, args, env, unexpectedEnds);
+    const logFile = join(folders.logs, `${name}.log`);
+    const started = await startService({ name, kind, script, args, env: { LOG_LEVEL: logLevel, ...env }, logFile, unexpectedEnds });
     services.push(started);
     return started;
   }
 
   const sandboxPort = String(await freePort());
-  const sandbox = await service('sandbox', 'sandbox', new URL('../src/commands/sandbox.ts', import.meta.url), ['--port', sandboxPort, '--seed', 'none', '--data', folders.sandbox], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'fatal' });
+  const sandbox = await service('sandbox', 'sandbox', new URL('../src/commands/sandbox.ts', import.meta.url), ['--port', sandboxPort, '--seed', 'none', '--data', folders.sandbox], { SANDBOX_API_KEY: apiKey });
   const proxy = await startProxy(sandbox.url);
   const app = async (name: string, role: 'all' | 'web' | 'worker') => {
     const dataDir = isShared ? join(folders.app, name) : folders.app;
@@ -104,7 +109,6 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
       PORT: String(await freePort()),
       POLL_INTERVAL_MS: '2000',
       UPLOAD_PART_BYTES: String(partBytes),
-      LOG_LEVEL: process.env['DRILL_LOG_LEVEL'] ?? 'silent',
     });
   };
   const web = await app(isShared ? 'web' : 'app', isShared ? 'web' : 'all');
@@ -118,6 +122,7 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
     web,
     workers,
     disks,
+    logs: folders.logs,
     unexpectedEnds,
     cluster: cluster && { away: (forMs) => away(cluster, forMs), cutConnections: () => cutConnections(cluster, databaseUrl) },
     runs: async () => (local ? local.prepare<[], RunFacts>(runQuery).all() : ((await cluster!.query(databaseUrl, runQuery)) as unknown as RunFacts[])),
@@ -147,7 +152,18 @@ async function cutConnections(cluster: Cluster, url: string): Promise<number> {
   return rows.length;
 }
 
-async function startService(name: string, kind: 'app' | 'sandbox', script: URL, args: readonly string[], env: Record<string, string>, unexpectedEnds: string[]): Promise<Service> {
+interface ServiceOptions {
+  readonly name: string;
+  readonly kind: 'app' | 'sandbox';
+  readonly script: URL;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Added to at every start. */
+  readonly logFile: string;
+  readonly unexpectedEnds: string[];
+}
+
+async function startService({ name, kind, script, args, env, logFile, unexpectedEnds }: ServiceOptions): Promise<Service> {
   let child: ChildProcess;
   let exited = Promise.resolve();
   let [url, port, isWanted] = ['', env['PORT'], false];
@@ -158,7 +174,9 @@ async function startService(name: string, kind: 'app' | 'sandbox', script: URL, 
     isWanted = true;
     // Where it listened before, so that addresses stay good.
     const given = port === undefined ? env : { ...env, PORT: port };
-    child = spawn(process.execPath, ['--import', preload, fileURLToPath(script), ...args], { env: { PATH: process.env['PATH'], ...given }, stdio: ['ignore', 'pipe', 'inherit'] });
+    const log = openSync(logFile, 'a');
+    child = spawn(process.execPath, ['--import', preload, fileURLToPath(script), ...args], { env: { PATH: process.env['PATH'], ...given }, stdio: ['ignore', 'pipe', log] });
+    closeSync(log);
     const mine = child;
     exited = new Promise((resolve) => {
       mine.once('exit', (code, signal) => {
@@ -171,7 +189,7 @@ async function startService(name: string, kind: 'app' | 'sandbox', script: URL, 
         const ready = new RegExp(`^${kind} ready (\\S+)$`).exec(line)?.[1];
         if (ready) resolve(ready);
       });
-      void exited.then(() => reject(new Error(`${name} did not start`)));
+      void exited.then(() => reject(new Error(`${name} did not start: see ${logFile}`)));
     });
     if (port !== undefined) port = new URL(url).port;
   }
