@@ -58,7 +58,8 @@ export async function startCluster(folder: string, { isDurable = false } = {}): 
     await exited;
   }
 
-  process.once('exit', () => server?.kill('SIGQUIT'));
+  const quit = () => void server?.kill('SIGQUIT');
+  process.once('exit', quit);
   await start();
   let databases = 0;
   return {
@@ -72,6 +73,7 @@ export async function startCluster(folder: string, { isDurable = false } = {}): 
     },
     async remove() {
       await stop();
+      process.off('exit', quit);
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -1,13 +1,23 @@
 import type { RunState } from '../src/app/runs/run-state.ts';
-import type { DrillPlatform } from './platform.ts';
+import type { DrillPlatform, Violation } from './platform.ts';
 import type { DrillResult } from './drill.ts';
-import type { RunFacts } from './world.ts';
+import type { RunFacts, Stop } from './world.ts';
 
 /** Judged by answers as the platform gave them, which the proxy, or a kill of the app, may have kept from it. */
 const ofWhatWasHeard = ['poll-stops'];
 
+/** What can be under way from before a stop until after it. */
+const callLastsMs = 5_000;
+const toldLength = 1_000;
+
+/** A chunk that a stopped process was sending ends when that goes on; meanwhile another has the run, and may send the chunk again and complete. */
+function isOfStop({ calls }: Violation, stops: readonly Stop[]): boolean {
+  const [first, last] = [calls.at(0), calls.at(-1)].map((call) => Date.parse(call?.at ?? ''));
+  return stops.some(({ fromMs, toMs }) => Math.abs(first! - fromMs) < callLastsMs && last! > fromMs && last! < toMs + callLastsMs);
+}
+
 /** Every run against the platform: one operation, no upload unless approved, one file, its bytes; and the referee's verdict. */
-export async function compare(runs: readonly RunFacts[], platform: DrillPlatform, launchId: string): Promise<Omit<DrillResult, 'counts' | 'did'>> {
+export async function compare(runs: readonly RunFacts[], platform: DrillPlatform, launchId: string, stops: readonly Stop[]): Promise<Omit<DrillResult, 'counts' | 'did'>> {
   const faults: string[] = [];
   const [operations, uploads, calls] = [await platform.operations(), await platform.uploads(launchId), await platform.calls(launchId)];
   if (operations.length !== runs.length) faults.push(`${runs.length} runs made ${operations.length} operations`);
@@ -29,8 +39,9 @@ export async function compare(runs: readonly RunFacts[], platform: DrillPlatform
     if (files[0] !== undefined && (await platform.sha256(files[0])) !== output?.sha256) faults.push(`run ${run.id}: the platform's file has other bytes`);
     bytesCompared += output?.sizeBytes ?? 0;
   }
-  for (const { rule, told } of await platform.failedRules(launchId)) {
-    if (!ofWhatWasHeard.includes(rule)) faults.push(`the referee: ${rule}: ${told}`);
+  for (const { rule, violations } of await platform.failedRules(launchId)) {
+    const ofTheApp = ofWhatWasHeard.includes(rule) ? [] : violations.filter((one) => rule !== 'chunk-order' || !isOfStop(one, stops));
+    if (ofTheApp.length > 0) faults.push(`the referee: ${rule}: ${JSON.stringify(ofTheApp).slice(0, toldLength)}`);
   }
   const states: Partial<Record<RunState, number>> = {};
   for (const { state } of runs) states[state] = (states[state] ?? 0) + 1;

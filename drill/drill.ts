@@ -40,6 +40,7 @@ const runsAtOnce = { alone: 5, shared: 8 };
 const rejectShare = 0.15;
 const scene = { stepId: 'cog', input: { type: 'synthetic', size: 256 } };
 const waitMs = 180_000;
+const topUpEveryMs = 1_000;
 const lastCalls = 8;
 
 /**
@@ -76,7 +77,7 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
     await world.platform.arm([]);
     const runs = await untilAllEnded(world, launchId);
     await user.stop();
-    const compared = await compare(runs, world.platform, launchId);
+    const compared = await compare(runs, world.platform, launchId, world.stops);
     const told = Object.fromEntries([...did].map(([family, effects]) => [family, [...effects].map(([what, amount]) => `${Math.round(amount)} ${what}`).join(', ')]));
     return { counts, did: told, ...compared, faults: [...compared.faults, ...world.unexpectedEnds] };
   } finally {
@@ -95,17 +96,20 @@ const left = (runs: readonly RunFacts[]) => runs.filter(({ state }) => !isFinal(
 /** Sees to it that runs are under way, and waits until one is in the state. */
 async function reach(state: FaultState, world: World, session: AppSession, launchId: string, atOnce: number): Promise<RunFacts> {
   const deadline = performance.now() + waitMs;
-  const startRun = async () => void (await session.startRun(scene).catch(() => sleep(200)));
-  for (let n = left(await world.runs()).length; n < atOnce; n++) await startRun();
-  for (let looks = 0; ; looks++) {
+  for (let topUpAtMs = 0; ; ) {
     const runs = await world.runs();
     const found = runs.filter((run) => run.state === state).toSorted((a, b) => Number(b.updatedAt) - Number(a.updatedAt))[0];
     if (found) return found;
     if (performance.now() > deadline) throw new Error(`no run reached ${state} within ${waitMs} ms\n${await standing(world, launchId, runs)}`);
-    // APPROVED lasts a millisecond where one process does all: it is only caught by looking all the time.
-    if (state !== 'APPROVED' || looks % 500 === 0) await sleep(1);
-    // Where every run has ended or none can reach the state any more, another is begun.
-    if (state === 'CREATED' || left(runs).length === 0) await startRun();
+    if (performance.now() >= topUpAtMs) {
+      const underWay = left(runs).length;
+      // Those under way were created long ago.
+      const wanted = state === 'CREATED' ? Math.max(atOnce, underWay + 1) : atOnce;
+      for (let n = underWay; n < wanted; n++) await session.startRun(scene).catch(() => sleep(200));
+      topUpAtMs = performance.now() + topUpEveryMs;
+    }
+    // The proxy lives in this process: it has to get its turns.
+    await sleep(1);
   }
 }
 

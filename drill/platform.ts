@@ -11,7 +11,11 @@ export interface DrillPlatform {
   arm(faults: readonly DrillFault[]): Promise<void>;
   sha256(fileId: string): Promise<string>;
   /** The referee's rules that were broken, and what it has seen of that. */
-  failedRules(launchId: string): Promise<{ rule: string; told: string }[]>;
+  failedRules(launchId: string): Promise<{ rule: string; violations: Violation[] }[]>;
+}
+
+export interface Violation {
+  readonly calls: readonly { readonly endpoint: string; readonly at: string }[];
 }
 
 /** Body of `POST /sandbox/faults`. */
@@ -86,8 +90,8 @@ export function drillPlatform(url: string, apiKey: string, digest: (bytes: Uint8
       return digest(new Uint8Array(await (await fetch(await link.text())).arrayBuffer()));
     },
     async failedRules(launchId) {
-      const { rules } = await control<{ rules: { rule: string; result: string; violations: unknown[] }[] }>(`launches/${launchId}/verdict`);
-      return rules.filter(({ result }) => result === 'failed').map(({ rule, violations }) => ({ rule, told: JSON.stringify(violations).slice(0, 1_000) }));
+      const { rules } = await control<{ rules: { rule: string; result: string; violations: Violation[] }[] }>(`launches/${launchId}/verdict`);
+      return rules.filter(({ result }) => result === 'failed').map(({ rule, violations }) => ({ rule, violations }));
     },
   };
 }

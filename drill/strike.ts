@@ -32,9 +32,9 @@ export async function strike(world: World, family: Family, { count, run, silence
     case 'platform killed':
       return killed(world.sandbox);
     case 'app stopped':
-      return stopped(world.web, stoppedMs.alone);
+      return stopped(world, world.web, stoppedMs.alone);
     case 'worker stopped':
-      return stopped(workerOf(world, run), stoppedMs.shared);
+      return stopped(world, workerOf(world, run), stoppedMs.shared);
     case 'database away':
       await world.cluster!.away(turn(outagesMs));
       return seconds(turn(outagesMs));
@@ -75,10 +75,12 @@ async function killed(service: Service): Promise<Effect> {
   return once;
 }
 
-async function stopped(service: Service, forMs: number): Promise<Effect> {
+async function stopped({ stops }: World, service: Service, forMs: number): Promise<Effect> {
+  const fromMs = Date.now();
   service.signal('SIGSTOP');
   await sleep(forMs);
   service.signal('SIGCONT');
+  stops.push({ fromMs, toMs: Date.now() });
   return seconds(forMs);
 }
 

@@ -26,6 +26,11 @@ export interface RunFacts {
   readonly updatedAt: number;
 }
 
+export interface Stop {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /** A server that can be killed, stopped and started again where it was. */
 export interface Service {
   readonly name: string;
@@ -35,6 +40,8 @@ export interface Service {
   /** SIGKILL; resolves when it is gone. */
   kill(): Promise<void>;
   start(): Promise<void>;
+  /** Kills it for good. */
+  end(): Promise<void>;
 }
 
 export interface World {
@@ -48,6 +55,8 @@ export interface World {
   readonly cluster: { away(forMs: number): Promise<void>; cutConnections(): Promise<number> } | null;
   readonly disks: { readonly app: SmallDisk | null; readonly sandbox: SmallDisk | null };
   runs(): Promise<RunFacts[]>;
+  /** When a process was stopped and went on, in epoch milliseconds. What it was sending arrives afterwards, whoever has the run by then. */
+  readonly stops: Stop[];
   /** Folder of what the processes say, one file for each. */
   readonly logs: string;
   /** Ends of processes that nobody asked for. */
@@ -108,6 +117,8 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
       DATABASE_URL: databaseUrl,
       PORT: String(await freePort()),
       POLL_INTERVAL_MS: '2000',
+      // So that approved runs wait for their turn, and can be met.
+      STEP_CONCURRENCY: '1',
       UPLOAD_PART_BYTES: String(partBytes),
     });
   };
@@ -122,6 +133,7 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
     web,
     workers,
     disks,
+    stops: [],
     logs: folders.logs,
     unexpectedEnds,
     cluster: cluster && { away: (forMs) => away(cluster, forMs), cutConnections: () => cutConnections(cluster, databaseUrl) },
@@ -129,8 +141,7 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
     async close() {
       local?.close();
       for (const one of services.toReversed()) {
-        one.signal('SIGCONT');
-        await one.kill();
+        await one.end();
       }
       await proxy.close();
       await cluster?.remove();
@@ -194,6 +205,13 @@ async function startService({ name, kind, script, args, env, logFile, unexpected
     if (port !== undefined) port = new URL(url).port;
   }
 
+  async function kill(): Promise<void> {
+    isWanted = false;
+    // One that is stopped dies of it all the same.
+    child.kill('SIGKILL');
+    await exited;
+  }
+
   await start();
   return {
     name,
@@ -204,11 +222,11 @@ async function startService({ name, kind, script, args, env, logFile, unexpected
       return child.pid!;
     },
     signal: (signal) => void child.kill(signal),
-    async kill() {
-      isWanted = false;
-      child.kill('SIGKILL');
-      await exited;
-    },
+    kill,
     start,
+    async end() {
+      await kill();
+      process.off('exit', killWithParent);
+    },
   };
 }

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
+import { mkdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import express, { type RequestHandler } from 'express';
@@ -99,6 +100,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     now,
   });
   const workDir = join(config.dataDir, 'work');
+  mkdirSync(workDir, { recursive: true });
   const stepLimits = { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes };
   const steps = await createStepHost({
     registry: options.registry ?? new URL('../steps/registry.ts', import.meta.url),

@@ -3,6 +3,8 @@ export interface Deadline {
   readonly signal: AbortSignal;
   /** True where it was the time that ended it. */
   readonly isOver: boolean;
+  /** Something moved: the time begins anew. */
+  restart(): void;
   /** The call is over: nothing is held any longer. */
   clear(): void;
 }
@@ -26,6 +28,7 @@ export function startDeadline(timeoutMs: number, signal?: AbortSignal): Deadline
     get isOver() {
       return isOver;
     },
+    restart: () => void timer.refresh(),
     clear() {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);

@@ -2,7 +2,7 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { Readable } from 'node:stream';
 import axios, { isAxiosError, type AxiosInstance } from 'axios';
-import type { Call, Endpoint, WireBody, WireProfile, WireRequest } from '../contract/index.ts';
+import type { Call, Content, Endpoint, WireBody, WireProfile, WireRequest } from '../contract/index.ts';
 import { startDeadline } from './deadline.ts';
 import { multipartBody, type StreamedBody } from './multipart-body.ts';
 import { PlatformError } from './platform-error.ts';
@@ -10,6 +10,7 @@ import { parseRetryAfter } from './retry-policy.ts';
 
 export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
+  /** Until the answer is there; from the last piece that moved, where the body is streamed. */
   readonly timeoutMs: number;
   /** Values that must not stand in an error's message. */
   readonly secrets: readonly string[];
@@ -69,7 +70,7 @@ async function exchange(
   secrets: readonly string[],
 ): Promise<Answer> {
   const deadline = startDeadline(options.timeoutMs, options.signal);
-  const body = encodeBody(request.body);
+  const body = encodeBody(request.body, () => deadline.restart());
   try {
     const response = await http.request<string>({
       method: request.method,
@@ -89,7 +90,7 @@ async function exchange(
     };
   } catch (error) {
     options.signal?.throwIfAborted();
-    if (deadline.isOver) throw new PlatformError(endpoint, 'timeout', `no answer within ${options.timeoutMs} ms`);
+    if (deadline.isOver) throw new PlatformError(endpoint, 'timeout', `no answer within ${options.timeoutMs} ms${body.data instanceof Readable ? ' after the last byte that moved' : ''}`);
     // Never the axios error itself, not even as cause: it holds the address and the headers, secrets included.
     const reason = isAxiosError(error) ? (error.code ?? error.message) : String(error);
     throw new PlatformError(endpoint, 'connection_failed', `connection failed (${scrub(reason, secrets)})`);
@@ -104,17 +105,31 @@ interface EncodedBody {
   readonly data: string | Readable | undefined;
 }
 
-function encodeBody(body: WireBody | undefined): EncodedBody {
+function encodeBody(body: WireBody | undefined, onMoved: () => void): EncodedBody {
   switch (body?.kind) {
     case undefined:
       return { headers: {}, data: undefined };
     case 'json':
       return { headers: { 'content-type': 'application/json' }, data: JSON.stringify(body.value) };
     case 'raw':
-      return streamed({ stream: Readable.from(body.content.open(), { objectMode: false }), sizeBytes: body.content.sizeBytes, mediaType: body.mediaType });
+      return streamed({ stream: Readable.from(telling(body.content, onMoved).open(), { objectMode: false }), sizeBytes: body.content.sizeBytes, mediaType: body.mediaType });
     case 'multipart':
-      return streamed(multipartBody(body));
+      return streamed(multipartBody({ ...body, file: { ...body.file, content: telling(body.file.content, onMoved) } }));
   }
+}
+
+/** A piece is asked for when those before it have gone. */
+function telling(content: Content, onMoved: () => void): Content {
+  return {
+    sizeBytes: content.sizeBytes,
+    async *open() {
+      for await (const piece of content.open()) {
+        onMoved();
+        yield piece;
+      }
+      onMoved();
+    },
+  };
 }
 
 function streamed({ stream, sizeBytes, mediaType }: StreamedBody): EncodedBody {

@@ -48,7 +48,7 @@ export interface PlatformClientOptions {
   readonly retry?: Partial<RetryPolicy>;
   /** Per try, for every call but chunks. Default 30,000. */
   readonly timeoutMs?: number;
-  /** Per try of a chunk. Default 600,000. */
+  /** Per try of a chunk: how long nothing may move, be it bytes or the answer to all of them. Default 120,000. */
   readonly chunkTimeoutMs?: number;
   readonly log?: ClientLog;
   readonly onCall?: (call: ObservedCall) => void;
@@ -104,7 +104,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   const profile = options.profile ?? assumedProfile;
   const retry = { ...defaultRetryPolicy, ...options.retry };
   const timeoutMs = options.timeoutMs ?? 30_000;
-  const chunkTimeoutMs = options.chunkTimeoutMs ?? 600_000;
+  const chunkTimeoutMs = options.chunkTimeoutMs ?? 120_000;
   const now = options.now ?? Date.now;
   const transport = createHttpTransport({ baseUrl: options.baseUrl, apiKey: options.apiKey, profile });
 

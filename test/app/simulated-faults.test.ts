@@ -50,6 +50,8 @@ function worlds(workers: number, processes: readonly number[]): SimPlan[] {
     world([{ kind: 'call', name: 'upload.complete', nth: 0, what: 'killed after' }]),
     world([{ kind: 'call', name: 'store.record', nth: 0, what: 'not done' }]),
     world([], { cancelAtMs: 4_500 }),
+    // Its output waits for the platform under a later claim than it was made with, while folders are tidied.
+    world([{ kind: 'call', name: 'upload.chunk', nth: 0, what: 'killed before' }, { kind: 'platform away', atMs: 7_500, forMs: 80_000 }]),
     ...processes.flatMap((process) => [
       world([{ kind: 'kill', atMs: 3_000, process }]),
       // It is stopped while it processes, another begins, and it wakes with a result in its hands.

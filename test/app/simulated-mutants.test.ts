@@ -20,6 +20,8 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
   ['a dead worker whose runs nobody looks for', many, /is still/, { file: engine, from: 'if (!lease.mayJudgeOthers) return 0;', to: 'return 0;' }],
   ['a worker that asks the platform before it asks what it still has', many, /was polled by|later|has 2 files/, { file: 'src/app/runs/worker-lease.ts', from: 'while (this.#clock() >= this.#endsAtMs)', to: 'while (false)' }],
   ['an upload that was begun, and is forgotten', alone, /has 2 files|names file/, { file: 'src/app/runs/stages/upload.ts', from: 'sourceType, resume: upload },\n        {', to: 'sourceType, resume: null },\n        {' }],
+  ['a janitor that does not know where the output is', alone, /was removed, and/, { file: 'src/app/runs/work-folders.ts', from: " || output.startsWith(join(folder, name) + sep) || output === join(folder, name)", to: '' }],
+  ['a janitor that forgets what has ended', alone, /is still there/, { file: 'src/app/runs/work-folders.ts', from: 'if (!run || isFinal(run.state)) return void (await this.#disk.remove(folder));', to: 'if (!run || isFinal(run.state)) return;' }],
 ];
 
 describe.concurrent('is found out', () => {

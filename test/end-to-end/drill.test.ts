@@ -11,8 +11,8 @@ import { hasPostgres } from '../support/postgres.ts';
 
 const timeout = 280_000;
 
-/** The kit's app with one mistake. */
-const appOf = async (mutation: Mutation) => pathToFileURL(join(await mutant([mutation]), 'src/commands/app.ts'));
+/** The kit's app with one mistake, in one place or more. */
+const appOf = async (...mutations: Mutation[]) => pathToFileURL(join(await mutant(mutations), 'src/commands/app.ts'));
 
 async function drillIn(plan: Omit<DrillOptions, 'folder'>, appScript?: URL) {
   const folder = join(await testFolder(), 'drill');
@@ -21,7 +21,7 @@ async function drillIn(plan: Omit<DrillOptions, 'folder'>, appScript?: URL) {
 }
 
 const local: readonly Family[] = ['app killed', 'app stopped', 'platform killed', 'platform cut', 'platform stalls', 'platform truncates', 'platform garbage', 'platform silent', 'app disk full', 'platform disk full'];
-const shared: readonly Family[] = ['worker killed', 'worker stopped', 'web killed', 'database away', 'connections cut', 'platform killed', 'platform cut'];
+const shared: readonly Family[] = ['worker killed', 'worker stopped', 'web killed', 'database away', 'connections cut', 'platform killed', 'platform cut', 'platform silent', 'app disk full', 'platform disk full'];
 
 describe('what the world does, in small: one operation and one file for each run, the right bytes, nothing FAILED', () => {
   test.for([
@@ -59,5 +59,32 @@ describe('the drill can fail: it finds an app that', () => {
     const script = await appOf({ file: 'src/platform-client/platform-error.ts', from: " || this.code === 'broken_answer'", to: '' });
     const { faults } = await drillIn({ families: ['platform garbage'], each: 4, leastInEach: 0, seed: 6, states: ['AWAITING_APPROVAL'] }, script);
     expect(faults.join('\n')).toMatch(/is FAILED/);
+  });
+
+  test.for([
+    ['platform cut', 'AWAITING_APPROVAL', "this.code === 'connection_failed' || ", 'src/platform-client/platform-error.ts', ''],
+    ['platform disk full', 'UPLOADING', 'this.platformStatus >= 500', 'src/platform-client/platform-error.ts', 'this.platformStatus > 500'],
+    ['app disk full', 'PROCESSING', "works on is full', { kind: 'world' }", 'src/raster/child/limits.ts', "works on is full', { kind: 'user' }"],
+  ] as const)('takes "%s" for the end of a run', { timeout }, async ([family, state, from, file, to]) => {
+    const script = await appOf({ file, from, to });
+    const { faults, did } = await drillIn({ families: [family], each: 5, leastInEach: 0, seed: 7, states: [state] }, script);
+    if (family in did) expect(faults.join('\n')).toMatch(/is FAILED/);
+  });
+
+  test('ends when its database ends a connection', { timeout }, async ({ skip }) => {
+    skip(!hasPostgres, 'PostgreSQL is not installed');
+    const script = await appOf({ file: 'src/app/database-away.ts', from: "this.on('error', () => {});", to: '' });
+    const { faults } = await drillIn({ families: ['connections cut'], each: 2, leastInEach: 0, seed: 8, isShared: true }, script);
+    expect(faults.join('\n')).toMatch(/ended by itself/);
+  });
+
+  test('writes, and calls the platform, with a claim that another has by now', { timeout }, async ({ skip }) => {
+    skip(!hasPostgres, 'PostgreSQL is not installed');
+    const script = await appOf(
+      { file: 'src/app/runs/sql-run-store.ts', from: "        .where('claim', '=', run.claim)\n        .returning('worker')", to: "        .returning('worker')" },
+      { file: 'src/app/runs/worker-lease.ts', from: 'while (this.#clock() >= this.#endsAtMs)', to: 'while (false)' },
+    );
+    const { faults } = await drillIn({ families: ['worker stopped'], each: 8, leastInEach: 0, seed: 9, states: ['UPLOADING', 'PROCESSING'], isShared: true }, script);
+    expect(faults.join('\n')).toMatch(/made 2 files|names file|is FAILED|rule/);
   });
 });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { createPlatformClient, PlatformError, type IdentityToken, type PlatformClientOptions } from '../../src/platform-client/index.ts';
 import { parseRetryAfter } from '../../src/platform-client/retry-policy.ts';
@@ -51,6 +52,22 @@ describe('repeats what may get better', () => {
       yield Buffer.from('bytes');
     } } });
     expect(server.requests.map((request) => request.includes('\r\n\r\nbytes\r\n'))).toEqual([true, true, true]);
+  });
+
+  test('a chunk whose answer does not come; one whose bytes trickle for longer than that is waited for', async () => {
+    const timeouts = { timeoutMs: 60_000, chunkTimeoutMs: 600 };
+    const chunk = (pauseMs: number) => ({ uploadId: 'u', key: 'k', partNumber: 1, content: { sizeBytes: 5, open: async function* () {
+      for (const letter of 'bytes') {
+        await sleep(pauseMs);
+        yield Buffer.from(letter);
+      }
+    } } });
+    const silent = await start([{ afterMs: 60_000, answer: json(200, {}) }, json(200, {})], timeouts);
+    await silent.calls.uploadChunk(chunk(0));
+    expect(silent.server.requests).toHaveLength(2);
+    const slow = await start([json(200, {})], timeouts);
+    await slow.calls.uploadChunk(chunk(200));
+    expect(slow.server.requests).toHaveLength(1);
   });
 
   test('as often as the policy says, and then tells the last failure', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir } from 'node:fs/promises';
+import { open, readdir } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { removeFolder } from '../../raster/index.ts';
 import { isFinal } from './run-state.ts';
@@ -15,6 +15,14 @@ export interface AttemptFolders {
   holds(output: RunOutput, signal: AbortSignal): Promise<boolean>;
 }
 
+/** What tidying does to a disk. */
+export interface TidiedDisk {
+  /** What is in a folder; nothing where it is not there. */
+  names(folder: string): Promise<readonly string[]>;
+  remove(folder: string): Promise<unknown>;
+}
+
+const ofTheMachine: TidiedDisk = { names: namesIn, remove: removeFolder };
 const verifyBytes = 1024 * 1024;
 
 /**
@@ -24,10 +32,12 @@ const verifyBytes = 1024 * 1024;
 export class WorkFolders implements AttemptFolders {
   #root: string;
   #store: Pick<RunStore, 'find'>;
+  #disk: TidiedDisk;
 
-  constructor(root: string, store: Pick<RunStore, 'find'>) {
+  constructor(root: string, store: Pick<RunStore, 'find'>, disk = ofTheMachine) {
     this.#root = root;
     this.#store = store;
+    this.#disk = disk;
   }
 
   of(runId: string, claim: number): string {
@@ -35,19 +45,18 @@ export class WorkFolders implements AttemptFolders {
   }
 
   async tidy(): Promise<void> {
-    await mkdir(this.#root, { recursive: true });
-    for (const runId of await namesIn(this.#root)) await this.tidyRun(runId);
+    for (const runId of await this.#disk.names(this.#root)) await this.tidyRun(runId);
   }
 
   async tidyRun(runId: string): Promise<void> {
     const folder = join(this.#root, runId);
     // Before the run is looked up: what a later claim makes meanwhile is not among them.
-    const names = await namesIn(folder);
+    const names = await this.#disk.names(folder);
     const run = await this.#store.find(runId);
-    if (!run || isFinal(run.state)) return void (await removeFolder(folder));
+    if (!run || isFinal(run.state)) return void (await this.#disk.remove(folder));
     const output = run.output?.path ?? '';
     const isOwned = (name: string) => name === String(run.claim) || output.startsWith(join(folder, name) + sep) || output === join(folder, name);
-    for (const name of names) if (!isOwned(name)) await removeFolder(join(folder, name));
+    for (const name of names) if (!isOwned(name)) await this.#disk.remove(join(folder, name));
   }
 
   /** Read once more, into one buffer. */

@@ -8,11 +8,11 @@ import { PgBossRunQueue, type Boss } from '../../../src/app/runs/pg-boss-run-que
 import { createRunEngine, type RunEngine, type RunEngineOptions } from '../../../src/app/runs/run-engine.ts';
 import { localProgress } from '../../../src/app/runs/run-progress.ts';
 import { LocalRunQueue } from '../../../src/app/runs/run-queue.ts';
-import { isFinal } from '../../../src/app/runs/run-state.ts';
+import { isFinal, type RunState } from '../../../src/app/runs/run-state.ts';
 import type { Run, RunOutput, RunStore } from '../../../src/app/runs/run.ts';
 import { SqlRunStore } from '../../../src/app/runs/sql-run-store.ts';
 import { WorkerLease } from '../../../src/app/runs/worker-lease.ts';
-import type { AttemptFolders } from '../../../src/app/runs/work-folders.ts';
+import { WorkFolders, type AttemptFolders } from '../../../src/app/runs/work-folders.ts';
 import { abortableSleep } from '../../../src/platform-client/index.ts';
 import type { AnyStep } from '../../../src/steps/step.ts';
 import { seeded } from '../../../models/seeded.ts';
@@ -63,7 +63,7 @@ export interface SimResult {
 /** Long enough for every lease, every pause between two tries and every step after the last fault. */
 const endsWithinMs = 150_000;
 /** What still happens after every run has ended would be wrong. */
-const afterMs = 15_000;
+const afterMs = 65_000;
 const restartAfterMs = 1_500;
 const stoppedForMs = 18_000;
 /** Until what was asked for last is there, or refused. */
@@ -239,20 +239,33 @@ class World {
       ownerOf: async () => 'u',
       steps: this.#steps(),
       settings: { pollIntervalMs: 2_000, uploadPartBytes: 10, platformPatienceMs: 15 * 60_000, stepConcurrency: 2, stepQueue: 1_000, runsPerUser: 1_000 },
-      folders: this.#folders(machine),
+      folders: this.#folders(machine, store),
       now: Date.now,
       log: logger,
     });
   }
 
-  #folders(machine: string): AttemptFolders {
+  #folders(machine: string, store: RunStore): AttemptFolders {
     const root = this.#plan.sharesDisk ? 'disk' : machine;
+    const folders = new WorkFolders(root, store, {
+      names: async (folder) => [...new Set([...this.#disk].filter((path) => path.startsWith(`${folder}/`)).map((path) => path.slice(folder.length + 1).split('/')[0]!))],
+      remove: async (folder) => this.#remove(folder),
+    });
     return {
-      of: (runId, claim) => `${root}/${runId}/${claim}`,
-      tidy: async () => {},
-      tidyRun: async () => {},
+      of: (runId, claim) => folders.of(runId, claim),
+      tidy: () => folders.tidy(),
+      tidyRun: (runId) => folders.tidyRun(runId),
       holds: async ({ path }: RunOutput) => this.#disk.has(path) && path.startsWith(root),
     };
+  }
+
+  #remove(folder: string): void {
+    const [, runId, claim] = folder.split('/');
+    const run = this.#file.prepare('select state, claim, output from runs where id = ?').get(runId) as { state: RunState; claim: number; output: string | null } | undefined;
+    const isOwned = run && !isFinal(run.state) && (claim === undefined || claim === String(run.claim) || run.output?.includes(`"${folder}/`));
+    // What another machine has claimed on a disk of its own is not in this folder.
+    if (isOwned && [...this.#disk].some((path) => path.startsWith(`${folder}/`))) this.#faults.push(`${folder} was removed, and ${runId} is ${run.state} with claim ${run.claim}`);
+    for (const path of this.#disk) if (path.startsWith(`${folder}/`)) this.#disk.delete(path);
   }
 
   #steps(): StepHost {
@@ -270,6 +283,7 @@ class World {
         mine.push(runId);
         this.#attempts.set(runId, (this.#attempts.get(runId) ?? 0) + 1);
         this.#note(`processes ${runId}`);
+        this.#disk.add(`${workFolder}/input.tif`);
         try {
           await abortableSleep((input as { size: number }).size, signal);
         } finally {
@@ -377,6 +391,8 @@ class World {
       if (run.state === 'COMPLETED' && this.#platform.wanted.get(id)?.decision === 'REJECTED') tell('is COMPLETED, and was rejected');
       const states = (await store.history(id)).map(({ state }) => state);
       if (states.includes('PROCESSING') && states.indexOf('APPROVED') > states.indexOf('PROCESSING')) tell(`was processed before it was approved: ${states.join(' ')}`);
+      const left = [...this.#disk].filter((path) => path.includes(`/${id}/`));
+      if (isFinal(run.state) && left.length > 0) tell(`ended, and ${left.join(', ')} is still there`);
       if (states.at(-1) !== run.state) tell(`is ${run.state}, and its history ends ${states.at(-1)}`);
       const endMs = this.#cancelled.get(id) ?? run.updatedAtMs;
       const late = this.#platform.callsOf(id).filter(({ atMs, process }) => atMs > endMs + 2_500 && process.pausedUntilMs < endMs);
