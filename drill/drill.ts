@@ -16,6 +16,8 @@ export interface DrillOptions extends DrillPlan {
   readonly isShared?: boolean;
   /** Two loops burn both cores beside it. */
   readonly isBusy?: boolean;
+  /** How long a run may take to reach a state, and all of them to end, in milliseconds. Default 180,000. */
+  readonly patienceMs?: number;
   /** Script of the app that is tried. Default: the kit's. */
   readonly appScript?: URL;
   readonly onFault?: (done: number, fault: PlannedFault) => void;
@@ -39,7 +41,6 @@ export interface DrillResult {
 const runsAtOnce = { alone: 5, shared: 8 };
 const rejectShare = 0.15;
 const scene = { stepId: 'cog', input: { type: 'synthetic', size: 256 } };
-const waitMs = 180_000;
 const topUpEveryMs = 1_000;
 const lastCalls = 8;
 
@@ -48,6 +49,7 @@ const lastCalls = 8;
  * platform received with what it should have.
  */
 export async function drill(options: DrillOptions): Promise<DrillResult> {
+  const { patienceMs = 180_000 } = options;
   const random = seeded(options.seed);
   const world = await startWorld({ folder: options.folder, isShared: options.isShared ?? false, appScript: options.appScript, usesDisks: options.families.some((family) => family.endsWith('disk full')) });
   const stopBusyLoops = options.isBusy ? startBusyLoops() : () => {};
@@ -62,7 +64,7 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
     for (let fault = nextFault(counts, { ...options, families }, random); fault; fault = nextFault(counts, { ...options, families }, random)) {
       const { family, state, delayMs } = fault;
       await prepare(world, family, state, options, random);
-      const found = await reach(state, world, session, launchId, options.isShared ? runsAtOnce.shared : runsAtOnce.alone);
+      const found = await reach(state, world, session, launchId, options.isShared ? runsAtOnce.shared : runsAtOnce.alone, patienceMs);
       if (delayMs > 0) await sleep(delayMs);
       const met = (await world.runs()).find(({ id }) => id === found.id);
       const effect = await strike(world, family, { count: total(counts[family]), run: met, silenceMs: options.silenceMs });
@@ -75,7 +77,7 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
       options.onFault?.((done += 1), { ...fault, state: metIn });
     }
     await world.platform.arm([]);
-    const runs = await untilAllEnded(world, launchId);
+    const runs = await untilAllEnded(world, launchId, patienceMs);
     await user.stop();
     const compared = await compare(runs, world.platform, launchId, world.stops);
     const told = Object.fromEntries([...did].map(([family, effects]) => [family, [...effects].map(([what, amount]) => `${Math.round(amount)} ${what}`).join(', ')]));
@@ -94,13 +96,13 @@ function canStrike({ disks }: World, family: Family): boolean {
 const left = (runs: readonly RunFacts[]) => runs.filter(({ state }) => !isFinal(state));
 
 /** Sees to it that runs are under way, and waits until one is in the state. */
-async function reach(state: FaultState, world: World, session: AppSession, launchId: string, atOnce: number): Promise<RunFacts> {
-  const deadline = performance.now() + waitMs;
+async function reach(state: FaultState, world: World, session: AppSession, launchId: string, atOnce: number, patienceMs: number): Promise<RunFacts> {
+  const deadline = performance.now() + patienceMs;
   for (let topUpAtMs = 0; ; ) {
     const runs = await world.runs();
     const found = runs.filter((run) => run.state === state).toSorted((a, b) => Number(b.updatedAt) - Number(a.updatedAt))[0];
     if (found) return found;
-    if (performance.now() > deadline) throw new Error(`no run reached ${state} within ${waitMs} ms\n${await standing(world, launchId, runs)}`);
+    if (performance.now() > deadline) throw new Error(`no run reached ${state} within ${patienceMs} ms\n${await standing(world, launchId, runs)}`);
     if (performance.now() >= topUpAtMs) {
       const underWay = left(runs).length;
       // Those under way were created long ago.
@@ -134,12 +136,12 @@ function decideAsUser(platform: DrillPlatform, random: () => number): { stop(): 
   };
 }
 
-async function untilAllEnded(world: World, launchId: string): Promise<RunFacts[]> {
-  const deadline = performance.now() + waitMs;
+async function untilAllEnded(world: World, launchId: string, patienceMs: number): Promise<RunFacts[]> {
+  const deadline = performance.now() + patienceMs;
   for (;;) {
     const runs = await world.runs();
     if (left(runs).length === 0) return runs;
-    if (performance.now() > deadline) throw new Error(`runs did not end within ${waitMs} ms\n${await standing(world, launchId, runs)}`);
+    if (performance.now() > deadline) throw new Error(`runs did not end within ${patienceMs} ms\n${await standing(world, launchId, runs)}`);
     await sleep(100);
   }
 }
