@@ -76,7 +76,7 @@ export interface WorldOptions {
 const partBytes = 40_000;
 const workerCount = 2;
 /** Beside what the servers keep free, room for some runs. */
-const diskMegabytes = { app: 64, sandbox: 192 };
+const diskMegabytes = { app: 128, sandbox: 256 };
 const logLevel = process.env['DRILL_LOG_LEVEL'] ?? 'warn';
 const preload = new URL('../scripts/preload.mjs', import.meta.url).href;
 const runQuery = 'select id, state, operation_id as "operationId", worker, file, output, failure, updated_at as "updatedAt" from runs';

@@ -47,14 +47,24 @@ export function limitError(code: string, what: string, limit: number, unit: stri
   return new ChildJobError(code, `the processing ${what} the ${limit} ${unit} it may`, { data: { limit } });
 }
 
-/** Less than what a library writes at a time: it is lost, and not every library says so. */
-const fullBytes = 1024 * 1024;
+/**
+ * More than what a library writes between two looks. What finds no room is lost, and not every library says so; a file
+ * of its own that it removes then makes room again, and nothing is to be seen.
+ */
+const fullBytes = 16 * 1024 ** 2;
+/** With less than this, looks are more often. */
+const scarceBytes = 256 * 1024 ** 2;
 
-/** False where the folder is gone: its child is too. */
-export async function isDiskFull(folder: string): Promise<boolean> {
+/** Infinite where the folder is gone, as its child is then, and on a file system that does not tell. */
+async function roomOn(folder: string): Promise<number> {
   const disk = await statfs(folder).catch(() => null);
-  // Some file systems tell nothing; what is kept for the superuser is the superuser's.
-  return disk !== null && disk.blocks > 0 && (process.getuid?.() === 0 ? disk.bfree : disk.bavail) * disk.bsize < fullBytes;
+  if (disk === null || disk.blocks === 0) return Infinity;
+  // What is kept for the superuser is the superuser's.
+  return (process.getuid?.() === 0 ? disk.bfree : disk.bavail) * disk.bsize;
+}
+
+export async function isDiskFull(folder: string): Promise<boolean> {
+  return (await roomOn(folder)) < fullBytes;
 }
 
 /** Not the job's fault, whatever it said: what it wrote meanwhile may be cut short, and its result is not to be trusted. */
@@ -85,7 +95,7 @@ export class LimitWatch {
     // Not at once: whoever is told has to be there first.
     this.#usage = setTimeout(() => this.#lookAtUsage(), sampleOftenMs);
     this.#disk = setTimeout(() => void this.#lookAtDisk(), sampleDiskEveryMs);
-    this.#room = setTimeout(() => void this.#lookForRoom(), sampleEveryMs);
+    this.#room = setTimeout(() => void this.#lookForRoom(), sampleOftenMs);
   }
 
   stop(): void {
@@ -106,10 +116,10 @@ export class LimitWatch {
   }
 
   async #lookForRoom(): Promise<void> {
-    const isFull = await isDiskFull(this.#options.workFolder);
+    const room = await roomOn(this.#options.workFolder);
     if (this.#isStopped) return;
-    if (isFull) this.#options.onOver(diskFull());
-    this.#room = setTimeout(() => void this.#lookForRoom(), sampleEveryMs);
+    if (room < fullBytes) this.#options.onOver(diskFull());
+    this.#room = setTimeout(() => void this.#lookForRoom(), room < scarceBytes ? sampleOftenMs : sampleEveryMs);
   }
 
   async #lookAtDisk(): Promise<void> {

@@ -1,0 +1,33 @@
+/** A disk with room for some of what a job writes, which the job itself fills and makes free again. */
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { mountSmallDisk } from '../../drill/small-disk.ts';
+import { runInChild } from '../../src/raster/index.ts';
+import type { SyntheticScene } from '../../src/raster/synthetic-scene.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { testConfinement } from '../support/confinement.ts';
+import { makeFolder } from '../support/folders.ts';
+
+const sceneJob = new URL('../../src/sandbox/stac/scene-job.ts', import.meta.url);
+const mebibyte = 1024 ** 2;
+const folder = await makeFolder();
+const disk = mountSmallDisk(folder, 64);
+cleanUpLater(async () => {
+  disk?.remove();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test.runIf(disk !== null)('is told as full, whatever the job makes of it; with room the same job is well', async () => {
+  const input: SyntheticScene = { kind: 'multispectral', size: 256 };
+  const job = async (name: string) => {
+    const workFolder = join(folder, name);
+    await mkdir(workFolder);
+    return runInChild<null>({ module: sceneJob, input, workFolder, confinement: await testConfinement() });
+  };
+  // The job writes 2.5 MiB of pixels, packs them beside, and removes them: 3 MiB are room for the first alone.
+  await writeFile(join(folder, 'others'), Buffer.alloc(61.2 * mebibyte));
+  await expect(job('scarce')).rejects.toMatchObject({ code: 'disk_full', kind: 'world' });
+  await rm(join(folder, 'others'));
+  await job('ample');
+});
