@@ -63,6 +63,7 @@ COPY src/sandbox src/sandbox
 COPY templates/sandbox templates/sandbox
 COPY templates/shared templates/shared
 COPY models models
+COPY scenes scenes
 COPY src/commands/sandbox src/commands/sandbox
 COPY src/commands/sandbox.ts src/commands/command.ts src/commands/serve.ts src/commands/
 RUN mkdir -p /data node_modules/.cache && chown node:node /data node_modules/.cache

@@ -22,8 +22,9 @@ const followEveryMs = 150;
 const previewSide = 512;
 /** Folder of the user's rasters, and so the collection that the sandbox imports them to. */
 const importedCollection = 'scene';
+const mostItems = 200;
 /** Demo collection that suits what a step works on. */
-const demoCollections: Readonly<Record<string, string>> = { multispectral: 'coastal-optical', elevation: 'alpine-elevation', radar: 'harbour-radar' };
+const demoCollections: Readonly<Record<string, string>> = { multispectral: 'olinda-coast', elevation: 'jacksboro-fault', radar: 'harbour-radar' };
 
 await runCommand(async () => {
   const options = readDemoOptions(process.argv.slice(2), process.env['INIT_CWD'] ?? process.cwd());
@@ -90,7 +91,7 @@ async function demo(options: DemoOptions, folder: string, start: typeof startSer
   report.line('launched           by the marketplace, with a fresh identity token');
 
   const flow = async () => {
-    const input = await chooseInput(options, session, stagedFiles, report);
+    const input = await chooseInput(options, session, { stagedFiles, platform: { url: sandbox.url, apiKey } }, report);
     const run = await startAndFollow(options, input, session, control, launchId, report);
     report.end();
     if (run.state === 'COMPLETED') return deliver(options, run, session, { url: sandbox.url, apiKey }, folder, report);
@@ -100,16 +101,23 @@ async function demo(options: DemoOptions, folder: string, start: typeof startSer
 }
 
 /** The items that are processed, found by a search: the user's own, all of them, or the newest demo item that suits the step. */
-async function chooseInput(options: DemoOptions, session: AppSession, stagedFiles: number, report: Report): Promise<object> {
+async function chooseInput(options: DemoOptions, session: AppSession, { stagedFiles, platform }: { stagedFiles: number; platform: { url: string; apiKey: string } }, report: Report): Promise<object> {
   if (stagedFiles === 0) {
     const kind = session.steps.find(({ id }) => id === options.stepId)?.input.synthetic ?? 'multispectral';
     const items = await session.searchItems({ collections: [demoCollections[kind] ?? demoCollections['multispectral']], limit: 1 });
     return platformInput(items, report);
   }
-  const items = await session.searchItems({ collections: [importedCollection], limit: 200 });
-  if (items.length === stagedFiles) return platformInput(items, report);
+  const items = await session.searchItems({ collections: [importedCollection], limit: mostItems });
+  if ((await countImportedFiles(platform)) === stagedFiles) return platformInput(items, report);
   report.line('input              from the app\'s own folder: not all of it has a place on the map, or a format that a catalog takes');
   return { type: 'local', path: importedCollection };
+}
+
+/** A scene's files are one item, which says what it was made of. */
+async function countImportedFiles({ url, apiKey }: { url: string; apiKey: string }): Promise<number> {
+  const response = await fetch(`${url}/public/stac/collections/${importedCollection}/items?limit=${mostItems}`, { headers: { 'x-api-key': apiKey } });
+  const { features = [] } = (await response.json()) as { features?: { properties: { 'import:files'?: string[] } }[] };
+  return features.reduce((sum, { properties }) => sum + (properties['import:files']?.length ?? 0), 0);
 }
 
 function platformInput(items: readonly FoundItem[], report: Report): object {

@@ -1,9 +1,15 @@
+type Bands = Readonly<Record<string, readonly string[]>>;
+
 /** Common names (STAC EO extension) of the bands that a file name like `..._B4.tif` counts. */
-const landsat8: Readonly<Record<string, readonly string[]>> = {
+const landsat8: Bands = {
   1: ['coastal'], 2: ['blue'], 3: ['green'], 4: ['red'], 5: ['nir', 'nir08'], 6: ['swir16'], 7: ['swir22'],
   8: ['pan'], 9: ['cirrus'], 10: ['lwir11'], 11: ['lwir12'], QA: ['qa'],
 };
-const sentinel2: Readonly<Record<string, readonly string[]>> = {
+/** Of the Thematic Mappers of Landsat 4 to 7. */
+const landsat4to7: Bands = {
+  1: ['blue'], 2: ['green'], 3: ['red'], 4: ['nir', 'nir08'], 5: ['swir16'], 6: ['lwir'], 7: ['swir22'], 8: ['pan'], QA: ['qa'],
+};
+const sentinel2: Bands = {
   '01': ['coastal'], '02': ['blue'], '03': ['green'], '04': ['red'], '05': ['rededge071'], '06': ['rededge075'],
   '07': ['rededge078'], '08': ['nir'], '8A': ['nir08'], '09': ['nir09'], 10: ['cirrus'], 11: ['swir16'], 12: ['swir22'],
 };
@@ -14,13 +20,24 @@ export function bandOfFileName(fileName: string): string | null {
   return match?.[1] ? `B${match[1].toUpperCase()}` : null;
 }
 
+/** Satellites that count their bands each in their own way. */
+export type Sensor = 'landsat-4-7' | 'landsat-8-9' | 'sentinel-2';
+const tables: Readonly<Record<Sensor, Bands>> = { 'landsat-4-7': landsat4to7, 'landsat-8-9': landsat8, 'sentinel-2': sentinel2 };
+
 /**
- * Names by which each file's band can be asked for: `B4` and `red`. Sentinel-2 writes two digits (`B04`)
- * and `B8A`, Landsat 8 and 9 as few as they need (`B4`) and `BQA`; the scene's files decide together.
+ * Whose files these are, by their names: Sentinel-2 writes two digits (`B04`) and `B8A`; Landsat as few as it needs,
+ * after a scene's name that begins with sensor and satellite (`LE07_...`, `LT5...`). Without one, that of Landsat 8.
  */
-export function bandNames(fileNames: readonly string[]): (readonly string[])[] {
-  const bands = fileNames.map(bandOfFileName);
-  const isSentinel2 = bands.some((band) => band !== null && /^B(0\d|8A)$/.test(band));
-  const table = isSentinel2 ? sentinel2 : landsat8;
-  return bands.map((band) => (band === null ? [] : [band, ...(table[band.slice(1)] ?? [])]));
+export function sensorOfFileNames(fileNames: readonly string[]): Sensor {
+  if (fileNames.some((name) => /^B(0\d|8A)$/.test(bandOfFileName(name) ?? ''))) return 'sentinel-2';
+  return fileNames.some((name) => /^L[ETM]0?[4-7]/i.test(name)) ? 'landsat-4-7' : 'landsat-8-9';
+}
+
+/** Names by which each file's band can be asked for: `B4` and `red`. The scene's files decide together. */
+export function bandNames(fileNames: readonly string[], sensor = sensorOfFileNames(fileNames)): (readonly string[])[] {
+  const table = tables[sensor];
+  return fileNames.map((name) => {
+    const band = bandOfFileName(name);
+    return band === null ? [] : [band, ...(table[band.slice(1)] ?? [])];
+  });
 }

@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs';
 import { constants, copyFile, link, mkdir, readdir, stat } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { KitError } from '../../contract/index.ts';
 import { rasterExtensions } from '../../raster/index.ts';
+import { isMetadataName } from '../../sandbox/stac/import/scene-metadata.ts';
 
-/** Brings the user's rasters into `folder`, by hard link where the disk allows it, and counts them. Throws `KitError` for what is not there or no raster. */
+/** Brings the user's rasters into `folder`, with what tells of their scene, by hard link where the disk allows it, and counts the rasters. Throws `KitError` for what is not there or no raster. */
 export async function stageInputs(inputs: readonly string[], folder: string): Promise<number> {
   await mkdir(folder, { recursive: true });
   const staged = new Set<string>();
@@ -12,10 +14,22 @@ export async function stageInputs(inputs: readonly string[], folder: string): Pr
       const name = basename(path);
       if (staged.has(name)) throw new KitError('bad_input', `--input: two rasters are called ${name}; rename one of them`);
       staged.add(name);
-      await link(path, join(folder, name)).catch(() => copyFile(path, join(folder, name), constants.COPYFILE_FICLONE));
+      await bring(path, folder);
     }
+    for (const path of await metadataOf(input)) if (!existsSync(join(folder, basename(path)))) await bring(path, folder);
   }
   return staged.size;
+}
+
+async function bring(path: string, folder: string): Promise<void> {
+  const to = join(folder, basename(path));
+  await link(path, to).catch(() => copyFile(path, to, constants.COPYFILE_FICLONE));
+}
+
+/** Of a folder: when and by which satellite its scene was taken. */
+async function metadataOf(input: string): Promise<string[]> {
+  if ((await stat(input)).isFile()) return [];
+  return (await readdir(input)).filter(isMetadataName).map((name) => join(input, name));
 }
 
 async function rastersOf(input: string): Promise<string[]> {

@@ -56,8 +56,8 @@ export const stacLink = z
 export type StacLink = Immutable<z.infer<typeof stacLink>>;
 
 const asset = z.object({ href, title: z.string(), type: mediaType, roles: z.array(z.string()) });
-/** `raster`: the source itself with the fields of the projection extension, for standard clients. @assumed */
-const rasterAsset = asset.extend({ 'proj:epsg': z.int(), 'proj:shape': z.array(z.int()).length(2), 'proj:transform': z.array(z.number()) });
+/** `raster`, or one for each band of a scene by its name: the source itself with the fields of the projection extension, for standard clients. @assumed */
+const rasterAsset = asset.extend({ 'proj:epsg': z.int().optional(), 'proj:shape': z.array(z.int()).length(2).optional(), 'proj:transform': z.array(z.number()).optional() });
 
 /** Spec 2.1 */
 export const stacCatalog = z
@@ -121,7 +121,7 @@ export const stacItem = z
     ]),
     bbox: box,
     properties: itemProperties,
-    assets: z.object({ rendered_preview: asset, data: asset, raster: rasterAsset.optional() }),
+    assets: z.object({ rendered_preview: asset, data: asset }).catchall(rasterAsset),
     links: z.array(stacLink),
     stac_version: z.literal(stacVersion),
     stac_extensions: z.array(z.string()),

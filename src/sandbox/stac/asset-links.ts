@@ -40,8 +40,9 @@ export class AssetLinks {
     return this.#sign(dataPath(item.collectionId, item.id), {});
   }
 
-  raster(item: ItemRecord): string {
-    return this.#sign(rasterPath(item.collectionId, item.id), {});
+  /** `band`: of a scene, whose bands have a file each. */
+  raster(item: ItemRecord, band?: string): string {
+    return this.#sign(rasterPath(item.collectionId, item.id), band === undefined ? {} : { band });
   }
 
   thumbnail(collectionId: string): string {

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { ChildJobError, ChildPool, PoolBusyError, previewJob as resultJob, takePlainFile, type Confinement, type LentFile, type PreviewJobInput } from '../../raster/index.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import type { Box } from '../../raster/footprint.ts';
 import type { CatalogMapInput } from './catalog-map-job.ts';
 import type { PreviewRequest } from './asset-links.ts';
-import type { ItemRecord, ItemSource } from './items.ts';
+import type { ItemRecord, ItemSource, SceneFile } from './items.ts';
 import type { PreviewInput } from './preview-job.ts';
 
 export interface ItemSourcesOptions {
@@ -29,13 +30,27 @@ interface Order<Output> {
   readonly input: unknown;
   /** Turns go round the collections, and no process serves two of them. */
   readonly owner: string;
-  readonly file?: LentFile | null;
+  readonly files?: readonly LentFile[];
   readonly signal?: AbortSignal;
   readonly collect?: (workFolder: string, output: Output) => Promise<void>;
 }
 
 /** What is the sandbox's own. */
 const ownMaking = 'sandbox';
+
+export interface SourceFile {
+  readonly path: string;
+  readonly name: string;
+}
+
+/** Of the demo world, in the project's `scenes`. */
+const shippedPath = (fileName: string) => fileURLToPath(new URL(`../../../scenes/${fileName}`, import.meta.url));
+
+/** In true colour where a scene has it; else its first band. */
+function drawnOf(files: readonly SceneFile[]): SceneFile[] {
+  const colors = ['red', 'green', 'blue'].flatMap((color) => files.find(({ name }) => name === color) ?? []);
+  return colors.length === 3 ? colors : files.slice(0, 1);
+}
 
 /** The pixels behind the items: their previews, and the file that `data` streams. */
 export class ItemSources {
@@ -56,14 +71,14 @@ export class ItemSources {
     const isClipped = item.source.kind === 'file' && item.source.isClipped;
     const input: PreviewInput = { footprint: item.footprint, isClipped, box, width, height };
     return this.#drawnOnce(JSON.stringify([item.source, item.footprint, box, width, height]), async () =>
-      this.#picture({ module: previewJob, input, owner: item.collectionId, file: await this.#rasterOf(item.source), signal }),
+      this.#picture({ module: previewJob, input, owner: item.collectionId, files: await this.#rastersOf(item.source), signal }),
     );
   }
 
   /** A PNG of a raster that a model has made. */
   previewOfResult(path: string, maxSide: number, signal?: AbortSignal): Promise<Uint8Array> {
     const input: PreviewJobInput = { maxSide };
-    return this.#picture({ module: resultJob, input, owner: path, file: { path, name: 'result.tif' }, signal });
+    return this.#picture({ module: resultJob, input, owner: path, files: [{ path, name: 'result.tif' }], signal });
   }
 
   async #drawnOnce(what: string, draw: () => Promise<Uint8Array>): Promise<Uint8Array> {
@@ -73,16 +88,28 @@ export class ItemSources {
     return picture;
   }
 
-  /** The file that an item was made of; null where it was made of none. Throws 404 where it is gone. */
-  async file(item: ItemRecord): Promise<{ path: string; name: string } | null> {
-    const { source } = item;
-    if (source.kind === 'none') return null;
-    if (source.kind === 'synthetic') {
-      return { path: await this.#sceneOf(source.scene), name: `${item.title}.tif` };
-    }
-    const found = source.kind === 'file' ? { path: join(this.#options.blobDir, source.blob), name: source.fileName } : { path: source.path, name: basename(source.path) };
-    if (!existsSync(found.path)) throw new SandboxError(404, 'asset_not_available', 'The source file is not there any more');
+  /** The files that an item was made of; none where it was made of none. Throws 404 where one is gone. */
+  async files(item: ItemRecord): Promise<SourceFile[]> {
+    const found = await this.#filesOf(item);
+    if (found.some(({ path }) => !existsSync(path))) throw new SandboxError(404, 'asset_not_available', 'The source file is not there any more');
     return found;
+  }
+
+  async #filesOf({ source, title }: ItemRecord): Promise<SourceFile[]> {
+    switch (source.kind) {
+      case 'none':
+        return [];
+      case 'synthetic':
+        return [{ path: await this.#sceneOf(source.scene), name: `${title}.tif` }];
+      case 'file':
+        return [{ path: join(this.#options.blobDir, source.blob), name: source.fileName }];
+      case 'path':
+        return [{ path: source.path, name: basename(source.path) }];
+      case 'shipped':
+        return [{ path: shippedPath(source.fileName), name: source.fileName }];
+      case 'scene':
+        return source.files.map(({ path }) => ({ path, name: basename(path) }));
+    }
   }
 
   /** A transparent picture, for a collection without items. */
@@ -104,9 +131,9 @@ export class ItemSources {
     throw new Error('a picture could not be made: the answer is none');
   }
 
-  async #run<Output>({ file, ...order }: Order<Output>): Promise<Output> {
+  async #run<Output>({ files = [], ...order }: Order<Output>): Promise<Output> {
     // What fails here is ours, not the caller's: the cause goes to the log.
-    return this.#pool.run<Output>({ ...order, files: file ? [file] : [] }).catch((cause: unknown) => {
+    return this.#pool.run<Output>({ ...order, files }).catch((cause: unknown) => {
       if (cause instanceof ChildJobError) throw new Error('a picture could not be made', { cause });
       if (cause instanceof PoolBusyError) throw new SandboxError(503, 'busy', 'Internal Server Error');
       throw cause;
@@ -117,12 +144,15 @@ export class ItemSources {
     return this.#pool.close();
   }
 
-  async #rasterOf(source: ItemSource): Promise<LentFile | null> {
-    if (source.kind === 'synthetic') return { path: await this.#sceneOf(source.scene), name: 'scene.tif' };
-    if (source.kind === 'none' || !source.isRaster) return null;
-    if (source.kind === 'path') return { path: source.path, name: basename(source.path) };
+  /** What a picture is drawn of: one raster, or red, green and blue of a scene. */
+  async #rastersOf(source: ItemSource): Promise<LentFile[]> {
+    if (source.kind === 'synthetic') return [{ path: await this.#sceneOf(source.scene), name: 'scene.tif' }];
+    if (source.kind === 'shipped') return [{ path: shippedPath(source.fileName), name: source.fileName }];
+    if (source.kind === 'scene') return drawnOf(source.files).map(({ path }, i) => ({ path, name: `${i}-${basename(path)}` }));
+    if (source.kind === 'none' || !source.isRaster) return [];
+    if (source.kind === 'path') return [{ path: source.path, name: basename(source.path) }];
     const overviews = { suffix: '.ovr', path: join(this.#options.overviewDir, `${source.blob}.ovr`) };
-    return { path: join(this.#options.blobDir, source.blob), name: source.fileName, beside: source.hasOverviews ? [overviews] : [] };
+    return [{ path: join(this.#options.blobDir, source.blob), name: source.fileName, beside: source.hasOverviews ? [overviews] : [] }];
   }
 
   /** A scene of the demo world, made when it is first asked for; whole or not there, whoever else makes it at the same time. */

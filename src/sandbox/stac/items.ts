@@ -12,10 +12,21 @@ export interface RasterGrid {
   readonly transform: readonly number[];
 }
 
+/** One band of a scene, in a file of its own. */
+export interface SceneFile {
+  readonly path: string;
+  /** As the file's name counts it: `B4`. */
+  readonly band: string;
+  /** Common name, `red`; the band where it has none. */
+  readonly name: string;
+}
+
 /** Where an item's pixels come from. `grid` is null for what is no raster with a known CRS. */
 export type ItemSource =
   | { readonly kind: 'file'; readonly fileId: string; readonly blob: string; readonly fileName: string; readonly isRaster: boolean; readonly hasOverviews: boolean; readonly isClipped: boolean; readonly grid: RasterGrid | null }
   | { readonly kind: 'path'; readonly path: string; readonly isRaster: boolean; readonly grid: RasterGrid | null }
+  | { readonly kind: 'scene'; readonly files: readonly SceneFile[]; readonly grid: RasterGrid | null }
+  | { readonly kind: 'shipped'; readonly fileName: string; readonly grid: RasterGrid }
   | { readonly kind: 'synthetic'; readonly scene: SyntheticScene; readonly grid: RasterGrid }
   | { readonly kind: 'none' };
 

@@ -19,26 +19,37 @@ export interface PreviewInput {
   readonly height: number;
 }
 
-/** Job: a PNG of exactly `width` x `height`, transparent where there is no data. Of the raster that it is lent; of the footprint where it is lent none. */
-const job: Job<PreviewInput, Uint8Array> = async (input, { files: [path], workFolder }) => {
-  if (path === undefined) return drawFootprint(input);
+/** Job: a PNG of exactly `width` x `height`, transparent where there is no data. Of the raster that it is lent, or of the bands of a scene in the order of its colours; of the footprint where it is lent none. */
+const job: Job<PreviewInput, Uint8Array> = async (input, { files, workFolder }) => {
+  if (files.length === 0) return drawFootprint(input);
   // The file is alone with the overviews that were built of it: what lies beside it may be read.
   gdal.config.set('GDAL_DISABLE_READDIR_ON_OPEN', 'TRUE');
-  return drawRaster(path, workFolder, input);
+  return drawRasters(files, workFolder, input);
 };
 export default job;
 
-async function drawRaster(path: string, folder: string, input: PreviewInput): Promise<Buffer> {
-  const source = openRaster(path);
-  // Closed in this order: a dataset must not outlive what it reads from.
-  const open: gdal.Dataset[] = [source];
+/** A raster in the box that is drawn, and as it was before that. */
+interface Layer {
+  readonly warped: gdal.Dataset;
+  readonly selected: gdal.Dataset;
+}
+
+async function drawRasters(paths: readonly string[], folder: string, input: PreviewInput): Promise<Buffer> {
+  // Closed from the last to the first: a dataset must not outlive what it reads from.
+  const open: gdal.Dataset[] = [];
+  const opened = (dataset: gdal.Dataset) => {
+    open.unshift(dataset);
+    return dataset;
+  };
   try {
-    const bands = colorBands(source).flatMap((band) => ['-b', String(band.id)]);
-    const selected = gdal.translate(`/vsimem/${randomUUID()}.vrt`, source, ['-of', 'VRT', ...bands, ...placed(source, input)]);
-    open.unshift(selected);
-    const warped = gdal.warp('warped', null, [selected], await warpOptions(folder, input));
-    open.unshift(warped);
-    return await toPng(warped, selected, input.width, input.height);
+    const options = await warpOptions(folder, input);
+    const layers = paths.map((path, i): Layer => {
+      const source = opened(openRaster(path));
+      const bands = (paths.length > 1 ? [source.bands.get(1)] : colorBands(source)).flatMap((band) => ['-b', String(band.id)]);
+      const selected = opened(gdal.translate(`/vsimem/${randomUUID()}.vrt`, source, ['-of', 'VRT', ...bands, ...placed(source, input)]));
+      return { selected, warped: opened(gdal.warp(`warped ${i}`, null, [selected], options)) };
+    });
+    return await toPng(layers, input.width, input.height);
   } finally {
     open.forEach((dataset) => dataset.close());
   }
@@ -65,22 +76,22 @@ function placed(source: gdal.Dataset, { footprint, box }: PreviewInput): string[
   return ['-a_srs', '+proj=longlat +datum=WGS84 +no_defs', '-a_ullr', ...corners.map(String)];
 }
 
-async function toPng(warped: gdal.Dataset, source: gdal.Dataset, width: number, height: number): Promise<Buffer> {
-  const count = warped.bands.count() - 1;
+async function toPng(layers: readonly Layer[], width: number, height: number): Promise<Buffer> {
   const pixels = width * height;
-  const alpha = new Float32Array(pixels);
-  warped.bands.get(count + 1).pixels.read(0, 0, width, height, alpha);
-  const values = Array.from({ length: count }, (_, i) => {
-    const band = new Float32Array(pixels);
-    warped.bands.get(i + 1).pixels.read(0, 0, width, height, band);
-    return { band, ...stretchOf(source.bands.get(i + 1)) };
-  });
+  const read = (band: gdal.RasterBand) => {
+    const values = new Float32Array(pixels);
+    band.pixels.read(0, 0, width, height, values);
+    return values;
+  };
+  // The last band of each is its alpha.
+  const alphas = layers.map(({ warped }) => read(warped.bands.get(warped.bands.count())));
+  const values = layers.flatMap(({ warped, selected }) => selected.bands.map((band) => ({ band: read(warped.bands.get(band.id ?? 1)), ...stretchOf(band) })));
   const rgba = Buffer.alloc(pixels * 4);
   for (let i = 0; i < pixels; i++) {
-    const isValid = (alpha[i] ?? 0) > 0 && values.every(({ band }) => !Number.isNaN(band[i]));
+    const isValid = alphas.every((alpha) => (alpha[i] ?? 0) > 0) && values.every(({ band }) => !Number.isNaN(band[i]));
     if (!isValid) continue;
     for (let channel = 0; channel < 3; channel++) {
-      const one = values[count >= 3 ? channel : 0];
+      const one = values[values.length >= 3 ? channel : 0];
       rgba[i * 4 + channel] = one ? Math.min(255, Math.max(0, Math.round(((one.band[i] ?? 0) - one.low) * one.factor))) : 0;
     }
     rgba[i * 4 + 3] = 255;

@@ -126,9 +126,9 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .get(async (req, res) => {
       requireLinkOrKey(req, dataPath(String(req.params['collectionId']), String(req.params['id'])));
       const item = getItem(req);
-      const file = await sources.file(item);
+      const files = await sources.files(item);
       sendAsDownload(res, `${item.title}.zip`, mediaTypes.zip);
-      await sendItemZip(res, file, `${item.title}.json`, objects.item(item));
+      await sendItemZip(res, files, `${item.title}.json`, objects.item(item));
     })
     .all(methodNotAllowed('GET'));
 
@@ -136,8 +136,11 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .route(assetPaths.raster)
     .get(async (req, res, next) => {
       requireLinkOrKey(req, rasterPath(String(req.params['collectionId']), String(req.params['id'])));
-      const file = await sources.file(getItem(req));
-      if (!file) throw new SandboxError(404, 'asset_not_available', 'The item was made of no file');
+      const { band } = req.query;
+      const item = getItem(req);
+      const files = await sources.files(item);
+      const file = item.source.kind === 'scene' ? files[item.source.files.findIndex((one) => one.band === band)] : files[0];
+      if (!file) throw new SandboxError(404, 'asset_not_available', item.source.kind === 'scene' ? 'The item has no such band' : 'The item was made of no file');
       sendAsDownload(res, file.name, 'application/octet-stream');
       res.sendFile(file.path, { dotfiles: 'allow', cacheControl: false }, (error) => {
         if (error && !res.headersSent) next(error);

@@ -3,8 +3,9 @@ import type { Footprint } from '../../raster/footprint.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import type { Catalog } from './catalog.ts';
 import { rootCatalogId } from './collections.ts';
-import type { ProjectedSquare } from './footprints-job.ts';
+import type { ProjectedPlace } from './footprints-job.ts';
 import { itemProperties } from './item-properties.ts';
+import type { RasterGrid } from './items.ts';
 
 const day = 86_400_000;
 const firstDay = Date.UTC(2024, 2, 1, 10, 12, 33, 417);
@@ -89,24 +90,74 @@ const series: readonly Series[] = [
   },
 ];
 
+/** A real raster of the project's `scenes`. */
+interface RealScene {
+  readonly id: string;
+  readonly fileName: string;
+  readonly title: string;
+  readonly atMs: number;
+  readonly name: string;
+  readonly description: string;
+  readonly provider: string;
+  readonly sourceType: string;
+  readonly grid: RasterGrid;
+  readonly collection: { readonly id: string; readonly catalogId: string; readonly title: string; readonly description: string; readonly keywords: readonly string[] };
+  readonly more: Record<string, unknown>;
+}
+
+const realScenes: readonly RealScene[] = [
+  {
+    id: 'olinda-landsat7',
+    fileName: 'olinda-landsat7.tif',
+    title: 'olinda-landsat7',
+    atMs: Date.UTC(2002, 6, 1, 12, 30),
+    name: 'Olinda, Landsat 7',
+    description: 'Coast, city and forest at Olinda, Brazil: blue, green, red, near and short-wave infrared, 28.5 m. The day is not recorded: the date stands for the early 2000s. Courtesy of the U.S. Geological Survey; public domain.',
+    provider: 'U.S. Geological Survey',
+    sourceType: 'MULTISPECTRAL',
+    grid: { epsg: 31985, shape: [352, 349], transform: [28.49999999927454, 0, 288776.25000080315, 0, -28.49999999927454, 9120760.750028737] },
+    collection: { id: 'olinda-coast', catalogId: 'earth-observation', title: 'Olinda coast', description: 'A real scene of Landsat 7 at Olinda, Brazil.', keywords: ['optical', 'multispectral', 'landsat', 'coast'] },
+    more: { platform: 'landsat-7', instruments: ['etm'], gsd: 28.5 },
+  },
+  {
+    id: 'jacksboro-dem',
+    fileName: 'jacksboro-dem.tif',
+    title: 'jacksboro-dem',
+    atMs: Date.UTC(2000, 1, 16),
+    name: 'Jacksboro fault, elevation',
+    description: 'Metres above the sea at the Jacksboro fault, Tennessee, 3 arc seconds. From the shuttle radar mission of February 2000, NASA; public domain.',
+    provider: 'NASA',
+    sourceType: 'HEIGHTMAP',
+    grid: { epsg: 4326, shape: [344, 403], transform: [1 / 1200, 0, -84.41375, 0, -1 / 1200, 36.44625] },
+    collection: { id: 'jacksboro-fault', catalogId: 'terrain', title: 'Jacksboro fault', description: 'Real elevation of the shuttle radar mission in Tennessee.', keywords: ['elevation', 'terrain', 'srtm'] },
+    more: { platform: 'sts-99' },
+  },
+];
+
 /** Fills an empty catalog with demo collections: the same on every machine. Their pixels are made when somebody asks for them. */
 export async function seedDemo(catalog: Catalog, place: { readonly workFolder: string; readonly confinement: Confinement }): Promise<void> {
   const scenes = series.flatMap(scenesOf);
-  const squares: ProjectedSquare[] = scenes.map(({ scene }) => ({ epsg: scene.place.epsg, origin: scene.place.origin, side: scenePixels * pixelSize }));
-  const footprints = await runInChild<(Footprint | null)[]>({ module: new URL('./footprints-job.ts', import.meta.url), input: squares, ...place });
+  const places: ProjectedPlace[] = [
+    ...scenes.map(({ scene }) => ({ epsg: scene.place.epsg, origin: scene.place.origin, size: [scenePixels * pixelSize, scenePixels * pixelSize] as const })),
+    ...realScenes.map(({ grid: { epsg, shape: [rows, columns], transform: [width = 0, , west = 0, , height = 0, north = 0] } }) => ({ epsg, origin: [west, north] as const, size: [columns * width, -rows * height] as const })),
+  ];
+  const footprints = await runInChild<(Footprint | null)[]>({ module: new URL('./footprints-job.ts', import.meta.url), input: places, ...place });
   catalog.items.inTransaction(() => {
     for (const one of catalogs) catalog.collections.putCatalog({ ...one, parentId: rootCatalogId });
     for (const one of series) catalog.collections.put({ ...one, id: one.collectionId, license: 'proprietary', createdAtMs: firstDay });
+    realScenes.forEach(({ collection, id, fileName, title, atMs, name, description, provider, sourceType, grid, more }, i) => {
+      catalog.collections.put({ ...collection, license: 'PDDL-1.0', createdAtMs: firstDay });
+      const properties = itemProperties({ name, description, layerType: 'RASTER', ingestedAtMs: firstDay, provider, sourceType, more });
+      catalog.items.put({ id, collectionId: collection.id, title, datetimeMs: atMs, footprint: footprintAt(scenes.length + i, id), properties, source: { kind: 'shipped', fileName, grid } });
+    });
     scenes.forEach(({ of, n, column, atMs, scene }, i) => {
-      const footprint = footprints[i];
-      if (!footprint) throw new Error(`a demo scene lies nowhere: ${of.collectionId} ${n}`);
       const source = `${of.sourceType}_${new Date(atMs).toISOString().slice(0, 10).replaceAll('-', '')}_${String(column + 1).padStart(2, '0')}`;
       catalog.items.put({
         id: `${of.collectionId}-${String(n + 1).padStart(3, '0')}`,
         collectionId: of.collectionId,
         title: source,
         datetimeMs: atMs,
-        footprint,
+        footprint: footprintAt(i, `${of.collectionId} ${n}`),
         properties: itemProperties({
           name: `${of.title} ${n + 1}`,
           description: of.description,
@@ -121,6 +172,12 @@ export async function seedDemo(catalog: Catalog, place: { readonly workFolder: s
     });
   });
   catalog.reload();
+
+  function footprintAt(i: number, what: string): Footprint {
+    const footprint = footprints[i];
+    if (!footprint) throw new Error(`a demo scene lies nowhere: ${what}`);
+    return footprint;
+  }
 }
 
 function scenesOf(of: Series) {

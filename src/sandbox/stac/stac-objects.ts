@@ -104,7 +104,7 @@ export class StacObjects {
     const self = this.href(stacPaths.item, { collectionId: record.collectionId, id: record.id });
     const collection = this.href(stacPaths.collection, { collectionId: record.collectionId });
     const root = this.rootLink();
-    const raster = withRaster ? this.#rasterAsset(record) : {};
+    const rasters = withRaster ? this.#rasterAssets(record) : {};
     return {
       type: 'Feature',
       id: record.id,
@@ -117,7 +117,7 @@ export class StacObjects {
       assets: {
         rendered_preview: { href: assets.preview(record), title: 'Rendered preview', type: mediaTypes.png, roles: ['overview'] },
         data: { href: assets.data(record), title: 'Source data', type: mediaTypes.zip, roles: ['data'] },
-        ...raster,
+        ...rasters,
       },
       links: [
         { ...link('self', self, mediaTypes.geojson, record.title), method: 'GET' },
@@ -131,18 +131,20 @@ export class StacObjects {
         ...this.#forClients([link('parent', collection, mediaTypes.json, record.collectionId)]),
       ],
       stac_version: stacVersion,
-      stac_extensions: raster.raster ? [...itemExtensions, projectionExtension] : itemExtensions,
+      stac_extensions: Object.keys(rasters).length > 0 ? [...itemExtensions, projectionExtension] : itemExtensions,
     };
   }
 
-  /** The source as clients such as GDAL read it, range by range; they need its place on the asset. */
-  #rasterAsset(record: ItemRecord): Pick<StacItem['assets'], 'raster'> {
+  /** The source as clients such as GDAL read it, range by range; they need its place on the asset. Of a scene each band by its name. */
+  #rasterAssets(record: ItemRecord): Readonly<Record<string, StacItem['assets'][string]>> {
     const { source } = record;
     if (this.#options.strict || source.kind === 'none' || !source.grid) return {};
     const { epsg, shape, transform } = source.grid;
-    return {
-      raster: { href: this.#options.assets.raster(record), title: 'Source raster', type: rasterMediaType(source), roles: ['data'], 'proj:epsg': epsg, 'proj:shape': shape, 'proj:transform': transform },
-    };
+    const place = { roles: ['data'], 'proj:epsg': epsg, 'proj:shape': shape, 'proj:transform': transform };
+    if (source.kind !== 'scene') return { raster: { href: this.#options.assets.raster(record), title: 'Source raster', type: mediaTypeOf(nameOfSource(source)), ...place } };
+    return Object.fromEntries(
+      source.files.map(({ path, band, name }) => [band, { href: this.#options.assets.raster(record, band), title: name === band ? band : `${name} (${band})`, type: mediaTypeOf(path), ...place }]),
+    );
   }
 
   rootLink(): StacLink {
@@ -165,9 +167,12 @@ export class StacObjects {
   }
 }
 
-/** Of the source as it is read, by its name. */
-function rasterMediaType(source: ItemRecord['source']): string {
-  const name = source.kind === 'file' ? source.fileName : source.kind === 'path' ? source.path : 'scene.tif';
+function nameOfSource(source: ItemRecord['source']): string {
+  return source.kind === 'file' || source.kind === 'shipped' ? source.fileName : source.kind === 'path' ? source.path : 'scene.tif';
+}
+
+/** Of a source as it is read, by its name. */
+function mediaTypeOf(name: string): string {
   const types: Readonly<Record<string, string>> = { '.tif': mediaTypes.geotiff, '.tiff': mediaTypes.geotiff, '.jp2': 'image/jp2', '.png': mediaTypes.png, '.jpg': mediaTypes.jpeg, '.jpeg': mediaTypes.jpeg, '.nc': 'application/netcdf' };
   return types[extname(name).toLowerCase()] ?? 'application/octet-stream';
 }

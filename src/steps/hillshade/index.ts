@@ -1,11 +1,14 @@
 import { defineStep } from '../step.ts';
 
+/** gdaldem's own figure, for heights in metres over a grid in degrees. */
+const metresOfDegree = 111_120;
+
 /** Shaded relief of a digital elevation model, by gdaldem's Horn formula. */
 export default defineStep<{ band: string; azimuth: number; altitude: number; zFactor: number }>({
   id: 'hillshade',
-  version: '1.0.0',
+  version: '1.1.0',
   title: 'Hillshade',
-  description: 'Shaded relief of an elevation raster, lit from one direction. Heights and horizontal units should be the same (metres); use the z factor where they are not.',
+  description: 'Shaded relief of an elevation raster, lit from one direction. Heights are in metres, places in metres or degrees; use the z factor where they are not.',
   parameters: {
     band: {
       type: 'string',
@@ -30,7 +33,7 @@ export default defineStep<{ band: string; azimuth: number; altitude: number; zFa
   async run({ parameters, scene, gdal, raster, outputPath, workFolder, share }) {
     const { dataset, index } = scene.findBand(parameters.band);
     const computing = share(0, 0.5);
-    const args = ['-b', index, '-az', parameters.azimuth, '-alt', parameters.altitude, '-z', parameters.zFactor, '-compute_edges'];
+    const args = ['-b', index, '-az', parameters.azimuth, '-alt', parameters.altitude, '-z', parameters.zFactor, '-s', dataset.srs?.isGeographic() ? metresOfDegree : 1, '-compute_edges'];
     const shaded = gdal.dem(`${workFolder}/shaded.tif`, dataset, 'hillshade', [...args.map(String), '-of', 'GTiff'], undefined, {
       progress_cb: (fraction) => computing.progress(fraction),
     });

@@ -1,10 +1,11 @@
 import { readdir, stat } from 'node:fs/promises';
-import { dirname, extname, join } from 'node:path';
+import { basename, dirname, extname, join } from 'node:path';
 import { KitError } from '../../../contract/index.ts';
 import { rasterExtensions } from '../../../raster/index.ts';
 import type { Catalog } from '../catalog.ts';
 import { importItems, type ImportProgress, type ImportResult } from './import-items.ts';
 import { importRasters, type ImportPlace } from './import-rasters.ts';
+import { isMetadataName } from './scene-metadata.ts';
 
 const itemExtensions: ReadonlySet<string> = new Set(['.ndjson', '.jsonl', '.geojsonl']);
 
@@ -15,13 +16,14 @@ export async function importPath(catalog: Catalog, path: string, place: ImportPl
   });
   const paths = found.isDirectory() ? (await readdir(path, { recursive: true })).map((name) => join(path, name)).sort() : [path];
   const ofKind = (extensions: ReadonlySet<string>) => paths.filter((one) => extensions.has(extname(one).toLowerCase()));
+  const metadata = found.isDirectory() ? paths.filter((one) => isMetadataName(basename(one))) : [];
   const [items, rasters] = [ofKind(itemExtensions), ofKind(rasterExtensions)];
   if (items.length + rasters.length === 0) {
     throw new KitError('bad_arguments', `--import ${path}: expected are items (${[...itemExtensions].join(', ')}), rasters (${[...rasterExtensions].join(', ')}) or a folder of them`);
   }
   const results: ImportResult[] = [];
   for (const one of items) results.push(await importItems(catalog, one, (await stat(one)).size, progress, nowMs));
-  if (rasters.length > 0) results.push(await importRasters(catalog, rasters, found.isDirectory() ? path : dirname(path), place, progress, nowMs));
+  if (rasters.length > 0) results.push(await importRasters(catalog, rasters, metadata, found.isDirectory() ? path : dirname(path), place, progress, nowMs));
   catalog.reload();
   return { imported: sum(results.map((one) => one.imported)), refused: sum(results.map((one) => one.refused)) };
 }

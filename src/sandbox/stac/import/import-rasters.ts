@@ -1,13 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { basename, join, relative } from 'node:path';
-import { ChildJobError, removeFolder, runInChild, type Confinement } from '../../../raster/index.ts';
+import { basename, dirname, join, relative } from 'node:path';
+import { bandNames, ChildJobError, removeFolder, runInChild, sensorOfFileNames, type Confinement, type Sensor } from '../../../raster/index.ts';
 import { readFacts, type FileFacts, type InspectInput } from '../../files/inspect/facts.ts';
 import type { Catalog } from '../catalog.ts';
 import { gridOf } from '../file-items.ts';
 import { itemProperties } from '../item-properties.ts';
+import type { NewItem, SceneFile } from '../items.ts';
 import { ensureCollection, type ImportProgress, type ImportResult } from './import-items.ts';
+import { groupScenes, type SceneGroup } from './scene-groups.ts';
+import { noMetadata, sceneMetadata, type SceneMetadata } from './scene-metadata.ts';
 
 const inspectJob = new URL('../../files/inspect/inspect-job.ts', import.meta.url);
+const metadataJob = new URL('./scene-metadata-job.ts', import.meta.url);
 
 /** Where and how rasters are looked at. */
 export interface ImportPlace {
@@ -15,49 +19,196 @@ export interface ImportPlace {
   readonly confinement: Confinement;
 }
 
-/** Imports rasters where they lie: each becomes an item, its data and preview read from there. The collection is named after their folder. */
-export async function importRasters(catalog: Catalog, paths: readonly string[], root: string, { workFolder, confinement }: ImportPlace, progress: ImportProgress, nowMs: number): Promise<ImportResult> {
+/** A raster that can be read and says where it lies. */
+interface Placed {
+  readonly path: string;
+  readonly facts: FileFacts;
+}
+
+/** Imports rasters where they lie, their data and previews read from there: the bands of a scene as one item, any other each as its own. The collection is named after their folder. */
+export async function importRasters(catalog: Catalog, paths: readonly string[], metadataPaths: readonly string[], root: string, place: ImportPlace, progress: ImportProgress, nowMs: number): Promise<ImportResult> {
   const collectionId = slug(basename(root));
-  let [imported, refused] = [0, 0];
-  for (const [i, path] of paths.entries()) {
-    const name = relative(root, path) || basename(path);
+  const nameOf = (path: string) => relative(root, path) || basename(path);
+  let [imported, refused, done] = [0, 0, 0];
+
+  async function placed(path: string): Promise<Placed | null> {
     try {
-      const facts = await inspect(path, { workFolder, confinement });
+      const facts = await inspect(path, place);
       if (facts.footprint === null) throw new ChildJobError('no_footprint', 'says no place: it has no reference system or no transformation');
-      ensureCollection(catalog, collectionId, nowMs);
-      catalog.items.put({
-        id: slug(name.replace(/\.[^.]+$/, '')),
-        collectionId,
-        title: basename(path),
-        datetimeMs: facts.acquiredAt === null ? nowMs : Date.parse(facts.acquiredAt),
-        footprint: facts.footprint,
-        properties: itemProperties({
-          name: basename(path),
-          description: `${facts.raster?.width} x ${facts.raster?.height} pixels, ${facts.raster?.bands.length} band(s)`,
-          layerType: 'RASTER',
-          ingestedAtMs: nowMs,
-          provider: 'import',
-          sourceType: 'UNKNOWN',
-        }),
-        source: { kind: 'path', path, isRaster: true, grid: gridOf(facts) },
-      });
-      imported += 1;
+      return { path, facts };
     } catch (error) {
       if (!(error instanceof ChildJobError)) throw error;
       refused += 1;
-      progress.onRefused(name, error.message);
+      progress.onRefused(nameOf(path), error.message);
+      return null;
+    } finally {
+      progress.onProgress((done += 1), paths.length);
     }
-    progress.onProgress(i + 1, paths.length);
+  }
+  function put(item: Omit<NewItem, 'collectionId'>): void {
+    ensureCollection(catalog, collectionId, nowMs);
+    catalog.items.put({ ...item, collectionId });
+    imported += 1;
+  }
+
+  const { scenes, single } = groupScenes(paths);
+  for (const path of single) {
+    const found = await placed(path);
+    if (found) put(itemOfRaster(found, slug(nameOf(path).replace(/\.[^.]+$/, '')), nowMs));
+  }
+  const found: SceneOfGrid[] = [];
+  for (const scene of scenes) {
+    const bands: Placed[] = [];
+    for (const path of scene.paths) bands.push(...([await placed(path)].filter((one) => one !== null)));
+    const metadata = await readMetadata(metadataOf(scene, metadataPaths, root), place);
+    const sensor = sensorOf(metadata, scene);
+    const folder = relative(root, dirname(scene.paths[0] ?? ''));
+    found.push(...byGrid(bands).map((ofGrid) => ({ stem: scene.stem, folder, metadata, facts: ofGrid[0]!.facts, files: filesOf(ofGrid, sensor) })));
+  }
+  // The one that shows colours, in the finest resolution, has the scene's own name; the others say their resolution with it.
+  const taken = new Set<string>();
+  for (const scene of found.toSorted((a, b) => Number(hasRed(b)) - Number(hasRed(a)) || pixelsOf(b) - pixelsOf(a))) {
+    const item = itemOfScene(scene, taken, nowMs);
+    taken.add(item.id);
+    put(item);
   }
   return { imported, refused };
 }
 
-async function inspect(path: string, { workFolder, confinement }: ImportPlace): Promise<FileFacts> {
-  // Files of different folders may have the same name.
-  const own = join(workFolder, randomUUID());
+function itemOfRaster({ path, facts }: Placed, id: string, nowMs: number): Omit<NewItem, 'collectionId'> {
+  return {
+    id,
+    title: basename(path),
+    datetimeMs: facts.acquiredAt === null ? nowMs : Date.parse(facts.acquiredAt),
+    footprint: facts.footprint!,
+    properties: itemProperties({
+      name: basename(path),
+      description: `${facts.raster?.width} x ${facts.raster?.height} pixels, ${facts.raster?.bands.length} band(s)`,
+      layerType: 'RASTER',
+      ingestedAtMs: nowMs,
+      provider: 'import',
+      sourceType: 'UNKNOWN',
+      more: { 'import:files': [basename(path)] },
+    }),
+    source: { kind: 'path', path, isRaster: true, grid: gridOf(facts) },
+  };
+}
+
+/** The bands of a scene that share their pixels. */
+interface SceneOfGrid {
+  readonly stem: string;
+  /** Below the root; empty for the root itself. */
+  readonly folder: string;
+  readonly metadata: SceneMetadata;
+  /** Of its first band. */
+  readonly facts: FileFacts;
+  readonly files: readonly SceneFile[];
+}
+
+const hasRed = ({ files }: SceneOfGrid) => files.some(({ name }) => name === 'red');
+const pixelsOf = ({ facts }: SceneOfGrid) => facts.raster!.width * facts.raster!.height;
+
+function filesOf(bands: readonly Placed[], sensor: Sensor): SceneFile[] {
+  const fileNames = bands.map(({ path }) => basename(path));
+  const names = bandNames(fileNames, sensor);
+  return bands.map(({ path }, i) => ({ path, band: names[i]?.[0] ?? fileNames[i]!, name: names[i]?.[1] ?? names[i]?.[0] ?? fileNames[i]! }));
+}
+
+function itemOfScene({ stem, folder, metadata, facts, files }: SceneOfGrid, taken: ReadonlySet<string>, nowMs: number): Omit<NewItem, 'collectionId'> {
+  const metres = pixelMetres(facts);
+  const atMs = metadata.acquiredAtMs ?? (facts.acquiredAt === null ? nowMs : Date.parse(facts.acquiredAt));
+  const own = metadata.id ?? (stem || basename(folder) || 'scene');
+  const idOf = (title: string) => slug(metadata.id === null && folder !== '' ? join(folder, title) : title);
+  const titles = [own, `${own}_${metres ?? files.length}m`, `${own}_${randomUUID()}`];
+  const title = titles.find((one) => !taken.has(idOf(one))) ?? own;
+  const satellite = metadata.platform === null ? own : readable(metadata.platform);
+  return {
+    id: idOf(title),
+    title,
+    datetimeMs: atMs,
+    footprint: facts.footprint!,
+    properties: itemProperties({
+      name: [satellite, ...(metadata.acquiredAtMs === null ? [] : [new Date(atMs).toISOString().slice(0, 10)]), ...(title === own || metres === null ? [] : [`${metres} m`])].join(', '),
+      description: `${files.length} bands: ${files.map(({ band, name }) => (name === band ? band : `${name} (${band})`)).join(', ')}; ${facts.raster?.width} x ${facts.raster?.height} pixels${metres === null ? '' : ` of ${metres} m`}`,
+      layerType: 'RASTER',
+      ingestedAtMs: nowMs,
+      provider: metadata.provider ?? 'import',
+      sourceType: 'MULTISPECTRAL',
+      more: {
+        ...(metadata.platform === null ? {} : { platform: metadata.platform }),
+        ...(metadata.instruments.length === 0 ? {} : { instruments: metadata.instruments }),
+        ...(metadata.cloudCover === null ? {} : { 'eo:cloud_cover': metadata.cloudCover }),
+        ...(metadata.sunAzimuth === null ? {} : { 'view:sun_azimuth': metadata.sunAzimuth }),
+        ...(metadata.sunElevation === null ? {} : { 'view:sun_elevation': metadata.sunElevation }),
+        ...(metres === null ? {} : { gsd: metres }),
+        'import:files': files.map(({ path }) => basename(path)),
+      },
+    }),
+    source: { kind: 'scene', files, grid: gridOf(facts) },
+  };
+}
+
+/** `landsat-8` for people. */
+const readable = (platform: string) => platform.replace(/^./, (first) => first.toUpperCase()).replace(/-(\d)/, ' $1').replace(/^(Sentinel) /, '$1-').replace(/\d[a-d]$/, (letter) => letter.toUpperCase());
+
+function sensorOf({ platform }: SceneMetadata, { paths }: SceneGroup): Sensor {
+  const landsat = /^landsat-(\d)$/.exec(platform ?? '')?.[1];
+  if (landsat !== undefined) return Number(landsat) >= 8 ? 'landsat-8-9' : 'landsat-4-7';
+  return platform?.startsWith('sentinel-2') ? 'sentinel-2' : sensorOfFileNames(paths.map((path) => basename(path)));
+}
+
+/** Rasters with the same pixels. */
+function byGrid(bands: readonly Placed[]): Placed[][] {
+  const groups = new Map<string, Placed[]>();
+  for (const one of bands) {
+    const { width, height, geoTransform, crs } = one.facts.raster!;
+    const key = JSON.stringify([width, height, geoTransform?.map((value) => value.toFixed(6)), crs]);
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  return [...groups.values()];
+}
+
+/** Of a projected raster; of one in degrees nobody asks. */
+function pixelMetres({ raster }: FileFacts): number | null {
+  const side = Math.abs(raster?.geoTransform?.[1] ?? 0);
+  return raster?.crs?.startsWith('PROJCS') && side > 0 ? Number(side.toPrecision(6)) : null;
+}
+
+/** Beside the bands: the one that begins as they do, or the only one; then those of the folders above, where Sentinel-2 has it. */
+function metadataOf({ stem, paths: [path = ''] }: SceneGroup, metadataPaths: readonly string[], root: string): readonly string[] {
+  const found: string[] = [];
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    const here = metadataPaths.filter((one) => dirname(one) === folder);
+    const named = here.filter((one) => stem !== '' && basename(one).toLowerCase().startsWith(stem.toLowerCase()));
+    found.push(...(named.length > 0 ? named : here.length === 1 || folder !== dirname(path) ? here : here.filter((one) => /^MTD/i.test(basename(one)))));
+    if (folder === root || folder === dirname(folder) || !folder.startsWith(root)) return found;
+  }
+}
+
+/** Of the first that is one. */
+async function readMetadata(paths: readonly string[], place: ImportPlace): Promise<SceneMetadata> {
+  for (const path of paths) {
+    try {
+      const read = sceneMetadata.nullable().parse(await inOwnFolder(place, (workFolder) => runInChild<unknown>({ module: metadataJob, input: null, files: [{ path, name: 'metadata' }], workFolder, confinement: place.confinement })));
+      if (read) return read;
+    } catch (error) {
+      // A file that is no metadata after all, however it fails to be.
+      if (!(error instanceof ChildJobError)) throw error;
+    }
+  }
+  return noMetadata;
+}
+
+function inspect(path: string, place: ImportPlace): Promise<FileFacts> {
   const input: InspectInput = { sourceType: 'MULTISPECTRAL', buildOverviews: false };
+  return inOwnFolder(place, async (workFolder) => readFacts(await runInChild<unknown>({ module: inspectJob, input, files: [{ path, name: basename(path) }], workFolder, confinement: place.confinement })));
+}
+
+/** Files of different folders may have the same name. */
+async function inOwnFolder<T>({ workFolder }: ImportPlace, work: (folder: string) => Promise<T>): Promise<T> {
+  const own = join(workFolder, randomUUID());
   try {
-    return readFacts(await runInChild<unknown>({ module: inspectJob, input, files: [{ path, name: basename(path) }], workFolder: own, confinement }));
+    return await work(own);
   } finally {
     await removeFolder(own);
   }

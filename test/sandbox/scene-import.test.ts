@@ -1,0 +1,164 @@
+/** `--import` of a folder of a scene: its bands are one item that says when, by whom and how cloudy. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import yauzl from 'yauzl';
+import { testFolder, hasLandsat, landsatFolder } from '../support/folders.ts';
+import { geoTiff } from '../support/geotiff.ts';
+import { startSandbox } from '../support/sandbox.ts';
+import { get, search, type StacItem } from '../support/stac.ts';
+
+const band = (at: Partial<Parameters<typeof geoTiff>[0]> = {}) => geoTiff({ width: 24, height: 16, value: (x, y) => 1_000 + 40 * x + 3 * y, ...at });
+const coarse = { width: 12, height: 8, origin: [500_000, 5_000_000, 60] } as const;
+
+const landsatMetadata = `GROUP = L1_METADATA_FILE
+  GROUP = METADATA_FILE_INFO
+    LANDSAT_SCENE_ID = "LC80200392015216LGN00"
+  END_GROUP = METADATA_FILE_INFO
+    SPACECRAFT_ID = "LANDSAT_8"
+    SENSOR_ID = "OLI_TIRS"
+    DATE_ACQUIRED = 2015-08-04
+    SCENE_CENTER_TIME = "16:19:21.7917421Z"
+    CLOUD_COVER = 11.08
+    SUN_AZIMUTH = -44.5
+END_GROUP = L1_METADATA_FILE
+END
+`;
+const sentinelMetadata = `<?xml version="1.0" encoding="UTF-8"?>
+<n1:Level-2A_User_Product xmlns:n1="https://psd-14.sentinel2.eo.esa.int/PSD/User_Product_Level-2A.xsd">
+  <n1:General_Info><Product_Info>
+    <PRODUCT_URI>S2B_MSIL2A_20240301T101029_N0510_R022_T33UUP_20240301T130000.SAFE</PRODUCT_URI>
+    <Datatake datatakeIdentifier="x"><SPACECRAFT_NAME>Sentinel-2B</SPACECRAFT_NAME><DATATAKE_SENSING_START>2024-03-01T10:10:29.024Z</DATATAKE_SENSING_START></Datatake>
+  </Product_Info></n1:General_Info>
+  <n1:Quality_Indicators_Info><Cloud_Coverage_Assessment>37.25</Cloud_Coverage_Assessment></n1:Quality_Indicators_Info>
+</n1:Level-2A_User_Product>`;
+
+/** A folder of these files; relative names with folders of their own. */
+async function folderOf(name: string, files: Readonly<Record<string, string | Buffer>>): Promise<string> {
+  const folder = join(await testFolder(), name);
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), content);
+  }
+  return folder;
+}
+
+async function imported(folder: string, collection: string) {
+  const refused: string[] = [];
+  let result: unknown;
+  const sandbox = await startSandbox({
+    env: { SANDBOX_STAC_STRICT: 'false' },
+    async prepare(made) {
+      result = await made.importPath(folder, { onProgress: () => {}, onRefused: (where) => void refused.push(where) });
+    },
+  });
+  return { sandbox, result, refused, items: (await search(sandbox, { collections: [collection] })).features };
+}
+
+async function namesInZip(bytes: Buffer): Promise<string[]> {
+  const archive = await yauzl.fromBufferPromise(bytes);
+  const names: string[] = [];
+  for await (const entry of archive.eachEntry()) names.push(entry.fileName);
+  return names;
+}
+
+const bytesOf = async (href: string) => Buffer.from(await (await fetch(href)).arrayBuffer());
+
+describe('Landsat', () => {
+  test('the bands of one grid are one item, with what the metadata file says; another resolution is one of its own', async () => {
+    const folder = await folderOf('Scene 8', { 'l8_B4.tif': band(), 'l8_B2.tif': band(), 'l8_B10.tif': band(), 'l8_B3.tif': band(), 'l8_B8.tif': band({ width: 48, height: 32, origin: [500_000, 5_000_000, 15] }), 'l8_MTL.txt': landsatMetadata, 'dem.tif': band() });
+    const { sandbox, items, result, refused } = await imported(folder, 'scene-8');
+    expect([result, refused]).toEqual([{ imported: 3, refused: 0 }, []]);
+    const [scene, pan] = ['lc80200392015216lgn00', 'lc80200392015216lgn00-15m'].map((id) => items.find((one) => one.id === id));
+    expect(pan!.properties).toMatchObject({ name: 'Landsat 8, 2015-08-04, 15 m', 'import:files': ['l8_B8.tif'], gsd: 15 });
+    expect(scene).toMatchObject({
+      title: 'LC80200392015216LGN00',
+      properties: {
+        datetime: '2015-08-04T16:19:21.791Z',
+        name: 'Landsat 8, 2015-08-04',
+        platform: 'landsat-8',
+        instruments: ['oli', 'tirs'],
+        'eo:cloud_cover': 11.08,
+        'view:sun_azimuth': 315.5,
+        source_type: 'MULTISPECTRAL',
+        'import:files': ['l8_B2.tif', 'l8_B3.tif', 'l8_B4.tif', 'l8_B10.tif'],
+      },
+    });
+    expect(scene!.properties['description']).toContain('blue (B2), green (B3), red (B4), lwir11 (B10)');
+    expect(await namesInZip(await bytesOf(scene!.assets.data.href))).toEqual(['l8_B2.tif', 'l8_B3.tif', 'l8_B4.tif', 'l8_B10.tif']);
+    const { features } = await get<{ features: (Pick<StacItem, 'id'> & { assets: Record<string, { href: string; title: string }> })[] }>(sandbox, '/public/stac/search?collections=scene-8');
+    const { assets } = features.find(({ id }) => id === scene!.id)!;
+    expect(assets['B4']).toMatchObject({ title: 'red (B4)', 'proj:epsg': 32633, 'proj:shape': [16, 24] });
+    expect((await bytesOf(assets['B4']!.href)).equals(band())).toBe(true);
+    expect((await fetch(assets['B4']!.href.replace('band=B4', 'band=B2'))).status).toBe(403);
+  });
+
+  test('a picture in its true colours', async () => {
+    const only = (from: number) => band({ value: (x) => (x >= from && x < from + 8 ? 9_000 : 100) });
+    const folder = await folderOf('rgb', { 'x_B4.tif': only(0), 'x_B3.tif': only(8), 'x_B2.tif': only(16), 'x_B5.tif': band() });
+    const [item] = (await imported(folder, 'rgb')).items as [StacItem];
+    const sharp = (await import('sharp')).default;
+    const { data, info } = await sharp(await bytesOf(item.assets.rendered_preview.href)).raw().toBuffer({ resolveWithObject: true });
+    const at = (share: number) => [...data.subarray((Math.floor(info.height / 2) * info.width + Math.floor(info.width * share)) * info.channels)].slice(0, 3).map((value) => value > 128);
+    expect([at(0.17), at(0.5), at(0.83)]).toEqual([[true, false, false], [false, true, false], [false, false, true]]);
+  });
+
+  test('bands of Landsat 7 are counted in their own way, by the scene\'s name or its metadata', async () => {
+    const byName = await imported(await folderOf('etm', { 'LE07_L1TP_x_B3.TIF': band(), 'LE07_L1TP_x_B4.TIF': band() }), 'etm');
+    expect(byName.items[0]!.properties['description']).toContain('red (B3), nir (B4)');
+    const metadata = landsatMetadata.replace('LANDSAT_8', 'LANDSAT_5').replace('"OLI_TIRS"', '"TM"');
+    const byMetadata = await imported(await folderOf('tm', { 'a_B3.TIF': band(), 'a_B4.TIF': band(), 'a_MTL.txt': metadata }), 'tm');
+    expect(byMetadata.items[0]!.properties).toMatchObject({ platform: 'landsat-5', instruments: ['tm'], description: expect.stringContaining('red (B3), nir (B4)') as string });
+  });
+
+  test.runIf(hasLandsat)('the crop in ../shared is one item of 2015-08-04', async () => {
+    const { items, result } = await imported(landsatFolder, 'landsat8');
+    expect(result).toEqual({ imported: 1, refused: 0 });
+    expect(items[0]).toMatchObject({ id: 'lc80200392015216lgn00', properties: { name: 'Landsat 8, 2015-08-04', 'eo:cloud_cover': 11.08, gsd: 30 } });
+    expect(items[0]!.properties['import:files']).toHaveLength(7);
+  });
+});
+
+test('Sentinel-2: an item for each resolution, the metadata of the folder above', async () => {
+  const folder = await folderOf('safe', {
+    'MTD_MSIL2A.xml': sentinelMetadata,
+    'GRANULE/IMG/R10m/T33UUP_B02_10m.tif': band(),
+    'GRANULE/IMG/R10m/T33UUP_B04_10m.tif': band(),
+    'GRANULE/IMG/R10m/T33UUP_B08_10m.tif': band(),
+    'GRANULE/IMG/R20m/T33UUP_B05_20m.tif': band(coarse),
+    'GRANULE/IMG/R20m/T33UUP_B8A_20m.tif': band(coarse),
+  });
+  const { items, result } = await imported(folder, 'safe');
+  expect(result).toEqual({ imported: 2, refused: 0 });
+  expect(items.map(({ properties }) => properties['description']).sort()).toEqual([expect.stringContaining('rededge071 (B05), nir08 (B8A)'), expect.stringContaining('blue (B02), red (B04), nir (B08)')]);
+  for (const { properties } of items) expect(properties).toMatchObject({ datetime: '2024-03-01T10:10:29.024Z', platform: 'sentinel-2b', 'eo:cloud_cover': 37.25, instruments: ['msi'] });
+});
+
+test('a STAC item beside the bands', async () => {
+  const stac = { type: 'Feature', stac_version: '1.0.0', id: 'A scene', properties: { datetime: '2020-02-03T04:05:06Z', platform: 'some-satellite', 'eo:cloud_cover': 3 }, geometry: null, links: [], assets: {} };
+  const { items } = await imported(await folderOf('stac', { 'a_B3.tif': band(), 'a_B4.tif': band(), 'a.json': JSON.stringify(stac), 'other.json': '{"no": "item"}' }), 'stac');
+  expect(items[0]).toMatchObject({ id: 'a-scene', title: 'A scene', properties: { datetime: '2020-02-03T04:05:06.000Z', platform: 'some-satellite', 'eo:cloud_cover': 3 } });
+});
+
+describe('what is not as it seems', () => {
+  test.each<[string, Record<string, string | Buffer>]>([
+    ['XML that expands a billion times', { 'MTD_MSIL2A.xml': `<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">${Array.from({ length: 9 }, (_, i) => `<!ENTITY ${'abcdefghij'[i + 1]} "${`&${'abcdefghij'[i]};`.repeat(10)}">`).join('')}]><a><SPACECRAFT_NAME>&j;</SPACECRAFT_NAME></a>` }],
+    ['XML that names a file', { 'MTD_MSIL2A.xml': '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a><SPACECRAFT_NAME>&x;</SPACECRAFT_NAME></a>' }],
+    ['JSON that is nested deep', { 'a.json': `{"type":"Feature","stac_version":"1","properties":${'['.repeat(100_000)}` }],
+    ['a text without lines', { 'a_MTL.txt': 'SPACECRAFT_ID = '.repeat(300_000) }],
+    ['numbers out of all bounds', { 'a_MTL.txt': landsatMetadata.replace('11.08', '-1').replace('2015-08-04', '275760-99-99').replace('-44.5', '1e999') }],
+  ])('%s: the bands are imported all the same, in time', async (_name, files) => {
+    const { items, result } = await imported(await folderOf('odd', { ...files, 'a_B3.tif': band(), 'a_B4.tif': band() }), 'odd');
+    expect(result).toEqual({ imported: 1, refused: 0 });
+    const properties = items[0]!.properties as Record<string, unknown>;
+    expect([properties['eo:cloud_cover'], properties['view:sun_azimuth']]).toEqual([undefined, undefined]);
+    expect(JSON.stringify(items[0])).not.toMatch(/root:|aaaaaaaaaaa/);
+  });
+
+  test('a band that is damaged is told, the others are the item; bands alone, and of other folders, stay apart', async () => {
+    const folder = await folderOf('mixed', { 'a_B3.tif': band(), 'a_B4.tif': 'no raster', 'a_B5.tif': band(), 'b/a_B3.tif': band(), 'b/other_B4.tif': band() });
+    const { items, refused } = await imported(folder, 'mixed');
+    expect(refused).toEqual(['a_B4.tif']);
+    expect(items.map(({ properties }) => properties['import:files']).map(String).sort()).toEqual(['a_B3.tif', 'a_B3.tif,a_B5.tif', 'other_B4.tif']);
+  });
+});
