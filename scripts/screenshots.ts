@@ -32,7 +32,7 @@ try {
   const [tab] = await Promise.all([context.waitForEvent('page'), page.getByRole('button', { name: 'Launch', exact: true }).click()]);
   await tab.getByRole('link', { name: 'Normalized difference' }).click();
   await tab.locator('#new-run[data-ready]').waitFor();
-  await tab.locator('#collection').selectOption({ label: 'Coastal optical' });
+  await tab.locator('#collection').selectOption({ label: 'Olinda coast' });
   await tab.waitForTimeout(1_500);
   await tab.locator('#items input').first().check();
   await tab.waitForTimeout(4_000);
@@ -45,7 +45,7 @@ try {
   await page.getByRole('button', { name: /^Approve/ }).click();
   await tab.locator('#map[data-ready]').waitFor({ timeout: 60_000 });
   await take(tab, 'run');
-  await page.goto(`${sandbox.url}/catalog?collection=alpine-elevation`);
+  await page.goto(`${sandbox.url}/catalog?collection=jacksboro-fault`);
   await page.locator('#map[data-ready]').waitFor();
   await take(page, 'catalog');
   await page.goto(`${sandbox.url}/launches`);

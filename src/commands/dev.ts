@@ -1,87 +1,124 @@
 import { randomBytes } from 'node:crypto';
-import { watch, type FSWatcher } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { KitError } from '../contract/index.ts';
+import openInBrowser from 'open';
+import { isLoopbackName, KitError } from '../contract/index.ts';
 import { onInterrupt, runCommand } from './command.ts';
+import { logLines } from './dev/log-lines.ts';
+import { watchFiles, type FileWatch } from './dev/watch-files.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
 import { sandboxCall } from './sandbox-call.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const usage = 'usage: npm run dev -- [--port N] [--app-port N] [--data DIR]';
-/** Editors write a file in several steps. */
-const settleMs = 200;
+const usage = `usage: npm run dev -- [options]: sandbox and app together, each restarted when its code or templates change
 
-/** Folders below the project whose changes concern a service. */
+  --port N         of the sandbox (default 4010; 0 takes any free one)
+  --app-port N     of the app (default 3000)
+  --host ADDRESS   of this machine, to be reached from others such as a phone (default 127.0.0.1)
+  --data DIR       of both (default data/dev)
+  --import PATH    items, rasters, or a folder of a scene, for the catalog; repeatable
+  --no-open        leave the browser alone`;
+
+/** Files below the project whose changes concern a service. */
 const concerns = {
-  sandbox: ['src/sandbox', 'src/contract', 'src/raster', 'src/commands', 'templates/sandbox', 'templates/shared', 'models'],
-  app: ['src/app', 'src/steps', 'src/platform-client', 'src/contract', 'src/raster', 'src/commands', 'templates/app', 'templates/shared'],
+  sandbox: ['src/sandbox', 'src/contract', 'src/raster', 'src/commands', 'templates/sandbox', 'templates/shared', 'models', 'scenes', 'scripts/preload.mjs'],
+  app: ['src/app', 'src/steps', 'src/platform-client', 'src/contract', 'src/raster', 'src/commands', 'templates/app', 'templates/shared', 'scripts/preload.mjs'],
 } as const;
 type Name = keyof typeof concerns;
 
 await runCommand(async () => {
-  const { port, 'app-port': appPort, data } = readOptions();
-  const folder = resolve(process.env['INIT_CWD'] ?? process.cwd(), data);
+  const options = readOptions();
+  if (options.help) return void console.log(usage);
+  const callerFolder = process.env['INIT_CWD'] ?? process.cwd();
+  const folder = resolve(callerFolder, options.data);
   const apiKey = process.env['SANDBOX_API_KEY'] ?? randomBytes(24).toString('base64url');
+  // Whoever reaches the sandbox from another machine could approve operations, were it not for a key of its own.
+  const adminKey = isLoopbackName(options.host) ? '' : randomBytes(24).toString('base64url');
   const running = new Map<Name, ServiceProcess>();
-  const watchers: FSWatcher[] = [];
-  const restarts = new Set<Promise<void>>();
+  /** Where each was first: it stays there when it starts again. */
+  const urls = new Map<Name, string>();
+  const watches: FileWatch[] = [];
+  let toImport = options.import.map((path) => resolve(callerFolder, path));
   let isStopping = false;
   const interrupted = new Promise<number>((stop) => {
     onInterrupt(() => stop(0));
   });
 
+  const portOf = (name: Name, first: string) => (urls.has(name) ? new URL(urls.get(name)!).port : first);
+  const shared = { HOST: options.host, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'info' };
+  const output = (name: Name) => {
+    const lineOf = logLines(name, process.stderr.isTTY);
+    return { onLog: (line: string) => console.error(lineOf(line)), onOutput: (line: string) => console.log(lineOf(line)) };
+  };
   const start: Record<Name, () => Promise<ServiceProcess>> = {
-    sandbox: () => startService('sandbox', ['--port', port, '--data', join(folder, 'sandbox')], { SANDBOX_API_KEY: apiKey }),
-    app: () => startService('app', [], { PLATFORM_URL: running.get('sandbox')!.url, PLATFORM_API_KEY: apiKey, DATA_DIR: join(folder, 'app'), PORT: appPort, EMBEDDED_IN: running.get('sandbox')!.url, HOST: '127.0.0.1' }),
+    sandbox: () => startService('sandbox', ['--port', portOf('sandbox', options.port), '--data', join(folder, 'sandbox'), ...toImport.flatMap((path) => ['--import', path])], { ...shared, SANDBOX_API_KEY: apiKey, SANDBOX_ADMIN_KEY: adminKey }, output('sandbox')),
+    app: () => startService('app', [], { ...shared, PLATFORM_URL: urls.get('sandbox')!, PLATFORM_API_KEY: apiKey, DATA_DIR: join(folder, 'app'), PORT: portOf('app', options['app-port']), EMBEDDED_IN: urls.get('sandbox')! }, output('app')),
   };
   async function restart(name: Name): Promise<void> {
     const before = running.get(name);
     running.delete(name);
     await before?.stop(3_000);
+    if (isStopping) return;
     const service = await start[name]();
     if (isStopping) return service.stop();
     // It may end by itself, as with a mistake in the code: the next change starts it anew.
     service.ended.catch((error: unknown) => running.get(name) === service && (running.delete(name), console.error(String((error as Error).message))));
     running.set(name, service);
-    // Where the port is any free one the app has another address each time.
-    if (name === 'app') await sandboxCall(running.get('sandbox')!, 'apps', { id: 'reference-app', name: 'Reference app', description: 'The app of this kit, restarted whenever its code changes.', launchUrl: `${service.url}/launch` });
+    urls.set(name, service.url);
+    if (name === 'sandbox') toImport = [];
+    await registerApp();
+  }
+  /** Whichever came last: a sandbox that does not run now learns of it when it does. */
+  async function registerApp(): Promise<void> {
+    const sandbox = running.get('sandbox');
+    const app = urls.get('app');
+    if (!sandbox || app === undefined) return;
+    await sandboxCall({ url: sandbox.url, adminKey }, 'apps', { id: 'reference-app', name: 'Reference app', description: 'The app of this kit, restarted whenever its code changes.', launchUrl: `${app}/launch` });
   }
 
   try {
-    for (const name of ['sandbox', 'app'] as const) await restart(name);
-    console.log(`sandbox  ${running.get('sandbox')!.url}\napp      ${running.get('app')!.url}\nBoth restart when their code or templates change. Ctrl-C ends them.`);
-    for (const name of ['sandbox', 'app'] as const) watchers.push(...watchFor(name, () => {
-      const restarted = restart(name).then(() => console.log(`${name} restarted`), (error: unknown) => console.error(`${name} does not start: ${(error as Error).message}`));
-      restarts.add(restarted);
-      return restarted.finally(() => restarts.delete(restarted));
-    }));
+    // Before they start, so that a change meanwhile is seen.
+    const ready = Promise.withResolvers<void>();
+    for (const name of ['sandbox', 'app'] as const) {
+      const onChange = async () => {
+        await ready.promise;
+        if (isStopping) return;
+        await restart(name).then(() => console.log(`${name} restarted`), (error: unknown) => console.error(`${name} does not start: ${(error as Error).message}`));
+      };
+      watches.push(await watchFiles(concerns[name].map((path) => join(root, path)), onChange));
+    }
+    try {
+      for (const name of ['sandbox', 'app'] as const) await restart(name);
+    } finally {
+      ready.resolve();
+    }
+    console.log(`sandbox  ${urls.get('sandbox')!}\napp      ${urls.get('app')!}\nkey      ${apiKey}${adminKey === '' ? '' : `\nsign in  ${adminKey}`}\nBoth restart when their code or templates change. Ctrl-C ends them.`);
+    // Not where nobody looks: in a pipe, or on a build machine.
+    if (!options['no-open'] && process.stdout.isTTY && process.env['CI'] === undefined) await openInBrowser(urls.get('sandbox')!).catch(() => {});
     return await interrupted;
   } finally {
     isStopping = true;
-    watchers.forEach((watcher) => watcher.close());
-    await Promise.all(restarts);
+    await Promise.all(watches.map((one) => one.close()));
     const services = [...running.values()];
     running.clear();
     await Promise.all(services.map((service) => service.stop()));
   }
 });
 
-/** Calls `onChange` when something in the folders of a service has changed, once for changes that come together, one call at a time. */
-function watchFor(name: Name, onChange: () => Promise<void>): FSWatcher[] {
-  let timer: NodeJS.Timeout | undefined;
-  let last = Promise.resolve();
-  const touched = () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => (last = last.then(onChange)), settleMs);
-  };
-  return concerns[name].map((path) => watch(join(root, path), { recursive: true }, touched));
-}
-
 function readOptions() {
   try {
-    return parseArgs({ options: { port: { type: 'string', default: '4010' }, 'app-port': { type: 'string', default: '3000' }, data: { type: 'string', default: 'data/dev' } } }).values;
+    return parseArgs({
+      options: {
+        port: { type: 'string', default: '4010' },
+        'app-port': { type: 'string', default: '3000' },
+        host: { type: 'string', default: '127.0.0.1' },
+        data: { type: 'string', default: 'data/dev' },
+        import: { type: 'string', multiple: true, default: [] },
+        'no-open': { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }).values;
   } catch (error) {
     throw new KitError('bad_arguments', `${(error as Error).message}\n${usage}`);
   }

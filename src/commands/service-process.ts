@@ -14,17 +14,22 @@ export interface ServiceProcess {
   stop(graceMs?: number): Promise<void>;
 }
 
+/** Who reads what a service writes, line by line. Default: its log goes to this process's stderr, and what else it says nowhere. */
+export interface ServiceOutput {
+  readonly onLog?: (line: string) => void;
+  readonly onOutput?: (line: string) => void;
+}
+
 /**
- * Starts one of the kit's servers as a process of its own and waits for its `<name> ready <url>`. Its
- * log goes to this process's stderr. Secrets go in `env`, never in `args`: a process list shows those.
+ * Starts one of the kit's servers as a process of its own and waits for its `<name> ready <url>`. Secrets go in `env`, never in `args`: a process list shows those.
  */
-export async function startService(name: 'app' | 'sandbox', args: readonly string[], env: Readonly<Record<string, string>>): Promise<ServiceProcess> {
+export async function startService(name: 'app' | 'sandbox', args: readonly string[], env: Readonly<Record<string, string>>, { onLog, onOutput }: ServiceOutput = {}): Promise<ServiceProcess> {
   const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
   const child = spawn(process.execPath, ['--import', preload, script, ...args], {
     // What they share is said here: a database, an admin key or an address of the user's own servers is none of theirs.
     env: { ...process.env, DATABASE_URL: '', DATABASE_URL_FILE: '', SANDBOX_ADMIN_KEY: '', SANDBOX_ADMIN_KEY_FILE: '', PUBLIC_URL: '', ...env },
     // The channel carries nothing: its end tells the service that whoever started it is gone, kill -9 included.
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    stdio: ['ignore', 'pipe', onLog ? 'pipe' : 'inherit', 'ipc'],
     // A group of its own: Ctrl-C reaches the demo alone, which then stops the servers in order.
     detached: true,
   });
@@ -40,10 +45,11 @@ export async function startService(name: 'app' | 'sandbox', args: readonly strin
   const killWithParent = () => child.kill('SIGKILL');
   process.once('exit', killWithParent);
 
+  if (onLog) createInterface({ input: child.stderr! }).on('line', onLog);
   const { promise: ready, resolve } = Promise.withResolvers<string>();
   createInterface({ input: child.stdout! }).on('line', (line) => {
     const url = new RegExp(`^${name} ready (\\S+)$`).exec(line)?.[1];
-    if (!url) return;
+    if (!url) return onOutput?.(line);
     isReady = true;
     resolve(url);
   });

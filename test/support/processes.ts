@@ -34,10 +34,10 @@ export async function startServer(name: 'app' | 'sandbox', args: readonly string
   };
 }
 
-/** Any of the kit's commands. Its environment is `env` and PATH, nothing of the test's own. */
-export function startCommand(name: string, args: readonly string[], env: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [join(projectRoot, 'src', 'commands', `${name}.ts`), ...args], {
-    cwd: projectRoot,
+/** Any of the kit's commands, in `project`. Its environment is `env` and PATH, nothing of the test's own. */
+export function startCommand(name: string, args: readonly string[], env: Record<string, string> = {}, project = projectRoot) {
+  const child = spawn(process.execPath, [join(project, 'src', 'commands', `${name}.ts`), ...args], {
+    cwd: project,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
