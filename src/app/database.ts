@@ -81,6 +81,14 @@ export interface RunProgressRow {
   progress: string;
 }
 
+export interface RunResultRow {
+  run_id: string;
+  /** JSON of `OutputSummary`. */
+  summary: string;
+  /** A PNG in base64, which SQLite and PostgreSQL both take as text. */
+  picture: string;
+}
+
 export interface RunStateRow {
   run_id: string;
   /** Place in the run's history, from 1. */
@@ -102,6 +110,7 @@ export interface AppTables {
   run_states: RunStateRow;
   run_stages: RunStageRow;
   run_progress: RunProgressRow;
+  run_results: RunResultRow;
   sessions: SessionRow;
 }
 

@@ -50,6 +50,7 @@ const migrations: Readonly<Record<string, Migration>> = {
     `create index runs_by_launch_and_state on runs (launch_id, state)`,
     `create index runs_by_change on runs (updated_at)`,
   ),
+  '007-results': statements(`create table run_results (run_id text primary key references runs (id), summary text not null, picture text not null)`),
 };
 
 /** Brings a database up to date; processes that start at the same time wait for each other. */

@@ -34,6 +34,11 @@ export async function renderPreview(dataset: gdal.Dataset, maxSide: number, styl
   return sharp(rgba, { raw: { width, height, channels: 4 } }).png().toBuffer();
 }
 
+/** From low to high, of equal steps; between them colours are mixed. */
+export function rampColors(ramp: PreviewStyle['ramp']): readonly (readonly [number, number, number])[] {
+  return ramps[ramp];
+}
+
 /** Red, green and blue where they are named or there are three bands; else the first. */
 export function colorBands(dataset: gdal.Dataset): gdal.RasterBand[] {
   const bands = dataset.bands.map((band) => band);

@@ -101,10 +101,15 @@ export function drawFootprints(map, features, onChosen) {
   map.on('mouseleave', 'footprints', () => (map.getCanvas().style.cursor = ''));
 }
 
-/** Lays an image on its box. */
-export function drawImage(map, url, box) {
+/** Of a box, clockwise from the upper left. */
+export function cornersOf(box) {
   const [[west, south], [east, north]] = boundsOf(box);
-  map.addSource('preview', { type: 'image', url, coordinates: [[west, north], [east, north], [east, south], [west, south]] });
+  return [[west, north], [east, north], [east, south], [west, south]];
+}
+
+/** Lays an image on its corners, clockwise from the upper left. */
+export function drawImage(map, url, coordinates) {
+  map.addSource('preview', { type: 'image', url, coordinates });
   map.addLayer({ id: 'preview', type: 'raster', source: 'preview', paint: { 'raster-fade-duration': 0 } });
 }
 

@@ -38,6 +38,36 @@ const reached = (tab: Page, state: string) => tab.locator(`#run[data-state="${st
 const clean = ({ complaints }: Pick<Visit, 'complaints'>) => expect(complaints).toEqual([]);
 
 describe.runIf(hasChromium)('in a browser', () => {
+  test('a real scene of a real coast: coloured NDVI on the map, with its legend and its numbers', async () => {
+    const it = await start();
+    const tab = await launch(it.page, it.context, it.sandbox.url);
+    await tab.getByRole('link', { name: 'Normalized difference' }).click();
+    await tab.locator('#new-run[data-ready]').waitFor();
+    await tab.locator('#collection').selectOption({ label: 'Olinda coast' });
+    await tab.locator('#items input').first().check();
+    await tab.getByRole('button', { name: 'Ask for approval' }).click();
+    await tab.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
+    await it.page.goto(`${it.sandbox.url}/approvals`);
+    await it.page.getByRole('button', { name: /^Approve/ }).click();
+    await reached(tab, 'COMPLETED');
+    await tab.locator('#map[data-ready]').waitFor({ timeout: 30_000 });
+    // In the step's colours, with their numbers, and not in grey.
+    expect(await tab.getByRole('img', { name: /^Histogram of normalized difference, from -0.2 to 0.9$/ }).count()).toBe(1);
+    expect(JSON.parse((await tab.locator('#result').textContent()) ?? '')).toMatchObject({ href: expect.stringMatching(/picture\.png$/) as string });
+    const picture = await tab.evaluate<number[]>("fetch(JSON.parse(document.querySelector('#result').textContent).href).then(async (response) => [response.status, (await createImageBitmap(await response.blob())).width])");
+    expect(picture).toEqual([200, expect.any(Number)]);
+    const isColored = `(async () => {
+      const image = await createImageBitmap(await (await fetch(JSON.parse(document.querySelector('#result').textContent).href)).blob());
+      const context = new OffscreenCanvas(image.width, image.height).getContext('2d');
+      context.drawImage(image, 0, 0);
+      const { data } = context.getImageData(0, 0, image.width, image.height);
+      const colored = [...Array(data.length / 4).keys()].filter((i) => Math.abs(data[4 * i] - data[4 * i + 1]) > 40).length;
+      return colored / (data.length / 4);
+    })()`;
+    expect(await tab.evaluate<number>(isColored)).toBeGreaterThan(0.5);
+    clean(it);
+  });
+
   test('launch, choose an item, approve, watch it complete, see the result on the map and in the catalog', async () => {
     const it = await start();
     const tab = await launch(it.page, it.context, it.sandbox.url);

@@ -102,6 +102,20 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     expect(history.map(({ atMs }) => atMs)).toEqual(history.map(({ atMs }) => atMs).toSorted((a, b) => a - b));
   });
 
+  test.runIf(isHere)('keeps a result beside the run: the last attempt\'s, under its claim alone', async () => {
+    const result = (width: number) => ({ summary: { width, height: 1, corners: null, bands: [], legend: null }, picture: Uint8Array.from([0, 255, 137, width]) });
+    const run = await added({ state: 'PROCESSING' });
+    expect(await store.result(run.id)).toBeNull();
+    const first = await store.record(run, { result: result(1) });
+    expect(Object.keys(first)).not.toContain('result');
+    const claimed = (await store.claim(run.id, 'worker'))!;
+    await expect(store.transition(run, 'UPLOADING', { result: result(2) })).rejects.toThrow(IllegalTransitionError);
+    expect((await store.result(run.id))!.summary.width).toBe(1);
+    await store.transition(claimed, 'UPLOADING', { result: result(3) });
+    const kept = (await store.result(run.id))!;
+    expect([kept.summary, [...kept.picture]]).toEqual([result(3).summary, [0, 255, 137, 3]]);
+  });
+
   test.runIf(isHere)('refuses a move that the table does not have, one from a state that was left, and facts for it', async () => {
     const run = await added();
     expect(() => store.transition(run, 'PROCESSING')).toThrow(IllegalTransitionError);
@@ -258,13 +272,14 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     for (const id of ['old', 'used', 'new']) await launch(id, id === 'new' ? clock : 1_000);
     const long = { createdAtMs: 1_000, updatedAtMs: 2_000 };
     const [gone, open, recent] = [await added({ launchId: 'old', state: 'REJECTED', ...long }), await added({ launchId: 'used', ...long }), await added({ launchId: 'new', state: 'REJECTED' })];
+    await database.insertInto('run_results').values({ run_id: gone.id, summary: '{}', picture: '' }).execute();
     const progress = sharedProgress(database, () => {});
     progress.report(gone, { fraction: 1, note: null, bytes: null });
     await expect.poll(() => progress.get(gone.id), { timeout: 5_000 }).toMatchObject({ fraction: 1 });
     await progress.close();
     expect(await store.forget(10_000)).toBe(1);
     expect(await Promise.all([gone, open, recent].map(async ({ id }) => (await store.find(id)) !== null))).toEqual([false, true, true]);
-    expect([await store.history(gone.id), await store.stages(gone.id)]).toEqual([[], []]);
+    expect([await store.history(gone.id), await store.stages(gone.id), await store.result(gone.id)]).toEqual([[], [], null]);
     expect(await launches().forget(10_000)).toBeGreaterThanOrEqual(1);
     expect(await Promise.all(['old', 'used', 'new'].map(async (id) => (await launches().find(id)) !== null))).toEqual([false, true, true]);
   });

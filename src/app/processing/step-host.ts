@@ -3,6 +3,7 @@ import { KitError } from '../../contract/index.ts';
 import { FairQueue, removeFolder, runInChild, takePlainFile, type ChildLimits, type Confinement, type LentFile } from '../../raster/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
+import { readResult } from './output-summary.ts';
 import { findRasters, type ItemReference, type RunInput } from './run-input.ts';
 import type { StepJobInput, StepOutput } from './step-job.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
@@ -119,7 +120,7 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     const output = await runInChild<StepOutput>({ module: stepJob, input, files, imports, workFolder: stepFolder, confinement, limits: await limitsNow(), signal, onProgress, onMemory });
     const path = join(workFolder, 'output', step.output.fileName);
     await takePlainFile(join(stepFolder, step.output.fileName), path);
-    return { ...output, path };
+    return { ...output, result: readResult(output.result), path };
   }
 
   async function check(stepId: string, parameters: unknown, input: RunInput) {

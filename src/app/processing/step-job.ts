@@ -12,7 +12,9 @@ import { openRaster } from '../../raster/open-raster.ts';
 import { openScene, requireSameGrid, type Scene } from '../../raster/scene.ts';
 import { writeSyntheticScene } from '../../raster/synthetic-scene.ts';
 import type { AnyStep, BandDeclaration, StepJob } from '../../steps/step.ts';
+import type { RunResult } from './output-summary.ts';
 import type { StepParameters } from './step-parameters.ts';
+import { summarize } from './summarize.ts';
 
 export interface StepJobInput {
   /** Module that exports `steps`. */
@@ -26,6 +28,8 @@ export interface StepJobInput {
 export interface StepOutput {
   readonly sizeBytes: number;
   readonly sha256: string;
+  /** Null where it could not be made, which is no fault of the output. */
+  readonly result: RunResult | null;
 }
 
 /** The step did not do what its declaration says. */
@@ -36,7 +40,7 @@ class BrokenStepError extends KitError {
 }
 
 /** Parts of the progress bar: making or opening the input, the step, checking and hashing the output. */
-const parts = { input: 0.05, step: 0.95 };
+const parts = { input: 0.05, step: 0.95, digest: 0.98 };
 
 const job: Job<StepJobInput, StepOutput> = async (input, context) => {
   const { steps } = (await import(input.registry)) as { steps: readonly AnyStep[] };
@@ -66,7 +70,9 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
 
     context.progress(parts.step, 'checking the output');
     checkOutput(step, outputPath, scene);
-    return await digest(outputPath);
+    const output = await digest(outputPath);
+    context.progress(parts.digest, 'summing it up');
+    return { ...output, result: await summarize(outputPath, step.output.preview).catch(() => null) };
   } finally {
     scene.close();
   }
@@ -108,7 +114,7 @@ function checkOutput(step: AnyStep, path: string, scene: Scene): void {
   }
 }
 
-async function digest(path: string): Promise<StepOutput> {
+async function digest(path: string): Promise<Omit<StepOutput, 'result'>> {
   const hash = createHash('sha256');
   for await (const bytes of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(bytes as Buffer);
   return { sizeBytes: (await stat(path)).size, sha256: hash.digest('hex') };

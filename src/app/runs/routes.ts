@@ -76,6 +76,18 @@ export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoute
   router.get('/runs/:runId', async (req, res) => {
     res.json(await view(await findRun(req.params)));
   });
+  router.get('/runs/:runId/result', async (req, res) => {
+    const { id } = await findRun(req.params);
+    const found = await store.result(id);
+    if (!found) throw new RequestError(404, 'no_result', 'the run has no result to look at');
+    res.json(found.summary);
+  });
+  router.get('/runs/:runId/picture.png', async (req, res) => {
+    const { id } = await findRun(req.params);
+    const found = await store.result(id);
+    if (!found) throw new RequestError(404, 'no_result', 'the run has no result to look at');
+    res.type('png').set({ 'Cache-Control': 'private, max-age=3600', 'Content-Security-Policy': "default-src 'none'" }).send(Buffer.from(found.picture));
+  });
   router.post('/runs/:runId/cancel', async (req, res) => {
     res.json(await view(await engine.cancel(await findRun(req.params))));
   });

@@ -1,5 +1,6 @@
 import { sql, type ExpressionBuilder, type Kysely, type RawBuilder, type Updateable } from 'kysely';
 import type { AppDatabase, AppTables, RunRow } from '../database.ts';
+import type { OutputSummary, RunResult } from '../processing/output-summary.ts';
 import { assertTransition, IllegalTransitionError, isFinal, runStates, type RunState } from './run-state.ts';
 import type { LaunchChanges, Run, RunFacts, RunPage, RunStage, RunStateChange, RunStore, UnfinishedRun } from './run.ts';
 import { leaseMs } from './worker-lease.ts';
@@ -178,6 +179,11 @@ export class SqlRunStore implements RunStore {
     return of.exists(of.selectFrom('workers').select('workers.name').whereRef('workers.name', '=', 'runs.worker').where(isLiving));
   }
 
+  async result(id: string): Promise<RunResult | null> {
+    const row = await this.#database.selectFrom('run_results').selectAll().where('run_id', '=', id).executeTakeFirst();
+    return row ? { summary: JSON.parse(row.summary) as OutputSummary, picture: Buffer.from(row.picture, 'base64') } : null;
+  }
+
   async forget(endedBeforeMs: number): Promise<number> {
     const ended = runStates.filter(isFinal);
     for (let forgotten = 0; ; ) {
@@ -185,7 +191,7 @@ export class SqlRunStore implements RunStore {
       if (rows.length === 0) return forgotten;
       const ids = rows.map(({ id }) => id);
       await this.#database.transaction().execute(async (trx) => {
-        for (const table of ['run_states', 'run_stages', 'run_progress'] as const) await trx.deleteFrom(table).where('run_id', 'in', ids).execute();
+        for (const table of ['run_states', 'run_stages', 'run_progress', 'run_results'] as const) await trx.deleteFrom(table).where('run_id', 'in', ids).execute();
         await trx.deleteFrom('runs').where('id', 'in', ids).execute();
       });
       forgotten += ids.length;
@@ -228,13 +234,21 @@ export class SqlRunStore implements RunStore {
         await endStage(trx, run.id, to, atMs);
         if (!isFinal(to) && result.worker !== null) await beginStage(trx, { ...run, state: to }, result.worker, atMs);
       }
+      const { result: made, ...kept } = facts;
+      if (made) await putResult(trx, run.id, made);
       await countChange(trx, run.launchId, atMs);
-      return { ...run, ...facts, state: to, updatedAtMs: atMs };
+      return { ...run, ...kept, state: to, updatedAtMs: atMs };
     });
   }
 }
 
 const toUnfinished = (row: Pick<RunRow, 'id' | 'owner' | 'state'>): UnfinishedRun => ({ id: row.id, owner: row.owner, state: row.state as RunState });
+
+/** The last attempt's. */
+async function putResult(database: Kysely<AppTables>, runId: string, { summary, picture }: RunResult): Promise<void> {
+  const columns = { summary: JSON.stringify(summary), picture: Buffer.from(picture).toString('base64') };
+  await database.insertInto('run_results').values({ run_id: runId, ...columns }).onConflict((conflict) => conflict.column('run_id').doUpdateSet(columns)).execute();
+}
 
 /** Behind what the table has of the run. */
 function nextSeq(table: 'run_states' | 'run_stages', runId: string) {

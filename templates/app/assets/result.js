@@ -1,5 +1,5 @@
-// The result on the map, as soon as the platform has a place for it.
-import { boundsOf, createMap, drawImage } from './shared/map.js';
+// The result on the map, as soon as it is there: in the step's own colours, laid on its corners.
+import { cornersOf, createMap, drawImage } from './shared/map.js';
 
 let shown = false;
 async function show() {
@@ -7,10 +7,15 @@ async function show() {
   if (shown || !result) return;
   shown = true;
   document.querySelector('#map-place').hidden = false;
-  const map = await createMap(document.querySelector('#map'), { bounds: boundsOf(result.box) });
+  const corners = result.corners ?? cornersOf(result.box);
+  const bounds = [0, 1].map((end) => [0, 1].map((axis) => (end === 0 ? Math.min : Math.max)(...corners.map((corner) => corner[axis]))));
+  const map = await createMap(document.querySelector('#map'), { bounds });
   if (!map) return;
-  map.fitBounds(boundsOf(result.box), { padding: 40, animate: false });
-  drawImage(map, result.previewHref, result.box);
+  map.fitBounds(bounds, { padding: 40, animate: false });
+  drawImage(map, result.href, corners);
+  const opacity = document.querySelector('#opacity');
+  opacity.addEventListener('input', () => map.setPaintProperty('preview', 'raster-opacity', opacity.value / 100));
 }
+
 document.addEventListener('live', show);
 await show();

@@ -292,7 +292,7 @@ class World {
         if (!this.#platform.isApproved(runId)) this.#faults.push(`${runId} was processed without an approval`);
         const path = `${workFolder}/out.tif`;
         this.#disk.add(path);
-        return { path, sizeBytes: 25, sha256: runId };
+        return { path, sizeBytes: 25, sha256: runId, result: null };
       },
     };
   }

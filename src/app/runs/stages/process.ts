@@ -14,12 +14,12 @@ export const processInput: Stage = async (run, context) => {
     context.calls.keepAlive(context).catch((error: unknown) => context.log.warn({ err: error }, 'the token could not be renewed for now'));
   }, keepAliveEveryMs);
   try {
-    const output = await context.steps.run(
+    const { result, ...output } = await context.steps.run(
       { owner: await context.ownerOf(run.launchId), stepId: run.stepId, parameters: run.parameters, input: run.input, workFolder: context.workFolder },
       { signal: context.signal, onProgress: (fraction, note) => context.report({ ...noProgress, fraction, note }), patiently: (call) => patiently(context, call) },
     );
     context.madeHere.sha256 = output.sha256;
-    return await commitMove(context, run, 'UPLOADING', { output, upload: null });
+    return await commitMove(context, run, 'UPLOADING', { output, upload: null, result });
   } finally {
     clearInterval(keepAlive);
   }

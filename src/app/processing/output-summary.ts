@@ -1,0 +1,46 @@
+import * as z from 'zod';
+
+const mostPictureBytes = 2 * 1024 ** 2;
+const pngSignature = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
+
+const place = z.tuple([z.number().min(-540).max(540), z.number().min(-90).max(90)]);
+
+/** Of the valid values of a band, from at most 1,024 x 1,024 of them. */
+const bandSummary = z.strictObject({
+  name: z.string().max(200),
+  min: z.number(),
+  mean: z.number(),
+  max: z.number(),
+  stdDev: z.number().min(0),
+  /** Of all pixels, 0 to 1. */
+  validShare: z.number().min(0).max(1),
+  /** How many of the values lie in each of as many equal parts between `low` and `high`; those outside in none. */
+  histogram: z.strictObject({ low: z.number(), high: z.number(), counts: z.array(z.int().min(0)).min(1).max(64) }),
+});
+
+/** What stays of an output when its file is gone: what people look at. */
+export const outputSummary = z.strictObject({
+  width: z.int().positive(),
+  height: z.int().positive(),
+  /** Longitude and latitude of the corners of its picture, clockwise from the upper left; null where it says no place. */
+  corners: z.tuple([place, place, place, place]).nullable(),
+  /** Those that have a valid value, at most the first sixteen. */
+  bands: z.array(bandSummary).max(16),
+  /** Colours of equal steps from `low` to `high`, red, green and blue to 255; null where bands are drawn as red, green and blue. */
+  legend: z.strictObject({ low: z.number(), high: z.number(), colors: z.array(z.tuple([z.int().min(0).max(255), z.int().min(0).max(255), z.int().min(0).max(255)])).min(2).max(32) }).nullable(),
+});
+export type OutputSummary = z.infer<typeof outputSummary>;
+
+/** A summary with the picture that it speaks of, a PNG in the step's style, transparent where there is no data. */
+export interface RunResult {
+  readonly summary: OutputSummary;
+  readonly picture: Uint8Array;
+}
+
+/** What a step's process says, held to its shape: a foreign file may have taken it over. Null where it is none. */
+export function readResult(answer: unknown): RunResult | null {
+  const { summary, picture } = (answer ?? {}) as { summary?: unknown; picture?: unknown };
+  const read = outputSummary.safeParse(summary);
+  if (!read.success || !(picture instanceof Uint8Array) || picture.length > mostPictureBytes) return null;
+  return pngSignature.every((byte, i) => picture[i] === byte) ? { summary: read.data, picture } : null;
+}

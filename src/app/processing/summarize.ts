@@ -1,0 +1,65 @@
+/** Only for child processes: loads GDAL. */
+import gdal from 'gdal-async';
+import { openRaster } from '../../raster/open-raster.ts';
+import { toLonLat } from '../../raster/lon-lat.ts';
+import { colorBands, rampColors, renderPreview, type PreviewStyle } from '../../raster/preview.ts';
+import type { OutputSummary, RunResult } from './output-summary.ts';
+
+const pictureSide = 768;
+const sampleSide = 1_024;
+const histogramParts = 32;
+const mostBands = 16;
+
+/** Draws an output in its style, and counts what is in it. */
+export async function summarize(path: string, style: PreviewStyle): Promise<RunResult> {
+  const dataset = openRaster(path);
+  try {
+    const isColor = colorBands(dataset).length >= 3;
+    const bands = dataset.bands.map((band) => band).slice(0, mostBands).flatMap((band) => summarizeBand(band, isColor ? undefined : style.range) ?? []);
+    const [first] = bands;
+    const range: readonly [number, number] = style.range ?? [first?.histogram.low ?? 0, first?.histogram.high ?? 1];
+    const picture = await renderPreview(dataset, pictureSide, isColor ? style : { ramp: style.ramp, range });
+    const { x: width, y: height } = dataset.rasterSize;
+    const legend = isColor ? null : { low: range[0], high: range[1], colors: rampColors(style.ramp).map(([r, g, b]): [number, number, number] => [r, g, b]) };
+    return { summary: { width, height, corners: cornersOf(dataset), bands, legend }, picture: new Uint8Array(picture) };
+  } finally {
+    dataset.close();
+  }
+}
+
+/** Null where no value is valid. */
+function summarizeBand(band: gdal.RasterBand, range?: readonly [number, number]): OutputSummary['bands'][number] | null {
+  const { x, y } = band.size;
+  const scale = Math.min(1, sampleSide / Math.max(x, y));
+  const [width, height] = [x, y].map((side) => Math.max(1, Math.round(side * scale))) as [number, number];
+  const sample = new Float64Array(width * height);
+  band.pixels.read(0, 0, x, y, sample, { buffer_width: width, buffer_height: height });
+  const nodata = band.noDataValue;
+  const valid = sample.filter((value) => Number.isFinite(value) && value !== nodata).sort();
+  if (valid.length === 0) return null;
+  const at = (share: number) => valid[Math.floor((valid.length - 1) * share)] ?? 0;
+  const mean = valid.reduce((sum, value) => sum + value, 0) / valid.length;
+  const variance = valid.reduce((sum, value) => sum + (value - mean) ** 2, 0) / valid.length;
+  // As the picture is stretched where the step does not say: to the 2nd and 98th percentile.
+  const [low, high] = range ?? [at(0.02), at(0.98)];
+  const counts = new Array<number>(histogramParts).fill(0);
+  for (const value of valid) {
+    if (value < low || value > high) continue;
+    const part = Math.min(histogramParts - 1, Math.floor(((value - low) / (high - low || 1)) * histogramParts));
+    counts[part] = (counts[part] ?? 0) + 1;
+  }
+  return { name: band.description || `band ${band.id}`, min: at(0), mean, max: at(1), stdDev: Math.sqrt(variance), validShare: valid.length / sample.length, histogram: { low, high, counts } };
+}
+
+function cornersOf(dataset: gdal.Dataset): OutputSummary['corners'] {
+  const { srs, geoTransform: t, rasterSize: { x, y } } = dataset;
+  if (!srs || !t) return null;
+  const lonLat = toLonLat(srs);
+  const [a, b, c, d] = [[0, 0], [x, 0], [x, y], [0, y]].map(([column = 0, row = 0]) =>
+    lonLat((t[0] ?? 0) + column * (t[1] ?? 0) + row * (t[2] ?? 0), (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0)),
+  );
+  if (!a || !b || !c || !d) return null;
+  // Over the antimeridian longitudes go on.
+  const unrolled = ([lon, lat]: readonly [number, number]): [number, number] => [lon - Math.round((lon - a[0]) / 360) * 360, lat];
+  return [unrolled(a), unrolled(b), unrolled(c), unrolled(d)];
+}
