@@ -67,7 +67,8 @@ await runCommand(async () => {
     running.set(name, service);
     urls.set(name, service.url);
     if (name === 'sandbox') toImport = [];
-    await registerApp();
+    // A sandbox that is just ending learns of it when it is back.
+    await registerApp().catch((error: unknown) => console.error(`the app is not in the marketplace yet: ${(error as Error).message}`));
   }
   /** Whichever came last: a sandbox that does not run now learns of it when it does. */
   async function registerApp(): Promise<void> {
@@ -86,13 +87,14 @@ await runCommand(async () => {
         if (isStopping) return;
         await restart(name).then(() => console.log(`${name} restarted`), (error: unknown) => console.error(`${name} does not start: ${(error as Error).message}`));
       };
-      watches.push(await watchFiles(concerns[name].map((path) => join(root, path)), onChange));
+      watches.push(await watchFiles(root, concerns[name], onChange, (error) => console.error(`changes may go unseen: ${error.message}`)));
     }
-    try {
+    const startBoth = async () => {
       for (const name of ['sandbox', 'app'] as const) await restart(name);
-    } finally {
-      ready.resolve();
-    }
+    };
+    // An import may take its time: Ctrl-C need not wait for it.
+    const ended = await Promise.race([startBoth(), interrupted]).finally(() => ready.resolve());
+    if (ended !== undefined) process.exit(ended);
     console.log(`sandbox  ${urls.get('sandbox')!}\napp      ${urls.get('app')!}\nkey      ${apiKey}${adminKey === '' ? '' : `\nsign in  ${adminKey}`}\nBoth restart when their code or templates change. Ctrl-C ends them.`);
     // Not where nobody looks: in a pipe, or on a build machine.
     if (!options['no-open'] && process.stdout.isTTY && process.env['CI'] === undefined) await openInBrowser(urls.get('sandbox')!).catch(() => {});

@@ -21,8 +21,14 @@ export function bandOfFileName(fileName: string): string | null {
 }
 
 /** Satellites that count their bands each in their own way. */
-export type Sensor = 'landsat-4-7' | 'landsat-8-9' | 'sentinel-2';
-const tables: Readonly<Record<Sensor, Bands>> = { 'landsat-4-7': landsat4to7, 'landsat-8-9': landsat8, 'sentinel-2': sentinel2 };
+export type Sensor = 'landsat-mss' | 'landsat-4-7' | 'landsat-8-9' | 'sentinel-2';
+const tables: Readonly<Record<Sensor, Bands>> = {
+  // Landsat 1 to 3 and 4 to 5 count theirs differently: none has a common name here.
+  'landsat-mss': {},
+  'landsat-4-7': landsat4to7,
+  'landsat-8-9': landsat8,
+  'sentinel-2': sentinel2,
+};
 
 /**
  * Whose files these are, by their names: Sentinel-2 writes two digits (`B04`) and `B8A`; Landsat as few as it needs,
@@ -30,7 +36,8 @@ const tables: Readonly<Record<Sensor, Bands>> = { 'landsat-4-7': landsat4to7, 'l
  */
 export function sensorOfFileNames(fileNames: readonly string[]): Sensor {
   if (fileNames.some((name) => /^B(0\d|8A)$/.test(bandOfFileName(name) ?? ''))) return 'sentinel-2';
-  return fileNames.some((name) => /^L[ETM]0?[4-7]/i.test(name)) ? 'landsat-4-7' : 'landsat-8-9';
+  if (fileNames.some((name) => /^LM0?[1-5]/i.test(name))) return 'landsat-mss';
+  return fileNames.some((name) => /^L[ET]0?[4-7]/i.test(name)) ? 'landsat-4-7' : 'landsat-8-9';
 }
 
 /** Names by which each file's band can be asked for: `B4` and `red`. The scene's files decide together. */

@@ -40,6 +40,17 @@ describe('of a step that ran', () => {
     expect([data[3], data[39 * 4 + 3]]).toEqual([0, 255]);
   });
 
+  test.each<[string, readonly [number, number, number], readonly number[]]>([
+    ['the whole Earth', [-180, 90, 3.6], [-180, 180, 180, -180]],
+    ['over the antimeridian', [169, 20, 0.2], [169, 189, 189, 169]],
+    ['written beyond it', [179.5, 20, 0.02], [-180.5, -178.5, -178.5, -180.5]],
+  ])('%s in degrees: the corners lie side by side', async (_name, origin, longitudes) => {
+    const { run, inputDir } = await startStepHost({ registry: toyRegistry });
+    await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 100, height: 50, value: (x) => x, epsg: 4326, origin }));
+    const { summary } = (await run('multiply', { type: 'local', path: 'a.tif' }, { factor: 1 })).result!;
+    expect(summary.corners!.map(([lon]) => Number(lon.toFixed(6)))).toEqual(longitudes);
+  });
+
   test('nothing valid at all: no numbers, and the run is none the worse', async () => {
     const { run, inputDir } = await startStepHost();
     for (const name of ['x_B4.tif', 'y_B5.tif']) await writeFile(join(inputDir, name), geoTiff({ width: 8, height: 8, value: () => 0 }));

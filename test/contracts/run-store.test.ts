@@ -105,15 +105,14 @@ describe.each(adapters)('%s', (name, isHere, open) => {
   test.runIf(isHere)('keeps a result beside the run: the last attempt\'s, under its claim alone', async () => {
     const result = (width: number) => ({ summary: { width, height: 1, corners: null, bands: [], legend: null }, picture: Uint8Array.from([0, 255, 137, width]) });
     const run = await added({ state: 'PROCESSING' });
-    expect(await store.result(run.id)).toBeNull();
+    expect([await store.summary(run.id), await store.picture(run.id)]).toEqual([null, null]);
     const first = await store.record(run, { result: result(1) });
     expect(Object.keys(first)).not.toContain('result');
     const claimed = (await store.claim(run.id, 'worker'))!;
     await expect(store.transition(run, 'UPLOADING', { result: result(2) })).rejects.toThrow(IllegalTransitionError);
-    expect((await store.result(run.id))!.summary.width).toBe(1);
+    expect((await store.summary(run.id))!.width).toBe(1);
     await store.transition(claimed, 'UPLOADING', { result: result(3) });
-    const kept = (await store.result(run.id))!;
-    expect([kept.summary, [...kept.picture]]).toEqual([result(3).summary, [0, 255, 137, 3]]);
+    expect([await store.summary(run.id), [...(await store.picture(run.id))!]]).toEqual([result(3).summary, [0, 255, 137, 3]]);
   });
 
   test.runIf(isHere)('refuses a move that the table does not have, one from a state that was left, and facts for it', async () => {
@@ -279,7 +278,7 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     await progress.close();
     expect(await store.forget(10_000)).toBe(1);
     expect(await Promise.all([gone, open, recent].map(async ({ id }) => (await store.find(id)) !== null))).toEqual([false, true, true]);
-    expect([await store.history(gone.id), await store.stages(gone.id), await store.result(gone.id)]).toEqual([[], [], null]);
+    expect([await store.history(gone.id), await store.stages(gone.id), await store.summary(gone.id)]).toEqual([[], [], null]);
     expect(await launches().forget(10_000)).toBeGreaterThanOrEqual(1);
     expect(await Promise.all(['old', 'used', 'new'].map(async (id) => (await launches().find(id)) !== null))).toEqual([false, true, true]);
   });

@@ -109,6 +109,31 @@ describe('Landsat', () => {
     const metadata = landsatMetadata.replace('LANDSAT_8', 'LANDSAT_5').replace('"OLI_TIRS"', '"TM"');
     const byMetadata = await imported(await folderOf('tm', { 'a_B3.TIF': band(), 'a_B4.TIF': band(), 'a_MTL.txt': metadata }), 'tm');
     expect(byMetadata.items[0]!.properties).toMatchObject({ platform: 'landsat-5', instruments: ['tm'], description: expect.stringContaining('red (B3), nir (B4)') as string });
+    // Whoever unpacks them has only their names to go by.
+    expect(await namesInZip(await bytesOf(byMetadata.items[0]!.assets.data.href))).toEqual(['LT05_a_B3.TIF', 'LT05_a_B4.TIF']);
+    const scanner = await imported(await folderOf('mss', { 'a_B3.TIF': band(), 'a_B4.TIF': band(), 'a_MTL.txt': metadata.replace('"TM"', '"MSS"') }), 'mss');
+    expect(scanner.items[0]!.properties['description']).toContain('2 bands: B3, B4;');
+  });
+
+  test('several scenes in one folder have each their own metadata, also where their names say more than its', async () => {
+    const of = (id: string) => landsatMetadata.replace('LC80200392015216LGN00', id);
+    const folder = await folderOf('many', {
+      'LC08_A_T1_SR_B3.TIF': band(), 'LC08_A_T1_SR_B4.TIF': band(), 'LC08_A_T1_MTL.txt': of('SCENE_A'), 'LC08_A_T1_MTL.json': '{}',
+      'LC08_B_B3.TIF': band(), 'LC08_B_B4.TIF': band(), 'LC08_B.tif': band(),
+      'deeper/LC08_C_B3.TIF': band(), 'deeper/LC08_C_B4.TIF': band(), 'deeper/MTL.txt': of('SCENE_C'),
+    });
+    const { items } = await imported(folder, 'many');
+    expect(items.map(({ id, properties }) => [id, properties['platform']]).sort()).toEqual([['lc08-b', undefined], ['lc08-b-30m', undefined], ['scene-a', 'landsat-8'], ['scene-c', 'landsat-8']]);
+  });
+
+  test('imported again, items replace themselves', async () => {
+    const folder = await folderOf('again', { 'MTL.txt': landsatMetadata, 'a_B3.tif': band(), 'a_B4.tif': band(), 'b_B3.tif': band(), 'b_B4.tif': band(), 'c_B3.tif': band(), 'c_B4.tif': band() });
+    const dataDir = await testFolder();
+    for (let n = 0; n < 2; n++) {
+      const sandbox = await startSandbox({ dataDir, prepare: async (made) => void (await made.importPath(folder, { onProgress: () => {}, onRefused: () => {} })) });
+      expect((await search(sandbox, { collections: ['again'] })).features.map(({ id }) => id).sort()).toEqual(['lc80200392015216lgn00', 'lc80200392015216lgn00-30m', 'lc80200392015216lgn00-30m-2']);
+      await sandbox.close();
+    }
   });
 
   test.runIf(hasLandsat)('the crop in ../shared is one item of 2015-08-04', async () => {
@@ -145,6 +170,7 @@ describe('what is not as it seems', () => {
     ['XML that expands a billion times', { 'MTD_MSIL2A.xml': `<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">${Array.from({ length: 9 }, (_, i) => `<!ENTITY ${'abcdefghij'[i + 1]} "${`&${'abcdefghij'[i]};`.repeat(10)}">`).join('')}]><a><SPACECRAFT_NAME>&j;</SPACECRAFT_NAME></a>` }],
     ['XML that names a file', { 'MTD_MSIL2A.xml': '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a><SPACECRAFT_NAME>&x;</SPACECRAFT_NAME></a>' }],
     ['JSON that is nested deep', { 'a.json': `{"type":"Feature","stac_version":"1","properties":${'['.repeat(100_000)}` }],
+    ['eight million empty lines', { 'a_MTL.txt': '\n'.repeat(8_000_000), 'a.json': `{${' '.repeat(7_000_000)}` }],
     ['a text without lines', { 'a_MTL.txt': 'SPACECRAFT_ID = '.repeat(300_000) }],
     ['numbers out of all bounds', { 'a_MTL.txt': landsatMetadata.replace('11.08', '-1').replace('2015-08-04', '275760-99-99').replace('-44.5', '1e999') }],
   ])('%s: the bands are imported all the same, in time', async (_name, files) => {

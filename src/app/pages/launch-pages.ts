@@ -60,12 +60,12 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
     const run = await store.find(req.params.runId);
     if (run?.launchId !== launch.id) throw new RequestError(404, 'run_not_found', 'There is no such run in this launch.');
     const shown = (await viewAll([run]))[0]!;
-    const [item, made] = await Promise.all([resultOf(run, launch), store.result(run.id)]);
+    const [item, summary] = await Promise.all([resultOf(run, launch), store.summary(run.id)]);
     const links = {
       approvals: platformPages.approvals && platformUrl + platformPages.approvals,
       result: item?.collection && platformPages.item && platformUrl + platformPages.item(item.collection, item.id),
     };
-    res.type('html').send(pages.render('run', { launch, run: shown, path: pathOf(shown), item, summary: made?.summary ?? null, links, base: launchPath(launch.id) }));
+    res.type('html').send(pages.render('run', { launch, run: shown, path: pathOf(shown), item, summary, links, base: launchPath(launch.id) }));
   });
 
   /** Whether anything of the launch has changed: one question, however many runs there are. */

@@ -9,19 +9,22 @@ const pictureSide = 768;
 const sampleSide = 1_024;
 const histogramParts = 32;
 const mostBands = 16;
+/** Without overviews. */
+const mostPixels = 100_000_000;
 
-/** Draws an output in its style, and counts what is in it. */
-export async function summarize(path: string, style: PreviewStyle): Promise<RunResult> {
+/** Draws an output in its style, and counts what is in it. Null where every pixel would have to be read for that, and there are too many. */
+export async function summarize(path: string, style: PreviewStyle): Promise<RunResult | null> {
   const dataset = openRaster(path);
   try {
+    const { x, y } = dataset.rasterSize;
+    if (x * y * dataset.bands.count() > mostPixels && dataset.bands.get(1).overviews.count() === 0) return null;
     const isColor = colorBands(dataset).length >= 3;
     const bands = dataset.bands.map((band) => band).slice(0, mostBands).flatMap((band) => summarizeBand(band, isColor ? undefined : style.range) ?? []);
     const [first] = bands;
     const range: readonly [number, number] = style.range ?? [first?.histogram.low ?? 0, first?.histogram.high ?? 1];
     const picture = await renderPreview(dataset, pictureSide, isColor ? style : { ramp: style.ramp, range });
-    const { x: width, y: height } = dataset.rasterSize;
     const legend = isColor ? null : { low: range[0], high: range[1], colors: rampColors(style.ramp).map(([r, g, b]): [number, number, number] => [r, g, b]) };
-    return { summary: { width, height, corners: cornersOf(dataset), bands, legend }, picture: new Uint8Array(picture) };
+    return { summary: { width: x, height: y, corners: cornersOf(dataset), bands, legend }, picture: new Uint8Array(picture) };
   } finally {
     dataset.close();
   }
@@ -54,12 +57,26 @@ function summarizeBand(band: gdal.RasterBand, range?: readonly [number, number])
 function cornersOf(dataset: gdal.Dataset): OutputSummary['corners'] {
   const { srs, geoTransform: t, rasterSize: { x, y } } = dataset;
   if (!srs || !t) return null;
-  const lonLat = toLonLat(srs);
+  const lonLat = lonLatOf(srs);
+  if (!lonLat) return null;
   const [a, b, c, d] = [[0, 0], [x, 0], [x, y], [0, y]].map(([column = 0, row = 0]) =>
     lonLat((t[0] ?? 0) + column * (t[1] ?? 0) + row * (t[2] ?? 0), (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0)),
   );
   if (!a || !b || !c || !d) return null;
-  // Over the antimeridian longitudes go on.
-  const unrolled = ([lon, lat]: readonly [number, number]): [number, number] => [lon - Math.round((lon - a[0]) / 360) * 360, lat];
-  return [unrolled(a), unrolled(b), unrolled(c), unrolled(d)];
+  const corners = [a, b, c, d].map(([lon, lat]): [number, number] => [lon, lat]);
+  // Over the antimeridian longitudes go on, from corner to corner; those of a raster in degrees do by themselves.
+  if (!srs.isGeographic()) corners.slice(1).forEach((corner, i) => (corner[0] -= Math.round((corner[0] - corners[i]![0]) / 360) * 360));
+  const middle = corners.reduce((sum, [lon]) => sum + lon, 0) / corners.length;
+  const shift = Math.floor((middle + 180) / 360) * 360;
+  return corners.map(([lon, lat]): [number, number] => [lon - shift, Math.max(-90, Math.min(90, lat))]) as NonNullable<OutputSummary['corners']>;
+}
+
+/** Null for a reference system that lies nowhere on Earth. */
+function lonLatOf(srs: gdal.SpatialReference): ((x: number, y: number) => readonly [number, number] | null) | null {
+  if (srs.isGeographic()) return (x, y) => [x, y];
+  try {
+    return toLonLat(srs);
+  } catch {
+    return null;
+  }
 }

@@ -78,15 +78,15 @@ export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoute
   });
   router.get('/runs/:runId/result', async (req, res) => {
     const { id } = await findRun(req.params);
-    const found = await store.result(id);
+    const found = await store.summary(id);
     if (!found) throw new RequestError(404, 'no_result', 'the run has no result to look at');
-    res.json(found.summary);
+    res.json(found);
   });
   router.get('/runs/:runId/picture.png', async (req, res) => {
     const { id } = await findRun(req.params);
-    const found = await store.result(id);
+    const found = await store.picture(id);
     if (!found) throw new RequestError(404, 'no_result', 'the run has no result to look at');
-    res.type('png').set({ 'Cache-Control': 'private, max-age=3600', 'Content-Security-Policy': "default-src 'none'" }).send(Buffer.from(found.picture));
+    res.type('png').set({ 'Cache-Control': 'private, max-age=3600', 'Content-Security-Policy': "default-src 'none'" }).send(Buffer.from(found));
   });
   router.post('/runs/:runId/cancel', async (req, res) => {
     res.json(await view(await engine.cancel(await findRun(req.params))));

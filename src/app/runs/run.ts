@@ -1,4 +1,4 @@
-import type { RunResult } from '../processing/output-summary.ts';
+import type { OutputSummary, RunResult } from '../processing/output-summary.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepParameters } from '../processing/step-parameters.ts';
 import type { UploadProgress } from '../upload/uploader.ts';
@@ -51,7 +51,7 @@ export interface Run {
 
 /** What a stage learns on the way; committed together with the state it leads to, or by itself. */
 export type RunFacts = Partial<Pick<Run, 'operationId' | 'operationExpiresAtMs' | 'output' | 'upload' | 'file' | 'failure'>> & {
-  /** Kept beside the run, and found by `RunStore.result`. */
+  /** Kept beside the run, and found by `RunStore.summary` and `picture`. */
   readonly result?: RunResult | null;
 };
 
@@ -107,8 +107,10 @@ export interface RunStore {
   countWaitingOf(owner: string): Promise<number>;
   /** Of all launches of one user. */
   countUnfinishedOf(owner: string): Promise<number>;
-  /** What people look at of the run's output; null where there is none. */
-  result(id: string): Promise<RunResult | null>;
+  /** What people read of the run's output; null where there is none. */
+  summary(id: string): Promise<OutputSummary | null>;
+  /** The picture beside it, a PNG. */
+  picture(id: string): Promise<Uint8Array | null>;
   history(id: string): Promise<RunStateChange[]>;
   histories(ids: readonly string[]): Promise<Map<string, RunStateChange[]>>;
   stages(id: string): Promise<RunStage[]>;

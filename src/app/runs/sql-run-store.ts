@@ -179,9 +179,14 @@ export class SqlRunStore implements RunStore {
     return of.exists(of.selectFrom('workers').select('workers.name').whereRef('workers.name', '=', 'runs.worker').where(isLiving));
   }
 
-  async result(id: string): Promise<RunResult | null> {
-    const row = await this.#database.selectFrom('run_results').selectAll().where('run_id', '=', id).executeTakeFirst();
-    return row ? { summary: JSON.parse(row.summary) as OutputSummary, picture: Buffer.from(row.picture, 'base64') } : null;
+  async summary(id: string): Promise<OutputSummary | null> {
+    const row = await this.#database.selectFrom('run_results').select('summary').where('run_id', '=', id).executeTakeFirst();
+    return row ? (JSON.parse(row.summary) as OutputSummary) : null;
+  }
+
+  async picture(id: string): Promise<Uint8Array | null> {
+    const row = await this.#database.selectFrom('run_results').select('picture').where('run_id', '=', id).executeTakeFirst();
+    return row ? Buffer.from(row.picture, 'base64') : null;
   }
 
   async forget(endedBeforeMs: number): Promise<number> {

@@ -108,7 +108,7 @@ export class ItemSources {
       case 'shipped':
         return [{ path: shippedPath(source.fileName), name: source.fileName }];
       case 'scene':
-        return source.files.map(({ path }) => ({ path, name: basename(path) }));
+        return source.files.map(({ path, fileName }) => ({ path, name: fileName }));
     }
   }
 

@@ -15,6 +15,8 @@ export interface RasterGrid {
 /** One band of a scene, in a file of its own. */
 export interface SceneFile {
   readonly path: string;
+  /** In the item's archive. Says whose bands are counted, where the file's own name does not. */
+  readonly fileName: string;
   /** As the file's name counts it: `B4`. */
   readonly band: string;
   /** Common name, `red`; the band where it has none. */

@@ -7,7 +7,8 @@ async function show() {
   if (shown || !result) return;
   shown = true;
   document.querySelector('#map-place').hidden = false;
-  const corners = result.corners ?? cornersOf(result.box);
+  // The map ends before the poles.
+  const corners = (result.corners ?? cornersOf(result.box)).map(([lon, lat]) => [lon, Math.max(-85, Math.min(85, lat))]);
   const bounds = [0, 1].map((end) => [0, 1].map((axis) => (end === 0 ? Math.min : Math.max)(...corners.map((corner) => corner[axis]))));
   const map = await createMap(document.querySelector('#map'), { bounds });
   if (!map) return;

@@ -59,6 +59,9 @@ const factsShape = z.looseObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   footprint: geojsonGeometry.refine(({ type }) => type === 'Polygon' || type === 'MultiPolygon').nullable(),
   acquiredAt: z.iso.datetime().nullable(),
+  raster: z
+    .looseObject({ width: z.int().positive(), height: z.int().positive(), crs: z.string().nullable(), epsg: z.int().nullable(), geoTransform: z.array(z.number()).length(6).nullable(), bands: z.array(z.looseObject({})) })
+    .optional(),
 });
 
 /** The facts of an inspection's answer. Throws where it is none. */

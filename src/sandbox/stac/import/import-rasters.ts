@@ -12,6 +12,9 @@ import { noMetadata, sceneMetadata, type SceneMetadata } from './scene-metadata.
 
 const inspectJob = new URL('../../files/inspect/inspect-job.ts', import.meta.url);
 const metadataJob = new URL('./scene-metadata-job.ts', import.meta.url);
+const metadataMs = 10_000;
+/** Files that may be about one scene. */
+const mostCandidates = 5;
 
 /** Where and how rasters are looked at. */
 export interface ImportPlace {
@@ -45,6 +48,17 @@ export async function importRasters(catalog: Catalog, paths: readonly string[], 
       progress.onProgress((done += 1), paths.length);
     }
   }
+  /** Read once, whichever scenes it lies beside. */
+  const known = new Map<string, Promise<SceneMetadata | null>>();
+  async function metadataFrom(candidates: readonly string[]): Promise<SceneMetadata> {
+    for (const path of candidates.slice(0, mostCandidates)) {
+      const reading = known.get(path) ?? readMetadata(path, place);
+      known.set(path, reading);
+      const read = await reading;
+      if (read) return read;
+    }
+    return noMetadata;
+  }
   function put(item: Omit<NewItem, 'collectionId'>): void {
     ensureCollection(catalog, collectionId, nowMs);
     catalog.items.put({ ...item, collectionId });
@@ -52,21 +66,24 @@ export async function importRasters(catalog: Catalog, paths: readonly string[], 
   }
 
   const { scenes, single } = groupScenes(paths);
+  const taken = new Set<string>();
   for (const path of single) {
     const found = await placed(path);
-    if (found) put(itemOfRaster(found, slug(nameOf(path).replace(/\.[^.]+$/, '')), nowMs));
+    const id = slug(nameOf(path).replace(/\.[^.]+$/, ''));
+    taken.add(id);
+    if (found) put(itemOfRaster(found, id, nowMs));
   }
   const found: SceneOfGrid[] = [];
   for (const scene of scenes) {
     const bands: Placed[] = [];
     for (const path of scene.paths) bands.push(...([await placed(path)].filter((one) => one !== null)));
-    const metadata = await readMetadata(metadataOf(scene, metadataPaths, root), place);
+    const isAlone = scenes.filter(({ paths: [path = ''] }) => dirname(path) === dirname(scene.paths[0] ?? '')).length === 1;
+    const metadata = await metadataFrom(metadataOf(scene, metadataPaths, root, isAlone));
     const sensor = sensorOf(metadata, scene);
     const folder = relative(root, dirname(scene.paths[0] ?? ''));
-    found.push(...byGrid(bands).map((ofGrid) => ({ stem: scene.stem, folder, metadata, facts: ofGrid[0]!.facts, files: filesOf(ofGrid, sensor) })));
+    found.push(...byGrid(bands).map((ofGrid) => ({ stem: scene.stem, folder, metadata, facts: ofGrid[0]!.facts, files: filesOf(ofGrid, sensor, metadata) })));
   }
   // The one that shows colours, in the finest resolution, has the scene's own name; the others say their resolution with it.
-  const taken = new Set<string>();
   for (const scene of found.toSorted((a, b) => Number(hasRed(b)) - Number(hasRed(a)) || pixelsOf(b) - pixelsOf(a))) {
     const item = itemOfScene(scene, taken, nowMs);
     taken.add(item.id);
@@ -108,10 +125,18 @@ interface SceneOfGrid {
 const hasRed = ({ files }: SceneOfGrid) => files.some(({ name }) => name === 'red');
 const pixelsOf = ({ facts }: SceneOfGrid) => facts.raster!.width * facts.raster!.height;
 
-function filesOf(bands: readonly Placed[], sensor: Sensor): SceneFile[] {
+/** Prefix of USGS's own file names, for a sensor that these do not tell: whoever unpacks the files names their bands by it. */
+function toldSensor(fileNames: readonly string[], sensor: Sensor, { platform }: SceneMetadata): string {
+  if (sensorOfFileNames(fileNames) === sensor) return '';
+  const satellite = /^landsat-(\d)$/.exec(platform ?? '')?.[1];
+  return satellite === undefined ? '' : `${{ 'landsat-mss': 'LM', 'landsat-4-7': satellite === '7' ? 'LE' : 'LT', 'landsat-8-9': 'LC', 'sentinel-2': '' }[sensor]}0${satellite}_`;
+}
+
+function filesOf(bands: readonly Placed[], sensor: Sensor, metadata: SceneMetadata): SceneFile[] {
   const fileNames = bands.map(({ path }) => basename(path));
   const names = bandNames(fileNames, sensor);
-  return bands.map(({ path }, i) => ({ path, band: names[i]?.[0] ?? fileNames[i]!, name: names[i]?.[1] ?? names[i]?.[0] ?? fileNames[i]! }));
+  const prefix = toldSensor(fileNames, sensor, metadata);
+  return bands.map(({ path }, i) => ({ path, fileName: prefix + fileNames[i]!, band: names[i]?.[0] ?? fileNames[i]!, name: names[i]?.[1] ?? names[i]?.[0] ?? fileNames[i]! }));
 }
 
 function itemOfScene({ stem, folder, metadata, facts, files }: SceneOfGrid, taken: ReadonlySet<string>, nowMs: number): Omit<NewItem, 'collectionId'> {
@@ -119,8 +144,10 @@ function itemOfScene({ stem, folder, metadata, facts, files }: SceneOfGrid, take
   const atMs = metadata.acquiredAtMs ?? (facts.acquiredAt === null ? nowMs : Date.parse(facts.acquiredAt));
   const own = metadata.id ?? (stem || basename(folder) || 'scene');
   const idOf = (title: string) => slug(metadata.id === null && folder !== '' ? join(folder, title) : title);
-  const titles = [own, `${own}_${metres ?? files.length}m`, `${own}_${randomUUID()}`];
-  const title = titles.find((one) => !taken.has(idOf(one))) ?? own;
+  const ofResolution = metres === null ? own : `${own}_${metres}m`;
+  let title = taken.has(idOf(own)) ? ofResolution : own;
+  // The same number at every import, so that an item replaces itself.
+  for (let n = 2; taken.has(idOf(title)); n++) title = `${ofResolution}_${n}`;
   const satellite = metadata.platform === null ? own : readable(metadata.platform);
   return {
     id: idOf(title),
@@ -151,8 +178,9 @@ function itemOfScene({ stem, folder, metadata, facts, files }: SceneOfGrid, take
 /** `landsat-8` for people. */
 const readable = (platform: string) => platform.replace(/^./, (first) => first.toUpperCase()).replace(/-(\d)/, ' $1').replace(/^(Sentinel) /, '$1-').replace(/\d[a-d]$/, (letter) => letter.toUpperCase());
 
-function sensorOf({ platform }: SceneMetadata, { paths }: SceneGroup): Sensor {
+function sensorOf({ platform, instruments }: SceneMetadata, { paths }: SceneGroup): Sensor {
   const landsat = /^landsat-(\d)$/.exec(platform ?? '')?.[1];
+  if (landsat !== undefined && (Number(landsat) < 4 || instruments.includes('mss'))) return 'landsat-mss';
   if (landsat !== undefined) return Number(landsat) >= 8 ? 'landsat-8-9' : 'landsat-4-7';
   return platform?.startsWith('sentinel-2') ? 'sentinel-2' : sensorOfFileNames(paths.map((path) => basename(path)));
 }
@@ -174,34 +202,46 @@ function pixelMetres({ raster }: FileFacts): number | null {
   return raster?.crs?.startsWith('PROJCS') && side > 0 ? Number(side.toPrecision(6)) : null;
 }
 
-/** Beside the bands: the one that begins as they do, or the only one; then those of the folders above, where Sentinel-2 has it. */
-function metadataOf({ stem, paths: [path = ''] }: SceneGroup, metadataPaths: readonly string[], root: string): readonly string[] {
+/** What may be about a scene: in its folder what is named as it is, or the only one where the scene is; above it Sentinel-2's, and what is named as it is. */
+function metadataOf({ stem, paths: [path = ''] }: SceneGroup, metadataPaths: readonly string[], root: string, isAlone: boolean): readonly string[] {
+  const fits = (name: string) => {
+    if (/^MTD/i.test(name)) return true;
+    const [own, scene] = [name.replace(/[^A-Za-z0-9]*(MTL)?\.(txt|json)$/i, ''), stem].map((text) => text.toLowerCase()) as [string, string];
+    // The scene's may say more, as `..._T1_SR` of `..._T1_MTL.txt`; a name that says nothing is of whatever lies beside it.
+    return own === '' || (scene !== '' && (scene.startsWith(own) || own.startsWith(scene)));
+  };
   const found: string[] = [];
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     const here = metadataPaths.filter((one) => dirname(one) === folder);
-    const named = here.filter((one) => stem !== '' && basename(one).toLowerCase().startsWith(stem.toLowerCase()));
-    found.push(...(named.length > 0 ? named : here.length === 1 || folder !== dirname(path) ? here : here.filter((one) => /^MTD/i.test(basename(one)))));
-    if (folder === root || folder === dirname(folder) || !folder.startsWith(root)) return found;
+    const named = here.filter((one) => fits(basename(one)));
+    found.push(...(named.length === 0 && isAlone && folder === dirname(path) && here.length === 1 ? here : named));
+    if (folder === root || folder === dirname(folder) || !folder.startsWith(root)) break;
   }
+  // Before JSON, which may be anything.
+  return found.toSorted((a, b) => Number(/\.json$/i.test(a)) - Number(/\.json$/i.test(b)));
 }
 
-/** Of the first that is one. */
-async function readMetadata(paths: readonly string[], place: ImportPlace): Promise<SceneMetadata> {
-  for (const path of paths) {
-    try {
-      const read = sceneMetadata.nullable().parse(await inOwnFolder(place, (workFolder) => runInChild<unknown>({ module: metadataJob, input: null, files: [{ path, name: 'metadata' }], workFolder, confinement: place.confinement })));
-      if (read) return read;
-    } catch (error) {
-      // A file that is no metadata after all, however it fails to be.
-      if (!(error instanceof ChildJobError)) throw error;
-    }
+/** Null where the file is no metadata after all, however it fails to be. */
+async function readMetadata(path: string, place: ImportPlace): Promise<SceneMetadata | null> {
+  try {
+    const answer = await inOwnFolder(place, (workFolder) => runInChild<unknown>({ module: metadataJob, input: null, files: [{ path, name: 'metadata' }], workFolder, confinement: place.confinement, limits: { timeoutMs: metadataMs } }));
+    return sceneMetadata.nullable().catch(null).parse(answer);
+  } catch (error) {
+    if (!(error instanceof ChildJobError)) throw error;
+    return null;
   }
-  return noMetadata;
 }
 
 function inspect(path: string, place: ImportPlace): Promise<FileFacts> {
   const input: InspectInput = { sourceType: 'MULTISPECTRAL', buildOverviews: false };
-  return inOwnFolder(place, async (workFolder) => readFacts(await runInChild<unknown>({ module: inspectJob, input, files: [{ path, name: basename(path) }], workFolder, confinement: place.confinement })));
+  return inOwnFolder(place, async (workFolder) => {
+    const answer = await runInChild<unknown>({ module: inspectJob, input, files: [{ path, name: basename(path) }], workFolder, confinement: place.confinement });
+    try {
+      return readFacts(answer);
+    } catch (cause) {
+      throw new ChildJobError('job_crashed', (cause as Error).message);
+    }
+  });
 }
 
 /** Files of different folders may have the same name. */

@@ -48,7 +48,8 @@ function byBand(a: string, b: string): number {
 function stemOf(path: string): string | null {
   const name = basename(path, extname(path));
   const band = bandOfFileName(basename(path));
-  if (band === null) return null;
+  // Sentinel-2's masks count bands too, and are none.
+  if (band === null || /^MSK_/i.test(name)) return null;
   const at = name.toUpperCase().lastIndexOf(band);
   return name.slice(0, at).replace(/[^A-Za-z0-9]+$/, '');
 }

@@ -27,7 +27,7 @@ async function readText(path: string): Promise<string> {
 /** Lines `NAME = value` in groups, of collection 1 (`SCENE_CENTER_TIME` and the like) and 2. */
 function fromLandsat(text: string): Partial<SceneMetadata> | null {
   const values = new Map<string, string>();
-  for (const [, name = '', quoted, bare] of text.matchAll(/^\s*([A-Z][A-Z0-9_]*)\s*=\s*(?:"([^"]*)"|(\S+))\s*$/gm)) if (!values.has(name)) values.set(name, quoted ?? bare ?? '');
+  for (const [, name = '', quoted, bare] of text.matchAll(/^[ \t]*([A-Z][A-Z0-9_]*)[ \t]*=[ \t]*(?:"([^"\n]*)"|(\S+))[ \t\r]*$/gm)) if (!values.has(name)) values.set(name, quoted ?? bare ?? '');
   const satellite = /^LANDSAT_?(\d)$/.exec(values.get('SPACECRAFT_ID') ?? '')?.[1];
   if (satellite === undefined) return null;
   const time = (values.get('SCENE_CENTER_TIME') ?? '00:00:00Z').replace(/(\.\d{3})\d*/, '$1');
