@@ -18,6 +18,8 @@ export interface DrillOptions extends DrillPlan {
   readonly isBusy?: boolean;
   /** How long a run may take to reach a state, and all of them to end, in milliseconds. Default 180,000. */
   readonly patienceMs?: number;
+  /** Share of the waiting operations that the user decides each quarter of a second. Default 0.5. */
+  readonly decisionShare?: number;
   /** Script of the app that is tried. Default: the kit's. */
   readonly appScript?: URL;
   readonly onFault?: (done: number, fault: PlannedFault) => void;
@@ -49,14 +51,14 @@ const lastCalls = 8;
  * platform received with what it should have.
  */
 export async function drill(options: DrillOptions): Promise<DrillResult> {
-  const { patienceMs = 180_000 } = options;
+  const { patienceMs = 180_000, decisionShare = 0.5 } = options;
   const random = seeded(options.seed);
   const world = await startWorld({ folder: options.folder, isShared: options.isShared ?? false, appScript: options.appScript, usesDisks: options.families.some((family) => family.endsWith('disk full')) });
   const stopBusyLoops = options.isBusy ? startBusyLoops() : () => {};
   try {
     const { launchId, launchUrl } = await world.platform.launch(world.web.url);
     const session = await openLaunch(launchUrl);
-    const user = decideAsUser(world.platform, random);
+    const user = decideAsUser(world.platform, random, decisionShare);
     const families = options.families.filter((family) => canStrike(world, family));
     const counts = noCounts();
     const did = new Map<Family, Map<string, number>>();
@@ -116,12 +118,12 @@ async function reach(state: FaultState, world: World, session: AppSession, launc
 }
 
 /** Decides every operation that waits, some of them with no. */
-function decideAsUser(platform: DrillPlatform, random: () => number): { stop(): Promise<void> } {
+function decideAsUser(platform: DrillPlatform, random: () => number, share: number): { stop(): Promise<void> } {
   let stopping = false;
   const deciding = (async () => {
     while (!stopping) {
       for (const { operationId, status } of await platform.operations()) {
-        if (status === 'REQUESTED' && random() < 0.5) await platform.decide(operationId, random() < rejectShare ? 'reject' : 'approve');
+        if (status === 'REQUESTED' && random() < share) await platform.decide(operationId, random() < rejectShare ? 'reject' : 'approve');
       }
       await sleep(250);
     }

@@ -83,4 +83,15 @@ describe('the drill can fail: it finds an app that', () => {
     const plan = { families: ['worker killed'], each: 3, leastInEach: 0, seed: 9, states: ['PROCESSING', 'UPLOADING'], isShared: true, patienceMs: 30_000 } as const;
     await expect(drillIn(plan, script)).rejects.toThrow(/did not end|no run reached/);
   });
+
+  test('calls the platform for a run that another has taken meanwhile, and writes what it hears', { timeout }, async ({ skip }) => {
+    skip(!hasPostgres, 'PostgreSQL is not installed');
+    const script = await appOf(
+      { file: 'src/app/runs/sql-run-store.ts', from: "        .where('claim', '=', run.claim)\n        .returning('worker')", to: "        .returning('worker')" },
+      { file: 'src/app/runs/worker-lease.ts', from: 'while (this.#clock() >= this.#endsAtMs)', to: 'while (false)' },
+    );
+    // Decided late, so that runs still wait when the stopped worker wakes.
+    const { faults } = await drillIn({ families: ['worker stopped'], each: 4, leastInEach: 0, seed: 9, states: ['AWAITING_APPROVAL'], isShared: true, decisionShare: 0.01 }, script);
+    expect(faults.join('\n')).toMatch(/the referee: poll-interval/);
+  });
 });
