@@ -116,9 +116,11 @@ export async function createApp(options: AppOptions): Promise<App> {
   /** One per launch, so that its runs share one token and one renewal. */
   const calls = new RecentMap<string, LaunchCalls>(mostLaunches);
   const callsOf = (launchId: string): LaunchCalls => {
-    const known = calls.get(launchId) ?? client.launch(launches.tokens(launchId), { mayCall: (signal) => lease.held(signal) });
-    calls.set(launchId, known);
-    return known;
+    const known = calls.get(launchId);
+    if (known) return known;
+    const made = client.launch(launches.tokens(launchId), { mayCall: (signal) => lease.held(signal) });
+    calls.set(launchId, made);
+    return made;
   };
   const engine = createRunEngine({
     store,

@@ -18,7 +18,7 @@ describe('of a step that ran', () => {
     expect(summary).toMatchObject({ width: 50, height: 20, bands: [{ name: 'product', min: 0, mean: 49, max: 98, validShare: 1 }] });
     expect(summary.bands[0]!.stdDev).toBeCloseTo(2 * Math.sqrt((50 ** 2 - 1) / 12), 9);
     const { low, high, counts } = summary.bands[0]!.histogram;
-    expect([low, high, summary.legend!.low, summary.legend!.high]).toEqual([0, 96, 0, 96]);
+    expect([low, high, summary.bands[0]!.colors]).toEqual([0, 96, [[0, 0, 0], [255, 255, 255]]]);
     expect(counts.reduce((sum, n) => sum + n, 0)).toBe(49 * 20);
     // UTM 33N, whose middle meridian is 15 degrees east.
     expect(summary.corners!.map((corner) => corner.map((value) => Number(value.toFixed(3))))).toEqual([[15, 45.153], [15.019, 45.153], [15.019, 45.148], [15, 45.148]]);
@@ -35,7 +35,7 @@ describe('of a step that ran', () => {
     await writeFile(join(inputDir, 'y_B5.tif'), half(300));
     const { summary, picture } = (await run('ndvi', { type: 'local', path: '.' })).result!;
     expect(summary.bands).toMatchObject([{ name: 'normalized difference', min: 0.5, mean: 0.5, max: 0.5, stdDev: 0, validShare: 0.5 }]);
-    expect(summary.legend).toMatchObject({ low: -0.2, high: 0.9, colors: expect.arrayContaining([[165, 0, 38]]) as unknown });
+    expect(summary.bands[0]).toMatchObject({ histogram: { low: -0.2, high: 0.9 }, colors: expect.arrayContaining([[165, 0, 38]]) as unknown });
     const { data } = await sharp(picture).raw().toBuffer({ resolveWithObject: true });
     expect([data[3], data[39 * 4 + 3]]).toEqual([0, 255]);
   });
@@ -61,16 +61,17 @@ describe('of a step that ran', () => {
     const { run } = await startStepHost();
     const { summary } = (await run('cog', { type: 'synthetic', size: 64 })).result!;
     expect(summary.bands.map(({ name }) => name)).toEqual(['blue', 'green', 'red', 'nir', 'swir16']);
-    expect(summary.legend).toBeNull();
+    expect(summary.bands.map(({ colors }) => colors)).toEqual(Array(5).fill(null));
   });
 });
 
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0]);
-const good = { width: 1, height: 1, corners: null, bands: [], legend: null };
+const good = { width: 1, height: 1, corners: null, bands: [] };
 
 test('what a step\'s process answers is held to its shape', () => {
   expect(readResult({ summary: good, picture: png })).toEqual({ summary: good, picture: png });
-  const band = { name: 'a', min: 0, mean: 0, max: 0, stdDev: 0, validShare: 1, histogram: { low: 0, high: 1, counts: [1] } };
+  const band = { name: 'a', min: 0, mean: 0, max: 0, stdDev: 0, validShare: 1, histogram: { low: 0, high: 1, counts: [1] }, colors: null };
+  expect(readResult({ summary: { ...good, bands: [band] }, picture: png })).not.toBeNull();
   for (const summary of [{ ...good, width: 0 }, { ...good, bands: [{ ...band, mean: NaN }] }, { ...good, bands: Array.from({ length: 17 }, () => band) }, { ...good, bands: [{ ...band, name: '<'.repeat(201) }] }, { ...good, corners: [[0, 91], [0, 0], [0, 0], [0, 0]] }, { ...good, more: 1 }]) {
     expect(readResult({ summary, picture: png })).toBeNull();
   }

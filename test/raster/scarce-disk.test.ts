@@ -18,6 +18,19 @@ cleanUpLater(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+const fillingJob = new URL('../support/filling-job.ts', import.meta.url);
+
+test.runIf(disk !== null)('is seen while the job has it, and not only before and after', async () => {
+  const job = async (name: string, bytes: number) => {
+    const workFolder = join(folder, name);
+    await mkdir(workFolder);
+    const run = runInChild<null>({ module: fillingJob, input: { bytes, forMs: 800 }, imports: [fillingJob], workFolder, confinement: await testConfinement() });
+    return run.finally(() => rm(workFolder, { recursive: true, force: true }));
+  };
+  await job('little', 4 * mebibyte);
+  await expect(job('much', 52 * mebibyte)).rejects.toMatchObject({ code: 'disk_full', kind: 'world' });
+});
+
 test.runIf(disk !== null)('is told as full, whatever the job makes of it; with room the same job is well', async () => {
   const input: SyntheticScene = { kind: 'multispectral', size: 256 };
   const job = async (name: string) => {

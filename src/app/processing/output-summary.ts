@@ -5,6 +5,8 @@ const pngSignature = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
 
 const place = z.tuple([z.number().min(-540).max(540), z.number().min(-90).max(90)]);
 
+const byte = z.int().min(0).max(255);
+
 /** Of the valid values of a band, from at most 1,024 x 1,024 of them. */
 const bandSummary = z.strictObject({
   name: z.string().max(200),
@@ -16,6 +18,8 @@ const bandSummary = z.strictObject({
   validShare: z.number().min(0).max(1),
   /** How many of the values lie in each of as many equal parts between `low` and `high`; those outside in none. */
   histogram: z.strictObject({ low: z.number(), high: z.number(), counts: z.array(z.int().min(0)).min(1).max(64) }),
+  /** Of the band that the picture shows: colours of equal steps from `low` to `high`, red, green and blue to 255. Null for the others, and where three are drawn as red, green and blue. */
+  colors: z.array(z.tuple([byte, byte, byte])).min(2).max(32).nullable(),
 });
 
 /** What stays of an output when its file is gone: what people look at. */
@@ -26,8 +30,6 @@ export const outputSummary = z.strictObject({
   corners: z.tuple([place, place, place, place]).nullable(),
   /** Those that have a valid value, at most the first sixteen. */
   bands: z.array(bandSummary).max(16),
-  /** Colours of equal steps from `low` to `high`, red, green and blue to 255; null where bands are drawn as red, green and blue. */
-  legend: z.strictObject({ low: z.number(), high: z.number(), colors: z.array(z.tuple([z.int().min(0).max(255), z.int().min(0).max(255), z.int().min(0).max(255)])).min(2).max(32) }).nullable(),
 });
 export type OutputSummary = z.infer<typeof outputSummary>;
 

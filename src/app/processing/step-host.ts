@@ -23,7 +23,7 @@ export interface StepHost {
   /** Steps that run now, and that wait for their turn. */
   load(): { running: number; waiting: number };
   /**
-   * Fetches the input, runs a step on it in a child process and gives the output's path, size and sha256.
+   * Fetches the input, runs a step on it in a child process and gives the output's path, size and sha256, and what people look at of it.
    * A folder left by an earlier try is removed first. Rejects with `ChildJobError`, with what fetching throws,
    * or the signal's reason.
    */

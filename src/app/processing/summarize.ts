@@ -18,20 +18,20 @@ export async function summarize(path: string, style: PreviewStyle): Promise<RunR
   try {
     const { x, y } = dataset.rasterSize;
     if (x * y * dataset.bands.count() > mostPixels && dataset.bands.get(1).overviews.count() === 0) return null;
-    const isColor = colorBands(dataset).length >= 3;
-    const bands = dataset.bands.map((band) => band).slice(0, mostBands).flatMap((band) => summarizeBand(band, isColor ? undefined : style.range) ?? []);
-    const [first] = bands;
-    const range: readonly [number, number] = style.range ?? [first?.histogram.low ?? 0, first?.histogram.high ?? 1];
-    const picture = await renderPreview(dataset, pictureSide, isColor ? style : { ramp: style.ramp, range });
-    const legend = isColor ? null : { low: range[0], high: range[1], colors: rampColors(style.ramp).map(([r, g, b]): [number, number, number] => [r, g, b]) };
-    return { summary: { width: x, height: y, corners: cornersOf(dataset), bands, legend }, picture: new Uint8Array(picture) };
+    const drawn = colorBands(dataset);
+    const shown = drawn.length === 1 ? drawn[0]?.id : null;
+    const bands = dataset.bands.map((band) => band).slice(0, mostBands).flatMap((band) => summarizeBand(band, band.id === shown ? style : null) ?? []);
+    const histogram = bands.find(({ colors }) => colors !== null)?.histogram;
+    // As the histogram has it, so that its colours are those of the picture.
+    const picture = await renderPreview(dataset, pictureSide, histogram ? { ...style, range: [histogram.low, histogram.high] } : style);
+    return { summary: { width: x, height: y, corners: cornersOf(dataset), bands }, picture: new Uint8Array(picture) };
   } finally {
     dataset.close();
   }
 }
 
-/** Null where no value is valid. */
-function summarizeBand(band: gdal.RasterBand, range?: readonly [number, number]): OutputSummary['bands'][number] | null {
+/** Null where no value is valid. `style`: of the band that is drawn by itself. */
+function summarizeBand(band: gdal.RasterBand, style: PreviewStyle | null): OutputSummary['bands'][number] | null {
   const { x, y } = band.size;
   const scale = Math.min(1, sampleSide / Math.max(x, y));
   const [width, height] = [x, y].map((side) => Math.max(1, Math.round(side * scale))) as [number, number];
@@ -44,14 +44,15 @@ function summarizeBand(band: gdal.RasterBand, range?: readonly [number, number])
   const mean = valid.reduce((sum, value) => sum + value, 0) / valid.length;
   const variance = valid.reduce((sum, value) => sum + (value - mean) ** 2, 0) / valid.length;
   // As the picture is stretched where the step does not say: to the 2nd and 98th percentile.
-  const [low, high] = range ?? [at(0.02), at(0.98)];
+  const [low, high] = style?.range ?? [at(0.02), at(0.98)];
+  const colors = style && rampColors(style.ramp).map(([red, green, blue]): [number, number, number] => [red, green, blue]);
   const counts = new Array<number>(histogramParts).fill(0);
   for (const value of valid) {
     if (value < low || value > high) continue;
     const part = Math.min(histogramParts - 1, Math.floor(((value - low) / (high - low || 1)) * histogramParts));
     counts[part] = (counts[part] ?? 0) + 1;
   }
-  return { name: band.description || `band ${band.id}`, min: at(0), mean, max: at(1), stdDev: Math.sqrt(variance), validShare: valid.length / sample.length, histogram: { low, high, counts } };
+  return { name: band.description || `band ${band.id}`, min: at(0), mean, max: at(1), stdDev: Math.sqrt(variance), validShare: valid.length / sample.length, histogram: { low, high, counts }, colors };
 }
 
 function cornersOf(dataset: gdal.Dataset): OutputSummary['corners'] {

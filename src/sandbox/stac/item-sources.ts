@@ -8,7 +8,7 @@ import { SandboxError } from '../web/sandbox-error.ts';
 import type { Box } from '../../raster/footprint.ts';
 import type { CatalogMapInput } from './catalog-map-job.ts';
 import type { PreviewRequest } from './asset-links.ts';
-import type { ItemRecord, ItemSource, SceneFile } from './items.ts';
+import type { ItemRecord, SceneFile } from './items.ts';
 import type { PreviewInput } from './preview-job.ts';
 
 export interface ItemSourcesOptions {
@@ -71,7 +71,7 @@ export class ItemSources {
     const isClipped = item.source.kind === 'file' && item.source.isClipped;
     const input: PreviewInput = { footprint: item.footprint, isClipped, box, width, height };
     return this.#drawnOnce(JSON.stringify([item.source, item.footprint, box, width, height]), async () =>
-      this.#picture({ module: previewJob, input, owner: item.collectionId, files: await this.#rastersOf(item.source), signal }),
+      this.#picture({ module: previewJob, input, owner: item.collectionId, files: await this.#rastersOf(item), signal }),
     );
   }
 
@@ -145,14 +145,13 @@ export class ItemSources {
   }
 
   /** What a picture is drawn of: one raster, or red, green and blue of a scene. */
-  async #rastersOf(source: ItemSource): Promise<LentFile[]> {
-    if (source.kind === 'synthetic') return [{ path: await this.#sceneOf(source.scene), name: 'scene.tif' }];
-    if (source.kind === 'shipped') return [{ path: shippedPath(source.fileName), name: source.fileName }];
-    if (source.kind === 'scene') return drawnOf(source.files).map(({ path }, i) => ({ path, name: `${i}-${basename(path)}` }));
-    if (source.kind === 'none' || !source.isRaster) return [];
-    if (source.kind === 'path') return [{ path: source.path, name: basename(source.path) }];
+  async #rastersOf(item: ItemRecord): Promise<LentFile[]> {
+    const { source } = item;
+    if ('isRaster' in source && !source.isRaster) return [];
+    const files = await this.#filesOf(source.kind === 'scene' ? { ...item, source: { ...source, files: drawnOf(source.files) } } : item);
+    if (source.kind !== 'file' || !source.hasOverviews) return files;
     const overviews = { suffix: '.ovr', path: join(this.#options.overviewDir, `${source.blob}.ovr`) };
-    return [{ path: join(this.#options.blobDir, source.blob), name: source.fileName, beside: source.hasOverviews ? [overviews] : [] }];
+    return files.map((file) => ({ ...file, beside: [overviews] }));
   }
 
   /** A scene of the demo world, made when it is first asked for; whole or not there, whoever else makes it at the same time. */

@@ -37,6 +37,7 @@ export async function importRasters(catalog: Catalog, paths: readonly string[], 
   async function placed(path: string): Promise<Placed | null> {
     try {
       const facts = await inspect(path, place);
+      if (!facts.raster) throw new ChildJobError('no_raster', 'is no raster');
       if (facts.footprint === null) throw new ChildJobError('no_footprint', 'says no place: it has no reference system or no transformation');
       return { path, facts };
     } catch (error) {
