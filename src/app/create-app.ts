@@ -179,7 +179,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     app.use(launchRoutes({ client, launches, tokenField: profile.launchTokenField, now }));
     app.use('/launches/:launchId', requireLaunchSession, requireSameOrigin);
     app.use('/launches/:launchId', launchPages({ pages, launches, store, engine, steps, client, platformUrl: config.platformUrl, platformPages: profile.pages }));
-    app.use('/launches/:launchId/api', catalogRoutes(client));
+    app.use('/launches/:launchId/api', catalogRoutes(client, steps));
     app.use('/launches/:launchId/api', runRoutes({ launches, store, engine, steps, inputDir: config.inputDir }));
   }
 

@@ -3,6 +3,7 @@ export type { ChildContext, FailureKind, Job, JobContext } from './child/protoco
 export { confinementModes, establishConfinement, ConfinementError, type Confinement, type ConfinementMode } from './child/confinement.ts';
 export { confinementSettings, confinementVariables, type ConfinementSettings } from './child/confinement-settings.ts';
 export { bandNames, bandOfFileName, sensorOfFileNames, type Sensor } from './band-names.ts';
+export { classColors } from './class-table.ts';
 export { FairQueue } from './child/fair-queue.ts';
 export { runInChild, type ChildJobOptions } from './child/host.ts';
 export type { LentFile } from './child/lend-file.ts';

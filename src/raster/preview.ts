@@ -1,6 +1,7 @@
 /** Only for child processes: loads GDAL and sharp. */
 import type gdal from 'gdal-async';
 import sharp from 'sharp';
+import { classesOf, type RasterClass } from './class-table.ts';
 
 /** Colours from low to high. */
 const ramps = {
@@ -13,6 +14,8 @@ export interface PreviewStyle {
   readonly ramp: keyof typeof ramps;
   /** Values drawn with the first and the last colour; without it the 2nd and 98th percentile. */
   readonly range?: readonly [number, number];
+  /** The band holds classes: each is drawn in its colour, and named in the legend. Default: those of the file's own colour table. */
+  readonly classes?: readonly RasterClass[];
 }
 
 /**
@@ -26,12 +29,25 @@ export async function renderPreview(dataset: gdal.Dataset, maxSide: number, styl
   const bands = colorBands(dataset).map((band) => readBand(band, width, height, style));
   const rgba = Buffer.alloc(width * height * 4);
   const [first, second, third] = bands;
+  const classes = first && !second ? drawnClasses(dataset, style) : null;
+  const byValue = classes && new Map(classes.map(({ value, color: rgb }) => [value, rgb]));
   for (let i = 0; i < width * height; i++) {
+    if (first && byValue) {
+      const known = byValue.get(first.value(i));
+      if (known && first.isValid(i)) rgba.set([...known, 255], i * 4);
+      continue;
+    }
     const rgb = first && second && third ? [first.byte(i), second.byte(i), third.byte(i)] : color(style.ramp, (first?.byte(i) ?? 0) / 255);
     rgba.set(rgb, i * 4);
     rgba[i * 4 + 3] = bands.every((band) => band.isValid(i)) ? 255 : 0;
   }
   return sharp(rgba, { raw: { width, height, channels: 4 } }).png().toBuffer();
+}
+
+/** The classes that the band which is drawn by itself holds; null where it holds none. */
+export function drawnClasses(dataset: gdal.Dataset, style: PreviewStyle): readonly RasterClass[] | null {
+  const [band, another] = colorBands(dataset);
+  return band && !another ? (style.classes ?? classesOf(band)) : null;
 }
 
 /** From low to high, of equal steps; between them colours are mixed. */
@@ -57,7 +73,7 @@ function readBand(band: gdal.RasterBand, width: number, height: number, style: P
   const valid = values.filter((_, i) => isValid(i)).sort();
   const [low, high] = style.range ?? [valid[Math.floor(valid.length * 0.02)] ?? 0, valid[Math.floor((valid.length - 1) * 0.98)] ?? 1];
   const factor = 255 / (high - low || 1);
-  return { isValid, byte: (i: number) => Math.min(255, Math.max(0, Math.round(((values[i] ?? 0) - low) * factor))) };
+  return { isValid, value: (i: number) => values[i] ?? NaN, byte: (i: number) => Math.min(255, Math.max(0, Math.round(((values[i] ?? 0) - low) * factor))) };
 }
 
 function color(name: keyof typeof ramps, at: number): number[] {

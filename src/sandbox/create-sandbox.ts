@@ -23,6 +23,7 @@ import { InferenceRunner } from './inference/inference-runner.ts';
 import { loadModels } from './inference/models.ts';
 import { inferenceRoutes, whyNoInference as onnxruntimeMissing } from './inference/routes.ts';
 import { Apps } from './marketplace/apps.ts';
+import { LaunchEvents } from './marketplace/launch-events.ts';
 import { Launches } from './marketplace/launches.ts';
 import { Trace } from './referee/trace.ts';
 import { openApiRoutes } from './openapi/routes.ts';
@@ -93,8 +94,9 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   const users = new Users(database);
   const apps = new Apps(database);
   const tokens = new IdentityTokens(database, clock, signer);
-  const launches = new Launches(database, clock, tokens, apps, users);
-  const operations = new Operations(database, clock);
+  const events = new LaunchEvents(database, clock);
+  const launches = new Launches(database, clock, tokens, apps, users, events);
+  const operations = new Operations(database, clock, events);
   const files = new Files(database, clock);
   const uploadSessions = new UploadSessions(database);
   const uploads = new UploadEngine({ sessions: uploadSessions, files, clock, blobDir, freeBytes });
@@ -143,7 +145,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   async function reset(): Promise<void> {
     await Promise.all([processing.stop(), inference.stop()]);
     if (catalog.items.removeOfFiles() > 0) catalog.reload();
-    for (const table of ['inference_jobs', 'files', 'uploads', 'operations', 'tokens', 'launches', 'faults', 'calls']) database.exec(`delete from ${table}`);
+    for (const table of ['inference_jobs', 'files', 'uploads', 'operations', 'tokens', 'launches', 'launch_events', 'faults', 'calls']) database.exec(`delete from ${table}`);
     clock.reset();
     for (const folder of [overviewDir, resultDir]) await rm(folder, { recursive: true, force: true });
     await uploads.open();
@@ -167,7 +169,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
     requireOwnHost(publicUrl),
     requireOwnOrigin(publicUrl),
     requireAdmin(config.adminKey),
-    controlRoutes({ apps, users, keys, launches, tokens, operations, uploadSessions, clock, faults, trace, publicUrl, afterClockMoved: sweep, reset }),
+    controlRoutes({ apps, users, keys, launches, tokens, operations, uploadSessions, clock, events, faults, trace, publicUrl, afterClockMoved: sweep, reset }),
   );
   app.use(externalAppRoutes({ keys, tokens, launches, users, operations, uploads, uploadSessions, processing, faults, trace }));
   const uploaderId = () => users.list()[0]!.id;
@@ -184,7 +186,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   app.use(openApiRoutes(publicUrl));
   app.use(
     sandboxPages({
-      ...{ apps, users, launches, operations, tokens, uploadSessions, clock, faults, trace, files, catalog, sources, assets, models, unavailable, runner: inference },
+      ...{ apps, users, launches, operations, tokens, uploadSessions, clock, events, faults, trace, files, catalog, sources, assets, objects, models, unavailable, runner: inference },
       ...{ database, signer, publicUrl, adminKey: config.adminKey, mapTiles: config.mapTiles, jobs: inferenceJobs, afterClockMoved: sweep, reset, fileApi, inferenceApi },
     }),
   );

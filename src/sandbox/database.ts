@@ -91,6 +91,16 @@ const migrations: readonly string[] = [
   `,
   // When a sandbox that had been killed began again: calls just before may not be in the trace.
   'create table trace_gaps (at integer not null) strict',
+  // What happened to a launch besides its calls; of no launch where it was for all. `at` as in `calls`, `launch_at` on the launch's clock.
+  `
+  create table launch_events (id integer primary key, launch_id text, at integer not null, launch_at integer not null, kind text not null, detail text not null) strict;
+  create index launch_events_by_launch on launch_events (launch_id, at);
+  alter table operations add column decided_by text;
+  create index operations_by_time on operations (created_at);
+  create index operations_waiting on operations (created_at) where status = 'REQUESTED';
+  create index launches_by_time on launches (created_at);
+  create index files_by_time on files (created_at);
+  `,
 ];
 
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */

@@ -41,6 +41,8 @@ export interface StepDeclaration {
   readonly input: {
     /** What a user has to bring, in words. */
     readonly description: string;
+    /** Source types of the items that fit; the app offers no others, and says so. Default: all that hold rasters. */
+    readonly sourceTypes?: readonly SourceType[];
     /** The synthetic input that suits the step. */
     readonly synthetic: SyntheticKind;
   };

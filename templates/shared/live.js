@@ -14,11 +14,21 @@ const keep = {
   },
 };
 
+/** An event names what has changed; a page says by `data-topics` what it shows. */
+function concerns(changed) {
+  const { topics } = document.documentElement.dataset;
+  if (!topics || changed === '') return true;
+  return topics.split(' ').some((topic) => changed.split(' ').includes(topic));
+}
+
+/** At most so often: what changes many times a second is fetched once. */
+const pauseMs = 700;
+
 async function refresh() {
   if (busy) return void (again = true);
   busy = true;
   try {
-    const response = await fetch(location.href, { headers: { accept: 'text/html' } });
+    const response = await fetch(location.href, { headers: { accept: 'text/html' }, cache: 'no-cache' });
     const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
     for (const region of regions()) {
       const next = fresh.getElementById(region.id);
@@ -28,11 +38,12 @@ async function refresh() {
   } catch {
     // Away for a moment: the event source comes back by itself, and tells.
   } finally {
-    busy = false;
-    if (again) {
+    setTimeout(() => {
+      busy = false;
+      if (!again) return;
       again = false;
       void refresh();
-    }
+    }, pauseMs);
   }
 }
 
@@ -40,13 +51,14 @@ let source = null;
 function listen() {
   if (source || document.hidden || regions().length === 0) return;
   source = new EventSource(document.documentElement.dataset.events);
-  source.addEventListener('change', refresh);
+  source.addEventListener('change', ({ data }) => concerns(data) && refresh());
   source.addEventListener('open', refresh);
 }
 function stop() {
   source?.close();
   source = null;
 }
+document.addEventListener('refresh', refresh);
 document.addEventListener('visibilitychange', () => (document.hidden ? stop() : listen()));
 addEventListener('pagehide', stop);
 addEventListener('pageshow', listen);

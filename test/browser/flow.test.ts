@@ -81,8 +81,9 @@ describe.runIf(hasChromium)('in a browser', () => {
     const [item] = await Promise.all([it.context.waitForEvent('page'), tab.getByRole('link', { name: "See it in the platform's catalog" }).click()]);
     await item.locator('#map[data-ready]').waitFor();
     await it.page.goto(`${it.sandbox.url}/launches`);
-    await it.page.getByRole('link', { name: /^\d{4}-/ }).first().click();
-    await it.page.getByText('Overall: passed').waitFor();
+    await it.page.locator('#launches tbody a').first().click();
+    await it.page.locator('#verdict .pill', { hasText: 'passed' }).first().waitFor();
+    await it.page.getByText(/by \d of 7 rules/).waitFor();
     clean(it);
   });
 
@@ -111,7 +112,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     const second = await it.context.newPage();
     await second.goto(tab.url());
     await it.page.goto(`${it.sandbox.url}/launches`);
-    await it.page.getByRole('link', { name: /^\d{4}-/ }).first().click();
+    await it.page.locator('#launches tbody a').first().click();
     await it.page.getByRole('button', { name: 'Move' }).click();
     await Promise.all([reached(tab, 'EXPIRED'), reached(second, 'EXPIRED')]);
     await tab.reload();
@@ -122,13 +123,16 @@ describe.runIf(hasChromium)('in a browser', () => {
     await reached(tab, 'CANCELLED');
     await tab.goBack();
     await reached(tab, 'EXPIRED');
+    await tab.getByRole('link', { name: 'Edit and run again' }).click();
+    await tab.locator('#new-run[data-ready]').waitFor();
+    expect(await tab.getByLabel('A synthetic scene').isChecked()).toBe(true);
     clean(it);
   });
 
   test('in a frame of the marketplace', async () => {
     const it = await start();
     await it.page.goto(it.sandbox.url);
-    await it.page.getByRole('button', { name: 'Launch in a frame' }).click();
+    await it.page.getByRole('button', { name: 'Launch beside approvals' }).click();
     const frame = it.page.frameLocator('iframe[name="app"]');
     await frame.getByRole('heading', { name: 'Process and deliver' }).waitFor();
     await frame.getByRole('link', { name: 'Hillshade' }).click();
@@ -137,6 +141,15 @@ describe.runIf(hasChromium)('in a browser', () => {
     await frame.getByRole('button', { name: 'Ask for approval' }).click();
     await frame.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
     expect(it.page.url()).not.toContain('token');
+    // In the panel beside it; the app stays where it is, and Back goes back in it.
+    await it.page.getByRole('button', { name: 'Approve Hillshade' }).click();
+    await frame.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 30_000 });
+    await it.page.evaluate('history.back()');
+    await frame.locator('#new-run[data-ready]').waitFor();
+    await it.page.reload();
+    await it.page.getByRole('button', { name: 'Launch it again' }).click();
+    await frame.getByRole('heading', { name: 'Process and deliver' }).waitFor();
+    await frame.getByText('from another launch').waitFor();
     clean(it);
   });
 
@@ -145,9 +158,9 @@ describe.runIf(hasChromium)('in a browser', () => {
     const amina = await launch(it.page, it.context, it.sandbox.url, 'Amina Okafor, Coastal Survey');
     const bruno = await launch(it.page, it.context, it.sandbox.url, 'Bruno Keller, Alpine Forestry');
     await amina.reload();
-    await amina.getByText('Amina Okafor').waitFor();
+    await amina.getByText('Amina Okafor').first().waitFor();
     await bruno.reload();
-    await bruno.getByText('Bruno Keller').waitFor();
+    await bruno.getByText('Bruno Keller').first().waitFor();
     await begin(amina, 'Hillshade');
     await bruno.getByText('No run yet').waitFor();
     clean(it);

@@ -103,7 +103,7 @@ describe.each(adapters)('%s', (name, isHere, open) => {
   });
 
   test.runIf(isHere)('keeps a result beside the run: the last attempt\'s, under its claim alone', async () => {
-    const result = (width: number) => ({ summary: { width, height: 1, corners: null, bands: [] }, picture: Uint8Array.from([0, 255, 137, width]) });
+    const result = (width: number) => ({ summary: { width, height: 1, corners: null, values: null, bands: [] }, picture: Uint8Array.from([0, 255, 137, width]) });
     const run = await added({ state: 'PROCESSING' });
     expect([await store.summary(run.id), await store.picture(run.id)]).toEqual([null, null]);
     const first = await store.record(run, { result: result(1) });

@@ -1,8 +1,10 @@
 import { json, Router } from 'express';
 import * as z from 'zod';
 import { bbox, type CatalogItem } from '../../contract/index.ts';
+import type { StepHost } from '../processing/step-host.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import { parseRequest } from '../web/errors.ts';
+import { whyNot } from './fit.ts';
 
 const everywhere: [number, number, number, number] = [-180, -90, 180, 90];
 /** Both ends: the interface shows no open one. */
@@ -14,20 +16,23 @@ const itemSearch = z.strictObject({
   bbox: bbox.default(everywhere),
   /** `<start>/<end>` */
   datetime: z.string().default(everTime),
+  /** The step that the items are for: each then says why it does not fit, if it does not. */
+  stepId: z.string().optional(),
   limit: z.int().min(1).max(200).default(20),
   offset: z.int().min(0).default(0),
 });
 
 /** What the user can choose a run's input from: collections of the platform, and items by search. */
-export function catalogRoutes(client: Pick<PlatformClient, 'listCollections' | 'searchItems'>): Router {
+export function catalogRoutes(client: Pick<PlatformClient, 'listCollections' | 'searchItems'>, steps: Pick<StepHost, 'find'>): Router {
   const router = Router({ mergeParams: true });
   router.get('/collections', async (_req, res) => {
     res.json({ collections: await client.listCollections() });
   });
   router.post('/items/search', json({ limit: '64kb' }), async (req, res) => {
-    const wanted = parseRequest(itemSearch, req.body);
+    const { stepId, ...wanted } = parseRequest(itemSearch, req.body);
+    const step = stepId === undefined ? null : steps.find(stepId);
     const { items, numberMatched } = await client.searchItems({ ...wanted, sortby: [{ field: 'properties.datetime', direction: 'desc' }] });
-    res.json({ items: items.map((item) => viewItem(item, wanted.collections.length === 1 ? wanted.collections[0] : undefined)), numberMatched: numberMatched ?? null });
+    res.json({ items: items.map((item) => ({ ...viewItem(item, wanted.collections.length === 1 ? wanted.collections[0] : undefined), ...(step && { whyNot: whyNot(step, item.sourceType) }) })), numberMatched: numberMatched ?? null });
   });
   return router;
 }
@@ -40,6 +45,7 @@ function viewItem(item: CatalogItem, onlyCollection: string | undefined) {
     title: item.title ?? item.id,
     datetime: item.datetime ?? null,
     sourceType: item.sourceType ?? null,
+    cloudCover: item.cloudCover ?? null,
     bbox: item.bbox ?? null,
     geometry: item.geometry ?? null,
     previewHref: item.previewHref ?? null,

@@ -1,11 +1,11 @@
-import { Router, type RequestHandler } from 'express';
+import { Router, type RequestHandler, type Response } from 'express';
 import { collectionOfUploads, OpenStreams, type CatalogItem, type WireProfile } from '../../contract/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import type { Launch, LaunchStore } from '../launch/launch-store.ts';
 import { launchPath } from '../launch/sessions.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import type { RunEngine } from '../runs/run-engine.ts';
-import { runTransitions, type RunState } from '../runs/run-state.ts';
+import { isFinal, runStates, runTransitions, type RunState } from '../runs/run-state.ts';
 import { runViewer } from '../runs/run-view.ts';
 import type { Run, RunStore } from '../runs/run.ts';
 import { RequestError } from '../web/errors.ts';
@@ -28,6 +28,9 @@ const lookEveryMs = 500;
 /** Time itself changes what pages show, and so does what the platform makes of a file. */
 const atLeastEveryMs = 3_000;
 const runsPerPage = 25;
+const endings = ['REJECTED', 'EXPIRED', 'CANCELLED', 'FAILED'] as const;
+/** What the list of runs can be narrowed to. */
+const filters = { open: runStates.filter((state) => !isFinal(state)), done: ['COMPLETED'], other: endings } as const satisfies Record<string, readonly RunState[]>;
 /** By then the platform has read a file that was delivered, or never will. */
 const settledAfterMs = 5 * 60_000;
 /** The states that a run passes when all goes well, as the page draws them. */
@@ -41,32 +44,65 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
 
   router.get('/', async (req, res) => {
     const launch = await launchOf(req.params);
-    const before = typeof req.query['before'] === 'string' ? req.query['before'] : undefined;
-    const found = await store.listByLaunch(launch.id, { limit: runsPerPage + 1, before });
-    const runs = await viewAll(found.slice(0, runsPerPage));
+    const owner = ownerOf(launch);
+    const before = textOf(req.query['before']);
+    const filter = Object.hasOwn(filters, textOf(req.query['show']) ?? '') ? (textOf(req.query['show']) as keyof typeof filters) : null;
+    const states = filter === null ? undefined : filters[filter];
+    const found = await store.listByOwner(owner, { limit: runsPerPage + 1, before, states });
+    const shown = found.slice(0, runsPerPage);
+    const runs = (await viewAll(shown)).map((run, i) => ({ ...run, isHere: shown[i]?.launchId === launch.id }));
     const older = found.length > runsPerPage ? runs.at(-1)?.id : undefined;
-    res.type('html').send(pages.render('launch', { launch, runs, older, before, steps: steps.steps, base: launchPath(launch.id) }));
+    send(res, 'launch', launch, { runs, older, before, filter: filter ?? '', count: await store.countByOwner(owner, states), steps: steps.steps, now: new Date().toISOString() });
   });
 
   router.get('/new/:stepId', async (req, res) => {
     const launch = await launchOf(req.params);
     const step = steps.steps.find(({ id }) => id === req.params.stepId);
     if (!step) throw new RequestError(404, 'unknown_step', 'there is no such step');
-    res.type('html').send(pages.render('new-run', { launch, step, base: launchPath(launch.id) }));
+    const from = textOf(req.query['from']);
+    const earlier = from === undefined ? null : await store.find(from);
+    const isOwn = earlier !== null && earlier.stepId === step.id && earlier.owner === ownerOf(launch);
+    send(res, 'new-run', launch, { step, earlier: isOwn ? { parameters: earlier.parameters, input: earlier.input } : null });
   });
 
   router.get('/runs/:runId', async (req, res) => {
     const launch = await launchOf(req.params);
-    const run = await store.find(req.params.runId);
-    if (run?.launchId !== launch.id) throw new RequestError(404, 'run_not_found', 'There is no such run in this launch.');
+    const run = await findRun(req.params.runId, launch);
     const shown = (await viewAll([run]))[0]!;
-    const [item, summary] = await Promise.all([resultOf(run, launch), store.summary(run.id)]);
+    const [item, summary, input] = await Promise.all([resultOf(run, launch), store.summary(run.id), inputOf(run)]);
+    const step = steps.steps.find(({ id }) => id === run.stepId);
     const links = {
       approvals: platformPages.approvals && platformUrl + platformPages.approvals,
       result: item?.collection && platformPages.item && platformUrl + platformPages.item(item.collection, item.id),
     };
-    res.type('html').send(pages.render('run', { launch, run: shown, path: pathOf(shown), item, summary, links, base: launchPath(launch.id) }));
+    const titles = Object.fromEntries(Object.entries(step?.parameters ?? {}).map(([name, { title }]) => [name, title]));
+    send(res, 'run', launch, {
+      ...{ run: shown, path: pathOf(shown), item, summary, links, input, titles },
+      ...{ around: summary?.corners ? boxAround(summary.corners) : null, fileName: step?.output.fileName ?? 'output', isHere: run.launchId === launch.id, hasStep: step !== undefined },
+    });
   });
+  router.get('/runs/:runId/picture.png', async (req, res) => {
+    const found = await store.picture((await findRun(req.params.runId, await launchOf(req.params))).id);
+    if (!found) throw new RequestError(404, 'no_result', 'the run has no result to look at');
+    res.type('png').set({ 'Cache-Control': 'private, max-age=3600', 'Content-Security-Policy': "default-src 'none'" }).send(Buffer.from(found));
+  });
+  router.get('/runs/:runId/values.json', async (req, res) => {
+    const found = await store.summary((await findRun(req.params.runId, await launchOf(req.params))).id);
+    res.set('Cache-Control', 'private, max-age=3600').json({ values: found?.values ?? null, classes: found?.bands.find(({ classes }) => classes)?.classes ?? null });
+  });
+
+  function send(res: Response, name: string, launch: Launch, data: object): void {
+    const { user } = launch;
+    const who = user.name ?? user.email ?? user.id ?? 'an unnamed user';
+    res.type('html').send(pages.render(name, { ...data, launch, base: launchPath(launch.id), who: user.organization ? `${who}, ${user.organization}` : who, marketplace: platformUrl }));
+  }
+
+  /** A run of this launch, or of another that the same user began: users see what is theirs. */
+  async function findRun(runId: string, launch: Launch): Promise<Run> {
+    const run = await store.find(runId);
+    if (run && (run.launchId === launch.id || (run.owner !== '' && run.owner === launch.user.id))) return run;
+    throw new RequestError(404, 'run_not_found', 'There is no such run of yours.');
+  }
 
   /** Whether anything of the launch has changed: one question, however many runs there are. */
   router.get('/events', runEvents(async (launchId) => {
@@ -79,7 +115,25 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
     if (state !== 'COMPLETED' || !file?.fileId || !user.id) return null;
     return client.getItem(collectionOfUploads(user.id), file.fileId, { signal: AbortSignal.timeout(2_000) }).catch(() => null);
   }
+
+  /** What a run began with, for the map; null where it is no one item with a picture, or the platform is away. */
+  async function inputOf({ input }: Run): Promise<{ href: string; box: readonly number[] } | null> {
+    const [first, another] = input.type === 'platform' ? input.items : [];
+    if (!first || another) return null;
+    const item = await client.getItem(first.collectionId, first.itemId, { signal: AbortSignal.timeout(2_000) }).catch(() => null);
+    return item?.previewHref && item.bbox?.length === 4 ? { href: item.previewHref, box: item.bbox } : null;
+  }
   return router;
+}
+
+/** Of a launch whose user has no id the runs are its own. */
+const ownerOf = ({ id, user }: Launch): string => user.id ?? id;
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+/** West, south, east, north. */
+function boxAround(corners: readonly (readonly [number, number])[]): [number, number, number, number] {
+  const edge = (axis: 0 | 1, pick: (...values: number[]) => number) => pick(...corners.map((corner) => corner[axis]));
+  return [edge(0, Math.min), edge(1, Math.min), edge(0, Math.max), edge(1, Math.max)];
 }
 
 /** Where a run is on its way: what it has passed, where it is, and the end it took where that is not the good one. */

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 
-const templatesFolder = fileURLToPath(new URL('../../../templates/app', import.meta.url));
+const templatesFolder = fileURLToPath(new URL('../../../templates', import.meta.url));
 
 export interface Pages {
   /** Renders `templates/app/<name>.eta`; everything is escaped unless the template says otherwise. */
@@ -10,5 +10,5 @@ export interface Pages {
 
 export function createPages({ mapTiles }: { mapTiles: string | null }): Pages {
   const eta = new Eta({ views: templatesFolder, cache: true, autoEscape: true });
-  return { render: (name, data) => eta.render(name, { mapTiles, ...data }) };
+  return { render: (name, data) => eta.render(`app/${name}`, { mapTiles, ...data }) };
 }

@@ -1,9 +1,10 @@
 /** Only for child processes: loads GDAL. */
 import gdal from 'gdal-async';
 import { openRaster } from '../../raster/open-raster.ts';
+import type { RasterClass } from '../../raster/class-table.ts';
 import { toLonLat } from '../../raster/lon-lat.ts';
-import { colorBands, rampColors, renderPreview, type PreviewStyle } from '../../raster/preview.ts';
-import type { OutputSummary, RunResult } from './output-summary.ts';
+import { colorBands, drawnClasses, rampColors, renderPreview, type PreviewStyle } from '../../raster/preview.ts';
+import { valuesSide, type OutputSummary, type RunResult } from './output-summary.ts';
 
 const pictureSide = 768;
 const sampleSide = 1_024;
@@ -20,23 +21,20 @@ export async function summarize(path: string, style: PreviewStyle): Promise<RunR
     if (x * y * dataset.bands.count() > mostPixels && dataset.bands.get(1).overviews.count() === 0) return null;
     const drawn = colorBands(dataset);
     const shown = drawn.length === 1 ? drawn[0]?.id : null;
-    const bands = dataset.bands.map((band) => band).slice(0, mostBands).flatMap((band) => summarizeBand(band, band.id === shown ? style : null) ?? []);
+    const classes = drawnClasses(dataset, style);
+    const bands = dataset.bands.map((band) => band).slice(0, mostBands).flatMap((band) => summarizeBand(band, band.id === shown ? style : null, band.id === shown ? classes : null) ?? []);
     const histogram = bands.find(({ colors }) => colors !== null)?.histogram;
     // As the histogram has it, so that its colours are those of the picture.
     const picture = await renderPreview(dataset, pictureSide, histogram ? { ...style, range: [histogram.low, histogram.high] } : style);
-    return { summary: { width: x, height: y, corners: cornersOf(dataset), bands }, picture: new Uint8Array(picture) };
+    return { summary: { width: x, height: y, corners: cornersOf(dataset), bands, values: drawn.length === 1 && drawn[0] ? valuesOf(drawn[0]) : null }, picture: new Uint8Array(picture) };
   } finally {
     dataset.close();
   }
 }
 
 /** Null where no value is valid. `style`: of the band that is drawn by itself. */
-function summarizeBand(band: gdal.RasterBand, style: PreviewStyle | null): OutputSummary['bands'][number] | null {
-  const { x, y } = band.size;
-  const scale = Math.min(1, sampleSide / Math.max(x, y));
-  const [width, height] = [x, y].map((side) => Math.max(1, Math.round(side * scale))) as [number, number];
-  const sample = new Float64Array(width * height);
-  band.pixels.read(0, 0, x, y, sample, { buffer_width: width, buffer_height: height });
+function summarizeBand(band: gdal.RasterBand, style: PreviewStyle | null, classes: readonly RasterClass[] | null): OutputSummary['bands'][number] | null {
+  const { sample } = sampleOf(band, sampleSide);
   const nodata = band.noDataValue;
   const valid = sample.filter((value) => Number.isFinite(value) && value !== nodata).sort();
   if (valid.length === 0) return null;
@@ -45,14 +43,41 @@ function summarizeBand(band: gdal.RasterBand, style: PreviewStyle | null): Outpu
   const variance = valid.reduce((sum, value) => sum + (value - mean) ** 2, 0) / valid.length;
   // As the picture is stretched where the step does not say: to the 2nd and 98th percentile.
   const [low, high] = style?.range ?? [at(0.02), at(0.98)];
-  const colors = style && rampColors(style.ramp).map(([red, green, blue]): [number, number, number] => [red, green, blue]);
+  const colors = style && !classes ? rampColors(style.ramp).map(([red, green, blue]): [number, number, number] => [red, green, blue]) : null;
   const counts = new Array<number>(histogramParts).fill(0);
   for (const value of valid) {
     if (value < low || value > high) continue;
     const part = Math.min(histogramParts - 1, Math.floor(((value - low) / (high - low || 1)) * histogramParts));
     counts[part] = (counts[part] ?? 0) + 1;
   }
-  return { name: band.description || `band ${band.id}`, min: at(0), mean, max: at(1), stdDev: Math.sqrt(variance), validShare: valid.length / sample.length, histogram: { low, high, counts }, colors };
+  return { name: band.description || `band ${band.id}`, min: at(0), mean, max: at(1), stdDev: Math.sqrt(variance), validShare: valid.length / sample.length, histogram: { low, high, counts }, colors, classes: classes && sharesOf(classes, valid) };
+}
+
+/** A band read to at most `longest` values a side. */
+function sampleOf(band: gdal.RasterBand, longest: number): { width: number; height: number; sample: Float64Array } {
+  const { x, y } = band.size;
+  const scale = Math.min(1, longest / Math.max(x, y));
+  const [width, height] = [x, y].map((side) => Math.max(1, Math.round(side * scale))) as [number, number];
+  const sample = new Float64Array(width * height);
+  band.pixels.read(0, 0, x, y, sample, { buffer_width: width, buffer_height: height });
+  return { width, height, sample };
+}
+
+/** To four digits: nobody reads more under a pointer. */
+function valuesOf(band: gdal.RasterBand): NonNullable<OutputSummary['values']> {
+  const { width, height, sample } = sampleOf(band, valuesSide);
+  const nodata = band.noDataValue;
+  return { width, height, rows: [...sample].map((value) => (Number.isFinite(value) && value !== nodata ? Number(value.toPrecision(4)) : null)) };
+}
+
+/** The classes that occur, as often as they do. */
+function sharesOf(classes: readonly RasterClass[], valid: Float64Array): NonNullable<OutputSummary['bands'][number]['classes']> {
+  const counts = new Map<number, number>();
+  for (const value of valid) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return classes.flatMap(({ value, name, color: [red, green, blue] }) => {
+    const count = counts.get(value);
+    return count === undefined ? [] : [{ value, name: name.slice(0, 200), color: [red, green, blue] as [number, number, number], share: count / valid.length }];
+  });
 }
 
 function cornersOf(dataset: gdal.Dataset): OutputSummary['corners'] {

@@ -97,6 +97,9 @@ export interface RunStore {
   find(id: string): Promise<Run | null>;
   /** Newest first: at most `limit`, of those that are older than the run `before` where there is one. */
   listByLaunch(launchId: string, page: RunPage): Promise<Run[]>;
+  /** Of one user, over all launches: as `listByLaunch`; in one of `states` where they are given. */
+  listByOwner(owner: string, page: RunPage & { readonly states?: readonly RunState[] }): Promise<Run[]>;
+  countByOwner(owner: string, states?: readonly RunState[]): Promise<number>;
   /** Whether any run of the launch has changed: another number. */
   changesOf(launchId: string): Promise<LaunchChanges>;
   /** Runs that have not ended and that neither `worker` nor another living one has: of those that nobody has taken only what has not moved for `forMs`, default 0. Oldest first. */

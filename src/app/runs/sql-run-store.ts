@@ -39,14 +39,28 @@ export class SqlRunStore implements RunStore {
   }
 
   async listByLaunch(launchId: string, { limit, before }: RunPage): Promise<Run[]> {
-    let query = this.#database.selectFrom('runs').selectAll().where('launch_id', '=', launchId);
-    if (before !== undefined) {
-      // A number of rows at a time, from where the last page ended, whatever has been added since.
-      const from = this.#database.selectFrom('runs').select(['created_at', 'id']).where('id', '=', before);
-      query = query.where((of) => of(of.refTuple('created_at', 'id'), '<', from.$asTuple('created_at', 'id')));
-    }
-    const rows = await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute();
+    const rows = await this.#page({ limit, before }).where('launch_id', '=', launchId).execute();
     return rows.map(fromRow);
+  }
+
+  async listByOwner(owner: string, { limit, before, states }: RunPage & { readonly states?: readonly RunState[] }): Promise<Run[]> {
+    const query = this.#page({ limit, before }).where('owner', '=', owner);
+    const rows = await (states ? query.where('state', 'in', states) : query).execute();
+    return rows.map(fromRow);
+  }
+
+  async countByOwner(owner: string, states?: readonly RunState[]): Promise<number> {
+    const query = this.#database.selectFrom('runs').select((of) => of.fn.countAll().as('count')).where('owner', '=', owner);
+    const { count } = await (states ? query.where('state', 'in', states) : query).executeTakeFirstOrThrow();
+    return Number(count);
+  }
+
+  /** Newest first: a number of rows at a time, from where the last page ended, whatever has been added since. */
+  #page({ limit, before }: RunPage) {
+    const query = this.#database.selectFrom('runs').selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit);
+    if (before === undefined) return query;
+    const from = this.#database.selectFrom('runs').select(['created_at', 'id']).where('id', '=', before);
+    return query.where((of) => of(of.refTuple('created_at', 'id'), '<', from.$asTuple('created_at', 'id')));
   }
 
   async changesOf(launchId: string): Promise<LaunchChanges> {

@@ -9,6 +9,8 @@ export interface CatalogItem {
   readonly title?: string | undefined;
   readonly datetime?: string | undefined;
   readonly sourceType?: string | undefined;
+  /** Percent, where the item says so (`eo:cloud_cover`). */
+  readonly cloudCover?: number | undefined;
   readonly bbox?: readonly number[] | undefined;
   readonly geometry?: unknown;
   /** Temporary link to the zip archive of the source file (spec 2.3). */
@@ -30,7 +32,7 @@ export interface CatalogNode {
 }
 
 const href = tolerant(z.object({ href: z.string() }), []);
-const properties = tolerant(z.object({ datetime: z.string(), source_type: z.string() }), []);
+const properties = tolerant(z.object({ datetime: z.string(), source_type: z.string(), 'eo:cloud_cover': z.number() }), []);
 const assets = tolerant(z.object({ data: href, rendered_preview: href }), []);
 const item = tolerant(z.object({ id: z.string(), collection: z.string(), title: z.string(), bbox: z.array(z.number()), geometry: z.unknown(), properties, assets }), ['id']);
 const page = z.object({ features: z.array(z.unknown()), numberMatched: z.int().optional().catch(undefined) });
@@ -39,7 +41,7 @@ const childLink = z.object({ rel: z.literal('child'), href: z.string() });
 
 function readItem(body: unknown): CatalogItem {
   const { properties: of, assets: has, ...rest } = item.parse(body);
-  return { ...rest, datetime: of?.datetime, sourceType: of?.source_type, dataHref: has?.data?.href, previewHref: has?.rendered_preview?.href };
+  return { ...rest, datetime: of?.datetime, sourceType: of?.source_type, cloudCover: of?.['eo:cloud_cover'], dataHref: has?.data?.href, previewHref: has?.rendered_preview?.href };
 }
 
 /** The identifier that a catalog's or collection's address ends in. The address itself is not followed: it may be anybody's. */

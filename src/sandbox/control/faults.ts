@@ -5,6 +5,7 @@ import type { Request, Response } from 'express';
 import * as z from 'zod';
 import { externalAppEndpoints, type ExternalAppEndpoint } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
+import type { LaunchEvents } from '../marketplace/launch-events.ts';
 import { traceOf } from '../referee/trace.ts';
 import { newId } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
@@ -71,6 +72,11 @@ export class Faults {
     return this.#rows().map(fromRow);
   }
 
+  /** Takes away one; false where there is none. */
+  disarm(id: string): boolean {
+    return this.#database.prepare('delete from faults where id = ?').run(id).changes === 1;
+  }
+
   clear(): void {
     this.#database.prepare('delete from faults').run();
   }
@@ -102,6 +108,18 @@ function fromRow(row: FaultRow): Fault {
     effect: JSON.parse(row.effect) as FaultEffect,
     fired: row.fired,
   };
+}
+
+/** What an effect does, in words. */
+export function faultText(effect: FaultEffect): string {
+  if ('status' in effect) return `answer ${effect.status}${effect.retryAfterSeconds === undefined ? '' : `, Retry-After ${effect.retryAfterSeconds}`}`;
+  if ('delayMs' in effect) return `slow by ${effect.delayMs / 1000} s`;
+  return 'reset' in effect ? 'cut the connection' : 'do the work, lose the answer';
+}
+
+export function noteArmed(events: Pick<LaunchEvents, 'note'>, { launchId, endpoint, effect, after, times }: Fault): void {
+  const when = `${after > 0 ? `, after ${after}` : ''}${times > 1 ? `, ${times} times` : ''}`;
+  events.note(launchId, 'fault armed', `${endpoint}: ${faultText(effect)}${when}`);
 }
 
 /** Does what a fault says before the call's work. True where the work goes on. */

@@ -8,6 +8,7 @@ import type { IdentityTokens } from '../identity/identity-tokens.ts';
 import { newUser, type Users } from '../identity/users.ts';
 import type { Apps } from '../marketplace/apps.ts';
 import type { Launch } from '../marketplace/launch.ts';
+import { spanText, type LaunchEvents } from '../marketplace/launch-events.ts';
 import { newLaunch, type Launches } from '../marketplace/launches.ts';
 import { harOf } from '../referee/har.ts';
 import { junitXml } from '../referee/junit.ts';
@@ -17,7 +18,7 @@ import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
-import { newFault, type Faults } from './faults.ts';
+import { newFault, noteArmed, type Faults } from './faults.ts';
 
 export interface ControlOptions {
   readonly apps: Apps;
@@ -28,6 +29,7 @@ export interface ControlOptions {
   readonly operations: Operations;
   readonly uploadSessions: UploadSessions;
   readonly clock: SandboxClock;
+  readonly events: LaunchEvents;
   readonly faults: Faults;
   readonly trace: Trace;
   readonly publicUrl: () => string;
@@ -54,7 +56,7 @@ const endOfCalendarMs = Date.UTC(9999, 11, 31);
 
 /** The sandbox's own calls, under `/sandbox`: no part of the platform. */
 export function controlRoutes(options: ControlOptions): Router {
-  const { apps, users, keys, launches, tokens, operations, uploadSessions, clock, faults, trace } = options;
+  const { apps, users, keys, launches, tokens, operations, uploadSessions, clock, events, faults, trace } = options;
   const router = Router({ caseSensitive: true });
 
   router
@@ -131,7 +133,7 @@ export function controlRoutes(options: ControlOptions): Router {
   for (const [path, status] of [['approve', 'APPROVED'], ['reject', 'REJECTED']] as const) {
     router
       .route(`/operations/:operationId/${path}`)
-      .post(jsonBody, (req, res) => void res.json(viewOperation(operations.decide(String(req.params['operationId']), status))))
+      .post(jsonBody, (req, res) => void res.json(viewOperation(operations.decide(String(req.params['operationId']), status, 'a control call'))))
       .all(methodNotAllowed('POST'));
   }
 
@@ -143,6 +145,7 @@ export function controlRoutes(options: ControlOptions): Router {
       if (launchId !== null) launches.get(launchId);
       if (clock.now(launchId) + advanceMs > endOfCalendarMs) throw invalid([{ path: 'advanceMs', message: 'leaves the calendar' }]);
       clock.advance(advanceMs, launchId);
+      if (advanceMs > 0) events.note(launchId, 'clock moved', `by ${spanText(advanceMs)}${launchId === null ? ', for every launch' : ''}`, { movedMs: advanceMs });
       await options.afterClockMoved();
       answerClock(res, launchId);
     })
@@ -154,9 +157,12 @@ export function controlRoutes(options: ControlOptions): Router {
     .post(jsonBody, (req, res) => {
       const fault = parseValues(newFault, req.body);
       if (fault.launchId !== undefined) launches.get(fault.launchId);
-      res.status(201).json(faults.arm(fault));
+      const armed = faults.arm(fault);
+      noteArmed(events, armed);
+      res.status(201).json(armed);
     })
     .delete((_req, res) => {
+      if (faults.list().length > 0) events.note(null, 'faults disarmed', 'all of them');
       faults.clear();
       res.status(204).end();
     })

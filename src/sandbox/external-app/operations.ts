@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { limits, operationTransitions, type OperationRequest, type OperationStatus } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
+import type { LaunchEvents } from '../marketplace/launch-events.ts';
 import { newId } from '../secrets.ts';
 import { invalid, SandboxError } from '../web/sandbox-error.ts';
 
@@ -15,6 +16,8 @@ export interface Operation {
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
   readonly expiresAtMs: number;
+  /** Who approved or rejected it, in words; null where nobody has, or nobody said. */
+  readonly decidedBy: string | null;
 }
 
 interface OperationRow {
@@ -29,16 +32,19 @@ interface OperationRow {
   expires_at: number;
   idempotency_key: string | null;
   body_hash: string;
+  decided_by: string | null;
 }
 
 /** Operations and their life (spec 3.1). EXPIRED is computed whenever one is read, on its launch's clock. */
 export class Operations {
   #database: SandboxDatabase;
   #clock: SandboxClock;
+  #events: LaunchEvents;
 
-  constructor(database: SandboxDatabase, clock: SandboxClock) {
+  constructor(database: SandboxDatabase, clock: SandboxClock, events: LaunchEvents) {
     this.#database = database;
     this.#clock = clock;
+    this.#events = events;
   }
 
   /** The same idempotency key, launch and body give the same operation again; another body is 400. */
@@ -54,7 +60,7 @@ export class Operations {
     const now = this.#clock.now(launchId);
     const id = newId('op');
     this.#database
-      .prepare('insert into operations values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
+      .prepare('insert into operations values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null)')
       .run(id, launchId, request.name, request.description ?? null, JSON.stringify(request.parameters ?? {}), 'REQUESTED', now, now, now + limits.operationWindowMs, idempotencyKey, bodyHash);
     return this.find(id)!;
   }
@@ -91,34 +97,48 @@ export class Operations {
     return rows.map((row) => this.#read(row));
   }
 
-  /** Newest first, at most `limit`: those that wait for a decision, or the others. */
-  newest(limit: number, { isWaiting }: { isWaiting: boolean }): Operation[] {
+  /** Newest first, at most `limit` after `skip`: those that wait for a decision, or the others; of one app, or one launch, where it is given. */
+  newest(limit: number, { isWaiting, skip = 0, appId = null, launchId = null }: { isWaiting: boolean; skip?: number; appId?: string | null; launchId?: string | null }): Operation[] {
     const found: Operation[] = [];
+    let skipped = 0;
     // What has expired still stands as REQUESTED.
-    const rows = this.#database.prepare<[], OperationRow>(`select * from operations ${isWaiting ? "where status = 'REQUESTED'" : ''} order by created_at desc, rowid desc`).iterate();
+    const rows = this.#database
+      .prepare<{ appId: string | null; launchId: string | null }, OperationRow>(
+        `select * from operations where ${isWaiting ? "status = 'REQUESTED'" : 'true'} ${launchId === null ? '' : 'and launch_id = @launchId'} and (@appId is null or launch_id in (select id from launches where app_id = @appId)) order by created_at desc, rowid desc`,
+      )
+      .iterate({ appId, launchId });
     for (const row of rows) {
       if (isWaiting !== this.#isWaiting(row)) continue;
+      if (skipped++ < skip) continue;
       found.push(this.#read(row));
       if (found.length === limit) break;
     }
     return found;
   }
 
-  /** How many wait for a decision. */
-  countRequested(): number {
-    const rows = this.#database.prepare<[], Pick<OperationRow, 'launch_id' | 'status' | 'expires_at'>>(`select launch_id, status, expires_at from operations where status = 'REQUESTED'`).all();
+  /** How many wait for a decision; of one app where it is given. */
+  countRequested(appId: string | null = null): number {
+    const rows = this.#database
+      .prepare<[string | null, string | null], Pick<OperationRow, 'launch_id' | 'status' | 'expires_at'>>(`select launch_id, status, expires_at from operations where status = 'REQUESTED' and (? is null or launch_id in (select id from launches where app_id = ?))`)
+      .all(appId, appId);
     return rows.filter((row) => this.#isWaiting(row)).length;
   }
 
-  /** The user's decision. Throws 409 where the operation does not wait for one. */
-  decide(id: string, to: 'APPROVED' | 'REJECTED'): Operation {
+  /** The user's decision, `by` whom in words. Throws 409 where the operation does not wait for one. */
+  decide(id: string, to: 'APPROVED' | 'REJECTED', by: string | null = null): Operation {
     const operation = this.find(id);
     if (!operation) throw operationNotFound();
     if (!operationTransitions[operation.status].includes(to)) {
       throw new SandboxError(409, 'operation_not_requested', `Operation is ${operation.status}, not REQUESTED`);
     }
-    this.#database.prepare('update operations set status = ?, updated_at = ? where id = ?').run(to, this.#clock.now(operation.launchId), id);
+    this.#database.prepare('update operations set status = ?, updated_at = ?, decided_by = ? where id = ?').run(to, this.#clock.now(operation.launchId), by, id);
+    this.#events.note(operation.launchId, to === 'APPROVED' ? 'approved' : 'rejected', `${operation.name}${by === null ? '' : `, by ${by}`}`, { operationId: id });
     return this.find(id)!;
+  }
+
+  /** How many there are in all; of one app where it is given. */
+  count(appId: string | null = null): number {
+    return this.#database.prepare<[string | null, string | null], { n: number }>('select count(*) as n from operations where ? is null or launch_id in (select id from launches where app_id = ?)').get(appId, appId)!.n;
   }
 
   #byKey(launchId: string, key: string): OperationRow | undefined {
@@ -141,6 +161,7 @@ export class Operations {
       createdAtMs: row.created_at,
       updatedAtMs: isExpired ? row.expires_at : row.updated_at,
       expiresAtMs: row.expires_at,
+      decidedBy: row.decided_by,
     };
   }
 }

@@ -109,8 +109,13 @@ export class Files {
   }
 
   /** Newest first. */
-  listNewest(limit: number): FileRecord[] {
-    return this.#database.prepare<[number], FileRow>('select * from files order by created_at desc, rowid desc limit ?').all(limit).map(fromRow);
+  listNewest(limit: number, skip = 0): FileRecord[] {
+    return this.#database.prepare<[number, number], FileRow>('select * from files order by created_at desc, rowid desc limit ? offset ?').all(limit, skip).map(fromRow);
+  }
+
+  /** How many there are in all. */
+  count(): number {
+    return this.#database.prepare<[], { n: number }>('select count(*) as n from files').get()!.n;
   }
 
   /** Together with `alsoCommit`. */

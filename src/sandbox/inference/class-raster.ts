@@ -2,6 +2,7 @@
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import type { JobContext } from '../../raster/child/protocol.ts';
+import { classColors } from '../../raster/class-table.ts';
 import type { Grid } from '../../raster/cog.ts';
 import type { AreaMask } from './area-mask.ts';
 import type { Model } from './models.ts';
@@ -35,6 +36,12 @@ export async function writeClassRaster({ path, model, grid, mask, reader, tiles,
     });
     const band = dataset.bands.get(1);
     band.noDataValue = noClass;
+    const table = new gdal.ColorTable(gdal.GPI_RGB);
+    model.labels.forEach((_, i) => {
+      const [c1, c2, c3] = classColors[i % classColors.length]!;
+      table.set(i, { c1, c2, c3, c4: 255 });
+    });
+    band.colorTable = table;
     for (const [i, tile] of tiles.entries()) {
       context.signal.throwIfAborted();
       const { core } = tile;

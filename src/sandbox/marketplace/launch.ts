@@ -8,4 +8,6 @@ export interface Launch {
   readonly userId: string;
   readonly renewPolicy: (typeof renewPolicies)[number];
   readonly createdAtMs: number;
+  /** On its own clock; null while its tokens can live. */
+  readonly revokedAtMs: number | null;
 }

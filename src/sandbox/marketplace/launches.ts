@@ -8,6 +8,7 @@ import type { Users } from '../identity/users.ts';
 import { newId } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import type { Apps } from './apps.ts';
+import type { LaunchEvents } from './launch-events.ts';
 import { renewPolicies, type Launch } from './launch.ts';
 
 /** Body of `POST /sandbox/launches`. */
@@ -23,6 +24,7 @@ interface LaunchRow {
   user_id: string;
   renew_policy: Launch['renewPolicy'];
   created_at: number;
+  revoked_at: number | null;
 }
 
 /** Launches of apps by users. Each has one identity token at a time and a clock of its own. */
@@ -34,14 +36,16 @@ export class Launches {
   #tokens: IdentityTokens;
   #apps: Apps;
   #users: Users;
+  #events: LaunchEvents;
 
-  constructor(database: SandboxDatabase, clock: SandboxClock, tokens: IdentityTokens, apps: Apps, users: Users) {
+  constructor(database: SandboxDatabase, clock: SandboxClock, tokens: IdentityTokens, apps: Apps, users: Users, events: LaunchEvents) {
     this.#database = database;
     this.#byId = database.prepare<[string], LaunchRow>('select * from launches where id = ?');
     this.#clock = clock;
     this.#tokens = tokens;
     this.#apps = apps;
     this.#users = users;
+    this.#events = events;
   }
 
   /** Mints a token for (app, user, launch). Without ids: the first app and the first user. */
@@ -56,11 +60,13 @@ export class Launches {
       userId: user.id,
       renewPolicy: wanted.renewPolicy,
       createdAtMs: this.#clock.now(),
+      revokedAtMs: null,
     };
     const issued = this.#database.transaction(() => {
       this.#database
         .prepare('insert into launches (id, app_id, user_id, renew_policy, created_at) values (?, ?, ?, ?, ?)')
         .run(launch.id, launch.appId, launch.userId, launch.renewPolicy, launch.createdAtMs);
+      this.#events.note(launch.id, 'launched', `${app.name}, by ${user.name}`);
       return this.#tokens.issue(launch);
     })();
     return { launch, issued, launchUrl: launchAddress(app, issued.token) };
@@ -74,20 +80,32 @@ export class Launches {
   }
 
   /** Newest first. */
-  listNewest(limit: number): Launch[] {
-    return this.#database.prepare<[number], LaunchRow>('select * from launches order by created_at desc, rowid desc limit ?').all(limit).map(fromRow);
+  listNewest(limit: number, skip = 0): Launch[] {
+    return this.#database.prepare<[number, number], LaunchRow>('select * from launches order by created_at desc, rowid desc limit ? offset ?').all(limit, skip).map(fromRow);
+  }
+
+  /** Of an app; null where it was never launched. */
+  newestOf(appId: string): Launch | null {
+    const row = this.#database.prepare<[string], LaunchRow>('select * from launches where app_id = ? order by created_at desc, rowid desc limit 1').get(appId);
+    return row ? fromRow(row) : null;
+  }
+
+  /** How many there are in all. */
+  count(): number {
+    return this.#database.prepare<[], { n: number }>('select count(*) as n from launches').get()!.n;
   }
 
   /** Ends a launch: all its tokens are revoked. */
   revoke(id: string): void {
     const launch = this.get(id);
     this.#tokens.revokeAll(launch.id);
-    this.#database.prepare('update launches set revoked_at = ? where id = ? and revoked_at is null').run(this.#clock.now(id), id);
+    const { changes } = this.#database.prepare('update launches set revoked_at = ? where id = ? and revoked_at is null').run(this.#clock.now(id), id);
+    if (changes > 0) this.#events.note(id, 'revoked', 'the session was ended; its tokens are refused');
   }
 }
 
 function fromRow(row: LaunchRow): Launch {
-  return { id: row.id, appId: row.app_id, userId: row.user_id, renewPolicy: row.renew_policy, createdAtMs: row.created_at };
+  return { id: row.id, appId: row.app_id, userId: row.user_id, renewPolicy: row.renew_policy, createdAtMs: row.created_at, revokedAtMs: row.revoked_at };
 }
 
 /** In `query` mode the address that a browser opens; in `form_post` mode the address that a form is posted to. */

@@ -1,15 +1,29 @@
-import { Router } from 'express';
+import { Router, urlencoded } from 'express';
 import { iso } from '../clock.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { Operation, Operations } from '../external-app/operations.ts';
 import type { Users } from '../identity/users.ts';
 import type { Apps } from '../marketplace/apps.ts';
 import type { Launches } from '../marketplace/launches.ts';
+import type { Trace } from '../referee/trace.ts';
+import { judge } from '../referee/verdict.ts';
+import type { AssetLinks } from '../stac/asset-links.ts';
+import type { Catalog } from '../stac/catalog.ts';
+import { SandboxError } from '../web/sandbox-error.ts';
+import { viewItem } from './catalog-browser.ts';
+import { flatten } from './flatten.ts';
+import { pageOf } from './list-page.ts';
 import type { RenderPage } from './page.ts';
 
+const form = urlencoded({ extended: false, limit: '64kb' });
 /** The newest: an approver decides on some, and sees the next. */
-const mostPending = 50;
-const mostInHistory = 100;
+const pendingPerPage = 20;
+const decidedPerPage = 50;
+const mostAtOnce = 100;
+/** An app that waits asks every 2 to 5 s: one that has been silent for so long waits no more. */
+const silentAfterMs = 30_000;
+/** Items of an operation that are drawn. */
+const mostItems = 12;
 
 export interface ApprovalOptions {
   readonly operations: Operations;
@@ -20,21 +34,50 @@ export interface ApprovalOptions {
   readonly render: RenderPage;
 }
 
+export interface ApprovalPagesOptions extends ApprovalOptions {
+  readonly trace: Trace;
+  readonly catalog: Catalog;
+  readonly assets: AssetLinks;
+}
+
 /** `/approvals`: what waits for the user, and what was decided. */
-export function approvalPages(options: ApprovalOptions): Router {
-  const { operations, render } = options;
+export function approvalPages(options: ApprovalPagesOptions): Router {
+  const { operations, launches, apps, trace, clock, render } = options;
   const router = Router();
-  router.get('/approvals', (_req, res) => {
-    const newest = (limit: number, isWaiting: boolean) => operations.newest(limit, { isWaiting }).map((operation) => viewOperation(operation, options));
-    const pending = newest(mostPending, true);
-    const more = pending.length < mostPending ? 0 : operations.countRequested() - pending.length;
-    render(res, 'approvals', { pending, more, decided: newest(mostInHistory, false) });
+  router.get('/approvals', (req, res) => {
+    const asked = typeof req.query['app'] === 'string' && apps.find(req.query['app']) ? req.query['app'] : null;
+    const waiting = operations.countRequested(asked);
+    const page = pageOf({ page: req.query['waiting'] }, waiting, pendingPerPage);
+    const decidedPage = pageOf(req.query, operations.count(asked) - waiting, decidedPerPage);
+    const pending = operations.newest(pendingPerPage, { isWaiting: true, skip: page.skip, appId: asked }).map((operation) => ({ ...viewOperation(operation, options), ...viewRequest(operation, options), ...appOf(operation) }));
+    const decided = operations.newest(decidedPerPage, { isWaiting: false, skip: decidedPage.skip, appId: asked }).map((operation) => viewOperation(operation, options));
+    render(res, 'approvals', { pending, page, decided, decidedPage, apps: apps.list(), asked });
   });
+
+  /** How the app has behaved, and whether it still waits. */
+  function appOf({ launchId }: Operation) {
+    const newest = trace.newestAt(launchId);
+    const isSilent = newest !== null && clock.machineNow() - newest > silentAfterMs;
+    return { lastCallAt: newest === null ? null : iso(newest), isSilent, verdict: judge(trace.calls(launchId), trace.gaps()).result, isRevoked: launches.get(launchId).revokedAtMs !== null };
+  }
+
   for (const [name, status] of [['approve', 'APPROVED'], ['reject', 'REJECTED']] as const) {
     router.post(`/approvals/:operationId/${name}`, (req, res) => {
-      const { launchId } = operations.decide(String(req.params['operationId']), status);
       const isOfInspector = req.query['from'] === 'inspector';
+      const { launchId } = operations.decide(String(req.params['operationId']), status, isOfInspector ? 'the inspector' : 'the approvals page');
       res.redirect(303, isOfInspector ? `/launches/${launchId}` : '/approvals');
+    });
+    router.post(`/approvals/${name}`, form, (req, res) => {
+      const { id } = (req.body ?? {}) as { id?: string | string[] };
+      for (const one of [id ?? []].flat().slice(0, mostAtOnce)) {
+        try {
+          operations.decide(one, status, 'the approvals page');
+        } catch (error) {
+          // It was decided, or has expired, since the page was drawn: the page that follows says so.
+          if (!(error instanceof SandboxError)) throw error;
+        }
+      }
+      res.redirect(303, '/approvals');
     });
   }
   return router;
@@ -44,23 +87,45 @@ export function approvalPages(options: ApprovalOptions): Router {
 export function viewOperation(operation: Operation, { launches, apps, users, clock }: Omit<ApprovalOptions, 'operations' | 'render'>) {
   const launch = launches.get(operation.launchId);
   const user = users.find(launch.userId);
+  const app = apps.find(launch.appId);
   return {
     id: operation.id,
     launchId: launch.id,
     status: operation.status,
     name: operation.name,
     description: operation.description,
-    app: apps.find(launch.appId)?.name ?? launch.appId,
+    app: app?.name ?? launch.appId,
+    icon: app?.icon ?? null,
     user: user ? `${user.name}${user.organization ? `, ${user.organization}` : ''}` : launch.userId,
-    parameters: flatten(operation.parameters),
+    decidedBy: operation.decidedBy,
     createdAt: iso(operation.createdAtMs),
     updatedAt: iso(operation.updatedAtMs),
     minutesLeft: Math.max(0, Math.ceil((operation.expiresAtMs - clock.now(launch.id)) / 60_000)),
   };
 }
 
-/** Nested values as lines of path and text. */
-export function flatten(value: unknown, path = ''): { path: string; text: string }[] {
-  if (value === null || typeof value !== 'object') return path === '' ? [] : [{ path, text: String(value) }];
-  return Object.entries(value).flatMap(([name, inner]) => flatten(inner, path === '' ? name : `${path}.${name}`));
+/** What is asked for: the items that are named, with their places, and everything else in words. */
+function viewRequest({ parameters }: Operation, { catalog, assets }: Pick<ApprovalPagesOptions, 'catalog' | 'assets'>) {
+  const named = itemsIn(parameters);
+  const items = named.slice(0, mostItems).flatMap(({ collectionId, itemId }) => catalog.items.find(collectionId, itemId) ?? []).map((item) => viewItem(item, assets));
+  const isOfItem = (path: string) => named.some((item) => path === item.path || path.startsWith(`${item.path}.`));
+  return {
+    items,
+    itemCount: named.length,
+    parameters: flatten(parameters).filter(({ path, text }) => !isOfItem(path) && !(path === 'input.type' && text === 'platform')).map(({ path, text }) => ({ path: wordsOf(path), text })),
+  };
+}
+
+/** Wherever an app names items of the catalog: objects with `collectionId` and `itemId`. */
+function itemsIn(value: unknown, path = ''): { path: string; collectionId: string; itemId: string }[] {
+  if (value === null || typeof value !== 'object') return [];
+  const { collectionId, itemId } = value as { collectionId?: unknown; itemId?: unknown };
+  if (typeof collectionId === 'string' && typeof itemId === 'string') return [{ path, collectionId, itemId }];
+  return Object.entries(value).flatMap(([name, inner]) => itemsIn(inner, path === '' ? name : `${path}.${name}`));
+}
+
+/** `sunAzimuth` and `sun_azimuth` as `Sun azimuth`. */
+function wordsOf(path: string): string {
+  const words = path.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replace(/[_-]+/g, ' ').replace(/\./g, ', ').trim().toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }

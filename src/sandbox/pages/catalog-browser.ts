@@ -1,18 +1,34 @@
 import { Router } from 'express';
 import { searchQuery } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
+import type { Apps } from '../marketplace/apps.ts';
 import type { AssetLinks } from '../stac/asset-links.ts';
 import type { Catalog } from '../stac/catalog.ts';
 import type { ItemRecord } from '../stac/items.ts';
+import type { ItemSources } from '../stac/item-sources.ts';
 import { search } from '../stac/search.ts';
+import type { StacObjects } from '../stac/stac-objects.ts';
+import { clientGone } from '../web/client-gone.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
-import { flatten } from './approval-pages.ts';
+import { sendUntrusted } from '../web/untrusted-content.ts';
+import { flatten } from './flatten.ts';
 import type { RenderPage } from './page.ts';
 
 const pageSize = 24;
 
+const thumbnailSide = 240;
+
+export interface CatalogBrowserOptions {
+  readonly catalog: Catalog;
+  readonly assets: AssetLinks;
+  readonly objects: Pick<StacObjects, 'item'>;
+  readonly sources: Pick<ItemSources, 'thumbnail'>;
+  readonly apps: Apps;
+  readonly render: RenderPage;
+}
+
 /** `/catalog`: search by box, dates and collection, on a list and a map; and a page for each item. */
-export function catalogBrowser({ catalog, assets, render }: { catalog: Catalog; assets: AssetLinks; render: RenderPage }): Router {
+export function catalogBrowser({ catalog, assets, objects, sources, apps, render }: CatalogBrowserOptions): Router {
   const router = Router();
 
   router.get('/catalog', async (req, res) => {
@@ -28,7 +44,7 @@ export function catalogBrowser({ catalog, assets, render }: { catalog: Catalog; 
         ...(dates && { datetime: dates }),
       });
       const found = await search(catalog, request);
-      render(res, 'catalog', { collections, asked, problem: null, found: { ...found, items: found.items.map((item) => viewItem(item, assets)) }, pageSize });
+      render(res, 'catalog', { collections, asked, problem: null, found: { ...found, items: found.items.map((item) => ({ ...viewItem(item, assets), collection: catalog.collections.find(item.collectionId)?.title ?? item.collectionId })) }, pageSize });
     } catch (error) {
       if (!(error instanceof SandboxError) || error.status !== 400) throw error;
       const problem = error.details?.map(({ path, message }) => `${path} ${message}`).join('; ') ?? error.message;
@@ -40,7 +56,25 @@ export function catalogBrowser({ catalog, assets, render }: { catalog: Catalog; 
     const item = catalog.items.find(req.params.collectionId, req.params.itemId);
     if (!item) throw new SandboxError(404, 'item_not_found', 'There is no such item');
     const collection = catalog.collections.find(item.collectionId);
-    render(res, 'item', { item: viewItem(item, assets), collection, properties: flatten(item.properties), dataHref: localHref(assets.data(item)) });
+    const json = objects.item(item);
+    render(res, 'item', {
+      item: { ...viewItem(item, assets), collection: collection?.title ?? item.collectionId },
+      description: typeof item.properties['description'] === 'string' ? item.properties['description'] : null,
+      properties: flatten(item.properties).filter(({ path }) => path !== 'description'),
+      bands: item.source.kind === 'scene' ? item.source.files : [],
+      assets: Object.entries(json.assets).map(([name, asset]) => ({ title: asset.title ?? name, type: asset.type ?? '', href: localHref(asset.href) })),
+      dataHref: localHref(assets.data(item)),
+      selfHref: json.links.find(({ rel }) => rel === 'self')?.href ?? '',
+      apps: apps.list().slice(0, 3),
+      json,
+    });
+  });
+  router.get('/catalog/:collectionId/:itemId/thumbnail.webp', async (req, res) => {
+    const item = catalog.items.find(req.params.collectionId, req.params.itemId);
+    if (!item) throw new SandboxError(404, 'item_not_found', 'There is no such item');
+    const picture = await sources.thumbnail(item, thumbnailSide, clientGone(res));
+    sendUntrusted(res, 'image/webp');
+    res.set('Cache-Control', 'private, max-age=3600').send(Buffer.from(picture));
   });
   return router;
 }
@@ -54,6 +88,9 @@ export function viewItem(item: ItemRecord, assets: AssetLinks) {
     datetime: iso(item.datetimeMs),
     box: item.box,
     footprint: item.footprint,
+    kind: item.source.kind,
+    clouds: typeof item.properties['eo:cloud_cover'] === 'number' ? item.properties['eo:cloud_cover'] : null,
+    thumbHref: `/catalog/${encodeURIComponent(item.collectionId)}/${encodeURIComponent(item.id)}/thumbnail.webp`,
     href: `/catalog/${encodeURIComponent(item.collectionId)}/${encodeURIComponent(item.id)}`,
     previewHref: localHref(assets.preview(item)),
   };

@@ -1,4 +1,5 @@
 import { Router } from 'express';
+import { classColors } from '../../raster/index.ts';
 import { sourceTypes } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import type { FileRecord, Files } from '../files/files.ts';
@@ -12,9 +13,11 @@ import type { AssetLinks } from '../stac/asset-links.ts';
 import type { Catalog } from '../stac/catalog.ts';
 import type { ItemSources } from '../stac/item-sources.ts';
 import { viewItem } from './catalog-browser.ts';
+import { pageOf } from './list-page.ts';
 import type { RenderPage } from './page.ts';
 
 const mostShown = 100;
+const filesPerPage = 50;
 const previewSide = 1024;
 
 export interface FilePagesOptions {
@@ -23,7 +26,7 @@ export interface FilePagesOptions {
   readonly assets: AssetLinks;
   readonly models: ReadonlyMap<string, Model>;
   readonly jobs: InferenceJobs;
-  readonly sources: Pick<ItemSources, 'previewOfResult'>;
+  readonly sources: ItemSources;
   readonly runner: Pick<InferenceRunner, 'resultPath'>;
   /** Why no model can be run; null where they can. */
   readonly unavailable: string | null;
@@ -37,20 +40,27 @@ export function filePages({ files, sources, catalog, assets, models, jobs, runne
     const item = catalog.items.findByFile(file.id);
     return { id: file.id, name: file.originalName, size: file.size, sourceType: file.sourceType, status: file.status, reason: file.reason, mediaType: file.mediaType, createdAt: iso(file.createdAtMs), item: item && viewItem(item, assets) };
   };
-  router.get('/files', (_req, res) => render(res, 'files', { files: files.listNewest(mostShown).map(viewFile), sourceTypes }));
+  router.get('/files', (req, res) => {
+    const page = pageOf(req.query, files.count(), filesPerPage);
+    render(res, 'files', { files: files.listNewest(page.size, page.skip).map(viewFile), page, sourceTypes });
+  });
   router.get('/inference', (req, res) => {
     const named = (id: string) => files.find(id)?.originalName ?? id;
+    const newest = files.listNewest(mostShown);
+    const fitting = newest.filter(({ status, facts }) => status === 'COMPLETED' && facts?.raster !== undefined);
     render(res, 'inference', {
       unavailable,
+      classColors,
       models: [...models.values()],
-      files: files.listNewest(mostShown).filter(({ status, facts }) => status === 'COMPLETED' && facts !== null).map(viewFile),
+      files: fitting.map((file) => ({ ...viewFile(file), bandCount: file.facts?.raster?.bands.length ?? 0 })),
+      unfit: newest.length - fitting.length,
       jobs: jobs.listNewest(mostShown).map((job) => ({ ...job, fileName: named(job.fileId), startedAt: iso(job.startedAtMs) })),
       chosen: typeof req.query['file'] === 'string' ? req.query['file'] : null,
     });
   });
   router.get('/inference/:jobId', (req, res) => {
     const { job, item, model } = resultOf(req.params.jobId);
-    render(res, 'inference-result', { job: { ...job, fileName: files.find(job.fileId)?.originalName ?? job.fileId }, labels: model?.labels ?? [], item: { ...viewItem(item, assets), previewHref: `/inference/${job.id}/preview.png` } });
+    render(res, 'inference-result', { classColors, job: { ...job, fileName: files.find(job.fileId)?.originalName ?? job.fileId }, labels: model?.labels ?? [], item: { ...viewItem(item, assets), previewHref: `/inference/${job.id}/preview.png` } });
   });
   router.get('/inference/:jobId/preview.png', async (req, res) => {
     const { job } = resultOf(req.params.jobId);

@@ -1,40 +1,56 @@
 import { Router, urlencoded } from 'express';
-import { externalAppEndpoints } from '../../contract/index.ts';
+import * as z from 'zod';
+import { apiKeyHeader, externalAppEndpoints } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import { newFault, type Faults } from '../control/faults.ts';
+import { faultText, newFault, noteArmed, type FaultEffect, type Faults } from '../control/faults.ts';
+import type { Files } from '../files/files.ts';
 import type { IdentityTokens } from '../identity/identity-tokens.ts';
 import type { Launch } from '../marketplace/launch.ts';
-import { timelineOf } from '../referee/timeline.ts';
-import type { Trace } from '../referee/trace.ts';
+import { spanText, type LaunchEvent, type LaunchEvents } from '../marketplace/launch-events.ts';
+import { timelineOf, type DrawnCause } from '../referee/timeline.ts';
+import type { CallView, Trace } from '../referee/trace.ts';
 import { judge, type Verdict } from '../referee/verdict.ts';
 import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import { invalid, parseValues } from '../web/sandbox-error.ts';
 import { viewOperation, type ApprovalOptions } from './approval-pages.ts';
+import { pageOf } from './list-page.ts';
 
 const form = urlencoded({ extended: false, limit: '16kb' });
-const mostLaunches = 100;
-const mostCalls = 300;
-/** What the page offers to arm, by name. */
-const effects: Readonly<Record<string, object>> = {
-  'answer 500': { status: 500 },
-  'answer 503, Retry-After 2': { status: 503, retryAfterSeconds: 2 },
-  'slow by 3 s': { delayMs: 3_000 },
-  'cut the connection': { reset: true },
-  'lose the answer': { dropResponse: true },
-};
+const launchesPerPage = 50;
+const callsPerPage = 100;
+const mostDrawn = 2_000;
+/** Verdicts that are kept as they were. */
+const mostJudged = 200;
+const mostOperations = 20;
+/** What the page offers to arm. */
+const effects: readonly FaultEffect[] = [{ reset: true }, { dropResponse: true }, { status: 500 }, { status: 503, retryAfterSeconds: 2 }, { status: 429, retryAfterSeconds: 5 }, { status: 403 }, { delayMs: 3_000 }];
+
+/** Query of the inspector: which call stands in the pane, which are listed, what of the time is drawn. Times in epoch milliseconds. */
+const inspectorQuery = z.object({
+  call: z.coerce.number().int().optional(),
+  endpoint: z.enum(externalAppEndpoints).optional(),
+  outcome: z.enum(['refused', 'lost', 'fault', 'breaks']).optional(),
+  text: z.string().max(200).optional(),
+  before: z.coerce.number().int().optional(),
+  from: z.coerce.number().optional(),
+  to: z.coerce.number().optional(),
+});
 
 export interface LaunchPagesOptions extends ApprovalOptions {
   readonly trace: Trace;
+  readonly events: LaunchEvents;
   readonly faults: Faults;
   readonly tokens: IdentityTokens;
   readonly uploadSessions: UploadSessions;
+  readonly files: Files;
+  readonly publicUrl: () => string;
   readonly afterClockMoved: () => Promise<void>;
   readonly reset: () => Promise<void>;
 }
 
-/** `/launches`: the inspector. Each launch with its calls over time, the verdict, and clock and faults at hand. */
+/** `/launches`: the inspector. Each launch with its calls and what caused them over time, the verdict, and clock and faults at hand. */
 export function launchPages(options: LaunchPagesOptions): Router {
-  const { launches, operations, apps, users, clock, trace, faults, tokens, uploadSessions, render } = options;
+  const { launches, operations, apps, users, clock, trace, events, faults, tokens, uploadSessions, publicUrl, render } = options;
   const router = Router();
   const viewLaunch = (launch: Launch) => ({
     id: launch.id,
@@ -42,6 +58,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
     user: users.find(launch.userId)?.name ?? launch.userId,
     renewPolicy: launch.renewPolicy,
     createdAt: iso(launch.createdAtMs),
+    isRevoked: launch.revokedAtMs !== null,
   });
 
   /** Verdicts as they were when a launch's newest call was the one that it still is. */
@@ -53,56 +70,110 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const verdict = judge(trace.calls(launchId), trace.gaps());
     judged.delete(launchId);
     judged.set(launchId, { newestId, verdict });
-    for (const oldest of judged.keys()) if (judged.size > mostLaunches) judged.delete(oldest);
+    for (const oldest of judged.keys()) if (judged.size > mostJudged) judged.delete(oldest);
     return { verdict, count };
   }
+  const viewVerdict = (verdict: Verdict) => ({ ...verdict, exercised: verdict.rules.filter(({ result }) => result !== 'not_exercised').length });
 
-  router.get('/launches', (_req, res) => {
-    const shown = launches.listNewest(mostLaunches).map((launch) => {
+  const faultOf = ({ detail }: { detail: Readonly<Record<string, unknown>> }) => (detail['fault'] ? faultText(detail['fault'] as FaultEffect) : null);
+
+  router.get('/launches', (req, res) => {
+    const page = pageOf(req.query, launches.count(), launchesPerPage);
+    const shown = launches.listNewest(page.size, page.skip).map((launch) => {
       const { verdict, count } = verdictOf(launch.id);
-      return { ...viewLaunch(launch), calls: count, result: verdict.result, status: operations.latestOf(launch.id)?.status ?? null };
+      return { ...viewLaunch(launch), calls: count, verdict: viewVerdict(verdict), status: operations.latestOf(launch.id)?.status ?? null };
     });
-    render(res, 'launches', { launches: shown, now: iso(clock.now()) });
+    render(res, 'launches', { launches: shown, page, now: iso(clock.now()), operationCount: operations.count() });
   });
 
   router.get('/launches/:launchId', (req, res) => {
     const launch = launches.get(req.params.launchId);
+    // What is no good in a hand-made address is as if it were not there.
+    const asked = inspectorQuery.safeParse(Object.fromEntries(Object.entries(req.query).filter(([, value]) => value !== ''))).data ?? {};
     const { verdict, count } = verdictOf(launch.id);
-    const calls = trace.list(launch.id, mostCalls);
     const broken = new Map(verdict.rules.flatMap(({ rule, violations }) => violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const))));
+    const { endpoint, outcome, text, before } = asked;
+    const { total, calls } = trace.page(launch.id, { endpoint, text, before, ...(outcome === 'breaks' ? { among: [...broken.keys()] } : { outcome }) }, callsPerPage);
+    const viewCall = (call: CallView) => ({ ...call, breaks: broken.get(call.id) ?? null, fault: faultOf(call) });
+    const chosen = asked.call === undefined ? null : trace.find(launch.id, asked.call);
+    const all = operations.list(launch.id);
+    const window = asked.from !== undefined && asked.to !== undefined && asked.to > asked.from ? { fromMs: asked.from, toMs: asked.to } : undefined;
+    const drawn = trace.drawn(launch.id, window?.fromMs ?? 0, window?.toMs ?? Number.MAX_SAFE_INTEGER, mostDrawn);
+    const noted = events.list(launch.id);
+    const causes = causesOf(launch, noted).filter(({ at }) => !window || (Date.parse(at) >= window.fromMs && Date.parse(at) <= window.toMs));
+    const tokenEndsAtMs = tokens.expiryOf(launch.id);
     render(res, 'inspector', {
-      launch: { ...viewLaunch(launch), now: iso(clock.now(launch.id)), tokenEndsAt: iso(tokens.expiryOf(launch.id)) },
-      operations: operations.list(launch.id).map((operation) => viewOperation(operation, options)),
+      launch: { ...viewLaunch(launch), now: iso(clock.now(launch.id)), machineNow: iso(clock.machineNow()), aheadText: clock.now(launch.id) - clock.machineNow() > 500 ? spanText(clock.now(launch.id) - clock.machineNow()) : null, tokenEndsAt: iso(tokenEndsAtMs), isTokenOver: clock.now(launch.id) >= tokenEndsAtMs },
+      operations: all.slice(0, mostOperations).map((operation) => viewOperation(operation, options)),
+      operationCount: all.length,
       uploads: uploadSessions.listByLaunch(launch.id).map((upload) => ({ ...upload, parts: uploadSessions.parts(upload.id) })),
-      verdict,
-      timeline: timelineOf(calls, verdict.rules),
-      calls: calls.toReversed().map((call) => ({ ...call, breaks: broken.get(call.id) ?? null })),
+      verdict: viewVerdict(verdict),
+      timeline: timelineOf(drawn, verdict.rules, { causes, operations: new Map(all.map(({ id, name }, i) => [id, `${name}${all.length > 1 ? ` (${all.length - i})` : ''}`])), window }),
+      drawnCount: drawn.length,
+      isZoomed: window !== undefined,
+      causes,
+      calls: calls.map(viewCall),
+      chosen: chosen && { ...viewCall(chosen), curl: curlOf(chosen) },
       callCount: count,
-      faults: faults.list().filter(({ launchId }) => launchId === null || launchId === launch.id),
+      total,
+      asked,
+      faults: faults.list().filter(({ launchId }) => launchId === null || launchId === launch.id).map((fault) => ({ ...fault, text: faultText(fault.effect) })),
       endpoints: externalAppEndpoints,
-      effects: Object.keys(effects),
+      effects: effects.map(faultText),
     });
   });
+
+  /** What was done, and what came of itself: the end of an operation's window, and of the newest token. */
+  function causesOf(launch: Launch, noted: readonly LaunchEvent[]): DrawnCause[] {
+    const tones: Partial<Record<LaunchEvent['kind'], DrawnCause['tone']>> = { approved: 'good', rejected: 'bad', revoked: 'bad', 'fault armed': 'bad' };
+    const done = noted.map(({ atMs, kind, text }): DrawnCause => ({ at: iso(atMs), kind, text, tone: tones[kind] ?? 'plain' }));
+    const expired = operations.list(launch.id).slice(0, mostOperations).filter(({ status }) => status === 'EXPIRED').map(({ expiresAtMs, name }) => ({ kind: 'expired', text: `${name}: nobody decided`, atMs: events.machineTimeOf(launch.id, expiresAtMs) }));
+    const ended = launch.revokedAtMs === null ? [{ kind: 'token over', text: 'the newest token has ended', atMs: events.machineTimeOf(launch.id, tokens.expiryOf(launch.id)) }] : [];
+    const ofItself = [...expired, ...ended].flatMap(({ kind, text, atMs }): DrawnCause[] => (atMs === null ? [] : [{ at: iso(atMs), kind, text, tone: 'bad' }]));
+    return [...done, ...ofItself].sort((a, b) => (a.at < b.at ? -1 : 1));
+  }
+
+  /** The call again, by hand. Key and token were never kept: they are the shell's. */
+  function curlOf({ method, path, request }: CallView): string {
+    const address = `${publicUrl()}${path}`.replace('{token}', '$IDENTITY_TOKEN');
+    const headers = [`${apiKeyHeader}: $API_KEY`, ...Object.entries(request.headers).filter(([name]) => name === 'content-type' || name === 'idempotency-key').map(([name, value]) => `${name}: ${value}`)];
+    const isForm = request.headers['content-type']?.startsWith('multipart/') === true;
+    const quoted = (value: string) => `"${value.replaceAll(/(["\\`])/g, '\\$1')}"`;
+    const lines = [`curl -X ${method} ${quoted(address)}`, ...headers.filter((line) => !isForm || !line.startsWith('content-type')).map((line) => `-H ${quoted(line)}`)];
+    if (request.body) lines.push(`--data '${JSON.stringify(request.body).replaceAll("'", "'\\''")}'`);
+    if (isForm) lines.push('-F file=@part.bin  # and the other fields of the form');
+    return lines.join(' \\\n  ');
+  }
 
   router.post('/launches/:launchId/clock', form, async (req, res) => {
     const { id } = launches.get(String(req.params['launchId']));
     const minutes = Number((req.body as Record<string, unknown>)['minutes']);
     if (!(minutes > 0 && minutes <= 1_000_000)) throw invalid([{ path: 'minutes', message: 'must be more than 0 and at most 1,000,000' }]);
-    clock.advance(Math.round(minutes * 60_000), id);
+    const movedMs = Math.round(minutes * 60_000);
+    clock.advance(movedMs, id);
+    events.note(id, 'clock moved', `by ${spanText(movedMs)}`, { movedMs });
     await options.afterClockMoved();
     res.redirect(303, `/launches/${id}`);
   });
   router.post('/launches/:launchId/faults', form, (req, res) => {
     const { id } = launches.get(String(req.params['launchId']));
     const { endpoint, effect, after, times } = req.body as Record<string, unknown>;
-    faults.arm(parseValues(newFault, { launchId: id, endpoint, effect: effects[String(effect)], after: Number(after), times: Number(times) }));
-    res.redirect(303, `/launches/${id}`);
+    const armed = faults.arm(parseValues(newFault, { launchId: id, endpoint, effect: effects.find((one) => faultText(one) === effect), after: Number(after), times: Number(times) }));
+    noteArmed(events, armed);
+    res.redirect(303, `/launches/${id}#controls`);
+  });
+  router.post('/launches/:launchId/faults/:faultId/disarm', (req, res) => {
+    const { id } = launches.get(String(req.params['launchId']));
+    const fault = faults.list().find((one) => one.id === req.params['faultId']);
+    if (fault && faults.disarm(fault.id)) events.note(fault.launchId, 'faults disarmed', `${fault.endpoint}: ${faultText(fault.effect)}`);
+    res.redirect(303, `/launches/${id}#controls`);
   });
   router.post('/launches/:launchId/revoke', (req, res) => {
     const { id } = launches.get(String(req.params['launchId']));
     launches.revoke(id);
     res.redirect(303, `/launches/${id}`);
   });
+  router.get('/reset', (_req, res) => render(res, 'reset', { launchCount: launches.count(), operationCount: operations.count(), fileCount: options.files.count(), faultCount: faults.list().length }));
   router.post('/reset', async (_req, res) => {
     await options.reset();
     res.redirect(303, '/launches');

@@ -1,23 +1,47 @@
 import { Router, urlencoded, type Request, type Response } from 'express';
 import { appManifest, launchModes, launchTokenField, validationDetails } from '../../contract/index.ts';
-import type { Users } from '../identity/users.ts';
-import type { Apps } from '../marketplace/apps.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
-import { newLaunch, type Launches } from '../marketplace/launches.ts';
+import { newLaunch } from '../marketplace/launches.ts';
+import type { Trace } from '../referee/trace.ts';
+import { judge } from '../referee/verdict.ts';
 import { parseValues } from '../web/sandbox-error.ts';
+import { viewOperation, type ApprovalOptions } from './approval-pages.ts';
 import { parseCookies } from './cookies.ts';
-import type { RenderPage } from './page.ts';
 
 const form = urlencoded({ extended: false, limit: '512kb' });
+/** Operations of each kind in the panel. */
+const mostBeside = 10;
 const actingUserCookie = 'sandbox.user';
 
-/** `/`: the registered apps, to be launched as one of the users; and registering one. */
-export function marketplacePages({ apps, users, launches, render }: { apps: Apps; users: Users; launches: Launches; render: RenderPage }): Router {
+/** Launches whose page beside the app was not loaded yet: the oldest makes room. */
+const mostOpenings = 200;
+
+/** How a browser opens the app of a new launch. */
+interface Opening {
+  readonly method: 'get' | 'post';
+  readonly action: string;
+  /** With the token. */
+  readonly fields: readonly (readonly [string, string])[];
+}
+
+export interface MarketplaceOptions extends ApprovalOptions {
+  readonly trace: Trace;
+}
+
+/** `/`: the registered apps, to be launched as one of the users; and registering one. `/launches/{id}/frame`: the app with its approvals beside it. */
+export function marketplacePages(options: MarketplaceOptions): Router {
+  const { apps, users, launches, operations, trace, render } = options;
   const router = Router();
+  /** Tokens are in no address of the sandbox: what opens an app waits here for the page that is redirected to. */
+  const openings = new Map<string, Opening>();
 
   function show(req: Request, res: Response, registering: { values: Readonly<Record<string, unknown>>; problems: Readonly<Record<string, string>> } = { values: {}, problems: {} }): void {
     const userId = parseCookies(req.get('cookie'))[actingUserCookie];
-    render(res, 'marketplace', { apps: apps.list(), users: users.list(), userId, renewPolicies, launchModes, ...registering });
+    const shown = apps.list().map((app) => {
+      const launch = launches.newestOf(app.id);
+      return { ...app, verdict: launch && { launchId: launch.id, result: judge(trace.calls(launch.id), trace.gaps()).result } };
+    });
+    render(res, 'marketplace', { apps: shown, users: users.list(), userId, renewPolicies, launchModes, ...registering });
   }
 
   router.get('/', (req, res) => show(req, res));
@@ -43,9 +67,28 @@ export function marketplacePages({ apps, users, launches, render }: { apps: Apps
     if (app.launchMode === 'query' && !isFramed) return res.redirect(303, launchUrl);
     // A form: the token goes where it must, and stands in no address of the sandbox.
     const url = new URL(app.launchUrl);
-    const fields = [...(app.launchMode === 'query' ? url.searchParams : []), [launchTokenField, issued.token]];
+    const fields: [string, string][] = [...(app.launchMode === 'query' ? url.searchParams : []), [launchTokenField, issued.token]];
     if (app.launchMode === 'query') url.search = '';
-    render(res, 'opening', { app, launch, isFramed, method: app.launchMode === 'query' ? 'get' : 'post', action: url.href, fields });
+    const opening: Opening = { method: app.launchMode === 'query' ? 'get' : 'post', action: url.href, fields };
+    if (!isFramed) return render(res, 'opening', { app, launch, ...opening });
+    openings.set(launch.id, opening);
+    for (const oldest of openings.keys()) if (openings.size > mostOpenings) openings.delete(oldest);
+    res.redirect(303, `/launches/${launch.id}/frame`);
+  });
+
+  router.get('/launches/:launchId/frame', (req, res) => {
+    const launch = launches.get(req.params.launchId);
+    const opening = openings.get(launch.id) ?? null;
+    // A page that brings itself up to date opens nothing.
+    if (req.get('sec-fetch-dest') !== 'empty') openings.delete(launch.id);
+    render(res, 'frame', {
+      launch,
+      opening,
+      app: apps.find(launch.appId) ?? { id: launch.appId, name: launch.appId },
+      user: users.find(launch.userId)?.name ?? launch.userId,
+      operations: operations.newest(mostBeside, { isWaiting: true, launchId: launch.id }).concat(operations.newest(mostBeside, { isWaiting: false, launchId: launch.id })).map((operation) => viewOperation(operation, options)),
+      callCount: trace.extent(launch.id).count,
+    });
   });
   return router;
 }

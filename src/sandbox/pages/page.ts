@@ -4,7 +4,7 @@ import { Eta } from 'eta';
 import { isPlainOrigin } from '../../contract/index.ts';
 import type { Apps } from '../marketplace/apps.ts';
 
-const templates = fileURLToPath(new URL('../../../templates/sandbox', import.meta.url));
+const templates = fileURLToPath(new URL('../../../templates', import.meta.url));
 
 export interface PageOptions {
   readonly apps: Apps;
@@ -30,7 +30,7 @@ export function pageRenderer({ apps, mapTiles, pendingCount }: PageOptions): Ren
       'X-Frame-Options': 'DENY',
       'Cache-Control': 'no-store',
     });
-    res.type('html').send(eta.render(name, { ...data, mapTiles, pendingCount: pendingCount() }));
+    res.type('html').send(eta.render(`sandbox/${name}`, { ...data, mapTiles, pendingCount: pendingCount() }));
   };
 }
 

@@ -5,6 +5,7 @@ import { fileRoutes, type FileRoutesOptions } from '../files/routes.ts';
 import { permissions, type ApiKeys } from '../identity/api-keys.ts';
 import { inferenceRoutes, type InferenceRoutesOptions } from '../inference/routes.ts';
 import type { Signer } from '../secrets.ts';
+import type { StacObjects } from '../stac/stac-objects.ts';
 import { requestIdOf } from '../web/request-id.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { approvalPages } from './approval-pages.ts';
@@ -23,6 +24,7 @@ export interface SandboxPagesOptions extends Omit<LaunchPagesOptions, 'render'>,
   readonly adminKey: string | null;
   readonly mapTiles: string | null;
   readonly publicUrl: () => string;
+  readonly objects: StacObjects;
   readonly fileApi: Omit<FileRoutesOptions, 'keys'>;
   readonly inferenceApi: Omit<InferenceRoutesOptions, 'keys'>;
 }
@@ -30,6 +32,8 @@ export interface SandboxPagesOptions extends Omit<LaunchPagesOptions, 'render'>,
 /** The platform's calls as the sandbox's own pages make them: whoever may see the pages needs no key. */
 const browserApi = '/browser';
 const isOfPages = /^\/(?:$|(?:events|marketplace|approvals|catalog|files|inference|launches|reset|browser)(?:\/|$))/;
+/** Answers of these are for programs, whoever asks. */
+const isOfApi = /^\/(public|sandbox|catalogs|openapi\.json|browser)(\/|$)/;
 const pageKeys: Pick<ApiKeys, 'find'> = { find: () => ({ id: 'pages', permissions, createdAtMs: 0 }) };
 
 /** The sandbox's pages: what a person does with a browser. */
@@ -53,9 +57,11 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
   router.use(assetRoutes());
   if (adminKey !== null) router.use(signInRoutes({ adminKey, signer, now: () => clock.now(), render, isSecure: () => publicUrl().startsWith('https:') }));
   router.use(guarded);
+  // A person who has mistyped an address; programs are told by JSON.
+  router.use((req, _res, next) => next(req.method === 'GET' && req.accepts(['json', 'html']) === 'html' && req.headers['sec-fetch-mode'] === 'navigate' && !isOfApi.test(req.path) ? new SandboxError(404, 'path_not_found', 'Not found') : undefined));
   router.use(((error: unknown, req, res, next) => {
     if (!(error instanceof SandboxError) || req.originalUrl.startsWith(browserApi) || res.headersSent) return next(error);
-    render(res.status(error.status), 'error', { message: error.message, details: error.details ?? [], code: error.code, requestId: requestIdOf(res) });
+    render(res.status(error.status), 'error', { status: error.status, path: error.code === 'path_not_found' ? req.path : null, message: error.message, details: error.details ?? [], code: error.code, requestId: requestIdOf(res) });
   }) satisfies ErrorRequestHandler);
   return router;
 }

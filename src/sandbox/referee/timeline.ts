@@ -1,10 +1,12 @@
 import { externalAppEndpoints } from '../../contract/index.ts';
 
-const laneHeight = 22;
-const top = 12;
+const rowHeight = 20;
+const groupGap = 8;
 const axisHeight = 24;
-const labelWidth = 116;
-const plotWidth = 760;
+const labelWidth = 150;
+const plotWidth = 850;
+/** Operations with lanes of their own, the newest; calls of others share one group. */
+const mostGroups = 6;
 
 /** What a drawing needs of a call; `at` is ISO 8601. */
 export interface DrawnCall {
@@ -17,40 +19,107 @@ export interface DrawnCall {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
+/** What happened besides calls: drawn as a line through all lanes. */
+export interface DrawnCause {
+  readonly at: string;
+  readonly kind: string;
+  readonly text: string;
+  readonly tone: 'good' | 'bad' | 'plain';
+}
+
 interface JudgedRule {
   readonly rule: string;
   readonly violations: readonly { readonly calls: readonly { readonly id: number }[] }[];
 }
 
-/** A launch's calls over real time, a lane for each endpoint that was called; null where none was. Lengths are units of the SVG. */
-export function timelineOf(calls: readonly DrawnCall[], rules: readonly JudgedRule[]) {
-  if (calls.length === 0) return null;
+export interface TimelineOptions {
+  readonly causes?: readonly DrawnCause[];
+  /** Names of operations, by id. */
+  readonly operations?: ReadonlyMap<string, string>;
+  /** What of it is shown, in epoch milliseconds. Default: all. */
+  readonly window?: { readonly fromMs: number; readonly toMs: number };
+}
+
+/**
+ * Calls over real time: what caused them on top, then the session's own calls, then those of each operation, a lane for
+ * each endpoint that was called. Null where there is nothing to draw. Lengths are units of the SVG.
+ */
+export function timelineOf(calls: readonly DrawnCall[], rules: readonly JudgedRule[], { causes = [], operations = new Map(), window }: TimelineOptions = {}) {
+  if (calls.length === 0 && causes.length === 0) return null;
   const broken = new Map(rules.flatMap(({ rule, violations }) => violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const))));
-  const starts = calls.map(({ at }) => Date.parse(at));
-  const from = Math.min(...starts);
-  const span = Math.max(1_000, ...calls.map(({ durationMs }, i) => starts[i]! + durationMs - from));
-  const lanes = externalAppEndpoints.filter((lane) => calls.some(({ endpoint }) => endpoint === lane));
-  const x = (ms: number) => labelWidth + (ms / span) * plotWidth;
+  const times = [...calls.flatMap(({ at, durationMs }) => [Date.parse(at), Date.parse(at) + durationMs]), ...causes.map(({ at }) => Date.parse(at))];
+  const from = window?.fromMs ?? Math.min(...times);
+  const span = Math.max(1_000, (window?.toMs ?? Math.max(...times)) - from);
+  const x = (ms: number) => labelWidth + Math.max(0, Math.min(1, (ms - from) / span)) * plotWidth;
+
+  const groups = groupsOf(calls, operations);
+  let y = causes.length > 0 ? rowHeight + groupGap : groupGap;
+  const laneOf = new Map<string, number>();
+  const lanes: { name: string; y: number; isHead: boolean }[] = [];
+  const stripes: { y: number; height: number }[] = [];
+  for (const { key, title, endpoints } of groups) {
+    const top = y;
+    if (title !== null) {
+      lanes.push({ name: title, y: y + 12, isHead: true });
+      y += rowHeight - 4;
+    }
+    for (const endpoint of endpoints) {
+      laneOf.set(`${key} ${endpoint}`, y + rowHeight / 2);
+      lanes.push({ name: endpoint, y: y + rowHeight / 2 + 4, isHead: false });
+      y += rowHeight;
+    }
+    stripes.push({ y: top - groupGap / 2, height: y - top + groupGap });
+    y += groupGap;
+  }
+  const groupKey = keyOf(groups.map(({ key }) => key));
   const stepMs = stepOf(span);
   return {
     width: labelWidth + plotWidth + 4,
-    height: lanes.length * laneHeight + axisHeight,
-    ticks: Array.from({ length: Math.floor(span / stepMs) + 1 }, (_, i) => ({ label: `${(i * stepMs) / 1000} s`, x: x(i * stepMs) })),
-    lanes: lanes.map((name, i) => ({ name, y: i * laneHeight + top })),
-    marks: calls.map((call, i) => ({
+    height: y + axisHeight,
+    plot: { x: labelWidth, width: plotWidth, fromMs: from, spanMs: span },
+    ticks: Array.from({ length: Math.floor(span / stepMs) + 1 }, (_, i) => ({ label: labelOf(i * stepMs), x: x(from + i * stepMs) })),
+    stripes: stripes.filter((_, i) => i % 2 === 0),
+    lanes,
+    causes: causes.map((cause) => ({ ...cause, x: x(Date.parse(cause.at)), y: rowHeight / 2 })),
+    marks: calls.map((call) => ({
       id: call.id,
-      x: x(starts[i]! - from),
-      y: lanes.findIndex((lane) => lane === call.endpoint) * laneHeight + top,
-      width: Math.max(4, (call.durationMs / span) * plotWidth),
+      x: x(Date.parse(call.at)),
+      y: laneOf.get(`${groupKey(call)} ${call.endpoint}`) ?? 0,
+      width: Math.max(4, Math.min(plotWidth, (call.durationMs / span) * plotWidth)),
       kind: broken.has(call.id) ? 'broken' : !call.delivered ? 'lost' : (call.status ?? 0) >= 400 ? 'refused' : 'fine',
-      title: titleOf(call, starts[i]! - from, broken.get(call.id)),
+      isFaulted: call.detail['fault'] !== undefined,
+      title: titleOf(call, Date.parse(call.at) - from, broken.get(call.id)),
     })),
   };
 }
 
+const session = 'session';
+const others = 'others';
+const operationOf = ({ detail }: DrawnCall): string => (typeof detail['operationId'] === 'string' ? detail['operationId'] : session);
+const keyOf = (keys: readonly string[]) => (call: DrawnCall) => (keys.includes(operationOf(call)) ? operationOf(call) : others);
+
+/** The session's own calls, then operations as they came; the endpoints of each in the protocol's order. */
+function groupsOf(calls: readonly DrawnCall[], operations: ReadonlyMap<string, string>): { key: string; title: string | null; endpoints: string[] }[] {
+  const known = [...new Set(calls.map(operationOf))].filter((key) => key !== session);
+  const shown = known.slice(-mostGroups);
+  const groupKey = keyOf([session, ...shown]);
+  const byGroup = Map.groupBy(calls, groupKey);
+  const order = [session, others, ...shown].filter((key) => byGroup.has(key));
+  const isPlain = order.length === 1 && order[0] === session;
+  return order.map((key) => ({
+    key,
+    title: isPlain ? null : key === session ? 'The session' : key === others ? `${known.length - shown.length} earlier operations` : (operations.get(key) ?? key),
+    endpoints: externalAppEndpoints.filter((endpoint) => byGroup.get(key)?.some((call) => call.endpoint === endpoint)),
+  }));
+}
+
 /** At most about ten ticks, at round seconds. */
 function stepOf(spanMs: number): number {
-  return [1, 2, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 21_600, 86_400].map((seconds) => seconds * 1_000).find((step) => spanMs / step <= 10) ?? 604_800_000;
+  return [0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 21_600, 86_400].map((seconds) => seconds * 1_000).find((step) => spanMs / step <= 10) ?? 604_800_000;
+}
+
+function labelOf(ms: number): string {
+  return ms >= 120_000 && ms % 60_000 === 0 ? `${ms / 60_000} min` : `${ms / 1_000} s`;
 }
 
 function titleOf({ endpoint, delivered, status, detail }: DrawnCall, afterMs: number, rule: string | undefined): string {

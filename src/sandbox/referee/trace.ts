@@ -5,6 +5,7 @@ import { apiKeyHeader, type ExternalAppEndpoint } from '../../contract/index.ts'
 import { iso, type SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { Operation } from '../external-app/operations.ts';
+import type { DrawnCall } from './timeline.ts';
 import type { CallDetail, TracedCall } from './traced-call.ts';
 
 /** What the routes tell the trace of a call as they learn it: ids, statuses, sizes; never a token or key. */
@@ -161,25 +162,48 @@ export class Trace {
     return this.#database.prepare<[string], { count: number; newestId: number }>('select count(*) as count, coalesce(max(id), 0) as newestId from calls where launch_id = ?').get(launchId)!;
   }
 
+  /** When the launch's newest call came, in epoch milliseconds of the machine; null where none has. */
+  newestAt(launchId: string): number | null {
+    return this.#database.prepare<[string], { at: number }>('select at from calls where launch_id = ? order by id desc limit 1').get(launchId)?.at ?? null;
+  }
+
   /** For people and programs, oldest first: the newest `limit` of them. */
   list(launchId: string, limit: number = most.shown) {
-    return this.#rows(launchId, limit).map((row) => ({
-      id: row.id,
-      at: iso(row.at),
-      launchAt: iso(row.launch_at),
-      endpoint: row.endpoint,
-      method: row.method,
-      path: row.path,
-      status: row.status,
-      durationMs: row.duration_ms,
-      delivered: row.delivered === 1,
-      requestBytes: row.request_bytes,
-      responseBytes: row.response_bytes,
-      // Which operation an upload call was about may never have been read.
-      detail: { ...(row.endpoint.startsWith('upload.') && { operationId: null }), ...(JSON.parse(row.detail) as Record<string, unknown>) },
-      request: JSON.parse(row.request) as TracedMessage,
-      response: JSON.parse(row.response) as TracedMessage,
-    }));
+    return this.#rows(launchId, limit).map(view);
+  }
+
+  /** The newest `limit` of the calls that `wanted` lets through, newest first; `total` counts all of these. */
+  page(launchId: string, wanted: CallFilter, limit: number) {
+    const conditions = ['launch_id = @launchId'];
+    if (wanted.endpoint) conditions.push('endpoint = @endpoint');
+    if (wanted.outcome === 'refused') conditions.push('(status >= 400 and delivered = 1)');
+    if (wanted.outcome === 'lost') conditions.push('delivered = 0');
+    if (wanted.outcome === 'fault') conditions.push("json_extract(detail, '$.fault') is not null");
+    if (wanted.among) conditions.push('id in (select value from json_each(@among))');
+    if (wanted.text) conditions.push("instr(lower(path || ' ' || detail || ' ' || request || ' ' || response || ' ' || coalesce(status, '')), lower(@text)) > 0");
+    const values = { launchId, endpoint: wanted.endpoint ?? null, text: wanted.text ?? null, among: wanted.among ? JSON.stringify(wanted.among) : null, before: wanted.before ?? null, limit };
+    const { total } = this.#database.prepare<[typeof values], { total: number }>(`select count(*) as total from calls where ${conditions.join(' and ')}`).get(values)!;
+    const rows = this.#database
+      .prepare<[typeof values], CallRow>(`select * from calls where ${conditions.join(' and ')} and (@before is null or id < @before) order by id desc limit @limit`)
+      .all(values);
+    return { total, calls: rows.map(view) };
+  }
+
+  /** Null where there is none of this launch. */
+  find(launchId: string, id: number) {
+    const row = this.#database.prepare<[string, number], CallRow>('select * from calls where launch_id = ? and id = ?').get(launchId, id);
+    return row ? view(row) : null;
+  }
+
+  /** What a drawing needs of the newest `limit` calls that began in between, oldest first; epoch milliseconds of the machine. */
+  drawn(launchId: string, fromMs: number, toMs: number, limit: number): DrawnCall[] {
+    const rows = this.#database
+      .prepare<[string, number, number, number], CallRow>(
+        `select * from (select id, at, launch_at, endpoint, method, status, duration_ms, delivered, detail from calls
+           where launch_id = ? and at between ? and ? order by id desc limit ?) order by at, id`,
+      )
+      .all(launchId, fromMs, toMs, limit);
+    return rows.map((row) => ({ id: row.id, at: iso(row.at), durationMs: row.duration_ms, endpoint: row.endpoint, status: row.status, delivered: row.delivered === 1, detail: JSON.parse(row.detail) as Record<string, unknown> }));
   }
 
   #rows(launchId: string, limit: number = most.ofLaunch): CallRow[] {
@@ -245,3 +269,37 @@ function scrubber(secrets: readonly string[]): (value: unknown) => unknown {
 export function traceOf(res: Response): CallNotes {
   return res.locals['callNotes'] as CallNotes;
 }
+
+/** Which of a launch's calls somebody wants to see. */
+export interface CallFilter {
+  readonly endpoint?: ExternalAppEndpoint;
+  /** Answered by 4xx or 5xx; without an answer that arrived; touched by an armed fault. */
+  readonly outcome?: 'refused' | 'lost' | 'fault';
+  /** Only of these ids. */
+  readonly among?: readonly number[];
+  /** Stands anywhere in address, headers, bodies or what was understood. */
+  readonly text?: string;
+  /** Only those with a smaller id. */
+  readonly before?: number;
+}
+
+function view(row: CallRow) {
+  return {
+    id: row.id,
+    at: iso(row.at),
+    launchAt: iso(row.launch_at),
+    endpoint: row.endpoint,
+    method: row.method,
+    path: row.path,
+    status: row.status,
+    durationMs: row.duration_ms,
+    delivered: row.delivered === 1,
+    requestBytes: row.request_bytes,
+    responseBytes: row.response_bytes,
+    // Which operation an upload call was about may never have been read.
+    detail: { ...(row.endpoint.startsWith('upload.') && { operationId: null }), ...(JSON.parse(row.detail) as Record<string, unknown>) },
+    request: JSON.parse(row.request) as TracedMessage,
+    response: JSON.parse(row.response) as TracedMessage,
+  };
+}
+export type CallView = ReturnType<typeof view>;

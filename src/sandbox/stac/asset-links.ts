@@ -111,9 +111,9 @@ function readBox(value: unknown): Box {
 }
 
 /** Pixels of a preview in the shape of a box, as it is seen at its latitude. */
-function shapeOf([west, south, east, north]: Box): { width: number; height: number } {
+export function shapeOf([west, south, east, north]: Box, longest: number = defaultPreviewSide): { width: number; height: number } {
   const lonDegrees = west <= east ? east - west : east + 360 - west;
   const ratio = (lonDegrees * Math.max(0.1, Math.cos((((south + north) / 2) * Math.PI) / 180))) / Math.max(1e-9, north - south);
-  const side = (n: number) => Math.max(1, Math.min(defaultPreviewSide, Math.round(n)));
-  return ratio >= 1 ? { width: defaultPreviewSide, height: side(defaultPreviewSide / ratio) } : { width: side(defaultPreviewSide * ratio), height: defaultPreviewSide };
+  const side = (n: number) => Math.max(1, Math.min(longest, Math.round(n)));
+  return ratio >= 1 ? { width: longest, height: side(longest / ratio) } : { width: side(longest * ratio), height: longest };
 }

@@ -7,7 +7,7 @@ import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import type { Box } from '../../raster/footprint.ts';
 import type { CatalogMapInput } from './catalog-map-job.ts';
-import type { PreviewRequest } from './asset-links.ts';
+import { shapeOf, type PreviewRequest } from './asset-links.ts';
 import type { ItemRecord, SceneFile } from './items.ts';
 import type { PreviewInput } from './preview-job.ts';
 
@@ -71,6 +71,15 @@ export class ItemSources {
     const isClipped = item.source.kind === 'file' && item.source.isClipped;
     const input: PreviewInput = { footprint: item.footprint, isClipped, box, width, height };
     return this.#drawnOnce(JSON.stringify([item.source, item.footprint, box, width, height]), async () =>
+      this.#picture({ module: previewJob, input, owner: item.collectionId, files: await this.#rastersOf(item), signal }),
+    );
+  }
+
+  /** A WebP of at most `side` pixels a side, for lists. */
+  async thumbnail(item: ItemRecord, side: number, signal?: AbortSignal): Promise<Uint8Array> {
+    const isClipped = item.source.kind === 'file' && item.source.isClipped;
+    const input: PreviewInput = { footprint: item.footprint, isClipped, box: item.box, ...shapeOf(item.box, side), format: 'webp' };
+    return this.#drawnOnce(JSON.stringify([item.source, item.footprint, 'thumbnail', side]), async () =>
       this.#picture({ module: previewJob, input, owner: item.collectionId, files: await this.#rastersOf(item), signal }),
     );
   }

@@ -3,10 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import gdal from 'gdal-async';
-import sharp from 'sharp';
+import sharp, { type Sharp } from 'sharp';
 import type { Job } from '../../raster/child/protocol.ts';
 import type { Box, Footprint } from '../../raster/footprint.ts';
 import { openRaster } from '../../raster/open-raster.ts';
+import { classesOf } from '../../raster/class-table.ts';
 import { colorBands } from '../../raster/preview.ts';
 
 export interface PreviewInput {
@@ -17,9 +18,11 @@ export interface PreviewInput {
   readonly box: Box;
   readonly width: number;
   readonly height: number;
+  /** Default: `png`. WebP is smaller, for lists. */
+  readonly format?: 'png' | 'webp';
 }
 
-/** Job: a PNG of exactly `width` x `height`, transparent where there is no data. Of the raster that it is lent, or of the bands of a scene in the order of its colours; of the footprint where it is lent none. */
+/** Job: a picture of exactly `width` x `height`, transparent where there is no data. Of the raster that it is lent, or of the bands of a scene in the order of its colours; of the footprint where it is lent none. */
 const job: Job<PreviewInput, Uint8Array> = async (input, { files, workFolder }) => {
   if (files.length === 0) return drawFootprint(input);
   // The file is alone with the overviews that were built of it: what lies beside it may be read.
@@ -42,14 +45,16 @@ async function drawRasters(paths: readonly string[], folder: string, input: Prev
     return dataset;
   };
   try {
-    const options = await warpOptions(folder, input);
+    const warp = await warpOptions(folder, input);
     const layers = paths.map((path, i): Layer => {
       const source = opened(openRaster(path));
       const bands = (paths.length > 1 ? [source.bands.get(1)] : colorBands(source)).flatMap((band) => ['-b', String(band.id)]);
       const selected = opened(gdal.translate(`/vsimem/${randomUUID()}.vrt`, source, ['-of', 'VRT', ...bands, ...placed(source, input)]));
-      return { selected, warped: opened(gdal.warp(`warped ${i}`, null, [selected], options)) };
+      // Classes are not mixed: between forest and water lies no third thing.
+      const resampling = ['-r', selected.bands.get(1).colorTable ? 'near' : 'bilinear'];
+      return { selected, warped: opened(gdal.warp(`warped ${i}`, null, [selected], [...warp, ...resampling])) };
     });
-    return await toPng(layers, input.width, input.height);
+    return await toPicture(layers, input);
   } finally {
     open.forEach((dataset) => dataset.close());
   }
@@ -59,7 +64,7 @@ async function warpOptions(folder: string, { box, width, height, isClipped, foot
   const [west, south, , north] = box;
   const east = box[2] < west ? box[2] + 360 : box[2];
   const options = ['-of', 'MEM', '-t_srs', `+proj=longlat +datum=WGS84 +no_defs +lon_wrap=${(west + east) / 2}`];
-  options.push('-te', ...[west, south, east, north].map(String), '-ts', String(width), String(height), '-dstalpha', '-ot', 'Float32', '-r', 'bilinear', '-wm', '64');
+  options.push('-te', ...[west, south, east, north].map(String), '-ts', String(width), String(height), '-dstalpha', '-ot', 'Float32', '-wm', '64');
   if (!isClipped) return options;
   const cutline = join(folder, 'footprint.geojson');
   await writeFile(cutline, JSON.stringify({ type: 'Feature', properties: {}, geometry: footprint }));
@@ -76,7 +81,7 @@ function placed(source: gdal.Dataset, { footprint, box }: PreviewInput): string[
   return ['-a_srs', '+proj=longlat +datum=WGS84 +no_defs', '-a_ullr', ...corners.map(String)];
 }
 
-async function toPng(layers: readonly Layer[], width: number, height: number): Promise<Buffer> {
+async function toPicture(layers: readonly Layer[], { width, height, format }: PreviewInput): Promise<Buffer> {
   const pixels = width * height;
   const read = (band: gdal.RasterBand) => {
     const values = new Float32Array(pixels);
@@ -86,17 +91,28 @@ async function toPng(layers: readonly Layer[], width: number, height: number): P
   // The last band of each is its alpha.
   const alphas = layers.map(({ warped }) => read(warped.bands.get(warped.bands.count())));
   const values = layers.flatMap(({ warped, selected }) => selected.bands.map((band) => ({ band: read(warped.bands.get(band.id ?? 1)), ...stretchOf(band) })));
+  const only = layers.length === 1 && layers[0]?.selected.bands.count() === 1 ? classesOf(layers[0].selected.bands.get(1)) : null;
+  const colors = only && new Map(only.map(({ value, color }) => [value, color]));
   const rgba = Buffer.alloc(pixels * 4);
   for (let i = 0; i < pixels; i++) {
     const isValid = alphas.every((alpha) => (alpha[i] ?? 0) > 0) && values.every(({ band }) => !Number.isNaN(band[i]));
     if (!isValid) continue;
+    if (colors) {
+      const color = colors.get(values[0]?.band[i] ?? NaN);
+      if (color) rgba.set([...color, 255], i * 4);
+      continue;
+    }
     for (let channel = 0; channel < 3; channel++) {
       const one = values[values.length >= 3 ? channel : 0];
       rgba[i * 4 + channel] = one ? Math.min(255, Math.max(0, Math.round(((one.band[i] ?? 0) - one.low) * one.factor))) : 0;
     }
     rgba[i * 4 + 3] = 255;
   }
-  return sharp(rgba, { raw: { width, height, channels: 4 } }).png().toBuffer();
+  return encoded(sharp(rgba, { raw: { width, height, channels: 4 } }), format);
+}
+
+function encoded(picture: Sharp, format: PreviewInput['format'] = 'png'): Promise<Buffer> {
+  return (format === 'webp' ? picture.webp({ quality: 72 }) : picture.png()).toBuffer();
 }
 
 const sampleSide = 256;
@@ -114,7 +130,7 @@ function stretchOf(band: gdal.RasterBand): { low: number; factor: number } {
 }
 
 /** What has no pixels is shown by its footprint. */
-function drawFootprint({ footprint, box, width, height }: PreviewInput): Promise<Buffer> {
+function drawFootprint({ footprint, box, width, height, format }: PreviewInput): Promise<Buffer> {
   const [west, south, , north] = box;
   const east = box[2] < west ? box[2] + 360 : box[2];
   const x = (lon: number) => (((lon < west && box[2] < west ? lon + 360 : lon) - west) / (east - west)) * width;
@@ -122,5 +138,5 @@ function drawFootprint({ footprint, box, width, height }: PreviewInput): Promise
   const polygons = footprint.type === 'Polygon' ? [footprint.coordinates] : footprint.coordinates;
   const path = polygons.flatMap((rings) => rings.map((ring) => `M${ring.map(([lon = 0, lat = 0]) => `${x(lon).toFixed(2)},${y(lat).toFixed(2)}`).join('L')}Z`)).join('');
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><path d="${path}" fill="#2f7d8c" fill-opacity="0.55" fill-rule="evenodd"/></svg>`;
-  return sharp(Buffer.from(svg)).png().toBuffer();
+  return encoded(sharp(Buffer.from(svg)), format);
 }

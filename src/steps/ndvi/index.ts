@@ -26,7 +26,7 @@ export default defineStep<{ bandA: string; bandB: string }>({
       maxLength: 64,
     },
   },
-  input: { description: 'Two bands on the same grid, in one file or in one file each.', synthetic: 'multispectral' },
+  input: { description: 'Two bands on the same grid, in one file or in one file each.', sourceTypes: ['MULTISPECTRAL', 'HYPERSPECTRAL', 'UNKNOWN'], synthetic: 'multispectral' },
   output: {
     fileName: 'ndvi.tif',
     sourceType: 'MULTISPECTRAL',

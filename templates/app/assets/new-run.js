@@ -1,10 +1,11 @@
 // Chooses the input on a map or in a list, and starts the run. Everything from the server is set as text, never as markup.
-import { createMap, drawFootprints } from './shared/map.js';
+import { createMap, drawBox, drawFootprints, seenBox, dataOf } from './shared/map.js';
 
 const { base } = document.documentElement.dataset;
 const form = document.querySelector('#new-run');
 const find = (id) => document.getElementById(id);
-const shownItems = 50;
+const shownItems = 100;
+const earlier = dataOf('earlier');
 
 async function call(path, body) {
   const response = await fetch(`${base}/api/${path}`, body === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
@@ -13,54 +14,113 @@ async function call(path, body) {
   return answer;
 }
 
-function choice(value, text, previewHref) {
+/** What is chosen of the catalog, by collection and item; kept over searches. */
+const chosen = new Map();
+const keyOf = ({ collectionId, itemId }) => `${collectionId}/${itemId}`;
+let found = [];
+
+function choice(input, parts, previewHref) {
   const label = document.createElement('label');
   label.className = 'item-choice';
-  const radio = Object.assign(document.createElement('input'), { type: 'radio', name: 'input', value: JSON.stringify(value) });
-  label.append(radio);
-  if (previewHref) label.append(Object.assign(document.createElement('img'), { src: previewHref, alt: '', loading: 'lazy' }));
-  label.append(text);
+  label.append(input);
+  if (previewHref) label.append(Object.assign(document.createElement('img'), { src: previewHref, alt: '', loading: 'lazy', width: 56, height: 40 }));
+  label.append(...parts);
   return label;
+}
+const smaller = (text) => Object.assign(document.createElement('small'), { textContent: text });
+
+function aboutOf({ title, datetime, sourceType, cloudCover }) {
+  const facts = [datetime?.slice(0, 10), sourceType?.toLowerCase().replaceAll('_', ' '), cloudCover === null ? null : `${Math.round(cloudCover)} % clouds`].filter(Boolean).join(', ');
+  return { title, facts };
 }
 
 const collections = await call('collections').then((answer) => answer.collections, () => []);
 for (const { id, title } of collections) find('collection').append(new Option(title ?? id, id));
 
 const map = await createMap(find('map'));
-const wrap = (lng) => ((((lng + 180) % 360) + 360) % 360) - 180;
-function seenBox() {
-  if (!map) return undefined;
-  const { _sw: sw, _ne: ne } = map.getBounds();
-  if (ne.lng - sw.lng >= 360) return [-180, Math.max(-90, sw.lat), 180, Math.min(90, ne.lat)];
-  return [wrap(sw.lng), Math.max(-90, sw.lat), wrap(ne.lng), Math.min(90, ne.lat)];
+if (map) {
+  find('draw').hidden = false;
+  drawBox(map, find('draw'), (box) => search(box));
 }
 
-function choose(id) {
-  const radio = [...find('items').querySelectorAll('input')].find((one) => JSON.parse(one.value).items[0].itemId === id);
-  if (!radio) return;
-  radio.checked = true;
-  radio.focus();
+function setChosen(item, isChosen) {
+  if (isChosen) chosen.set(keyOf(item), item);
+  else chosen.delete(keyOf(item));
+  if (isChosen) form.querySelectorAll('[name="input"]:checked').forEach((radio) => (radio.checked = false));
+  showChosen();
+}
+
+function showChosen() {
+  for (const box of find('items').querySelectorAll('input')) box.checked = chosen.has(box.value);
+  const other = form.querySelector('[name="input"]:checked');
+  const titles = [...chosen.values()].map(({ title, itemId }) => title ?? itemId);
+  find('chosen').textContent = titles.length > 0 ? `${titles.length === 1 ? 'Chosen' : `${titles.length} items are chosen`}: ${titles.join(', ')}` : other ? 'Chosen: the one that is marked above.' : 'Nothing is chosen.';
+  drawItems();
+}
+
+function drawItems() {
+  if (!map) return;
+  const features = found.filter(({ geometry, whyNot }) => geometry && !whyNot).map((item) => ({ type: 'Feature', geometry: item.geometry, properties: { key: keyOf(item), chosen: chosen.has(keyOf(item)) } }));
+  drawFootprints(map, features, (hit, lngLat) => {
+    const items = hit.flatMap(({ key }) => found.find((item) => keyOf(item) === key) ?? []);
+    if (items.length === 1 && !items[0].previewHref) return setChosen(items[0], !chosen.has(keyOf(items[0])));
+    offerOnMap(items, lngLat);
+  });
+}
+
+/** A list where footprints lie over each other; with its picture where there is one alone. */
+function offerOnMap(items, lngLat) {
+  const place = document.createElement('div');
+  if (items.length === 1 && items[0].previewHref) place.append(Object.assign(document.createElement('img'), { src: items[0].previewHref, alt: '' }));
+  if (items.length > 1) place.append(`${items.length} items lie here:`);
+  for (const item of items) {
+    const { title, facts } = aboutOf(item);
+    const box = Object.assign(document.createElement('input'), { type: 'checkbox', checked: chosen.has(keyOf(item)) });
+    box.addEventListener('change', () => setChosen(item, box.checked));
+    place.append(choice(box, [title, smaller(facts)]));
+  }
+  map.popupOf(lngLat, place);
 }
 
 async function search(box) {
   const asked = find('collection').value ? [find('collection').value] : collections.map(({ id }) => id);
-  const [from, to] = [find('from').value, find('to').value];
+  const [from, to, clouds] = [find('from').value, find('to').value, find('clouds').value];
   try {
     if (asked.length === 0) throw new Error('the platform has no collection to choose from');
-    const { items, numberMatched } = await call('items/search', { collections: asked, limit: shownItems, ...(box ? { bbox: box } : {}), ...(from || to ? { datetime: `${from || '1900-01-01'}T00:00:00Z/${to || '2199-12-31'}T23:59:59Z` } : {}) });
-    find('items').replaceChildren(...items.map((item) => choice({ type: 'platform', items: [{ collectionId: item.collectionId, itemId: item.itemId }] }, [item.title, item.datetime?.slice(0, 10), item.sourceType].filter(Boolean).join(', '), item.previewHref)));
-    find('found').textContent = `${numberMatched ?? items.length} items, the newest ${items.length} below and on the map`;
-    const features = items.filter(({ geometry }) => geometry).map(({ geometry, itemId }) => ({ type: 'Feature', geometry, properties: { itemId } }));
-    if (map) drawFootprints(map, features, ({ itemId }) => choose(itemId));
+    const { items, numberMatched } = await call('items/search', { stepId: form.dataset.step, collections: asked, limit: shownItems, ...(box ? { bbox: box } : {}), ...(from || to ? { datetime: `${from || '1900-01-01'}T00:00:00Z/${to || '2199-12-31'}T23:59:59Z` } : {}) });
+    const clear = items.filter(({ cloudCover }) => clouds === '' || cloudCover === null || cloudCover <= Number(clouds));
+    const fitting = clear.filter(({ whyNot }) => !whyNot);
+    found = find('all-sizes').checked ? clear : fitting;
+    find('items').replaceChildren(
+      ...found.map((item) => {
+        const { title, facts } = aboutOf(item);
+        const box = Object.assign(document.createElement('input'), { type: 'checkbox', name: 'item', value: keyOf(item), checked: chosen.has(keyOf(item)), disabled: Boolean(item.whyNot) });
+        box.addEventListener('change', () => setChosen(item, box.checked));
+        return choice(box, [title, smaller(item.whyNot ? `${facts}; it ${item.whyNot}` : facts)], item.previewHref);
+      }),
+    );
+    const hidden = clear.length - fitting.length;
+    find('found').textContent = `${fitting.length} of ${numberMatched ?? items.length} items fit and are shown, newest first${hidden > 0 ? `; ${hidden} of what was found do not fit this step` : ''}`;
+    drawItems();
   } catch (error) {
     find('found').textContent = `The catalog cannot be searched: ${error.message}`;
   }
 }
-find('search').addEventListener('click', () => search(seenBox()));
-find('collection').addEventListener('change', () => search(seenBox()));
+const searchHere = () => search(map ? seenBox(map) : undefined);
+find('search').addEventListener('click', searchHere);
+for (const id of ['collection', 'from', 'to', 'clouds', 'all-sizes']) find(id).addEventListener('change', searchHere);
+form.addEventListener('change', ({ target }) => {
+  if (target.name !== 'input') return;
+  chosen.clear();
+  showChosen();
+});
 await search();
 const { inputs } = await call('inputs').catch(() => ({ inputs: [] }));
-find('local').append(...inputs.map((name) => choice({ type: 'local', path: name }, `${name}, from the app's own folder`)));
+const radio = (value) => Object.assign(document.createElement('input'), { type: 'radio', name: 'input', value: JSON.stringify(value) });
+find('local').append(...inputs.map((name) => choice(radio({ type: 'local', path: name }), [`${name}, from the app's own folder`])));
+if (earlier?.type === 'platform') for (const item of earlier.items) chosen.set(keyOf(item), found.find((one) => keyOf(one) === keyOf(item)) ?? item);
+else if (earlier) [...form.querySelectorAll('[name="input"]')].forEach((one) => (one.checked = JSON.parse(one.value).type === earlier.type && JSON.parse(one.value).path === earlier.path));
+showChosen();
 form.dataset.ready = 'true';
 
 function parameters() {
@@ -73,11 +133,21 @@ function parameters() {
   );
 }
 
+function inputOf() {
+  if (chosen.size > 0) return { type: 'platform', items: [...chosen.values()].map(({ collectionId, itemId }) => ({ collectionId, itemId })) };
+  const other = form.querySelector('[name="input"]:checked');
+  return other ? JSON.parse(other.value) : null;
+}
+
+/** `must be at most 60` beside `Altitude of the light` as a sentence. */
 function tell(name, message) {
   const place = find(`problem-${name}`) ?? find('problem');
-  place.textContent = place.hidden ? message : `${place.textContent}; ${message}`;
-  place.hidden = false;
   const field = form.querySelector(`[name="${CSS.escape(name)}"][data-parameter]`);
+  const subject = field?.closest('label')?.firstChild.textContent.trim();
+  const sentence = `${subject ? `${subject} ` : ''}${message}`;
+  const text = `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`;
+  place.textContent = place.hidden ? text : `${place.textContent} ${text}`;
+  place.hidden = false;
   field?.setAttribute('aria-invalid', 'true');
   return field;
 }
@@ -86,12 +156,12 @@ form.addEventListener('submit', async (event) => {
   event.preventDefault();
   form.querySelectorAll('.problem').forEach((place) => (place.hidden = true));
   form.querySelectorAll('[aria-invalid]').forEach((field) => field.removeAttribute('aria-invalid'));
-  const input = form.querySelector('[name="input"]:checked');
+  const input = inputOf();
   if (!input) return void tell('input', 'choose an input');
   const button = form.querySelector('[type="submit"]');
   button.disabled = true;
   try {
-    const run = await call('runs', { stepId: form.dataset.step, parameters: parameters(), input: JSON.parse(input.value) });
+    const run = await call('runs', { stepId: form.dataset.step, parameters: parameters(), input });
     location.assign(`${base}/runs/${run.id}`);
   } catch (error) {
     const fields = (error.details ?? []).map(({ path, message }) => tell(path.replace(/^parameters\./, ''), message));

@@ -8,4 +8,6 @@ if (map) {
   drawImage(map, item.previewHref, cornersOf(item.box));
   drawFootprints(map, [{ type: 'Feature', geometry: item.footprint, properties: {} }]);
   map.setPaintProperty('footprints', 'fill-opacity', 0);
+  const opacity = document.querySelector('#opacity');
+  opacity?.addEventListener('input', () => map.setPaintProperty('preview', 'raster-opacity', opacity.value / 100));
 }

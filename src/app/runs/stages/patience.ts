@@ -1,5 +1,6 @@
 import { abortableSleep, PlatformError } from '../../../platform-client/index.ts';
 import { DatabaseAwayError } from '../../database-away.ts';
+import { noProgress } from '../run-progress.ts';
 import type { RunState } from '../run-state.ts';
 import type { Run, RunFacts } from '../run.ts';
 import type { StageContext } from './stage.ts';
@@ -13,7 +14,7 @@ const pauseMs = { first: 2_000, most: 10_000 };
  */
 export async function patiently<T>(context: StageContext, call: () => Promise<T>): Promise<T> {
   let giveUpAtMs: number | null = null;
-  for (let pause = pauseMs.first; ; pause = Math.min(pauseMs.most, pause * 2)) {
+  for (let [pause, tries] = [pauseMs.first, 2]; ; [pause, tries] = [Math.min(pauseMs.most, pause * 2), tries + 1]) {
     try {
       return await call();
     } catch (error) {
@@ -22,6 +23,8 @@ export async function patiently<T>(context: StageContext, call: () => Promise<T>
       giveUpAtMs ??= context.now() + context.settings.platformPatienceMs;
       if (!(error instanceof PlatformError) || !error.isTransient || context.now() + pause > giveUpAtMs) throw error;
       context.log.warn({ endpoint: error.endpoint, code: error.code, requestId: error.requestId, pauseMs: pause }, 'the platform is away, trying again');
+      const said = error.platformStatus === null ? 'the platform did not answer' : `the platform answered ${error.platformStatus}`;
+      context.report({ ...noProgress, note: `${said}; try ${tries} in ${pause / 1_000} s` });
       await abortableSleep(pause, context.signal);
     }
   }

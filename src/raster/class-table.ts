@@ -1,0 +1,30 @@
+import type gdal from 'gdal-async';
+
+/** One value of a class raster; `name` is empty where the file gives none. */
+export interface RasterClass {
+  readonly value: number;
+  readonly name: string;
+  readonly color: readonly [number, number, number];
+}
+
+const mostClasses = 256;
+
+/** Colours that are told apart, for classes that have none of their own. */
+export const classColors: readonly (readonly [number, number, number])[] = [[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [240, 228, 66], [213, 94, 0], [86, 180, 233], [120, 94, 60], [150, 150, 150], [100, 60, 160]];
+
+/** The classes of a band, by its colour table, and by its category names or the file's metadata `CLASS_<value>`; null where it has no table. */
+export function classesOf(band: gdal.RasterBand): RasterClass[] | null {
+  const table = band.colorTable;
+  if (!table) return null;
+  const metadata = band.ds.getMetadata() as Record<string, string | undefined>;
+  const given = band.categoryNames.map((name) => name);
+  const names = given.length > 0 ? given : Object.keys(metadata).filter((name) => /^CLASS_\d+$/.test(name)).map((_, value) => metadata[`CLASS_${value}`] ?? '');
+  const classes: RasterClass[] = [];
+  for (let value = 0; value < Math.min(table.count(), mostClasses); value++) {
+    const { c1, c2, c3, c4 } = table.get(value);
+    // GDAL fills a table up to its end with black, and marks nodata by no opacity.
+    if (c4 === 0 || (names.length > 0 && value >= names.length)) continue;
+    classes.push({ value, name: names[value] ?? '', color: [c1, c2, c3] });
+  }
+  return classes;
+}

@@ -1,0 +1,40 @@
+// What every page has: times in the reader's zone, buttons that copy, and questions before what cannot be undone.
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3, hour12: false });
+const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' });
+const zoneOf = (date) => zone.formatToParts(date).find(({ type }) => type === 'timeZoneName')?.value ?? '';
+
+function localize() {
+  for (const element of document.querySelectorAll('time[datetime]')) {
+    const date = new Date(element.dateTime);
+    if (Number.isNaN(date.getTime())) continue;
+    element.textContent = element.dataset.clock === undefined ? `${full.format(date)} ${zoneOf(date)}` : clock.format(date);
+    element.title = element.dateTime;
+  }
+  const title = document.querySelector('[data-title]')?.dataset.title;
+  if (title) document.title = title;
+}
+document.addEventListener('live', localize);
+localize();
+
+document.addEventListener('click', async (event) => {
+  const button = event.target.closest?.('[data-copy]');
+  if (!button) return;
+  const text = button.dataset.copy || document.querySelector(button.dataset.copyFrom)?.textContent || '';
+  try {
+    await navigator.clipboard.writeText(text);
+    say(button, 'Copied');
+  } catch {
+    say(button, 'Cannot copy here');
+  }
+});
+function say(button, word) {
+  const before = button.textContent;
+  button.textContent = word;
+  setTimeout(() => (button.textContent = before), 1_500);
+}
+
+document.addEventListener('submit', (event) => {
+  const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
+  if (question && !confirm(question)) event.preventDefault();
+});
