@@ -155,6 +155,8 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
     inference.wake();
   }
 
+  const importFolder = (path: string, progress: ImportProgress) => importPath(catalog, path, { workFolder: join(workDir, 'import'), confinement }, progress, clock.now());
+
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -187,7 +189,8 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   app.use(
     sandboxPages({
       ...{ apps, users, launches, operations, tokens, uploadSessions, clock, events, faults, trace, files, catalog, sources, assets, objects, models, unavailable, runner: inference },
-      ...{ database, signer, publicUrl, adminKey: config.adminKey, mapTiles: config.mapTiles, jobs: inferenceJobs, afterClockMoved: sweep, reset, fileApi, inferenceApi },
+      ...{ keys, database, signer, publicUrl, adminKey: config.adminKey, mapTiles: config.mapTiles, jobs: inferenceJobs, afterClockMoved: sweep, reset, fileApi, inferenceApi },
+      sceneUploads: { folder: join(config.dataDir, 'uploaded-scenes'), importPath: importFolder, freeBytes },
     }),
   );
   app.use(pathNotFound);
@@ -196,7 +199,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   return {
     handler: app,
     madeApiKey,
-    importPath: (path, progress) => importPath(catalog, path, { workFolder: join(workDir, 'import'), confinement }, progress, clock.now()),
+    importPath: importFolder,
     listensAt: (url) => (ownUrl = url),
     async close() {
       clearInterval(sweeping);

@@ -48,7 +48,7 @@ describe.runIf(hasChromium)('every page', () => {
   test('no violation of accessibility, of any impact, no complaint, no foreign request; hostile names do nothing; light, dark, and on a phone', async () => {
     const it = await populated();
     const [name = '', value = ''] = it.session.cookie.split('=');
-    const sandboxPages = ['/', '/approvals', '/catalog', '/catalog/coastal-optical/coastal-optical-024', '/files', '/inference', '/launches', '/reset', `/launches/${it.launchId}`, `/launches/${it.launchId}?call=1`, `/launches/${it.launchId}/frame`, '/nowhere', '/catalog?bbox=nonsense', '/launches/none'];
+    const sandboxPages = ['/', '/approvals', '/catalog', '/catalog/coastal-optical/coastal-optical-024', '/files', '/inference', '/launches', '/reset', '/docs', `/launches/${it.launchId}`, `/launches/${it.launchId}?call=1`, `/launches/${it.launchId}/frame`, '/nowhere', '/catalog?bbox=nonsense', '/launches/none'];
     // By the routers' own lists: a page that is added is tested.
     const patterns = routesOf(it.sandbox.handler!).filter(({ method, path }) => method === 'GET' && /^\/($|(approvals|catalog|files|inference|launches)(\/|$))/.test(path) && !/\.(png|webp)$/.test(path));
     const untested = patterns.filter(({ path }) => !sandboxPages.some((page) => new RegExp(`^${path.replace(/:[A-Za-z]+/g, '[^/]+')}$`).test(page.split('?')[0]!)));

@@ -1,3 +1,4 @@
+import compression from 'compression';
 import { Router, type RequestHandler, type Response } from 'express';
 import { collectionOfUploads, OpenStreams, type CatalogItem, type WireProfile } from '../../contract/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
@@ -41,6 +42,9 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
   const router = Router({ mergeParams: true });
   const viewAll = runViewer({ store, engine, steps });
   const launchOf = async (params: object): Promise<Launch> => (await launches.find((params as { launchId: string }).launchId))!;
+
+  const compressed = compression();
+  router.use((req, res, next) => (/^\/(events|api)(\/|$)/.test(req.path) ? next() : compressed(req, res, next)));
 
   router.get('/', async (req, res) => {
     const launch = await launchOf(req.params);

@@ -1,3 +1,4 @@
+import compression from 'compression';
 import { Router, type ErrorRequestHandler } from 'express';
 import { requireOwnHost } from '../control/guards.ts';
 import type { SandboxDatabase } from '../database.ts';
@@ -8,6 +9,7 @@ import type { Signer } from '../secrets.ts';
 import type { StacObjects } from '../stac/stac-objects.ts';
 import { requestIdOf } from '../web/request-id.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
+import { apiPage } from './api-page.ts';
 import { approvalPages } from './approval-pages.ts';
 import { assetRoutes } from './assets.ts';
 import { catalogBrowser } from './catalog-browser.ts';
@@ -17,23 +19,29 @@ import { liveChanges } from './live-changes.ts';
 import { marketplacePages } from './marketplace-pages.ts';
 import { requirePageAccess, signInRoutes } from './page-access.ts';
 import { pageRenderer } from './page.ts';
+import { sceneUploads, type SceneUploadsOptions } from './scene-uploads.ts';
 
 export interface SandboxPagesOptions extends Omit<LaunchPagesOptions, 'render'>, Omit<FilePagesOptions, 'render'> {
+  readonly keys: ApiKeys;
   readonly database: SandboxDatabase;
   readonly signer: Signer;
   readonly adminKey: string | null;
   readonly mapTiles: string | null;
   readonly publicUrl: () => string;
   readonly objects: StacObjects;
+  readonly sceneUploads: SceneUploadsOptions;
   readonly fileApi: Omit<FileRoutesOptions, 'keys'>;
   readonly inferenceApi: Omit<InferenceRoutesOptions, 'keys'>;
 }
 
 /** The platform's calls as the sandbox's own pages make them: whoever may see the pages needs no key. */
 const browserApi = '/browser';
-const isOfPages = /^\/(?:$|(?:events|marketplace|approvals|catalog|files|inference|launches|reset|browser)(?:\/|$))/;
+const isOfPages = /^\/(?:$|(?:events|marketplace|approvals|catalog|files|inference|launches|reset|docs|browser)(?:\/|$))/;
 /** Answers of these are for programs, whoever asks. */
 const isOfApi = /^\/(public|sandbox|catalogs|openapi\.json|browser)(\/|$)/;
+/** What the pages' own scripts call is answered by JSON. */
+const isForScripts = /^\/(browser\/|files\/scenes|docs\/key)/;
+const compressed = compression();
 const pageKeys: Pick<ApiKeys, 'find'> = { find: () => ({ id: 'pages', permissions, createdAtMs: 0 }) };
 
 /** The sandbox's pages: what a person does with a browser. */
@@ -47,11 +55,14 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
   guarded.use((req, _res, next) => next(isOfPages.test(req.path) ? undefined : 'router'));
   guarded.use(requireOwnHost(publicUrl), access);
   guarded.get('/events', liveChanges(database));
+  // Pages alone: a file is what it is.
+  guarded.use((req, res, next) => (req.path.startsWith(browserApi) ? next() : compressed(req, res, next)));
   guarded.use(marketplacePages({ ...options, render }));
   guarded.use(approvalPages({ ...options, render }));
   guarded.use(catalogBrowser({ ...options, render }));
-  guarded.use(filePages({ ...options, render }));
+  guarded.use(filePages({ ...options, render }), sceneUploads(options.sceneUploads));
   guarded.use(launchPages({ ...options, render }));
+  guarded.use(apiPage({ ...options, render }));
   guarded.use(browserApi, fileRoutes({ ...options.fileApi, keys: pageKeys }), inferenceRoutes({ ...options.inferenceApi, keys: pageKeys }));
 
   router.use(assetRoutes());
@@ -60,7 +71,7 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
   // A person who has mistyped an address; programs are told by JSON.
   router.use((req, _res, next) => next(req.method === 'GET' && req.accepts(['json', 'html']) === 'html' && req.headers['sec-fetch-mode'] === 'navigate' && !isOfApi.test(req.path) ? new SandboxError(404, 'path_not_found', 'Not found') : undefined));
   router.use(((error: unknown, req, res, next) => {
-    if (!(error instanceof SandboxError) || req.originalUrl.startsWith(browserApi) || res.headersSent) return next(error);
+    if (!(error instanceof SandboxError) || isForScripts.test(req.originalUrl) || res.headersSent) return next(error);
     render(res.status(error.status), 'error', { status: error.status, path: error.code === 'path_not_found' ? req.path : null, message: error.message, details: error.details ?? [], code: error.code, requestId: requestIdOf(res) });
   }) satisfies ErrorRequestHandler);
   return router;

@@ -77,6 +77,46 @@ async function take(files) {
   }
 }
 
+/** The folder of a scene: its files one by one, then one item of them. Subfolders are left out, as are files that no scene has. */
+async function takeFolder(files) {
+  const [top] = files[0].webkitRelativePath.split('/');
+  const own = files.filter((file) => file.webkitRelativePath.split('/').length === 2 && /\.(tiff?|jp2|img|vrt|xml|txt|json)$/i.test(file.name));
+  const line = list.appendChild(document.createElement('li'));
+  const text = line.appendChild(document.createElement('span'));
+  const say = (words, isBad = false) => {
+    text.textContent = `${top}: ${words}`;
+    text.className = isBad ? 'problem' : '';
+  };
+  const ask = async (url, options) => {
+    const response = await fetch(url, options);
+    const answer = await response.json();
+    if (!response.ok) throw new Error([answer.error, ...(answer.details ?? []).map(({ path, message }) => `${path} ${message}`)].join('; '));
+    return answer;
+  };
+  try {
+    if (own.length === 0) throw new Error('holds no raster');
+    const { id } = await ask('/files/scenes', { method: 'POST', body: new URLSearchParams({ name: top }) });
+    for (const [i, file] of own.entries()) {
+      say(`file ${i + 1} of ${own.length}, ${file.name}`);
+      await ask(`/files/scenes/${id}/${encodeURIComponent(file.name)}`, { method: 'PUT', headers: { 'content-type': 'application/octet-stream' }, body: file }).catch((error) => {
+        if (!/must be a raster/.test(error.message)) throw error;
+      });
+    }
+    say('reading its bands');
+    const { imported, refusals } = await ask(`/files/scenes/${id}/import`, { method: 'POST' });
+    say(imported === 1 ? 'is one item of the catalog: ' : `${imported} items of the catalog: `);
+    line.append(Object.assign(document.createElement('a'), { href: '/catalog', textContent: 'see it' }));
+    if (refusals.length > 0) line.append(`; left out: ${refusals.map(({ where, reason }) => `${where} ${reason}`).join(', ')}`);
+  } catch (error) {
+    say(error.message, true);
+  }
+}
+form.elements.folder.addEventListener('change', async ({ target }) => {
+  const chosen = [...target.files];
+  target.value = '';
+  if (chosen.length > 0) await takeFolder(chosen);
+});
+
 form.addEventListener('submit', (event) => event.preventDefault());
 form.elements.file.addEventListener('change', async ({ target }) => {
   const chosen = [...target.files];
