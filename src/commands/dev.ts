@@ -11,6 +11,9 @@ import { startService, type ServiceProcess } from './service-process.ts';
 import { sandboxCall } from './sandbox-call.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
+/** A real scene of a real coast, with the app one click away. */
+const firstScene = '/catalog/olinda-coast/olinda-landsat7';
+
 const usage = `usage: npm run dev -- [options]: sandbox and app together, each restarted when its code or templates change
 
   --port N         of the sandbox (default 4010; 0 takes any free one)
@@ -97,7 +100,7 @@ await runCommand(async () => {
     if (ended !== undefined) process.exit(ended);
     console.log(`sandbox  ${urls.get('sandbox')!}\napp      ${urls.get('app')!}\nkey      ${apiKey}${adminKey === '' ? '' : `\nsign in  ${adminKey}`}\nBoth restart when their code or templates change. Ctrl-C ends them.`);
     // Not where nobody looks: in a pipe, or on a build machine.
-    if (!options['no-open'] && process.stdout.isTTY && process.env['CI'] === undefined) await openInBrowser(urls.get('sandbox')!).catch(() => {});
+    if (!options['no-open'] && process.stdout.isTTY && process.env['CI'] === undefined) await openInBrowser(urls.get('sandbox')! + (options.import.length > 0 ? '/catalog' : firstScene)).catch(() => {});
     return await interrupted;
   } finally {
     isStopping = true;

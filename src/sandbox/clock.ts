@@ -35,6 +35,11 @@ export class SandboxClock {
     this.#offsets.set(scope, offset);
   }
 
+  /** Launches whose clock was moved apart from the others. */
+  movedLaunches(): string[] {
+    return [...this.#offsets.keys()].filter((id) => id !== everywhere);
+  }
+
   reset(): void {
     this.#database.prepare('delete from clock_offsets').run();
     this.#offsets.clear();

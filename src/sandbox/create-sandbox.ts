@@ -26,6 +26,7 @@ import { Apps } from './marketplace/apps.ts';
 import { LaunchEvents } from './marketplace/launch-events.ts';
 import { Launches } from './marketplace/launches.ts';
 import { Trace } from './referee/trace.ts';
+import { Verdicts } from './referee/verdicts.ts';
 import { openApiRoutes } from './openapi/routes.ts';
 import { sandboxPages } from './pages/routes.ts';
 import { createSigner } from './secrets.ts';
@@ -125,6 +126,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   const inference = new InferenceRunner({ jobs: inferenceJobs, files, models, blobDir, resultDir, workDir, confinement, log });
   const faults = new Faults(database);
   const trace = new Trace(database, clock, log);
+  const verdicts = new Verdicts(trace);
 
   if (config.apiKey !== null) keys.admit(config.apiKey);
   const madeApiKey = keys.list().length === 0 ? keys.create(permissions).apiKey : null;
@@ -188,7 +190,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   app.use(openApiRoutes(publicUrl));
   app.use(
     sandboxPages({
-      ...{ apps, users, launches, operations, tokens, uploadSessions, clock, events, faults, trace, files, catalog, sources, assets, objects, models, unavailable, runner: inference },
+      ...{ apps, users, launches, operations, tokens, uploadSessions, clock, events, faults, trace, verdicts, files, catalog, sources, assets, objects, models, unavailable, runner: inference },
       ...{ keys, database, signer, publicUrl, adminKey: config.adminKey, mapTiles: config.mapTiles, jobs: inferenceJobs, afterClockMoved: sweep, reset, fileApi, inferenceApi },
       sceneUploads: { folder: join(config.dataDir, 'uploaded-scenes'), importPath: importFolder, freeBytes },
     }),

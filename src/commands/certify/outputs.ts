@@ -43,7 +43,35 @@ export function junitOf({ scenarios, expected }: Report): string {
 
 /** One page with everything in it, nothing fetched from anywhere. */
 function htmlOf(report: Report): string {
-  return new Eta({ views: templates, autoEscape: true }).render('report', { report, timelines: report.scenarios.map(({ launches, rules }) => launches.flatMap(({ launchId, calls }) => { const timeline = timelineOf(calls, rules); return timeline === null ? [] : [{ launchId, ...timeline }]; })) });
+  const drawn = report.scenarios.map(({ launches, rules }) =>
+    launches.flatMap(({ launchId, calls, acts }) => {
+      const timeline = timelineOf(calls, rules, { causes: acts.map((act) => ({ ...act, tone: toneOf(act.kind) })) });
+      return timeline === null ? [] : [{ launchId, ...timeline }];
+    }),
+  );
+  return new Eta({ views: templates, autoEscape: true }).render('report', { report, findings: findingsOf(report), timelines: drawn });
+}
+
+const toneOf = (kind: string) => (kind === 'approved' ? 'good' : kind === 'clock moved' ? 'plain' : 'bad');
+
+/** What there is to mend: each rule and each thing that did not come once, with the scenarios where it was seen. The worst first. */
+export function findingsOf({ scenarios, rules }: Report) {
+  const ofRules = rules.flatMap(({ rule, clause }) => {
+    const seen = scenarios.flatMap((scenario) => scenario.rules.filter((one) => one.rule === rule && one.violations.length > 0).map((one) => ({ scenario: scenario.id, title: scenario.title, violations: one.violations, holds: one.holds, count: one.violationCount })));
+    const [first] = seen;
+    if (!first) return [];
+    const severity = seen.some(({ violations }) => violations.some((one) => one.severity === 'failed')) ? 'failed' : 'warning';
+    return [{ name: rule, clause, severity, holds: first.holds, advice: first.violations[0]?.advice ?? '', seen }];
+  });
+  const missing = [...Map.groupBy(scenarios.filter((one) => one.missing !== null), ({ missing: one }) => one!.message)].map(([message, own]) => ({
+    name: 'outcome',
+    clause: 'the scenario',
+    severity: own.some((one) => one.missing?.severity === 'failed') ? 'failed' : 'warning',
+    holds: 'the app comes to the end that the scenario leads to',
+    advice: message,
+    seen: own.map(({ id, title }) => ({ scenario: id, title, violations: [], holds: '', count: 1 })),
+  }));
+  return [...ofRules, ...missing].sort((a, b) => Number(b.severity === 'failed') - Number(a.severity === 'failed'));
 }
 
 const glyphs: Readonly<Record<string, string>> = { passed: '+', warning: '!', failed: 'X', not_exercised: '.' };

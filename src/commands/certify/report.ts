@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { worst, type Result } from '../../sandbox/referee/verdict.ts';
-import type { LaunchVerdict, TracedCall } from './watched-launch.ts';
+import type { LaunchVerdict, PlanAct, TracedCall } from './watched-launch.ts';
 
 /** How far a scenario or the plan came. What was found is apart from it. */
 export type Status = 'WAITING' | 'RUNNING' | 'FINISHED' | 'INTERRUPTED';
@@ -24,7 +24,7 @@ export interface ScenarioReport {
   readonly missing: { readonly severity: 'failed' | 'warning'; readonly message: string } | null;
   readonly faults: readonly { readonly endpoint: string; readonly effect: unknown; readonly times: number; readonly fired: number }[];
   readonly rules: readonly RuleInScenario[];
-  readonly launches: readonly { readonly launchId: string; readonly sha256: string; readonly calls: readonly TracedCall[] }[];
+  readonly launches: readonly { readonly launchId: string; readonly sha256: string; readonly calls: readonly TracedCall[]; readonly acts: readonly PlanAct[] }[];
 }
 
 export interface Report {

@@ -78,7 +78,7 @@ async function open(launchUrl: string, token: string | null, { startRequest, sig
 }
 
 async function reportOf(scenario: Scenario, launches: readonly WatchedLaunch[], { status, missing }: Pick<ScenarioReport, 'status' | 'missing'>, { sandbox }: PlanOptions): Promise<ScenarioReport> {
-  const traces = await Promise.all(launches.map(async (launch) => ({ launchId: launch.id, calls: await launch.calls() })));
+  const traces = await Promise.all(launches.map(async (launch) => ({ launchId: launch.id, calls: await launch.calls(), acts: launch.acts })));
   const rules = mergeRules(await Promise.all(launches.map((launch) => launch.verdict())));
   const { faults: armed } = await sandboxCall<{ faults: { launchId: string | null; endpoint: string; effect: FaultEffect; times: number; fired: number }[] }>(sandbox, 'faults');
   const faults = armed.filter((fault) => launches.some(({ id }) => id === fault.launchId)).map(({ endpoint, effect, times, fired }) => ({ endpoint, effect, times, fired }));
@@ -90,6 +90,6 @@ async function reportOf(scenario: Scenario, launches: readonly WatchedLaunch[], 
     missing,
     faults,
     rules,
-    launches: traces.map(({ launchId, calls }) => ({ launchId, sha256: digestOfTrace(calls), calls })),
+    launches: traces.map(({ launchId, calls, acts }) => ({ launchId, sha256: digestOfTrace(calls), calls, acts })),
   };
 }

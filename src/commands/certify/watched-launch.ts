@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type * as z from 'zod';
 import { KitError, type OperationStatus } from '../../contract/index.ts';
 import type { controlAnswers } from '../../sandbox/control/answers.ts';
-import type { newFault } from '../../sandbox/control/faults.ts';
+import { faultText, type newFault } from '../../sandbox/control/faults.ts';
+import { spanText } from '../../sandbox/marketplace/launch-events.ts';
 import { sandboxCall, type SandboxAddress } from '../sandbox-call.ts';
 
 export type TracedCall = z.output<typeof controlAnswers.trace>['calls'][number];
@@ -16,9 +17,18 @@ export class NotSeen extends Error {}
 
 const lookEveryMs = 250;
 
+/** What the plan itself did to a launch. */
+export interface PlanAct {
+  /** ISO 8601. */
+  readonly at: string;
+  readonly kind: string;
+  readonly text: string;
+}
+
 /** One launch of the app under test, as its scenario drives and watches it. Every wait ends with `NotSeen` after the patience. */
 export class WatchedLaunch {
   readonly id: string;
+  readonly acts: PlanAct[] = [];
   #sandbox: SandboxAddress;
   #patienceMs: number;
   #signal: AbortSignal;
@@ -44,11 +54,11 @@ export class WatchedLaunch {
   }
 
   async approve(): Promise<void> {
-    await this.#control(`operations/${await this.operation()}/approve`);
+    await this.#act('approved', 'by the plan', `operations/${await this.operation()}/approve`);
   }
 
   async reject(): Promise<void> {
-    await this.#control(`operations/${await this.operation()}/reject`);
+    await this.#act('rejected', 'by the plan', `operations/${await this.operation()}/reject`);
   }
 
   /** True where the platform refused, as it should by then. */
@@ -60,15 +70,15 @@ export class WatchedLaunch {
   }
 
   async advance(advanceMs: number): Promise<void> {
-    await this.#control('clock', { advanceMs, launchId: this.id });
+    await this.#act('clock moved', `by ${spanText(advanceMs)}`, 'clock', { advanceMs, launchId: this.id });
   }
 
   async revoke(): Promise<void> {
-    await this.#control(`launches/${this.id}/revoke`);
+    await this.#act('revoked', 'the token', `launches/${this.id}/revoke`);
   }
 
   async arm(endpoint: FaultEndpoint, effect: FaultEffect, { after = 0, times = 1 } = {}): Promise<void> {
-    await this.#control('faults', { launchId: this.id, endpoint, effect, after, times });
+    await this.#act('fault armed', `${endpoint}: ${faultText(effect)}`, 'faults', { launchId: this.id, endpoint, effect, after, times });
   }
 
   /** Until a status answer has told the app the decision. */
@@ -104,8 +114,10 @@ export class WatchedLaunch {
     return sandboxCall(this.#sandbox, `launches/${this.id}`);
   }
 
-  async #control(path: string, body: object = {}): Promise<void> {
+  async #act(kind: string, text: string, path: string, body: object = {}): Promise<void> {
+    const at = new Date().toISOString();
     await sandboxCall(this.#sandbox, path, body);
+    this.acts.push({ at, kind, text });
   }
 
   async #until<T>(what: string, look: () => Promise<T>, isThere: (seen: T) => boolean): Promise<T> {

@@ -104,7 +104,7 @@ export class Operations {
     // What has expired still stands as REQUESTED.
     const rows = this.#database
       .prepare<{ appId: string | null; launchId: string | null }, OperationRow>(
-        `select * from operations where ${isWaiting ? "status = 'REQUESTED'" : 'true'} ${launchId === null ? '' : 'and launch_id = @launchId'} and (@appId is null or launch_id in (select id from launches where app_id = @appId)) order by created_at desc, rowid desc`,
+        `select * from operations where ${isWaiting ? "status = 'REQUESTED'" : 'true'} ${launchId === null ? '' : 'and launch_id = @launchId'} ${appId === null ? '' : 'and launch_id in (select id from launches where app_id = @appId)'} order by created_at desc, rowid desc`,
       )
       .iterate({ appId, launchId });
     for (const row of rows) {
@@ -118,10 +118,16 @@ export class Operations {
 
   /** How many wait for a decision; of one app where it is given. */
   countRequested(appId: string | null = null): number {
-    const rows = this.#database
-      .prepare<[string | null, string | null], Pick<OperationRow, 'launch_id' | 'status' | 'expires_at'>>(`select launch_id, status, expires_at from operations where status = 'REQUESTED' and (? is null or launch_id in (select id from launches where app_id = ?))`)
-      .all(appId, appId);
-    return rows.filter((row) => this.#isWaiting(row)).length;
+    const moved = JSON.stringify(this.#clock.movedLaunches());
+    const ofApp = appId === null ? '' : 'and launch_id in (select id from launches where app_id = @appId)';
+    const values = { moved, appId, now: this.#clock.now() };
+    const { n } = this.#database
+      .prepare<typeof values, { n: number }>(`select count(*) as n from operations where status = 'REQUESTED' and expires_at > @now and launch_id not in (select value from json_each(@moved)) ${ofApp}`)
+      .get(values)!;
+    const others = this.#database
+      .prepare<typeof values, Pick<OperationRow, 'launch_id' | 'status' | 'expires_at'>>(`select launch_id, status, expires_at from operations where status = 'REQUESTED' and launch_id in (select value from json_each(@moved)) ${ofApp}`)
+      .all(values);
+    return n + others.filter((row) => this.#isWaiting(row)).length;
   }
 
   /** The user's decision, `by` whom in words. Throws 409 where the operation does not wait for one. */

@@ -6,7 +6,7 @@ import type { Users } from '../identity/users.ts';
 import type { Apps } from '../marketplace/apps.ts';
 import type { Launches } from '../marketplace/launches.ts';
 import type { Trace } from '../referee/trace.ts';
-import { judge } from '../referee/verdict.ts';
+import type { Verdicts } from '../referee/verdicts.ts';
 import type { AssetLinks } from '../stac/asset-links.ts';
 import type { Catalog } from '../stac/catalog.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
@@ -36,13 +36,14 @@ export interface ApprovalOptions {
 
 export interface ApprovalPagesOptions extends ApprovalOptions {
   readonly trace: Trace;
+  readonly verdicts: Verdicts;
   readonly catalog: Catalog;
   readonly assets: AssetLinks;
 }
 
 /** `/approvals`: what waits for the user, and what was decided. */
 export function approvalPages(options: ApprovalPagesOptions): Router {
-  const { operations, launches, apps, trace, clock, render } = options;
+  const { operations, launches, apps, trace, verdicts, clock, render } = options;
   const router = Router();
   router.get('/approvals', (req, res) => {
     const asked = typeof req.query['app'] === 'string' && apps.find(req.query['app']) ? req.query['app'] : null;
@@ -58,7 +59,7 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
   function appOf({ launchId }: Operation) {
     const newest = trace.newestAt(launchId);
     const isSilent = newest !== null && clock.machineNow() - newest > silentAfterMs;
-    return { lastCallAt: newest === null ? null : iso(newest), isSilent, verdict: judge(trace.calls(launchId), trace.gaps()).result, isRevoked: launches.get(launchId).revokedAtMs !== null };
+    return { lastCallAt: newest === null ? null : iso(newest), isSilent, verdict: verdicts.of(launchId).verdict.result, isRevoked: launches.get(launchId).revokedAtMs !== null };
   }
 
   for (const [name, status] of [['approve', 'APPROVED'], ['reject', 'REJECTED']] as const) {

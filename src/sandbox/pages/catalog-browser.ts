@@ -5,6 +5,7 @@ import type { Apps } from '../marketplace/apps.ts';
 import type { AssetLinks } from '../stac/asset-links.ts';
 import type { Catalog } from '../stac/catalog.ts';
 import type { ItemRecord } from '../stac/items.ts';
+import { importsCatalogId, realKeyword } from '../stac/collections.ts';
 import type { ItemSources } from '../stac/item-sources.ts';
 import { search } from '../stac/search.ts';
 import type { StacObjects } from '../stac/stac-objects.ts';
@@ -17,6 +18,9 @@ import type { RenderPage } from './page.ts';
 const pageSize = 24;
 
 const thumbnailSide = 240;
+/** Shown above the list. */
+const mostReal = 4;
+const mostRealCollections = 100;
 
 export interface CatalogBrowserOptions {
   readonly catalog: Catalog;
@@ -44,13 +48,25 @@ export function catalogBrowser({ catalog, assets, objects, sources, apps, render
         ...(dates && { datetime: dates }),
       });
       const found = await search(catalog, request);
-      render(res, 'catalog', { collections, asked, problem: null, found: { ...found, items: found.items.map((item) => ({ ...viewItem(item, assets), collection: catalog.collections.find(item.collectionId)?.title ?? item.collectionId })) }, pageSize });
+      const isAll = Object.values(asked).every((value) => value === '');
+      render(res, 'catalog', { collections, asked, problem: null, real: isAll ? await realScenes() : [], found: { ...found, items: found.items.map(inList) }, pageSize });
     } catch (error) {
       if (!(error instanceof SandboxError) || error.status !== 400) throw error;
       const problem = error.details?.map(({ path, message }) => `${path} ${message}`).join('; ') ?? error.message;
-      render(res.status(400), 'catalog', { collections, asked, problem, found: { items: [], numberMatched: 0, offset: 0, limit: pageSize }, pageSize });
+      render(res.status(400), 'catalog', { collections, asked, problem, real: [], found: { items: [], numberMatched: 0, offset: 0, limit: pageSize }, pageSize });
     }
   });
+
+  const inList = (item: ItemRecord) => ({ ...viewItem(item, assets), collection: catalog.collections.find(item.collectionId)?.title ?? item.collectionId });
+
+  /** What somebody flew: imported scenes, then those that the sandbox begins with. */
+  async function realScenes() {
+    const shipped = catalog.collections.list().filter(({ keywords }) => keywords.includes(realKeyword));
+    const collections = [...catalog.collections.list(importsCatalogId), ...shipped].map(({ id }) => id).slice(0, mostRealCollections);
+    if (collections.length === 0) return [];
+    const { items } = await search(catalog, parseValues(searchQuery, { collections: collections.join(','), limit: String(mostReal) }));
+    return items.filter(({ source }) => source.kind !== 'none').map(inList);
+  }
 
   router.get('/catalog/:collectionId/:itemId', (req, res) => {
     const item = catalog.items.find(req.params.collectionId, req.params.itemId);

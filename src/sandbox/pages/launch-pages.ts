@@ -9,7 +9,8 @@ import type { Launch } from '../marketplace/launch.ts';
 import { spanText, type LaunchEvent, type LaunchEvents } from '../marketplace/launch-events.ts';
 import { timelineOf, type DrawnCause } from '../referee/timeline.ts';
 import type { CallView, Trace } from '../referee/trace.ts';
-import { judge, type Verdict } from '../referee/verdict.ts';
+import type { Verdict } from '../referee/verdict.ts';
+import type { Verdicts } from '../referee/verdicts.ts';
 import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import { invalid, parseValues } from '../web/sandbox-error.ts';
 import { viewOperation, type ApprovalOptions } from './approval-pages.ts';
@@ -18,9 +19,7 @@ import { pageOf } from './list-page.ts';
 const form = urlencoded({ extended: false, limit: '16kb' });
 const launchesPerPage = 50;
 const callsPerPage = 100;
-const mostDrawn = 2_000;
-/** Verdicts that are kept as they were. */
-const mostJudged = 200;
+const mostDrawn = 1_000;
 const mostOperations = 20;
 /** What the page offers to arm. */
 const effects: readonly FaultEffect[] = [{ reset: true }, { dropResponse: true }, { status: 500 }, { status: 503, retryAfterSeconds: 2 }, { status: 429, retryAfterSeconds: 5 }, { status: 403 }, { delayMs: 3_000 }];
@@ -38,6 +37,7 @@ const inspectorQuery = z.object({
 
 export interface LaunchPagesOptions extends ApprovalOptions {
   readonly trace: Trace;
+  readonly verdicts: Verdicts;
   readonly events: LaunchEvents;
   readonly faults: Faults;
   readonly tokens: IdentityTokens;
@@ -50,7 +50,7 @@ export interface LaunchPagesOptions extends ApprovalOptions {
 
 /** `/launches`: the inspector. Each launch with its calls and what caused them over time, the verdict, and clock and faults at hand. */
 export function launchPages(options: LaunchPagesOptions): Router {
-  const { launches, operations, apps, users, clock, trace, events, faults, tokens, uploadSessions, publicUrl, render } = options;
+  const { launches, operations, apps, users, clock, trace, verdicts, events, faults, tokens, uploadSessions, publicUrl, render } = options;
   const router = Router();
   const viewLaunch = (launch: Launch) => ({
     id: launch.id,
@@ -61,18 +61,6 @@ export function launchPages(options: LaunchPagesOptions): Router {
     isRevoked: launch.revokedAtMs !== null,
   });
 
-  /** Verdicts as they were when a launch's newest call was the one that it still is. */
-  const judged = new Map<string, { newestId: number; verdict: Verdict }>();
-  function verdictOf(launchId: string): { verdict: Verdict; count: number } {
-    const { count, newestId } = trace.extent(launchId);
-    const known = judged.get(launchId);
-    if (known?.newestId === newestId) return { verdict: known.verdict, count };
-    const verdict = judge(trace.calls(launchId), trace.gaps());
-    judged.delete(launchId);
-    judged.set(launchId, { newestId, verdict });
-    for (const oldest of judged.keys()) if (judged.size > mostJudged) judged.delete(oldest);
-    return { verdict, count };
-  }
   const viewVerdict = (verdict: Verdict) => ({ ...verdict, exercised: verdict.rules.filter(({ result }) => result !== 'not_exercised').length });
 
   const faultOf = ({ detail }: { detail: Readonly<Record<string, unknown>> }) => (detail['fault'] ? faultText(detail['fault'] as FaultEffect) : null);
@@ -80,7 +68,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
   router.get('/launches', (req, res) => {
     const page = pageOf(req.query, launches.count(), launchesPerPage);
     const shown = launches.listNewest(page.size, page.skip).map((launch) => {
-      const { verdict, count } = verdictOf(launch.id);
+      const { verdict, count } = verdicts.of(launch.id);
       return { ...viewLaunch(launch), calls: count, verdict: viewVerdict(verdict), status: operations.latestOf(launch.id)?.status ?? null };
     });
     render(res, 'launches', { launches: shown, page, now: iso(clock.now()), operationCount: operations.count() });
@@ -90,7 +78,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const launch = launches.get(req.params.launchId);
     // What is no good in a hand-made address is as if it were not there.
     const asked = inspectorQuery.safeParse(Object.fromEntries(Object.entries(req.query).filter(([, value]) => value !== ''))).data ?? {};
-    const { verdict, count } = verdictOf(launch.id);
+    const { verdict, count } = verdicts.of(launch.id);
     const broken = new Map(verdict.rules.flatMap(({ rule, violations }) => violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const))));
     const { endpoint, outcome, text, before } = asked;
     const { total, calls } = trace.page(launch.id, { endpoint, text, before, ...(outcome === 'breaks' ? { among: [...broken.keys()] } : { outcome }) }, callsPerPage);

@@ -3,7 +3,7 @@ import { appManifest, launchModes, launchTokenField, validationDetails } from '.
 import { renewPolicies } from '../marketplace/launch.ts';
 import { newLaunch } from '../marketplace/launches.ts';
 import type { Trace } from '../referee/trace.ts';
-import { judge } from '../referee/verdict.ts';
+import type { Verdicts } from '../referee/verdicts.ts';
 import { parseValues } from '../web/sandbox-error.ts';
 import { viewOperation, type ApprovalOptions } from './approval-pages.ts';
 import { parseCookies } from './cookies.ts';
@@ -26,11 +26,12 @@ interface Opening {
 
 export interface MarketplaceOptions extends ApprovalOptions {
   readonly trace: Trace;
+  readonly verdicts: Verdicts;
 }
 
 /** `/`: the registered apps, to be launched as one of the users; and registering one. `/launches/{id}/frame`: the app with its approvals beside it. */
 export function marketplacePages(options: MarketplaceOptions): Router {
-  const { apps, users, launches, operations, trace, render } = options;
+  const { apps, users, launches, operations, trace, verdicts, render } = options;
   const router = Router();
   /** Tokens are in no address of the sandbox: what opens an app waits here for the page that is redirected to. */
   const openings = new Map<string, Opening>();
@@ -39,7 +40,7 @@ export function marketplacePages(options: MarketplaceOptions): Router {
     const userId = parseCookies(req.get('cookie'))[actingUserCookie];
     const shown = apps.list().map((app) => {
       const launch = launches.newestOf(app.id);
-      return { ...app, verdict: launch && { launchId: launch.id, result: judge(trace.calls(launch.id), trace.gaps()).result } };
+      return { ...app, verdict: launch && { launchId: launch.id, result: verdicts.of(launch.id).verdict.result } };
     });
     render(res, 'marketplace', { apps: shown, users: users.list(), userId, renewPolicies, launchModes, ...registering });
   }

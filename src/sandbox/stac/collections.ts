@@ -33,6 +33,8 @@ interface CollectionRow {
 export const rootCatalogId = 'root';
 export const uploadsCatalogId = 'uploads';
 export const importsCatalogId = 'imports';
+/** Of collections that hold what somebody flew, and not what code made. */
+export const realKeyword = 'real';
 
 const always: readonly CatalogRecord[] = [
   { id: rootCatalogId, parentId: null, title: 'Sandbox catalog', description: 'Everything that this sandbox holds: seeded, imported and uploaded data.' },

@@ -2,7 +2,7 @@ import { runInChild, type Confinement } from '../../raster/index.ts';
 import type { Footprint } from '../../raster/footprint.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import type { Catalog } from './catalog.ts';
-import { rootCatalogId } from './collections.ts';
+import { realKeyword, rootCatalogId } from './collections.ts';
 import type { ProjectedPlace } from './footprints-job.ts';
 import { itemProperties } from './item-properties.ts';
 import type { RasterGrid } from './items.ts';
@@ -116,7 +116,7 @@ const realScenes: readonly RealScene[] = [
     provider: 'U.S. Geological Survey',
     sourceType: 'MULTISPECTRAL',
     grid: { epsg: 31985, shape: [352, 349], transform: [28.49999999927454, 0, 288776.25000080315, 0, -28.49999999927454, 9120760.750028737] },
-    collection: { id: 'olinda-coast', catalogId: 'earth-observation', title: 'Olinda coast', description: 'A real scene of Landsat 7 at Olinda, Brazil.', keywords: ['optical', 'multispectral', 'landsat', 'coast'] },
+    collection: { id: 'olinda-coast', catalogId: 'earth-observation', title: 'Olinda coast', description: 'A real scene of Landsat 7 at Olinda, Brazil.', keywords: [realKeyword, 'optical', 'multispectral', 'landsat', 'coast'] },
     more: { platform: 'landsat-7', instruments: ['etm'], gsd: 28.5 },
   },
   {
@@ -129,7 +129,7 @@ const realScenes: readonly RealScene[] = [
     provider: 'NASA',
     sourceType: 'HEIGHTMAP',
     grid: { epsg: 4326, shape: [344, 403], transform: [1 / 1200, 0, -84.41375, 0, -1 / 1200, 36.44625] },
-    collection: { id: 'jacksboro-fault', catalogId: 'terrain', title: 'Jacksboro fault', description: 'Real elevation of the shuttle radar mission in Tennessee.', keywords: ['elevation', 'terrain', 'srtm'] },
+    collection: { id: 'jacksboro-fault', catalogId: 'terrain', title: 'Jacksboro fault', description: 'Real elevation of the shuttle radar mission in Tennessee.', keywords: [realKeyword, 'elevation', 'terrain', 'srtm'] },
     more: { platform: 'sts-99' },
   },
 ];

@@ -1,0 +1,174 @@
+/**
+ * `npm run bench:pages`: what the pages cost, in Chromium, from real servers: bytes over the wire and time until they can
+ * be used; the same lists with 10 and with 10,000 rows; and what an open page fetches while files are processed.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { startService, type ServiceProcess } from '../src/commands/service-process.ts';
+import { sandboxCall } from '../src/commands/sandbox-call.ts';
+
+const apiKey = 'bench-key';
+const goals = { firstPageBytes: 300_000, interactiveMs: 1_000, manyOverFew: 1.5, bytesPerSecond: 50_000, eventMs: 1_000 };
+const loads = 5;
+const fewAndMany = [10, 10_000] as const;
+const processedFiles = 150;
+
+const folder = await mkdtemp(join(tmpdir(), 'pages-bench-'));
+const startSandbox = (name: string) => startService('sandbox', ['--port', '0', '--data', join(folder, name)], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' });
+const rows: { what: string; measured: string; goal: string; isMet: boolean }[] = [];
+const note = (what: string, measured: string, goal: string, isMet: boolean) => {
+  rows.push({ what, measured, goal, isMet });
+  console.log(`| ${what.padEnd(44)} | ${measured.padEnd(24)} | ${goal.padEnd(20)} | ${isMet ? 'met' : 'NOT MET'} |`);
+};
+const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? NaN;
+const kilobytes = (bytes: number) => `${(bytes / 1000).toFixed(0)} kB`;
+
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'] });
+console.log('| what | measured | goal | |\n|---|---|---|---|');
+try {
+  await benchFirstPages(browser);
+  await benchManyRows(browser);
+  await benchProcessing(browser);
+} finally {
+  await browser.close();
+  await rm(folder, { recursive: true, force: true });
+}
+process.exitCode = rows.every(({ isMet }) => isMet) ? 0 : 1;
+
+async function benchFirstPages(from: Browser): Promise<void> {
+  const sandbox = await startSandbox('first');
+  const app = await startService('app', [], { PLATFORM_URL: sandbox.url, PLATFORM_API_KEY: apiKey, APP_SECRET: 'x'.repeat(32), DATA_DIR: join(folder, 'app'), PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'error' });
+  try {
+    await sandboxCall(sandbox, 'apps', { id: 'reference-app', name: 'Reference app', launchUrl: `${app.url}/launch` });
+    const { launchUrl } = await sandboxCall<{ launchUrl: string }>(sandbox, 'launches', {});
+    for (const path of ['/', '/approvals', '/catalog', '/files', '/inference', '/launches', '/docs']) await firstPage(from, `sandbox ${path}`, `${sandbox.url}${path}`);
+    const page = await from.newPage();
+    await page.goto(launchUrl);
+    const { context, home } = { context: page.context(), home: page.url() };
+    await firstPage(from, 'app, its first page', home, await context.storageState());
+  } finally {
+    await Promise.all([app.stop(), sandbox.stop()]);
+  }
+}
+
+/** A browser that has seen nothing yet, each time. */
+async function firstPage(from: Browser, what: string, address: string, storageState?: Awaited<ReturnType<ReturnType<Page['context']>['storageState']>>): Promise<void> {
+  const seen: { bytes: number; ms: number }[] = [];
+  for (let i = 0; i < loads; i++) {
+    const context = await from.newContext({ viewport: { width: 1280, height: 800 }, storageState });
+    const page = await context.newPage();
+    const count = await wireBytes(page);
+    await page.goto(address, { waitUntil: 'load' });
+    const ms = await page.evaluate<number>("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd");
+    await sleep(700);
+    seen.push({ bytes: count(), ms });
+    await context.close();
+  }
+  const bytes = Math.max(...seen.map((one) => one.bytes));
+  const ms = median(seen.map((one) => one.ms));
+  note(what, `${kilobytes(bytes)}, ${ms.toFixed(0)} ms`, `300 kB, 1,000 ms`, bytes < goals.firstPageBytes && ms < goals.interactiveMs);
+}
+
+async function wireBytes(page: Page): Promise<() => number> {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Network.enable');
+  let bytes = 0;
+  session.on('Network.loadingFinished', ({ encodedDataLength }) => void (bytes += encodedDataLength));
+  return () => bytes;
+}
+
+/** Lists with few and with many rows, written into the sandbox's database: what the server takes for a page. */
+async function benchManyRows(from: Browser): Promise<void> {
+  const times = new Map<string, number[]>();
+  for (const count of fewAndMany) {
+    const name = `rows-${count}`;
+    await (await startSandbox(name)).stop();
+    const launchId = fill(join(folder, name, 'sandbox.db'), count);
+    const sandbox = await startSandbox(name);
+    const page = await from.newPage();
+    try {
+      for (const path of ['/approvals', '/launches', '/files', `/launches/${launchId}`]) {
+        const own: number[] = [];
+        for (let i = 0; i < 15; i++) {
+          const began = performance.now();
+          await page.goto(sandbox.url + path, { waitUntil: 'commit' });
+          await page.waitForLoadState('domcontentloaded');
+          own.push(performance.now() - began);
+        }
+        const key = path.startsWith('/launches/') ? 'calls of a launch' : path.slice(1);
+        times.set(key, [...(times.get(key) ?? []), median(own.slice(3))]);
+      }
+    } finally {
+      await page.close();
+      await sandbox.stop();
+    }
+  }
+  for (const [what, [few = NaN, many = NaN]] of times) note(`${what}: 10,000 rows over 10`, `${(many / few).toFixed(2)} (${few.toFixed(0)}, ${many.toFixed(0)} ms)`, 'at most 1.5', many / few <= goals.manyOverFew);
+}
+
+function fill(path: string, count: number): string {
+  const database = new Sqlite(path);
+  const now = Date.now();
+  const launchOf = (i: number) => `launch_bench${i}`;
+  database.transaction(() => {
+    const insert = {
+      launch: database.prepare("insert into launches (id, app_id, user_id, renew_policy, created_at) values (?, 'reference-app', (select id from users limit 1), 'extend', ?)"),
+      operation: database.prepare("insert into operations (id, launch_id, name, parameters, status, created_at, updated_at, expires_at, body_hash) values (?, ?, 'Bench', '{}', ?, ?, ?, ?, '')"),
+      file: database.prepare("insert into files (id, user_id, original_name, size, source_type, properties, blob, status, reason, created_at) values (?, (select id from users limit 1), 'bench.tif', 1, 'UNKNOWN', '{}', 'bench', 'FAILED', 'made for the bench', ?)"),
+      call: database.prepare(
+        "insert into calls (launch_id, at, launch_at, endpoint, method, status, duration_ms, delivered, request_bytes, response_bytes, detail, path, request, response) values (?, ?, ?, 'operation.status', 'GET', 200, 1, 1, 0, 100, ?, '/x', '{\"headers\":{},\"body\":null}', '{\"headers\":{},\"body\":null}')",
+      ),
+    };
+    for (let i = 0; i < count; i++) {
+      const at = now - i * 3_000;
+      insert.launch.run(launchOf(i), at);
+      insert.operation.run(`op_bench${i}`, launchOf(i), i % 2 === 0 ? 'REQUESTED' : 'APPROVED', at, at, now + 3_600_000);
+      insert.file.run(`file_bench${i}`, at);
+      insert.call.run(launchOf(0), at, at, JSON.stringify({ operationId: 'op_bench0', operationStatus: 'REQUESTED', tokenNumber: 1 }));
+    }
+  })();
+  database.close();
+  return launchOf(0);
+}
+
+/** A page of files stays open while many are processed. */
+async function benchProcessing(from: Browser): Promise<void> {
+  const sandbox: ServiceProcess = await startSandbox('processing');
+  try {
+    const page = await from.newPage();
+    const count = await wireBytes(page);
+    await page.goto(`${sandbox.url}/files`);
+    await sleep(2_000);
+    const [before, began] = [count(), performance.now()];
+    const sent = Array.from({ length: processedFiles }, async (_, i) => {
+      const form = new FormData();
+      form.append('file', new Blob([`no raster ${i}`]), `bench-${i}.bin`);
+      await fetch(`${sandbox.url}/public/file/upload?sourceType=UNKNOWN`, { method: 'POST', headers: { 'x-api-key': apiKey }, body: form });
+    });
+    await Promise.all(sent);
+    const giveUpAt = performance.now() + 300_000;
+    // By strings: the page's policy lets nothing be evaluated that comes later.
+    const isDone = () => page.evaluate<boolean>(`document.querySelector('#files').textContent.includes('of ${processedFiles} files') && !/queued|in progress/.test(document.querySelector('#files').textContent)`);
+    while (!(await isDone()) && performance.now() < giveUpAt) await sleep(500);
+    const perSecond = (count() - before) / ((performance.now() - began) / 1000);
+    note(`an open page while ${processedFiles} files are processed`, `${kilobytes(perSecond)} a second`, '50 kB a second', perSecond < goals.bytesPerSecond);
+    await page.goto(`${sandbox.url}/approvals`);
+    await sleep(1_500);
+    const waits: number[] = [];
+    for (let i = 0; i < loads; i++) {
+      const { token } = await sandboxCall<{ token: string }>(sandbox, 'launches', {});
+      const at = performance.now();
+      const { operationId } = (await (await fetch(`${sandbox.url}/public/external-app/operation/${token}`, { method: 'POST', headers: { 'x-api-key': apiKey, 'content-type': 'application/json' }, body: JSON.stringify({ name: `Bench ${i}` }) })).json()) as { operationId: string };
+      await page.locator(`#op-${operationId}`).waitFor();
+      waits.push(performance.now() - at);
+      await sleep(1_000);
+    }
+    note('an event is on the page', `${median(waits).toFixed(0)} ms`, '1,000 ms', median(waits) < goals.eventMs);
+  } finally {
+    await sandbox.stop();
+  }
+}
