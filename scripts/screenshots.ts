@@ -46,10 +46,13 @@ try {
   await tab.locator('#map[data-ready]').waitFor({ timeout: 60_000 });
   await take(tab, 'run');
   await page.goto(`${sandbox.url}/catalog?collection=jacksboro-fault`);
+  await page.locator('#map').hover();
   await page.locator('#map[data-ready]').waitFor();
   await take(page, 'catalog');
   await page.goto(`${sandbox.url}/launches`);
-  await page.getByRole('link', { name: /^\d{4}-/ }).first().click();
+  await page.locator('#launches tbody a').first().click();
+  await page.locator('.calls a').first().click();
+  await page.locator('#pane .card').waitFor();
   await take(page, 'inspector');
 } finally {
   await browser.close();

@@ -51,6 +51,23 @@ describe('of a step that ran', () => {
     expect(summary.corners!.map(([lon]) => Number(lon.toFixed(6)))).toEqual(longitudes);
   });
 
+  test('three classes are three colours, named and counted; one that does not occur is not told', async () => {
+    const { run, inputDir } = await startStepHost({ registry: toyRegistry });
+    await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 30, height: 10, value: (x) => x }));
+    const { summary, picture } = (await run('classify', { type: 'local', path: 'a.tif' }, {})).result!;
+    expect(summary.bands[0]!.colors).toBeNull();
+    expect(summary.bands[0]!.classes!.map(({ value, name, share }) => [value, name, Number(share.toFixed(3))])).toEqual([[0, 'low', 0.333], [1, 'middle', 0.333], [2, 'high', 0.333]]);
+    const { data } = await sharp(picture).raw().toBuffer({ resolveWithObject: true });
+    expect([...new Set(Array.from({ length: 300 }, (_, i) => [...data.subarray(i * 4, i * 4 + 4)].join(',')))].sort()).toEqual(['0,114,178,255', '0,158,115,255', '230,159,0,255']);
+  });
+
+  test('a small grid of values stays, for the read-out under the pointer', async () => {
+    const { run, inputDir } = await startStepHost({ registry: toyRegistry });
+    await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 50, height: 20, value: (x) => x }));
+    const { values } = (await run('multiply', { type: 'local', path: 'a.tif' }, { factor: 2 })).result!.summary;
+    expect([values!.width, values!.height, values!.rows[7], values!.rows[50 * 19 + 49]]).toEqual([50, 20, 14, 98]);
+  });
+
   test('nothing valid at all: no numbers, and the run is none the worse', async () => {
     const { run, inputDir } = await startStepHost();
     for (const name of ['x_B4.tif', 'y_B5.tif']) await writeFile(join(inputDir, name), geoTiff({ width: 8, height: 8, value: () => 0 }));
@@ -66,7 +83,7 @@ describe('of a step that ran', () => {
 });
 
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0]);
-const good = { width: 1, height: 1, corners: null, bands: [] };
+const good = { width: 1, height: 1, corners: null, values: null, bands: [] };
 
 test('what a step\'s process answers is held to its shape', () => {
   expect(readResult({ summary: good, picture: png })).toEqual({ summary: good, picture: png });

@@ -73,7 +73,7 @@ describe('the drill can fail: it finds an app that', () => {
   test('ends when its database ends a connection', { timeout }, async ({ skip }) => {
     skip(!hasPostgres, 'PostgreSQL is not installed');
     const script = await appOf({ file: 'src/app/database-away.ts', from: "this.on('error', () => {});", to: '' });
-    const { faults } = await drillIn({ families: ['connections cut'], each: 8, leastInEach: 0, seed: 8, isShared: true }, script);
+    const { faults } = await drillIn({ families: ['connections cut'], each: 20, leastInEach: 0, seed: 8, isShared: true }, script);
     expect(faults.join('\n')).toMatch(/ended by itself/);
   });
 

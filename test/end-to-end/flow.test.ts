@@ -58,7 +58,8 @@ describe.concurrent('decisions', () => {
     await expectDelivered(flow, id);
     const parts = (await flow.sandbox.control('GET', `launches/${flow.launchId}`)).uploads[0]!.parts;
     expect(parts.length).toBeGreaterThan(2);
-    expect(await readdir(workFolders(flow.app.dataDir))).toEqual([]);
+    // After the commit that ends the run.
+    await expect.poll(() => readdir(workFolders(flow.app.dataDir)), { timeout: 20_000 }).toEqual([]);
   });
 
   test.each(['reject', 'expire'] as const)('%s: nothing is processed, and nothing of the upload group is called', async (decision) => {
@@ -215,7 +216,8 @@ describe.concurrent('cancel', () => {
     await flow.session.waitFor(id, state);
     await sleep(300);
     expect(await (await flow.session.post(`api/runs/${id}/cancel`)).json()).toMatchObject({ state: 'CANCELLED' });
-    expect(await readdir(workFolders(flow.app.dataDir))).toEqual([]);
+    // After the commit that ends the run.
+    await expect.poll(() => readdir(workFolders(flow.app.dataDir)), { timeout: 20_000 }).toEqual([]);
     const { uploads } = await flow.sandbox.control('GET', `launches/${flow.launchId}`);
     expect(uploads.filter(({ fileId }) => fileId !== null)).toEqual([]);
   });

@@ -125,8 +125,8 @@ function itemsIn(value: unknown, path = ''): { path: string; collectionId: strin
   return Object.entries(value).flatMap(([name, inner]) => itemsIn(inner, path === '' ? name : `${path}.${name}`));
 }
 
-/** `sunAzimuth` and `sun_azimuth` as `Sun azimuth`. */
+/** `sunAzimuth` and `sun_azimuth` as `Sun azimuth`, `bandA` as `Band A`. */
 function wordsOf(path: string): string {
-  const words = path.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replace(/[_-]+/g, ' ').replace(/\./g, ', ').trim().toLowerCase();
+  const words = path.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replace(/[_-]+/g, ' ').replace(/\./g, ', ').trim().replace(/[A-Z](?=[a-z])/g, (letter) => letter.toLowerCase());
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -75,7 +75,6 @@ export function catalogBrowser({ catalog, assets, objects, sources, apps, render
     const json = objects.item(item);
     render(res, 'item', {
       item: { ...viewItem(item, assets), collection: collection?.title ?? item.collectionId },
-      description: typeof item.properties['description'] === 'string' ? item.properties['description'] : null,
       properties: flatten(item.properties).filter(({ path }) => path !== 'description'),
       bands: item.source.kind === 'scene' ? item.source.files : [],
       assets: Object.entries(json.assets).map(([name, asset]) => ({ title: asset.title ?? name, type: asset.type ?? '', href: localHref(asset.href) })),
@@ -105,6 +104,7 @@ export function viewItem(item: ItemRecord, assets: AssetLinks) {
     box: item.box,
     footprint: item.footprint,
     kind: item.source.kind,
+    description: typeof item.properties['description'] === 'string' ? item.properties['description'] : null,
     clouds: typeof item.properties['eo:cloud_cover'] === 'number' ? item.properties['eo:cloud_cover'] : null,
     thumbHref: `/catalog/${encodeURIComponent(item.collectionId)}/${encodeURIComponent(item.id)}/thumbnail.webp`,
     href: `/catalog/${encodeURIComponent(item.collectionId)}/${encodeURIComponent(item.id)}`,

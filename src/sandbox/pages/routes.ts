@@ -69,7 +69,7 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
   if (adminKey !== null) router.use(signInRoutes({ adminKey, signer, now: () => clock.now(), render, isSecure: () => publicUrl().startsWith('https:') }));
   router.use(guarded);
   // A person who has mistyped an address; programs are told by JSON.
-  router.use((req, _res, next) => next(req.method === 'GET' && req.accepts(['json', 'html']) === 'html' && req.headers['sec-fetch-mode'] === 'navigate' && !isOfApi.test(req.path) ? new SandboxError(404, 'path_not_found', 'Not found') : undefined));
+  router.use((req, _res, next) => next(req.method === 'GET' && req.accepts(['json', 'html']) === 'html' && !isOfApi.test(req.path) ? new SandboxError(404, 'path_not_found', 'Not found') : undefined));
   router.use(((error: unknown, req, res, next) => {
     if (!(error instanceof SandboxError) || isForScripts.test(req.originalUrl) || res.headersSent) return next(error);
     render(res.status(error.status), 'error', { status: error.status, path: error.code === 'path_not_found' ? req.path : null, message: error.message, details: error.details ?? [], code: error.code, requestId: requestIdOf(res) });

@@ -45,7 +45,7 @@ export interface TimelineOptions {
  * each endpoint that was called. Null where there is nothing to draw. Lengths are units of the SVG.
  */
 export function timelineOf(calls: readonly DrawnCall[], rules: readonly JudgedRule[], { causes = [], operations = new Map(), window }: TimelineOptions = {}) {
-  if (calls.length === 0 && causes.length === 0) return null;
+  if (calls.length === 0 && causes.length === 0 && !window) return null;
   const broken = new Map(rules.flatMap(({ rule, violations }) => violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const))));
   const times = [...calls.flatMap(({ at, durationMs }) => [Date.parse(at), Date.parse(at) + durationMs]), ...causes.map(({ at }) => Date.parse(at))];
   const from = window?.fromMs ?? Math.min(...times);

@@ -1,3 +1,4 @@
+import classify from './classify/index.ts';
 import multiply from './multiply/index.ts';
 
-export const steps = [multiply];
+export const steps = [multiply, classify];

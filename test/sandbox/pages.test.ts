@@ -1,0 +1,179 @@
+/** The sandbox's pages as they are served, without a browser: lists with pages, decisions at once, what caused a call, folders of scenes. */
+import { describe, expect, test } from 'vitest';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hasLandsat, landsatFolder, testFolder } from '../support/folders.ts';
+import { geoTiff } from '../support/geotiff.ts';
+import { adminKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
+import { search } from '../support/stac.ts';
+
+const minute = 60_000;
+const page = async (sandbox: TestSandbox, path: string) => (await fetch(sandbox.url + path, { headers: { accept: 'text/html' } })).text();
+const operation = async (sandbox: TestSandbox, name: string, parameters: object = {}) => {
+  const { token, launchId } = await sandbox.launch();
+  const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name, parameters } })).body;
+  return { token, launchId, operationId };
+};
+/** As a form of the page sends it. */
+const submit = (sandbox: TestSandbox, path: string, fields: readonly (readonly [string, string])[] = []) =>
+  fetch(sandbox.url + path, { method: 'POST', body: new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value])), redirect: 'manual' });
+
+describe('approvals', () => {
+  test('all that wait, a page at a time; many are decided at once, and who decided stands there', async () => {
+    const sandbox = await startSandbox();
+    const ids: string[] = [];
+    for (let i = 0; i < 23; i++) ids.push((await operation(sandbox, `Number ${i}`)).operationId);
+    const [first, second] = [await page(sandbox, '/approvals'), await page(sandbox, '/approvals?waiting=2')];
+    expect(first.match(/<article/g)).toHaveLength(20);
+    expect(second.match(/<article/g)).toHaveLength(3);
+    expect(first).toContain('of <strong>23</strong> that wait');
+    const answer = await submit(sandbox, '/approvals/approve', [...ids.slice(0, 2), 'op_nobody'].map((id) => ['id', id]));
+    expect(answer.status).toBe(303);
+    await submit(sandbox, '/approvals/reject', [['id', ids[2]!]]);
+    const { operations } = await sandbox.control('GET', 'operations');
+    const statusOf = (id: string | undefined) => operations.find(({ operationId }) => operationId === id)?.status;
+    expect([statusOf(ids[0]), statusOf(ids[1]), statusOf(ids[2]), statusOf(ids[3])]).toEqual(['APPROVED', 'APPROVED', 'REJECTED', 'REQUESTED']);
+    expect(await page(sandbox, '/approvals')).toContain('by the approvals page');
+  });
+
+  test('parameters in words; the items that are named, with where they lie', async () => {
+    const sandbox = await startSandbox({ seed: 'demo' });
+    await operation(sandbox, 'Index', { bandA: 'nir', input: { type: 'platform', items: [{ collectionId: 'olinda-coast', itemId: 'olinda-landsat7' }] } });
+    const text = await page(sandbox, '/approvals');
+    expect(text).toContain('<dt>Band A</dt><dd>nir</dd>');
+    expect(text).toContain('/catalog/olinda-coast/olinda-landsat7/thumbnail.webp');
+    expect(text).not.toContain('collectionId');
+  });
+
+  test('an app whose session was revoked says so', async () => {
+    const sandbox = await startSandbox();
+    const { launchId } = await operation(sandbox, 'Late');
+    await sandbox.control('POST', `launches/${launchId}/revoke`);
+    expect(await page(sandbox, '/approvals')).toContain('was revoked');
+    expect(await page(sandbox, `/launches/${launchId}`)).toContain('This session was ended');
+    expect(await page(sandbox, '/launches')).toContain('revoked');
+  });
+});
+
+describe('the inspector', () => {
+  /** What happened besides calls, in order. */
+  const causesOf = (text: string) => [...text.matchAll(/<li><time[^>]*>[^<]*<\/time> <strong>([^<]+)<\/strong> ([^<]*)<\/li>/g)].map(([, kind, what]) => `${kind} ${what}`);
+
+  test('tells what caused the calls: launch, faults, moves of the clock, expiry, the end of the token, revocation', async () => {
+    const sandbox = await startSandbox();
+    const { launchId } = await operation(sandbox, 'Index');
+    await submit(sandbox, `/launches/${launchId}/faults`, [['endpoint', 'upload.chunk'], ['effect', 'cut the connection'], ['after', '0'], ['times', '2']]);
+    await submit(sandbox, `/launches/${launchId}/clock`, [['minutes', '31']]);
+    await sandbox.control('POST', 'clock', { advanceMs: 40 * minute });
+    const { faults } = await sandbox.control('GET', 'faults');
+    await submit(sandbox, `/launches/${launchId}/faults/${faults[0]!.id}/disarm`);
+    const text = await page(sandbox, `/launches/${launchId}`);
+    expect(causesOf(text).sort()).toEqual([
+      'clock moved by 31 min',
+      'clock moved by 40 min, for every launch',
+      'expired Index: nobody decided',
+      'fault armed upload.chunk: cut the connection, 2 times',
+      'faults disarmed upload.chunk: cut the connection',
+      expect.stringMatching(/^launched Reference app, by /) as string,
+      'token over the newest token has ended',
+    ]);
+    expect((await sandbox.control('GET', 'faults')).faults).toEqual([]);
+    await submit(sandbox, `/launches/${launchId}/revoke`);
+    expect(causesOf(await page(sandbox, `/launches/${launchId}`))).toContain('revoked the session was ended; its tokens are refused');
+  });
+
+  test('600 calls: a page at a time, filtered by endpoint, outcome and text; one beside them, with a curl that holds no secret', async () => {
+    const sandbox = await startSandbox();
+    const { token, launchId, operationId } = await operation(sandbox, 'Index');
+    for (let i = 0; i < 150; i++) await sandbox.app('GET', `/operation/${token}?operationId=${operationId}`);
+    await sandbox.app('GET', `/operation/${token}?operationId=op_unknown`);
+    const all = await page(sandbox, `/launches/${launchId}`);
+    expect(all).toContain('100 of 152');
+    expect(all.match(/<tr id="call-/g)).toHaveLength(100);
+    const refused = await page(sandbox, `/launches/${launchId}?outcome=refused`);
+    expect(refused).toContain('1 of 1 that fit, 152 in all');
+    expect(await page(sandbox, `/launches/${launchId}?text=op_unknown`)).toContain('1 of 1 that fit');
+    expect(await page(sandbox, `/launches/${launchId}?endpoint=operation.create`)).toContain('1 of 1 that fit');
+    const [, id] = /<tr id="call-(\d+)"/.exec(refused)!;
+    const chosen = await page(sandbox, `/launches/${launchId}?call=${id}`);
+    expect(chosen).toContain(`Call ${id}`);
+    expect(chosen).toMatch(/curl -X GET .*\$IDENTITY_TOKEN/);
+    expect(chosen).not.toContain(token);
+    // The listed end with the oldest.
+    const [, oldest] = [...all.matchAll(/<tr id="call-(\d+)"/g)].at(-1)!;
+    expect((await page(sandbox, `/launches/${launchId}?before=${oldest}`)).match(/<tr id="call-/g)).toHaveLength(52);
+    expect((await fetch(`${sandbox.url}/launches/${launchId}?from=abc&call=x&outcome=nonsense`)).status).toBe(200);
+  });
+
+  test('lanes by operation, and a part of the time alone', async () => {
+    const sandbox = await startSandbox();
+    const { token, launchId, operationId } = await operation(sandbox, 'First');
+    await sandbox.app('POST', `/operation/${token}`, { body: { name: 'Second' } });
+    await sandbox.app('GET', `/operation/${token}?operationId=${operationId}`);
+    const text = await page(sandbox, `/launches/${launchId}`);
+    expect([...text.matchAll(/class="head">([^<]+)</g)].map(([, name]) => name)).toEqual(['First (1)', 'Second (2)']);
+    const [, from = ''] = /data-from="([\d.]+)"/.exec(text)!;
+    expect(await page(sandbox, `/launches/${launchId}?from=${Number(from) - 10_000}&to=${Number(from) - 1}`)).toContain('0 of 3 calls are drawn');
+  });
+});
+
+describe('the folder of a scene', () => {
+  async function send(sandbox: TestSandbox, name: string, files: Readonly<Record<string, Uint8Array>>) {
+    const { id } = (await (await submit(sandbox, '/files/scenes', [['name', name]])).json()) as { id: string };
+    const statuses = await Promise.all(Object.entries(files).map(async ([file, bytes]) => (await fetch(`${sandbox.url}/files/scenes/${id}/${encodeURIComponent(file)}`, { method: 'PUT', body: bytes })).status));
+    const answer = await fetch(`${sandbox.url}/files/scenes/${id}/import`, { method: 'POST' });
+    return { id, statuses, status: answer.status, body: (await answer.json()) as { imported: number; code?: string } };
+  }
+  const band = new Uint8Array(geoTiff({ width: 24, height: 16, value: (x, y) => 1_000 + 40 * x + 3 * y }));
+
+  test('its bands are one item, whose preview can be drawn after a restart', async () => {
+    const dataDir = await testFolder();
+    const sandbox = await startSandbox({ dataDir });
+    const sent = await send(sandbox, 'my scene', { 'l8_B4.tif': band, 'l8_B5.tif': band });
+    expect(sent).toMatchObject({ statuses: [200, 200], status: 200, body: { imported: 1 } });
+    await sandbox.close();
+    const restarted = await startSandbox({ dataDir });
+    const { features } = await search(restarted, { collections: ['my-scene'] });
+    expect(features.map(({ id }) => id)).toEqual(['l8']);
+    expect((await fetch(`${restarted.url}/catalog/my-scene/l8/thumbnail.webp`)).headers.get('content-type')).toBe('image/webp');
+  });
+
+  test.runIf(hasLandsat)('Landsat 8 of 2015', async () => {
+    const sandbox = await startSandbox();
+    const names = ['l8_B4.tif', 'l8_B5.tif', 'l8_MTL.txt'];
+    const files = Object.fromEntries(await Promise.all(names.map(async (name) => [name, new Uint8Array(await readFile(join(landsatFolder, name)))] as const)));
+    expect((await send(sandbox, 'landsat8', files)).body.imported).toBe(1);
+    expect((await search(sandbox, { collections: ['landsat8'] })).features[0]?.properties['datetime']).toMatch(/^2015-08-04/);
+  });
+
+  test('names that climb, items that name other files, and folders of nobody are refused', async () => {
+    const sandbox = await startSandbox();
+    expect((await submit(sandbox, '/files/scenes', [['name', '../x']])).status).toBe(400);
+    const { id, statuses, status } = await send(sandbox, 'x', { 'items.ndjson': band, '../evil.tif': band });
+    expect([statuses, status]).toEqual([[400, 400], 400]);
+    expect((await fetch(`${sandbox.url}/files/scenes/scene_nobody/a.tif`, { method: 'PUT', body: band })).status).toBe(404);
+    expect((await fetch(`${sandbox.url}/files/scenes/${id}/a.tif`, { method: 'PUT', body: band, headers: { origin: 'http://evil.example' } })).status).toBe(403);
+    const guarded = await startSandbox({ env: { SANDBOX_ADMIN_KEY: adminKey } });
+    expect((await submit(guarded, '/files/scenes', [['name', 'x']])).status).toBe(401);
+  });
+});
+
+test('an address that nobody knows: a page for a browser, JSON for a program', async () => {
+  const sandbox = await startSandbox();
+  const asBrowser = await fetch(`${sandbox.url}/nowhere`, { headers: { accept: 'text/html,*/*;q=0.8' } });
+  expect([asBrowser.status, asBrowser.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+  const asProgram = await fetch(`${sandbox.url}/nowhere`);
+  expect([asProgram.status, ((await asProgram.json()) as { code: string }).code]).toEqual([404, 'path_not_found']);
+  const api = await fetch(`${sandbox.url}/public/nowhere`, { headers: { accept: 'text/html' } });
+  expect(api.headers.get('content-type')).toContain('application/json');
+});
+
+test('a key for the API page works, and is one that can be revoked', async () => {
+  const sandbox = await startSandbox();
+  const answer = await fetch(`${sandbox.url}/docs/key`, { method: 'POST' });
+  const { apiKey } = (await answer.json()) as { apiKey: string };
+  expect((await fetch(`${sandbox.url}/public/stac/`, { headers: { 'x-api-key': apiKey } })).status).toBe(200);
+  expect((await fetch(`${sandbox.url}/docs/key`, { method: 'POST', headers: { origin: 'http://evil.example' } })).status).toBe(403);
+  const guarded = await startSandbox({ env: { SANDBOX_ADMIN_KEY: adminKey } });
+  expect((await fetch(`${guarded.url}/docs/key`, { method: 'POST', redirect: 'manual' })).status).toBe(401);
+});
