@@ -2,11 +2,15 @@ import { launchTokenField } from '../../contract/index.ts';
 import type { StartRequest } from './options.ts';
 
 const mostRedirects = 10;
+const mostHeadBytes = 64 * 1024;
+const mostNameCharacters = 100;
 
 /** Opens a launch as a browser would: one jar of cookies, redirects followed. Throws `OpenError` where the app refuses. */
 export class Browser {
   #cookies = new Map<string, string>();
   #signal: AbortSignal;
+  /** What the page that the launch led to calls the app: its `application-name`, or its title; null where it says neither. */
+  appName: string | null = null;
 
   /** `signal` ends what is under way. */
   constructor(signal: AbortSignal) {
@@ -45,9 +49,15 @@ export class Browser {
       const [, name, value] = /^([^=;]+)=([^;]*)/.exec(line) ?? [];
       if (name !== undefined && value !== undefined) this.#cookies.set(name.trim(), value);
     }
-    await response.arrayBuffer();
+    const body = Buffer.from(await response.arrayBuffer());
+    if (response.headers.get('content-type')?.startsWith('text/html')) this.appName ??= nameIn(body.subarray(0, mostHeadBytes).toString());
     return response;
   }
+}
+
+function nameIn(html: string): string | null {
+  const found = /<meta\s+name="application-name"\s+content="([^"]+)"/i.exec(html)?.[1] ?? /<title>([^<]+)<\/title>/i.exec(html)?.[1];
+  return found?.trim().slice(0, mostNameCharacters) ?? null;
 }
 
 export class OpenError extends Error {

@@ -18,6 +18,8 @@ export interface RuleInScenario {
 export interface ScenarioReport {
   readonly id: string;
   readonly title: string;
+  /** What the app calls itself on the page that a launch leads to; null where no page came. */
+  readonly appName: string | null;
   readonly status: Status;
   readonly result: Outcome;
   /** What was waited for and did not come; null where all came. */
@@ -30,7 +32,9 @@ export interface ScenarioReport {
 export interface Report {
   readonly format: 'marketplace-app-certification/1';
   readonly planVersion: string;
+  /** Its launch address. */
   readonly app: string;
+  readonly appName: string | null;
   readonly startedAt: string;
   readonly finishedAt: string;
   readonly status: Status;
@@ -107,6 +111,7 @@ export function summarize(scenarios: readonly ScenarioReport[], facts: { app: st
     format: 'marketplace-app-certification/1',
     planVersion: facts.planVersion,
     app: facts.app,
+    appName: scenarios.find((one) => one.appName !== null)?.appName ?? null,
     startedAt: facts.startedAt.toISOString(),
     finishedAt: facts.finishedAt.toISOString(),
     status: isInterrupted ? 'INTERRUPTED' : 'FINISHED',

@@ -32,6 +32,7 @@ export async function runPlan(scenarios: readonly Scenario[], options: PlanOptio
 async function runScenario(scenario: Scenario, userIds: readonly string[], options: PlanOptions): Promise<ScenarioReport> {
   options.onStatus(scenario, 'RUNNING');
   const launches: WatchedLaunch[] = [];
+  let appName: string | null = null;
   let missing: ScenarioReport['missing'] = null;
   let status: Status = 'FINISHED';
   try {
@@ -39,7 +40,7 @@ async function runScenario(scenario: Scenario, userIds: readonly string[], optio
     const ends = await Promise.allSettled(users.map(async (userId) => {
       const { launch, launchUrl, token } = await prepare(scenario, userId, options);
       launches.push(launch);
-      await open(launchUrl, options.launchMode === 'form_post' ? token : null, options);
+      appName = (await open(launchUrl, options.launchMode === 'form_post' ? token : null, options)) ?? appName;
       await scenario.act(launch);
     }));
     // Each to its end: what one launch lacks must not cut the other one's verdict short.
@@ -51,7 +52,7 @@ async function runScenario(scenario: Scenario, userIds: readonly string[], optio
     else if (error instanceof NotSeen || error instanceof OpenError || error instanceof KitError) missing = { severity: scenario.missing, message: error.message };
     else throw error;
   }
-  const report = await reportOf(scenario, launches, { status, missing }, options);
+  const report = await reportOf(scenario, launches, { status, missing, appName }, options);
   options.onStatus(scenario, status);
   return report;
 }
@@ -64,20 +65,20 @@ async function prepare(scenario: Scenario, userId: string, options: PlanOptions)
   return { launch, launchUrl, token };
 }
 
-async function open(launchUrl: string, token: string | null, { startRequest, signal }: Pick<PlanOptions, 'startRequest' | 'signal'>): Promise<void> {
+async function open(launchUrl: string, token: string | null, { startRequest, signal }: Pick<PlanOptions, 'startRequest' | 'signal'>): Promise<string | null> {
   for (let tries = 1; ; tries++) {
     try {
       const browser = new Browser(signal);
       const home = await browser.open(launchUrl, token);
       if (startRequest) await browser.start(home, startRequest);
-      return;
+      return browser.appName;
     } catch (error) {
       if (!(error instanceof OpenError) || (error.status ?? 500) < 500 || tries === openTries) throw error;
     }
   }
 }
 
-async function reportOf(scenario: Scenario, launches: readonly WatchedLaunch[], { status, missing }: Pick<ScenarioReport, 'status' | 'missing'>, { sandbox }: PlanOptions): Promise<ScenarioReport> {
+async function reportOf(scenario: Scenario, launches: readonly WatchedLaunch[], { status, missing, appName }: Pick<ScenarioReport, 'status' | 'missing' | 'appName'>, { sandbox }: PlanOptions): Promise<ScenarioReport> {
   const traces = await Promise.all(launches.map(async (launch) => ({ launchId: launch.id, calls: await launch.calls(), acts: launch.acts })));
   const rules = mergeRules(await Promise.all(launches.map((launch) => launch.verdict())));
   const { faults: armed } = await sandboxCall<{ faults: { launchId: string | null; endpoint: string; effect: FaultEffect; times: number; fired: number }[] }>(sandbox, 'faults');
@@ -85,6 +86,7 @@ async function reportOf(scenario: Scenario, launches: readonly WatchedLaunch[], 
   return {
     id: scenario.id,
     title: scenario.title,
+    appName,
     status,
     result: status === 'FINISHED' ? resultOfScenario({ rules, missing, faults }) : 'NOT_EXERCISED',
     missing,
