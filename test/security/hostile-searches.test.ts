@@ -44,14 +44,18 @@ const diagonals = (points: number, shift: number) => Array.from({ length: points
 const filter = (json: unknown) => search({ filter: json });
 const name = { property: 'name' };
 
-/** The answer, and how long the slowest of the plain calls beside it took. */
+/**
+ * The answer, and how much this process worked while the slowest of the plain calls beside it waited: server and caller
+ * are one process here, so what keeps a plain call waiting is work of its own. Of a clock a busy machine would take its share, too.
+ */
 async function beside(hostile: Promise<Answer>): Promise<{ answer: Answer; slowestMs: number }> {
   let [done, slowestMs] = [false, 0];
   const answered = hostile.finally(() => (done = true));
   while (!done) {
-    const from = performance.now();
+    const from = process.cpuUsage();
     expect((await sandbox.request('GET', '/public/stac/', { headers: key })).status).toBe(200);
-    slowestMs = Math.max(slowestMs, performance.now() - from);
+    const { user, system } = process.cpuUsage(from);
+    slowestMs = Math.max(slowestMs, (user + system) / 1_000);
     await sleep(10);
   }
   return { answer: await answered, slowestMs };
