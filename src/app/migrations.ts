@@ -51,7 +51,7 @@ const migrations: Readonly<Record<string, Migration>> = {
     `create index runs_by_change on runs (updated_at)`,
   ),
   '007-results': statements(`create table run_results (run_id text primary key references runs (id), summary text not null, picture text not null)`),
-  '008-runs-of-a-user': statements(`create index runs_by_owner_and_time on runs (owner, created_at)`),
+  '008-runs-of-a-user': statements(`create index runs_by_owner_and_time on runs (owner, created_at)`, `create index runs_by_owner_and_change on runs (owner, updated_at)`),
 };
 
 /** Brings a database up to date; processes that start at the same time wait for each other. */

@@ -18,7 +18,8 @@ export function classesOf(band: gdal.RasterBand): RasterClass[] | null {
   if (!table) return null;
   const metadata = band.ds.getMetadata() as Record<string, string | undefined>;
   const given = band.categoryNames.map((name) => name);
-  const names = given.length > 0 ? given : Object.keys(metadata).filter((name) => /^CLASS_\d+$/.test(name)).map((_, value) => metadata[`CLASS_${value}`] ?? '');
+  const described = Object.keys(metadata).flatMap((name) => /^CLASS_(\d+)$/.exec(name)?.[1] ?? []).map(Number);
+  const names = given.length > 0 ? given : Array.from({ length: Math.min(mostClasses, Math.max(-1, ...described) + 1) }, (_, value) => metadata[`CLASS_${value}`] ?? '');
   const classes: RasterClass[] = [];
   for (let value = 0; value < Math.min(table.count(), mostClasses); value++) {
     const { c1, c2, c3, c4 } = table.get(value);

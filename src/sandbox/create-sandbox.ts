@@ -28,12 +28,15 @@ import { Launches } from './marketplace/launches.ts';
 import { Trace } from './referee/trace.ts';
 import { Verdicts } from './referee/verdicts.ts';
 import { openApiRoutes } from './openapi/routes.ts';
+import { removeUnused } from './pages/scene-uploads.ts';
 import { sandboxPages } from './pages/routes.ts';
 import { createSigner } from './secrets.ts';
 import { AssetLinks } from './stac/asset-links.ts';
 import { catalogPages } from './stac/catalog-pages.ts';
 import { Catalog } from './stac/catalog.ts';
 import { itemOfFile } from './stac/file-items.ts';
+import { importsCatalogId } from './stac/collections.ts';
+import { collectionOfFolder } from './stac/import/import-rasters.ts';
 import type { ImportProgress, ImportResult } from './stac/import/import-items.ts';
 import { importPath } from './stac/import/import-path.ts';
 import { ItemSources } from './stac/item-sources.ts';
@@ -86,6 +89,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   const blobDir = join(config.dataDir, 'blobs');
   const overviewDir = join(config.dataDir, 'overviews');
   const workDir = join(config.dataDir, 'work');
+  const uploadedScenes = join(config.dataDir, 'uploaded-scenes');
   let ownUrl = `http://${config.host}:${config.port}`;
   const publicUrl = () => config.publicUrl ?? ownUrl;
 
@@ -149,7 +153,8 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
     if (catalog.items.removeOfFiles() > 0) catalog.reload();
     for (const table of ['inference_jobs', 'files', 'uploads', 'operations', 'tokens', 'launches', 'launch_events', 'faults', 'calls']) database.exec(`delete from ${table}`);
     clock.reset();
-    for (const folder of [overviewDir, resultDir]) await rm(folder, { recursive: true, force: true });
+    if (catalog.items.removeBelow(uploadedScenes) > 0) catalog.reload();
+    for (const folder of [overviewDir, resultDir, uploadedScenes]) await rm(folder, { recursive: true, force: true });
     await uploads.open();
     // Only now: what was woken meanwhile must not begin with what has just been deleted.
     await Promise.all([processing.restart(), inference.restart()]);
@@ -157,6 +162,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
     inference.wake();
   }
 
+  await removeUnused(uploadedScenes, (path) => catalog.items.readsFrom(path));
   const importFolder = (path: string, progress: ImportProgress) => importPath(catalog, path, { workFolder: join(workDir, 'import'), confinement }, progress, clock.now());
 
   const app = express();
@@ -192,7 +198,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
     sandboxPages({
       ...{ apps, users, launches, operations, tokens, uploadSessions, clock, events, faults, trace, verdicts, files, catalog, sources, assets, objects, models, unavailable, runner: inference },
       ...{ keys, database, signer, publicUrl, adminKey: config.adminKey, mapTiles: config.mapTiles, jobs: inferenceJobs, afterClockMoved: sweep, reset, fileApi, inferenceApi },
-      sceneUploads: { folder: join(config.dataDir, 'uploaded-scenes'), importPath: importFolder, freeBytes },
+      sceneUploads: { folder: uploadedScenes, importPath: importFolder, isForeign: (name) => (catalog.collections.find(collectionOfFolder(name))?.catalogId ?? importsCatalogId) !== importsCatalogId, freeBytes },
     }),
   );
   app.use(pathNotFound);

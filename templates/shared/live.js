@@ -5,12 +5,11 @@ const regions = () => [...document.querySelectorAll('[data-live]')];
 let busy = false;
 let again = false;
 
-/** Open details stay open, and what somebody is typing stays typed. */
+/** Open details stay open, what somebody is typing stays typed, and what is checked stays checked. */
 const keep = {
   ignoreActiveValue: true,
   callbacks: {
-    beforeAttributeUpdated: (name, node) => !(node.tagName === 'DETAILS' && name === 'open'),
-    beforeNodeMorphed: (node) => !node.dataset?.keep,
+    beforeAttributeUpdated: (name, node) => !(node.tagName === 'DETAILS' && name === 'open') && !(node.tagName === 'INPUT' && name === 'checked'),
   },
 };
 
@@ -30,6 +29,7 @@ async function refresh() {
   try {
     const response = await fetch(location.href, { headers: { accept: 'text/html' }, cache: 'no-cache' });
     const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
+    document.dispatchEvent(new CustomEvent('fetched', { detail: fresh }));
     for (const region of regions()) {
       const next = fresh.getElementById(region.id);
       if (next) Idiomorph.morph(region, next, keep);

@@ -45,14 +45,14 @@ export function whenWanted(container) {
   }).then(() => wake.remove());
 }
 
-/** Meridians and parallels, closer together the closer the map is. */
-function graticule(zoom) {
-  const step = zoom < 3 ? 30 : zoom < 5 ? 10 : zoom < 7 ? 2 : zoom < 9 ? 0.5 : null;
-  if (step === null || step < 2) return { type: 'FeatureCollection', features: [] };
+/** Meridians and parallels where the map is, closer together the closer it is. */
+function graticule(zoom, [[west, south], [east, north]]) {
+  const step = [[3, 30], [5, 10], [6, 5], [7.5, 2], [9, 1], [10.5, 0.25]].find(([least]) => zoom < least)?.[1] ?? 0.05;
   const line = (coordinates) => ({ type: 'Feature', properties: {}, geometry: { type: 'LineString', coordinates } });
+  const [low, high] = [Math.max(-85, south - step), Math.min(85, north + step)];
   const features = [];
-  for (let lon = -180; lon <= 180; lon += step) features.push(line([[lon, -85], [lon, 85]]));
-  for (let lat = -80; lat <= 80; lat += step) features.push(line([[-180, lat], [180, lat]]));
+  for (let lon = Math.floor(west / step) * step; lon <= east; lon += step) features.push(line([[lon, low], [lon, high]]));
+  for (let lat = Math.ceil(low / step) * step; lat <= high; lat += step) features.push(line([[west, lat], [east, lat]]));
   return { type: 'FeatureCollection', features };
 }
 
@@ -81,7 +81,7 @@ export async function createMap(container, { tiles = container.dataset.tiles, bo
         version: 8,
         sources: {
           earth: { type: 'vector', url: 'pmtiles:///assets/shared/map/natural-earth.pmtiles', attribution: 'Natural Earth', maxzoom: 6 },
-          graticule: { type: 'geojson', data: graticule(1) },
+          graticule: { type: 'geojson', data: { type: 'FeatureCollection', features: [] } },
           ...(tiles ? { tiles: { type: 'raster', tiles: [tiles], tileSize: 256 } } : {}),
         },
         layers: [
@@ -105,13 +105,8 @@ export async function createMap(container, { tiles = container.dataset.tiles, bo
   map.addControl(new maplibregl.NavigationControl({ showCompass: false }));
   map.addControl(new maplibregl.ScaleControl({ maxWidth: 120 }), 'bottom-left');
   map.addControl(new maplibregl.AttributionControl({ compact: false }), 'bottom-right');
-  let step = 0;
-  map.on('zoomend', () => {
-    const zoom = map.getZoom();
-    const now = zoom < 3 ? 0 : zoom < 5 ? 1 : zoom < 7 ? 2 : 3;
-    if (now !== step) map.getSource('graticule').setData(graticule(zoom));
-    step = now;
-  });
+  const drawGraticule = () => map.getSource('graticule').setData(graticule(map.getZoom(), map.getBounds().toArray()));
+  map.on('moveend', drawGraticule);
   const readOut = Object.assign(document.createElement('output'), { className: 'coordinates', hidden: true });
   readOut.setAttribute('aria-live', 'off');
   container.append(readOut);
@@ -122,6 +117,7 @@ export async function createMap(container, { tiles = container.dataset.tiles, bo
   });
   map.on('mouseout', () => (readOut.hidden = true));
   await new Promise((resolve) => map.once('load', resolve));
+  drawGraticule();
   picture?.remove();
   map.popupOf = (lngLat, content) => new maplibregl.Popup({ maxWidth: '20rem' }).setLngLat(lngLat).setDOMContent(content).addTo(map);
   container.dataset.ready = 'true';
@@ -186,7 +182,7 @@ export function drawImage(map, url, coordinates, id = 'preview') {
   map.addLayer({ id, type: 'raster', source: id, paint: { 'raster-fade-duration': 0, 'raster-resampling': 'nearest' } }, 'cities');
 }
 
-/** The same of a canvas, which can be drawn on again: then call `map.redraw(id)`. */
+/** The same of a canvas, which can be drawn on again: then call what this gives. */
 export function drawCanvas(map, canvas, coordinates, id) {
   map.addSource(id, { type: 'canvas', canvas, coordinates, animate: false });
   map.addLayer({ id, type: 'raster', source: id, paint: { 'raster-fade-duration': 0, 'raster-resampling': 'nearest' } }, 'cities');
@@ -218,6 +214,7 @@ export function drawBox(map, button, onDrawn) {
     map.dragPan[isOn ? 'disable' : 'enable']();
   });
   let from = null;
+  canvas.addEventListener('pointercancel', () => (from = null));
   const boxTo = (to) => [Math.min(from.lng, to.lng), Math.min(from.lat, to.lat), Math.max(from.lng, to.lng), Math.max(from.lat, to.lat)];
   canvas.addEventListener('pointerdown', (event) => {
     if (!map.isDrawing) return;

@@ -4,18 +4,23 @@ const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-d
 const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' });
 const zoneOf = (date) => zone.formatToParts(date).find(({ type }) => type === 'timeZoneName')?.value ?? '';
 
-function localize() {
-  for (const element of document.querySelectorAll('time[datetime]')) {
+function localize(root) {
+  for (const element of root.querySelectorAll('time[datetime]')) {
     const date = new Date(element.dateTime);
     if (Number.isNaN(date.getTime())) continue;
     element.textContent = element.dataset.clock === undefined ? `${full.format(date)} ${zoneOf(date)}` : clock.format(date);
     element.title = element.dateTime;
   }
+}
+function retitle() {
   const title = document.querySelector('[data-title]')?.dataset.title;
   if (title) document.title = title;
 }
-document.addEventListener('live', localize);
-localize();
+// Before it takes the place of what is there: nothing flickers.
+document.addEventListener('fetched', ({ detail }) => localize(detail));
+document.addEventListener('live', retitle);
+localize(document);
+retitle();
 
 document.addEventListener('click', async (event) => {
   const button = event.target.closest?.('[data-copy]');

@@ -1,19 +1,15 @@
 /** The pages themselves: usable by everybody, in both color schemes, with hostile data in them, and closed to other origins. */
 import { createServer } from 'node:http';
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import type { Page } from 'playwright-core';
 import yauzl from 'yauzl';
 import { launchApp, smallRun, startApp } from '../support/app.ts';
-import { hasChromium, visit } from '../support/browser.ts';
+import { hasChromium, violationsOf, visit } from '../support/browser.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { routesOf } from '../support/routes.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { adminKey, apiKey, startSandbox } from '../support/sandbox.ts';
 
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const hostile = `<img src=x onerror="document.title='hacked'"> & "quotes" </script><script>document.title='hacked'</script>`;
 
 /** A sandbox and the app with something on every page, its names hostile. */
@@ -36,12 +32,6 @@ async function populated() {
   const uploaded = await sandbox.request('POST', '/public/file/upload?sourceType=PANCHROMATIC', { body: form, headers: { 'x-api-key': apiKey } });
   expect(uploaded.status).toBe(200);
   return { sandbox, app, session, launchId, runIds: [run.id, waiting.id] };
-}
-
-async function violationsOf(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) })))`);
-  return found.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 150)}`);
 }
 
 describe.runIf(hasChromium)('every page', () => {
@@ -117,6 +107,22 @@ describe.runIf(hasChromium)('every page', () => {
     form.append('file', new Blob(['x']), 'x.bin');
     await sandbox.request('POST', '/public/file/upload?sourceType=UNKNOWN', { body: form, headers: { 'x-api-key': apiKey } });
     await page.locator('#files .pill').first().waitFor();
+  });
+
+  test('without WebGL a still of the same map stands there', async () => {
+    const sandbox = await startSandbox({ seed: 'demo' });
+    const { page, context } = await visit([sandbox.url]);
+    await context.addInitScript("HTMLCanvasElement.prototype.getContext = new Proxy(HTMLCanvasElement.prototype.getContext, { apply: (target, canvas, args) => (/webgl/.test(args[0]) ? null : Reflect.apply(target, canvas, args)) });");
+    for (const path of ['/catalog/olinda-coast/olinda-landsat7', '/catalog']) {
+      await page.goto(sandbox.url + path);
+      await page.locator('#map').hover();
+      await page.waitForTimeout(1_500);
+      expect(await page.locator('#map .map-picture').isVisible()).toBe(true);
+      expect(await page.locator('#map').getAttribute('data-ready')).toBeNull();
+    }
+    // The land, and the items upon it.
+    expect(await page.locator('.map-picture rect').count()).toBeGreaterThan(10);
+    expect((await fetch(`${sandbox.url}/assets/shared/map/world.svg`)).headers.get('content-type')).toContain('svg');
   });
 
   test('targets are at least 24 pixels, on a phone too', async () => {

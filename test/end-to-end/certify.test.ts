@@ -6,6 +6,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { junitOf, tableOf } from '../../src/commands/certify/outputs.ts';
+import { hasChromium, violationsOfFile } from '../support/browser.ts';
 import { exitStatusOf, summarize, type ExpectedFailure, type Report, type ScenarioReport } from '../../src/commands/certify/report.ts';
 import { runPlan } from '../../src/commands/certify/run-plan.ts';
 import { planVersion, scenarios } from '../../src/commands/certify/scenarios.ts';
@@ -134,6 +135,7 @@ test('npm run certify: the reference app passes the whole plan; reports are writ
   expect(written.scenarios.flatMap(({ faults }) => faults).every(({ fired, times }) => fired === times)).toBe(true);
   expect(await readFile(files.junit, 'utf8')).not.toContain('<failure');
   expect(await readFile(files.html, 'utf8')).not.toMatch(/src=|href="(?!#)/);
+  if (hasChromium) expect(await violationsOfFile(files.html)).toEqual([]);
 
   const verify = async (path: string, ...more: string[]) => {
     const check = startCommand('certify', ['verify', path, ...more], {});

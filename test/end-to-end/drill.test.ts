@@ -73,8 +73,9 @@ describe('the drill can fail: it finds an app that', () => {
   test('ends when its database ends a connection', { timeout }, async ({ skip }) => {
     skip(!hasPostgres, 'PostgreSQL is not installed');
     const script = await appOf({ file: 'src/app/database-away.ts', from: "this.on('error', () => {});", to: '' });
-    const { faults } = await drillIn({ families: ['connections cut'], each: 20, leastInEach: 0, seed: 8, isShared: true }, script);
-    expect(faults.join('\n')).toMatch(/ended by itself/);
+    // Seen when it is looked for, or by the runs that nobody ends then.
+    const found = await drillIn({ families: ['connections cut'], each: 20, leastInEach: 0, seed: 8, isShared: true, patienceMs: 60_000 }, script).then(({ faults }) => faults.join('\n'), (error: Error) => error.message);
+    expect(found).toMatch(/ended by itself|did not end/);
   });
 
   test('looks for no run whose worker is gone', { timeout }, async ({ skip }) => {

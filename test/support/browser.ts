@@ -1,4 +1,7 @@
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { cleanUpLater } from './cleanup.ts';
 
@@ -32,4 +35,22 @@ export async function visit(own: readonly string[], options: { colorScheme?: 'li
     });
   });
   return { context, page: await context.newPage(), complaints };
+}
+
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds on a page, of any impact. */
+export async function violationsOf(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) })))`);
+  return found.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 150)}`);
+}
+
+/** The same of a page in a file, everything on it opened, as on a phone. */
+export async function violationsOfFile(path: string): Promise<string[]> {
+  const { page } = await visit([], { viewport: { width: 390, height: 844 } });
+  await page.goto(pathToFileURL(path).href);
+  await page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))");
+  const isWide = await page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth + 1');
+  return [...(await violationsOf(page)), ...(isWide ? ['wider than the window'] : [])];
 }

@@ -9,6 +9,7 @@ import type { RunEngine } from '../runs/run-engine.ts';
 import { isFinal, runStates, runTransitions, type RunState } from '../runs/run-state.ts';
 import { runViewer } from '../runs/run-view.ts';
 import type { Run, RunStore } from '../runs/run.ts';
+import { RecentMap } from '../recent-map.ts';
 import { RequestError } from '../web/errors.ts';
 import type { Pages } from './pages.ts';
 
@@ -29,6 +30,7 @@ const lookEveryMs = 500;
 /** Time itself changes what pages show, and so does what the platform makes of a file. */
 const atLeastEveryMs = 3_000;
 const runsPerPage = 25;
+const mostInputs = 1_000;
 const endings = ['REJECTED', 'EXPIRED', 'CANCELLED', 'FAILED'] as const;
 /** What the list of runs can be narrowed to. */
 const filters = { open: runStates.filter((state) => !isFinal(state)), done: ['COMPLETED'], other: endings } as const satisfies Record<string, readonly RunState[]>;
@@ -43,6 +45,8 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
   const viewAll = runViewer({ store, engine, steps });
   const launchOf = async (params: object): Promise<Launch> => (await launches.find((params as { launchId: string }).launchId))!;
 
+  /** Pictures of what runs began with: a page that brings itself up to date asks the platform once. */
+  const inputs = new RecentMap<string, { href: string; box: readonly number[] }>(mostInputs);
   const compressed = compression();
   router.use((req, res, next) => (/^\/(events|api)(\/|$)/.test(req.path) ? next() : compressed(req, res, next)));
 
@@ -73,7 +77,8 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
     const launch = await launchOf(req.params);
     const run = await findRun(req.params.runId, launch);
     const shown = (await viewAll([run]))[0]!;
-    const [item, summary, input] = await Promise.all([resultOf(run, launch), store.summary(run.id), inputOf(run)]);
+    const [item, summary] = await Promise.all([resultOf(run, launch), store.summary(run.id)]);
+    const input = summary ? await inputOf(run) : null;
     const step = steps.steps.find(({ id }) => id === run.stepId);
     const links = {
       approvals: platformPages.approvals && platformUrl + platformPages.approvals,
@@ -111,7 +116,10 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
   /** Whether anything of the launch has changed: one question, however many runs there are. */
   router.get('/events', runEvents(async (launchId) => {
     const { number, lastAtMs, isUnderWay } = await store.changesOf(launchId);
-    return { seen: `${number} ${engine.progressChangesOf(launchId)}`, isMoving: isUnderWay || Date.now() - lastAtMs < settledAfterMs };
+    // Of the user's other launches their moves; what is between two moves is told by the first of them.
+    const launch = await launches.find(launchId);
+    const lastMs = launch ? await store.lastChangeOf(ownerOf(launch)) : lastAtMs;
+    return { seen: `${number} ${engine.progressChangesOf(launchId)} ${lastMs}`, isMoving: isUnderWay || Date.now() - Math.max(lastAtMs, lastMs) < settledAfterMs };
   }));
 
   /** The item that the platform has made of a run's file; null where there is none, or none yet, or the platform is away. */
@@ -121,11 +129,16 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
   }
 
   /** What a run began with, for the map; null where it is no one item with a picture, or the platform is away. */
-  async function inputOf({ input }: Run): Promise<{ href: string; box: readonly number[] } | null> {
+  async function inputOf({ id, input }: Run): Promise<{ href: string; box: readonly number[] } | null> {
     const [first, another] = input.type === 'platform' ? input.items : [];
     if (!first || another) return null;
+    const known = inputs.get(id);
+    if (known) return known;
     const item = await client.getItem(first.collectionId, first.itemId, { signal: AbortSignal.timeout(2_000) }).catch(() => null);
-    return item?.previewHref && item.bbox?.length === 4 ? { href: item.previewHref, box: item.bbox } : null;
+    if (!item?.previewHref || item.bbox?.length !== 4) return null;
+    const picture = { href: item.previewHref, box: item.bbox };
+    inputs.set(id, picture);
+    return picture;
   }
   return router;
 }

@@ -100,6 +100,8 @@ export interface RunStore {
   /** Of one user, over all launches: as `listByLaunch`; in one of `states` where they are given. */
   listByOwner(owner: string, page: RunPage & { readonly states?: readonly RunState[] }): Promise<Run[]>;
   countByOwner(owner: string, states?: readonly RunState[]): Promise<number>;
+  /** When a run of the user last changed its state, over all launches; 0 where there is none. */
+  lastChangeOf(owner: string): Promise<number>;
   /** Whether any run of the launch has changed: another number. */
   changesOf(launchId: string): Promise<LaunchChanges>;
   /** Runs that have not ended and that neither `worker` nor another living one has: of those that nobody has taken only what has not moved for `forMs`, default 0. Oldest first. */

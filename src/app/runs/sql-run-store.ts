@@ -55,6 +55,11 @@ export class SqlRunStore implements RunStore {
     return Number(count);
   }
 
+  async lastChangeOf(owner: string): Promise<number> {
+    const { at } = await this.#database.selectFrom('runs').select((of) => of.fn.max('updated_at').as('at')).where('owner', '=', owner).executeTakeFirstOrThrow();
+    return Number(at ?? 0);
+  }
+
   /** Newest first: a number of rows at a time, from where the last page ended, whatever has been added since. */
   #page({ limit, before }: RunPage) {
     const query = this.#database.selectFrom('runs').selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit);

@@ -63,7 +63,7 @@ export function apiPage({ keys, publicUrl, render }: ApiPageOptions): Router {
   const router = Router();
   const groups = groupsOf(openApi31('/') as unknown as { paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>; components: { schemas: Readonly<Record<string, Schema>> } });
   router.get('/docs', (_req, res) => render(res, 'api', { groups, publicUrl: publicUrl(), keyHeader: apiKeyHeader }));
-  router.post('/docs/key', (_req, res) => void res.status(201).json({ apiKey: keys.create(permissions).apiKey }));
+  router.post('/docs/key', (_req, res) => void res.status(201).json(keys.create(permissions)));
   return router;
 }
 

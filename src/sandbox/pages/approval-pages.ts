@@ -52,7 +52,7 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
     const decidedPage = pageOf(req.query, operations.count(asked) - waiting, decidedPerPage);
     const pending = operations.newest(pendingPerPage, { isWaiting: true, skip: page.skip, appId: asked }).map((operation) => ({ ...viewOperation(operation, options), ...viewRequest(operation, options), ...appOf(operation) }));
     const decided = operations.newest(decidedPerPage, { isWaiting: false, skip: decidedPage.skip, appId: asked }).map((operation) => viewOperation(operation, options));
-    render(res, 'approvals', { pending, page, decided, decidedPage, apps: apps.list(), asked });
+    render(res, 'approvals', { pending, page, decided, decidedPage, apps: apps.list(), asked, late: Number(req.query['late'] ?? 0) || 0 });
   });
 
   /** How the app has behaved, and whether it still waits. */
@@ -70,15 +70,17 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
     });
     router.post(`/approvals/${name}`, form, (req, res) => {
       const { id } = (req.body ?? {}) as { id?: string | string[] };
+      let late = 0;
       for (const one of [id ?? []].flat().slice(0, mostAtOnce)) {
         try {
           operations.decide(one, status, 'the approvals page');
         } catch (error) {
-          // It was decided, or has expired, since the page was drawn: the page that follows says so.
+          // It was decided, or has expired, since the page was drawn.
           if (!(error instanceof SandboxError)) throw error;
+          late += 1;
         }
       }
-      res.redirect(303, '/approvals');
+      res.redirect(303, late === 0 ? '/approvals' : `/approvals?late=${late}`);
     });
   }
   return router;

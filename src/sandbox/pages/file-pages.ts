@@ -18,6 +18,14 @@ import type { RenderPage } from './page.ts';
 
 const mostShown = 100;
 const filesPerPage = 50;
+/** Files that are told to be no input for a model. */
+const mostUnfit = 10;
+
+function whyUnfit({ status, facts, reason }: FileRecord): string {
+  if (status === 'FAILED') return reason ?? 'could not be read';
+  if (status !== 'COMPLETED') return 'is still being processed';
+  return facts?.vector ? 'holds vectors, and models take rasters' : 'is no raster';
+}
 const previewSide = 1024;
 
 export interface FilePagesOptions {
@@ -53,7 +61,7 @@ export function filePages({ files, sources, catalog, assets, models, jobs, runne
       classColors,
       models: [...models.values()],
       files: fitting.map((file) => ({ ...viewFile(file), bandCount: file.facts?.raster?.bands.length ?? 0 })),
-      unfit: newest.length - fitting.length,
+      unfit: newest.filter((file) => !fitting.includes(file)).slice(0, mostUnfit).map((file) => ({ name: file.originalName, why: whyUnfit(file) })),
       jobs: jobs.listNewest(mostShown).map((job) => ({ ...job, fileName: named(job.fileId), startedAt: iso(job.startedAtMs) })),
       chosen: typeof req.query['file'] === 'string' ? req.query['file'] : null,
     });

@@ -21,6 +21,8 @@ const launchesPerPage = 50;
 const callsPerPage = 100;
 const mostDrawn = 1_000;
 const mostOperations = 20;
+/** Drawn before a launch began, and after now. */
+const lifeMarginMs = 60_000;
 /** What the page offers to arm. */
 const effects: readonly FaultEffect[] = [{ reset: true }, { dropResponse: true }, { status: 500 }, { status: 503, retryAfterSeconds: 2 }, { status: 429, retryAfterSeconds: 5 }, { status: 403 }, { delayMs: 3_000 }];
 
@@ -85,7 +87,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const viewCall = (call: CallView) => ({ ...call, breaks: broken.get(call.id) ?? null, fault: faultOf(call) });
     const chosen = asked.call === undefined ? null : trace.find(launch.id, asked.call);
     const all = operations.list(launch.id);
-    const window = asked.from !== undefined && asked.to !== undefined && asked.to > asked.from ? { fromMs: asked.from, toMs: asked.to } : undefined;
+    const window = windowOf(launch, asked);
     const drawn = trace.drawn(launch.id, window?.fromMs ?? 0, window?.toMs ?? Number.MAX_SAFE_INTEGER, mostDrawn);
     const noted = events.list(launch.id);
     const causes = causesOf(launch, noted).filter(({ at }) => !window || (Date.parse(at) >= window.fromMs && Date.parse(at) <= window.toMs));
@@ -111,6 +113,14 @@ export function launchPages(options: LaunchPagesOptions): Router {
     });
   });
 
+  /** Within the launch's life, whatever was asked for; undefined for all of it. */
+  function windowOf({ id }: Launch, { from, to }: { from?: number | undefined; to?: number | undefined }): { fromMs: number; toMs: number } | undefined {
+    if (from === undefined || to === undefined || !(to > from)) return undefined;
+    const begunMs = (events.list(id)[0]?.atMs ?? 0) - lifeMarginMs;
+    const [fromMs, toMs] = [Math.max(begunMs, from), Math.min(clock.machineNow() + lifeMarginMs, to)];
+    return toMs > fromMs ? { fromMs, toMs } : undefined;
+  }
+
   /** What was done, and what came of itself: the end of an operation's window, and of the newest token. */
   function causesOf(launch: Launch, noted: readonly LaunchEvent[]): DrawnCause[] {
     const tones: Partial<Record<LaunchEvent['kind'], DrawnCause['tone']>> = { approved: 'good', rejected: 'bad', revoked: 'bad', 'fault armed': 'bad' };
@@ -121,14 +131,16 @@ export function launchPages(options: LaunchPagesOptions): Router {
     return [...done, ...ofItself].sort((a, b) => (a.at < b.at ? -1 : 1));
   }
 
-  /** The call again, by hand. Key and token were never kept: they are the shell's. */
+  /** The call again, by hand. Key and token were never kept: they are the shell's. Everything else is the app's, and stays a word to the shell. */
   function curlOf({ method, path, request }: CallView): string {
-    const address = `${publicUrl()}${path}`.replace('{token}', '$IDENTITY_TOKEN');
-    const headers = [`${apiKeyHeader}: $API_KEY`, ...Object.entries(request.headers).filter(([name]) => name === 'content-type' || name === 'idempotency-key').map(([name, value]) => `${name}: ${value}`)];
-    const isForm = request.headers['content-type']?.startsWith('multipart/') === true;
-    const quoted = (value: string) => `"${value.replaceAll(/(["\\`])/g, '\\$1')}"`;
-    const lines = [`curl -X ${method} ${quoted(address)}`, ...headers.filter((line) => !isForm || !line.startsWith('content-type')).map((line) => `-H ${quoted(line)}`)];
-    if (request.body) lines.push(`--data '${JSON.stringify(request.body).replaceAll("'", "'\\''")}'`);
+    const word = (value: string) => `'${value.replaceAll("'", "'\\''")}'`;
+    const [before = '', after] = `${publicUrl()}${path}`.split('{token}');
+    const address = after === undefined ? word(before) : `${word(before)}"$IDENTITY_TOKEN"${word(after)}`;
+    const type = request.headers['content-type'] ?? '';
+    const isForm = type.startsWith('multipart/');
+    const headers = Object.entries(request.headers).filter(([name]) => name === 'idempotency-key' || (name === 'content-type' && !isForm));
+    const lines = [`curl -X ${method} ${address}`, `-H "${apiKeyHeader}: $API_KEY"`, ...headers.map(([name, value]) => `-H ${word(`${name}: ${value}`)}`)];
+    if (request.body) lines.push(`--data ${word(type.startsWith('application/x-www-form-urlencoded') ? String(new URLSearchParams(request.body as Record<string, string>)) : JSON.stringify(request.body))}`);
     if (isForm) lines.push('-F file=@part.bin  # and the other fields of the form');
     return lines.join(' \\\n  ');
   }

@@ -1,7 +1,6 @@
 import { createWriteStream } from 'node:fs';
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
-import { basename, extname, join } from 'node:path';
-import { Transform } from 'node:stream';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, extname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Router, urlencoded } from 'express';
 import * as z from 'zod';
@@ -10,7 +9,7 @@ import { rasterExtensions } from '../../raster/index.ts';
 import { newId } from '../secrets.ts';
 import type { ImportProgress, ImportResult } from '../stac/import/import-items.ts';
 import { isMetadataName } from '../stac/import/scene-metadata.ts';
-import { requireRoom } from '../uploads/free-space.ts';
+import { requireRoom, systemFreeBytes } from '../uploads/free-space.ts';
 import { fileRules } from '../uploads/upload-rules.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
 
@@ -19,55 +18,88 @@ const form = urlencoded({ extended: false, limit: '16kb' });
 const mostFiles = 200;
 /** Of one file. */
 const mostBytes = 10 * 1024 ** 3;
+/** Folders that are being sent. */
+const mostOpen = 20;
+const forgottenAfterMs = 3_600_000;
 
 export interface SceneUploadsOptions {
   /** Where folders lie that were sent; each stays, as items read from it. */
   readonly folder: string;
   /** Takes a folder into the catalog. */
   readonly importPath: (path: string, progress: ImportProgress) => Promise<ImportResult>;
+  /** Whether a folder of that name would go into a collection that is none of imports. */
+  readonly isForeign: (name: string) => boolean;
   readonly freeBytes?: ((folder: string) => Promise<number>) | undefined;
 }
 
 const newFolder = z.object({ name: fileName });
 
 /** `/files/scenes`: the folder of a scene, file by file, and then one item of it. Only what a scene is made of is taken: rasters, and what describes them. */
-export function sceneUploads({ folder, importPath, freeBytes }: SceneUploadsOptions): Router {
+export function sceneUploads({ folder, importPath, isForeign, freeBytes }: SceneUploadsOptions): Router {
   const router = Router();
-  /** Throws 404 for what is no folder of this kind. */
-  async function folderOf(id: string): Promise<string> {
-    const own = /^scene_[A-Za-z0-9_-]+$/.test(id) ? join(folder, id) : null;
-    const [inner] = own === null ? [] : await readdir(own).catch(() => []);
-    if (own === null || inner === undefined) throw new SandboxError(404, 'path_not_found', 'There is no such folder');
-    return join(own, inner);
+  /** When a folder was begun that is not imported yet: nobody else may have it, and it may still be added to. */
+  const open = new Map<string, { path: string; begunMs: number }>();
+
+  /** Removes what was begun and not finished: by an earlier process, or long ago. */
+  async function sweep(): Promise<void> {
+    const now = performance.now();
+    for (const [id, { path, begunMs }] of open) {
+      if (now - begunMs < forgottenAfterMs) continue;
+      open.delete(id);
+      await rm(dirname(path), { recursive: true, force: true });
+    }
+  }
+  function folderOf(id: string): string {
+    const found = open.get(id);
+    if (!found) throw new SandboxError(404, 'path_not_found', 'There is no such folder, or it was imported');
+    return found.path;
   }
 
   router.post('/files/scenes', form, async (req, res) => {
     const { name } = parseValues(newFolder, req.body ?? {});
+    if (isForeign(name)) throw invalid([{ path: 'name', message: 'is the name of a collection that the sandbox has; rename the folder' }]);
+    await sweep();
+    if (open.size >= mostOpen) throw new SandboxError(503, 'busy', 'Too many folders are being sent; try again later');
     const id = newId('scene');
     // The collection is named after it.
-    await mkdir(join(folder, id, name), { recursive: true });
+    const path = join(folder, id, name);
+    await mkdir(path, { recursive: true });
+    open.set(id, { path, begunMs: performance.now() });
     res.status(201).json({ id });
   });
   router.put('/files/scenes/:id/:name', async (req, res) => {
-    const into = await folderOf(req.params.id);
+    const into = folderOf(req.params.id);
     const read = fileName.safeParse(req.params.name);
     if (!read.success || !isOfScene(read.data)) throw invalid([{ path: 'name', message: `must be a raster (${[...rasterExtensions].join(', ')}) or a scene's metadata` }]);
     if ((await readdir(into)).length >= mostFiles) throw invalid([{ path: 'name', message: `is one more than the ${mostFiles} files that a folder may have` }]);
-    await requireRoom(folder, fileRules, freeBytes);
+    const bytes = Number(req.get('content-length') ?? NaN);
+    if (!(bytes >= 0 && bytes <= mostBytes)) throw invalid([{ path: 'Content-Length', message: `must say how many bytes come, at most ${mostBytes}` }]);
+    const room = freeBytes ?? systemFreeBytes;
+    await requireRoom(folder, fileRules, async (of) => (await room(of)) - bytes);
     const path = join(into, basename(read.data));
+    const part = `${path}.part`;
     try {
-      await pipeline(req, atMost(mostBytes), createWriteStream(path));
+      await pipeline(req, createWriteStream(part));
+      await rename(part, path);
     } catch (error) {
-      await rm(path, { force: true });
+      await rm(part, { force: true });
       throw error;
     }
-    res.json({ name: read.data, size: (await stat(path)).size });
+    res.json({ name: read.data, size: bytes });
   });
   router.post('/files/scenes/:id/import', async (req, res) => {
-    const path = await folderOf(req.params.id);
-    const refusals: { where: string; reason: string }[] = [];
+    const { id } = req.params;
+    const path = folderOf(id);
     if (!(await readdir(path)).some((name) => rasterExtensions.has(extname(name).toLowerCase()))) throw invalid([{ path: 'folder', message: 'holds no raster' }]);
-    const { imported } = await importPath(path, { onProgress: () => {}, onRefused: (where, reason) => void refusals.push({ where, reason }) });
+    open.delete(id);
+    const refusals: { where: string; reason: string }[] = [];
+    let imported = 0;
+    try {
+      ({ imported } = await importPath(path, { onProgress: () => {}, onRefused: (where, reason) => void refusals.push({ where, reason }) }));
+    } finally {
+      // Nothing reads from it.
+      if (imported === 0) await rm(dirname(path), { recursive: true, force: true });
+    }
     res.json({ imported, refusals });
   });
   return router;
@@ -75,13 +107,10 @@ export function sceneUploads({ folder, importPath, freeBytes }: SceneUploadsOpti
 
 const isOfScene = (name: string) => rasterExtensions.has(extname(name).toLowerCase()) || isMetadataName(name);
 
-function atMost(bytes: number): Transform {
-  let left = bytes;
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      left -= chunk.length;
-      if (left < 0) done(invalid([{ path: 'file', message: `must be at most ${bytes} bytes` }]));
-      else done(null, chunk);
-    },
-  });
+/** Removes folders that were sent and that no item reads from: their sender went away, or the sandbox was stopped. */
+export async function removeUnused(folder: string, isRead: (path: string) => boolean): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    const path = join(folder, name);
+    if (!isRead(path)) await rm(path, { recursive: true, force: true });
+  }
 }

@@ -115,7 +115,7 @@ function groupsOf(calls: readonly DrawnCall[], operations: ReadonlyMap<string, s
 
 /** At most about ten ticks, at round seconds. */
 function stepOf(spanMs: number): number {
-  return [0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 21_600, 86_400].map((seconds) => seconds * 1_000).find((step) => spanMs / step <= 10) ?? 604_800_000;
+  return [0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 21_600, 86_400].map((seconds) => seconds * 1_000).find((step) => spanMs / step <= 10) ?? spanMs / 10;
 }
 
 function labelOf(ms: number): string {

@@ -25,7 +25,7 @@ export interface TracedMessage {
 }
 
 /** Calls kept of one launch, more than the parts of the largest upload and the polls of the longest wait; kept of all; shown of one; waiting for room on the disk. The oldest go. */
-const most = { ofLaunch: 50_000, ofAll: 1_000_000, shown: 10_000, unwritten: 10_000 };
+const most = { readForText: 5_000, ofLaunch: 50_000, ofAll: 1_000_000, shown: 10_000, unwritten: 10_000 };
 /** How often the bounds are looked after, in calls: it costs a walk over the launch's calls. */
 const boundEvery = 100;
 const mostBodyCharacters = 16_384;
@@ -180,8 +180,9 @@ export class Trace {
     if (wanted.outcome === 'lost') conditions.push('delivered = 0');
     if (wanted.outcome === 'fault') conditions.push("json_extract(detail, '$.fault') is not null");
     if (wanted.among) conditions.push('id in (select value from json_each(@among))');
-    if (wanted.text) conditions.push("instr(lower(path || ' ' || detail || ' ' || request || ' ' || response || ' ' || coalesce(status, '')), lower(@text)) > 0");
-    const values = { launchId, endpoint: wanted.endpoint ?? null, text: wanted.text ?? null, among: wanted.among ? JSON.stringify(wanted.among) : null, before: wanted.before ?? null, limit };
+    // Of many calls the newest: it reads them whole.
+    if (wanted.text) conditions.push("id in (select id from calls where launch_id = @launchId order by id desc limit @mostRead) and instr(lower(path || ' ' || detail || ' ' || request || ' ' || response || ' ' || coalesce(status, '')), lower(@text)) > 0");
+    const values = { launchId, endpoint: wanted.endpoint ?? null, text: wanted.text ?? null, among: wanted.among ? JSON.stringify(wanted.among) : null, before: wanted.before ?? null, limit, mostRead: most.readForText };
     const { total } = this.#database.prepare<[typeof values], { total: number }>(`select count(*) as total from calls where ${conditions.join(' and ')}`).get(values)!;
     const rows = this.#database
       .prepare<[typeof values], CallRow>(`select * from calls where ${conditions.join(' and ')} and (@before is null or id < @before) order by id desc limit @limit`)
@@ -277,7 +278,7 @@ export interface CallFilter {
   readonly outcome?: 'refused' | 'lost' | 'fault';
   /** Only of these ids. */
   readonly among?: readonly number[];
-  /** Stands anywhere in address, headers, bodies or what was understood. */
+  /** Stands anywhere in address, headers, bodies or what was understood, of the newest 5,000 calls. */
   readonly text?: string;
   /** Only those with a smaller id. */
   readonly before?: number;

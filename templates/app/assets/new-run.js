@@ -37,10 +37,20 @@ function aboutOf({ title, datetime, sourceType, cloudCover }) {
 const collections = await call('collections').then((answer) => answer.collections, () => []);
 for (const { id, title } of collections) find('collection').append(new Option(title ?? id, id));
 
+/** The box that is searched; null for everywhere. */
+let area = null;
+let drawArea = () => {};
+function setArea(box) {
+  area = box;
+  find('box').value = box ? box.map((n) => Number(n.toFixed(4))).join(', ') : '';
+  drawArea(box);
+  void search();
+}
+
 const map = await createMap(find('map'));
 if (map) {
   find('draw').hidden = false;
-  drawBox(map, find('draw'), (box) => search(box));
+  drawArea = drawBox(map, find('draw'), (box) => setArea(box));
 }
 
 function setChosen(item, isChosen) {
@@ -82,17 +92,24 @@ function offerOnMap(items, lngLat) {
   map.popupOf(lngLat, place);
 }
 
-async function search(box) {
+/** Of searches that overtake each other the last one counts. */
+let searches = 0;
+
+async function search(offset = 0) {
+  const mine = ++searches;
   const asked = find('collection').value ? [find('collection').value] : collections.map(({ id }) => id);
   const [from, to, clouds] = [find('from').value, find('to').value, find('clouds').value];
   try {
     if (asked.length === 0) throw new Error('the platform has no collection to choose from');
-    const { items, numberMatched } = await call('items/search', { stepId: form.dataset.step, collections: asked, limit: shownItems, ...(box ? { bbox: box } : {}), ...(from || to ? { datetime: `${from || '1900-01-01'}T00:00:00Z/${to || '2199-12-31'}T23:59:59Z` } : {}) });
+    const { items, numberMatched } = await call('items/search', { stepId: form.dataset.step, collections: asked, limit: shownItems, offset, ...(area ? { bbox: area } : {}), ...(from || to ? { datetime: `${from || '1900-01-01'}T00:00:00Z/${to || '2199-12-31'}T23:59:59Z` } : {}) });
+    if (mine !== searches) return;
     const clear = items.filter(({ cloudCover }) => clouds === '' || cloudCover === null || cloudCover <= Number(clouds));
     const fitting = clear.filter(({ whyNot }) => !whyNot);
-    found = find('all-sizes').checked ? clear : fitting;
-    find('items').replaceChildren(
-      ...found.map((item) => {
+    const added = find('all-sizes').checked ? clear : fitting;
+    found = offset === 0 ? added : [...found, ...added];
+    if (offset === 0) find('items').replaceChildren();
+    find('items').append(
+      ...added.map((item) => {
         const { title, facts } = aboutOf(item);
         const box = Object.assign(document.createElement('input'), { type: 'checkbox', name: 'item', value: keyOf(item), checked: chosen.has(keyOf(item)), disabled: Boolean(item.whyNot) });
         box.addEventListener('change', () => setChosen(item, box.checked));
@@ -100,15 +117,23 @@ async function search(box) {
       }),
     );
     const hidden = clear.length - fitting.length;
-    find('found').textContent = `${fitting.length} of ${numberMatched ?? items.length} items fit and are shown, newest first${hidden > 0 ? `; ${hidden} of what was found do not fit this step` : ''}`;
+    const seen = offset + items.length;
+    const isMore = numberMatched === null ? items.length === shownItems : seen < numberMatched;
+    find('found').textContent = `${found.length} items are shown, newest first; ${seen} of ${numberMatched ?? seen} were looked at${hidden > 0 ? `, ${hidden} of the last do not fit this step` : ''}`;
+    find('more').hidden = !isMore;
+    find('more').onclick = () => search(seen);
     drawItems();
   } catch (error) {
-    find('found').textContent = `The catalog cannot be searched: ${error.message}`;
+    if (mine === searches) find('found').textContent = `The catalog cannot be searched: ${error.message}`;
   }
 }
-const searchHere = () => search(map ? seenBox(map) : undefined);
-find('search').addEventListener('click', searchHere);
-for (const id of ['collection', 'from', 'to', 'clouds', 'all-sizes']) find(id).addEventListener('change', searchHere);
+find('search').addEventListener('click', () => map && setArea(seenBox(map)));
+find('search').hidden = !map;
+find('box').addEventListener('change', ({ target }) => {
+  const box = target.value.split(',').map(Number);
+  setArea(target.value.trim() !== '' && box.length === 4 && box.every(Number.isFinite) ? box : null);
+});
+for (const id of ['collection', 'from', 'to', 'clouds', 'all-sizes']) find(id).addEventListener('change', () => search());
 form.addEventListener('change', ({ target }) => {
   if (target.name !== 'input') return;
   chosen.clear();

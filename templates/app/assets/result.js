@@ -21,7 +21,12 @@ async function show() {
   const bounds = [0, 1].map((end) => [0, 1].map((axis) => (end === 0 ? Math.min : Math.max)(...corners.map((corner) => corner[axis]))));
   const map = await createMap(find('map'), { bounds });
   if (!map) return;
+  find('map-controls').hidden = false;
+  const opacity = find('opacity');
+  opacity.addEventListener('input', () => map.setPaintProperty('preview', 'raster-opacity', opacity.value / 100));
   map.fitBounds(bounds, { padding: 40, animate: false });
+  // Of the platform's, which need not let its pixels be read.
+  if (result.box) return void drawImage(map, result.href, corners);
   if (result.input) drawImage(map, result.input.href, cornersOf(result.input.box), 'input');
   const [picture, known] = await Promise.all([pictureOf(result.href), result.values ? fetch(result.values).then((response) => response.json(), () => null) : null]);
   const canvas = Object.assign(document.createElement('canvas'), { width: picture.naturalWidth, height: picture.naturalHeight });
@@ -29,8 +34,6 @@ async function show() {
   pen.drawImage(picture, 0, 0);
   const redraw = drawCanvas(map, canvas, corners, 'preview');
 
-  const opacity = find('opacity');
-  opacity.addEventListener('input', () => map.setPaintProperty('preview', 'raster-opacity', opacity.value / 100));
   const compare = find('compare');
   find('compare-place').hidden = !result.input;
   compare.addEventListener('input', () => {
@@ -41,7 +44,8 @@ async function show() {
   });
 
   const values = known?.values;
-  if (!values) return void (find('read-out').hidden = true);
+  if (!values) return;
+  find('read-out').hidden = false;
   const names = new Map((known.classes ?? []).map(({ value, name }) => [value, name]));
   map.on('mousemove', ({ lngLat }) => {
     const [column, row] = placeIn(corners, [lngLat.lng, lngLat.lat]);
@@ -74,12 +78,19 @@ document.addEventListener('click', async ({ target }) => {
   wants = (await Notification.requestPermission()) === 'granted';
   target.hidden = wants;
 });
+function notify(body) {
+  try {
+    new Notification(document.querySelector('h1').textContent, { body });
+  } catch {
+    // Some browsers let only a service worker notify; the title says it, too.
+  }
+}
 document.addEventListener('live', () => {
   const now = stateOf();
-  if (wants && now !== state && told[now]) new Notification(document.querySelector('h1').textContent, { body: told[now] });
-  state = now;
-  offer();
   void show();
+  offer();
+  if (wants && now !== state && told[now]) notify(told[now]);
+  state = now;
 });
 offer();
 await show();

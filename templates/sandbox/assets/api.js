@@ -9,7 +9,7 @@ document.querySelector('#make-key').addEventListener('click', async () => {
   if (!response.ok) return void (said.textContent = answer.error);
   key.value = answer.apiKey;
   sessionStorage.setItem('api-key', key.value);
-  said.textContent = 'A key with all permissions. Revoke it by DELETE /sandbox/keys/{id}.';
+  said.textContent = `A key with all permissions. Revoke it by DELETE /sandbox/keys/${answer.id}`;
 });
 
 document.addEventListener('submit', async (event) => {

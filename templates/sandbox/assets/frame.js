@@ -1,8 +1,14 @@
 // Decides without leaving the page: the app beside it stays as it is.
+const problem = document.querySelector('#frame-problem');
 document.addEventListener('submit', async (event) => {
   if (event.target.dataset.here === undefined) return;
   event.preventDefault();
-  event.submitter.disabled = true;
-  await fetch(event.target.action, { method: 'POST', redirect: 'manual' });
+  const { submitter } = event;
+  submitter.disabled = true;
+  // Where it was decided the answer leads to the list of approvals.
+  const response = await fetch(event.target.action, { method: 'POST', redirect: 'manual' }).catch(() => null);
+  problem.hidden = response?.type === 'opaqueredirect';
+  problem.textContent = problem.hidden ? '' : response === null ? 'The sandbox does not answer.' : `It could not be decided any more (${response.status}).`;
+  submitter.disabled = false;
   document.dispatchEvent(new Event('refresh'));
 });

@@ -70,7 +70,9 @@ addEventListener('pointerup', (event) => {
   begun = null;
   was?.box?.remove();
   if (!was?.isDrag) return;
-  addEventListener('click', (click) => click.stopPropagation(), { capture: true, once: true });
+  const swallow = (click) => click.stopPropagation();
+  addEventListener('click', swallow, { capture: true, once: true });
+  setTimeout(() => removeEventListener('click', swallow, { capture: true }));
   const [from, to] = [was.at.ms, timeAt(was.drawing, event.clientX).ms].sort((a, b) => a - b);
   go({ from: Math.round(from), to: Math.round(to) });
 });

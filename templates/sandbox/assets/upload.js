@@ -90,7 +90,7 @@ async function takeFolder(files) {
   const ask = async (url, options) => {
     const response = await fetch(url, options);
     const answer = await response.json();
-    if (!response.ok) throw new Error([answer.error, ...(answer.details ?? []).map(({ path, message }) => `${path} ${message}`)].join('; '));
+    if (!response.ok) throw Object.assign(new Error([answer.error, ...(answer.details ?? []).map(({ path, message }) => `${path} ${message}`)].join('; ')), { isOfName: answer.details?.[0]?.path === 'name' });
     return answer;
   };
   try {
@@ -99,7 +99,7 @@ async function takeFolder(files) {
     for (const [i, file] of own.entries()) {
       say(`file ${i + 1} of ${own.length}, ${file.name}`);
       await ask(`/files/scenes/${id}/${encodeURIComponent(file.name)}`, { method: 'PUT', headers: { 'content-type': 'application/octet-stream' }, body: file }).catch((error) => {
-        if (!/must be a raster/.test(error.message)) throw error;
+        if (!error.isOfName) throw error;
       });
     }
     say('reading its bands');

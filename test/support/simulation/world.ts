@@ -11,7 +11,7 @@ import { LocalRunQueue } from '../../../src/app/runs/run-queue.ts';
 import { isFinal, type RunState } from '../../../src/app/runs/run-state.ts';
 import type { Run, RunOutput, RunStore } from '../../../src/app/runs/run.ts';
 import { SqlRunStore } from '../../../src/app/runs/sql-run-store.ts';
-import { WorkerLease } from '../../../src/app/runs/worker-lease.ts';
+import { leaseMs, WorkerLease } from '../../../src/app/runs/worker-lease.ts';
 import { WorkFolders, type AttemptFolders } from '../../../src/app/runs/work-folders.ts';
 import { abortableSleep } from '../../../src/platform-client/index.ts';
 import type { AnyStep } from '../../../src/steps/step.ts';
@@ -102,6 +102,7 @@ class World {
   #random: () => number;
   #calls = new Map<string, number>();
   #away = { database: 0, platform: 0 };
+  #databaseAway: { fromMs: number; toMs: number }[] = [];
   #file = new Sqlite(emptyDatabase);
   #database = new Kysely<AppTables>({ dialect: new SqliteDialect({ database: this.#file }) });
   #jobs = new Map<string, { id: string; runId: string; lane: string; priority: number; order: number; activeUntilMs: number; notBeforeMs: number }>();
@@ -184,6 +185,7 @@ class World {
     if (!('process' in fault)) {
       const what = fault.kind === 'database away' ? 'database' : 'platform';
       this.#away[what] = Math.max(this.#away[what], this.#clock.nowMs + fault.forMs);
+      if (what === 'database') this.#databaseAway.push({ fromMs: this.#clock.nowMs, toMs: this.#away.database });
       return this.#note(`the ${what} is away for ${fault.forMs} ms`);
     }
     const worker = this.#workers[fault.process % this.#workers.length]!;
@@ -395,7 +397,9 @@ class World {
       if (isFinal(run.state) && left.length > 0) tell(`ended, and ${left.join(', ')} is still there`);
       if (states.at(-1) !== run.state) tell(`is ${run.state}, and its history ends ${states.at(-1)}`);
       const endMs = this.#cancelled.get(id) ?? run.updatedAtMs;
-      const late = this.#platform.callsOf(id).filter(({ atMs, process }) => atMs > endMs + 2_500 && process.pausedUntilMs < endMs);
+      // A worker hears of an end from the database: what that was away for does not count, up to the lease, after which it calls no more.
+      const deaf = (atMs: number) => Math.min(leaseMs, this.#databaseAway.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, Math.min(toMs, atMs) - Math.max(fromMs, endMs)), 0));
+      const late = this.#platform.callsOf(id).filter(({ atMs, process }) => atMs > endMs + 2_500 + deaf(atMs) && process.pausedUntilMs < endMs);
       if (isFinal(run.state) && late.length > 0) tell(`ended, and ${late[0]!.what} was called ${late[0]!.atMs - endMs} ms later`);
     }
   }

@@ -2,7 +2,7 @@ import { KitError, limits } from '../../../contract/index.ts';
 import { pollOperation } from '../operation-poller.ts';
 import { noProgress } from '../run-progress.ts';
 import type { Run } from '../run.ts';
-import { commitMove } from './patience.ts';
+import { commitMove, saidBy } from './patience.ts';
 import type { Stage } from './stage.ts';
 
 /** How long past the operation's window a platform that does not answer is still polled. */
@@ -22,7 +22,7 @@ export const awaitDecision: Stage = async (run, context) => {
     now: context.now,
     onUnanswered: (error) => {
       context.log.warn({ code: error.code, requestId: error.requestId }, 'the platform does not answer, polling goes on');
-      context.report({ ...noProgress, note: 'the platform does not answer; asking again' });
+      context.report({ ...noProgress, note: `${saidBy(error)}; asking again every ${context.settings.pollIntervalMs / 1_000} s` });
     },
     onAnswered: () => context.report(waiting),
   });

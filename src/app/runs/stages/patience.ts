@@ -16,18 +16,24 @@ export async function patiently<T>(context: StageContext, call: () => Promise<T>
   let giveUpAtMs: number | null = null;
   for (let [pause, tries] = [pauseMs.first, 2]; ; [pause, tries] = [Math.min(pauseMs.most, pause * 2), tries + 1]) {
     try {
-      return await call();
+      const answer = await call();
+      if (tries > 2) context.report(noProgress);
+      return answer;
     } catch (error) {
       context.signal.throwIfAborted();
       // From the first failure on: what went well before it has used up nothing.
       giveUpAtMs ??= context.now() + context.settings.platformPatienceMs;
       if (!(error instanceof PlatformError) || !error.isTransient || context.now() + pause > giveUpAtMs) throw error;
       context.log.warn({ endpoint: error.endpoint, code: error.code, requestId: error.requestId, pauseMs: pause }, 'the platform is away, trying again');
-      const said = error.platformStatus === null ? 'the platform did not answer' : `the platform answered ${error.platformStatus}`;
-      context.report({ ...noProgress, note: `${said}; try ${tries} in ${pause / 1_000} s` });
+      context.report({ ...noProgress, note: `${saidBy(error)}; try ${tries} in ${pause / 1_000} s` });
       await abortableSleep(pause, context.signal);
     }
   }
+}
+
+/** What the platform did, in words. */
+export function saidBy({ platformStatus }: Pick<PlatformError, 'platformStatus'>): string {
+  return platformStatus === null ? 'the platform did not answer' : `the platform answered ${platformStatus}`;
 }
 
 const commitAgainMs = 1_000;

@@ -30,7 +30,7 @@ interface Placed {
 
 /** Imports rasters where they lie, their data and previews read from there: the bands of a scene as one item, any other each as its own. The collection is named after their folder. */
 export async function importRasters(catalog: Catalog, paths: readonly string[], metadataPaths: readonly string[], root: string, place: ImportPlace, progress: ImportProgress, nowMs: number): Promise<ImportResult> {
-  const collectionId = slug(basename(root));
+  const collectionId = collectionOfFolder(root);
   const nameOf = (path: string) => relative(root, path) || basename(path);
   let [imported, refused, done] = [0, 0, 0];
 
@@ -92,6 +92,9 @@ export async function importRasters(catalog: Catalog, paths: readonly string[], 
   }
   return { imported, refused };
 }
+
+/** The collection that a folder's rasters go into. */
+export const collectionOfFolder = (path: string): string => slug(basename(path));
 
 function itemOfRaster({ path, facts }: Placed, id: string, nowMs: number): Omit<NewItem, 'collectionId'> {
   return {
