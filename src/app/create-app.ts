@@ -173,7 +173,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 
   function servePages(): void {
     app.use(assetRoutes());
-    app.get('/', (_req, res) => void res.type('html').send(pages.render('home', {})));
+    app.get('/', (_req, res) => void res.type('html').send(pages.render('home', { marketplace: config.platformUrl })));
     app.use('/launch', limitLaunches(config.launchesPerMinute));
     app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
     app.use(launchRoutes({ client, launches, tokenField: profile.launchTokenField, now }));

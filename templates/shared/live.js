@@ -27,7 +27,7 @@ async function refresh() {
   if (busy) return void (again = true);
   busy = true;
   try {
-    const response = await fetch(location.href, { headers: { accept: 'text/html' }, cache: 'no-cache' });
+    const response = await fetch(document.documentElement.dataset.source ?? location.href, { headers: { accept: 'text/html' }, cache: 'no-cache' });
     const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
     document.dispatchEvent(new CustomEvent('fetched', { detail: fresh }));
     for (const region of regions()) {

@@ -113,7 +113,8 @@ describe.runIf(hasChromium)('in a browser', () => {
     await second.goto(tab.url());
     await it.page.goto(`${it.sandbox.url}/launches`);
     await it.page.locator('#launches tbody a').first().click();
-    await it.page.getByRole('button', { name: 'Move' }).click();
+    await it.page.getByText('Faults and clock').click();
+    await it.page.getByRole('button', { name: 'Move', exact: true }).click();
     await Promise.all([reached(tab, 'EXPIRED'), reached(second, 'EXPIRED')]);
     await tab.reload();
     await reached(tab, 'EXPIRED');

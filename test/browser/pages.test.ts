@@ -163,11 +163,11 @@ describe.runIf(hasChromium)('the sandbox', () => {
     const sandbox = await startSandbox();
     const { page, context, complaints } = await visit([sandbox.url]);
     await page.goto(`${sandbox.url}/files`);
-    await page.getByLabel('It is').selectOption('PANCHROMATIC');
+    await page.getByLabel('Source type').selectOption('PANCHROMATIC');
     await page.locator('#file').setInputFiles({ name: 'small.tif', mimeType: 'image/tiff', buffer: Buffer.from(geoTiff({ width: 32, height: 32, value: (x) => x })) });
     await page.locator('#files .pill.ok').first().waitFor();
     const large = { name: 'large.bin', mimeType: 'application/octet-stream', buffer: Buffer.alloc(20_000_000, 7) };
-    await page.getByLabel('It is').selectOption('UNKNOWN');
+    await page.getByLabel('Source type').selectOption('UNKNOWN');
     let chunks = 0;
     await context.route('**/uploadChunk', (route) => (++chunks === 2 ? route.abort() : route.continue()));
     await page.locator('#file').setInputFiles(large);
@@ -208,7 +208,7 @@ describe.runIf(hasChromium)('the sandbox', () => {
     const { assets } = data.body as unknown as { assets: { data: { href: string } } };
     await page.goto(`${sandbox.url}/files`);
     const zip = Buffer.from(await (await fetch(assets.data.href)).arrayBuffer());
-    await page.getByLabel('It is').selectOption('MULTISPECTRAL');
+    await page.getByLabel('Source type').selectOption('MULTISPECTRAL');
     await page.locator('#file').setInputFiles({ name: 'scene.tif', mimeType: 'image/tiff', buffer: await tiffOf(zip) });
     await page.locator('#files .pill.ok').first().waitFor();
     await page.getByRole('link', { name: 'Run a model' }).click();

@@ -91,9 +91,9 @@ describe('the inspector', () => {
     expect(all).toContain('100 of 152');
     expect(all.match(/<tr id="call-/g)).toHaveLength(100);
     const refused = await page(sandbox, `/launches/${launchId}?outcome=refused`);
-    expect(refused).toContain('1 of 1 that fit, 152 in all');
-    expect(await page(sandbox, `/launches/${launchId}?text=op_unknown`)).toContain('1 of 1 that fit');
-    expect(await page(sandbox, `/launches/${launchId}?endpoint=operation.create`)).toContain('1 of 1 that fit');
+    expect(refused).toContain('1 of 1 that match, 152 in all');
+    expect(await page(sandbox, `/launches/${launchId}?text=op_unknown`)).toContain('1 of 1 that match');
+    expect(await page(sandbox, `/launches/${launchId}?endpoint=operation.create`)).toContain('1 of 1 that match');
     const [, id] = /<tr id="call-(\d+)"/.exec(refused)!;
     const chosen = await page(sandbox, `/launches/${launchId}?call=${id}`);
     expect(chosen).toContain(`Call ${id}`);

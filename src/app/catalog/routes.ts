@@ -42,7 +42,7 @@ function viewItem(item: CatalogItem, onlyCollection: string | undefined) {
   return {
     collectionId: item.collection ?? onlyCollection ?? null,
     itemId: item.id,
-    title: item.title ?? item.id,
+    title: item.name ?? item.title ?? item.id,
     datetime: item.datetime ?? null,
     sourceType: item.sourceType ?? null,
     cloudCover: item.cloudCover ?? null,

@@ -7,6 +7,8 @@ export interface CatalogItem {
   readonly id: string;
   readonly collection?: string | undefined;
   readonly title?: string | undefined;
+  /** For people, where the item has one. */
+  readonly name?: string | undefined;
   readonly datetime?: string | undefined;
   readonly sourceType?: string | undefined;
   /** Percent, where the item says so (`eo:cloud_cover`). */
@@ -32,7 +34,7 @@ export interface CatalogNode {
 }
 
 const href = tolerant(z.object({ href: z.string() }), []);
-const properties = tolerant(z.object({ datetime: z.string(), source_type: z.string(), 'eo:cloud_cover': z.number() }), []);
+const properties = tolerant(z.object({ datetime: z.string(), name: z.string(), source_type: z.string(), 'eo:cloud_cover': z.number() }), []);
 const assets = tolerant(z.object({ data: href, rendered_preview: href }), []);
 const item = tolerant(z.object({ id: z.string(), collection: z.string(), title: z.string(), bbox: z.array(z.number()), geometry: z.unknown(), properties, assets }), ['id']);
 const page = z.object({ features: z.array(z.unknown()), numberMatched: z.int().optional().catch(undefined) });
@@ -41,7 +43,7 @@ const childLink = z.object({ rel: z.literal('child'), href: z.string() });
 
 function readItem(body: unknown): CatalogItem {
   const { properties: of, assets: has, ...rest } = item.parse(body);
-  return { ...rest, datetime: of?.datetime, sourceType: of?.source_type, cloudCover: of?.['eo:cloud_cover'], dataHref: has?.data?.href, previewHref: has?.rendered_preview?.href };
+  return { ...rest, name: of?.name, datetime: of?.datetime, sourceType: of?.source_type, cloudCover: of?.['eo:cloud_cover'], dataHref: has?.data?.href, previewHref: has?.rendered_preview?.href };
 }
 
 /** The identifier that a catalog's or collection's address ends in. The address itself is not followed: it may be anybody's. */

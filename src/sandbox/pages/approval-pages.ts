@@ -65,7 +65,7 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
   for (const [name, status] of [['approve', 'APPROVED'], ['reject', 'REJECTED']] as const) {
     router.post(`/approvals/:operationId/${name}`, (req, res) => {
       const isOfInspector = req.query['from'] === 'inspector';
-      const { launchId } = operations.decide(String(req.params['operationId']), status, isOfInspector ? 'the inspector' : 'the approvals page');
+      const { launchId } = operations.decide(String(req.params['operationId']), status, isOfInspector ? 'the inspector' : req.query['from'] === 'frame' ? 'the panel beside the app' : 'the approvals page');
       res.redirect(303, isOfInspector ? `/launches/${launchId}` : '/approvals');
     });
     router.post(`/approvals/${name}`, form, (req, res) => {
@@ -108,7 +108,7 @@ export function viewOperation(operation: Operation, { launches, apps, users, clo
 }
 
 /** What is asked for: the items that are named, with their places, and everything else in words. */
-function viewRequest({ parameters }: Operation, { catalog, assets }: Pick<ApprovalPagesOptions, 'catalog' | 'assets'>) {
+export function viewRequest({ parameters }: Operation, { catalog, assets }: Pick<ApprovalPagesOptions, 'catalog' | 'assets'>) {
   const named = itemsIn(parameters);
   const items = named.slice(0, mostItems).flatMap(({ collectionId, itemId }) => catalog.items.find(collectionId, itemId) ?? []).map((item) => viewItem(item, assets));
   const isOfItem = (path: string) => named.some((item) => path === item.path || path.startsWith(`${item.path}.`));

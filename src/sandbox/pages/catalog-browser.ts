@@ -99,7 +99,8 @@ export function viewItem(item: ItemRecord, assets: AssetLinks) {
   return {
     id: item.id,
     collectionId: item.collectionId,
-    title: item.title,
+    // That of an upload is its file's id, as the interface wants it.
+    title: item.source.kind === 'file' && typeof item.properties['name'] === 'string' ? item.properties['name'] : item.title,
     datetime: iso(item.datetimeMs),
     box: item.box,
     footprint: item.footprint,

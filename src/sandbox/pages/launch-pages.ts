@@ -88,7 +88,8 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const chosen = asked.call === undefined ? null : trace.find(launch.id, asked.call);
     const all = operations.list(launch.id);
     const window = windowOf(launch, asked);
-    const drawn = trace.drawn(launch.id, window?.fromMs ?? 0, window?.toMs ?? Number.MAX_SAFE_INTEGER, mostDrawn);
+    const newest = trace.drawn(launch.id, 0, Number.MAX_SAFE_INTEGER, mostDrawn);
+    const drawn = window ? trace.drawn(launch.id, window.fromMs, window.toMs, mostDrawn) : newest;
     const noted = events.list(launch.id);
     const causes = causesOf(launch, noted).filter(({ at }) => !window || (Date.parse(at) >= window.fromMs && Date.parse(at) <= window.toMs));
     const tokenEndsAtMs = tokens.expiryOf(launch.id);
@@ -98,7 +99,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
       operationCount: all.length,
       uploads: uploadSessions.listByLaunch(launch.id).map((upload) => ({ ...upload, parts: uploadSessions.parts(upload.id) })),
       verdict: viewVerdict(verdict),
-      timeline: timelineOf(drawn, verdict.rules, { causes, operations: new Map(all.map(({ id, name }, i) => [id, `${name}${all.length > 1 ? ` (${all.length - i})` : ''}`])), window }),
+      timeline: timelineOf(drawn, verdict.rules, { causes, operations: new Map(all.map(({ id, name }, i) => [id, `${name}${all.length > 1 ? ` (${all.length - i})` : ''}`])), window, lanesOf: newest }),
       drawnCount: drawn.length,
       isZoomed: window !== undefined,
       causes,

@@ -2,10 +2,8 @@ import { Router, urlencoded, type Request, type Response } from 'express';
 import { appManifest, launchModes, launchTokenField, validationDetails } from '../../contract/index.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
 import { newLaunch } from '../marketplace/launches.ts';
-import type { Trace } from '../referee/trace.ts';
-import type { Verdicts } from '../referee/verdicts.ts';
 import { parseValues } from '../web/sandbox-error.ts';
-import { viewOperation, type ApprovalOptions } from './approval-pages.ts';
+import { viewOperation, viewRequest, type ApprovalPagesOptions } from './approval-pages.ts';
 import { parseCookies } from './cookies.ts';
 
 const form = urlencoded({ extended: false, limit: '512kb' });
@@ -24,10 +22,7 @@ interface Opening {
   readonly fields: readonly (readonly [string, string])[];
 }
 
-export interface MarketplaceOptions extends ApprovalOptions {
-  readonly trace: Trace;
-  readonly verdicts: Verdicts;
-}
+export type MarketplaceOptions = ApprovalPagesOptions;
 
 /** `/`: the registered apps, to be launched as one of the users; and registering one. `/launches/{id}/frame`: the app with its approvals beside it. */
 export function marketplacePages(options: MarketplaceOptions): Router {
@@ -87,7 +82,7 @@ export function marketplacePages(options: MarketplaceOptions): Router {
       opening,
       app: apps.find(launch.appId) ?? { id: launch.appId, name: launch.appId },
       user: users.find(launch.userId)?.name ?? launch.userId,
-      operations: operations.newest(mostBeside, { isWaiting: true, launchId: launch.id }).concat(operations.newest(mostBeside, { isWaiting: false, launchId: launch.id })).map((operation) => viewOperation(operation, options)),
+      operations: operations.newest(mostBeside, { isWaiting: true, launchId: launch.id }).concat(operations.newest(mostBeside, { isWaiting: false, launchId: launch.id })).map((operation) => ({ ...viewOperation(operation, options), ...viewRequest(operation, options) })),
       callCount: trace.extent(launch.id).count,
     });
   });

@@ -36,15 +36,17 @@ export interface TimelineOptions {
   readonly causes?: readonly DrawnCause[];
   /** Names of operations, by id. */
   readonly operations?: ReadonlyMap<string, string>;
-  /** What of it is shown, in epoch milliseconds. Default: all. */
-  readonly window?: { readonly fromMs: number; readonly toMs: number };
+  /** What of it is shown, in epoch milliseconds. Default: all. Lanes and ticks are those of all. */
+  readonly window?: { readonly fromMs: number; readonly toMs: number } | undefined;
+  /** The calls that have lanes, whichever are shown. Default: those that are. */
+  readonly lanesOf?: readonly DrawnCall[];
 }
 
 /**
  * Calls over real time: what caused them on top, then the session's own calls, then those of each operation, a lane for
  * each endpoint that was called. Null where there is nothing to draw. Lengths are units of the SVG.
  */
-export function timelineOf(calls: readonly DrawnCall[], rules: readonly JudgedRule[], { causes = [], operations = new Map(), window }: TimelineOptions = {}) {
+export function timelineOf(calls: readonly DrawnCall[], rules: readonly JudgedRule[], { causes = [], operations = new Map(), window, lanesOf = calls }: TimelineOptions = {}) {
   if (calls.length === 0 && causes.length === 0 && !window) return null;
   const broken = new Map(rules.flatMap(({ rule, violations }) => violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const))));
   const times = [...calls.flatMap(({ at, durationMs }) => [Date.parse(at), Date.parse(at) + durationMs]), ...causes.map(({ at }) => Date.parse(at))];
@@ -52,8 +54,9 @@ export function timelineOf(calls: readonly DrawnCall[], rules: readonly JudgedRu
   const span = Math.max(1_000, (window?.toMs ?? Math.max(...times)) - from);
   const x = (ms: number) => labelWidth + Math.max(0, Math.min(1, (ms - from) / span)) * plotWidth;
 
-  const groups = groupsOf(calls, operations);
-  let y = causes.length > 0 ? rowHeight + groupGap : groupGap;
+  const origin = lanesOf[0] ? Math.min(from, Date.parse(lanesOf[0].at)) : from;
+  const groups = groupsOf(lanesOf, operations);
+  let y = causes.length > 0 || window ? rowHeight + groupGap : groupGap;
   const laneOf = new Map<string, number>();
   const lanes: { name: string; y: number; isHead: boolean }[] = [];
   const stripes: { y: number; height: number }[] = [];
@@ -77,7 +80,7 @@ export function timelineOf(calls: readonly DrawnCall[], rules: readonly JudgedRu
     width: labelWidth + plotWidth + 4,
     height: y + axisHeight,
     plot: { x: labelWidth, width: plotWidth, fromMs: from, spanMs: span },
-    ticks: Array.from({ length: Math.floor(span / stepMs) + 1 }, (_, i) => ({ label: labelOf(i * stepMs), x: x(from + i * stepMs) })),
+    ticks: ticksOf(from - origin, span, stepMs).map((ms) => ({ label: labelOf(ms), x: x(origin + ms) })),
     stripes: stripes.filter((_, i) => i % 2 === 0),
     lanes,
     causes: causes.map((cause) => ({ ...cause, x: x(Date.parse(cause.at)), y: rowHeight / 2 })),
@@ -88,7 +91,7 @@ export function timelineOf(calls: readonly DrawnCall[], rules: readonly JudgedRu
       width: Math.max(4, Math.min(plotWidth, (call.durationMs / span) * plotWidth)),
       kind: broken.has(call.id) ? 'broken' : !call.delivered ? 'lost' : (call.status ?? 0) >= 400 ? 'refused' : 'fine',
       isFaulted: call.detail['fault'] !== undefined,
-      title: titleOf(call, Date.parse(call.at) - from, broken.get(call.id)),
+      title: titleOf(call, Date.parse(call.at) - origin, broken.get(call.id)),
     })),
   };
 }
@@ -111,6 +114,12 @@ function groupsOf(calls: readonly DrawnCall[], operations: ReadonlyMap<string, s
     title: isPlain ? null : key === session ? 'The session' : key === others ? `${known.length - shown.length} earlier operations` : (operations.get(key) ?? key),
     endpoints: externalAppEndpoints.filter((endpoint) => byGroup.get(key)?.some((call) => call.endpoint === endpoint)),
   }));
+}
+
+/** Round times since the origin that lie within the span. */
+function ticksOf(fromMs: number, spanMs: number, stepMs: number): number[] {
+  const first = Math.ceil(fromMs / stepMs);
+  return Array.from({ length: Math.max(0, Math.floor((fromMs + spanMs) / stepMs) - first + 1) }, (_, i) => Math.round((first + i) * stepMs));
 }
 
 /** At most about ten ticks, at round seconds. */

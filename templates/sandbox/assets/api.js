@@ -26,7 +26,8 @@ document.addEventListener('submit', async (event) => {
     const response = await fetch(address.value, { method, headers: { ...(wantsKey === 'true' ? { 'x-api-key': key.value } : {}), ...(body ? { 'content-type': type } : {}) }, ...(body ? { body: body.value } : {}) });
     const media = response.headers.get('content-type') ?? '';
     const text = /json|text|xml/.test(media) ? await response.text() : `${(await response.blob()).size} bytes of ${media}`;
-    show(output, `${response.status} ${response.statusText}, ${Math.round(performance.now() - began)} ms`, formatted(text));
+    const hint = (response.status === 401 || response.status === 403) && wantsKey === 'true' && !key.value ? '. Make a key above first' : '';
+    show(output, `${response.status} ${response.statusText}, ${Math.round(performance.now() - began)} ms${hint}`, formatted(text));
   } catch (error) {
     show(output, error.message);
   }

@@ -25,7 +25,10 @@ document.addEventListener('click', (event) => {
   } else if (drawing && (zoom || pan)) {
     const [from, span] = [Number(drawing.dataset.from), Number(drawing.dataset.span)];
     const size = zoom ? Math.max(200, span * zoom) : span;
-    const start = from + span / 2 - size / 2 + (pan ? span * pan : 0);
+    // Around the call that is chosen, if it is there to be seen.
+    const chosen = drawing.querySelector('.chosen');
+    const middle = zoom && chosen ? from + ((Number(chosen.getAttribute('x')) - Number(drawing.dataset.x)) / Number(drawing.dataset.width)) * span : from + span / 2;
+    const start = middle - size / 2 + (pan ? span * pan : 0);
     go({ from: Math.round(start), to: Math.round(start + size) });
   }
 });
@@ -77,6 +80,8 @@ addEventListener('pointerup', (event) => {
   go({ from: Math.round(from), to: Math.round(to) });
 });
 place.addEventListener('dragstart', (event) => event.preventDefault());
+
+if (location.hash === '#controls') document.querySelector('#controls').open = true;
 
 // A verdict's rule is opened where a link leads to it.
 addEventListener('hashchange', () => {

@@ -90,11 +90,11 @@ async function takeFolder(files) {
   const ask = async (url, options) => {
     const response = await fetch(url, options);
     const answer = await response.json();
-    if (!response.ok) throw Object.assign(new Error([answer.error, ...(answer.details ?? []).map(({ path, message }) => `${path} ${message}`)].join('; ')), { isOfName: answer.details?.[0]?.path === 'name' });
+    if (!response.ok) throw Object.assign(new Error((answer.details ?? []).map(({ path, message }) => `${path} ${message}`).join('; ') || answer.error), { isOfName: answer.details?.[0]?.path === 'name' });
     return answer;
   };
   try {
-    if (own.length === 0) throw new Error('holds no raster');
+    if (!own.some((file) => /\.(tiff?|jp2|img|vrt)$/i.test(file.name))) throw new Error('this folder has no raster (.tif, .jp2, .img)');
     const { id } = await ask('/files/scenes', { method: 'POST', body: new URLSearchParams({ name: top }) });
     for (const [i, file] of own.entries()) {
       say(`file ${i + 1} of ${own.length}, ${file.name}`);
