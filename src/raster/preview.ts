@@ -14,6 +14,8 @@ export interface PreviewStyle {
   readonly ramp: keyof typeof ramps;
   /** Values drawn with the first and the last colour; without it the 2nd and 98th percentile. */
   readonly range?: readonly [number, number];
+  /** What its values are counted in, for the legend: `m`, `°C`. */
+  readonly unit?: string;
   /** The band holds classes: each is drawn in its colour, and named in the legend. Default: those of the file's own colour table. */
   readonly classes?: readonly RasterClass[];
 }

@@ -15,7 +15,7 @@ describe('of a step that ran', () => {
     await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 50, height: 20, value: (x) => x }));
     const { result } = await run('multiply', { type: 'local', path: 'a.tif' }, { factor: 2 });
     const { summary, picture } = result!;
-    expect(summary).toMatchObject({ width: 50, height: 20, bands: [{ name: 'product', min: 0, mean: 49, max: 98, validShare: 1 }] });
+    expect(summary).toMatchObject({ width: 50, height: 20, bands: [{ name: 'product', unit: 'm', min: 0, mean: 49, max: 98, validShare: 1 }] });
     expect(summary.bands[0]!.stdDev).toBeCloseTo(2 * Math.sqrt((50 ** 2 - 1) / 12), 9);
     const { low, high, counts } = summary.bands[0]!.histogram;
     expect([low, high, summary.bands[0]!.colors]).toEqual([0, 96, [[0, 0, 0], [255, 255, 255]]]);

@@ -26,13 +26,21 @@ describe.runIf(hasChromium)('a story', () => {
     const app = page.frameLocator('iframe[name="app"]');
     await app.getByRole('link', { name: 'Normalized difference' }).click();
     await app.locator('#new-run[data-ready]').waitFor();
-    // Around the coast of Brazil, on the map of the whole Earth.
+    // Around the coast of Brazil, by the coordinates that the map tells of the pointer's place.
     await app.locator('#map[data-ready]').waitFor();
     await app.locator('#map').scrollIntoViewIfNeeded();
-    await app.getByRole('button', { name: 'Draw an area' }).click();
     const box = (await app.locator('#map canvas').boundingBox())!;
-    const at = (lon: number, lat: number) => [box.x + box.width * ((lon + 180) / 360), box.y + box.height * ((85 - lat) / 170)] as const;
-    const [from, to] = [at(-60, 30), at(-15, -40)];
+    const placeAt = async (x: number, y: number) => {
+      await page.mouse.move(x, y, { steps: 3 });
+      const [, lat = '', south = '', lon = '', west = ''] = /([\d.]+)° ([NS]) ([\d.]+)° ([EW])/.exec((await app.locator('#map .coordinates').textContent()) ?? '') ?? [];
+      return { lat: Number(lat) * (south === 'S' ? -1 : 1), lon: Number(lon) * (west === 'W' ? -1 : 1) };
+    };
+    const mercator = (lat: number) => Math.log(Math.tan(Math.PI / 4 + (lat * Math.PI) / 360));
+    const [x0, y0] = [box.x + box.width / 2, box.y + box.height / 2];
+    const [a, b] = [await placeAt(x0 - 60, y0 - 60), await placeAt(x0 + 60, y0 + 60)];
+    const at = (lon: number, lat: number) => [x0 - 60 + ((lon - a.lon) / (b.lon - a.lon)) * 120, y0 - 60 + ((mercator(lat) - mercator(a.lat)) / (mercator(b.lat) - mercator(a.lat))) * 120] as const;
+    await app.getByRole('button', { name: 'Draw an area' }).click();
+    const [from, to] = [at(-40, -2), at(-30, -12)];
     await page.mouse.move(...from);
     await page.mouse.down();
     await page.mouse.move(...to, { steps: 5 });

@@ -13,6 +13,8 @@ const byte = z.int().min(0).max(255);
 /** Of the valid values of a band, from at most 1,024 x 1,024 of them. */
 const bandSummary = z.strictObject({
   name: z.string().max(200),
+  /** What its values are counted in; null where the step does not say. */
+  unit: z.string().max(40).nullable().default(null),
   min: z.number(),
   mean: z.number(),
   max: z.number(),

@@ -50,7 +50,7 @@ function summarizeBand(band: gdal.RasterBand, style: PreviewStyle | null, classe
     const part = Math.min(histogramParts - 1, Math.floor(((value - low) / (high - low || 1)) * histogramParts));
     counts[part] = (counts[part] ?? 0) + 1;
   }
-  return { name: band.description || `band ${band.id}`, min: at(0), mean, max: at(1), stdDev: Math.sqrt(variance), validShare: valid.length / sample.length, histogram: { low, high, counts }, colors, classes: classes && sharesOf(classes, valid) };
+  return { name: band.description || `band ${band.id}`, unit: style?.unit ?? null, min: at(0), mean, max: at(1), stdDev: Math.sqrt(variance), validShare: valid.length / sample.length, histogram: { low, high, counts }, colors, classes: classes && sharesOf(classes, valid) };
 }
 
 /** A band read to at most `longest` values a side. */

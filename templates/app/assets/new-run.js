@@ -1,5 +1,5 @@
 // Chooses the input on a map or in a list, and starts the run. Everything from the server is set as text, never as markup.
-import { createMap, drawBox, drawFootprints, seenBox, dataOf } from './shared/map.js';
+import { boundsAround, createMap, dataOf, drawBox, drawFootprints, seenBox } from './shared/map.js';
 
 const { base } = document.documentElement.dataset;
 const form = document.querySelector('#new-run');
@@ -120,6 +120,9 @@ async function search(offset = 0) {
     const seen = offset + items.length;
     const isMore = numberMatched === null ? items.length === shownItems : seen < numberMatched;
     find('found').textContent = `${found.length} items are shown, newest first; ${seen} of ${numberMatched ?? seen} were looked at${hidden > 0 ? `, ${hidden} of the last do not fit this step` : ''}`;
+    const boxes = found.map(({ bbox }) => bbox).filter((bbox) => bbox?.length === 4);
+    // To where they are, unless somebody has said where to look.
+    if (map && !area && offset === 0 && boxes.length > 0) map.fitBounds(boundsAround(boxes), { padding: 60, maxZoom: 8, animate: false });
     find('more').hidden = !isMore;
     find('more').onclick = () => search(seen);
     drawItems();

@@ -51,7 +51,7 @@ async function show() {
     const [column, row] = placeIn(corners, [lngLat.lng, lngLat.lat]);
     const isInside = column >= 0 && column < 1 && row >= 0 && row < 1;
     const value = isInside ? values.rows[Math.floor(row * values.height) * values.width + Math.floor(column * values.width)] : undefined;
-    find('read-out').textContent = value === undefined ? 'Point at the result to read its value.' : value === null ? 'No data here.' : `${names.get(value) || result.unit || 'Value'}: ${value}${names.get(value) ? '' : ' (nearby, of a small copy)'}`;
+    find('read-out').textContent = value === undefined ? 'Point at the result to read its value.' : value === null ? 'No data here.' : `${names.get(value) || result.name || 'Value'}: ${value}${result.unit ? ` ${result.unit}` : ''}${names.get(value) ? '' : ' (nearby, of a small copy)'}`;
   });
 }
 

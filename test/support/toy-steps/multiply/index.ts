@@ -7,7 +7,7 @@ export default defineStep<{ factor: number }>({
   description: 'Multiplies every value.',
   parameters: { factor: { type: 'number', title: 'Factor', description: 'What values are multiplied by.', minimum: -100, maximum: 100 } },
   input: { description: 'One raster.', synthetic: 'elevation' },
-  output: { fileName: 'multiplied.tif', sourceType: 'HEIGHTMAP', bands: [{ description: 'product', dataType: 'Float32' }], preview: { ramp: 'gray' } },
+  output: { fileName: 'multiplied.tif', sourceType: 'HEIGHTMAP', bands: [{ description: 'product', dataType: 'Float32' }], preview: { ramp: 'gray', unit: 'm' } },
   async run({ parameters, scene, raster, outputPath, workFolder, share }) {
     const source = scene.onlyRaster();
     const product = await raster.createRaster(
