@@ -22,12 +22,15 @@ document.addEventListener('live', retitle);
 localize(document);
 retitle();
 
+/** The key that the API page has made in this tab, in the place of `$API_KEY`: in the copy, not on the page. */
+const withKey = (text) => text.replace('$API_KEY', sessionStorage.getItem('api-key') ?? '$API_KEY');
+
 document.addEventListener('click', async (event) => {
   const button = event.target.closest?.('[data-copy]');
   if (!button) return;
   const text = button.dataset.copy || document.querySelector(button.dataset.copyFrom)?.textContent || '';
   try {
-    await navigator.clipboard.writeText(text);
+    await navigator.clipboard.writeText(withKey(text));
     say(button, 'Copied');
   } catch {
     say(button, 'Cannot copy here');

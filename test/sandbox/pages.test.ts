@@ -43,6 +43,18 @@ describe('approvals', () => {
     expect(text).toContain('<dt>Band A</dt><dd>nir</dd>');
     expect(text).toContain('/catalog/olinda-coast/olinda-landsat7/thumbnail.webp');
     expect(text).not.toContain('collectionId');
+    expect(text).toMatch(/1 item, \d+ kB of input/);
+  });
+
+  test('an operation whose app asks no more says so', async () => {
+    let now = Date.now();
+    const sandbox = await startSandbox({ machineNow: () => now });
+    const first = await operation(sandbox, 'Cancelled');
+    now += 60_000;
+    // Another run of the same launch goes on: that says nothing of this one.
+    await sandbox.app('POST', `/operation/${first.token}`, { body: { name: 'Other' } });
+    const text = await page(sandbox, '/approvals');
+    expect(text.match(/The app has not asked since/g)).toHaveLength(1);
   });
 
   test('an app whose session was revoked says so', async () => {

@@ -9,6 +9,7 @@ import type { Trace } from '../referee/trace.ts';
 import type { Verdicts } from '../referee/verdicts.ts';
 import type { AssetLinks } from '../stac/asset-links.ts';
 import type { Catalog } from '../stac/catalog.ts';
+import type { ItemSources } from '../stac/item-sources.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { viewItem } from './catalog-browser.ts';
 import { flatten } from './flatten.ts';
@@ -39,25 +40,33 @@ export interface ApprovalPagesOptions extends ApprovalOptions {
   readonly verdicts: Verdicts;
   readonly catalog: Catalog;
   readonly assets: AssetLinks;
+  readonly sources: Pick<ItemSources, 'sizeOf'>;
 }
 
 /** `/approvals`: what waits for the user, and what was decided. */
 export function approvalPages(options: ApprovalPagesOptions): Router {
-  const { operations, launches, apps, trace, verdicts, clock, render } = options;
+  const { operations, launches, apps, trace, verdicts, catalog, sources, clock, render } = options;
   const router = Router();
-  router.get('/approvals', (req, res) => {
+  router.get('/approvals', async (req, res) => {
     const asked = typeof req.query['app'] === 'string' && apps.find(req.query['app']) ? req.query['app'] : null;
     const waiting = operations.countRequested(asked);
     const page = pageOf({ page: req.query['waiting'] }, waiting, pendingPerPage);
     const decidedPage = pageOf(req.query, operations.count(asked) - waiting, decidedPerPage);
-    const pending = operations.newest(pendingPerPage, { isWaiting: true, skip: page.skip, appId: asked }).map((operation) => ({ ...viewOperation(operation, options), ...viewRequest(operation, options), ...appOf(operation) }));
+    const pending = await Promise.all(operations.newest(pendingPerPage, { isWaiting: true, skip: page.skip, appId: asked }).map(async (operation) => ({ ...viewOperation(operation, options), ...viewRequest(operation, options), ...appOf(operation), volume: await volumeOf(operation) })));
     const decided = operations.newest(decidedPerPage, { isWaiting: false, skip: decidedPage.skip, appId: asked }).map((operation) => viewOperation(operation, options));
     render(res, 'approvals', { pending, page, decided, decidedPage, apps: apps.list(), asked, late: Number(req.query['late'] ?? 0) || 0 });
   });
 
+  /** Bytes of the items that are named, as far as they are known. */
+  async function volumeOf({ parameters }: Operation): Promise<number> {
+    const items = itemsIn(parameters).slice(0, mostItems).flatMap(({ collectionId, itemId }) => catalog.items.find(collectionId, itemId) ?? []);
+    const sizes = await Promise.all(items.map((item) => sources.sizeOf(item)));
+    return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
+  }
+
   /** How the app has behaved, and whether it still waits. */
-  function appOf({ launchId }: Operation) {
-    const newest = trace.newestAt(launchId);
+  function appOf({ id, launchId }: Operation) {
+    const newest = trace.lastAboutAt(launchId, id);
     const isSilent = newest !== null && clock.machineNow() - newest > silentAfterMs;
     return { lastCallAt: newest === null ? null : iso(newest), isSilent, verdict: verdicts.of(launchId).verdict.result, isRevoked: launches.get(launchId).revokedAtMs !== null };
   }

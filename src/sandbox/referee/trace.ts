@@ -162,9 +162,14 @@ export class Trace {
     return this.#database.prepare<[string], { count: number; newestId: number }>('select count(*) as count, coalesce(max(id), 0) as newestId from calls where launch_id = ?').get(launchId)!;
   }
 
-  /** When the launch's newest call came, in epoch milliseconds of the machine; null where none has. */
-  newestAt(launchId: string): number | null {
-    return this.#database.prepare<[string], { at: number }>('select at from calls where launch_id = ? order by id desc limit 1').get(launchId)?.at ?? null;
+  /** When a call about the operation last came, its creation included; in epoch milliseconds of the machine, null where none is kept. */
+  lastAboutAt(launchId: string, operationId: string): number | null {
+    const row = this.#database
+      .prepare<[string, number, string], { at: number }>(
+        `select at from (select id, at, detail from calls where launch_id = ? order by id desc limit ?) where json_extract(detail, '$.operationId') = ? order by id desc limit 1`,
+      )
+      .get(launchId, most.readForText, operationId);
+    return row?.at ?? null;
   }
 
   /** For people and programs, oldest first: the newest `limit` of them. */

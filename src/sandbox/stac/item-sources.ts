@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ChildJobError, ChildPool, PoolBusyError, previewJob as resultJob, takePlainFile, type Confinement, type LentFile, type PreviewJobInput } from '../../raster/index.ts';
@@ -102,6 +103,13 @@ export class ItemSources {
     const found = await this.#filesOf(item);
     if (found.some(({ path }) => !existsSync(path))) throw new SandboxError(404, 'asset_not_available', 'The source file is not there any more');
     return found;
+  }
+
+  /** Bytes of an item's files; null where it has none, they are gone, or code has not made them yet. */
+  async sizeOf(item: ItemRecord): Promise<number | null> {
+    if (item.source.kind === 'none' || item.source.kind === 'synthetic') return null;
+    const sizes = await Promise.all((await this.#filesOf(item)).map(({ path }) => stat(path).then(({ size }) => size, () => null)));
+    return sizes.reduce<number | null>((sum, size) => (sum === null || size === null ? null : sum + size), 0);
   }
 
   async #filesOf({ source, title }: ItemRecord): Promise<SourceFile[]> {
