@@ -12,7 +12,6 @@ import type { Catalog } from '../stac/catalog.ts';
 import type { ItemSources } from '../stac/item-sources.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { viewItem } from './catalog-browser.ts';
-import { flatten } from './flatten.ts';
 import { pageOf } from './list-page.ts';
 import type { RenderPage } from './page.ts';
 
@@ -23,8 +22,9 @@ const decidedPerPage = 50;
 const mostAtOnce = 100;
 /** An app that waits asks every 2 to 5 s: one that has been silent for so long waits no more. */
 const silentAfterMs = 30_000;
-/** Items of an operation that are drawn. */
+/** Items of an operation that are drawn, and lines of its parameters that are shown. */
 const mostItems = 12;
+const mostLines = 100;
 
 export interface ApprovalOptions {
   readonly operations: Operations;
@@ -59,7 +59,7 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
 
   /** Bytes of the items that are named, as far as they are known. */
   async function volumeOf({ parameters }: Operation): Promise<number> {
-    const items = itemsIn(parameters).slice(0, mostItems).flatMap(({ collectionId, itemId }) => catalog.items.find(collectionId, itemId) ?? []);
+    const items = partsOf(parameters).items.slice(0, mostItems).flatMap(({ collectionId, itemId }) => catalog.items.find(collectionId, itemId) ?? []);
     const sizes = await Promise.all(items.map((item) => sources.sizeOf(item)));
     return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
   }
@@ -118,22 +118,34 @@ export function viewOperation(operation: Operation, { launches, apps, users, clo
 
 /** What is asked for: the items that are named, with their places, and everything else in words. */
 export function viewRequest({ parameters }: Operation, { catalog, assets }: Pick<ApprovalPagesOptions, 'catalog' | 'assets'>) {
-  const named = itemsIn(parameters);
+  const { items: named, others } = partsOf(parameters);
   const items = named.slice(0, mostItems).flatMap(({ collectionId, itemId }) => catalog.items.find(collectionId, itemId) ?? []).map((item) => viewItem(item, assets));
-  const isOfItem = (path: string) => named.some((item) => path === item.path || path.startsWith(`${item.path}.`));
-  return {
-    items,
-    itemCount: named.length,
-    parameters: flatten(parameters).filter(({ path, text }) => !isOfItem(path) && !(path === 'input.type' && text === 'platform')).map(({ path, text }) => ({ path: wordsOf(path), text })),
-  };
+  const lines = others.filter(({ path, text }) => !(path === 'input.type' && text === 'platform'));
+  const rest = lines.length > mostLines ? [{ path: 'And', text: `${lines.length - mostLines} more` }] : [];
+  return { items, itemCount: named.length, parameters: [...lines.slice(0, mostLines).map(({ path, text }) => ({ path: wordsOf(path), text })), ...rest] };
 }
 
-/** Wherever an app names items of the catalog: objects with `collectionId` and `itemId`. */
-function itemsIn(value: unknown, path = ''): { path: string; collectionId: string; itemId: string }[] {
-  if (value === null || typeof value !== 'object') return [];
-  const { collectionId, itemId } = value as { collectionId?: unknown; itemId?: unknown };
-  if (typeof collectionId === 'string' && typeof itemId === 'string') return [{ path, collectionId, itemId }];
-  return Object.entries(value).flatMap(([name, inner]) => itemsIn(inner, path === '' ? name : `${path}.${name}`));
+interface RequestParts {
+  /** Wherever an app names items of the catalog: objects with `collectionId` and `itemId`. */
+  readonly items: { collectionId: string; itemId: string }[];
+  /** All that is no item, as lines of path and text. */
+  readonly others: { path: string; text: string }[];
+}
+
+/** Each value is looked at once, however many there are. */
+function partsOf(parameters: unknown): RequestParts {
+  const parts: RequestParts = { items: [], others: [] };
+  const walk = (value: unknown, path: string): void => {
+    if (value === null || typeof value !== 'object') {
+      if (path !== '') parts.others.push({ path, text: String(value) });
+      return;
+    }
+    const { collectionId, itemId } = value as { collectionId?: unknown; itemId?: unknown };
+    if (typeof collectionId === 'string' && typeof itemId === 'string') parts.items.push({ collectionId, itemId });
+    else for (const [name, inner] of Object.entries(value)) walk(inner, path === '' ? name : `${path}.${name}`);
+  };
+  walk(parameters, '');
+  return parts;
 }
 
 /** `sunAzimuth` and `sun_azimuth` as `Sun azimuth`, `bandA` as `Band A`. */
