@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http';
+import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import express, { type RequestHandler } from 'express';
@@ -28,7 +29,6 @@ import { Launches } from './marketplace/launches.ts';
 import { Trace } from './referee/trace.ts';
 import { Verdicts } from './referee/verdicts.ts';
 import { openApiRoutes } from './openapi/routes.ts';
-import { removeUnused } from './pages/scene-uploads.ts';
 import { sandboxPages } from './pages/routes.ts';
 import { createSigner } from './secrets.ts';
 import { AssetLinks } from './stac/asset-links.ts';
@@ -128,7 +128,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   const inferenceJobs = new InferenceJobs(database, clock);
   const resultDir = join(config.dataDir, 'inference');
   const inference = new InferenceRunner({ jobs: inferenceJobs, files, models, blobDir, resultDir, workDir, confinement, log });
-  const faults = new Faults(database);
+  const faults = new Faults(database, events);
   const trace = new Trace(database, clock, log);
   const verdicts = new Verdicts(trace);
 
@@ -150,10 +150,10 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   /** Back to the seeded state. Keys, and the apps and users that were registered, stay. */
   async function reset(): Promise<void> {
     await Promise.all([processing.stop(), inference.stop()]);
-    if (catalog.items.removeOfFiles() > 0) catalog.reload();
+    const removed = catalog.items.removeOfFiles() + (existsSync(uploadedScenes) ? catalog.items.removeBelow(uploadedScenes) : 0);
+    if (removed > 0) catalog.reload();
     for (const table of ['inference_jobs', 'files', 'uploads', 'operations', 'tokens', 'launches', 'launch_events', 'faults', 'calls']) database.exec(`delete from ${table}`);
     clock.reset();
-    if (catalog.items.removeBelow(uploadedScenes) > 0) catalog.reload();
     for (const folder of [overviewDir, resultDir, uploadedScenes]) await rm(folder, { recursive: true, force: true });
     await uploads.open();
     // Only now: what was woken meanwhile must not begin with what has just been deleted.
@@ -162,7 +162,6 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
     inference.wake();
   }
 
-  await removeUnused(uploadedScenes, (path) => catalog.items.readsFrom(path));
   const importFolder = (path: string, progress: ImportProgress) => importPath(catalog, path, { workFolder: join(workDir, 'import'), confinement }, progress, clock.now());
 
   const app = express();
@@ -198,7 +197,7 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
     sandboxPages({
       ...{ apps, users, launches, operations, tokens, uploadSessions, clock, events, faults, trace, verdicts, files, catalog, sources, assets, objects, models, unavailable, runner: inference },
       ...{ keys, database, signer, publicUrl, adminKey: config.adminKey, mapTiles: config.mapTiles, jobs: inferenceJobs, afterClockMoved: sweep, reset, fileApi, inferenceApi },
-      sceneUploads: { folder: uploadedScenes, importPath: importFolder, isForeign: (name) => (catalog.collections.find(collectionOfFolder(name))?.catalogId ?? importsCatalogId) !== importsCatalogId, freeBytes },
+      sceneUploads: { workFolder: join(workDir, 'scenes'), folder: uploadedScenes, importPath: importFolder, isForeign: (name) => (catalog.collections.find(collectionOfFolder(name))?.catalogId ?? importsCatalogId) !== importsCatalogId, freeBytes },
     }),
   );
   app.use(pathNotFound);

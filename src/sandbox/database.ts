@@ -91,9 +91,9 @@ const migrations: readonly string[] = [
   `,
   // When a sandbox that had been killed began again: calls just before may not be in the trace.
   'create table trace_gaps (at integer not null) strict',
-  // What happened to a launch besides its calls; of no launch where it was for all. `at` as in `calls`, `launch_at` on the launch's clock.
+  // What happened to a launch besides its calls; of no launch where it was for all. `at` as in `calls`.
   `
-  create table launch_events (id integer primary key, launch_id text, at integer not null, launch_at integer not null, kind text not null, detail text not null) strict;
+  create table launch_events (id integer primary key, launch_id text, at integer not null, kind text not null, text text not null, moved_ms integer not null) strict;
   create index launch_events_by_launch on launch_events (launch_id, at);
   alter table operations add column decided_by text;
   create index operations_by_time on operations (created_at);

@@ -135,8 +135,14 @@ describe.runIf(hasChromium)('a story', () => {
     await page.goto(`${sandbox.url}/approvals`);
     await page.getByLabel('All on this page').check();
     await page.getByLabel('Check Two').uncheck();
+    // What is checked stays so, whatever comes meanwhile.
+    await sandbox.app('POST', `/operation/${token}`, { body: { name: 'Four' } });
+    await page.getByLabel('Check Four').waitFor();
+    expect(await page.getByLabel('Check One').isChecked()).toBe(true);
+    expect(await page.getByLabel('Check Two').isChecked()).toBe(false);
     await page.getByRole('button', { name: 'Approve the checked' }).click();
     await page.getByRole('button', { name: 'Reject Two' }).click();
+    await page.getByRole('button', { name: 'Reject Four' }).click();
     await page.getByText('Nothing waits for a decision').waitFor();
     expect(await page.locator('#history .pill.ok').count()).toBe(2);
 
@@ -148,7 +154,7 @@ describe.runIf(hasChromium)('a story', () => {
     await page.goto(`${sandbox.url}/launches`);
     await page.getByRole('link', { name: 'Reset the sandbox' }).click();
     await page.getByText('Keep everything').waitFor();
-    expect(await page.locator('main li').allTextContents()).toEqual(expect.arrayContaining([expect.stringMatching(/^1 launches/), expect.stringMatching(/^3 operations/), expect.stringMatching(/^1 files/)]));
+    expect(await page.locator('main li').allTextContents()).toEqual(expect.arrayContaining([expect.stringMatching(/^1 launches/), expect.stringMatching(/^4 operations/), expect.stringMatching(/^1 files/)]));
     await page.getByRole('button', { name: 'Reset' }).click();
     await page.getByText('No launch yet').waitFor();
     expect(complaints).toEqual([]);

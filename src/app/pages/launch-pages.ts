@@ -7,6 +7,7 @@ import { launchPath } from '../launch/sessions.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import type { RunEngine } from '../runs/run-engine.ts';
 import { isFinal, runStates, runTransitions, type RunState } from '../runs/run-state.ts';
+import { sendPicture } from '../runs/routes.ts';
 import { runViewer } from '../runs/run-view.ts';
 import type { Run, RunStore } from '../runs/run.ts';
 import { RecentMap } from '../recent-map.ts';
@@ -31,9 +32,12 @@ const lookEveryMs = 500;
 const atLeastEveryMs = 3_000;
 const runsPerPage = 25;
 const mostInputs = 1_000;
-const endings = ['REJECTED', 'EXPIRED', 'CANCELLED', 'FAILED'] as const;
 /** What the list of runs can be narrowed to. */
-const filters = { open: runStates.filter((state) => !isFinal(state)), done: ['COMPLETED'], other: endings } as const satisfies Record<string, readonly RunState[]>;
+const filters = {
+  open: runStates.filter((state) => !isFinal(state)),
+  done: ['COMPLETED'],
+  other: runStates.filter((state) => isFinal(state) && state !== 'COMPLETED'),
+} as const satisfies Record<string, readonly RunState[]>;
 /** By then the platform has read a file that was delivered, or never will. */
 const settledAfterMs = 5 * 60_000;
 /** The states that a run passes when all goes well, as the page draws them. */
@@ -90,11 +94,7 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
       ...{ around: summary?.corners ? boxAround(summary.corners) : null, fileName: step?.output.fileName ?? 'output', isHere: run.launchId === launch.id, hasStep: step !== undefined },
     });
   });
-  router.get('/runs/:runId/picture.png', async (req, res) => {
-    const found = await store.picture((await findRun(req.params.runId, await launchOf(req.params))).id);
-    if (!found) throw new RequestError(404, 'no_result', 'the run has no result to look at');
-    res.type('png').set({ 'Cache-Control': 'private, max-age=3600', 'Content-Security-Policy': "default-src 'none'" }).send(Buffer.from(found));
-  });
+  router.get('/runs/:runId/picture.png', async (req, res) => sendPicture(res, store, await findRun(req.params.runId, await launchOf(req.params))));
   router.get('/runs/:runId/values.json', async (req, res) => {
     const found = await store.summary((await findRun(req.params.runId, await launchOf(req.params))).id);
     res.set('Cache-Control', 'private, max-age=3600').json({ values: found?.values ?? null, classes: found?.bands.find(({ classes }) => classes)?.classes ?? null });
@@ -113,13 +113,14 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
     throw new RequestError(404, 'run_not_found', 'There is no such run of yours.');
   }
 
-  /** Whether anything of the launch has changed: one question, however many runs there are. */
-  router.get('/events', runEvents(async (launchId) => {
-    const { number, lastAtMs, isUnderWay } = await store.changesOf(launchId);
-    // Of the user's other launches their moves; what is between two moves is told by the first of them.
-    const launch = await launches.find(launchId);
-    const lastMs = launch ? await store.lastChangeOf(ownerOf(launch)) : lastAtMs;
-    return { seen: `${number} ${engine.progressChangesOf(launchId)} ${lastMs}`, isMoving: isUnderWay || Date.now() - Math.max(lastAtMs, lastMs) < settledAfterMs };
+  /** Whether anything of the launch has changed, or a run of the same user has moved elsewhere: two questions, however many runs there are. */
+  router.get('/events', runEvents(async (params) => {
+    const launch = await launchOf(params);
+    const owner = ownerOf(launch);
+    return async () => {
+      const [{ number, lastAtMs, isUnderWay }, lastMs] = await Promise.all([store.changesOf(launch.id), store.lastChangeOf(owner)]);
+      return { seen: `${number} ${engine.progressChangesOf(launch.id)} ${lastMs}`, isMoving: isUnderWay || Date.now() - Math.max(lastAtMs, lastMs) < settledAfterMs };
+    };
   }));
 
   /** The item that the platform has made of a run's file; null where there is none, or none yet, or the platform is away. */
@@ -162,11 +163,13 @@ function pathOf({ state, history }: { state: RunState; history: readonly { state
   return isGood ? path : [...path.filter(({ is }) => is === 'done'), { state, is: 'bad' }];
 }
 
-/** Server-sent events: `change` whenever what `look` has `seen` of the launch is another, and every `atLeastEveryMs` while something is moving. */
-function runEvents(look: (launchId: string) => Promise<{ seen: string; isMoving: boolean }>): RequestHandler {
+/** Server-sent events: `change` whenever what a look has `seen` is another, and every `atLeastEveryMs` while something is moving. */
+function runEvents(lookOf: (params: object) => Promise<() => Promise<{ seen: string; isMoving: boolean }>>): RequestHandler {
   const streams = new OpenStreams({ mostOfOne: 20, mostOfAll: 2_000 });
-  return (req, res) => {
+  return async (req, res) => {
     const { launchId } = req.params as { launchId: string };
+    const look = await lookOf(req.params);
+    if (res.closed) return;
     const close = streams.open(launchId);
     if (close === null) throw new RequestError(429, 'too_many_streams', 'Too many pages of this launch are open, or too many in all. Close some; this page shows the state of when it was loaded.');
     res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
@@ -177,7 +180,7 @@ function runEvents(look: (launchId: string) => Promise<{ seen: string; isMoving:
       if (busy) return;
       busy = true;
       try {
-        const now = await look(launchId);
+        const now = await look();
         if (now.seen !== seen || (now.isMoving && performance.now() - toldAt > atLeastEveryMs)) {
           [seen, toldAt] = [now.seen, performance.now()];
           res.write('event: change\ndata: \n\n');

@@ -1,4 +1,4 @@
-import { json, Router } from 'express';
+import { json, Router, type Response } from 'express';
 import * as z from 'zod';
 import { isShallow, tooDeep } from '../../contract/index.ts';
 import { listInputs, runInput } from '../processing/run-input.ts';
@@ -29,6 +29,13 @@ export interface RunRoutesOptions {
   readonly engine: RunEngine;
   readonly steps: StepHost;
   readonly inputDir: string;
+}
+
+/** The picture of a run's result. Throws 404 where it has none. */
+export async function sendPicture(res: Response, store: Pick<RunStore, 'picture'>, { id }: Pick<Run, 'id'>): Promise<void> {
+  const found = await store.picture(id);
+  if (!found) throw new RequestError(404, 'no_result', 'the run has no result to look at');
+  res.type('png').set({ 'Cache-Control': 'private, max-age=3600', 'Content-Security-Policy': "default-src 'none'" }).send(Buffer.from(found));
 }
 
 /** The JSON API of one launch, under `/launches/{launchId}/api`. */
@@ -83,10 +90,7 @@ export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoute
     res.json(found);
   });
   router.get('/runs/:runId/picture.png', async (req, res) => {
-    const { id } = await findRun(req.params);
-    const found = await store.picture(id);
-    if (!found) throw new RequestError(404, 'no_result', 'the run has no result to look at');
-    res.type('png').set({ 'Cache-Control': 'private, max-age=3600', 'Content-Security-Policy': "default-src 'none'" }).send(Buffer.from(found));
+    await sendPicture(res, store, await findRun(req.params));
   });
   router.post('/runs/:runId/cancel', async (req, res) => {
     res.json(await view(await engine.cancel(await findRun(req.params))));

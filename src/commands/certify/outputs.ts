@@ -8,7 +8,7 @@ import { worst } from '../../sandbox/referee/verdict.ts';
 import type { CertifyOptions } from './options.ts';
 import type { Report } from './report.ts';
 
-const templates = fileURLToPath(new URL('../../../templates/certify', import.meta.url));
+const templates = fileURLToPath(new URL('../../../templates', import.meta.url));
 
 /** Writes the files that were asked for. Throws `KitError` for one that cannot be written. */
 export async function writeReports(report: Report, options: Pick<CertifyOptions, 'jsonFile' | 'junitFile' | 'htmlFile'>): Promise<void> {
@@ -49,7 +49,7 @@ function htmlOf(report: Report): string {
       return timeline === null ? [] : [{ launchId, ...timeline }];
     }),
   );
-  return new Eta({ views: templates, autoEscape: true }).render('report', { report, findings: findingsOf(report), timelines: drawn });
+  return new Eta({ views: templates, autoEscape: true }).render('certify/report', { report, findings: findingsOf(report), timelines: drawn });
 }
 
 const toneOf = (kind: string) => (kind === 'approved' ? 'good' : kind === 'clock moved' ? 'plain' : 'bad');

@@ -55,9 +55,11 @@ interface FaultRow {
 /** Armed faults, with how often each has fired. They survive a restart. */
 export class Faults {
   #database: SandboxDatabase;
+  #events: LaunchEvents;
 
-  constructor(database: SandboxDatabase) {
+  constructor(database: SandboxDatabase, events: LaunchEvents) {
     this.#database = database;
+    this.#events = events;
   }
 
   arm(fault: z.output<typeof newFault>): Fault {
@@ -65,20 +67,31 @@ export class Faults {
     this.#database
       .prepare('insert into faults (id, launch_id, endpoint, after, times, effect) values (?, ?, ?, ?, ?, ?)')
       .run(id, fault.launchId ?? null, fault.endpoint, fault.after, fault.times, JSON.stringify(fault.effect));
-    return this.list().find((armed) => armed.id === id)!;
+    const armed = this.#find(id)!;
+    const when = `${armed.after > 0 ? `, after ${armed.after}` : ''}${armed.times > 1 ? `, ${armed.times} times` : ''}`;
+    this.#events.note(armed.launchId, 'fault armed', `${armed.endpoint}: ${faultText(armed.effect)}${when}`);
+    return armed;
   }
 
   list(): Fault[] {
     return this.#rows().map(fromRow);
   }
 
-  /** Takes away one; false where there is none. */
-  disarm(id: string): boolean {
-    return this.#database.prepare('delete from faults where id = ?').run(id).changes === 1;
+  /** Takes away one, if it is there. */
+  disarm(id: string): void {
+    const fault = this.#find(id);
+    if (!fault) return;
+    this.#database.prepare('delete from faults where id = ?').run(id);
+    this.#events.note(fault.launchId, 'faults disarmed', `${fault.endpoint}: ${faultText(fault.effect)}`);
   }
 
   clear(): void {
-    this.#database.prepare('delete from faults').run();
+    const { changes } = this.#database.prepare('delete from faults').run();
+    if (changes > 0) this.#events.note(null, 'faults disarmed', 'all of them');
+  }
+
+  #find(id: string): Fault | undefined {
+    return this.list().find((fault) => fault.id === id);
   }
 
   /** Counts a call and gives the first armed fault that it sets off. */
@@ -115,11 +128,6 @@ export function faultText(effect: FaultEffect): string {
   if ('status' in effect) return `answer ${effect.status}${effect.retryAfterSeconds === undefined ? '' : `, Retry-After ${effect.retryAfterSeconds}`}`;
   if ('delayMs' in effect) return `slow by ${effect.delayMs / 1000} s`;
   return 'reset' in effect ? 'cut the connection' : 'do the work, lose the answer';
-}
-
-export function noteArmed(events: Pick<LaunchEvents, 'note'>, { launchId, endpoint, effect, after, times }: Fault): void {
-  const when = `${after > 0 ? `, after ${after}` : ''}${times > 1 ? `, ${times} times` : ''}`;
-  events.note(launchId, 'fault armed', `${endpoint}: ${faultText(effect)}${when}`);
 }
 
 /** Does what a fault says before the call's work. True where the work goes on. */

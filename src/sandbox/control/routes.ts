@@ -8,7 +8,7 @@ import type { IdentityTokens } from '../identity/identity-tokens.ts';
 import { newUser, type Users } from '../identity/users.ts';
 import type { Apps } from '../marketplace/apps.ts';
 import type { Launch } from '../marketplace/launch.ts';
-import { spanText, type LaunchEvents } from '../marketplace/launch-events.ts';
+import type { LaunchEvents } from '../marketplace/launch-events.ts';
 import { newLaunch, type Launches } from '../marketplace/launches.ts';
 import { harOf } from '../referee/har.ts';
 import { junitXml } from '../referee/junit.ts';
@@ -18,7 +18,7 @@ import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
-import { newFault, noteArmed, type Faults } from './faults.ts';
+import { newFault, type Faults } from './faults.ts';
 
 export interface ControlOptions {
   readonly apps: Apps;
@@ -144,8 +144,7 @@ export function controlRoutes(options: ControlOptions): Router {
       const { advanceMs, launchId = null } = parseValues(clockMove, req.body);
       if (launchId !== null) launches.get(launchId);
       if (clock.now(launchId) + advanceMs > endOfCalendarMs) throw invalid([{ path: 'advanceMs', message: 'leaves the calendar' }]);
-      clock.advance(advanceMs, launchId);
-      if (advanceMs > 0) events.note(launchId, 'clock moved', `by ${spanText(advanceMs)}${launchId === null ? ', for every launch' : ''}`, { movedMs: advanceMs });
+      events.moveClock(launchId, advanceMs);
       await options.afterClockMoved();
       answerClock(res, launchId);
     })
@@ -157,12 +156,9 @@ export function controlRoutes(options: ControlOptions): Router {
     .post(jsonBody, (req, res) => {
       const fault = parseValues(newFault, req.body);
       if (fault.launchId !== undefined) launches.get(fault.launchId);
-      const armed = faults.arm(fault);
-      noteArmed(events, armed);
-      res.status(201).json(armed);
+      res.status(201).json(faults.arm(fault));
     })
     .delete((_req, res) => {
-      if (faults.list().length > 0) events.note(null, 'faults disarmed', 'all of them');
       faults.clear();
       res.status(204).end();
     })

@@ -138,7 +138,7 @@ export class Operations {
       throw new SandboxError(409, 'operation_not_requested', `Operation is ${operation.status}, not REQUESTED`);
     }
     this.#database.prepare('update operations set status = ?, updated_at = ?, decided_by = ? where id = ?').run(to, this.#clock.now(operation.launchId), by, id);
-    this.#events.note(operation.launchId, to === 'APPROVED' ? 'approved' : 'rejected', `${operation.name}${by === null ? '' : `, by ${by}`}`, { operationId: id });
+    this.#events.note(operation.launchId, to === 'APPROVED' ? 'approved' : 'rejected', `${operation.name}${by === null ? '' : `, by ${by}`}`);
     return this.find(id)!;
   }
 

@@ -12,6 +12,7 @@ import type { Catalog } from '../stac/catalog.ts';
 import type { ItemSources } from '../stac/item-sources.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { viewItem } from './catalog-browser.ts';
+import { flatten } from './flatten.ts';
 import { pageOf } from './list-page.ts';
 import type { RenderPage } from './page.ts';
 
@@ -45,24 +46,17 @@ export interface ApprovalPagesOptions extends ApprovalOptions {
 
 /** `/approvals`: what waits for the user, and what was decided. */
 export function approvalPages(options: ApprovalPagesOptions): Router {
-  const { operations, launches, apps, trace, verdicts, catalog, sources, clock, render } = options;
+  const { operations, launches, apps, trace, verdicts, clock, render } = options;
   const router = Router();
   router.get('/approvals', async (req, res) => {
     const asked = typeof req.query['app'] === 'string' && apps.find(req.query['app']) ? req.query['app'] : null;
     const waiting = operations.countRequested(asked);
     const page = pageOf({ page: req.query['waiting'] }, waiting, pendingPerPage);
     const decidedPage = pageOf(req.query, operations.count(asked) - waiting, decidedPerPage);
-    const pending = await Promise.all(operations.newest(pendingPerPage, { isWaiting: true, skip: page.skip, appId: asked }).map(async (operation) => ({ ...viewOperation(operation, options), ...viewRequest(operation, options), ...appOf(operation), volume: await volumeOf(operation) })));
+    const pending = await Promise.all(operations.newest(pendingPerPage, { isWaiting: true, skip: page.skip, appId: asked }).map(async (operation) => ({ ...viewOperation(operation, options), ...(await viewRequest(operation, options)), ...appOf(operation) })));
     const decided = operations.newest(decidedPerPage, { isWaiting: false, skip: decidedPage.skip, appId: asked }).map((operation) => viewOperation(operation, options));
     render(res, 'approvals', { pending, page, decided, decidedPage, apps: apps.list(), asked, late: Number(req.query['late'] ?? 0) || 0 });
   });
-
-  /** Bytes of the items that are named, as far as they are known. */
-  async function volumeOf({ parameters }: Operation): Promise<number> {
-    const items = partsOf(parameters).items.slice(0, mostItems).flatMap(({ collectionId, itemId }) => catalog.items.find(collectionId, itemId) ?? []);
-    const sizes = await Promise.all(items.map((item) => sources.sizeOf(item)));
-    return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
-  }
 
   /** How the app has behaved, and whether it still waits. */
   function appOf({ id, launchId }: Operation) {
@@ -99,15 +93,13 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
 export function viewOperation(operation: Operation, { launches, apps, users, clock }: Omit<ApprovalOptions, 'operations' | 'render'>) {
   const launch = launches.get(operation.launchId);
   const user = users.find(launch.userId);
-  const app = apps.find(launch.appId);
   return {
     id: operation.id,
     launchId: launch.id,
     status: operation.status,
     name: operation.name,
     description: operation.description,
-    app: app?.name ?? launch.appId,
-    icon: app?.icon ?? null,
+    app: apps.find(launch.appId)?.name ?? launch.appId,
     user: user ? `${user.name}${user.organization ? `, ${user.organization}` : ''}` : launch.userId,
     decidedBy: operation.decidedBy,
     createdAt: iso(operation.createdAtMs),
@@ -116,36 +108,25 @@ export function viewOperation(operation: Operation, { launches, apps, users, clo
   };
 }
 
-/** What is asked for: the items that are named, with their places, and everything else in words. */
-export function viewRequest({ parameters }: Operation, { catalog, assets }: Pick<ApprovalPagesOptions, 'catalog' | 'assets'>) {
-  const { items: named, others } = partsOf(parameters);
-  const items = named.slice(0, mostItems).flatMap(({ collectionId, itemId }) => catalog.items.find(collectionId, itemId) ?? []).map((item) => viewItem(item, assets));
+/** What is asked for: the items that are named, with their places and bytes as far as these are known, and everything else in words. */
+export async function viewRequest({ parameters }: Operation, { catalog, assets, sources }: Pick<ApprovalPagesOptions, 'catalog' | 'assets' | 'sources'>) {
+  const named: { collectionId: string; itemId: string }[] = [];
+  // Wherever an app names items of the catalog.
+  const others = flatten(parameters, '', ({ collectionId, itemId }) => {
+    if (typeof collectionId !== 'string' || typeof itemId !== 'string') return false;
+    named.push({ collectionId, itemId });
+    return true;
+  });
+  const items = named.slice(0, mostItems).flatMap(({ collectionId, itemId }) => catalog.items.find(collectionId, itemId) ?? []);
+  const sizes = await Promise.all(items.map((item) => sources.sizeOf(item)));
   const lines = others.filter(({ path, text }) => !(path === 'input.type' && text === 'platform'));
   const rest = lines.length > mostLines ? [{ path: 'And', text: `${lines.length - mostLines} more` }] : [];
-  return { items, itemCount: named.length, parameters: [...lines.slice(0, mostLines).map(({ path, text }) => ({ path: wordsOf(path), text })), ...rest] };
-}
-
-interface RequestParts {
-  /** Wherever an app names items of the catalog: objects with `collectionId` and `itemId`. */
-  readonly items: { collectionId: string; itemId: string }[];
-  /** All that is no item, as lines of path and text. */
-  readonly others: { path: string; text: string }[];
-}
-
-/** Each value is looked at once, however many there are. */
-function partsOf(parameters: unknown): RequestParts {
-  const parts: RequestParts = { items: [], others: [] };
-  const walk = (value: unknown, path: string): void => {
-    if (value === null || typeof value !== 'object') {
-      if (path !== '') parts.others.push({ path, text: String(value) });
-      return;
-    }
-    const { collectionId, itemId } = value as { collectionId?: unknown; itemId?: unknown };
-    if (typeof collectionId === 'string' && typeof itemId === 'string') parts.items.push({ collectionId, itemId });
-    else for (const [name, inner] of Object.entries(value)) walk(inner, path === '' ? name : `${path}.${name}`);
+  return {
+    items: items.map((item) => viewItem(item, assets)),
+    itemCount: named.length,
+    volume: sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0),
+    parameters: [...lines.slice(0, mostLines).map(({ path, text }) => ({ path: wordsOf(path), text })), ...rest],
   };
-  walk(parameters, '');
-  return parts;
 }
 
 /** `sunAzimuth` and `sun_azimuth` as `Sun azimuth`, `bandA` as `Band A`. */

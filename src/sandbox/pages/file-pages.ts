@@ -21,6 +21,11 @@ const filesPerPage = 50;
 /** Files that are told to be no input for a model. */
 const mostUnfit = 10;
 
+/** The classes of a model in the colours that its results have. */
+function classesOf({ labels }: Model): { name: string; color: readonly number[]; note: string }[] {
+  return labels.map((name, i) => ({ name, color: classColors[i % classColors.length]!, note: String(i) }));
+}
+
 function whyUnfit({ status, facts, reason }: FileRecord): string {
   if (status === 'FAILED') return reason ?? 'could not be read';
   if (status !== 'COMPLETED') return 'is still being processed';
@@ -58,8 +63,7 @@ export function filePages({ files, sources, catalog, assets, models, jobs, runne
     const fitting = newest.filter(({ status, facts }) => status === 'COMPLETED' && facts?.raster !== undefined);
     render(res, 'inference', {
       unavailable,
-      classColors,
-      models: [...models.values()],
+      models: [...models.values()].map((model) => ({ ...model, classes: classesOf(model) })),
       files: fitting.map((file) => ({ ...viewFile(file), bandCount: file.facts?.raster?.bands.length ?? 0 })),
       unfit: newest.filter((file) => !fitting.includes(file)).slice(0, mostUnfit).map((file) => ({ name: file.originalName, why: whyUnfit(file) })),
       jobs: jobs.listNewest(mostShown).map((job) => ({ ...job, fileName: named(job.fileId), startedAt: iso(job.startedAtMs) })),
@@ -68,7 +72,7 @@ export function filePages({ files, sources, catalog, assets, models, jobs, runne
   });
   router.get('/inference/:jobId', (req, res) => {
     const { job, item, model } = resultOf(req.params.jobId);
-    render(res, 'inference-result', { classColors, job: { ...job, fileName: files.find(job.fileId)?.originalName ?? job.fileId }, labels: model?.labels ?? [], item: { ...viewItem(item, assets), previewHref: `/inference/${job.id}/preview.png` } });
+    render(res, 'inference-result', { job: { ...job, fileName: files.find(job.fileId)?.originalName ?? job.fileId }, classes: model ? classesOf(model) : [], item: { ...viewItem(item, assets), previewHref: `/inference/${job.id}/preview.png` } });
   });
   router.get('/inference/:jobId/preview.png', async (req, res) => {
     const { job } = resultOf(req.params.jobId);

@@ -1,5 +1,6 @@
-/** Nested values as lines of path and text. */
-export function flatten(value: unknown, path = ''): { path: string; text: string }[] {
+/** Nested values as lines of path and text, without the objects that `takes` takes for itself. */
+export function flatten(value: unknown, path = '', takes: (object: Readonly<Record<string, unknown>>) => boolean = () => false): { path: string; text: string }[] {
   if (value === null || typeof value !== 'object') return path === '' ? [] : [{ path, text: String(value) }];
-  return Object.entries(value).flatMap(([name, inner]) => flatten(inner, path === '' ? name : `${path}.${name}`));
+  if (takes(value as Readonly<Record<string, unknown>>)) return [];
+  return Object.entries(value).flatMap(([name, inner]) => flatten(inner, path === '' ? name : `${path}.${name}`, takes));
 }

@@ -2,7 +2,8 @@ import { Router, urlencoded } from 'express';
 import * as z from 'zod';
 import { apiKeyHeader, externalAppEndpoints } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import { faultText, newFault, noteArmed, type FaultEffect, type Faults } from '../control/faults.ts';
+import { faultText, newFault, type FaultEffect, type Faults } from '../control/faults.ts';
+import type { Operation } from '../external-app/operations.ts';
 import type { Files } from '../files/files.ts';
 import type { IdentityTokens } from '../identity/identity-tokens.ts';
 import type { Launch } from '../marketplace/launch.ts';
@@ -73,7 +74,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
       const { verdict, count } = verdicts.of(launch.id);
       return { ...viewLaunch(launch), calls: count, verdict: viewVerdict(verdict), status: operations.latestOf(launch.id)?.status ?? null };
     });
-    render(res, 'launches', { launches: shown, page, now: iso(clock.now()), operationCount: operations.count() });
+    render(res, 'launches', { launches: shown, page, now: iso(clock.now()) });
   });
 
   router.get('/launches/:launchId', (req, res) => {
@@ -87,11 +88,11 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const viewCall = (call: CallView) => ({ ...call, breaks: broken.get(call.id) ?? null, fault: faultOf(call) });
     const chosen = asked.call === undefined ? null : trace.find(launch.id, asked.call);
     const all = operations.list(launch.id);
-    const window = windowOf(launch, asked);
+    const noted = events.list(launch.id);
+    const window = windowOf(noted, asked);
     const newest = trace.drawn(launch.id, 0, Number.MAX_SAFE_INTEGER, mostDrawn);
     const drawn = window ? trace.drawn(launch.id, window.fromMs, window.toMs, mostDrawn) : newest;
-    const noted = events.list(launch.id);
-    const causes = causesOf(launch, noted).filter(({ at }) => !window || (Date.parse(at) >= window.fromMs && Date.parse(at) <= window.toMs));
+    const causes = causesOf(launch, noted, all.slice(0, mostOperations)).filter(({ at }) => !window || (Date.parse(at) >= window.fromMs && Date.parse(at) <= window.toMs));
     const tokenEndsAtMs = tokens.expiryOf(launch.id);
     render(res, 'inspector', {
       launch: { ...viewLaunch(launch), now: iso(clock.now(launch.id)), machineNow: iso(clock.machineNow()), aheadText: clock.now(launch.id) - clock.machineNow() > 500 ? spanText(clock.now(launch.id) - clock.machineNow()) : null, tokenEndsAt: iso(tokenEndsAtMs), isTokenOver: clock.now(launch.id) >= tokenEndsAtMs },
@@ -101,7 +102,6 @@ export function launchPages(options: LaunchPagesOptions): Router {
       verdict: viewVerdict(verdict),
       timeline: timelineOf(drawn, verdict.rules, { causes, operations: new Map(all.map(({ id, name }, i) => [id, `${name}${all.length > 1 ? ` (${all.length - i})` : ''}`])), window, lanesOf: newest }),
       drawnCount: drawn.length,
-      isZoomed: window !== undefined,
       causes,
       calls: calls.map(viewCall),
       chosen: chosen && { ...viewCall(chosen), curl: curlOf(chosen) },
@@ -115,19 +115,19 @@ export function launchPages(options: LaunchPagesOptions): Router {
   });
 
   /** Within the launch's life, whatever was asked for; undefined for all of it. */
-  function windowOf({ id }: Launch, { from, to }: { from?: number | undefined; to?: number | undefined }): { fromMs: number; toMs: number } | undefined {
+  function windowOf(noted: readonly LaunchEvent[], { from, to }: { from?: number | undefined; to?: number | undefined }): { fromMs: number; toMs: number } | undefined {
     if (from === undefined || to === undefined || !(to > from)) return undefined;
-    const begunMs = (events.list(id)[0]?.atMs ?? 0) - lifeMarginMs;
+    const begunMs = (noted[0]?.atMs ?? 0) - lifeMarginMs;
     const [fromMs, toMs] = [Math.max(begunMs, from), Math.min(clock.machineNow() + lifeMarginMs, to)];
     return toMs > fromMs ? { fromMs, toMs } : undefined;
   }
 
   /** What was done, and what came of itself: the end of an operation's window, and of the newest token. */
-  function causesOf(launch: Launch, noted: readonly LaunchEvent[]): DrawnCause[] {
+  function causesOf(launch: Launch, noted: readonly LaunchEvent[], ofLaunch: readonly Operation[]): DrawnCause[] {
     const tones: Partial<Record<LaunchEvent['kind'], DrawnCause['tone']>> = { approved: 'good', rejected: 'bad', revoked: 'bad', 'fault armed': 'bad' };
     const done = noted.map(({ atMs, kind, text }): DrawnCause => ({ at: iso(atMs), kind, text, tone: tones[kind] ?? 'plain' }));
-    const expired = operations.list(launch.id).slice(0, mostOperations).filter(({ status }) => status === 'EXPIRED').map(({ expiresAtMs, name }) => ({ kind: 'expired', text: `${name}: nobody decided`, atMs: events.machineTimeOf(launch.id, expiresAtMs) }));
-    const ended = launch.revokedAtMs === null ? [{ kind: 'token over', text: 'the newest token has ended', atMs: events.machineTimeOf(launch.id, tokens.expiryOf(launch.id)) }] : [];
+    const expired = ofLaunch.filter(({ status }) => status === 'EXPIRED').map(({ expiresAtMs, name }) => ({ kind: 'expired', text: `${name}: nobody decided`, atMs: events.machineTimeOf(launch.id, expiresAtMs, noted) }));
+    const ended = launch.revokedAtMs === null ? [{ kind: 'token over', text: 'the newest token has ended', atMs: events.machineTimeOf(launch.id, tokens.expiryOf(launch.id), noted) }] : [];
     const ofItself = [...expired, ...ended].flatMap(({ kind, text, atMs }): DrawnCause[] => (atMs === null ? [] : [{ at: iso(atMs), kind, text, tone: 'bad' }]));
     return [...done, ...ofItself].sort((a, b) => (a.at < b.at ? -1 : 1));
   }
@@ -150,23 +150,19 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const { id } = launches.get(String(req.params['launchId']));
     const minutes = Number((req.body as Record<string, unknown>)['minutes']);
     if (!(minutes > 0 && minutes <= 1_000_000)) throw invalid([{ path: 'minutes', message: 'must be more than 0 and at most 1,000,000' }]);
-    const movedMs = Math.round(minutes * 60_000);
-    clock.advance(movedMs, id);
-    events.note(id, 'clock moved', `by ${spanText(movedMs)}`, { movedMs });
+    events.moveClock(id, Math.round(minutes * 60_000));
     await options.afterClockMoved();
     res.redirect(303, `/launches/${id}`);
   });
   router.post('/launches/:launchId/faults', form, (req, res) => {
     const { id } = launches.get(String(req.params['launchId']));
     const { endpoint, effect, after, times } = req.body as Record<string, unknown>;
-    const armed = faults.arm(parseValues(newFault, { launchId: id, endpoint, effect: effects.find((one) => faultText(one) === effect), after: Number(after), times: Number(times) }));
-    noteArmed(events, armed);
+    faults.arm(parseValues(newFault, { launchId: id, endpoint, effect: effects.find((one) => faultText(one) === effect), after: Number(after), times: Number(times) }));
     res.redirect(303, `/launches/${id}#controls`);
   });
   router.post('/launches/:launchId/faults/:faultId/disarm', (req, res) => {
     const { id } = launches.get(String(req.params['launchId']));
-    const fault = faults.list().find((one) => one.id === req.params['faultId']);
-    if (fault && faults.disarm(fault.id)) events.note(fault.launchId, 'faults disarmed', `${fault.endpoint}: ${faultText(fault.effect)}`);
+    faults.disarm(String(req.params['faultId']));
     res.redirect(303, `/launches/${id}#controls`);
   });
   router.post('/launches/:launchId/revoke', (req, res) => {

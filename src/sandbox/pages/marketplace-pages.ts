@@ -22,10 +22,8 @@ interface Opening {
   readonly fields: readonly (readonly [string, string])[];
 }
 
-export type MarketplaceOptions = ApprovalPagesOptions;
-
 /** `/`: the registered apps, to be launched as one of the users; and registering one. `/launches/{id}/frame`: the app with its approvals beside it. */
-export function marketplacePages(options: MarketplaceOptions): Router {
+export function marketplacePages(options: ApprovalPagesOptions): Router {
   const { apps, users, launches, operations, trace, verdicts, render } = options;
   const router = Router();
   /** Tokens are in no address of the sandbox: what opens an app waits here for the page that is redirected to. */
@@ -72,17 +70,18 @@ export function marketplacePages(options: MarketplaceOptions): Router {
     res.redirect(303, `/launches/${launch.id}/frame`);
   });
 
-  router.get('/launches/:launchId/frame', (req, res) => {
+  router.get('/launches/:launchId/frame', async (req, res) => {
     const launch = launches.get(req.params.launchId);
     const opening = openings.get(launch.id) ?? null;
     // A page that brings itself up to date opens nothing.
     if (req.get('sec-fetch-dest') !== 'empty') openings.delete(launch.id);
+    const newest = [true, false].flatMap((isWaiting) => operations.newest(mostBeside, { isWaiting, launchId: launch.id }));
     render(res, 'frame', {
       launch,
       opening,
       app: apps.find(launch.appId) ?? { id: launch.appId, name: launch.appId },
       user: users.find(launch.userId)?.name ?? launch.userId,
-      operations: operations.newest(mostBeside, { isWaiting: true, launchId: launch.id }).concat(operations.newest(mostBeside, { isWaiting: false, launchId: launch.id })).map((operation) => ({ ...viewOperation(operation, options), ...viewRequest(operation, options) })),
+      operations: await Promise.all(newest.map(async (operation) => ({ ...viewOperation(operation, options), ...(await viewRequest(operation, options)) }))),
       callCount: trace.extent(launch.id).count,
     });
   });

@@ -23,7 +23,9 @@ const mostOpen = 20;
 const forgottenAfterMs = 3_600_000;
 
 export interface SceneUploadsOptions {
-  /** Where folders lie that were sent; each stays, as items read from it. */
+  /** Where folders are gathered; emptied at each start. */
+  readonly workFolder: string;
+  /** Where they go when they are whole: items read from there. */
   readonly folder: string;
   /** Takes a folder into the catalog. */
   readonly importPath: (path: string, progress: ImportProgress) => Promise<ImportResult>;
@@ -35,12 +37,12 @@ export interface SceneUploadsOptions {
 const newFolder = z.object({ name: fileName });
 
 /** `/files/scenes`: the folder of a scene, file by file, and then one item of it. Only what a scene is made of is taken: rasters, and what describes them. */
-export function sceneUploads({ folder, importPath, isForeign, freeBytes }: SceneUploadsOptions): Router {
+export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBytes }: SceneUploadsOptions): Router {
   const router = Router();
   /** When a folder was begun that is not imported yet: nobody else may have it, and it may still be added to. */
   const open = new Map<string, { path: string; begunMs: number }>();
 
-  /** Removes what was begun and not finished: by an earlier process, or long ago. */
+  /** Removes what was begun long ago and not finished. */
   async function sweep(): Promise<void> {
     const now = performance.now();
     for (const [id, { path, begunMs }] of open) {
@@ -62,7 +64,7 @@ export function sceneUploads({ folder, importPath, isForeign, freeBytes }: Scene
     if (open.size >= mostOpen) throw new SandboxError(503, 'busy', 'Too many folders are being sent; try again later');
     const id = newId('scene');
     // The collection is named after it.
-    const path = join(folder, id, name);
+    const path = join(workFolder, id, name);
     await mkdir(path, { recursive: true });
     open.set(id, { path, begunMs: performance.now() });
     res.status(201).json({ id });
@@ -75,7 +77,7 @@ export function sceneUploads({ folder, importPath, isForeign, freeBytes }: Scene
     const bytes = Number(req.get('content-length') ?? NaN);
     if (!(bytes >= 0 && bytes <= mostBytes)) throw invalid([{ path: 'Content-Length', message: `must say how many bytes come, at most ${mostBytes}` }]);
     const room = freeBytes ?? systemFreeBytes;
-    await requireRoom(folder, fileRules, async (of) => (await room(of)) - bytes);
+    await requireRoom(into, fileRules, async (of) => (await room(of)) - bytes);
     const path = join(into, basename(read.data));
     const part = `${path}.part`;
     try {
@@ -89,9 +91,12 @@ export function sceneUploads({ folder, importPath, isForeign, freeBytes }: Scene
   });
   router.post('/files/scenes/:id/import', async (req, res) => {
     const { id } = req.params;
-    const path = folderOf(id);
-    if (!(await readdir(path)).some((name) => rasterExtensions.has(extname(name).toLowerCase()))) throw invalid([{ path: 'folder', message: 'holds no raster' }]);
+    const gathered = folderOf(id);
+    if (!(await readdir(gathered)).some((name) => rasterExtensions.has(extname(name).toLowerCase()))) throw invalid([{ path: 'folder', message: 'holds no raster' }]);
     open.delete(id);
+    await mkdir(folder, { recursive: true });
+    await rename(dirname(gathered), join(folder, id));
+    const path = join(folder, id, basename(gathered));
     const refusals: { where: string; reason: string }[] = [];
     let imported = 0;
     try {
@@ -106,11 +111,3 @@ export function sceneUploads({ folder, importPath, isForeign, freeBytes }: Scene
 }
 
 const isOfScene = (name: string) => rasterExtensions.has(extname(name).toLowerCase()) || isMetadataName(name);
-
-/** Removes folders that were sent and that no item reads from: their sender went away, or the sandbox was stopped. */
-export async function removeUnused(folder: string, isRead: (path: string) => boolean): Promise<void> {
-  for (const name of await readdir(folder).catch(() => [])) {
-    const path = join(folder, name);
-    if (!isRead(path)) await rm(path, { recursive: true, force: true });
-  }
-}

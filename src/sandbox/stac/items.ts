@@ -206,14 +206,9 @@ export class Items {
     return rows.map(([number, value]) => [number, value === null ? null : (JSON.parse(value) as unknown)]);
   }
 
-  /** Whether an item's pixels lie below the folder. Reads every item. */
-  readsFrom(folder: string): boolean {
-    return this.#database.prepare('select 1 from items where instr(source, ?) > 0 limit 1').get(inJson(folder)) !== undefined;
-  }
-
-  /** Items whose pixels lie below the folder go; how many did. Reads every item. */
+  /** Items whose pixels lie below the folder go; how many did. Reads every item: their sources are JSON. */
   removeBelow(folder: string): number {
-    return this.#database.prepare('delete from items where instr(source, ?) > 0').run(inJson(folder)).changes;
+    return this.#database.prepare('delete from items where instr(source, ?) > 0').run(JSON.stringify(`${folder}/`).slice(1, -1)).changes;
   }
 
   /** What belongs to uploaded files goes; how many did. */
@@ -221,9 +216,6 @@ export class Items {
     return this.#database.prepare('delete from items where file_id is not null').run().changes;
   }
 }
-
-/** The path of a folder as it stands within JSON. */
-const inJson = (folder: string): string => JSON.stringify(`${folder}/`).slice(1, -1);
 
 function toOutline(bytes: Buffer): Outline {
   return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
