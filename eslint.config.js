@@ -7,7 +7,10 @@ function boundary(folder, forbidden, reason) {
   return {
     files: [`src/${folder}/**/*.ts`],
     rules: {
-      'no-restricted-imports': ['error', { patterns: forbidden.map((name) => ({ regex: `^(\\.\\./)+${name}(/|$)`, message: reason })) }],
+      'no-restricted-imports': [
+        'error',
+        { patterns: forbidden.map((name) => ({ regex: `^(\\.\\./)+${name}(/|$)`, message: reason })) },
+      ],
     },
   };
 }
@@ -20,7 +23,10 @@ export default tseslint.config(
     extends: [...tseslint.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
-      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true, allowNullish: true }],
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true, allowBoolean: true, allowNullish: true },
+      ],
       '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { arguments: false } }],
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
       '@typescript-eslint/require-await': 'off',
@@ -31,10 +37,22 @@ export default tseslint.config(
   },
   { files: ['**/*.{js,mjs}'], languageOptions: { globals: globals.node } },
   { files: ['templates/**/*.js'], languageOptions: { globals: globals.browser } },
-  boundary('app', ['sandbox', 'commands'], 'the app knows contract, platform-client, raster and steps; never the sandbox'),
+  boundary(
+    'app',
+    ['sandbox', 'commands'],
+    'the app knows contract, platform-client, raster and steps; never the sandbox',
+  ),
   boundary('sandbox', ['app', 'commands', 'platform-client', 'steps'], 'the sandbox knows contract and raster only'),
-  boundary('contract', ['app', 'sandbox', 'commands', 'platform-client', 'raster', 'steps'], 'the contract stands on nothing'),
+  boundary(
+    'contract',
+    ['app', 'sandbox', 'commands', 'platform-client', 'raster', 'steps'],
+    'the contract stands on nothing',
+  ),
   boundary('raster', ['app', 'sandbox', 'commands', 'platform-client', 'steps'], 'raster stands on the contract only'),
   boundary('steps', ['app', 'sandbox', 'commands', 'platform-client'], 'steps stand on contract and raster only'),
-  boundary('platform-client', ['app', 'sandbox', 'commands', 'raster', 'steps'], 'the client stands on the contract only'),
+  boundary(
+    'platform-client',
+    ['app', 'sandbox', 'commands', 'raster', 'steps'],
+    'the client stands on the contract only',
+  ),
 );

@@ -7,7 +7,12 @@ import { stopOnSignal } from '../src/commands/command.ts';
 import { serve } from '../src/commands/serve.ts';
 
 const config = readAppConfig(process.env, () => {});
-const app = await createApp({ config, log: pino({ level: config.logLevel }), confinement: await confine(config.confinement, [config.dataDir]), registry: new URL('./steps/registry.ts', import.meta.url) });
+const app = await createApp({
+  config,
+  log: pino({ level: config.logLevel }),
+  confinement: await confine(config.confinement, [config.dataDir]),
+  registry: new URL('./steps/registry.ts', import.meta.url),
+});
 const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT' });
 stopOnSignal(async () => {
   await served.close();

@@ -17,7 +17,10 @@ const http = axios.create({ baseURL: url, headers, httpAgent: new Agent({ keepAl
 
 async function status(token: string, operationId: string): Promise<string> {
   const path = `/public/external-app/operation/${token}`;
-  const body = client === 'axios' ? (await http.get<unknown>(path, { params: { operationId } })).data : await (await fetch(`${url}${path}?operationId=${operationId}`, { headers })).json();
+  const body =
+    client === 'axios'
+      ? (await http.get<unknown>(path, { params: { operationId } })).data
+      : await (await fetch(`${url}${path}?operationId=${operationId}`, { headers })).json();
   return (body as { status: string }).status;
 }
 

@@ -12,7 +12,10 @@ const goalMs = 60;
 
 const module = new URL('../src/raster/child/probe-job.ts', import.meta.url);
 const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-bench-'));
-const ways = { confined: await establishConfinement({ mode: 'required', warn: () => {} }), unconfined: await establishConfinement({ mode: 'none', warn: () => {} }) };
+const ways = {
+  confined: await establishConfinement({ mode: 'required', warn: () => {} }),
+  unconfined: await establishConfinement({ mode: 'none', warn: () => {} }),
+};
 const timesMs: Record<string, number[]> = { unconfined: [], confined: [], 'confined, kept': [] };
 const pool = new ChildPool({ confinement: ways.confined, folder: join(folder, 'pool') });
 
@@ -22,7 +25,8 @@ async function time(name: string, work: () => Promise<unknown>): Promise<void> {
   timesMs[name]?.push(performance.now() - from);
 }
 
-const start = (confinement: Confinement) => runInChild({ module, input: null, workFolder: join(folder, 'work'), confinement });
+const start = (confinement: Confinement) =>
+  runInChild({ module, input: null, workFolder: join(folder, 'work'), confinement });
 const reuse = () => pool.run({ module, input: null, owner: 'bench' });
 await Promise.all([start(ways.confined), start(ways.unconfined)]);
 await reuse();
@@ -35,7 +39,12 @@ await pool.close();
 await rm(folder, { recursive: true, force: true });
 
 const median = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
-for (const [name, times] of Object.entries(timesMs)) console.log(`${name.padEnd(16)} median ${median(times).toFixed(0).padStart(4)} ms   ${Math.min(...times).toFixed(0)} to ${Math.max(...times).toFixed(0)} ms`);
+for (const [name, times] of Object.entries(timesMs))
+  console.log(
+    `${name.padEnd(16)} median ${median(times).toFixed(0).padStart(4)} ms   ${Math.min(...times).toFixed(0)} to ${Math.max(...times).toFixed(0)} ms`,
+  );
 const addedMs = median(timesMs['confined'] ?? []) - median(timesMs['unconfined'] ?? []);
-console.log(`\nconfinement adds ${addedMs.toFixed(0)} ms to a start (ratio ${(median(timesMs['confined'] ?? []) / median(timesMs['unconfined'] ?? [])).toFixed(2)}); at most ${goalMs} ms: ${addedMs <= goalMs ? 'met' : 'MISSED'}`);
+console.log(
+  `\nconfinement adds ${addedMs.toFixed(0)} ms to a start (ratio ${(median(timesMs['confined'] ?? []) / median(timesMs['unconfined'] ?? [])).toFixed(2)}); at most ${goalMs} ms: ${addedMs <= goalMs ? 'met' : 'MISSED'}`,
+);
 process.exitCode = addedMs <= goalMs ? 0 : 1;

@@ -7,7 +7,13 @@ import Sqlite from 'better-sqlite3';
 import { openLaunch } from '../src/commands/demo/app-session.ts';
 import { startProcess } from './processes.ts';
 
-const { values } = parseArgs({ options: { launches: { type: 'string', default: '2000' }, runs: { type: 'string', default: '10000' }, folder: { type: 'string', default: 'data/bench/crowded' } } });
+const { values } = parseArgs({
+  options: {
+    launches: { type: 'string', default: '2000' },
+    runs: { type: 'string', default: '10000' },
+    folder: { type: 'string', default: 'data/bench/crowded' },
+  },
+});
 const [launches, runs, folder] = [Number(values.launches), Number(values.runs), resolve(values.folder)];
 const calls = 30;
 const goalMs = 50;
@@ -15,28 +21,57 @@ const apiKey = randomBytes(24).toString('base64url');
 
 await rm(folder, { recursive: true, force: true });
 await mkdir(folder, { recursive: true });
-const sandbox = await startProcess(new URL('../src/commands/sandbox.ts', import.meta.url), 'sandbox', ['--port', '0', '--seed', 'none', '--data', join(folder, 'sandbox')], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' });
-const env = { PLATFORM_URL: sandbox.url, PLATFORM_API_KEY: apiKey, APP_SECRET: randomBytes(32).toString('base64url'), DATA_DIR: join(folder, 'app'), PORT: '0', LOG_LEVEL: 'error', LAUNCHES_PER_MINUTE: '100000' };
+const sandbox = await startProcess(
+  new URL('../src/commands/sandbox.ts', import.meta.url),
+  'sandbox',
+  ['--port', '0', '--seed', 'none', '--data', join(folder, 'sandbox')],
+  { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' },
+);
+const env = {
+  PLATFORM_URL: sandbox.url,
+  PLATFORM_API_KEY: apiKey,
+  APP_SECRET: randomBytes(32).toString('base64url'),
+  DATA_DIR: join(folder, 'app'),
+  PORT: '0',
+  LOG_LEVEL: 'error',
+  LAUNCHES_PER_MINUTE: '100000',
+};
 const app = await startProcess(new URL('../src/commands/app.ts', import.meta.url), 'app', [], env);
 try {
   await control('apps', { id: 'bench', name: 'Bench', launchUrl: `${app.url}/launch` });
   let last = { launchId: '', token: '', launchUrl: '' };
   for (let i = 0; i < launches; i++) {
     last = await control('launches', { appId: 'bench' });
-    const created = await fetch(`${sandbox.url}/public/external-app/operation/${last.token}`, { method: 'POST', headers: { 'x-api-key': apiKey, 'content-type': 'application/json' }, body: JSON.stringify({ name: `Operation ${i}` }) });
+    const created = await fetch(`${sandbox.url}/public/external-app/operation/${last.token}`, {
+      method: 'POST',
+      headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: `Operation ${i}` }),
+    });
     await created.arrayBuffer();
   }
   const session = await openLaunch(last.launchUrl);
   await session.startRun({ stepId: 'cog', input: { type: 'synthetic', size: 64 } });
   fill(new URL(session.home).pathname.split('/')[2]!);
   console.log(`${launches} launches; ${runs} ended runs, half of them in one launch; ms of ${calls} calls each\n`);
-  console.log('| call                                | median |   most |\n|-------------------------------------|-------:|-------:|');
+  console.log(
+    '| call                                | median |   most |\n|-------------------------------------|-------:|-------:|',
+  );
   const ofApp = { headers: { cookie: session.cookie } };
   const own = new URL(session.home).pathname;
   let slowest = 0;
-  for (const path of [own, `${own}api/runs`, `${own}api/runs?limit=25`, `${own}new/cog`, '/metrics', '/ready']) slowest = Math.max(slowest, await time('app', app.url, path, ofApp));
+  for (const path of [own, `${own}api/runs`, `${own}api/runs?limit=25`, `${own}new/cog`, '/metrics', '/ready'])
+    slowest = Math.max(slowest, await time('app', app.url, path, ofApp));
   const ofSandbox = { headers: { 'x-api-key': apiKey } };
-  for (const path of ['/', '/launches', `/launches/${last.launchId}`, '/approvals', '/sandbox/operations', `/sandbox/launches/${last.launchId}`, `/sandbox/launches/${last.launchId}/verdict`]) slowest = Math.max(slowest, await time('sandbox', sandbox.url, path, ofSandbox));
+  for (const path of [
+    '/',
+    '/launches',
+    `/launches/${last.launchId}`,
+    '/approvals',
+    '/sandbox/operations',
+    `/sandbox/launches/${last.launchId}`,
+    `/sandbox/launches/${last.launchId}/verdict`,
+  ])
+    slowest = Math.max(slowest, await time('sandbox', sandbox.url, path, ofSandbox));
   console.log(`\nthe slowest median is ${slowest.toFixed(1)} ms; the goal is ${goalMs}`);
 } finally {
   await app.kill().catch(() => {});
@@ -45,7 +80,11 @@ try {
 }
 
 async function control<T>(path: string, body?: object): Promise<T> {
-  const response = await fetch(`${sandbox.url}/sandbox/${path}`, { method: body ? 'POST' : 'GET', headers: body ? { 'content-type': 'application/json' } : {}, body: body && JSON.stringify(body) });
+  const response = await fetch(`${sandbox.url}/sandbox/${path}`, {
+    method: body ? 'POST' : 'GET',
+    headers: body ? { 'content-type': 'application/json' } : {},
+    body: body && JSON.stringify(body),
+  });
   if (!response.ok) throw new Error(`the sandbox answered ${response.status} to ${path}`);
   return (await response.json()) as T;
 }
@@ -54,14 +93,20 @@ async function control<T>(path: string, body?: object): Promise<T> {
 function fill(launchId: string): void {
   const database = new Sqlite(join(folder, 'app', 'app.db'));
   database.transaction(() => {
-    for (let i = 0; i < launches; i++) database.prepare(`insert into launches select ?, ?, '', null, "user", created_at, 0, 0 from launches where id = ?`).run(`copy-${i}`, `hash-${i}`, launchId);
+    for (let i = 0; i < launches; i++)
+      database
+        .prepare(`insert into launches select ?, ?, '', null, "user", created_at, 0, 0 from launches where id = ?`)
+        .run(`copy-${i}`, `hash-${i}`, launchId);
     const copy = database.prepare(
       `insert into runs select ?, ?, 'COMPLETED', step_id, step_version, parameters, input, idempotency_key, operation_id, operation_expires_at, output, upload, file, failure, created_at - ?, updated_at - ?, 3, null, owner
        from (select id, launch_id, state, step_id, step_version, parameters, input, idempotency_key, operation_id, operation_expires_at, output, upload, file, failure, created_at, updated_at, claim, worker, owner from runs where launch_id = ? limit 1)`,
     );
     for (let i = 0; i < runs; i++) {
       copy.run(`run-${i}`, i % 2 ? launchId : `copy-${i % launches}`, i, i, launchId);
-      for (const state of ['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING', 'COMPLETED']) database.prepare('insert into run_states (run_id, seq, state, at) values (?, 1, ?, ?)').run(`run-${i}`, state, i);
+      for (const state of ['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING', 'COMPLETED'])
+        database
+          .prepare('insert into run_states (run_id, seq, state, at) values (?, 1, ?, ?)')
+          .run(`run-${i}`, state, i);
     }
   })();
   database.close();
@@ -80,6 +125,8 @@ async function time(name: string, url: string, path: string, options: RequestIni
   took.sort((a, b) => a - b);
   const median = took[calls >> 1] ?? 0;
   const shown = path.replace(/\/launches\/[\w-]{16,}/, '/launches/{id}');
-  console.log(`| ${`${name} ${shown}`.padEnd(35)} | ${median.toFixed(1).padStart(6)} | ${(took.at(-1) ?? 0).toFixed(1).padStart(6)} |`);
+  console.log(
+    `| ${`${name} ${shown}`.padEnd(35)} | ${median.toFixed(1).padStart(6)} | ${(took.at(-1) ?? 0).toFixed(1).padStart(6)} |`,
+  );
   return median;
 }

@@ -12,13 +12,23 @@ import { startService, type ServiceProcess } from '../src/commands/service-proce
 import { sandboxCall } from '../src/commands/sandbox-call.ts';
 
 const apiKey = 'bench-key';
-const goals = { firstPageBytes: 300_000, interactiveMs: 1_000, manyOverFew: 1.5, bytesPerSecond: 50_000, eventMs: 1_000 };
+const goals = {
+  firstPageBytes: 300_000,
+  interactiveMs: 1_000,
+  manyOverFew: 1.5,
+  bytesPerSecond: 50_000,
+  eventMs: 1_000,
+};
 const loads = 5;
 const fewAndMany = [10, 10_000] as const;
 const processedFiles = 150;
 
 const folder = await mkdtemp(join(tmpdir(), 'pages-bench-'));
-const startSandbox = (name: string) => startService('sandbox', ['--port', '0', '--data', join(folder, name)], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' });
+const startSandbox = (name: string) =>
+  startService('sandbox', ['--port', '0', '--data', join(folder, name)], {
+    SANDBOX_API_KEY: apiKey,
+    LOG_LEVEL: 'error',
+  });
 const rows: { what: string; measured: string; goal: string; isMet: boolean }[] = [];
 const note = (what: string, measured: string, goal: string, isMet: boolean) => {
   rows.push({ what, measured, goal, isMet });
@@ -27,7 +37,10 @@ const note = (what: string, measured: string, goal: string, isMet: boolean) => {
 const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? NaN;
 const kilobytes = (bytes: number) => `${(bytes / 1000).toFixed(0)} kB`;
 
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'] });
+const browser = await chromium.launch({
+  executablePath: '/usr/bin/chromium',
+  args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'],
+});
 console.log('| what | measured | goal | |\n|---|---|---|---|');
 try {
   await benchFirstPages(browser);
@@ -41,11 +54,20 @@ process.exitCode = rows.every(({ isMet }) => isMet) ? 0 : 1;
 
 async function benchFirstPages(from: Browser): Promise<void> {
   const sandbox = await startSandbox('first');
-  const app = await startService('app', [], { PLATFORM_URL: sandbox.url, PLATFORM_API_KEY: apiKey, APP_SECRET: 'x'.repeat(32), DATA_DIR: join(folder, 'app'), PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'error' });
+  const app = await startService('app', [], {
+    PLATFORM_URL: sandbox.url,
+    PLATFORM_API_KEY: apiKey,
+    APP_SECRET: 'x'.repeat(32),
+    DATA_DIR: join(folder, 'app'),
+    PORT: '0',
+    HOST: '127.0.0.1',
+    LOG_LEVEL: 'error',
+  });
   try {
     await sandboxCall(sandbox, 'apps', { id: 'reference-app', name: 'Reference app', launchUrl: `${app.url}/launch` });
     const { launchUrl } = await sandboxCall<{ launchUrl: string }>(sandbox, 'launches', {});
-    for (const path of ['/', '/approvals', '/catalog', '/files', '/inference', '/launches', '/docs']) await firstPage(from, `sandbox ${path}`, `${sandbox.url}${path}`);
+    for (const path of ['/', '/approvals', '/catalog', '/files', '/inference', '/launches', '/docs'])
+      await firstPage(from, `sandbox ${path}`, `${sandbox.url}${path}`);
     const page = await from.newPage();
     await page.goto(launchUrl);
     const { context, home } = { context: page.context(), home: page.url() };
@@ -56,7 +78,12 @@ async function benchFirstPages(from: Browser): Promise<void> {
 }
 
 /** A browser that has seen nothing yet, each time. */
-async function firstPage(from: Browser, what: string, address: string, storageState?: Awaited<ReturnType<ReturnType<Page['context']>['storageState']>>): Promise<void> {
+async function firstPage(
+  from: Browser,
+  what: string,
+  address: string,
+  storageState?: Awaited<ReturnType<ReturnType<Page['context']>['storageState']>>,
+): Promise<void> {
   const seen: { bytes: number; ms: number }[] = [];
   for (let i = 0; i < loads; i++) {
     const context = await from.newContext({ viewport: { width: 1280, height: 800 }, storageState });
@@ -70,7 +97,12 @@ async function firstPage(from: Browser, what: string, address: string, storageSt
   }
   const bytes = Math.max(...seen.map((one) => one.bytes));
   const ms = median(seen.map((one) => one.ms));
-  note(what, `${kilobytes(bytes)}, ${ms.toFixed(0)} ms`, `300 kB, 1,000 ms`, bytes < goals.firstPageBytes && ms < goals.interactiveMs);
+  note(
+    what,
+    `${kilobytes(bytes)}, ${ms.toFixed(0)} ms`,
+    `300 kB, 1,000 ms`,
+    bytes < goals.firstPageBytes && ms < goals.interactiveMs,
+  );
 }
 
 async function wireBytes(page: Page): Promise<() => number> {
@@ -107,7 +139,13 @@ async function benchManyRows(from: Browser): Promise<void> {
       await sandbox.stop();
     }
   }
-  for (const [what, [few = NaN, many = NaN]] of times) note(`${what}: 10,000 rows over 10`, `${(many / few).toFixed(2)} (${few.toFixed(0)}, ${many.toFixed(0)} ms)`, 'at most 1.5', many / few <= goals.manyOverFew);
+  for (const [what, [few = NaN, many = NaN]] of times)
+    note(
+      `${what}: 10,000 rows over 10`,
+      `${(many / few).toFixed(2)} (${few.toFixed(0)}, ${many.toFixed(0)} ms)`,
+      'at most 1.5',
+      many / few <= goals.manyOverFew,
+    );
 }
 
 function fill(path: string, count: number): string {
@@ -116,9 +154,15 @@ function fill(path: string, count: number): string {
   const launchOf = (i: number) => `launch_bench${i}`;
   database.transaction(() => {
     const insert = {
-      launch: database.prepare("insert into launches (id, app_id, user_id, renew_policy, created_at) values (?, 'reference-app', (select id from users limit 1), 'extend', ?)"),
-      operation: database.prepare("insert into operations (id, launch_id, name, parameters, status, created_at, updated_at, expires_at, body_hash) values (?, ?, 'Bench', '{}', ?, ?, ?, ?, '')"),
-      file: database.prepare("insert into files (id, user_id, original_name, size, source_type, properties, blob, status, reason, created_at) values (?, (select id from users limit 1), 'bench.tif', 1, 'UNKNOWN', '{}', 'bench', 'FAILED', 'made for the bench', ?)"),
+      launch: database.prepare(
+        "insert into launches (id, app_id, user_id, renew_policy, created_at) values (?, 'reference-app', (select id from users limit 1), 'extend', ?)",
+      ),
+      operation: database.prepare(
+        "insert into operations (id, launch_id, name, parameters, status, created_at, updated_at, expires_at, body_hash) values (?, ?, 'Bench', '{}', ?, ?, ?, ?, '')",
+      ),
+      file: database.prepare(
+        "insert into files (id, user_id, original_name, size, source_type, properties, blob, status, reason, created_at) values (?, (select id from users limit 1), 'bench.tif', 1, 'UNKNOWN', '{}', 'bench', 'FAILED', 'made for the bench', ?)",
+      ),
       call: database.prepare(
         "insert into calls (launch_id, at, launch_at, endpoint, method, status, duration_ms, delivered, request_bytes, response_bytes, detail, path, request, response) values (?, ?, ?, 'operation.status', 'GET', 200, 1, 1, 0, 100, ?, '/x', '{\"headers\":{},\"body\":null}', '{\"headers\":{},\"body\":null}')",
       ),
@@ -126,9 +170,21 @@ function fill(path: string, count: number): string {
     for (let i = 0; i < count; i++) {
       const at = now - i * 3_000;
       insert.launch.run(launchOf(i), at);
-      insert.operation.run(`op_bench${i}`, launchOf(i), i % 2 === 0 ? 'REQUESTED' : 'APPROVED', at, at, now + 3_600_000);
+      insert.operation.run(
+        `op_bench${i}`,
+        launchOf(i),
+        i % 2 === 0 ? 'REQUESTED' : 'APPROVED',
+        at,
+        at,
+        now + 3_600_000,
+      );
       insert.file.run(`file_bench${i}`, at);
-      insert.call.run(launchOf(0), at, at, JSON.stringify({ operationId: 'op_bench0', operationStatus: 'REQUESTED', tokenNumber: 1 }));
+      insert.call.run(
+        launchOf(0),
+        at,
+        at,
+        JSON.stringify({ operationId: 'op_bench0', operationStatus: 'REQUESTED', tokenNumber: 1 }),
+      );
     }
   })();
   database.close();
@@ -147,22 +203,40 @@ async function benchProcessing(from: Browser): Promise<void> {
     const sent = Array.from({ length: processedFiles }, async (_, i) => {
       const form = new FormData();
       form.append('file', new Blob([`no raster ${i}`]), `bench-${i}.bin`);
-      await fetch(`${sandbox.url}/public/file/upload?sourceType=UNKNOWN`, { method: 'POST', headers: { 'x-api-key': apiKey }, body: form });
+      await fetch(`${sandbox.url}/public/file/upload?sourceType=UNKNOWN`, {
+        method: 'POST',
+        headers: { 'x-api-key': apiKey },
+        body: form,
+      });
     });
     await Promise.all(sent);
     const giveUpAt = performance.now() + 300_000;
     // By strings: the page's policy lets nothing be evaluated that comes later.
-    const isDone = () => page.evaluate<boolean>(`document.querySelector('#files').textContent.includes('of ${processedFiles} files') && !/queued|in progress/.test(document.querySelector('#files').textContent)`);
+    const isDone = () =>
+      page.evaluate<boolean>(
+        `document.querySelector('#files').textContent.includes('of ${processedFiles} files') && !/queued|in progress/.test(document.querySelector('#files').textContent)`,
+      );
     while (!(await isDone()) && performance.now() < giveUpAt) await sleep(500);
     const perSecond = (count() - before) / ((performance.now() - began) / 1000);
-    note(`an open page while ${processedFiles} files are processed`, `${kilobytes(perSecond)} a second`, '50 kB a second', perSecond < goals.bytesPerSecond);
+    note(
+      `an open page while ${processedFiles} files are processed`,
+      `${kilobytes(perSecond)} a second`,
+      '50 kB a second',
+      perSecond < goals.bytesPerSecond,
+    );
     await page.goto(`${sandbox.url}/approvals`);
     await sleep(1_500);
     const waits: number[] = [];
     for (let i = 0; i < loads; i++) {
       const { token } = await sandboxCall<{ token: string }>(sandbox, 'launches', {});
       const at = performance.now();
-      const { operationId } = (await (await fetch(`${sandbox.url}/public/external-app/operation/${token}`, { method: 'POST', headers: { 'x-api-key': apiKey, 'content-type': 'application/json' }, body: JSON.stringify({ name: `Bench ${i}` }) })).json()) as { operationId: string };
+      const { operationId } = (await (
+        await fetch(`${sandbox.url}/public/external-app/operation/${token}`, {
+          method: 'POST',
+          headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+          body: JSON.stringify({ name: `Bench ${i}` }),
+        })
+      ).json()) as { operationId: string };
       await page.locator(`#op-${operationId}`).waitFor();
       waits.push(performance.now() - at);
       await sleep(1_000);

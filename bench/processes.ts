@@ -16,8 +16,16 @@ export interface BenchProcess {
 }
 
 /** Starts a script of the bench or the kit and waits for its `<name> ready <url>`. */
-export async function startProcess(script: URL, name: string, args: readonly string[], env: Record<string, string>): Promise<BenchProcess> {
-  const child = spawn(process.execPath, ['--import', preload, script.pathname, ...args], { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+export async function startProcess(
+  script: URL,
+  name: string,
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<BenchProcess> {
+  const child = spawn(process.execPath, ['--import', preload, script.pathname, ...args], {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const killWithParent = () => child.kill('SIGKILL');
   process.once('exit', killWithParent);
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));

@@ -3,10 +3,14 @@ import { mkdir } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { benchUpload, type UploadResult } from './upload.ts';
 
-const { values } = parseArgs({ options: { sizes: { type: 'string', default: '1024,4096' }, folder: { type: 'string', default: 'data/bench' } } });
+const { values } = parseArgs({
+  options: { sizes: { type: 'string', default: '1024,4096' }, folder: { type: 'string', default: 'data/bench' } },
+});
 await mkdir(values.folder, { recursive: true });
 
-console.log('Upload through the app into the sandbox, until the file can be downloaded; cp of the same bytes on the same disk.\n');
+console.log(
+  'Upload through the app into the sandbox, until the file can be downloaded; cp of the same bytes on the same disk.\n',
+);
 console.log('|   MiB | upload MiB/s | cp MiB/s | upload/cp time | complete ms | app peak MiB | sandbox peak MiB |');
 console.log('|------:|-------------:|---------:|---------------:|------------:|-------------:|-----------------:|');
 const results: UploadResult[] = [];
@@ -27,5 +31,7 @@ for (const size of values.sizes.split(',').map(Number)) {
 const [first, last] = [results[0], results.at(-1)];
 if (first && last && first !== last) {
   const ratio = (of: (result: UploadResult) => number) => (of(last) / of(first)).toFixed(2);
-  console.log(`\npeak at ${last.mebibytes} MiB over peak at ${first.mebibytes} MiB: app ${ratio((r) => r.appPeakMiB)}, sandbox ${ratio((r) => r.sandboxPeakMiB)}`);
+  console.log(
+    `\npeak at ${last.mebibytes} MiB over peak at ${first.mebibytes} MiB: app ${ratio((r) => r.appPeakMiB)}, sandbox ${ratio((r) => r.sandboxPeakMiB)}`,
+  );
 }

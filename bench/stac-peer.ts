@@ -14,8 +14,13 @@ export function buildPeer(path: string, count: number) {
   const database = new Sqlite(path);
   database.pragma('journal_mode = OFF');
   database.pragma('synchronous = OFF');
-  database.exec('create virtual table box using rtree(n, west, east, south, north); create table item (n integer primary key, id text, collection text, ms integer);');
-  const [addBox, addItem] = [database.prepare('insert into box values (?, ?, ?, ?, ?)'), database.prepare('insert into item values (?, ?, ?, ?)')];
+  database.exec(
+    'create virtual table box using rtree(n, west, east, south, north); create table item (n integer primary key, id text, collection text, ms integer);',
+  );
+  const [addBox, addItem] = [
+    database.prepare('insert into box values (?, ?, ?, ?, ?)'),
+    database.prepare('insert into item values (?, ?, ?, ?)'),
+  ];
   database.transaction(() => {
     let n = 0;
     for (const { id, collection, ms, ring } of benchItems(count)) {

@@ -10,16 +10,29 @@ import { benchItems, collections, firstMs, spanMs, writeItems } from './stac-ite
 import { buildPeer, type PeerQuery } from './stac-peer.ts';
 
 const { values } = parseArgs({
-  options: { items: { type: 'string', default: '1000000' }, queries: { type: 'string', default: '200' }, checked: { type: 'string', default: '100' }, folder: { type: 'string', default: 'data/bench/stac' } },
+  options: {
+    items: { type: 'string', default: '1000000' },
+    queries: { type: 'string', default: '200' },
+    checked: { type: 'string', default: '100' },
+    folder: { type: 'string', default: 'data/bench/stac' },
+  },
 });
-const [count, queries, checked] = [values.items, values.queries, values.checked].map(Number) as [number, number, number];
+const [count, queries, checked] = [values.items, values.queries, values.checked].map(Number) as [
+  number,
+  number,
+  number,
+];
 const folder = resolve(values.folder);
 await rm(folder, { recursive: true, force: true });
 await mkdir(folder, { recursive: true });
 
 const apiKey = 'bench';
 const script = new URL('../src/commands/sandbox.ts', import.meta.url);
-const start = (...more: string[]) => startProcess(script, 'sandbox', ['--port', '0', '--seed', 'none', '--data', join(folder, 'sandbox'), ...more], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'warn' });
+const start = (...more: string[]) =>
+  startProcess(script, 'sandbox', ['--port', '0', '--seed', 'none', '--data', join(folder, 'sandbox'), ...more], {
+    SANDBOX_API_KEY: apiKey,
+    LOG_LEVEL: 'warn',
+  });
 const seconds = async (work: () => Promise<void>) => {
   const from = performance.now();
   await work();
@@ -34,21 +47,41 @@ await sandbox.stop();
 const startSeconds = await seconds(async () => void (sandbox = await start()));
 const peer = buildPeer(join(folder, 'peer.db'), count);
 const mib = async (path: string) => ((await stat(path)).size / 1024 ** 2).toFixed(0);
-console.log(`${count} items: ${await mib(itemsPath)} MiB of NDJSON imported in ${importSeconds.toFixed(1)} s (${(count / importSeconds).toFixed(0)} items/s); database ${await mib(join(folder, 'sandbox', 'sandbox.db'))} MiB`);
+console.log(
+  `${count} items: ${await mib(itemsPath)} MiB of NDJSON imported in ${importSeconds.toFixed(1)} s (${(count / importSeconds).toFixed(0)} items/s); database ${await mib(join(folder, 'sandbox', 'sandbox.db'))} MiB`,
+);
 console.log(`start with the index built: ${startSeconds.toFixed(1)} s, peak ${sandbox.peakMiB().toFixed(0)} MiB\n`);
 
 let agent = new Agent({ keepAlive: true });
 function search(query: PeerQuery): Promise<{ numberMatched: number; ms: number }> {
-  const body = JSON.stringify({ bbox: query.box, collections: query.collections, datetime: `${iso(query.startMs)}/${iso(query.endMs)}`, limit: query.limit });
+  const body = JSON.stringify({
+    bbox: query.box,
+    collections: query.collections,
+    datetime: `${iso(query.startMs)}/${iso(query.endMs)}`,
+    limit: query.limit,
+  });
   const from = performance.now();
   return new Promise((settle, reject) => {
-    const sent = request(`${sandbox.url}/public/stac/search`, { method: 'POST', agent, headers: { 'content-type': 'application/json', 'x-api-key': apiKey, 'content-length': Buffer.byteLength(body) } }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => {
-        const ms = performance.now() - from;
-        settle({ numberMatched: (JSON.parse(Buffer.concat(chunks).toString()) as { numberMatched: number }).numberMatched, ms });
-      });
-    });
+    const sent = request(
+      `${sandbox.url}/public/stac/search`,
+      {
+        method: 'POST',
+        agent,
+        headers: { 'content-type': 'application/json', 'x-api-key': apiKey, 'content-length': Buffer.byteLength(body) },
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response
+          .on('data', (chunk: Buffer) => chunks.push(chunk))
+          .on('end', () => {
+            const ms = performance.now() - from;
+            settle({
+              numberMatched: (JSON.parse(Buffer.concat(chunks).toString()) as { numberMatched: number }).numberMatched,
+              ms,
+            });
+          });
+      },
+    );
     sent.on('error', reject);
     sent.end(body);
   });
@@ -63,14 +96,25 @@ function makeQueries(degrees: number, seed: number, n: number): PeerQuery[] {
     const south = Math.max(-90, Math.min(90 - degrees, random() * 120 - 60 - degrees / 2));
     const startMs = Math.floor(firstMs + random() * spanMs * 0.5);
     const wanted = collections.filter(() => random() < 0.6);
-    return { box: [west, south, west + degrees, south + degrees], collections: wanted.length > 0 ? wanted : collections, startMs, endMs: Math.floor(startMs + spanMs * (0.1 + random() * 0.4)), limit: 10 };
+    return {
+      box: [west, south, west + degrees, south + degrees],
+      collections: wanted.length > 0 ? wanted : collections,
+      startMs,
+      endMs: Math.floor(startMs + spanMs * (0.1 + random() * 0.4)),
+      limit: 10,
+    };
   });
 }
 
-const percentile = (sorted: readonly number[], share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
+const percentile = (sorted: readonly number[], share: number) =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 for (const query of makeQueries(5, 1, 20)) await search(query);
-console.log('| box degrees | p50 ms | p95 ms | max ms | matches (median) | R*Tree p50 ms | R*Tree max ms | ours/R*Tree p50 |');
-console.log('|------------:|-------:|-------:|-------:|-----------------:|--------------:|--------------:|----------------:|');
+console.log(
+  '| box degrees | p50 ms | p95 ms | max ms | matches (median) | R*Tree p50 ms | R*Tree max ms | ours/R*Tree p50 |',
+);
+console.log(
+  '|------------:|-------:|-------:|-------:|-----------------:|--------------:|--------------:|----------------:|',
+);
 for (const degrees of [1, 10, 60]) {
   const wanted = makeQueries(degrees, 100 + degrees, queries);
   // The server has closed what stood idle while the peer was asked.
@@ -80,25 +124,63 @@ for (const degrees of [1, 10, 60]) {
   const answers: { numberMatched: number; ms: number }[] = [];
   for (const query of wanted) answers.push(await search(query));
   const times = answers.map(({ ms }) => ms).sort((a, b) => a - b);
-  const peerTimes = wanted.slice(0, 40).map((query) => peer.search(query)).sort((a, b) => a - b);
-  const matches = percentile(answers.map(({ numberMatched }) => numberMatched).sort((a, b) => a - b), 0.5);
-  const cells = [degrees, percentile(times, 0.5).toFixed(2), percentile(times, 0.95).toFixed(2), percentile(times, 1).toFixed(1), matches, percentile(peerTimes, 0.5).toFixed(2), percentile(peerTimes, 1).toFixed(1), (percentile(times, 0.5) / percentile(peerTimes, 0.5)).toFixed(3)];
+  const peerTimes = wanted
+    .slice(0, 40)
+    .map((query) => peer.search(query))
+    .sort((a, b) => a - b);
+  const matches = percentile(
+    answers.map(({ numberMatched }) => numberMatched).sort((a, b) => a - b),
+    0.5,
+  );
+  const cells = [
+    degrees,
+    percentile(times, 0.5).toFixed(2),
+    percentile(times, 0.95).toFixed(2),
+    percentile(times, 1).toFixed(1),
+    matches,
+    percentile(peerTimes, 0.5).toFixed(2),
+    percentile(peerTimes, 1).toFixed(1),
+    (percentile(times, 0.5) / percentile(peerTimes, 0.5)).toFixed(3),
+  ];
   console.log(`| ${cells.join(' | ')} |`);
 }
 console.log(`\nsandbox peak after the searches: ${sandbox.peakMiB().toFixed(0)} MiB`);
 
 // Counts by brute force: every item, every polygon, with a library that the sandbox's own test of boxes does not use.
-const checks = [1, 10, 60].flatMap((degrees) => makeQueries(degrees, 500 + degrees, Math.ceil(checked / 3))).slice(0, checked);
+const checks = [1, 10, 60]
+  .flatMap((degrees) => makeQueries(degrees, 500 + degrees, Math.ceil(checked / 3)))
+  .slice(0, checked);
 const expected = new Array<number>(checks.length).fill(0);
 for (const { collection, ms, ring } of benchItems(count)) {
   const [xs, ys] = [ring.map(([x]) => x), ring.map(([, y]) => y)];
   const [west, east, south, north] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
   checks.forEach(({ box, collections: wanted, startMs, endMs }, i) => {
-    if (ms < startMs || ms > endMs || west > box[2] || east < box[0] || south > box[3] || north < box[1] || !wanted.includes(collection)) return;
+    if (
+      ms < startMs ||
+      ms > endMs ||
+      west > box[2] ||
+      east < box[0] ||
+      south > box[3] ||
+      north < box[1] ||
+      !wanted.includes(collection)
+    )
+      return;
     const isInside = west >= box[0] && east <= box[2] && south >= box[1] && north <= box[3];
     const [w, s, e, n] = box;
-    const square = { type: 'Polygon' as const, coordinates: [[[w, s], [e, s], [e, n], [w, n], [w, s]]] };
-    if (isInside || booleanIntersects({ type: 'Polygon', coordinates: [ring.map(([x, y]) => [x, y])] }, square)) expected[i] = (expected[i] ?? 0) + 1;
+    const square = {
+      type: 'Polygon' as const,
+      coordinates: [
+        [
+          [w, s],
+          [e, s],
+          [e, n],
+          [w, n],
+          [w, s],
+        ],
+      ],
+    };
+    if (isInside || booleanIntersects({ type: 'Polygon', coordinates: [ring.map(([x, y]) => [x, y])] }, square))
+      expected[i] = (expected[i] ?? 0) + 1;
   });
 }
 agent.destroy();
@@ -107,9 +189,14 @@ let equal = 0;
 for (const [i, query] of checks.entries()) {
   const { numberMatched } = await search(query);
   if (numberMatched === expected[i]) equal += 1;
-  else console.log(`differs: ${query.box.map((v) => v.toFixed(3)).join(',')} answered ${numberMatched}, brute force ${expected[i]}`);
+  else
+    console.log(
+      `differs: ${query.box.map((v) => v.toFixed(3)).join(',')} answered ${numberMatched}, brute force ${expected[i]}`,
+    );
 }
-console.log(`counts equal to brute force: ${equal} of ${checks.length}; matches in all: ${expected.reduce((a, b) => a + b, 0)}, fewest ${Math.min(...expected)}, most ${Math.max(...expected)}`);
+console.log(
+  `counts equal to brute force: ${equal} of ${checks.length}; matches in all: ${expected.reduce((a, b) => a + b, 0)}, fewest ${Math.min(...expected)}, most ${Math.max(...expected)}`,
+);
 
 agent.destroy();
 peer.close();

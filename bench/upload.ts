@@ -28,7 +28,12 @@ export interface UploadResult {
 /** One upload of `mebibytes`, with fresh processes, in a folder of its own below `parent`. */
 export async function benchUpload(mebibytes: number, parent: string): Promise<UploadResult> {
   const folder = await mkdtemp(join(parent, 'upload-bench-'));
-  const sandbox = await startProcess(new URL('../src/commands/sandbox.ts', import.meta.url), 'sandbox', ['--port', '0', '--data', join(folder, 'sandbox')], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' });
+  const sandbox = await startProcess(
+    new URL('../src/commands/sandbox.ts', import.meta.url),
+    'sandbox',
+    ['--port', '0', '--data', join(folder, 'sandbox')],
+    { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' },
+  );
   const app = await startProcess(new URL('./app.ts', import.meta.url), 'app', [], {
     PLATFORM_URL: sandbox.url,
     PLATFORM_API_KEY: apiKey,
@@ -43,18 +48,31 @@ export async function benchUpload(mebibytes: number, parent: string): Promise<Up
     const control = sandboxControl(sandbox.url);
     const { launchId, launchUrl } = await control.launch(`${app.url}/launch`);
     const session = await openLaunch(launchUrl);
-    const { id } = await session.startRun({ stepId: 'big', parameters: { mebibytes }, input: { type: 'synthetic', size: 64 } });
-    const requested = await until(() => session.run(id), ({ state }) => state === 'AWAITING_APPROVAL');
+    const { id } = await session.startRun({
+      stepId: 'big',
+      parameters: { mebibytes },
+      input: { type: 'synthetic', size: 64 },
+    });
+    const requested = await until(
+      () => session.run(id),
+      ({ state }) => state === 'AWAITING_APPROVAL',
+    );
     await control.decide('approve', requested.operationId ?? '', launchId);
-    const done = await until(() => session.run(id), ({ isFinal }) => isFinal);
-    if (done.state !== 'COMPLETED' || !done.file?.fileId) throw new Error(`the run ended as ${done.state}: ${done.failure?.message}`);
+    const done = await until(
+      () => session.run(id),
+      ({ isFinal }) => isFinal,
+    );
+    if (done.state !== 'COMPLETED' || !done.file?.fileId)
+      throw new Error(`the run ended as ${done.state}: ${done.failure?.message}`);
     const asked = performance.now();
     const firstByte = await fetch(await client.getDownloadUrl(done.file.fileId), { headers: { range: 'bytes=0-0' } });
     if (firstByte.status !== 206) throw new Error(`the file cannot be downloaded: ${firstByte.status}`);
     const completedAt = Date.parse(done.history.at(-1)?.at ?? '');
     const downloadableAt = completedAt + performance.now() - asked;
     const peaks = { appPeakMiB: app.peakMiB(), sandboxPeakMiB: sandbox.peakMiB() };
-    const { calls } = (await (await fetch(`${sandbox.url}/sandbox/launches/${launchId}/trace`)).json()) as { calls: { endpoint: string; at: string; durationMs: number }[] };
+    const { calls } = (await (await fetch(`${sandbox.url}/sandbox/launches/${launchId}/trace`)).json()) as {
+      calls: { endpoint: string; at: string; durationMs: number }[];
+    };
     const call = (endpoint: string) => calls.find((one) => one.endpoint === endpoint)!;
     const [blob] = await readdir(join(folder, 'sandbox', 'blobs'));
     return {

@@ -9,7 +9,13 @@ import { limits } from '../src/contract/index.ts';
 import { openLaunch } from '../src/commands/demo/app-session.ts';
 import { startProcess, type BenchProcess } from './processes.ts';
 
-const { values } = parseArgs({ options: { runs: { type: 'string', default: '2000' }, seconds: { type: 'string', default: '60' }, folder: { type: 'string', default: 'data/bench/waiting' } } });
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '2000' },
+    seconds: { type: 'string', default: '60' },
+    folder: { type: 'string', default: 'data/bench/waiting' },
+  },
+});
 const [runs, seconds, folder] = [Number(values.runs), Number(values.seconds), resolve(values.folder)];
 const launches = 20;
 const intervalMs = 3_000;
@@ -23,7 +29,12 @@ interface Call {
 
 await rm(folder, { recursive: true, force: true });
 await mkdir(folder, { recursive: true });
-const sandbox = await startProcess(new URL('../src/commands/sandbox.ts', import.meta.url), 'sandbox', ['--port', '0', '--seed', 'none', '--data', join(folder, 'sandbox')], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' });
+const sandbox = await startProcess(
+  new URL('../src/commands/sandbox.ts', import.meta.url),
+  'sandbox',
+  ['--port', '0', '--seed', 'none', '--data', join(folder, 'sandbox')],
+  { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' },
+);
 const app = await startProcess(new URL('../src/commands/app.ts', import.meta.url), 'app', [], {
   PLATFORM_URL: sandbox.url,
   RUNS_PER_USER: String(runs),
@@ -39,10 +50,15 @@ let operations: { operationId: string; launchId: string }[] = [];
 let tokens = new Map<string, string>();
 try {
   await control('apps', { id: 'bench', name: 'Bench', launchUrl: `${app.url}/launch` });
-  const opened = await Promise.all(Array.from({ length: launches }, async () => control<{ launchId: string; token: string; launchUrl: string }>('launches', { appId: 'bench' })));
+  const opened = await Promise.all(
+    Array.from({ length: launches }, async () =>
+      control<{ launchId: string; token: string; launchUrl: string }>('launches', { appId: 'bench' }),
+    ),
+  );
   for (const { launchUrl } of opened) {
     const session = await openLaunch(launchUrl);
-    for (let i = 0; i < runs / launches; i++) await session.startRun({ stepId: 'cog', input: { type: 'synthetic', size: 64 } });
+    for (let i = 0; i < runs / launches; i++)
+      await session.startRun({ stepId: 'cog', input: { type: 'synthetic', size: 64 } });
   }
   const list = async () => (await control<{ operations: typeof operations }>('operations')).operations;
   for (operations = await list(); operations.length < runs; operations = await list()) await sleep(500);
@@ -53,21 +69,33 @@ try {
   const from = Date.now();
   const ours = await measure(app, seconds);
   const until = Date.now();
-  const gaps = await gapsBetween(opened.map(({ launchId }) => launchId), from, until);
+  const gaps = await gapsBetween(
+    opened.map(({ launchId }) => launchId),
+    from,
+    until,
+  );
   await app.stop();
 
   console.log('|                  | CPU ms a second |  ratio | resident MiB |  ratio |');
   console.log('|------------------|----------------:|-------:|-------------:|-------:|');
-  console.log(`| app              | ${ours.cpuMs.toFixed(0).padStart(15)} |        | ${ours.residentMiB.toFixed(0).padStart(12)} |        |`);
+  console.log(
+    `| app              | ${ours.cpuMs.toFixed(0).padStart(15)} |        | ${ours.residentMiB.toFixed(0).padStart(12)} |        |`,
+  );
   for (const client of ['fetch', 'axios'] as const) {
     const theirs = await measureBare(client);
-    const ratios = [ours.cpuMs / theirs.cpuMs, ours.residentMiB / theirs.residentMiB].map((ratio) => ratio.toFixed(2).padStart(6));
-    console.log(`| bare loop, ${client} | ${theirs.cpuMs.toFixed(0).padStart(15)} | ${ratios[0]} | ${theirs.residentMiB.toFixed(0).padStart(12)} | ${ratios[1]} |`);
+    const ratios = [ours.cpuMs / theirs.cpuMs, ours.residentMiB / theirs.residentMiB].map((ratio) =>
+      ratio.toFixed(2).padStart(6),
+    );
+    console.log(
+      `| bare loop, ${client} | ${theirs.cpuMs.toFixed(0).padStart(15)} | ${ratios[0]} | ${theirs.residentMiB.toFixed(0).padStart(12)} | ${ratios[1]} |`,
+    );
   }
   const { min, max } = limits.pollIntervalMs;
   const [shortest, longest] = [Math.min(...gaps), Math.max(...gaps)];
   const early = gaps.filter((gap) => gap < min - 200).length;
-  console.log(`\n${gaps.length} intervals between two calls for one operation: ${shortest} to ${longest} ms; ${early} under ${min}, ${gaps.filter((gap) => gap > max + 200).length} over ${max}`);
+  console.log(
+    `\n${gaps.length} intervals between two calls for one operation: ${shortest} to ${longest} ms; ${early} under ${min}, ${gaps.filter((gap) => gap > max + 200).length} over ${max}`,
+  );
 } finally {
   await app.kill().catch(() => {});
   await sandbox.stop();
@@ -77,7 +105,9 @@ try {
 async function measureBare(client: 'fetch' | 'axios') {
   const config = join(folder, `bare-poll-${client}.json`);
   const asked = operations.map(({ operationId, launchId }) => ({ operationId, token: tokens.get(launchId) }));
-  await writeFile(config, JSON.stringify({ url: sandbox.url, apiKey, intervalMs, client, operations: asked }), { mode: 0o600 });
+  await writeFile(config, JSON.stringify({ url: sandbox.url, apiKey, intervalMs, client, operations: asked }), {
+    mode: 0o600,
+  });
   const bare = await startProcess(new URL('./bare-poll.ts', import.meta.url), 'bare-poll', [config], {});
   try {
     await sleep(2 * intervalMs);
@@ -88,14 +118,19 @@ async function measureBare(client: 'fetch' | 'axios') {
 }
 
 async function control<T>(path: string, body?: object): Promise<T> {
-  const response = await fetch(`${sandbox.url}/sandbox/${path}`, { method: body ? 'POST' : 'GET', headers: body ? { 'content-type': 'application/json' } : {}, body: body && JSON.stringify(body) });
+  const response = await fetch(`${sandbox.url}/sandbox/${path}`, {
+    method: body ? 'POST' : 'GET',
+    headers: body ? { 'content-type': 'application/json' } : {},
+    body: body && JSON.stringify(body),
+  });
   if (!response.ok) throw new Error(`the sandbox answered ${response.status} to ${path}`);
   return (await response.json()) as T;
 }
 
 /** CPU of a process, in ms per second, and the mean of its resident set. */
 async function measure(process: BenchProcess, forSeconds: number): Promise<{ cpuMs: number; residentMiB: number }> {
-  if (!existsSync(`/proc/${process.pid}`)) throw new Error('the process that is measured has ended: what it said stands above');
+  if (!existsSync(`/proc/${process.pid}`))
+    throw new Error('the process that is measured has ended: what it said stands above');
   const before = await cpuTicks(process.pid);
   let resident = 0;
   for (let i = 0; i < forSeconds; i++) {
@@ -103,7 +138,10 @@ async function measure(process: BenchProcess, forSeconds: number): Promise<{ cpu
     resident += Number(/^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${process.pid}/status`, 'utf8'))?.[1]) / 1024;
   }
   const ticksPerSecond = 100;
-  return { cpuMs: ((await cpuTicks(process.pid)) - before) * (1_000 / ticksPerSecond) / forSeconds, residentMiB: resident / forSeconds };
+  return {
+    cpuMs: (((await cpuTicks(process.pid)) - before) * (1_000 / ticksPerSecond)) / forSeconds,
+    residentMiB: resident / forSeconds,
+  };
 }
 
 async function cpuTicks(pid: number): Promise<number> {

@@ -7,7 +7,11 @@ import pg from 'pg';
 import { freePort } from './free-port.ts';
 
 const root = '/usr/lib/postgresql';
-const bin = existsSync(root) ? readdirSync(root).map((version) => join(root, version, 'bin')).find((folder) => existsSync(join(folder, 'initdb'))) : undefined;
+const bin = existsSync(root)
+  ? readdirSync(root)
+      .map((version) => join(root, version, 'bin'))
+      .find((folder) => existsSync(join(folder, 'initdb')))
+  : undefined;
 
 /** Debian's PostgreSQL is installed. */
 export const hasCluster = bin !== undefined;
@@ -30,7 +34,11 @@ export async function startCluster(folder: string, { isDurable = false } = {}): 
   mkdirSync(folder, { recursive: true });
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
   const data = join(folder, 'data');
-  const made = spawnSync(join(bin, 'initdb'), ['-D', data, '-U', 'kit', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'], { ...user, cwd: folder, encoding: 'utf8' });
+  const made = spawnSync(
+    join(bin, 'initdb'),
+    ['-D', data, '-U', 'kit', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
+    { ...user, cwd: folder, encoding: 'utf8' },
+  );
   if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`);
   const port = await freePort();
   const address = (database: string) => `postgres://kit@127.0.0.1:${port}/${database}`;
@@ -38,7 +46,18 @@ export async function startCluster(folder: string, { isDurable = false } = {}): 
   let exited = Promise.resolve();
 
   async function start(): Promise<void> {
-    const args = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', folder, '-c', `fsync=${isDurable ? 'on' : 'off'}`];
+    const args = [
+      '-D',
+      data,
+      '-p',
+      String(port),
+      '-h',
+      '127.0.0.1',
+      '-k',
+      folder,
+      '-c',
+      `fsync=${isDurable ? 'on' : 'off'}`,
+    ];
     const child = spawn(join(bin!, 'postgres'), args, { ...user, cwd: folder, stdio: 'ignore' });
     server = child;
     exited = new Promise((resolve) => child.once('exit', () => resolve()));
@@ -82,7 +101,8 @@ export async function startCluster(folder: string, { isDurable = false } = {}): 
 /** PostgreSQL will not run as root. */
 function otherUser(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
-  const id = (flag: string) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout.trim() || '65534');
+  const id = (flag: string) =>
+    Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout.trim() || '65534');
   return { uid: id('-u'), gid: id('-g') };
 }
 

@@ -5,7 +5,17 @@ import { openLaunch, type AppSession } from '../src/commands/demo/app-session.ts
 import { startBusyLoops } from './busy.ts';
 import { compare } from './compare.ts';
 import type { DrillPlatform } from './platform.ts';
-import { faultStates, nextFault, noCounts, total, type Counts, type DrillPlan, type Family, type FaultState, type PlannedFault } from './plan.ts';
+import {
+  faultStates,
+  nextFault,
+  noCounts,
+  total,
+  type Counts,
+  type DrillPlan,
+  type Family,
+  type FaultState,
+  type PlannedFault,
+} from './plan.ts';
 import { prepare, strike } from './strike.ts';
 import { startWorld, type RunFacts, type World } from './world.ts';
 
@@ -53,7 +63,12 @@ const lastCalls = 8;
 export async function drill(options: DrillOptions): Promise<DrillResult> {
   const { patienceMs = 180_000, decisionShare = 0.5 } = options;
   const random = seeded(options.seed);
-  const world = await startWorld({ folder: options.folder, isShared: options.isShared ?? false, appScript: options.appScript, usesDisks: options.families.some((family) => family.endsWith('disk full')) });
+  const world = await startWorld({
+    folder: options.folder,
+    isShared: options.isShared ?? false,
+    appScript: options.appScript,
+    usesDisks: options.families.some((family) => family.endsWith('disk full')),
+  });
   const stopBusyLoops = options.isBusy ? startBusyLoops() : () => {};
   try {
     const { launchId, launchUrl } = await world.platform.launch(world.web.url);
@@ -63,13 +78,28 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
     const counts = noCounts();
     const did = new Map<Family, Map<string, number>>();
     let done = 0;
-    for (let fault = nextFault(counts, { ...options, families }, random); fault; fault = nextFault(counts, { ...options, families }, random)) {
+    for (
+      let fault = nextFault(counts, { ...options, families }, random);
+      fault;
+      fault = nextFault(counts, { ...options, families }, random)
+    ) {
       const { family, state, delayMs } = fault;
       await prepare(world, family, state, options, random);
-      const found = await reach(state, world, session, launchId, options.isShared ? runsAtOnce.shared : runsAtOnce.alone, patienceMs);
+      const found = await reach(
+        state,
+        world,
+        session,
+        launchId,
+        options.isShared ? runsAtOnce.shared : runsAtOnce.alone,
+        patienceMs,
+      );
       if (delayMs > 0) await sleep(delayMs);
       const met = (await world.runs()).find(({ id }) => id === found.id);
-      const effect = await strike(world, family, { count: total(counts[family]), run: met, silenceMs: options.silenceMs });
+      const effect = await strike(world, family, {
+        count: total(counts[family]),
+        run: met,
+        silenceMs: options.silenceMs,
+      });
       const effects = did.get(family) ?? new Map<string, number>();
       did.set(family, effects.set(effect.what, (effects.get(effect.what) ?? 0) + effect.amount));
       // It may have gone on meanwhile: what counts is the state that it was met in.
@@ -82,7 +112,12 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
     const runs = await untilAllEnded(world, launchId, patienceMs);
     await user.stop();
     const compared = await compare(runs, world.platform, launchId, world.stops);
-    const told = Object.fromEntries([...did].map(([family, effects]) => [family, [...effects].map(([what, amount]) => `${Math.round(amount)} ${what}`).join(', ')]));
+    const told = Object.fromEntries(
+      [...did].map(([family, effects]) => [
+        family,
+        [...effects].map(([what, amount]) => `${Math.round(amount)} ${what}`).join(', '),
+      ]),
+    );
     return { counts, did: told, ...compared, faults: [...compared.faults, ...world.unexpectedEnds] };
   } finally {
     stopBusyLoops();
@@ -92,19 +127,33 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
 
 /** A disk that can be filled is mounted, which not every machine lets us do: the family then stands with nothing in the table. */
 function canStrike({ disks }: World, family: Family): boolean {
-  return family === 'app disk full' ? disks.app !== null : family === 'platform disk full' ? disks.sandbox !== null : true;
+  return family === 'app disk full'
+    ? disks.app !== null
+    : family === 'platform disk full'
+      ? disks.sandbox !== null
+      : true;
 }
 
 const left = (runs: readonly RunFacts[]) => runs.filter(({ state }) => !isFinal(state));
 
 /** Sees to it that runs are under way, and waits until one is in the state. */
-async function reach(state: FaultState, world: World, session: AppSession, launchId: string, atOnce: number, patienceMs: number): Promise<RunFacts> {
+async function reach(
+  state: FaultState,
+  world: World,
+  session: AppSession,
+  launchId: string,
+  atOnce: number,
+  patienceMs: number,
+): Promise<RunFacts> {
   const deadline = performance.now() + patienceMs;
-  for (let topUpAtMs = 0; ; ) {
+  for (let topUpAtMs = 0; ;) {
     const runs = await world.runs();
-    const found = runs.filter((run) => run.state === state).toSorted((a, b) => Number(b.updatedAt) - Number(a.updatedAt))[0];
+    const found = runs
+      .filter((run) => run.state === state)
+      .toSorted((a, b) => Number(b.updatedAt) - Number(a.updatedAt))[0];
     if (found) return found;
-    if (performance.now() > deadline) throw new Error(`no run reached ${state} within ${patienceMs} ms\n${await standing(world, launchId, runs)}`);
+    if (performance.now() > deadline)
+      throw new Error(`no run reached ${state} within ${patienceMs} ms\n${await standing(world, launchId, runs)}`);
     if (performance.now() >= topUpAtMs) {
       const underWay = left(runs).length;
       // Those under way were created long ago.
@@ -123,7 +172,8 @@ function decideAsUser(platform: DrillPlatform, random: () => number, share: numb
   const deciding = (async () => {
     while (!stopping) {
       for (const { operationId, status } of await platform.operations()) {
-        if (status === 'REQUESTED' && random() < share) await platform.decide(operationId, random() < rejectShare ? 'reject' : 'approve');
+        if (status === 'REQUESTED' && random() < share)
+          await platform.decide(operationId, random() < rejectShare ? 'reject' : 'approve');
       }
       await sleep(250);
     }
@@ -143,7 +193,8 @@ async function untilAllEnded(world: World, launchId: string, patienceMs: number)
   for (;;) {
     const runs = await world.runs();
     if (left(runs).length === 0) return runs;
-    if (performance.now() > deadline) throw new Error(`runs did not end within ${patienceMs} ms\n${await standing(world, launchId, runs)}`);
+    if (performance.now() > deadline)
+      throw new Error(`runs did not end within ${patienceMs} ms\n${await standing(world, launchId, runs)}`);
     await sleep(100);
   }
 }
@@ -153,8 +204,16 @@ async function standing(world: World, launchId: string, runs: readonly RunFacts[
   const [calls, uploads] = await Promise.all([world.platform.calls(launchId), world.platform.uploads(launchId)]);
   const ofRun = (run: RunFacts) => [
     JSON.stringify(run),
-    ...uploads.filter(({ operationId }) => operationId === run.operationId).map((upload) => `  upload ${JSON.stringify(upload)}`),
-    ...calls.filter(({ detail }) => run.operationId !== null && detail['operationId'] === run.operationId).slice(-lastCalls).map((call) => `  call ${JSON.stringify(call)}`),
+    ...uploads
+      .filter(({ operationId }) => operationId === run.operationId)
+      .map((upload) => `  upload ${JSON.stringify(upload)}`),
+    ...calls
+      .filter(({ detail }) => run.operationId !== null && detail['operationId'] === run.operationId)
+      .slice(-lastCalls)
+      .map((call) => `  call ${JSON.stringify(call)}`),
   ];
-  return [...left(runs).flatMap(ofRun), `it is ${new Date().toISOString()} (${Date.now()}); what the processes said is in ${world.logs}`].join('\n');
+  return [
+    ...left(runs).flatMap(ofRun),
+    `it is ${new Date().toISOString()} (${Date.now()}); what the processes said is in ${world.logs}`,
+  ].join('\n');
 }

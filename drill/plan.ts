@@ -1,7 +1,13 @@
 import type { RunState } from '../src/app/runs/run-state.ts';
 
 /** States in which a fault can meet a run: one that has ended needs nothing any more. */
-export const faultStates = ['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING'] as const satisfies readonly RunState[];
+export const faultStates = [
+  'CREATED',
+  'AWAITING_APPROVAL',
+  'APPROVED',
+  'PROCESSING',
+  'UPLOADING',
+] as const satisfies readonly RunState[];
 export type FaultState = (typeof faultStates)[number];
 
 /** What can go wrong, each with what it needs: a shared database, or a disk that can be filled. */
@@ -47,10 +53,17 @@ export function noCounts(): Counts {
   return Object.fromEntries(Object.keys(families).map((family) => [family, none()])) as Counts;
 }
 
-export const total = (counts: Readonly<Record<FaultState, number>>): number => Object.values(counts).reduce((sum, n) => sum + n, 0);
+export const total = (counts: Readonly<Record<FaultState, number>>): number =>
+  Object.values(counts).reduce((sum, n) => sum + n, 0);
 
 /** How long after a run reached the state a fault falls at most, so that it falls anywhere in it. */
-const spreadMs: Readonly<Record<FaultState, number>> = { CREATED: 350, AWAITING_APPROVAL: 400, APPROVED: 0, PROCESSING: 900, UPLOADING: 1_100 };
+const spreadMs: Readonly<Record<FaultState, number>> = {
+  CREATED: 350,
+  AWAITING_APPROVAL: 400,
+  APPROVED: 0,
+  PROCESSING: 900,
+  UPLOADING: 1_100,
+};
 
 export interface PlannedFault {
   readonly family: Family;
@@ -66,7 +79,9 @@ export function nextFault(counts: Counts, plan: DrillPlan, random: () => number)
   const family = pick(plan.families.filter((one) => total(counts[one]) < plan.each || lacksIn(one).length > 0));
   if (family === undefined) return null;
   const lacking = lacksIn(family);
-  const isShort = plan.each - total(counts[family]) <= lacking.reduce((sum, state) => sum + plan.leastInEach - counts[family][state], 0);
+  const isShort =
+    plan.each - total(counts[family]) <=
+    lacking.reduce((sum, state) => sum + plan.leastInEach - counts[family][state], 0);
   const state = pick(lacking.length > 0 && (isShort || random() < 0.7) ? lacking : states) ?? 'PROCESSING';
   return { family, state, delayMs: Math.floor(random() * spreadMs[state]) };
 }

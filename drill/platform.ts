@@ -45,7 +45,12 @@ export interface PlatformCall {
 /** So many calls are slowed: more than are made before the next fault. */
 export const manyCalls = 10_000;
 /** So that a fault can fall into a call. */
-export const slowCalls: readonly DrillFault[] = Object.entries({ 'operation.create': 300, 'upload.initiate': 60, 'upload.chunk': 25, 'upload.complete': 150 }).map(([endpoint, delayMs]) => ({
+export const slowCalls: readonly DrillFault[] = Object.entries({
+  'operation.create': 300,
+  'upload.initiate': 60,
+  'upload.chunk': 25,
+  'upload.complete': 150,
+}).map(([endpoint, delayMs]) => ({
   endpoint,
   times: manyCalls,
   effect: { delayMs },
@@ -64,12 +69,15 @@ export function drillPlatform(url: string, apiKey: string, digest: (bytes: Uint8
       });
       // A decision that was made before its answer was lost is refused the second time.
       if (response?.ok || response?.status === 409) return response;
-      if (response && (response.status < 500 || performance.now() > deadline)) throw new Error(`the sandbox answered ${response.status} to ${path}: ${await response.text()}`);
+      if (response && (response.status < 500 || performance.now() > deadline))
+        throw new Error(`the sandbox answered ${response.status} to ${path}: ${await response.text()}`);
       await sleep(200);
     }
   }
   async function control<T>(path: string, body?: object): Promise<T> {
-    const init = body ? { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) } : {};
+    const init = body
+      ? { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+      : {};
     return (await (await asked(`/sandbox/${path}`, init)).json()) as T;
   }
   return {
@@ -90,7 +98,9 @@ export function drillPlatform(url: string, apiKey: string, digest: (bytes: Uint8
       return digest(new Uint8Array(await (await fetch(await link.text())).arrayBuffer()));
     },
     async failedRules(launchId) {
-      const { rules } = await control<{ rules: { rule: string; result: string; violations: Violation[] }[] }>(`launches/${launchId}/verdict`);
+      const { rules } = await control<{ rules: { rule: string; result: string; violations: Violation[] }[] }>(
+        `launches/${launchId}/verdict`,
+      );
       return rules.filter(({ result }) => result === 'failed').map(({ rule, violations }) => ({ rule, violations }));
     },
   };

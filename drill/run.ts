@@ -37,7 +37,9 @@ const { values } = parseArgs({
 // What it started ends with it, however that is asked for.
 for (const signal of endingSignals) process.once(signal, () => process.exit(130));
 
-const wrongNumber = (['each', 'least', 'silence', 'seed', 'rounds'] as const).find((name) => !/^\d{1,6}$/.test(values[name]));
+const wrongNumber = (['each', 'least', 'silence', 'seed', 'rounds'] as const).find(
+  (name) => !/^\d{1,6}$/.test(values[name]),
+);
 if (values.help) {
   console.log(usage);
 } else if (wrongNumber !== undefined) {
@@ -45,14 +47,23 @@ if (values.help) {
 } else if (values.database && !hasCluster) {
   refuse('--database needs PostgreSQL on this machine: apt-get install postgresql');
 } else {
-  const isThere = (family: Family) => families[family] === (values.database ? 'shared' : 'alone') || families[family] === 'any' || families[family] === 'disk';
+  const isThere = (family: Family) =>
+    families[family] === (values.database ? 'shared' : 'alone') ||
+    families[family] === 'any' ||
+    families[family] === 'disk';
   const known = (Object.keys(families) as Family[]).filter(isThere);
   const wanted = values.families?.split(',').map((name) => name.trim()) ?? known;
   const unknown = wanted.filter((name) => !known.some((one) => one === name));
   if (unknown.length > 0) {
-    refuse(`--families ${unknown.join(', ')}: ${values.database ? 'with' : 'without'} --database there are ${known.join(', ')}`);
+    refuse(
+      `--families ${unknown.join(', ')}: ${values.database ? 'with' : 'without'} --database there are ${known.join(', ')}`,
+    );
   } else {
-    for (let round = 0; round < Number(values.rounds); round++) await once(known.filter((one) => wanted.includes(one)), Number(values.seed) + round);
+    for (let round = 0; round < Number(values.rounds); round++)
+      await once(
+        known.filter((one) => wanted.includes(one)),
+        Number(values.seed) + round,
+      );
   }
 }
 
@@ -73,24 +84,35 @@ async function once(chosen: readonly Family[], seed: number): Promise<void> {
     folder: resolve(values.folder),
     isShared: values.database,
     isBusy: values.busy,
-    onFault: (done, { family, state }) => void (done % 10 === 0 && console.log(`${done} faults, the last: ${family}, in ${state}`)),
+    onFault: (done, { family, state }) =>
+      void (done % 10 === 0 && console.log(`${done} faults, the last: ${family}, in ${state}`)),
   });
   show(result, chosen);
-  console.log(`${result.faults.length === 0 ? 'nothing lost, nothing twice, nothing FAILED' : `${result.faults.length} faults of the app`} (seed ${seed}, ${((performance.now() - from) / 1000).toFixed(0)} s)\n`);
+  console.log(
+    `${result.faults.length === 0 ? 'nothing lost, nothing twice, nothing FAILED' : `${result.faults.length} faults of the app`} (seed ${seed}, ${((performance.now() - from) / 1000).toFixed(0)} s)\n`,
+  );
   if (result.faults.length > 0) process.exitCode = 1;
 }
 
 function show(result: DrillResult, chosen: readonly Family[]): void {
-  console.log(`\n| fault | ${faultStates.join(' | ')} | in all | did |\n|---|${'---:|'.repeat(faultStates.length + 1)}---|`);
+  console.log(
+    `\n| fault | ${faultStates.join(' | ')} | in all | did |\n|---|${'---:|'.repeat(faultStates.length + 1)}---|`,
+  );
   for (const family of chosen) {
     const counts = result.counts[family];
-    console.log(`| ${family} | ${faultStates.map((state) => counts[state]).join(' | ')} | ${total(counts)} | ${result.did[family] ?? 'not possible on this machine'} |`);
+    console.log(
+      `| ${family} | ${faultStates.map((state) => counts[state]).join(' | ')} | ${total(counts)} | ${result.did[family] ?? 'not possible on this machine'} |`,
+    );
   }
   console.log(`\n| received | should have |\n|---|---|`);
   console.log(`| ${result.operations} operations | ${result.runs}, one for each run |`);
   console.log(`| ${result.files} files | ${result.states.COMPLETED ?? 0}, one for each run that completed |`);
   console.log(`| ${result.bytesCompared} bytes fetched back | the digest of each output |`);
-  console.log(`\nruns ended: ${Object.entries(result.states).map(([state, n]) => `${n} ${state}`).join(', ')}`);
+  console.log(
+    `\nruns ended: ${Object.entries(result.states)
+      .map(([state, n]) => `${n} ${state}`)
+      .join(', ')}`,
+  );
   console.log(`upload sessions without a file, which a fault left: ${result.abandonedSessions}`);
   result.faults.forEach((fault) => console.log(`FAULT ${fault}`));
 }

@@ -15,7 +15,9 @@ const fillBytes = 1024 * 1024;
 /** Null where this machine does not let us mount one: then nothing of the kind can be tried here. */
 export function mountSmallDisk(folder: string, megabytes: number): SmallDisk | null {
   mkdirSync(folder, { recursive: true });
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=700`, 'drill', folder], { stdio: 'ignore' });
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=700`, 'drill', folder], {
+    stdio: 'ignore',
+  });
   if (mounted.status !== 0) return null;
   const unmount = () => void spawnSync('umount', ['-l', folder], { stdio: 'ignore' });
   process.once('exit', unmount);
@@ -25,8 +27,11 @@ export function mountSmallDisk(folder: string, megabytes: number): SmallDisk | n
       const file = await open(filler, 'a');
       try {
         // To the last byte, in ever smaller pieces.
-        for (let size = fillBytes; size >= 1; ) {
-          const isFull = await file.write(Buffer.alloc(size)).then(({ bytesWritten }) => bytesWritten < size, () => true);
+        for (let size = fillBytes; size >= 1;) {
+          const isFull = await file.write(Buffer.alloc(size)).then(
+            ({ bytesWritten }) => bytesWritten < size,
+            () => true,
+          );
           if (isFull) size = Math.floor(size / 4);
         }
       } finally {

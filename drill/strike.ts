@@ -21,7 +21,11 @@ const seconds = (ms: number): Effect => ({ what: 'seconds away', amount: ms / 10
 const once: Effect = { what: 'times', amount: 1 };
 
 /** Makes the fault happen, and end. */
-export async function strike(world: World, family: Family, { count, run, silenceMs = 20_000 }: { count: number; run: RunFacts | undefined; silenceMs?: number | undefined }): Promise<Effect> {
+export async function strike(
+  world: World,
+  family: Family,
+  { count, run, silenceMs = 20_000 }: { count: number; run: RunFacts | undefined; silenceMs?: number | undefined },
+): Promise<Effect> {
   const turn = (lengths: readonly number[]) => lengths[count % lengths.length] ?? 0;
   switch (family) {
     case 'app killed':
@@ -58,9 +62,19 @@ export async function strike(world: World, family: Family, { count, run, silence
 }
 
 /** What is armed before it: calls that take long enough to be met, and before a kill of the app answers that are lost. */
-export async function prepare(world: World, family: Family, state: FaultState, plan: DrillPlan, random: () => number): Promise<void> {
-  const lost = family === 'app killed' || family === 'worker killed' ? (plan.lose ?? lostAnswer(state, random)) : undefined;
-  await world.platform.arm([...(lost === undefined ? [] : [{ endpoint: lost, times: manyCalls, effect: { dropResponse: true } } as const]), ...slowCalls]);
+export async function prepare(
+  world: World,
+  family: Family,
+  state: FaultState,
+  plan: DrillPlan,
+  random: () => number,
+): Promise<void> {
+  const lost =
+    family === 'app killed' || family === 'worker killed' ? (plan.lose ?? lostAnswer(state, random)) : undefined;
+  await world.platform.arm([
+    ...(lost === undefined ? [] : [{ endpoint: lost, times: manyCalls, effect: { dropResponse: true } } as const]),
+    ...slowCalls,
+  ]);
 }
 
 /** Who has the run by now, where one process does. Its pid is in its name. */
@@ -84,7 +98,11 @@ async function stopped({ stops }: World, service: Service, forMs: number): Promi
   return seconds(forMs);
 }
 
-async function troubled({ proxy }: World, mode: 'cut' | 'stall' | 'truncate' | 'garbage' | 'silent', forMs: number): Promise<Effect> {
+async function troubled(
+  { proxy }: World,
+  mode: 'cut' | 'stall' | 'truncate' | 'garbage' | 'silent',
+  forMs: number,
+): Promise<Effect> {
   const before = proxy.hit;
   proxy.become(mode);
   await sleep(forMs);

@@ -79,7 +79,8 @@ const workerCount = 2;
 const diskMegabytes = { app: 128, sandbox: 256 };
 const logLevel = process.env['DRILL_LOG_LEVEL'] ?? 'warn';
 const preload = new URL('../scripts/preload.mjs', import.meta.url).href;
-const runQuery = 'select id, state, operation_id as "operationId", worker, file, output, failure, updated_at as "updatedAt" from runs';
+const runQuery =
+  'select id, state, operation_id as "operationId", worker, file, output, failure, updated_at as "updatedAt" from runs';
 
 /** Sandbox, proxy, database and app as processes of this machine, on ports that they keep when they start again. */
 export async function startWorld({ folder, isShared, appScript, usesDisks }: WorldOptions): Promise<World> {
@@ -93,18 +94,40 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
   const mount = (which: 'app' | 'sandbox') => (usesDisks ? mountSmallDisk(folders[which], diskMegabytes[which]) : null);
   const disks = { app: mount('app'), sandbox: mount('sandbox') };
   // Not below the folder: PostgreSQL runs as another user, who may not get there.
-  const cluster = isShared ? await startCluster(await mkdtemp(join(tmpdir(), 'drill-postgres-')), { isDurable: true }) : null;
+  const cluster = isShared
+    ? await startCluster(await mkdtemp(join(tmpdir(), 'drill-postgres-')), { isDurable: true })
+    : null;
   const databaseUrl = (await cluster?.create()) ?? '';
 
-  async function service(name: string, kind: 'app' | 'sandbox', script: URL, args: readonly string[], env: Record<string, string>): Promise<Service> {
+  async function service(
+    name: string,
+    kind: 'app' | 'sandbox',
+    script: URL,
+    args: readonly string[],
+    env: Record<string, string>,
+  ): Promise<Service> {
     const logFile = join(folders.logs, `${name}.log`);
-    const started = await startService({ name, kind, script, args, env: { LOG_LEVEL: logLevel, ...env }, logFile, unexpectedEnds });
+    const started = await startService({
+      name,
+      kind,
+      script,
+      args,
+      env: { LOG_LEVEL: logLevel, ...env },
+      logFile,
+      unexpectedEnds,
+    });
     services.push(started);
     return started;
   }
 
   const sandboxPort = String(await freePort());
-  const sandbox = await service('sandbox', 'sandbox', new URL('../src/commands/sandbox.ts', import.meta.url), ['--port', sandboxPort, '--seed', 'none', '--data', folders.sandbox], { SANDBOX_API_KEY: apiKey });
+  const sandbox = await service(
+    'sandbox',
+    'sandbox',
+    new URL('../src/commands/sandbox.ts', import.meta.url),
+    ['--port', sandboxPort, '--seed', 'none', '--data', folders.sandbox],
+    { SANDBOX_API_KEY: apiKey },
+  );
   const proxy = await startProxy(sandbox.url);
   const app = async (name: string, role: 'all' | 'web' | 'worker') => {
     const dataDir = isShared ? join(folders.app, name) : folders.app;
@@ -123,7 +146,9 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
     });
   };
   const web = await app(isShared ? 'web' : 'app', isShared ? 'web' : 'all');
-  const workers = isShared ? await Promise.all(Array.from({ length: workerCount }, (_, i) => app(`worker-${i + 1}`, 'worker'))) : [web];
+  const workers = isShared
+    ? await Promise.all(Array.from({ length: workerCount }, (_, i) => app(`worker-${i + 1}`, 'worker')))
+    : [web];
   const local = isShared ? null : new Sqlite(join(folders.app, 'app.db'), { readonly: true });
 
   return {
@@ -136,8 +161,14 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
     stops: [],
     logs: folders.logs,
     unexpectedEnds,
-    cluster: cluster && { away: (forMs) => away(cluster, forMs), cutConnections: () => cutConnections(cluster, databaseUrl) },
-    runs: async () => (local ? local.prepare<[], RunFacts>(runQuery).all() : ((await cluster!.query(databaseUrl, runQuery)) as unknown as RunFacts[])),
+    cluster: cluster && {
+      away: (forMs) => away(cluster, forMs),
+      cutConnections: () => cutConnections(cluster, databaseUrl),
+    },
+    runs: async () =>
+      local
+        ? local.prepare<[], RunFacts>(runQuery).all()
+        : ((await cluster!.query(databaseUrl, runQuery)) as unknown as RunFacts[]),
     async close() {
       local?.close();
       for (const one of services.toReversed()) {
@@ -159,7 +190,10 @@ async function away(cluster: Cluster, forMs: number): Promise<void> {
 
 /** How many there were. */
 async function cutConnections(cluster: Cluster, url: string): Promise<number> {
-  const rows = await cluster.query(url, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()');
+  const rows = await cluster.query(
+    url,
+    'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+  );
   return rows.length;
 }
 
@@ -174,7 +208,15 @@ interface ServiceOptions {
   readonly unexpectedEnds: string[];
 }
 
-async function startService({ name, kind, script, args, env, logFile, unexpectedEnds }: ServiceOptions): Promise<Service> {
+async function startService({
+  name,
+  kind,
+  script,
+  args,
+  env,
+  logFile,
+  unexpectedEnds,
+}: ServiceOptions): Promise<Service> {
   let child: ChildProcess;
   let exited = Promise.resolve();
   let [url, port, isWanted] = ['', env['PORT'], false];
@@ -186,12 +228,16 @@ async function startService({ name, kind, script, args, env, logFile, unexpected
     // Where it listened before, so that addresses stay good.
     const given = port === undefined ? env : { ...env, PORT: port };
     const log = openSync(logFile, 'a');
-    child = spawn(process.execPath, ['--import', preload, fileURLToPath(script), ...args], { env: { PATH: process.env['PATH'], ...given }, stdio: ['ignore', 'pipe', log] });
+    child = spawn(process.execPath, ['--import', preload, fileURLToPath(script), ...args], {
+      env: { PATH: process.env['PATH'], ...given },
+      stdio: ['ignore', 'pipe', log],
+    });
     closeSync(log);
     const mine = child;
     exited = new Promise((resolve) => {
       mine.once('exit', (code, signal) => {
-        if (isWanted && mine === child) unexpectedEnds.push(`${name} ended by itself (${signal ?? `exit code ${code}`})`);
+        if (isWanted && mine === child)
+          unexpectedEnds.push(`${name} ended by itself (${signal ?? `exit code ${code}`})`);
         resolve();
       });
     });

@@ -31,7 +31,10 @@ export function normalisationOf({ inputs, rows }: Samples): Normalisation {
   const mean = Array.from({ length: inputs }, (_, k) => sumOver(count, (i) => rows[i * inputs + k] ?? 0) / count);
   const std = mean.map((m, k) => Math.sqrt(sumOver(count, (i) => ((rows[i * inputs + k] ?? 0) - m) ** 2) / count));
   // Short enough to be read in model.json, and used just so.
-  return { mean: mean.map((value) => Number(value.toPrecision(6))), std: std.map((value) => Number(value.toPrecision(6))) };
+  return {
+    mean: mean.map((value) => Number(value.toPrecision(6))),
+    std: std.map((value) => Number(value.toPrecision(6))),
+  };
 }
 
 function sumOver(count: number, of: (i: number) => number): number {
@@ -41,11 +44,23 @@ function sumOver(count: number, of: (i: number) => number): number {
 }
 
 /** Fits a network to the samples (Adam on the cross-entropy). The same for the same samples, `random` included. */
-export function train(samples: Samples, { mean, std }: Normalisation, hidden: number, outputs: number, random: () => number): Network {
+export function train(
+  samples: Samples,
+  { mean, std }: Normalisation,
+  hidden: number,
+  outputs: number,
+  random: () => number,
+): Network {
   const { inputs, rows, classes } = samples;
   const count = classes.length;
-  const initial = (length: number, fanIn: number) => Float32Array.from({ length }, () => (random() * 2 - 1) * Math.sqrt(3 / fanIn));
-  const weights = [initial(hidden * inputs, inputs), new Float32Array(hidden), initial(outputs * hidden, hidden), new Float32Array(outputs)] as const;
+  const initial = (length: number, fanIn: number) =>
+    Float32Array.from({ length }, () => (random() * 2 - 1) * Math.sqrt(3 / fanIn));
+  const weights = [
+    initial(hidden * inputs, inputs),
+    new Float32Array(hidden),
+    initial(outputs * hidden, hidden),
+    new Float32Array(outputs),
+  ] as const;
   const gradients = weights.map((layer) => new Float64Array(layer.length));
   const moments = weights.map((layer) => [new Float64Array(layer.length), new Float64Array(layer.length)] as const);
   const order = Uint32Array.from({ length: count }, (_, i) => i);
@@ -63,7 +78,15 @@ export function train(samples: Samples, { mean, std }: Normalisation, hidden: nu
         backward(x, state, weights, gradients, classes[i] ?? 0);
       }
       step += 1;
-      weights.forEach((layer, l) => adam(layer, gradients[l] as Float64Array, moments[l] as readonly [Float64Array, Float64Array], batch.length, step));
+      weights.forEach((layer, l) =>
+        adam(
+          layer,
+          gradients[l] as Float64Array,
+          moments[l] as readonly [Float64Array, Float64Array],
+          batch.length,
+          step,
+        ),
+      );
     }
   }
   return { inputs, hidden, outputs, weights: [...weights] };
@@ -87,7 +110,13 @@ function forward({ weights: [w1, b1, w2, b2] }: Network, x: Float64Array, { hidd
   for (let o = 0; o < output.length; o++) output[o] = (output[o] ?? 0) / total;
 }
 
-function backward(x: Float64Array, { hidden, output }: State, [, , w2]: Network['weights'], gradients: readonly Float64Array[], wanted: number): void {
+function backward(
+  x: Float64Array,
+  { hidden, output }: State,
+  [, , w2]: Network['weights'],
+  gradients: readonly Float64Array[],
+  wanted: number,
+): void {
   const [g1, h1, g2, h2] = gradients as [Float64Array, Float64Array, Float64Array, Float64Array];
   for (let h = 0; h < hidden.length; h++) {
     let back = 0;
@@ -103,7 +132,13 @@ function backward(x: Float64Array, { hidden, output }: State, [, , w2]: Network[
   }
 }
 
-function adam(layer: Float32Array, gradient: Float64Array, [first, second]: readonly [Float64Array, Float64Array], samples: number, step: number): void {
+function adam(
+  layer: Float32Array,
+  gradient: Float64Array,
+  [first, second]: readonly [Float64Array, Float64Array],
+  samples: number,
+  step: number,
+): void {
   for (let i = 0; i < layer.length; i++) {
     const g = (gradient[i] ?? 0) / samples;
     const m = (first[i] = 0.9 * (first[i] ?? 0) + 0.1 * g);
@@ -120,7 +155,11 @@ function shuffle(order: Uint32Array, random: () => number): void {
 }
 
 /** The class with the highest probability, of each sample. */
-export function classify(network: Network, { inputs, rows, classes }: Samples, { mean, std }: Normalisation): Uint8Array {
+export function classify(
+  network: Network,
+  { inputs, rows, classes }: Samples,
+  { mean, std }: Normalisation,
+): Uint8Array {
   const state = { hidden: new Float64Array(network.hidden), output: new Float64Array(network.outputs) };
   const x = new Float64Array(inputs);
   return Uint8Array.from(classes, (_, i) => {

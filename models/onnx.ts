@@ -57,7 +57,9 @@ export function writeOnnx(graph: OnnxGraph): Uint8Array {
           op_type: op,
           input: inputs,
           output: outputs,
-          attribute: Object.entries(attributes).map(([name, value]) => (typeof value === 'number' ? { name, i: value, type: 2 } : { name, ints: value, type: 7 })),
+          attribute: Object.entries(attributes).map(([name, value]) =>
+            typeof value === 'number' ? { name, i: value, type: 2 } : { name, ints: value, type: 7 },
+          ),
         })),
         initializer: Object.entries(graph.initializers).map(([name, { dims, values }]) => ({
           name,

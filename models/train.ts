@@ -11,9 +11,13 @@ import { classify, graphOf, normalisationOf, train, type Samples } from './netwo
 import { writeOnnx } from './onnx.ts';
 import { seeded } from './seeded.ts';
 
-const { values } = parseArgs({ options: { data: { type: 'string', default: '../shared/data/landsat8' }, out: { type: 'string', default: 'models' } } });
+const { values } = parseArgs({
+  options: { data: { type: 'string', default: '../shared/data/landsat8' }, out: { type: 'string', default: 'models' } },
+});
 if (!existsSync(values.data)) {
-  console.error(`${values.data} does not exist: --data FOLDER names a Landsat 8 scene, single bands ..._B3.tif to ..._B6.tif with its ..._MTL.txt`);
+  console.error(
+    `${values.data} does not exist: --data FOLDER names a Landsat 8 scene, single bands ..._B3.tif to ..._B6.tif with its ..._MTL.txt`,
+  );
   process.exit(1);
 }
 
@@ -39,7 +43,12 @@ interface Model {
 }
 
 const isWater = (r: Reflectance) => (difference(r.green, r.swir16) > 0 ? 1 : 0);
-const water = { labels: ['land', 'water'], bands: ['green', 'red', 'nir', 'swir16'], index: 'MNDWI = (green - swir16) / (green + swir16), water above 0', classOf: isWater } as const;
+const water = {
+  labels: ['land', 'water'],
+  bands: ['green', 'red', 'nir', 'swir16'],
+  index: 'MNDWI = (green - swir16) / (green + swir16), water above 0',
+  classOf: isWater,
+} as const;
 
 const models: readonly Model[] = [
   { id: 'water', name: 'Water', type: 'SEGMENTATION', ...water },
@@ -85,8 +94,12 @@ for (const model of models) {
     about: `Learned ${model.index}, on Landsat 8 digital numbers; made by models/train.ts.`,
   };
   await writeFile(join(folder, 'model.json'), `${JSON.stringify(description, null, 2)}\n`);
-  const perClass = model.labels.map((label, i) => `${label} ${(100 * rightOf(east.classes, i)).toFixed(2)} %`).join(', ');
-  console.log(`| ${model.id} | ${model.index} | ${west.classes.length} | ${east.classes.length} | ${(100 * rightOf(east.classes, null)).toFixed(2)} % | ${perClass} |`);
+  const perClass = model.labels
+    .map((label, i) => `${label} ${(100 * rightOf(east.classes, i)).toFixed(2)} %`)
+    .join(', ');
+  console.log(
+    `| ${model.id} | ${model.index} | ${west.classes.length} | ${east.classes.length} | ${(100 * rightOf(east.classes, null)).toFixed(2)} % | ${perClass} |`,
+  );
 }
 
 /** Digital numbers of the pixels between two shares of the width, and their class by the index. */
@@ -113,7 +126,9 @@ async function readScene(folder: string) {
   let [width, height] = [0, 0];
   const bands = Object.fromEntries(
     Object.entries(bandNumbers).map(([name, n]) => {
-      const dataset = gdal.drivers.get('GTiff').open(join(folder, names.find((one) => one.endsWith(`_B${n}.tif`)) ?? ''));
+      const dataset = gdal.drivers
+        .get('GTiff')
+        .open(join(folder, names.find((one) => one.endsWith(`_B${n}.tif`)) ?? ''));
       ({ x: width, y: height } = dataset.rasterSize);
       const pixels = new Float32Array(width * height);
       dataset.bands.get(1).pixels.read(0, 0, width, height, pixels);
@@ -121,8 +136,14 @@ async function readScene(folder: string) {
       return [name, pixels];
     }),
   ) as Record<BandName, Float32Array>;
-  const scale = Object.entries(bandNumbers).map(([name, n]) => [name, number(`REFLECTANCE_MULT_BAND_${n}`) / sun, number(`REFLECTANCE_ADD_BAND_${n}`) / sun] as const);
+  const scale = Object.entries(bandNumbers).map(
+    ([name, n]) =>
+      [name, number(`REFLECTANCE_MULT_BAND_${n}`) / sun, number(`REFLECTANCE_ADD_BAND_${n}`) / sun] as const,
+  );
   /** Top of atmosphere. */
-  const reflectanceAt = (at: number) => Object.fromEntries(scale.map(([name, factor, offset]) => [name, (bands[name as BandName][at] ?? 0) * factor + offset])) as Reflectance;
+  const reflectanceAt = (at: number) =>
+    Object.fromEntries(
+      scale.map(([name, factor, offset]) => [name, (bands[name as BandName][at] ?? 0) * factor + offset]),
+    ) as Reflectance;
   return { width, height, bands, reflectanceAt };
 }

@@ -10,7 +10,9 @@ const tiles = new Database(from, { readonly: true });
 const bytes = new BufferWriter();
 const archive = new S2PMTilesWriter(bytes, TileType.Pbf);
 // GDAL also writes tiles beyond the poles.
-const rows = tiles.prepare('select zoom_level as z, tile_column as x, tile_row as y, tile_data as data from tiles where tile_row >= 0 and tile_column >= 0 and tile_row < (1 << zoom_level) and tile_column < (1 << zoom_level)');
+const rows = tiles.prepare(
+  'select zoom_level as z, tile_column as x, tile_row as y, tile_data as data from tiles where tile_row >= 0 and tile_column >= 0 and tile_row < (1 << zoom_level) and tile_column < (1 << zoom_level)',
+);
 for (const { z, x, y, data } of rows.iterate()) await archive.writeTileXYZ(z, x, 2 ** z - 1 - y, gunzipSync(data));
 await archive.commit({ name: 'Natural Earth 1:10m', attribution: 'Natural Earth' });
 const file = Buffer.from(bytes.commit());

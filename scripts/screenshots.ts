@@ -13,23 +13,47 @@ const target = fileURLToPath(new URL('../docs/screenshots', import.meta.url));
 const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-screenshots-'));
 await mkdir(target, { recursive: true });
 const apiKey = randomBytes(24).toString('base64url');
-const sandbox = await startService('sandbox', ['--port', '0', '--data', join(folder, 'sandbox')], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' });
-const app = await startService('app', [], { PLATFORM_URL: sandbox.url, PLATFORM_API_KEY: apiKey, APP_SECRET: randomBytes(24).toString('base64url'), DATA_DIR: join(folder, 'app'), PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'error' });
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'] });
+const sandbox = await startService('sandbox', ['--port', '0', '--data', join(folder, 'sandbox')], {
+  SANDBOX_API_KEY: apiKey,
+  LOG_LEVEL: 'error',
+});
+const app = await startService('app', [], {
+  PLATFORM_URL: sandbox.url,
+  PLATFORM_API_KEY: apiKey,
+  APP_SECRET: randomBytes(24).toString('base64url'),
+  DATA_DIR: join(folder, 'app'),
+  PORT: '0',
+  HOST: '127.0.0.1',
+  LOG_LEVEL: 'error',
+});
+const browser = await chromium.launch({
+  executablePath: '/usr/bin/chromium',
+  args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'],
+});
 
 async function take(page: Page, name: string): Promise<void> {
   await page.waitForTimeout(1_000);
-  await sharp(await page.screenshot()).png({ palette: true, colours: 128 }).toFile(join(target, `${name}.png`));
+  await sharp(await page.screenshot())
+    .png({ palette: true, colours: 128 })
+    .toFile(join(target, `${name}.png`));
   console.log(`docs/screenshots/${name}.png`);
 }
 
 try {
-  await sandboxCall(sandbox, 'apps', { id: 'reference-app', name: 'Reference app', description: 'Processes a raster after your approval and delivers the result.', launchUrl: `${app.url}/launch` });
+  await sandboxCall(sandbox, 'apps', {
+    id: 'reference-app',
+    name: 'Reference app',
+    description: 'Processes a raster after your approval and delivers the result.',
+    launchUrl: `${app.url}/launch`,
+  });
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 } });
   const page = await context.newPage();
   await page.goto(sandbox.url);
   await take(page, 'marketplace');
-  const [tab] = await Promise.all([context.waitForEvent('page'), page.getByRole('button', { name: 'Launch', exact: true }).click()]);
+  const [tab] = await Promise.all([
+    context.waitForEvent('page'),
+    page.getByRole('button', { name: 'Launch', exact: true }).click(),
+  ]);
   await tab.getByRole('link', { name: 'Normalized difference' }).click();
   await tab.locator('#new-run[data-ready]').waitFor();
   await tab.locator('#collection').selectOption({ label: 'Olinda coast' });

@@ -2,7 +2,17 @@
 // machine's own Node, which may be older than the one that it sets up.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { closeSync, cpSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
@@ -31,9 +41,17 @@ try {
 }
 
 async function setUp() {
-  const lock = createHash('sha256').update(readFileSync(join(root, 'package-lock.json'))).digest('hex');
+  const lock = createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex');
   const stamp = readStamp();
-  if (stamp.lock === lock && existsSync(stamp.gdalBinary ?? '') && existsSync(stamp.node ?? '') && (stamp.bubblewrap === 'found' || stamp.bubblewrap === 'not on this system' || stamp.toldOfBubblewrap)) return;
+  if (
+    stamp.lock === lock &&
+    existsSync(stamp.gdalBinary ?? '') &&
+    existsSync(stamp.node ?? '') &&
+    (stamp.bubblewrap === 'found' || stamp.bubblewrap === 'not on this system' || stamp.toldOfBubblewrap)
+  )
+    return;
 
   if (stamp.lock !== lock) {
     const restoreBinding = keepBinding();
@@ -44,7 +62,16 @@ async function setUp() {
   if (!loadsGdal(node)) await provideGdal(node);
   const bubblewrap = await provideBubblewrap();
   // Told once: the servers say so at every start.
-  writeFileSync(stampPath, JSON.stringify({ lock, node, gdalBinary: gdalBinary(node), bubblewrap, toldOfBubblewrap: bubblewrap === 'missing' }));
+  writeFileSync(
+    stampPath,
+    JSON.stringify({
+      lock,
+      node,
+      gdalBinary: gdalBinary(node),
+      bubblewrap,
+      toldOfBubblewrap: bubblewrap === 'missing',
+    }),
+  );
   say('done');
 }
 
@@ -84,13 +111,20 @@ function npmCommand(node) {
 function installPackages() {
   say('installing packages as the lock file says (npm ci)');
   const [command, ...first] = npmCommand();
-  const result = spawnSync(command, [...first, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, NODE_ENV: 'development' },
-  });
+  const result = spawnSync(
+    command,
+    [...first, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
+    {
+      cwd: root,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...process.env, NODE_ENV: 'development' },
+    },
+  );
   if (result.error?.code === 'ENOENT') throw new SetupError('npm is not installed');
-  if (result.status !== 0) throw new SetupError('npm ci failed (see above). It needs the npm registry, or a filled npm cache, and a writable project folder.');
+  if (result.status !== 0)
+    throw new SetupError(
+      'npm ci failed (see above). It needs the npm registry, or a filled npm cache, and a writable project folder.',
+    );
 }
 
 /** The Node that runs the kit: the one from the lock file, or the machine's own where that is new enough. */
@@ -121,7 +155,8 @@ async function provideGdal(node) {
   if ((await fetchPrebuiltGdal(node)) && loadsGdal(node)) return;
   await ensureSystemGdal();
   await buildGdal(node);
-  if (!loadsGdal(node)) throw new SetupError(`gdal-async was built but does not load. The log of the build is ${buildLog}`);
+  if (!loadsGdal(node))
+    throw new SetupError(`gdal-async was built but does not load. The log of the build is ${buildLog}`);
 }
 
 /**
@@ -133,7 +168,9 @@ async function fetchPrebuiltGdal(node) {
   const wanted = process.env.GDAL_PREBUILT_SHA256?.toLowerCase();
   if (!wanted) return false;
   const { version, binary } = JSON.parse(readFileSync(join(modules, 'gdal-async', 'package.json'), 'utf8'));
-  const abi = spawnSync(node, ['-p', '`node-v${process.versions.modules}-${process.platform}-${process.arch}`'], { encoding: 'utf8' }).stdout.trim();
+  const abi = spawnSync(node, ['-p', '`node-v${process.versions.modules}-${process.platform}-${process.arch}`'], {
+    encoding: 'utf8',
+  }).stdout.trim();
   const address = `${binary.host}v${version}/${abi}.tar.gz`;
   say(`fetching ${address}`);
   const archive = await fetchBytes(address);
@@ -142,7 +179,10 @@ async function fetchPrebuiltGdal(node) {
     return false;
   }
   const digest = createHash('sha256').update(archive).digest('hex');
-  if (digest !== wanted) throw new SetupError(`the prebuilt GDAL binding has the SHA-256 ${digest}, and GDAL_PREBUILT_SHA256 is ${wanted}: it is not the file you mean. Nothing of it was used.`);
+  if (digest !== wanted)
+    throw new SetupError(
+      `the prebuilt GDAL binding has the SHA-256 ${digest}, and GDAL_PREBUILT_SHA256 is ${wanted}: it is not the file you mean. Nothing of it was used.`,
+    );
   const folder = mkdtempSync(join(tmpdir(), 'marketplace-app-kit-setup-'));
   const path = join(folder, 'gdal.tar.gz');
   writeFileSync(path, archive);
@@ -166,17 +206,22 @@ async function ensureSystemGdal() {
   if (systemGdal() && ['g++', 'make', 'python3'].every(onPath)) return requireGdalVersion();
   const install = `apt-get install -y --no-install-recommends ${aptPackages.join(' ')}`;
   if (!onPath('apt-get')) {
-    throw new SetupError(`GDAL ${oldestGdal.join('.')} or later with its headers (gdal-config), g++, make and python3 are needed to build gdal-async; install them by your package manager.`);
+    throw new SetupError(
+      `GDAL ${oldestGdal.join('.')} or later with its headers (gdal-config), g++, make and python3 are needed to build gdal-async; install them by your package manager.`,
+    );
   }
   const isRoot = process.getuid?.() === 0;
   const prefix = isRoot ? '' : 'sudo ';
   if (!isRoot && !process.env.CI && !(await confirm(`${prefix}${install}`))) {
-    throw new SetupError(`GDAL's headers and a compiler are needed, and installing them needs root. Run\n\n    sudo apt-get update && sudo ${install}\n\nand then the same command again.`);
+    throw new SetupError(
+      `GDAL's headers and a compiler are needed, and installing them needs root. Run\n\n    sudo apt-get update && sudo ${install}\n\nand then the same command again.`,
+    );
   }
   say(`installing ${aptPackages.join(', ')} (apt)`);
   for (const command of ['apt-get update', install]) {
     const { status, line } = runApt(command);
-    if (status !== 0) throw new SetupError(`\`${line}\` failed (see above). Run it by hand, and then the same command again.`);
+    if (status !== 0)
+      throw new SetupError(`\`${line}\` failed (see above). Run it by hand, and then the same command again.`);
   }
   requireGdalVersion();
 }
@@ -205,7 +250,9 @@ async function provideBubblewrap() {
     say('installing bubblewrap (apt)');
     for (const command of ['apt-get update', install]) runApt(command);
   } else {
-    say(`bubblewrap, which confines the processes that open foreign files, is not installed. Install it by your package manager${onPath('apt-get') ? ': sudo apt-get install bubblewrap' : ''}`);
+    say(
+      `bubblewrap, which confines the processes that open foreign files, is not installed. Install it by your package manager${onPath('apt-get') ? ': sudo apt-get install bubblewrap' : ''}`,
+    );
   }
   return onPath('bwrap') ? 'found' : 'missing';
 }

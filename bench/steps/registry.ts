@@ -9,9 +9,16 @@ const big = defineStep<{ mebibytes: number }>({
   version: '1.0.0',
   title: 'A big raster',
   description: 'Makes an uncompressed raster of a wanted size.',
-  parameters: { mebibytes: { type: 'integer', title: 'Size', description: 'Size in MiB.', minimum: 1, maximum: 65_536 } },
+  parameters: {
+    mebibytes: { type: 'integer', title: 'Size', description: 'Size in MiB.', minimum: 1, maximum: 65_536 },
+  },
   input: { description: 'Nothing is read.', synthetic: 'elevation' },
-  output: { fileName: 'big.tif', sourceType: 'UNKNOWN', bands: [{ description: '', dataType: 'Byte' }], preview: { ramp: 'gray' } },
+  output: {
+    fileName: 'big.tif',
+    sourceType: 'UNKNOWN',
+    bands: [{ description: '', dataType: 'Byte' }],
+    preview: { ramp: 'gray' },
+  },
   async run({ parameters, gdal, outputPath, progress }) {
     const height = (parameters.mebibytes * bytesPerMebibyte) / width;
     const dataset = gdal.drivers.get('GTiff').create(outputPath, width, height, 1, 'Byte', ['BIGTIFF=IF_SAFER']);

@@ -99,9 +99,14 @@ export interface AppConfig {
 }
 
 const integer = (minimum: number, maximum: number, rule = `must be an integer from ${minimum} to ${maximum}`) =>
-  z.string().regex(/^\d{1,15}$/, rule).transform(Number).refine((n) => n >= minimum && n <= maximum, rule);
+  z
+    .string()
+    .regex(/^\d{1,15}$/, rule)
+    .transform(Number)
+    .refine((n) => n >= minimum && n <= maximum, rule);
 
-const isOrigin = (value: string) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) && new URL(value).origin === value;
+const isOrigin = (value: string) =>
+  URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) && new URL(value).origin === value;
 
 const httpUrl = z
   .string('is required: the address of the platform, for a sandbox on this machine http://127.0.0.1:4010')
@@ -119,11 +124,23 @@ const environment = z.object({
   INPUT_DIR: z.string().optional(),
   ASSET_ORIGINS: z
     .string()
-    .transform((value) => value.split(',').map((one) => one.trim()).filter((one) => one !== ''))
-    .refine((origins) => origins.every(isOrigin), 'must be origins such as https://data.platform.example, separated by commas, without paths')
+    .transform((value) =>
+      value
+        .split(',')
+        .map((one) => one.trim())
+        .filter((one) => one !== ''),
+    )
+    .refine(
+      (origins) => origins.every(isOrigin),
+      'must be origins such as https://data.platform.example, separated by commas, without paths',
+    )
     .default([]),
   INPUT_MAX_BYTES: integer(1, 2 ** 48).default(16 * 1024 ** 3),
-  POLL_INTERVAL_MS: integer(limits.pollIntervalMs.min, limits.pollIntervalMs.max, `must be ${limits.pollIntervalMs.min} to ${limits.pollIntervalMs.max} (service interface 4.8, rule 2)`).default(3_000),
+  POLL_INTERVAL_MS: integer(
+    limits.pollIntervalMs.min,
+    limits.pollIntervalMs.max,
+    `must be ${limits.pollIntervalMs.min} to ${limits.pollIntervalMs.max} (service interface 4.8, rule 2)`,
+  ).default(3_000),
   UPLOAD_PART_BYTES: integer(1, limits.chunkBytes).default(16 * 1024 * 1024),
   STEP_TIMEOUT_MS: integer(1, 7 * 24 * 3_600_000).default(3_600_000),
   STEP_MEMORY_BYTES: integer(1, 2 ** 45).default(2 * 1024 ** 3),
@@ -143,17 +160,26 @@ const environment = z.object({
   METRICS_PUBLIC: z.enum(['true', 'false'], 'must be true or false').default('false'),
   MAP_TILES: z
     .string()
-    .refine((value) => /^https?:\/\//.test(value) && ['{z}', '{x}', '{y}'].every((part) => value.includes(part)), 'must be an http or https address with {z}, {x} and {y}')
+    .refine(
+      (value) => /^https?:\/\//.test(value) && ['{z}', '{x}', '{y}'].every((part) => value.includes(part)),
+      'must be an http or https address with {z}, {x} and {y}',
+    )
     .optional(),
   ...confinementVariables,
-  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level').default('info'),
+  LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level')
+    .default('info'),
 });
 
 /**
  * Reads the app's settings once. Throws `ConfigError`. Where `APP_SECRET` is not set one is made in the
  * data folder, and `warn` is told so.
  */
-export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) => void, options: { role?: string } = {}): AppConfig {
+export function readAppConfig(
+  env: NodeJS.ProcessEnv,
+  warn: (message: string) => void,
+  options: { role?: string } = {},
+): AppConfig {
   const read = environment.safeParse(withoutEmpty(env));
   if (!read.success) {
     const problems = read.error.issues.map((issue) => {
@@ -164,11 +190,20 @@ export function readAppConfig(env: NodeJS.ProcessEnv, warn: (message: string) =>
   }
   const settings = read.data;
   const platformApiKey = readSecret(env, 'PLATFORM_API_KEY');
-  if (!platformApiKey) throw new ConfigError('PLATFORM_API_KEY (or PLATFORM_API_KEY_FILE) is required: the API key that the platform issued to this app');
+  if (!platformApiKey)
+    throw new ConfigError(
+      'PLATFORM_API_KEY (or PLATFORM_API_KEY_FILE) is required: the API key that the platform issued to this app',
+    );
   const role = readRole(options.role ?? 'all');
   const databaseUrl = readDatabaseUrl(env);
-  if (role !== 'all' && databaseUrl === null) throw new ConfigError(`--role ${role} needs DATABASE_URL=postgres://...: processes of different roles share a PostgreSQL database`);
-  if (databaseUrl !== null && !env['APP_SECRET'] && !env['APP_SECRET_FILE']) throw new ConfigError('APP_SECRET (or APP_SECRET_FILE) is required with DATABASE_URL: every process that shares the database needs the same one');
+  if (role !== 'all' && databaseUrl === null)
+    throw new ConfigError(
+      `--role ${role} needs DATABASE_URL=postgres://...: processes of different roles share a PostgreSQL database`,
+    );
+  if (databaseUrl !== null && !env['APP_SECRET'] && !env['APP_SECRET_FILE'])
+    throw new ConfigError(
+      'APP_SECRET (or APP_SECRET_FILE) is required with DATABASE_URL: every process that shares the database needs the same one',
+    );
   const dataDir = resolve(settings.DATA_DIR);
   return Object.freeze({
     host: settings.HOST,
@@ -214,7 +249,9 @@ function readSecret(env: NodeJS.ProcessEnv, name: string): Secret | null {
   try {
     return new Secret(readFileSync(file, 'utf8').trim());
   } catch (error) {
-    throw new ConfigError(`${name}_FILE=${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+    throw new ConfigError(
+      `${name}_FILE=${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`,
+    );
   }
 }
 
@@ -237,7 +274,9 @@ function readRole(value: string): Role {
 function readDatabaseUrl(env: NodeJS.ProcessEnv): Secret | null {
   const given = readSecret(env, 'DATABASE_URL');
   if (given && (!URL.canParse(given.reveal()) || !/^postgres(ql)?:$/.test(new URL(given.reveal()).protocol))) {
-    throw new ConfigError('DATABASE_URL must be an address such as postgres://user:password@host:5432/database; leave it out for SQLite');
+    throw new ConfigError(
+      'DATABASE_URL must be an address such as postgres://user:password@host:5432/database; leave it out for SQLite',
+    );
   }
   return given;
 }
@@ -247,9 +286,16 @@ const minSecretLength = 32;
 function appSecrets(env: NodeJS.ProcessEnv, dataDir: string, warn: (message: string) => void): [Secret, ...Secret[]] {
   const given = readSecret(env, 'APP_SECRET');
   if (given) {
-    const [first, ...older] = given.reveal().split(/[,\r\n]+/).map((one) => one.trim()).filter((one) => one !== '');
+    const [first, ...older] = given
+      .reveal()
+      .split(/[,\r\n]+/)
+      .map((one) => one.trim())
+      .filter((one) => one !== '');
     const isShort = (one: string) => one.length < minSecretLength;
-    if (first === undefined || isShort(first) || older.some(isShort)) throw new ConfigError(`APP_SECRET must be at least ${minSecretLength} characters; of several, separated by commas or line ends, each`);
+    if (first === undefined || isShort(first) || older.some(isShort))
+      throw new ConfigError(
+        `APP_SECRET must be at least ${minSecretLength} characters; of several, separated by commas or line ends, each`,
+      );
     return [new Secret(first), ...older.map((one) => new Secret(one))];
   }
   const path = join(dataDir, 'app-secret');

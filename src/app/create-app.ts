@@ -82,8 +82,14 @@ export async function createApp(options: AppOptions): Promise<App> {
   // SQLite has runs of this process alone; those of a shared database may be anybody's.
   const leaveFolder = databaseUrl === null ? ownFolder(config.dataDir) : () => {};
   const database = await openDatabase({ dataDir: config.dataDir, databaseUrl });
-  const queue = databaseUrl === null ? new LocalRunQueue() : await PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web', log });
-  const progress = databaseUrl === null ? localProgress() : sharedProgress(database, (error) => log.warn({ err: error }, 'progress could not be written'));
+  const queue =
+    databaseUrl === null
+      ? new LocalRunQueue()
+      : await PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web', log });
+  const progress =
+    databaseUrl === null
+      ? localProgress()
+      : sharedProgress(database, (error) => log.warn({ err: error }, 'progress could not be written'));
   const sessions = new DatabaseSessionStore(database, now);
   const launches = new LaunchStore(database, createTokenSealer(config.secrets), { isShared });
   const store = new SqlRunStore(database, now, { isShared });
@@ -105,7 +111,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   const steps = await createStepHost({
     registry: options.registry ?? new URL('../steps/registry.ts', import.meta.url),
     inputDir: config.inputDir,
-    platformInput: createPlatformInput({ client, allowedOrigins: config.assetOrigins, maxBytes: config.inputMaxBytes, confinement, limits: stepLimits }),
+    platformInput: createPlatformInput({
+      client,
+      allowedOrigins: config.assetOrigins,
+      maxBytes: config.inputMaxBytes,
+      confinement,
+      limits: stepLimits,
+    }),
     confinement,
     concurrency: config.stepConcurrency,
     limits: { ...stepLimits, diskBytes: config.stepDiskBytes },
@@ -163,7 +175,12 @@ export async function createApp(options: AppOptions): Promise<App> {
     monitoringRoutes({
       metrics,
       sources: { countRuns: () => store.countByState(), stepLoad: () => steps.load() },
-      readiness: { askDatabase: async () => void (await sql`select 1`.execute(database)), platformUrl: config.platformUrl, dataDir: config.dataDir, confinement: confinement.summary },
+      readiness: {
+        askDatabase: async () => void (await sql`select 1`.execute(database)),
+        platformUrl: config.platformUrl,
+        dataDir: config.dataDir,
+        confinement: confinement.summary,
+      },
       publicMetrics: config.publicMetrics,
     }),
   );
@@ -178,7 +195,19 @@ export async function createApp(options: AppOptions): Promise<App> {
     app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
     app.use(launchRoutes({ client, launches, tokenField: profile.launchTokenField, now }));
     app.use('/launches/:launchId', requireLaunchSession, requireSameOrigin);
-    app.use('/launches/:launchId', launchPages({ pages, launches, store, engine, steps, client, platformUrl: config.platformUrl, platformPages: profile.pages }));
+    app.use(
+      '/launches/:launchId',
+      launchPages({
+        pages,
+        launches,
+        store,
+        engine,
+        steps,
+        client,
+        platformUrl: config.platformUrl,
+        platformPages: profile.pages,
+      }),
+    );
     app.use('/launches/:launchId/api', catalogRoutes(client, steps));
     app.use('/launches/:launchId/api', runRoutes({ launches, store, engine, steps, inputDir: config.inputDir }));
   }
@@ -211,16 +240,27 @@ function requestLog(log: Logger): RequestHandler {
     genReqId: () => randomUUID(),
     customLogLevel: (_req, res, error) => (error || res.statusCode >= 500 ? 'error' : 'debug'),
     serializers: {
-      req: (req: { id: unknown; method: string; url: string }) => ({ id: req.id, method: req.method, path: loggedPath(req.url) }),
+      req: (req: { id: unknown; method: string; url: string }) => ({
+        id: req.id,
+        method: req.method,
+        path: loggedPath(req.url),
+      }),
       res: (res: { statusCode: number }) => ({ status: res.statusCode }),
     },
   });
 }
 
 /** What pages may load: the app's own, and pictures of the platform's items. */
-function securityHeaders({ embeddedIn, assetOrigins, mapTiles }: Pick<AppConfig, 'embeddedIn' | 'assetOrigins' | 'mapTiles'>): RequestHandler {
+function securityHeaders({
+  embeddedIn,
+  assetOrigins,
+  mapTiles,
+}: Pick<AppConfig, 'embeddedIn' | 'assetOrigins' | 'mapTiles'>): RequestHandler {
   // A policy has no words for an IPv6 address, and would read more into what is no plain name.
-  const pictures = [...assetOrigins, ...(mapTiles === null ? [] : [new URL(mapTiles.replace(/[{}]/g, '')).origin])].filter(isPlainOrigin);
+  const pictures = [
+    ...assetOrigins,
+    ...(mapTiles === null ? [] : [new URL(mapTiles.replace(/[{}]/g, '')).origin]),
+  ].filter(isPlainOrigin);
   return helmet({
     // Where a frame is allowed `frame-ancestors` says so; this header cannot name an origin.
     xFrameOptions: embeddedIn === null ? { action: 'sameorigin' } : false,

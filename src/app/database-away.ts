@@ -33,20 +33,29 @@ export function asDatabaseError(error: unknown): unknown {
 /** The driver's own errors, of a connection that broke or could not be made, have no code. */
 function isOfQuestion(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown };
-  return error instanceof TypeError || (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && ofTheQuestion.test(code));
+  return (
+    error instanceof TypeError || (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && ofTheQuestion.test(code))
+  );
 }
 
-const nothingToDo: SqliteStatement = { reader: false, all: () => [], run: () => ({ changes: 0, lastInsertRowid: 0 }), iterate: () => [][Symbol.iterator]() };
+const nothingToDo: SqliteStatement = {
+  reader: false,
+  all: () => [],
+  run: () => ({ changes: 0, lastInsertRowid: 0 }),
+  iterate: () => [][Symbol.iterator](),
+};
 
 /** What Kysely asks of better-sqlite3. */
 export function tellingFile(file: SqliteDatabase & { readonly inTransaction: boolean }): SqliteDatabase {
-  const telling = <Args extends unknown[], T>(call: (...args: Args) => T) => (...args: Args): T => {
-    try {
-      return call(...args);
-    } catch (error) {
-      throw isOfTheWorld(error) ? new DatabaseAwayError(error) : error;
-    }
-  };
+  const telling =
+    <Args extends unknown[], T>(call: (...args: Args) => T) =>
+    (...args: Args): T => {
+      try {
+        return call(...args);
+      } catch (error) {
+        throw isOfTheWorld(error) ? new DatabaseAwayError(error) : error;
+      }
+    };
   return {
     close: () => file.close(),
     prepare: telling((text: string) => {
@@ -86,7 +95,9 @@ export function tellingPool(pool: PostgresPool): PostgresPool {
           if (name !== 'query') return value.bind(target) as unknown;
           return (...args: unknown[]) => {
             const result: unknown = (value as (...given: unknown[]) => unknown).apply(target, args);
-            return result instanceof Promise ? result.catch((error: unknown) => (isOfQuestion(error) ? rethrow(error) : broken(error))) : result;
+            return result instanceof Promise
+              ? result.catch((error: unknown) => (isOfQuestion(error) ? rethrow(error) : broken(error)))
+              : result;
           };
         },
       }) satisfies PostgresPoolClient;

@@ -117,10 +117,22 @@ export interface AppTables {
 export type AppDatabase = Kysely<AppTables>;
 
 /** Opens the app's database and brings it up to date: PostgreSQL at `databaseUrl`, else SQLite under `dataDir`. What it acknowledges outlives a power cut. */
-export async function openDatabase({ dataDir, databaseUrl }: { dataDir: string; databaseUrl: string | null }): Promise<AppDatabase> {
-  const database = new Kysely<AppTables>({ dialect: databaseUrl === null ? sqlite(dataDir) : postgres(databaseUrl, { max: connections, query_timeout: answerWithinMs }) });
+export async function openDatabase({
+  dataDir,
+  databaseUrl,
+}: {
+  dataDir: string;
+  databaseUrl: string | null;
+}): Promise<AppDatabase> {
+  const database = new Kysely<AppTables>({
+    dialect:
+      databaseUrl === null
+        ? sqlite(dataDir)
+        : postgres(databaseUrl, { max: connections, query_timeout: answerWithinMs }),
+  });
   // A migration of a large table takes as long as it takes.
-  const migrated = databaseUrl === null ? database : new Kysely<AppTables>({ dialect: postgres(databaseUrl, { max: 1 }) });
+  const migrated =
+    databaseUrl === null ? database : new Kysely<AppTables>({ dialect: postgres(databaseUrl, { max: 1 }) });
   try {
     await migrate(migrated);
     if (migrated !== database) await migrated.destroy();
@@ -128,7 +140,12 @@ export async function openDatabase({ dataDir, databaseUrl }: { dataDir: string; 
     await migrated.destroy();
     if (migrated !== database) await database.destroy();
     // A connection's error can hold the address, and that the password.
-    throw databaseUrl === null ? error : new KitError('database_unavailable', `DATABASE_URL: the database could not be opened (${reasonOf(error instanceof DatabaseAwayError ? error.cause : error)})`);
+    throw databaseUrl === null
+      ? error
+      : new KitError(
+          'database_unavailable',
+          `DATABASE_URL: the database could not be opened (${reasonOf(error instanceof DatabaseAwayError ? error.cause : error)})`,
+        );
   }
   return database;
 }
@@ -151,7 +168,13 @@ function sqlite(dataDir: string): SqliteDialect {
 }
 
 function postgres(connectionString: string, options: pg.PoolConfig): PostgresDialect {
-  const pool = new pg.Pool({ connectionString, connectionTimeoutMillis: 5_000, keepAlive: true, Client: QuietClient, ...options });
+  const pool = new pg.Pool({
+    connectionString,
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+    Client: QuietClient,
+    ...options,
+  });
   // A connection that breaks while it is idle: the next query opens another.
   pool.on('error', () => {});
   return new PostgresDialect({ pool: tellingPool(pool) });

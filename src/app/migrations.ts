@@ -34,9 +34,15 @@ const migrations: Readonly<Record<string, Migration>> = {
     `create index run_stages_by_run on run_stages (run_id)`,
     `create table run_progress (run_id text primary key references runs (id), progress text not null)`,
   ),
-  '003-owners': statements(`alter table runs add column owner text not null default ''`, `create index runs_by_owner on runs (owner, state)`),
+  '003-owners': statements(
+    `alter table runs add column owner text not null default ''`,
+    `create index runs_by_owner on runs (owner, state)`,
+  ),
   // Two states of one millisecond have an order; those from before have that of their times.
-  '004-order': statements(`alter table run_states add column seq bigint not null default 0`, `alter table run_stages add column seq bigint not null default 0`),
+  '004-order': statements(
+    `alter table run_states add column seq bigint not null default 0`,
+    `alter table run_stages add column seq bigint not null default 0`,
+  ),
   '005-leases': statements(
     `create table workers (name text primary key, alive_at bigint not null)`,
     `update runs set worker = null where state in ('COMPLETED', 'REJECTED', 'EXPIRED', 'CANCELLED', 'FAILED')`,
@@ -50,12 +56,20 @@ const migrations: Readonly<Record<string, Migration>> = {
     `create index runs_by_launch_and_state on runs (launch_id, state)`,
     `create index runs_by_change on runs (updated_at)`,
   ),
-  '007-results': statements(`create table run_results (run_id text primary key references runs (id), summary text not null, picture text not null)`),
-  '008-runs-of-a-user': statements(`create index runs_by_owner_and_time on runs (owner, created_at)`, `create index runs_by_owner_and_change on runs (owner, updated_at)`),
+  '007-results': statements(
+    `create table run_results (run_id text primary key references runs (id), summary text not null, picture text not null)`,
+  ),
+  '008-runs-of-a-user': statements(
+    `create index runs_by_owner_and_time on runs (owner, created_at)`,
+    `create index runs_by_owner_and_change on runs (owner, updated_at)`,
+  ),
 };
 
 /** Brings a database up to date; processes that start at the same time wait for each other. */
 export async function migrate<Tables>(database: Kysely<Tables>): Promise<void> {
-  const { error } = await new Migrator({ db: database, provider: { getMigrations: () => Promise.resolve({ ...migrations }) } }).migrateToLatest();
+  const { error } = await new Migrator({
+    db: database,
+    provider: { getMigrations: () => Promise.resolve({ ...migrations }) },
+  }).migrateToLatest();
   if (error !== undefined) throw error;
 }

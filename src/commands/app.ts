@@ -12,10 +12,18 @@ const requestTimeoutMs = 30_000;
 
 await runCommand(async () => {
   const config = readAppConfig(process.env, (warning) => console.error(`warning: ${warning}`), readOptions());
-  const log = pino({ level: config.logLevel, base: { service: 'app', role: config.role } }, pino.destination({ dest: 2, sync: true }));
+  const log = pino(
+    { level: config.logLevel, base: { service: 'app', role: config.role } },
+    pino.destination({ dest: 2, sync: true }),
+  );
   const confinement = await confine(config.confinement, [config.dataDir, config.inputDir]);
   const app = await createApp({ config, log, confinement });
-  const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT', requestTimeoutMs }).catch(async (error: unknown) => {
+  const served = await serve(app.handler, {
+    host: config.host,
+    port: config.port,
+    portSetting: 'PORT',
+    requestTimeoutMs,
+  }).catch(async (error: unknown) => {
     await app.close();
     throw error;
   });

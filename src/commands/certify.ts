@@ -20,7 +20,11 @@ import { startService } from './service-process.ts';
 import { serve } from './serve.ts';
 
 /** How the reference app is told to begin: its users choose a step and an input. */
-const referenceStart: StartRequest = { method: 'POST', path: 'api/runs', body: JSON.stringify({ stepId: 'cog', input: { type: 'synthetic', size: 256 } }) };
+const referenceStart: StartRequest = {
+  method: 'POST',
+  path: 'api/runs',
+  body: JSON.stringify({ stepId: 'cog', input: { type: 'synthetic', size: 256 } }),
+};
 /** How long an app that is started beside the certifier may take until it answers. */
 const appStartMs = 120_000;
 
@@ -39,8 +43,13 @@ async function verify({ reportFile, publicKeyFile }: VerifyOptions): Promise<num
     console.log(`NOT GOOD: ${fault}`);
     return 1;
   }
-  console.log(`good: ${report.status} ${report.result}  ${report.app}  plan ${report.planVersion}  ${report.finishedAt}`);
-  if (publicKeyFile === null) console.log(`signed by the key that the report names itself; compare it with the one you trust, or give that with --public-key:\n${keyOfReport(report)}`);
+  console.log(
+    `good: ${report.status} ${report.result}  ${report.app}  plan ${report.planVersion}  ${report.finishedAt}`,
+  );
+  if (publicKeyFile === null)
+    console.log(
+      `signed by the key that the report names itself; compare it with the one you trust, or give that with --public-key:\n${keyOfReport(report)}`,
+    );
   return exitStatusOf(report);
 }
 
@@ -71,10 +80,22 @@ async function certify(options: CertifyOptions): Promise<number> {
   try {
     // Where others reach the sandbox they must not approve for the app under test.
     const adminKey = process.env['PUBLIC_URL'] ? randomBytes(32).toString('base64url') : '';
-    const config = readSandboxConfig({ ...process.env, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error', SANDBOX_ADMIN_KEY: adminKey, SANDBOX_ADMIN_KEY_FILE: '' }, { port: options.port, data: join(folder, 'sandbox'), seed: 'demo' });
+    const config = readSandboxConfig(
+      {
+        ...process.env,
+        LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error',
+        SANDBOX_ADMIN_KEY: adminKey,
+        SANDBOX_ADMIN_KEY_FILE: '',
+      },
+      { port: options.port, data: join(folder, 'sandbox'), seed: 'demo' },
+    );
     const apiKey = config.apiKey ?? randomBytes(32).toString('base64url');
     const confinement = await confine(config.confinement, [config.dataDir]);
-    const sandbox = await createSandbox({ config: { ...config, apiKey }, confinement, log: pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true })) });
+    const sandbox = await createSandbox({
+      config: { ...config, apiKey },
+      confinement,
+      log: pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true })),
+    });
     stops.unshift(() => sandbox.close());
     const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' });
     stops.unshift(() => served.close(0));
@@ -83,13 +104,25 @@ async function certify(options: CertifyOptions): Promise<number> {
 
     let { launchUrl, startRequest } = options;
     if (launchUrl === null) {
-      const app = await startService('app', [], { PLATFORM_URL: served.url, PLATFORM_API_KEY: apiKey, APP_SECRET: randomBytes(32).toString('base64url'), DATA_DIR: join(folder, 'app'), UPLOAD_PART_BYTES: '20000', PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error' });
+      const app = await startService('app', [], {
+        PLATFORM_URL: served.url,
+        PLATFORM_API_KEY: apiKey,
+        APP_SECRET: randomBytes(32).toString('base64url'),
+        DATA_DIR: join(folder, 'app'),
+        UPLOAD_PART_BYTES: '20000',
+        PORT: '0',
+        HOST: '127.0.0.1',
+        LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error',
+      });
       stops.unshift(() => app.stop());
       launchUrl = `${app.url}/launch`;
       startRequest ??= referenceStart;
       console.log(`reference app      ${app.url}`);
     } else {
-      if (config.apiKey === null) console.log(`api key ${apiKey}\n  made because SANDBOX_API_KEY is not set; configure the app under test to it and to ${served.url}`);
+      if (config.apiKey === null)
+        console.log(
+          `api key ${apiKey}\n  made because SANDBOX_API_KEY is not set; configure the app under test to it and to ${served.url}`,
+        );
       await waitForApp(launchUrl, interruption.signal);
     }
     console.log(`${chosen.length} scenarios side by side; the app polls in real seconds, so this takes a while\n`);
@@ -100,7 +133,9 @@ async function certify(options: CertifyOptions): Promise<number> {
       launchUrl,
       startRequest,
       signal: interruption.signal,
-      onStatus: (scenario, status) => status !== 'RUNNING' && console.log(`${status.toLowerCase().padEnd(11)} ${scenario.id.padEnd(22)} ${scenario.title}`),
+      onStatus: (scenario, status) =>
+        status !== 'RUNNING' &&
+        console.log(`${status.toLowerCase().padEnd(11)} ${scenario.id.padEnd(22)} ${scenario.title}`),
     });
     const summary = summarize(reports, { app: launchUrl, planVersion, startedAt, finishedAt: new Date(), expected });
     const report = signKey === null ? summary : await signReport(summary, signKey);
@@ -124,7 +159,10 @@ async function readExpected(path: string): Promise<ExpectedFailure[]> {
   try {
     return schema.parse(JSON.parse(text));
   } catch {
-    throw new KitError('bad_arguments', `${path} must be JSON such as [{"scenario": "chunk-cut", "rule": "chunk-order"}]; "*" stands for any scenario, "outcome" for what did not come`);
+    throw new KitError(
+      'bad_arguments',
+      `${path} must be JSON such as [{"scenario": "chunk-cut", "rule": "chunk-order"}]; "*" stands for any scenario, "outcome" for what did not come`,
+    );
   }
 }
 
@@ -139,7 +177,11 @@ async function waitForApp(launchUrl: string, signal: AbortSignal): Promise<void>
     } catch {
       signal.throwIfAborted();
       if (!told) console.log(`waiting for the app at ${origin}`);
-      if (performance.now() > giveUpAt) throw new KitError('app_away', `nothing answers at ${origin}: start the app under test there, configured to this sandbox, and run certify again`);
+      if (performance.now() > giveUpAt)
+        throw new KitError(
+          'app_away',
+          `nothing answers at ${origin}: start the app under test there, configured to this sandbox, and run certify again`,
+        );
       await sleep(500, undefined, { signal });
     }
   }

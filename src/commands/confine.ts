@@ -2,5 +2,9 @@ import { establishConfinement, type Confinement, type ConfinementSettings } from
 
 /** Finds out how this server's children are confined; `folders` are the server's own, which no child sees. Throws `ConfinementError`. */
 export function confine(settings: ConfinementSettings, folders: readonly string[]): Promise<Confinement> {
-  return establishConfinement({ ...settings, hidden: folders, warn: (message) => console.error(`warning: ${message}`) });
+  return establishConfinement({
+    ...settings,
+    hidden: folders,
+    warn: (message) => console.error(`warning: ${message}`),
+  });
 }

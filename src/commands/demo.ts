@@ -8,7 +8,15 @@ import * as z from 'zod';
 import type { RunView } from '../app/runs/run-view.ts';
 import { KitError } from '../contract/index.ts';
 import { createPlatformClient } from '../platform-client/index.ts';
-import { confinementSettings, confinementVariables, establishConfinement, previewJob, runInChild, type Confinement, type PreviewJobInput } from '../raster/index.ts';
+import {
+  confinementSettings,
+  confinementVariables,
+  establishConfinement,
+  previewJob,
+  runInChild,
+  type Confinement,
+  type PreviewJobInput,
+} from '../raster/index.ts';
 import { onInterrupt, runCommand } from './command.ts';
 import { openLaunch, typedParameters, type AppSession, type FoundItem } from './demo/app-session.ts';
 import { fetchFile, waitForFile } from './demo/fetch-result.ts';
@@ -24,7 +32,11 @@ const previewSide = 512;
 const importedCollection = 'scene';
 const mostItems = 200;
 /** Demo collection that suits what a step works on. */
-const demoCollections: Readonly<Record<string, string>> = { multispectral: 'olinda-coast', elevation: 'jacksboro-fault', radar: 'harbour-radar' };
+const demoCollections: Readonly<Record<string, string>> = {
+  multispectral: 'olinda-coast',
+  elevation: 'jacksboro-fault',
+  radar: 'harbour-radar',
+};
 
 await runCommand(async () => {
   const options = readDemoOptions(process.argv.slice(2), process.env['INIT_CWD'] ?? process.cwd());
@@ -39,7 +51,8 @@ await runCommand(async () => {
     return starting;
   };
   const cleanUp = async () => {
-    for (const service of await Promise.allSettled(services)) if (service.status === 'fulfilled') await service.value.stop();
+    for (const service of await Promise.allSettled(services))
+      if (service.status === 'fulfilled') await service.value.stop();
     await rm(folder, { recursive: true, force: true });
   };
   // A second Ctrl-C waits for nothing.
@@ -66,12 +79,24 @@ async function demo(options: DemoOptions, folder: string, start: typeof startSer
   const stagedFiles = await stageInputs(options.inputs, scene);
   // Before anything runs: an output that cannot be written must not cost a whole run.
   await mkdir(options.outDir, { recursive: true }).catch((cause: NodeJS.ErrnoException) => {
-    throw new KitError('bad_arguments', `--out ${options.outDir} cannot be made or written to (${cause.code})`, { cause });
+    throw new KitError('bad_arguments', `--out ${options.outDir} cannot be made or written to (${cause.code})`, {
+      cause,
+    });
   });
 
   const apiKey = randomBytes(32).toString('base64url');
   const logLevel = process.env['LOG_LEVEL'] ?? 'error';
-  const sandbox = await start('sandbox', ['--port', '0', '--data', join(folder, 'sandbox'), ...(stagedFiles > 0 ? ['--seed', 'none', '--import', scene] : ['--seed', 'demo'])], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: logLevel });
+  const sandbox = await start(
+    'sandbox',
+    [
+      '--port',
+      '0',
+      '--data',
+      join(folder, 'sandbox'),
+      ...(stagedFiles > 0 ? ['--seed', 'none', '--import', scene] : ['--seed', 'demo']),
+    ],
+    { SANDBOX_API_KEY: apiKey, LOG_LEVEL: logLevel },
+  );
   report.line(`sandbox            ${sandbox.url}`);
   const app = await start('app', [], {
     PLATFORM_URL: sandbox.url,
@@ -101,34 +126,59 @@ async function demo(options: DemoOptions, folder: string, start: typeof startSer
 }
 
 /** The items that are processed, found by a search: the user's own, all of them, or the newest demo item that suits the step. */
-async function chooseInput(options: DemoOptions, session: AppSession, { stagedFiles, platform }: { stagedFiles: number; platform: { url: string; apiKey: string } }, report: Report): Promise<object> {
+async function chooseInput(
+  options: DemoOptions,
+  session: AppSession,
+  { stagedFiles, platform }: { stagedFiles: number; platform: { url: string; apiKey: string } },
+  report: Report,
+): Promise<object> {
   if (stagedFiles === 0) {
     const kind = session.steps.find(({ id }) => id === options.stepId)?.input.synthetic ?? 'multispectral';
-    const items = await session.searchItems({ collections: [demoCollections[kind] ?? demoCollections['multispectral']], limit: 1 });
+    const items = await session.searchItems({
+      collections: [demoCollections[kind] ?? demoCollections['multispectral']],
+      limit: 1,
+    });
     return platformInput(items, report);
   }
   const items = await session.searchItems({ collections: [importedCollection], limit: mostItems });
   if ((await countImportedFiles(platform)) === stagedFiles) return platformInput(items, report);
-  report.line('input              from the app\'s own folder: not all of it has a place on the map, or a format that a catalog takes');
+  report.line(
+    "input              from the app's own folder: not all of it has a place on the map, or a format that a catalog takes",
+  );
   return { type: 'local', path: importedCollection };
 }
 
 /** A scene's files are one item, which says what it was made of. */
 async function countImportedFiles({ url, apiKey }: { url: string; apiKey: string }): Promise<number> {
-  const response = await fetch(`${url}/public/stac/collections/${importedCollection}/items?limit=${mostItems}`, { headers: { 'x-api-key': apiKey } });
+  const response = await fetch(`${url}/public/stac/collections/${importedCollection}/items?limit=${mostItems}`, {
+    headers: { 'x-api-key': apiKey },
+  });
   const { features = [] } = (await response.json()) as { features?: { properties: { 'import:files'?: string[] } }[] };
   return features.reduce((sum, { properties }) => sum + (properties['import:files']?.length ?? 0), 0);
 }
 
 function platformInput(items: readonly FoundItem[], report: Report): object {
-  report.line(`input              ${items.map(({ collectionId, itemId }) => `${collectionId}/${itemId}`).join(' ')}  by search in the platform's catalog`);
+  report.line(
+    `input              ${items.map(({ collectionId, itemId }) => `${collectionId}/${itemId}`).join(' ')}  by search in the platform's catalog`,
+  );
   return { type: 'platform', items: items.map(({ collectionId, itemId }) => ({ collectionId, itemId })) };
 }
 
 /** Starts the run, decides as the user would when the operation waits, and follows it to its end. */
-async function startAndFollow(options: DemoOptions, input: object, session: AppSession, control: SandboxControl, launchId: string, report: Report): Promise<RunView> {
+async function startAndFollow(
+  options: DemoOptions,
+  input: object,
+  session: AppSession,
+  control: SandboxControl,
+  launchId: string,
+  report: Report,
+): Promise<RunView> {
   const step = session.steps.find(({ id }) => id === options.stepId);
-  let run = await session.startRun({ stepId: options.stepId, parameters: typedParameters(step, options.parameters), input });
+  let run = await session.startRun({
+    stepId: options.stepId,
+    parameters: typedParameters(step, options.parameters),
+    input,
+  });
   let decided = false;
   for (;;) {
     report.run(run);
@@ -136,7 +186,13 @@ async function startAndFollow(options: DemoOptions, input: object, session: AppS
     if (run.state === 'AWAITING_APPROVAL' && !decided && run.operationId) {
       decided = true;
       await control.decide(options.decision, run.operationId, launchId);
-      report.line({ approve: '  the user approves', reject: '  the user rejects', expire: '  nobody decides for 30 minutes (the sandbox clock moves)' }[options.decision]);
+      report.line(
+        {
+          approve: '  the user approves',
+          reject: '  the user rejects',
+          expire: '  nobody decides for 30 minutes (the sandbox clock moves)',
+        }[options.decision],
+      );
     }
     await sleep(followEveryMs);
     run = await session.run(run.id);
@@ -144,7 +200,14 @@ async function startAndFollow(options: DemoOptions, input: object, session: AppS
 }
 
 /** Fetches the platform's file back and compares it with what the step made. 0 only where the file is COMPLETED and equal. */
-async function deliver(options: DemoOptions, run: RunView, session: AppSession, platform: { url: string; apiKey: string }, folder: string, report: Report): Promise<number> {
+async function deliver(
+  options: DemoOptions,
+  run: RunView,
+  session: AppSession,
+  platform: { url: string; apiKey: string },
+  folder: string,
+  report: Report,
+): Promise<number> {
   const step = session.steps.find(({ id }) => id === run.step.id);
   const fileName = step?.output.fileName ?? 'output.tif';
   const fileId = run.file?.fileId;
@@ -160,7 +223,16 @@ async function deliver(options: DemoOptions, run: RunView, session: AppSession, 
   const preview = join(options.outDir, `${parse(fileName).name}.png`);
   const input: PreviewJobInput = { maxSide: previewSide, style: step?.output.preview };
   const lent = { path: fetched.path, name: fileName };
-  await writeFile(preview, await runInChild<Uint8Array>({ module: previewJob, input, files: [lent], workFolder: join(folder, 'preview'), confinement: await confinementOfDemo() }));
+  await writeFile(
+    preview,
+    await runInChild<Uint8Array>({
+      module: previewJob,
+      input,
+      files: [lent],
+      workFolder: join(folder, 'preview'),
+      confinement: await confinementOfDemo(),
+    }),
+  );
 
   const equal = fetched.sha256 === run.output.sha256 && fetched.sizeBytes === run.output.sizeBytes;
   const lines = [
@@ -191,7 +263,9 @@ function refused(options: DemoOptions, run: RunView, uploadCalls: number, report
     return 1;
   }
   const processed = run.history.some(({ state }) => state === 'PROCESSING');
-  report.line(`${processed ? 'PROCESSED ALL THE SAME' : 'nothing was processed'}, ${uploadCalls} calls of the upload group`);
+  report.line(
+    `${processed ? 'PROCESSED ALL THE SAME' : 'nothing was processed'}, ${uploadCalls} calls of the upload group`,
+  );
   const expected = { approve: 'COMPLETED', reject: 'REJECTED', expire: 'EXPIRED' }[options.decision];
   return run.state === expected && !processed && uploadCalls === 0 ? 0 : 1;
 }

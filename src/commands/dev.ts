@@ -25,8 +25,28 @@ const usage = `usage: npm run dev -- [options]: sandbox and app together, each r
 
 /** Files below the project whose changes concern a service. */
 const concerns = {
-  sandbox: ['src/sandbox', 'src/contract', 'src/raster', 'src/commands', 'templates/sandbox', 'templates/shared', 'models', 'scenes', 'scripts/preload.mjs'],
-  app: ['src/app', 'src/steps', 'src/platform-client', 'src/contract', 'src/raster', 'src/commands', 'templates/app', 'templates/shared', 'scripts/preload.mjs'],
+  sandbox: [
+    'src/sandbox',
+    'src/contract',
+    'src/raster',
+    'src/commands',
+    'templates/sandbox',
+    'templates/shared',
+    'models',
+    'scenes',
+    'scripts/preload.mjs',
+  ],
+  app: [
+    'src/app',
+    'src/steps',
+    'src/platform-client',
+    'src/contract',
+    'src/raster',
+    'src/commands',
+    'templates/app',
+    'templates/shared',
+    'scripts/preload.mjs',
+  ],
 } as const;
 type Name = keyof typeof concerns;
 
@@ -52,11 +72,39 @@ await runCommand(async () => {
   const shared = { HOST: options.host, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'info' };
   const output = (name: Name) => {
     const lineOf = logLines(name, process.stderr.isTTY);
-    return { onLog: (line: string) => console.error(lineOf(line)), onOutput: (line: string) => console.log(lineOf(line)) };
+    return {
+      onLog: (line: string) => console.error(lineOf(line)),
+      onOutput: (line: string) => console.log(lineOf(line)),
+    };
   };
   const start: Record<Name, () => Promise<ServiceProcess>> = {
-    sandbox: () => startService('sandbox', ['--port', portOf('sandbox', options.port), '--data', join(folder, 'sandbox'), ...toImport.flatMap((path) => ['--import', path])], { ...shared, SANDBOX_API_KEY: apiKey, SANDBOX_ADMIN_KEY: adminKey }, output('sandbox')),
-    app: () => startService('app', [], { ...shared, PLATFORM_URL: urls.get('sandbox')!, PLATFORM_API_KEY: apiKey, DATA_DIR: join(folder, 'app'), PORT: portOf('app', options['app-port']), EMBEDDED_IN: urls.get('sandbox')! }, output('app')),
+    sandbox: () =>
+      startService(
+        'sandbox',
+        [
+          '--port',
+          portOf('sandbox', options.port),
+          '--data',
+          join(folder, 'sandbox'),
+          ...toImport.flatMap((path) => ['--import', path]),
+        ],
+        { ...shared, SANDBOX_API_KEY: apiKey, SANDBOX_ADMIN_KEY: adminKey },
+        output('sandbox'),
+      ),
+    app: () =>
+      startService(
+        'app',
+        [],
+        {
+          ...shared,
+          PLATFORM_URL: urls.get('sandbox')!,
+          PLATFORM_API_KEY: apiKey,
+          DATA_DIR: join(folder, 'app'),
+          PORT: portOf('app', options['app-port']),
+          EMBEDDED_IN: urls.get('sandbox')!,
+        },
+        output('app'),
+      ),
   };
   async function restart(name: Name): Promise<void> {
     const before = running.get(name);
@@ -66,19 +114,29 @@ await runCommand(async () => {
     const service = await start[name]();
     if (isStopping) return service.stop();
     // It may end by itself, as with a mistake in the code: the next change starts it anew.
-    service.ended.catch((error: unknown) => running.get(name) === service && (running.delete(name), console.error(String((error as Error).message))));
+    service.ended.catch(
+      (error: unknown) =>
+        running.get(name) === service && (running.delete(name), console.error(String((error as Error).message))),
+    );
     running.set(name, service);
     urls.set(name, service.url);
     if (name === 'sandbox') toImport = [];
     // A sandbox that is just ending learns of it when it is back.
-    await registerApp().catch((error: unknown) => console.error(`the app is not in the marketplace yet: ${(error as Error).message}`));
+    await registerApp().catch((error: unknown) =>
+      console.error(`the app is not in the marketplace yet: ${(error as Error).message}`),
+    );
   }
   /** Whichever came last: a sandbox that does not run now learns of it when it does. */
   async function registerApp(): Promise<void> {
     const sandbox = running.get('sandbox');
     const app = urls.get('app');
     if (!sandbox || app === undefined) return;
-    await sandboxCall({ url: sandbox.url, adminKey }, 'apps', { id: 'reference-app', name: 'Reference app', description: 'The app of this kit, restarted whenever its code changes.', launchUrl: `${app}/launch` });
+    await sandboxCall({ url: sandbox.url, adminKey }, 'apps', {
+      id: 'reference-app',
+      name: 'Reference app',
+      description: 'The app of this kit, restarted whenever its code changes.',
+      launchUrl: `${app}/launch`,
+    });
   }
 
   try {
@@ -88,9 +146,16 @@ await runCommand(async () => {
       const onChange = async () => {
         await ready.promise;
         if (isStopping) return;
-        await restart(name).then(() => console.log(`${name} restarted`), (error: unknown) => console.error(`${name} does not start: ${(error as Error).message}`));
+        await restart(name).then(
+          () => console.log(`${name} restarted`),
+          (error: unknown) => console.error(`${name} does not start: ${(error as Error).message}`),
+        );
       };
-      watches.push(await watchFiles(root, concerns[name], onChange, (error) => console.error(`changes may go unseen: ${error.message}`)));
+      watches.push(
+        await watchFiles(root, concerns[name], onChange, (error) =>
+          console.error(`changes may go unseen: ${error.message}`),
+        ),
+      );
     }
     const startBoth = async () => {
       for (const name of ['sandbox', 'app'] as const) await restart(name);
@@ -98,9 +163,12 @@ await runCommand(async () => {
     // An import may take its time: Ctrl-C need not wait for it.
     const ended = await Promise.race([startBoth(), interrupted]).finally(() => ready.resolve());
     if (ended !== undefined) process.exit(ended);
-    console.log(`sandbox  ${urls.get('sandbox')!}\napp      ${urls.get('app')!}\nkey      ${apiKey}${adminKey === '' ? '' : `\nsign in  ${adminKey}`}\nBoth restart when their code or templates change. Ctrl-C ends them.`);
+    console.log(
+      `sandbox  ${urls.get('sandbox')!}\napp      ${urls.get('app')!}\nkey      ${apiKey}${adminKey === '' ? '' : `\nsign in  ${adminKey}`}\nBoth restart when their code or templates change. Ctrl-C ends them.`,
+    );
     // Not where nobody looks: in a pipe, or on a build machine.
-    if (!options['no-open'] && process.stdout.isTTY && process.env['CI'] === undefined) await openInBrowser(urls.get('sandbox')! + (options.import.length > 0 ? '/catalog' : firstScene)).catch(() => {});
+    if (!options['no-open'] && process.stdout.isTTY && process.env['CI'] === undefined)
+      await openInBrowser(urls.get('sandbox')! + (options.import.length > 0 ? '/catalog' : firstScene)).catch(() => {});
     return await interrupted;
   } finally {
     isStopping = true;

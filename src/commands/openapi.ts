@@ -12,7 +12,11 @@ await runCommand(async () => {
   const made = `${JSON.stringify(openApi31('http://127.0.0.1:4010'), null, 1)}\n`;
   if (!readOptions().check) return writeFile(path, made);
   const kept = await readFile(path, 'utf8').catch(() => null);
-  if (kept !== made) throw new KitError('out_of_date', 'docs/openapi.json is not what the contract makes: run npm run openapi and look at what changed');
+  if (kept !== made)
+    throw new KitError(
+      'out_of_date',
+      'docs/openapi.json is not what the contract makes: run npm run openapi and look at what changed',
+    );
 });
 
 function readOptions(): { check?: boolean } {

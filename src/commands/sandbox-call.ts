@@ -10,9 +10,15 @@ export interface SandboxAddress {
 export async function sandboxCall<T>(sandbox: SandboxAddress, path: string, body?: object): Promise<T> {
   const response = await fetch(`${sandbox.url}/sandbox/${path}`, {
     method: body ? 'POST' : 'GET',
-    headers: { ...(body && { 'content-type': 'application/json' }), ...(sandbox.adminKey && { 'x-admin-key': sandbox.adminKey }) },
+    headers: {
+      ...(body && { 'content-type': 'application/json' }),
+      ...(sandbox.adminKey && { 'x-admin-key': sandbox.adminKey }),
+    },
     body: body && JSON.stringify(body),
   });
-  if (!response.ok) throw new KitError('sandbox_error', `the sandbox answered ${response.status} to ${path}`, { status: response.status });
+  if (!response.ok)
+    throw new KitError('sandbox_error', `the sandbox answered ${response.status} to ${path}`, {
+      status: response.status,
+    });
   return (response.status === 204 ? undefined : await response.json()) as T;
 }

@@ -17,10 +17,12 @@ await runCommand(async () => {
   const confinement = await confine(config.confinement, [config.dataDir]);
   const sandbox = await createSandbox({ config, log, confinement });
   for (const path of options.import ?? []) await importWithProgress(sandbox, path);
-  const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' }).catch(async (error: unknown) => {
-    await sandbox.close();
-    throw error;
-  });
+  const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' }).catch(
+    async (error: unknown) => {
+      await sandbox.close();
+      throw error;
+    },
+  );
   sandbox.listensAt(served.url);
   log.info({ confinement: confinement.summary }, 'foreign files are opened in child processes');
   stopOnSignal(async () => {
@@ -36,7 +38,14 @@ await runCommand(async () => {
 
 function readOptions(): { port?: string; data?: string; seed?: string; import?: string[] } {
   try {
-    return parseArgs({ options: { port: { type: 'string' }, data: { type: 'string' }, seed: { type: 'string' }, import: { type: 'string', multiple: true } } }).values;
+    return parseArgs({
+      options: {
+        port: { type: 'string' },
+        data: { type: 'string' },
+        seed: { type: 'string' },
+        import: { type: 'string', multiple: true },
+      },
+    }).values;
   } catch (error) {
     throw new KitError('bad_arguments', `${(error as Error).message}\nusage: ${usage}`);
   }

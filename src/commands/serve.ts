@@ -47,11 +47,18 @@ export async function serve(handler: RequestListener, address: ServeOptions): Pr
   };
 }
 
-function listenError(cause: NodeJS.ErrnoException, { host, port, portSetting }: { host: string; port: number; portSetting: string }): KitError {
+function listenError(
+  cause: NodeJS.ErrnoException,
+  { host, port, portSetting }: { host: string; port: number; portSetting: string },
+): KitError {
   const reasons: Record<string, string> = {
     EADDRINUSE: `port ${port} of ${host} is in use: stop what uses it, or set ${portSetting} (0 takes any free port)`,
     EACCES: `port ${port} needs more rights: set ${portSetting} to a port above 1023`,
     EADDRNOTAVAIL: `this machine has no address ${host}: set HOST to one of its own, such as 127.0.0.1`,
   };
-  return new KitError('cannot_listen', reasons[cause.code ?? ''] ?? `cannot listen on ${host}:${port} (${cause.code})`, { cause });
+  return new KitError(
+    'cannot_listen',
+    reasons[cause.code ?? ''] ?? `cannot listen on ${host}:${port} (${cause.code})`,
+    { cause },
+  );
 }

@@ -23,11 +23,24 @@ export interface ServiceOutput {
 /**
  * Starts one of the kit's servers as a process of its own and waits for its `<name> ready <url>`. Secrets go in `env`, never in `args`: a process list shows those.
  */
-export async function startService(name: 'app' | 'sandbox', args: readonly string[], env: Readonly<Record<string, string>>, { onLog, onOutput }: ServiceOutput = {}): Promise<ServiceProcess> {
+export async function startService(
+  name: 'app' | 'sandbox',
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  { onLog, onOutput }: ServiceOutput = {},
+): Promise<ServiceProcess> {
   const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
   const child = spawn(process.execPath, ['--import', preload, script, ...args], {
     // What they share is said here: a database, an admin key or an address of the user's own servers is none of theirs.
-    env: { ...process.env, DATABASE_URL: '', DATABASE_URL_FILE: '', SANDBOX_ADMIN_KEY: '', SANDBOX_ADMIN_KEY_FILE: '', PUBLIC_URL: '', ...env },
+    env: {
+      ...process.env,
+      DATABASE_URL: '',
+      DATABASE_URL_FILE: '',
+      SANDBOX_ADMIN_KEY: '',
+      SANDBOX_ADMIN_KEY_FILE: '',
+      PUBLIC_URL: '',
+      ...env,
+    },
     // The channel carries nothing: its end tells the service that whoever started it is gone, kill -9 included.
     stdio: ['ignore', 'pipe', onLog ? 'pipe' : 'inherit', 'ipc'],
     // A group of its own: Ctrl-C reaches the demo alone, which then stops the servers in order.
@@ -39,7 +52,10 @@ export async function startService(name: 'app' | 'sandbox', args: readonly strin
     child.once('error', (error) => resolve(error.message));
   });
   const ended = exited.then((how): never => {
-    throw new KitError('service_ended', isReady ? `the ${name} ended unexpectedly (${how})` : `the ${name} did not start: what it said stands above`);
+    throw new KitError(
+      'service_ended',
+      isReady ? `the ${name} ended unexpectedly (${how})` : `the ${name} did not start: what it said stands above`,
+    );
   });
   ended.catch(() => {});
   const killWithParent = () => child.kill('SIGKILL');

@@ -13,14 +13,22 @@ function isLaunchUrl(value: string): boolean {
 
 /** What an app tells the marketplace of itself. @assumed contract, "Launch" */
 export const appManifest = z.object({
-  id: z.string('is missing').regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 of A-Z a-z 0-9 . _ -, first a letter or digit'),
+  id: z
+    .string('is missing')
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 of A-Z a-z 0-9 . _ -, first a letter or digit'),
   name: z.string('is missing').min(1, 'must not be empty').max(200, 'must be at most 200 characters'),
   description: z.string().max(2000, 'must be at most 2000 characters').default(''),
   /** Who makes it, and which version it is, for the marketplace's card. */
   publisher: z.string().max(200, 'must be at most 200 characters').optional(),
   version: z.string().max(50, 'must be at most 50 characters').optional(),
-  launchUrl: z.string('is missing').refine(isLaunchUrl, 'must be an http or https address of a plain host name, without user name and password'),
+  launchUrl: z
+    .string('is missing')
+    .refine(isLaunchUrl, 'must be an http or https address of a plain host name, without user name and password'),
   launchMode: z.enum(launchModes, 'must be query or form_post').default('query'),
-  icon: z.string().regex(/^data:image\/[a-z0-9.+-]+[;,]/, 'must be a data: URL of an image').max(256 * 1024).optional(),
+  icon: z
+    .string()
+    .regex(/^data:image\/[a-z0-9.+-]+[;,]/, 'must be a data: URL of an image')
+    .max(256 * 1024)
+    .optional(),
 });
 export type AppManifest = z.output<typeof appManifest>;

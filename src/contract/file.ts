@@ -3,9 +3,26 @@ import { limits } from './limits.ts';
 
 /** Spec 2.8. */
 export const sourceTypes = [
-  'MULTISPECTRAL', 'HYPERSPECTRAL', 'SAR', 'FULL_MOTION_VIDEO', 'PANCHROMATIC', 'POINT', 'LINESTRING',
-  'POLYGON', 'HEIGHTMAP', 'THERMAL', 'GEOMETRYCOLLECTION', 'TILES3D', 'COMPLEX', 'UNKNOWN', 'ANNOTATION',
-  'NETCDF', 'LAND_SUBSIDENCE', 'PDF', 'IMAGE', 'CZML',
+  'MULTISPECTRAL',
+  'HYPERSPECTRAL',
+  'SAR',
+  'FULL_MOTION_VIDEO',
+  'PANCHROMATIC',
+  'POINT',
+  'LINESTRING',
+  'POLYGON',
+  'HEIGHTMAP',
+  'THERMAL',
+  'GEOMETRYCOLLECTION',
+  'TILES3D',
+  'COMPLEX',
+  'UNKNOWN',
+  'ANNOTATION',
+  'NETCDF',
+  'LAND_SUBSIDENCE',
+  'PDF',
+  'IMAGE',
+  'CZML',
 ] as const;
 export const sourceType = z.enum(sourceTypes);
 export type SourceType = z.infer<typeof sourceType>;

@@ -20,7 +20,8 @@ const maxWktLength = 1_000_000;
 function parse(text: string): Geometry | null {
   // The parser stops at the geometry's end: what follows it is looked at here.
   const trimmed = text.trim();
-  if (trimmed.length > maxWktLength || !trimmed.endsWith(')') || !/^(SRID=4326;\s*)?[A-Z][^;]*$/i.test(trimmed)) return null;
+  if (trimmed.length > maxWktLength || !trimmed.endsWith(')') || !/^(SRID=4326;\s*)?[A-Z][^;]*$/i.test(trimmed))
+    return null;
   try {
     return wktToGeoJSON(text);
   } catch {
@@ -32,20 +33,33 @@ export const tooManyPositions = `must have at most ${limits.geometryPositions} p
 
 /** What is wrong with a geometry in longitude and latitude; null where nothing is. */
 export function faultOf(geometry: Geometry): string | null {
-  if (geometry.type === 'GeometryCollection' && positionsOf(geometry).length > limits.geometryPositions) return tooManyPositions;
-  if (geometry.type === 'GeometryCollection') return geometry.geometries.length === 0 ? 'must not be empty' : (geometry.geometries.map(faultOf).find((fault) => fault !== null) ?? null);
+  if (geometry.type === 'GeometryCollection' && positionsOf(geometry).length > limits.geometryPositions)
+    return tooManyPositions;
+  if (geometry.type === 'GeometryCollection')
+    return geometry.geometries.length === 0
+      ? 'must not be empty'
+      : (geometry.geometries.map(faultOf).find((fault) => fault !== null) ?? null);
   const positions = positionsOf(geometry);
   if (positions.length > limits.geometryPositions) return tooManyPositions;
   if (positions.length === 0) return 'must not be empty';
-  if (positions.some(([x, y]) => !isDegrees(x, 180) || !isDegrees(y, 90))) return 'must be in longitude (-180 to 180) and latitude (-90 to 90)';
-  const rings = geometry.type === 'Polygon' ? geometry.coordinates : geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : [];
-  const isClosed = (ring: Position[]) => ring.length >= 4 && ring[0]?.[0] === ring.at(-1)?.[0] && ring[0]?.[1] === ring.at(-1)?.[1];
+  if (positions.some(([x, y]) => !isDegrees(x, 180) || !isDegrees(y, 90)))
+    return 'must be in longitude (-180 to 180) and latitude (-90 to 90)';
+  const rings =
+    geometry.type === 'Polygon'
+      ? geometry.coordinates
+      : geometry.type === 'MultiPolygon'
+        ? geometry.coordinates.flat()
+        : [];
+  const isClosed = (ring: Position[]) =>
+    ring.length >= 4 && ring[0]?.[0] === ring.at(-1)?.[0] && ring[0]?.[1] === ring.at(-1)?.[1];
   return rings.every(isClosed) ? null : 'must have closed rings of at least four positions';
 }
 
 /** Every position of a geometry. */
 export function positionsOf(geometry: Geometry): Position[] {
-  return geometry.type === 'GeometryCollection' ? geometry.geometries.flatMap(positionsOf) : positionsIn(geometry.coordinates);
+  return geometry.type === 'GeometryCollection'
+    ? geometry.geometries.flatMap(positionsOf)
+    : positionsIn(geometry.coordinates);
 }
 
 function positionsIn(coordinates: unknown): Position[] {

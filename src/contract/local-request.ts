@@ -26,7 +26,12 @@ function isLoopbackAddress(address: string | undefined): boolean {
 
 /** True for a name that leads to this machine wherever it is looked up: as a URL's `hostname` has it. */
 export function isLoopbackName(name: string): boolean {
-  return name === 'localhost' || name.endsWith('.localhost') || name === '[::1]' || (isIP(name) === 4 && name.startsWith('127.'));
+  return (
+    name === 'localhost' ||
+    name.endsWith('.localhost') ||
+    name === '[::1]' ||
+    (isIP(name) === 4 && name.startsWith('127.'))
+  );
 }
 
 const hostHeader = /^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)(?::\d{1,5})?$/i;

@@ -44,7 +44,11 @@ export function isPathSegment(value: string): boolean {
 /** A value that would lead an address elsewhere. The value is not told: it may be a token. */
 export class PathValueError extends KitError {
   constructor(name: string) {
-    super('unsafe_path_value', `${name} cannot stand in an address: it must be one segment of a path, and neither . nor ..`, { status: 400 });
+    super(
+      'unsafe_path_value',
+      `${name} cannot stand in an address: it must be one segment of a path, and neither . nor ..`,
+      { status: 400 },
+    );
   }
 }
 
@@ -73,7 +77,10 @@ export function tolerant<Shape extends z.ZodRawShape, Required extends keyof Sha
   const shape = Object.fromEntries(
     Object.entries(schema.shape).map(([name, field]) => {
       // An identifier that the platform writes as a number reads as the text it is used as.
-      const type = field instanceof z.ZodString ? z.preprocess((value) => (typeof value === 'number' ? String(value) : value), field) : (field as z.ZodType);
+      const type =
+        field instanceof z.ZodString
+          ? z.preprocess((value) => (typeof value === 'number' ? String(value) : value), field)
+          : (field as z.ZodType);
       const isRequired = (required as readonly string[]).includes(name);
       return [name, isRequired ? type : type.optional().catch(undefined)];
     }),

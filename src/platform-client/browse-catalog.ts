@@ -29,9 +29,12 @@ export async function listCollections(calls: CatalogCalls): Promise<CollectionEn
   let level: CatalogNode[] = [await calls.getCatalog(null)];
   while (level.length > 0) {
     const children = level.flatMap((node) => node.children);
-    for (const child of children) if (child.kind === 'collection' && collections.size < most.collections) collections.add(child.id);
+    for (const child of children)
+      if (child.kind === 'collection' && collections.size < most.collections) collections.add(child.id);
     // By the link's own id: what the catalog calls itself may be another.
-    const next = [...new Set(children.filter(({ kind, id }) => kind === 'catalog' && !asked.has(id)).map(({ id }) => id))].slice(0, most.catalogs - asked.size);
+    const next = [
+      ...new Set(children.filter(({ kind, id }) => kind === 'catalog' && !asked.has(id)).map(({ id }) => id)),
+    ].slice(0, most.catalogs - asked.size);
     for (const id of next) asked.add(id);
     level = await allThere(next.map((id) => limit(() => calls.getCatalog(id))));
   }

@@ -32,21 +32,36 @@ const idleMs = 60_000;
 /** The address that a link leads to. Throws `DownloadError` for one that may not be fetched. */
 export function requireAllowed(href: string, allowedOrigins: readonly string[]): URL {
   const url = URL.canParse(href) ? new URL(href) : null;
-  if (url !== null && /^https?:$/.test(url.protocol) && url.username === '' && allowedOrigins.includes(url.origin)) return url;
-  throw new DownloadError('asset_origin_refused', `the platform's link leads to ${url?.origin ?? 'no address'}; data is fetched from ${allowedOrigins.join(', ')} only (ASSET_ORIGINS)`);
+  if (url !== null && /^https?:$/.test(url.protocol) && url.username === '' && allowedOrigins.includes(url.origin))
+    return url;
+  throw new DownloadError(
+    'asset_origin_refused',
+    `the platform's link leads to ${url?.origin ?? 'no address'}; data is fetched from ${allowedOrigins.join(', ')} only (ASSET_ORIGINS)`,
+  );
 }
 
 /** One try. The key stays out of it: the link's signature is what opens it, and its host may be another. */
-export async function downloadTo({ href, allowedOrigins, path, maxBytes, onProgress }: Download, signal: AbortSignal | undefined): Promise<void> {
+export async function downloadTo(
+  { href, allowedOrigins, path, maxBytes, onProgress }: Download,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const url = requireAllowed(href, allowedOrigins);
   const idle = new AbortController();
   const timer = setTimeout(() => idle.abort(), idleMs);
   try {
-    const response = await fetch(url, { redirect: 'manual', headers: { 'accept-encoding': 'identity' }, signal: signal ? AbortSignal.any([signal, idle.signal]) : idle.signal });
+    const response = await fetch(url, {
+      redirect: 'manual',
+      headers: { 'accept-encoding': 'identity' },
+      signal: signal ? AbortSignal.any([signal, idle.signal]) : idle.signal,
+    });
     await refuseUnlessOk(response);
     const length = Number(response.headers.get('content-length') ?? NaN);
     const totalBytes = Number.isSafeInteger(length) ? length : null;
-    const tooLarge = () => new DownloadError('asset_too_large', `the item's data is larger than the ${maxBytes} bytes that are taken (INPUT_MAX_BYTES)`);
+    const tooLarge = () =>
+      new DownloadError(
+        'asset_too_large',
+        `the item's data is larger than the ${maxBytes} bytes that are taken (INPUT_MAX_BYTES)`,
+      );
     if ((totalBytes ?? 0) > maxBytes) throw tooLarge();
     let bytes = 0;
     const counted = new Transform({
@@ -59,7 +74,8 @@ export async function downloadTo({ href, allowedOrigins, path, maxBytes, onProgr
     });
     await pipeline(Readable.fromWeb(response.body as ReadableStream<Uint8Array>), counted, createWriteStream(path));
     // A proxy may end an answer early without an error.
-    if (totalBytes !== null && bytes !== totalBytes && !response.headers.has('content-encoding')) throw new PlatformError(endpoint, 'connection_failed', `ended after ${bytes} of ${totalBytes} bytes`);
+    if (totalBytes !== null && bytes !== totalBytes && !response.headers.has('content-encoding'))
+      throw new PlatformError(endpoint, 'connection_failed', `ended after ${bytes} of ${totalBytes} bytes`);
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof KitError) throw error;
@@ -76,8 +92,18 @@ export async function downloadTo({ href, allowedOrigins, path, maxBytes, onProgr
 async function refuseUnlessOk(response: Response): Promise<void> {
   if (response.ok && response.body) return;
   await response.body?.cancel();
-  const facts = { platformStatus: response.status, requestId: response.headers.get('x-request-id'), retryAfterMs: parseRetryAfter(response.headers.get('retry-after') ?? undefined, Date.now()) };
-  if (response.status >= 300 && response.status < 400) throw new PlatformError(endpoint, 'redirect_refused', `answered ${response.status}, a redirect, which is never followed`, facts);
+  const facts = {
+    platformStatus: response.status,
+    requestId: response.headers.get('x-request-id'),
+    retryAfterMs: parseRetryAfter(response.headers.get('retry-after') ?? undefined, Date.now()),
+  };
+  if (response.status >= 300 && response.status < 400)
+    throw new PlatformError(
+      endpoint,
+      'redirect_refused',
+      `answered ${response.status}, a redirect, which is never followed`,
+      facts,
+    );
   throw new PlatformError(endpoint, 'unknown_error', `answered ${response.status}`, facts);
 }
 

@@ -90,7 +90,12 @@ async function exchange(
     };
   } catch (error) {
     options.signal?.throwIfAborted();
-    if (deadline.isOver) throw new PlatformError(endpoint, 'timeout', `no answer within ${options.timeoutMs} ms${body.data instanceof Readable ? ' after the last byte that moved' : ''}`);
+    if (deadline.isOver)
+      throw new PlatformError(
+        endpoint,
+        'timeout',
+        `no answer within ${options.timeoutMs} ms${body.data instanceof Readable ? ' after the last byte that moved' : ''}`,
+      );
     // Never the axios error itself, not even as cause: it holds the address and the headers, secrets included.
     const reason = isAxiosError(error) ? (error.code ?? error.message) : String(error);
     throw new PlatformError(endpoint, 'connection_failed', `connection failed (${scrub(reason, secrets)})`);
@@ -112,7 +117,11 @@ function encodeBody(body: WireBody | undefined, onMoved: () => void): EncodedBod
     case 'json':
       return { headers: { 'content-type': 'application/json' }, data: JSON.stringify(body.value) };
     case 'raw':
-      return streamed({ stream: Readable.from(telling(body.content, onMoved).open(), { objectMode: false }), sizeBytes: body.content.sizeBytes, mediaType: body.mediaType });
+      return streamed({
+        stream: Readable.from(telling(body.content, onMoved).open(), { objectMode: false }),
+        sizeBytes: body.content.sizeBytes,
+        mediaType: body.mediaType,
+      });
     case 'multipart':
       return streamed(multipartBody({ ...body, file: { ...body.file, content: telling(body.file.content, onMoved) } }));
   }
@@ -150,7 +159,10 @@ function decode<Output>(call: Call<never, Output>, body: unknown, answer: Answer
     return call.decode(body);
   } catch {
     // JSON of another shape is the platform's own, and stays so. What is no JSON was cut on its way, or comes from something in between.
-    const [code, reason] = typeof body === 'string' ? (['broken_answer', 'with a body that is no JSON'] as const) : (['unexpected_answer', 'without what the wire profile needs'] as const);
+    const [code, reason] =
+      typeof body === 'string'
+        ? (['broken_answer', 'with a body that is no JSON'] as const)
+        : (['unexpected_answer', 'without what the wire profile needs'] as const);
     // The body is not quoted: it may hold a token.
     throw new PlatformError(call.endpoint, code, `answered ${answer.status} ${reason}`, {
       platformStatus: answer.status,
@@ -159,8 +171,17 @@ function decode<Output>(call: Call<never, Output>, body: unknown, answer: Answer
   }
 }
 
-function answerError(endpoint: Endpoint, profile: WireProfile, answer: Answer, body: unknown, secrets: readonly string[]) {
-  const facts = { platformStatus: answer.status, retryAfterMs: parseRetryAfter(answer.header('retry-after'), Date.now()) };
+function answerError(
+  endpoint: Endpoint,
+  profile: WireProfile,
+  answer: Answer,
+  body: unknown,
+  secrets: readonly string[],
+) {
+  const facts = {
+    platformStatus: answer.status,
+    retryAfterMs: parseRetryAfter(answer.header('retry-after'), Date.now()),
+  };
   if (answer.status < 400) {
     const reason = `answered ${answer.status}, a redirect, which is never followed; set PLATFORM_URL to the platform's final address`;
     return new PlatformError(endpoint, 'redirect_refused', reason, facts);

@@ -43,7 +43,8 @@ export class TokenKeeper {
   async current(signal?: AbortSignal): Promise<string> {
     const held = await this.#store.read();
     const now = this.#now();
-    if (held.expiresAtMs === null || held.expiresAtMs - now > renewAheadMs || now < this.#noAheadBeforeMs) return held.token;
+    if (held.expiresAtMs === null || held.expiresAtMs - now > renewAheadMs || now < this.#noAheadBeforeMs)
+      return held.token;
     try {
       return (await this.renew(held.token, signal)).token;
     } catch (error) {
@@ -66,7 +67,8 @@ export class TokenKeeper {
 
   async #renewNow(used: string): Promise<IdentityToken> {
     const renewed = await this.#renewCall(used);
-    const expiresAtMs = renewed.expiresAt === undefined ? this.#now() + limits.tokenLifetimeMs : Date.parse(renewed.expiresAt);
+    const expiresAtMs =
+      renewed.expiresAt === undefined ? this.#now() + limits.tokenLifetimeMs : Date.parse(renewed.expiresAt);
     const token = { token: renewed.token ?? used, expiresAtMs };
     await this.#store.write(token);
     return token;

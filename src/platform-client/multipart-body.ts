@@ -14,7 +14,9 @@ export interface StreamedBody {
  */
 export function multipartBody({ fields, file }: Extract<WireBody, { kind: 'multipart' }>): StreamedBody {
   const boundary = `part-${randomBytes(18).toString('hex')}`;
-  const texts = Object.entries(fields).map(([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${quote(name)}"\r\n\r\n${value}\r\n`);
+  const texts = Object.entries(fields).map(
+    ([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${quote(name)}"\r\n\r\n${value}\r\n`,
+  );
   const fileHead = `--${boundary}\r\nContent-Disposition: form-data; name="${quote(file.field)}"; filename="${quote(file.fileName)}"\r\nContent-Type: application/octet-stream\r\n\r\n`;
   const head = Buffer.from(texts.join('') + fileHead);
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`);

@@ -70,11 +70,17 @@ export interface LaunchCalls {
   /** Renews now if the token ends soon, so that long work in between does not outlive it. */
   keepAlive(options?: CallOptions): Promise<void>;
   userDetail(options?: CallOptions): Promise<UserDetail>;
-  createOperation(input: { idempotencyKey: string; operation: OperationRequest }, options?: CallOptions): Promise<CreatedOperation>;
+  createOperation(
+    input: { idempotencyKey: string; operation: OperationRequest },
+    options?: CallOptions,
+  ): Promise<CreatedOperation>;
   /** One try: an answer that was lost is asked for again by the next poll, and no sooner. */
   getOperation(input: { operationId: string }, options?: CallOptions): Promise<OperationView>;
   initiateUpload(upload: InitiateUploadInput['upload'], options?: CallOptions): Promise<InitiatedUpload>;
-  uploadChunk(input: { uploadId: string; key: string; partNumber: number; content: Content }, options?: CallOptions): Promise<UploadedChunk>;
+  uploadChunk(
+    input: { uploadId: string; key: string; partNumber: number; content: Content },
+    options?: CallOptions,
+  ): Promise<UploadedChunk>;
   completeUpload(completion: CompleteUploadRequest, options?: CallOptions): Promise<CompletedUpload>;
 }
 
@@ -108,17 +114,31 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   const now = options.now ?? Date.now;
   const transport = createHttpTransport({ baseUrl: options.baseUrl, apiKey: options.apiKey, profile });
 
-  function send<Input, Output>(call: Call<Input, Output>, input: Input, signal: AbortSignal | undefined, secrets: string[]) {
+  function send<Input, Output>(
+    call: Call<Input, Output>,
+    input: Input,
+    signal: AbortSignal | undefined,
+    secrets: string[],
+  ) {
     return repeat(() => sendOnce(call, input, signal, secrets), signal);
   }
 
-  function sendOnce<Input, Output>(call: Call<Input, Output>, input: Input, signal: AbortSignal | undefined, secrets: string[]) {
+  function sendOnce<Input, Output>(
+    call: Call<Input, Output>,
+    input: Input,
+    signal: AbortSignal | undefined,
+    secrets: string[],
+  ) {
     const timeout = call.endpoint === 'upload.chunk' ? chunkTimeoutMs : timeoutMs;
     return observed(call.endpoint, signal, () => transport.send(call, input, { signal, timeoutMs: timeout, secrets }));
   }
 
   /** One try, told to whoever counts. */
-  async function observed<T>(endpoint: Endpoint, signal: AbortSignal | undefined, attempt: () => Promise<T>): Promise<T> {
+  async function observed<T>(
+    endpoint: Endpoint,
+    signal: AbortSignal | undefined,
+    attempt: () => Promise<T>,
+  ): Promise<T> {
     const from = performance.now();
     const observe = (result: string) => options.onCall?.({ endpoint, result, durationMs: performance.now() - from });
     try {
@@ -126,7 +146,10 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       observe('ok');
       return answer;
     } catch (error) {
-      if (!signal?.aborted) observe(error instanceof PlatformError && error.platformStatus !== null ? String(error.platformStatus) : 'unanswered');
+      if (!signal?.aborted)
+        observe(
+          error instanceof PlatformError && error.platformStatus !== null ? String(error.platformStatus) : 'unanswered',
+        );
       throw error;
     }
   }
@@ -142,7 +165,10 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       store,
       async (token, signal) => {
         const renewed = await send(profile.calls.renewToken, { token }, signal, [token]);
-        options.log?.debug({ endpoint: 'token.renew' satisfies Endpoint, rotated: renewed.token !== token }, 'identity token renewed');
+        options.log?.debug(
+          { endpoint: 'token.renew' satisfies Endpoint, rotated: renewed.token !== token },
+          'identity token renewed',
+        );
         return renewed;
       },
       now,
@@ -173,7 +199,11 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     }
 
     /** A token to repeat the call with after `error`; throws `error` where there is none. */
-    async function staleTokenSuccessor(used: string, error: PlatformError, signal: AbortSignal | undefined): Promise<string> {
+    async function staleTokenSuccessor(
+      used: string,
+      error: PlatformError,
+      signal: AbortSignal | undefined,
+    ): Promise<string> {
       const held = await store.read();
       if (held.token !== used) return held.token; // rotated by another call while this one was under way
       if (error.code === 'token_revoked') throw error;
@@ -209,7 +239,8 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       }),
     getItem: (collectionId, itemId, o) => send(profile.calls.getItem, { collectionId, itemId }, o?.signal, []),
     searchItems: (request, o) => send(profile.calls.searchItems, request, o?.signal, []),
-    download: (wanted, o) => repeat(() => observed('stac.data', o?.signal, () => downloadTo(wanted, o?.signal)), o?.signal),
+    download: (wanted, o) =>
+      repeat(() => observed('stac.data', o?.signal, () => downloadTo(wanted, o?.signal)), o?.signal),
     close: () => transport.close(),
   };
 }
@@ -221,5 +252,11 @@ function mayBeStaleToken(error: PlatformError): boolean {
 }
 
 function describe(error: PlatformError, more: object): object {
-  return { endpoint: error.endpoint, code: error.code, status: error.platformStatus, requestId: error.requestId, ...more };
+  return {
+    endpoint: error.endpoint,
+    code: error.code,
+    status: error.platformStatus,
+    requestId: error.requestId,
+    ...more,
+  };
 }

@@ -2,12 +2,7 @@ import { KitError, type Endpoint, type ErrorCode, type ValidationDetail } from '
 
 /** Failures that are no answer of the platform, beside the contract's own codes. */
 export type TransportCode =
-  | 'connection_failed'
-  | 'timeout'
-  | 'redirect_refused'
-  | 'unexpected_answer'
-  | 'broken_answer'
-  | 'unknown_error';
+  'connection_failed' | 'timeout' | 'redirect_refused' | 'unexpected_answer' | 'broken_answer' | 'unknown_error';
 
 /** A call to the platform that did not succeed. Holds no token, key or address. */
 export class PlatformError extends KitError {

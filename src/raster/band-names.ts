@@ -2,21 +2,53 @@ type Bands = Readonly<Record<string, readonly string[]>>;
 
 /** Common names (STAC EO extension) of the bands that a file name like `..._B4.tif` counts. */
 const landsat8: Bands = {
-  1: ['coastal'], 2: ['blue'], 3: ['green'], 4: ['red'], 5: ['nir', 'nir08'], 6: ['swir16'], 7: ['swir22'],
-  8: ['pan'], 9: ['cirrus'], 10: ['lwir11'], 11: ['lwir12'], QA: ['qa'],
+  1: ['coastal'],
+  2: ['blue'],
+  3: ['green'],
+  4: ['red'],
+  5: ['nir', 'nir08'],
+  6: ['swir16'],
+  7: ['swir22'],
+  8: ['pan'],
+  9: ['cirrus'],
+  10: ['lwir11'],
+  11: ['lwir12'],
+  QA: ['qa'],
 };
 /** Of the Thematic Mappers of Landsat 4 to 7. */
 const landsat4to7: Bands = {
-  1: ['blue'], 2: ['green'], 3: ['red'], 4: ['nir', 'nir08'], 5: ['swir16'], 6: ['lwir'], 7: ['swir22'], 8: ['pan'], QA: ['qa'],
+  1: ['blue'],
+  2: ['green'],
+  3: ['red'],
+  4: ['nir', 'nir08'],
+  5: ['swir16'],
+  6: ['lwir'],
+  7: ['swir22'],
+  8: ['pan'],
+  QA: ['qa'],
 };
 const sentinel2: Bands = {
-  '01': ['coastal'], '02': ['blue'], '03': ['green'], '04': ['red'], '05': ['rededge071'], '06': ['rededge075'],
-  '07': ['rededge078'], '08': ['nir'], '8A': ['nir08'], '09': ['nir09'], 10: ['cirrus'], 11: ['swir16'], 12: ['swir22'],
+  '01': ['coastal'],
+  '02': ['blue'],
+  '03': ['green'],
+  '04': ['red'],
+  '05': ['rededge071'],
+  '06': ['rededge075'],
+  '07': ['rededge078'],
+  '08': ['nir'],
+  '8A': ['nir08'],
+  '09': ['nir09'],
+  10: ['cirrus'],
+  11: ['swir16'],
+  12: ['swir22'],
 };
 
 /** The band that a file's name counts, `B4` of `l8_B4.tif`; null where it counts none. */
 export function bandOfFileName(fileName: string): string | null {
-  const match = /(?:^|[^A-Za-z0-9])B(\d{1,2}|8A|QA)(?=[^A-Za-z0-9]|$)(?!.*[^A-Za-z0-9]B(?:\d{1,2}|8A|QA)(?=[^A-Za-z0-9]|$))/i.exec(fileName);
+  const match =
+    /(?:^|[^A-Za-z0-9])B(\d{1,2}|8A|QA)(?=[^A-Za-z0-9]|$)(?!.*[^A-Za-z0-9]B(?:\d{1,2}|8A|QA)(?=[^A-Za-z0-9]|$))/i.exec(
+      fileName,
+    );
   return match?.[1] ? `B${match[1].toUpperCase()}` : null;
 }
 

@@ -10,7 +10,18 @@ export interface RasterClass {
 const mostClasses = 256;
 
 /** Colours that are told apart, for classes that have none of their own. */
-export const classColors: readonly (readonly [number, number, number])[] = [[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [240, 228, 66], [213, 94, 0], [86, 180, 233], [120, 94, 60], [150, 150, 150], [100, 60, 160]];
+export const classColors: readonly (readonly [number, number, number])[] = [
+  [0, 114, 178],
+  [230, 159, 0],
+  [0, 158, 115],
+  [204, 121, 167],
+  [240, 228, 66],
+  [213, 94, 0],
+  [86, 180, 233],
+  [120, 94, 60],
+  [150, 150, 150],
+  [100, 60, 160],
+];
 
 /** The classes of a band, by its colour table, and by its category names or the file's metadata `CLASS_<value>`; null where it has no table. */
 export function classesOf(band: gdal.RasterBand): RasterClass[] | null {
@@ -18,8 +29,16 @@ export function classesOf(band: gdal.RasterBand): RasterClass[] | null {
   if (!table) return null;
   const metadata = band.ds.getMetadata() as Record<string, string | undefined>;
   const given = band.categoryNames.map((name) => name);
-  const described = Object.keys(metadata).flatMap((name) => /^CLASS_(\d+)$/.exec(name)?.[1] ?? []).map(Number);
-  const names = given.length > 0 ? given : Array.from({ length: Math.min(mostClasses, Math.max(-1, ...described) + 1) }, (_, value) => metadata[`CLASS_${value}`] ?? '');
+  const described = Object.keys(metadata)
+    .flatMap((name) => /^CLASS_(\d+)$/.exec(name)?.[1] ?? [])
+    .map(Number);
+  const names =
+    given.length > 0
+      ? given
+      : Array.from(
+          { length: Math.min(mostClasses, Math.max(-1, ...described) + 1) },
+          (_, value) => metadata[`CLASS_${value}`] ?? '',
+        );
   const classes: RasterClass[] = [];
   for (let value = 0; value < Math.min(table.count(), mostClasses); value++) {
     const { c1, c2, c3, c4 } = table.get(value);

@@ -16,21 +16,23 @@ export interface CogOptions {
 /** Writes `source` as a Cloud Optimized GeoTIFF with overviews, on all cores: compression is most of the time. */
 export function writeCog(source: gdal.Dataset, path: string, options: CogOptions, context: JobContext): void {
   const predictor = options.compression === 'NONE' ? [] : ['PREDICTOR=YES'];
-  const cog = gdal.drivers.get('COG').createCopy(
-    path,
-    source,
-    [
-      `COMPRESS=${options.compression}`,
-      ...predictor,
-      `BLOCKSIZE=${options.blockSize}`,
-      `RESAMPLING=${options.resampling}`,
-      'OVERVIEWS=IGNORE_EXISTING',
-      'NUM_THREADS=ALL_CPUS',
-      'BIGTIFF=IF_SAFER',
-    ],
-    false,
-    { progress_cb: (fraction) => context.progress(fraction) },
-  );
+  const cog = gdal.drivers
+    .get('COG')
+    .createCopy(
+      path,
+      source,
+      [
+        `COMPRESS=${options.compression}`,
+        ...predictor,
+        `BLOCKSIZE=${options.blockSize}`,
+        `RESAMPLING=${options.resampling}`,
+        'OVERVIEWS=IGNORE_EXISTING',
+        'NUM_THREADS=ALL_CPUS',
+        'BIGTIFF=IF_SAFER',
+      ],
+      false,
+      { progress_cb: (fraction) => context.progress(fraction) },
+    );
   cog.close();
 }
 
@@ -59,11 +61,19 @@ export interface NewRaster {
 }
 
 /** Makes a raster, lets `fill` write it, and gives it back for reading: what a step hands to `writeCog`. The caller closes it. */
-export async function createRaster(raster: NewRaster, fill: (dataset: gdal.Dataset) => Promise<void> | void): Promise<gdal.Dataset> {
+export async function createRaster(
+  raster: NewRaster,
+  fill: (dataset: gdal.Dataset) => Promise<void> | void,
+): Promise<gdal.Dataset> {
   const { grid } = raster;
   const dataset = gdal.drivers
     .get('GTiff')
-    .create(raster.path, grid.width, grid.height, raster.bands.length, raster.dataType, ['TILED=YES', 'BLOCKXSIZE=512', 'BLOCKYSIZE=512', 'BIGTIFF=IF_SAFER']);
+    .create(raster.path, grid.width, grid.height, raster.bands.length, raster.dataType, [
+      'TILED=YES',
+      'BLOCKXSIZE=512',
+      'BLOCKYSIZE=512',
+      'BIGTIFF=IF_SAFER',
+    ]);
   if (grid.isPoint) dataset.setMetadata({ AREA_OR_POINT: 'Point' });
   if (grid.geoTransform) dataset.geoTransform = [...grid.geoTransform];
   if (grid.srs) dataset.srs = grid.srs;

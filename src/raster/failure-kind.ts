@@ -3,7 +3,17 @@ import type { FailureKind } from './child/protocol.ts';
 /** Codes of the system's errors that waiting, or somebody who makes room, can mend. */
 const ofTheWorld = new Set([
   ...['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EBUSY', 'ESTALE'],
-  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'],
+  ...[
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'ECONNABORTED',
+    'EPIPE',
+    'ETIMEDOUT',
+    'EHOSTUNREACH',
+    'ENETUNREACH',
+    'ENOTFOUND',
+    'EAI_AGAIN',
+  ],
 ]);
 
 const ofSqlite = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL|NOMEM)/;
@@ -20,5 +30,7 @@ export function isOfTheWorld(error: unknown): boolean {
 /** Of an error that nobody gave a meaning. Readers of files, GDAL among them, throw plain errors at a file that is damaged. */
 export function kindOfPlainError(error: unknown): FailureKind {
   if (isOfTheWorld(error)) return 'world';
-  return !(error instanceof Error) || ofTheCode.some((one) => error instanceof one) || error.name === 'AssertionError' ? 'defect' : 'user';
+  return !(error instanceof Error) || ofTheCode.some((one) => error instanceof one) || error.name === 'AssertionError'
+    ? 'defect'
+    : 'user';
 }

@@ -12,7 +12,14 @@ export async function folderBytes(folder: string): Promise<number> {
     const entries = await readdir(one, { withFileTypes: true }).catch(() => []);
     if ((count += entries.length) > mostEntries) return Infinity;
     folders.push(...entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(one, name)));
-    const files = entries.filter((entry) => entry.isFile()).map(({ name }) => lstat(join(one, name)).then(({ size }) => size, () => 0));
+    const files = entries
+      .filter((entry) => entry.isFile())
+      .map(({ name }) =>
+        lstat(join(one, name)).then(
+          ({ size }) => size,
+          () => 0,
+        ),
+      );
     bytes += (await Promise.all(files)).reduce((sum, size) => sum + size, 0);
   }
   return bytes;

@@ -15,12 +15,18 @@ const flatDegrees = 2e-5;
  * transformed at several points each. Split at the antimeridian (RFC 7946, 3.1.9). Null where a point has
  * no longitude and latitude.
  */
-export function footprintOf(corners: readonly Position[], toLonLat: (x: number, y: number) => readonly [number, number] | null): Footprint | null {
+export function footprintOf(
+  corners: readonly Position[],
+  toLonLat: (x: number, y: number) => readonly [number, number] | null,
+): Footprint | null {
   const points = corners.flatMap(([x0 = 0, y0 = 0], i) => {
     const [x1 = 0, y1 = 0] = corners[(i + 1) % corners.length] ?? [];
-    return Array.from({ length: segmentsPerEdge }, (_, k) => toLonLat(x0 + ((x1 - x0) * k) / segmentsPerEdge, y0 + ((y1 - y0) * k) / segmentsPerEdge));
+    return Array.from({ length: segmentsPerEdge }, (_, k) =>
+      toLonLat(x0 + ((x1 - x0) * k) / segmentsPerEdge, y0 + ((y1 - y0) * k) / segmentsPerEdge),
+    );
   });
-  const isPlace = (point: readonly [number, number] | null) => point !== null && Math.abs(point[0]) <= 360 && Math.abs(point[1]) <= 90;
+  const isPlace = (point: readonly [number, number] | null) =>
+    point !== null && Math.abs(point[0]) <= 360 && Math.abs(point[1]) <= 90;
   if (!points.every(isPlace)) return null;
   const ring = unwrap(points.map((point) => [point?.[0] ?? 0, point?.[1] ?? 0]));
   if (Math.abs(ring.turn) > 1) return capPolygon(ring.positions);
@@ -54,7 +60,15 @@ export function boxOfPositions(positions: readonly Position[]): Box {
 
 /** A box as a footprint; across the antimeridian in two parts. */
 export function footprintOfBox([west, south, east, north]: Box): Footprint {
-  const rectangle = (w: number, e: number): Position[][] => [[[w, south], [e, south], [e, north], [w, north], [w, south]]];
+  const rectangle = (w: number, e: number): Position[][] => [
+    [
+      [w, south],
+      [e, south],
+      [e, north],
+      [w, north],
+      [w, south],
+    ],
+  ];
   if (west <= east) return { type: 'Polygon', coordinates: rectangle(west, east) };
   return { type: 'MultiPolygon', coordinates: [rectangle(west, 180), rectangle(-180, east)] };
 }
@@ -117,7 +131,9 @@ function splitAtAntimeridian(ring: readonly Position[]): Footprint | null {
   const outside = clip(shifted, (x) => x - 180).map(([x = 0, y = 0]): Position => [x - 360, y]);
   const parts = [inside, outside].filter((part) => part.length >= 3).map((part) => [closed(part)]);
   if (parts.length === 0) return null;
-  return parts.length === 1 ? { type: 'Polygon', coordinates: parts[0] ?? [] } : { type: 'MultiPolygon', coordinates: parts };
+  return parts.length === 1
+    ? { type: 'Polygon', coordinates: parts[0] ?? [] }
+    : { type: 'MultiPolygon', coordinates: parts };
 }
 
 /** The part of an open ring where `inside` of the longitude is positive (Sutherland and Hodgman). */
@@ -126,7 +142,8 @@ function clip(ring: readonly Position[], inside: (x: number) => number): Positio
     const [x1 = 0, y1 = 0] = ring[(i + 1) % ring.length] ?? [];
     const [a, b] = [inside(x0), inside(x1)];
     const kept: Position[] = a >= 0 ? [[x0, y0]] : [];
-    if (a > 0 !== b > 0 && a !== 0 && b !== 0) kept.push([x0 + ((x1 - x0) * a) / (a - b), y0 + ((y1 - y0) * a) / (a - b)]);
+    if (a > 0 !== b > 0 && a !== 0 && b !== 0)
+      kept.push([x0 + ((x1 - x0) * a) / (a - b), y0 + ((y1 - y0) * a) / (a - b)]);
     return kept;
   });
 }

@@ -1,6 +1,12 @@
 /** What the server processes use: nothing here loads GDAL, which lives in child processes only. */
 export type { ChildContext, FailureKind, Job, JobContext } from './child/protocol.ts';
-export { confinementModes, establishConfinement, ConfinementError, type Confinement, type ConfinementMode } from './child/confinement.ts';
+export {
+  confinementModes,
+  establishConfinement,
+  ConfinementError,
+  type Confinement,
+  type ConfinementMode,
+} from './child/confinement.ts';
 export { confinementSettings, confinementVariables, type ConfinementSettings } from './child/confinement-settings.ts';
 export { bandNames, bandOfFileName, sensorOfFileNames, type Sensor } from './band-names.ts';
 export { classColors } from './class-table.ts';

@@ -28,7 +28,10 @@ export function toLonLat(srs: gdal.SpatialReference): (x: number, y: number) => 
 export function fromLonLat(srs: gdal.SpatialReference): (lon: number, lat: number) => readonly [number, number] {
   const target = gdal.SpatialReference.fromWKT(srs.toWKT());
   const isTurned = target.EPSGTreatsAsLatLong() || target.EPSGTreatsAsNorthingEasting();
-  const transformation = new gdal.CoordinateTransformation(gdal.SpatialReference.fromProj4('+proj=longlat +datum=WGS84 +no_defs'), target);
+  const transformation = new gdal.CoordinateTransformation(
+    gdal.SpatialReference.fromProj4('+proj=longlat +datum=WGS84 +no_defs'),
+    target,
+  );
   return (lon, lat) => {
     const { x, y } = transformation.transformPoint(lon, lat);
     return isTurned ? [y, x] : [x, y];

@@ -8,7 +8,11 @@ import { UnsafePathError } from './safe-path.ts';
 
 /** A file that is no raster, or one that may not be read. */
 export class RasterError extends KitError {
-  constructor(code: 'not_a_raster' | 'raster_too_large' | 'raster_names_files' | 'raster_needs_confinement', message: string, data: Readonly<Record<string, unknown>> = {}) {
+  constructor(
+    code: 'not_a_raster' | 'raster_too_large' | 'raster_names_files' | 'raster_needs_confinement',
+    message: string,
+    data: Readonly<Record<string, unknown>> = {},
+  ) {
     super(code, message, { status: 422, data });
   }
 }
@@ -18,7 +22,8 @@ export const rasterBudget = { pixels: 10_000_000_000, bands: 1_000 };
 
 /** Opens a local raster file, read-only, through the allowlist. `path` is absolute and already resolved. */
 export function openRaster(path: string, drivers: readonly string[] = rasterDrivers): gdal.Dataset {
-  if (!isAbsolute(path) || /^[\\/]vsi/i.test(path) || !statSync(path).isFile()) throw new UnsafePathError(path, 'is not a local file');
+  if (!isAbsolute(path) || /^[\\/]vsi/i.test(path) || !statSync(path).isFile())
+    throw new UnsafePathError(path, 'is not a local file');
   const dataset = tryDrivers(path, drivers);
   if (!dataset) throw new RasterError('not_a_raster', `the file is no raster that may be read (${drivers.join(', ')})`);
   try {
@@ -34,19 +39,29 @@ function requireReadable(dataset: gdal.Dataset): void {
   const { x, y } = dataset.rasterSize;
   const bands = dataset.bands.count();
   if (x * y > rasterBudget.pixels || bands > rasterBudget.bands) {
-    throw new RasterError('raster_too_large', `the raster claims ${x} x ${y} pixels in ${bands} bands; at most ${rasterBudget.pixels} pixels in ${rasterBudget.bands} bands are read`, { x, y, bands });
+    throw new RasterError(
+      'raster_too_large',
+      `the raster claims ${x} x ${y} pixels in ${bands} bands; at most ${rasterBudget.pixels} pixels in ${rasterBudget.bands} bands are read`,
+      { x, y, bands },
+    );
   }
   if (bands === 0) throw new RasterError('not_a_raster', 'the file holds no raster band');
   const domain = domainThatNamesFiles(dataset);
   if (domain !== null) {
-    throw new RasterError('raster_names_files', `the raster's metadata (${domain}) names other files, which are not read; write it anew without, as \`gdal_translate -nomd\` does`, { domain });
+    throw new RasterError(
+      'raster_names_files',
+      `the raster's metadata (${domain}) names other files, which are not read; write it anew without, as \`gdal_translate -nomd\` does`,
+      { domain },
+    );
   }
 }
 
 /** Metadata by which GDAL finds overviews and coordinates in other datasets, of any driver, as soon as pixels are read. netCDF makes the second of its own variables. */
 function domainThatNamesFiles(dataset: gdal.Dataset): string | null {
-  const isEmpty = (of: gdal.Dataset | gdal.RasterBand, domain: string) => Object.keys(of.getMetadata(domain) as object).length === 0;
-  if (!isEmpty(dataset, 'OVERVIEWS') || !dataset.bands.map((band) => isEmpty(band, 'OVERVIEWS')).every(Boolean)) return 'OVERVIEWS';
+  const isEmpty = (of: gdal.Dataset | gdal.RasterBand, domain: string) =>
+    Object.keys(of.getMetadata(domain) as object).length === 0;
+  if (!isEmpty(dataset, 'OVERVIEWS') || !dataset.bands.map((band) => isEmpty(band, 'OVERVIEWS')).every(Boolean))
+    return 'OVERVIEWS';
   return dataset.driver.description !== 'netCDF' && !isEmpty(dataset, 'GEOLOCATION') ? 'GEOLOCATION' : null;
 }
 
@@ -61,7 +76,10 @@ function tryDrivers(path: string, names: readonly string[]): gdal.Dataset | null
     }
   }
   if (names.includes('netCDF') && process.env['CONFINED'] !== 'yes' && isHdf5(path)) {
-    throw new RasterError('raster_needs_confinement', 'the file is netCDF-4 (HDF5), whose data may lie in other files that it names; it is opened only where bubblewrap confines what opens it');
+    throw new RasterError(
+      'raster_needs_confinement',
+      'the file is netCDF-4 (HDF5), whose data may lie in other files that it names; it is opened only where bubblewrap confines what opens it',
+    );
   }
   return null;
 }

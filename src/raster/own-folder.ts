@@ -7,7 +7,10 @@ import { ensurePrivateFile } from './private-file.ts';
 /** Another process works in the data folder. */
 export class FolderInUseError extends KitError {
   constructor(folder: string, pid: string) {
-    super('data_folder_in_use', `the data folder ${folder} belongs to process ${pid}, which is running: stop it, or take another folder`);
+    super(
+      'data_folder_in_use',
+      `the data folder ${folder} belongs to process ${pid}, which is running: stop it, or take another folder`,
+    );
   }
 }
 

@@ -5,8 +5,18 @@ import { classesOf, type RasterClass } from './class-table.ts';
 
 /** Colours from low to high. */
 const ramps = {
-  gray: [[0, 0, 0], [255, 255, 255]],
-  rdylgn: [[165, 0, 38], [244, 109, 67], [254, 224, 139], [166, 217, 106], [26, 152, 80], [0, 104, 55]],
+  gray: [
+    [0, 0, 0],
+    [255, 255, 255],
+  ],
+  rdylgn: [
+    [165, 0, 38],
+    [244, 109, 67],
+    [254, 224, 139],
+    [166, 217, 106],
+    [26, 152, 80],
+    [0, 104, 55],
+  ],
 } as const satisfies Record<string, readonly (readonly [number, number, number])[]>;
 
 /** How a single band is drawn; three bands are drawn as red, green and blue. */
@@ -39,11 +49,16 @@ export async function renderPreview(dataset: gdal.Dataset, maxSide: number, styl
       if (known && first.isValid(i)) rgba.set([...known, 255], i * 4);
       continue;
     }
-    const rgb = first && second && third ? [first.byte(i), second.byte(i), third.byte(i)] : color(style.ramp, (first?.byte(i) ?? 0) / 255);
+    const rgb =
+      first && second && third
+        ? [first.byte(i), second.byte(i), third.byte(i)]
+        : color(style.ramp, (first?.byte(i) ?? 0) / 255);
     rgba.set(rgb, i * 4);
     rgba[i * 4 + 3] = bands.every((band) => band.isValid(i)) ? 255 : 0;
   }
-  return sharp(rgba, { raw: { width, height, channels: 4 } }).png().toBuffer();
+  return sharp(rgba, { raw: { width, height, channels: 4 } })
+    .png()
+    .toBuffer();
 }
 
 /** The classes that the band which is drawn by itself holds; null where it holds none. */
@@ -61,7 +76,9 @@ export function rampColors(ramp: PreviewStyle['ramp']): readonly (readonly [numb
 export function colorBands(dataset: gdal.Dataset): gdal.RasterBand[] {
   const bands = dataset.bands.map((band) => band);
   const named = ['red', 'green', 'blue'].map((name) =>
-    bands.find((band) => [band.description, band.colorInterpretation ?? ''].some((known) => known.toLowerCase() === name)),
+    bands.find((band) =>
+      [band.description, band.colorInterpretation ?? ''].some((known) => known.toLowerCase() === name),
+    ),
   );
   if (named.every((band) => band !== undefined)) return named;
   return bands.length >= 3 ? bands.slice(0, 3) : bands.slice(0, 1);
@@ -73,9 +90,16 @@ function readBand(band: gdal.RasterBand, width: number, height: number, style: P
   const nodata = band.noDataValue;
   const isValid = (i: number) => !Number.isNaN(values[i]) && values[i] !== nodata;
   const valid = values.filter((_, i) => isValid(i)).sort();
-  const [low, high] = style.range ?? [valid[Math.floor(valid.length * 0.02)] ?? 0, valid[Math.floor((valid.length - 1) * 0.98)] ?? 1];
+  const [low, high] = style.range ?? [
+    valid[Math.floor(valid.length * 0.02)] ?? 0,
+    valid[Math.floor((valid.length - 1) * 0.98)] ?? 1,
+  ];
   const factor = 255 / (high - low || 1);
-  return { isValid, value: (i: number) => values[i] ?? NaN, byte: (i: number) => Math.min(255, Math.max(0, Math.round(((values[i] ?? 0) - low) * factor))) };
+  return {
+    isValid,
+    value: (i: number) => values[i] ?? NaN,
+    byte: (i: number) => Math.min(255, Math.max(0, Math.round(((values[i] ?? 0) - low) * factor))),
+  };
 }
 
 function color(name: keyof typeof ramps, at: number): number[] {

@@ -1,2 +1,15 @@
 /** Endings of files that are taken for rasters; whether they are, opening them tells. */
-export const rasterExtensions: ReadonlySet<string> = new Set(['.tif', '.tiff', '.jp2', '.png', '.jpg', '.jpeg', '.nc', '.asc', '.dt0', '.dt1', '.dt2', '.hgt']);
+export const rasterExtensions: ReadonlySet<string> = new Set([
+  '.tif',
+  '.tiff',
+  '.jp2',
+  '.png',
+  '.jpg',
+  '.jpeg',
+  '.nc',
+  '.asc',
+  '.dt0',
+  '.dt1',
+  '.dt2',
+  '.hgt',
+]);

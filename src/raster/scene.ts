@@ -7,7 +7,11 @@ import { openRaster } from './open-raster.ts';
 
 /** What is wrong with an input, in words its owner can act on. */
 export class SceneError extends KitError {
-  constructor(code: 'band_not_found' | 'band_ambiguous' | 'grids_differ' | 'not_one_raster', message: string, data: Readonly<Record<string, unknown>> = {}) {
+  constructor(
+    code: 'band_not_found' | 'band_ambiguous' | 'grids_differ' | 'not_one_raster',
+    message: string,
+    data: Readonly<Record<string, unknown>> = {},
+  ) {
     super(code, message, { status: 422, data });
   }
 }
@@ -49,8 +53,20 @@ export function openScene(paths: readonly string[]): Scene {
       const index = band.id ?? 1;
       const own = dataset.bands.count() === 1 ? (namesOfFiles[file] ?? []) : [];
       const stem = dataset.bands.count() === 1 ? parse(fileNames[file] ?? '').name : '';
-      const names = [band.description, ...own.toReversed(), colorName(band), stem, datasets.length === 1 ? String(index) : ''];
-      return { fileName: fileNames[file] ?? '', index, names: [...new Set(names.filter((name) => name !== ''))], dataset, band };
+      const names = [
+        band.description,
+        ...own.toReversed(),
+        colorName(band),
+        stem,
+        datasets.length === 1 ? String(index) : '',
+      ];
+      return {
+        fileName: fileNames[file] ?? '',
+        index,
+        names: [...new Set(names.filter((name) => name !== ''))],
+        dataset,
+        band,
+      };
     }),
   );
 
@@ -62,14 +78,27 @@ export function openScene(paths: readonly string[]): Scene {
       const found = bands.filter((band) => band.names.some((known) => known.toLowerCase() === wanted));
       const available = bands.map((band) => `${band.names[0] ?? 'unnamed'} (${band.fileName}, band ${band.index})`);
       if (found.length > 1) {
-        throw new SceneError('band_ambiguous', `${found.length} bands are called ${JSON.stringify(name)}: ${found.map((b) => `${b.fileName} band ${b.index}`).join(', ')}`, { name });
+        throw new SceneError(
+          'band_ambiguous',
+          `${found.length} bands are called ${JSON.stringify(name)}: ${found.map((b) => `${b.fileName} band ${b.index}`).join(', ')}`,
+          { name },
+        );
       }
-      if (!found[0]) throw new SceneError('band_not_found', `no band is called ${JSON.stringify(name)}; there are ${available.join(', ')}`, { name });
+      if (!found[0])
+        throw new SceneError(
+          'band_not_found',
+          `no band is called ${JSON.stringify(name)}; there are ${available.join(', ')}`,
+          { name },
+        );
       return found[0];
     },
     onlyRaster() {
       if (datasets.length !== 1 || !datasets[0]) {
-        throw new SceneError('not_one_raster', `one raster file is expected, the input has ${datasets.length}: ${fileNames.join(', ')}`, { fileNames });
+        throw new SceneError(
+          'not_one_raster',
+          `one raster file is expected, the input has ${datasets.length}: ${fileNames.join(', ')}`,
+          { fileNames },
+        );
       }
       return datasets[0];
     },
@@ -88,12 +117,18 @@ export function requireSameGrid(a: SceneBand, b: SceneBand): void {
   const transform = (s: SceneBand) => s.dataset.geoTransform;
   const name = (s: SceneBand) => `${s.fileName} band ${s.index}`;
   const fail = (what: string, ofA: unknown, ofB: unknown) => {
-    throw new SceneError('grids_differ', `${name(a)} and ${name(b)} are on different grids: ${what} ${String(ofA)} and ${String(ofB)}; resample one of them first`, {});
+    throw new SceneError(
+      'grids_differ',
+      `${name(a)} and ${name(b)} are on different grids: ${what} ${String(ofA)} and ${String(ofB)}; resample one of them first`,
+      {},
+    );
   };
   if (size(a) !== size(b)) fail('size', size(a), size(b));
   const [ta, tb] = [transform(a), transform(b)];
   const pixel = Math.max(Math.abs(ta?.[1] ?? 1), Math.abs(ta?.[5] ?? 1));
-  if ((ta === null) !== (tb === null) || ta?.some((value, i) => Math.abs(value - (tb?.[i] ?? NaN)) > pixel * 1e-3)) fail('geotransform', ta, tb);
+  if ((ta === null) !== (tb === null) || ta?.some((value, i) => Math.abs(value - (tb?.[i] ?? NaN)) > pixel * 1e-3))
+    fail('geotransform', ta, tb);
   const [sa, sb] = [a.dataset.srs, b.dataset.srs];
-  if ((sa === null) !== (sb === null) || (sa && sb && !sa.isSame(sb))) fail('CRS', sa?.toWKT().slice(0, 60), sb?.toWKT().slice(0, 60));
+  if ((sa === null) !== (sb === null) || (sa && sb && !sa.isSame(sb)))
+    fail('CRS', sa?.toWKT().slice(0, 60), sb?.toWKT().slice(0, 60));
 }

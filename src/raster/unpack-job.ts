@@ -6,7 +6,10 @@ import { rasterExtensions } from './raster-files.ts';
 import { unpack, type UnpackInput } from './unpack.ts';
 
 /** Job: unpacks rasters into the work folder and answers their names, sorted; null where the file is no zip archive. */
-const job: Job<UnpackInput, readonly string[] | null> = async ({ limits }, { files: [path = ''], workFolder, signal }) => {
+const job: Job<UnpackInput, readonly string[] | null> = async (
+  { limits },
+  { files: [path = ''], workFolder, signal },
+) => {
   if (!(await isZip(path))) return null;
   return (await unpack(path, workFolder, rasterNames(), limits, signal)).sort();
 };

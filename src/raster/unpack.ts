@@ -30,7 +30,13 @@ export const smallArchive: UnpackLimits = { entries: 10_000, bytes: 512 * 1024 *
  * Unpacks the entries of a zip archive that `wanted` names into `folder`, each under the name that it gives
  * (never a path); answers those names. Throws `ArchiveError`, and what `signal` was aborted with.
  */
-export async function unpack(path: string, folder: string, wanted: (entryName: string) => string | null, limits: UnpackLimits = smallArchive, signal?: AbortSignal): Promise<string[]> {
+export async function unpack(
+  path: string,
+  folder: string,
+  wanted: (entryName: string) => string | null,
+  limits: UnpackLimits = smallArchive,
+  signal?: AbortSignal,
+): Promise<string[]> {
   const names: string[] = [];
   let left = limits.bytes;
   const tooLarge = (what: string) => new ArchiveError('archive_too_large', `the archive ${what}`);
@@ -49,7 +55,12 @@ export async function unpack(path: string, folder: string, wanted: (entryName: s
           done(left < 0 ? tooLarge(`unpacks to more than ${limits.bytes} bytes`) : null, bytes);
         },
       });
-      await pipeline(await archive.openReadStreamPromise(entry), counted, createWriteStream(join(folder, basename(name)), { flags: 'wx' }), { signal });
+      await pipeline(
+        await archive.openReadStreamPromise(entry),
+        counted,
+        createWriteStream(join(folder, basename(name)), { flags: 'wx' }),
+        { signal },
+      );
       names.push(basename(name));
     }
   } catch (error) {

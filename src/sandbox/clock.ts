@@ -30,7 +30,9 @@ export class SandboxClock {
     const scope = launchId ?? everywhere;
     const offset = (this.#offsets.get(scope) ?? 0) + byMs;
     this.#database
-      .prepare('insert into clock_offsets values (?, ?) on conflict (launch_id) do update set offset_ms = excluded.offset_ms')
+      .prepare(
+        'insert into clock_offsets values (?, ?) on conflict (launch_id) do update set offset_ms = excluded.offset_ms',
+      )
       .run(scope, offset);
     this.#offsets.set(scope, offset);
   }

@@ -42,30 +42,53 @@ const environment = z.object({
   HOST: z.string().default('127.0.0.1'),
   PUBLIC_URL: z
     .string()
-    .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), 'must be an http or https address')
+    .refine(
+      (value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol),
+      'must be an http or https address',
+    )
     .transform((value) => value.replace(/\/+$/, ''))
     .optional(),
   SANDBOX_STAC_STRICT: z.enum(['true', 'false'], 'must be true or false').default('true'),
   MAP_TILES: z
     .string()
-    .refine((value) => /^https?:\/\//.test(value) && ['{z}', '{x}', '{y}'].every((part) => value.includes(part)), 'must be an http or https address with {z}, {x} and {y}')
+    .refine(
+      (value) => /^https?:\/\//.test(value) && ['{z}', '{x}', '{y}'].every((part) => value.includes(part)),
+      'must be an http or https address with {z}, {x} and {y}',
+    )
     .optional(),
   ...confinementVariables,
-  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level').default('info'),
+  LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level')
+    .default('info'),
 });
 
 /** Reads the sandbox's settings once. Throws `SandboxConfigError`. */
-export function readSandboxConfig(env: NodeJS.ProcessEnv, options: { port?: string; data?: string; seed?: string }): SandboxConfig {
+export function readSandboxConfig(
+  env: NodeJS.ProcessEnv,
+  options: { port?: string; data?: string; seed?: string },
+): SandboxConfig {
   const read = environment.safeParse(Object.fromEntries(Object.entries(env).filter(([, value]) => value !== '')));
   if (!read.success) {
-    throw new SandboxConfigError(read.error.issues.map((issue) => `${String(issue.path[0])}=${env[String(issue.path[0])]} ${issue.message}`).join('\n'));
+    throw new SandboxConfigError(
+      read.error.issues
+        .map((issue) => `${String(issue.path[0])}=${env[String(issue.path[0])]} ${issue.message}`)
+        .join('\n'),
+    );
   }
   const publicUrl = read.data.PUBLIC_URL ?? null;
   const adminKey = readSecret(env, 'SANDBOX_ADMIN_KEY');
-  if (adminKey !== null && adminKey.length < minAdminKeyLength) throw new SandboxConfigError(`SANDBOX_ADMIN_KEY must be at least ${minAdminKeyLength} characters; make one with: openssl rand -base64 32`);
-  if (adminKey !== null && adminKey === readSecret(env, 'SANDBOX_API_KEY')) throw new SandboxConfigError('SANDBOX_ADMIN_KEY must be another than SANDBOX_API_KEY: an app that has the API key could approve its own operations');
+  if (adminKey !== null && adminKey.length < minAdminKeyLength)
+    throw new SandboxConfigError(
+      `SANDBOX_ADMIN_KEY must be at least ${minAdminKeyLength} characters; make one with: openssl rand -base64 32`,
+    );
+  if (adminKey !== null && adminKey === readSecret(env, 'SANDBOX_API_KEY'))
+    throw new SandboxConfigError(
+      'SANDBOX_ADMIN_KEY must be another than SANDBOX_API_KEY: an app that has the API key could approve its own operations',
+    );
   if (adminKey === null && publicUrl !== null && !isLoopbackName(new URL(publicUrl).hostname)) {
-    throw new SandboxConfigError(`PUBLIC_URL=${publicUrl} is reached from elsewhere, and without SANDBOX_ADMIN_KEY whoever reaches it could approve operations: set SANDBOX_ADMIN_KEY (${minAdminKeyLength} characters at least), or leave PUBLIC_URL out`);
+    throw new SandboxConfigError(
+      `PUBLIC_URL=${publicUrl} is reached from elsewhere, and without SANDBOX_ADMIN_KEY whoever reaches it could approve operations: set SANDBOX_ADMIN_KEY (${minAdminKeyLength} characters at least), or leave PUBLIC_URL out`,
+    );
   }
   return Object.freeze({
     host: read.data.HOST,
@@ -92,7 +115,8 @@ function readSeed(value: string): Seed {
 
 export function readPort(value: string): number {
   const port = Number(value);
-  if (!/^\d{1,5}$/.test(value) || port > 65_535) throw new SandboxConfigError(`--port ${value} must be an integer from 0 to 65535`);
+  if (!/^\d{1,5}$/.test(value) || port > 65_535)
+    throw new SandboxConfigError(`--port ${value} must be an integer from 0 to 65535`);
   return port;
 }
 
@@ -104,9 +128,12 @@ function readSecret(env: NodeJS.ProcessEnv, name: string): string | null {
     try {
       value = readFileSync(file, 'utf8').trim();
     } catch (error) {
-      throw new SandboxConfigError(`${name}_FILE=${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+      throw new SandboxConfigError(
+        `${name}_FILE=${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`,
+      );
     }
   }
-  if (value !== null && !/^[\x21-\x7e]+$/.test(value)) throw new SandboxConfigError(`${name} must be printable ASCII without spaces`);
+  if (value !== null && !/^[\x21-\x7e]+$/.test(value))
+    throw new SandboxConfigError(`${name} must be printable ASCII without spaces`);
   return value;
 }

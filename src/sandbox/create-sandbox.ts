@@ -83,7 +83,15 @@ const notKept: RequestHandler = (_req, res, next) => {
 };
 
 /** The platform on one machine, wired. It listens nowhere yet: the caller serves `handler`. */
-export async function createSandbox({ config, log, confinement, machineNow = Date.now, freeBytes, inspection, whyNoInference = onnxruntimeMissing }: SandboxOptions): Promise<Sandbox> {
+export async function createSandbox({
+  config,
+  log,
+  confinement,
+  machineNow = Date.now,
+  freeBytes,
+  inspection,
+  whyNoInference = onnxruntimeMissing,
+}: SandboxOptions): Promise<Sandbox> {
   const leaveFolder = ownFolder(config.dataDir);
   const database = openSandboxDatabase(config.dataDir);
   const blobDir = join(config.dataDir, 'blobs');
@@ -127,7 +135,16 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   const models = await loadModels(config.dataDir, log);
   const inferenceJobs = new InferenceJobs(database, clock);
   const resultDir = join(config.dataDir, 'inference');
-  const inference = new InferenceRunner({ jobs: inferenceJobs, files, models, blobDir, resultDir, workDir, confinement, log });
+  const inference = new InferenceRunner({
+    jobs: inferenceJobs,
+    files,
+    models,
+    blobDir,
+    resultDir,
+    workDir,
+    confinement,
+    log,
+  });
   const faults = new Faults(database, events);
   const trace = new Trace(database, clock, log);
   const verdicts = new Verdicts(trace);
@@ -137,22 +154,39 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   await uploads.open();
   await removeFolder(workDir);
   for (const user of users.list()) catalog.collections.ensureUploadsOf(user, clock.now());
-  if (config.seed === 'demo' && catalog.items.count() === 0) await seedDemo(catalog, { workFolder: join(workDir, 'seed'), confinement });
+  if (config.seed === 'demo' && catalog.items.count() === 0)
+    await seedDemo(catalog, { workFolder: join(workDir, 'seed'), confinement });
   files.requeueUnfinished();
   processing.wake();
   inferenceJobs.requeueUnfinished();
   inference.wake();
-  const sweep = () => uploads.sweep().then((swept) => void (swept > 0 && log.info({ swept }, 'idle upload sessions swept')));
+  const sweep = () =>
+    uploads.sweep().then((swept) => void (swept > 0 && log.info({ swept }, 'idle upload sessions swept')));
   await sweep();
-  const sweeping = setInterval(() => void sweep().catch((error: unknown) => log.error({ err: error }, 'sweep failed')), sweepEveryMs);
+  const sweeping = setInterval(
+    () => void sweep().catch((error: unknown) => log.error({ err: error }, 'sweep failed')),
+    sweepEveryMs,
+  );
   sweeping.unref();
 
   /** Back to the seeded state. Keys, and the apps and users that were registered, stay. */
   async function reset(): Promise<void> {
     await Promise.all([processing.stop(), inference.stop()]);
-    const removed = catalog.items.removeOfFiles() + (existsSync(uploadedScenes) ? catalog.items.removeBelow(uploadedScenes) : 0);
+    const removed =
+      catalog.items.removeOfFiles() + (existsSync(uploadedScenes) ? catalog.items.removeBelow(uploadedScenes) : 0);
     if (removed > 0) catalog.reload();
-    for (const table of ['inference_jobs', 'files', 'uploads', 'operations', 'tokens', 'launches', 'launch_events', 'faults', 'calls']) database.exec(`delete from ${table}`);
+    for (const table of [
+      'inference_jobs',
+      'files',
+      'uploads',
+      'operations',
+      'tokens',
+      'launches',
+      'launch_events',
+      'faults',
+      'calls',
+    ])
+      database.exec(`delete from ${table}`);
     clock.reset();
     for (const folder of [overviewDir, resultDir, uploadedScenes]) await rm(folder, { recursive: true, force: true });
     await uploads.open();
@@ -162,7 +196,8 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
     inference.wake();
   }
 
-  const importFolder = (path: string, progress: ImportProgress) => importPath(catalog, path, { workFolder: join(workDir, 'import'), confinement }, progress, clock.now());
+  const importFolder = (path: string, progress: ImportProgress) =>
+    importPath(catalog, path, { workFolder: join(workDir, 'import'), confinement }, progress, clock.now());
 
   const app = express();
   app.disable('x-powered-by');
@@ -178,9 +213,37 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
     requireOwnHost(publicUrl),
     requireOwnOrigin(publicUrl),
     requireAdmin(config.adminKey),
-    controlRoutes({ apps, users, keys, launches, tokens, operations, uploadSessions, clock, events, faults, trace, publicUrl, afterClockMoved: sweep, reset }),
+    controlRoutes({
+      apps,
+      users,
+      keys,
+      launches,
+      tokens,
+      operations,
+      uploadSessions,
+      clock,
+      events,
+      faults,
+      trace,
+      publicUrl,
+      afterClockMoved: sweep,
+      reset,
+    }),
   );
-  app.use(externalAppRoutes({ keys, tokens, launches, users, operations, uploads, uploadSessions, processing, faults, trace }));
+  app.use(
+    externalAppRoutes({
+      keys,
+      tokens,
+      launches,
+      users,
+      operations,
+      uploads,
+      uploadSessions,
+      processing,
+      faults,
+      trace,
+    }),
+  );
   const uploaderId = () => users.list()[0]!.id;
   const links = createDownloadLinks(signer, clock, publicUrl);
   const unavailable = whyNoInference();
@@ -195,9 +258,48 @@ export async function createSandbox({ config, log, confinement, machineNow = Dat
   app.use(openApiRoutes(publicUrl));
   app.use(
     sandboxPages({
-      ...{ apps, users, launches, operations, tokens, uploadSessions, clock, events, faults, trace, verdicts, files, catalog, sources, assets, objects, models, unavailable, runner: inference },
-      ...{ keys, database, signer, publicUrl, adminKey: config.adminKey, mapTiles: config.mapTiles, jobs: inferenceJobs, afterClockMoved: sweep, reset, fileApi, inferenceApi },
-      sceneUploads: { workFolder: join(workDir, 'scenes'), folder: uploadedScenes, importPath: importFolder, isForeign: (name) => (catalog.collections.find(collectionOfFolder(name))?.catalogId ?? importsCatalogId) !== importsCatalogId, freeBytes },
+      ...{
+        apps,
+        users,
+        launches,
+        operations,
+        tokens,
+        uploadSessions,
+        clock,
+        events,
+        faults,
+        trace,
+        verdicts,
+        files,
+        catalog,
+        sources,
+        assets,
+        objects,
+        models,
+        unavailable,
+        runner: inference,
+      },
+      ...{
+        keys,
+        database,
+        signer,
+        publicUrl,
+        adminKey: config.adminKey,
+        mapTiles: config.mapTiles,
+        jobs: inferenceJobs,
+        afterClockMoved: sweep,
+        reset,
+        fileApi,
+        inferenceApi,
+      },
+      sceneUploads: {
+        workFolder: join(workDir, 'scenes'),
+        folder: uploadedScenes,
+        importPath: importFolder,
+        isForeign: (name) =>
+          (catalog.collections.find(collectionOfFolder(name))?.catalogId ?? importsCatalogId) !== importsCatalogId,
+        freeBytes,
+      },
     }),
   );
   app.use(pathNotFound);

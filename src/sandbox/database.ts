@@ -111,7 +111,11 @@ export function openSandboxDatabase(dataDir: string): SandboxDatabase {
   database.pragma('journal_mode = WAL');
   database.pragma('synchronous = NORMAL');
   database.pragma('foreign_keys = ON');
-  for (let version = Number(database.pragma('user_version', { simple: true })); version < migrations.length; version++) {
+  for (
+    let version = Number(database.pragma('user_version', { simple: true }));
+    version < migrations.length;
+    version++
+  ) {
     database.transaction(() => {
       database.exec(migrations[version] ?? '');
       database.pragma(`user_version = ${version + 1}`);

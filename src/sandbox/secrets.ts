@@ -30,8 +30,12 @@ export interface Signer {
 
 export function createSigner(database: SandboxDatabase): Signer {
   database.prepare(`insert into settings values ('signing-key', ?) on conflict (name) do nothing`).run(newSecret());
-  const { value: key } = database.prepare<[], { value: string }>(`select value from settings where name = 'signing-key'`).get()!;
+  const { value: key } = database
+    .prepare<[], { value: string }>(`select value from settings where name = 'signing-key'`)
+    .get()!;
   const sign = (purpose: string, ...values: readonly string[]) =>
-    createHmac('sha256', key).update(JSON.stringify([purpose, ...values])).digest('base64url');
+    createHmac('sha256', key)
+      .update(JSON.stringify([purpose, ...values]))
+      .digest('base64url');
   return { sign, verify: (signature, purpose, ...values) => equalSecrets(signature, sign(purpose, ...values)) };
 }

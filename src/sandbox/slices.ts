@@ -22,7 +22,8 @@ export class Slices {
   /** Does `work`, which asks for its next slice now and then. Throws 503 where it is not done in time, or too much is under way. */
   async run<T>(what: string, work: (slice: Slice) => Promise<T>): Promise<T> {
     const { sliceMs, deadlineMs, mostAtOnce } = this.#options;
-    if (this.#open >= mostAtOnce) throw new SandboxError(503, 'busy', `too many of these are under way already; try ${what} again in a moment`);
+    if (this.#open >= mostAtOnce)
+      throw new SandboxError(503, 'busy', `too many of these are under way already; try ${what} again in a moment`);
     this.#open += 1;
     try {
       const slice = new Slice(() => this.#turn(), sliceMs, deadlineMs, what);
@@ -66,7 +67,11 @@ export class Slice {
     await this.#turn();
     this.#sinceMs = performance.now();
     if (this.#sinceMs - this.#begunMs > this.#deadlineMs) {
-      throw new SandboxError(503, 'search_timeout', `${this.#what} took longer than ${this.#deadlineMs / 1000} s and was given up; ask for less, by a smaller bbox, fewer collections or a shorter datetime`);
+      throw new SandboxError(
+        503,
+        'search_timeout',
+        `${this.#what} took longer than ${this.#deadlineMs / 1000} s and was given up; ask for less, by a smaller bbox, fewer collections or a shorter datetime`,
+      );
     }
   }
 }

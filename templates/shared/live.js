@@ -9,7 +9,8 @@ let again = false;
 const keep = {
   ignoreActiveValue: true,
   callbacks: {
-    beforeAttributeUpdated: (name, node) => !(node.tagName === 'DETAILS' && name === 'open') && !(node.tagName === 'INPUT' && name === 'checked'),
+    beforeAttributeUpdated: (name, node) =>
+      !(node.tagName === 'DETAILS' && name === 'open') && !(node.tagName === 'INPUT' && name === 'checked'),
   },
 };
 
@@ -27,7 +28,10 @@ async function refresh() {
   if (busy) return void (again = true);
   busy = true;
   try {
-    const response = await fetch(document.documentElement.dataset.source ?? location.href, { headers: { accept: 'text/html' }, cache: 'no-cache' });
+    const response = await fetch(document.documentElement.dataset.source ?? location.href, {
+      headers: { accept: 'text/html' },
+      cache: 'no-cache',
+    });
     const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
     document.dispatchEvent(new CustomEvent('fetched', { detail: fresh }));
     for (const region of regions()) {

@@ -5,16 +5,26 @@ let library = null;
 /** MapLibre is large: it is fetched when the first map is made. */
 function load() {
   return (library ??= (async () => {
-    const [maplibregl] = await Promise.all([import(`${vendor}/maplibre-gl/maplibre-gl.mjs`), classicScript(`${vendor}/pmtiles/pmtiles.js`), styleSheet(`${vendor}/maplibre-gl/maplibre-gl.css`)]);
+    const [maplibregl] = await Promise.all([
+      import(`${vendor}/maplibre-gl/maplibre-gl.mjs`),
+      classicScript(`${vendor}/pmtiles/pmtiles.js`),
+      styleSheet(`${vendor}/maplibre-gl/maplibre-gl.css`),
+    ]);
     maplibregl.addProtocol('pmtiles', new window.pmtiles.Protocol().tile);
     return maplibregl;
   })());
 }
 function classicScript(src) {
-  return new Promise((resolve, reject) => document.head.append(Object.assign(document.createElement('script'), { src, onload: resolve, onerror: reject })));
+  return new Promise((resolve, reject) =>
+    document.head.append(Object.assign(document.createElement('script'), { src, onload: resolve, onerror: reject })),
+  );
 }
 function styleSheet(href) {
-  return new Promise((resolve, reject) => document.head.prepend(Object.assign(document.createElement('link'), { rel: 'stylesheet', href, onload: resolve, onerror: reject })));
+  return new Promise((resolve, reject) =>
+    document.head.prepend(
+      Object.assign(document.createElement('link'), { rel: 'stylesheet', href, onload: resolve, onerror: reject }),
+    ),
+  );
 }
 
 const color = (name) => {
@@ -27,43 +37,101 @@ const color = (name) => {
 };
 
 /** West may be greater than east: then the box goes over the antimeridian. */
-export const boundsOf = ([west, south, east, north]) => [[west, south], [east < west ? east + 360 : east, north]];
+export const boundsOf = ([west, south, east, north]) => [
+  [west, south],
+  [east < west ? east + 360 : east, north],
+];
 
 /** The box around all of them. */
 export function boundsAround(boxes) {
   const all = boxes.map(boundsOf);
   const edge = (corner, axis, pick) => pick(...all.map((one) => one[corner][axis]));
-  return [[edge(0, 0, Math.min), edge(0, 1, Math.min)], [edge(1, 0, Math.max), edge(1, 1, Math.max)]];
+  return [
+    [edge(0, 0, Math.min), edge(0, 1, Math.min)],
+    [edge(1, 0, Math.max), edge(1, 1, Math.max)],
+  ];
 }
 
 /** Resolves when somebody means the map: with the pointer, a finger, the keyboard. Until then its picture stands there, and nothing is fetched. */
 export function whenWanted(container) {
-  const wake = Object.assign(document.createElement('button'), { type: 'button', className: 'plain tiny wake', textContent: 'Move the map' });
+  const wake = Object.assign(document.createElement('button'), {
+    type: 'button',
+    className: 'plain tiny wake',
+    textContent: 'Move the map',
+  });
   container.append(wake);
   return new Promise((resolve) => {
-    for (const event of ['pointerenter', 'pointerdown', 'focusin', 'click']) container.addEventListener(event, resolve, { once: true });
+    for (const event of ['pointerenter', 'pointerdown', 'focusin', 'click'])
+      container.addEventListener(event, resolve, { once: true });
   }).then(() => wake.remove());
 }
 
 /** Meridians and parallels where the map is, closer together the closer it is. */
 function graticule(zoom, [[west, south], [east, north]]) {
-  const step = [[3, 30], [5, 10], [6, 5], [7.5, 2], [9, 1], [10.5, 0.25]].find(([least]) => zoom < least)?.[1] ?? 0.05;
+  const step =
+    [
+      [3, 30],
+      [5, 10],
+      [6, 5],
+      [7.5, 2],
+      [9, 1],
+      [10.5, 0.25],
+    ].find(([least]) => zoom < least)?.[1] ?? 0.05;
   const line = (coordinates) => ({ type: 'Feature', properties: {}, geometry: { type: 'LineString', coordinates } });
   const [low, high] = [Math.max(-85, south - step), Math.min(85, north + step)];
   const features = [];
-  for (let lon = Math.floor(west / step) * step; lon <= east; lon += step) features.push(line([[lon, low], [lon, high]]));
-  for (let lat = Math.ceil(low / step) * step; lat <= high; lat += step) features.push(line([[west, lat], [east, lat]]));
+  for (let lon = Math.floor(west / step) * step; lon <= east; lon += step)
+    features.push(
+      line([
+        [lon, low],
+        [lon, high],
+      ]),
+    );
+  for (let lat = Math.ceil(low / step) * step; lat <= high; lat += step)
+    features.push(
+      line([
+        [west, lat],
+        [east, lat],
+      ]),
+    );
   return { type: 'FeatureCollection', features };
 }
 
 const places = (id, minzoom, size, text) => ({
-  id, type: 'symbol', source: 'earth', 'source-layer': 'places', minzoom, filter: text.filter,
-  layout: { 'text-field': ['get', 'name'], 'text-font': ['sans-serif'], 'text-size': size, 'text-padding': 6, 'text-variable-anchor': ['top', 'bottom', 'left', 'right'], 'text-radial-offset': 0.4, 'symbol-sort-key': ['get', 'rank'] },
-  paint: { 'text-color': color('--ink'), 'text-halo-color': color('--land'), 'text-halo-width': 1.4, 'text-opacity': text.opacity },
+  id,
+  type: 'symbol',
+  source: 'earth',
+  'source-layer': 'places',
+  minzoom,
+  filter: text.filter,
+  layout: {
+    'text-field': ['get', 'name'],
+    'text-font': ['sans-serif'],
+    'text-size': size,
+    'text-padding': 6,
+    'text-variable-anchor': ['top', 'bottom', 'left', 'right'],
+    'text-radial-offset': 0.4,
+    'symbol-sort-key': ['get', 'rank'],
+  },
+  paint: {
+    'text-color': color('--ink'),
+    'text-halo-color': color('--land'),
+    'text-halo-width': 1.4,
+    'text-opacity': text.opacity,
+  },
 });
 
 /** Gives the map once it can be drawn on; null where the browser has no WebGL: the picture stays, and the page's list must do. */
-export async function createMap(container, { tiles = container.dataset.tiles, bounds = [[-180, -60], [180, 75]] } = {}) {
+export async function createMap(
+  container,
+  {
+    tiles = container.dataset.tiles,
+    bounds = [
+      [-180, -60],
+      [180, 75],
+    ],
+  } = {},
+) {
   const picture = container.querySelector('.map-picture');
   let map;
   let maplibregl;
@@ -80,18 +148,61 @@ export async function createMap(container, { tiles = container.dataset.tiles, bo
       style: {
         version: 8,
         sources: {
-          earth: { type: 'vector', url: 'pmtiles:///assets/shared/map/natural-earth.pmtiles', attribution: 'Natural Earth', maxzoom: 6 },
+          earth: {
+            type: 'vector',
+            url: 'pmtiles:///assets/shared/map/natural-earth.pmtiles',
+            attribution: 'Natural Earth',
+            maxzoom: 6,
+          },
           graticule: { type: 'geojson', data: { type: 'FeatureCollection', features: [] } },
           ...(tiles ? { tiles: { type: 'raster', tiles: [tiles], tileSize: 256 } } : {}),
         },
         layers: [
           { id: 'sea', type: 'background', paint: { 'background-color': color('--sea') } },
-          { id: 'land', type: 'fill', source: 'earth', 'source-layer': 'land', paint: { 'fill-color': color('--land') } },
-          { id: 'lakes', type: 'fill', source: 'earth', 'source-layer': 'lakes', paint: { 'fill-color': color('--sea') } },
-          { id: 'rivers', type: 'line', source: 'earth', 'source-layer': 'rivers', paint: { 'line-color': color('--river'), 'line-width': ['interpolate', ['linear'], ['zoom'], 3, 0.5, 9, 2] } },
-          { id: 'graticule', type: 'line', source: 'graticule', paint: { 'line-color': color('--quiet'), 'line-opacity': 0.25, 'line-width': 0.6 } },
-          { id: 'coast', type: 'line', source: 'earth', 'source-layer': 'land', paint: { 'line-color': color('--border'), 'line-width': 0.7 } },
-          { id: 'borders', type: 'line', source: 'earth', 'source-layer': 'borders', paint: { 'line-color': color('--border'), 'line-dasharray': [3, 2], 'line-width': 0.9 } },
+          {
+            id: 'land',
+            type: 'fill',
+            source: 'earth',
+            'source-layer': 'land',
+            paint: { 'fill-color': color('--land') },
+          },
+          {
+            id: 'lakes',
+            type: 'fill',
+            source: 'earth',
+            'source-layer': 'lakes',
+            paint: { 'fill-color': color('--sea') },
+          },
+          {
+            id: 'rivers',
+            type: 'line',
+            source: 'earth',
+            'source-layer': 'rivers',
+            paint: {
+              'line-color': color('--river'),
+              'line-width': ['interpolate', ['linear'], ['zoom'], 3, 0.5, 9, 2],
+            },
+          },
+          {
+            id: 'graticule',
+            type: 'line',
+            source: 'graticule',
+            paint: { 'line-color': color('--quiet'), 'line-opacity': 0.25, 'line-width': 0.6 },
+          },
+          {
+            id: 'coast',
+            type: 'line',
+            source: 'earth',
+            'source-layer': 'land',
+            paint: { 'line-color': color('--border'), 'line-width': 0.7 },
+          },
+          {
+            id: 'borders',
+            type: 'line',
+            source: 'earth',
+            'source-layer': 'borders',
+            paint: { 'line-color': color('--border'), 'line-dasharray': [3, 2], 'line-width': 0.9 },
+          },
           ...(tiles ? [{ id: 'tiles', type: 'raster', source: 'tiles' }] : []),
           places('cities', 2, 11, { filter: ['<=', ['get', 'rank'], 4], opacity: 0.9 }),
           places('towns', 5, 11, { filter: ['>', ['get', 'rank'], 4], opacity: 0.8 }),
@@ -119,7 +230,8 @@ export async function createMap(container, { tiles = container.dataset.tiles, bo
   await new Promise((resolve) => map.once('load', resolve));
   drawGraticule();
   picture?.remove();
-  map.popupOf = (lngLat, content) => new maplibregl.Popup({ maxWidth: '20rem' }).setLngLat(lngLat).setDOMContent(content).addTo(map);
+  map.popupOf = (lngLat, content) =>
+    new maplibregl.Popup({ maxWidth: '20rem' }).setLngLat(lngLat).setDOMContent(content).addTo(map);
   container.dataset.ready = 'true';
   return map;
 }
@@ -129,7 +241,12 @@ export const wrap = (lng) => ((((lng + 180) % 360) + 360) % 360) - 180;
 /** The box that is seen: west, south, east, north; the whole Earth where it goes round. */
 export function seenBox(map) {
   const bounds = map.getBounds();
-  const [west, south, east, north] = [bounds.getWest(), Math.max(-90, bounds.getSouth()), bounds.getEast(), Math.min(90, bounds.getNorth())];
+  const [west, south, east, north] = [
+    bounds.getWest(),
+    Math.max(-90, bounds.getSouth()),
+    bounds.getEast(),
+    Math.min(90, bounds.getNorth()),
+  ];
   return east - west >= 360 ? [-180, south, 180, north] : [wrap(west), south, wrap(east), north];
 }
 
@@ -143,7 +260,14 @@ function centerOf({ type, coordinates }) {
 export function drawFootprints(map, features, onChosen) {
   const data = { type: 'FeatureCollection', features };
   // A dot for each, where its footprint is too small to be seen.
-  const dots = { type: 'FeatureCollection', features: features.map(({ geometry, properties }) => ({ type: 'Feature', geometry: { type: 'Point', coordinates: centerOf(geometry) }, properties })) };
+  const dots = {
+    type: 'FeatureCollection',
+    features: features.map(({ geometry, properties }) => ({
+      type: 'Feature',
+      geometry: { type: 'Point', coordinates: centerOf(geometry) },
+      properties,
+    })),
+  };
   const source = map.getSource('footprints');
   if (source) {
     source.setData(data);
@@ -153,15 +277,50 @@ export function drawFootprints(map, features, onChosen) {
   map.addSource('footprints', { type: 'geojson', data });
   map.addSource('dots', { type: 'geojson', data: dots });
   const isChosen = ['boolean', ['get', 'chosen'], false];
-  map.addLayer({ id: 'footprints', type: 'fill', source: 'footprints', paint: { 'fill-color': ['case', isChosen, color('--result'), color('--accent')], 'fill-opacity': ['case', isChosen, 0.45, 0.2] } });
-  map.addLayer({ id: 'outlines', type: 'line', source: 'footprints', paint: { 'line-color': ['case', isChosen, color('--result'), color('--accent')], 'line-width': ['case', isChosen, 3, 1.5] } });
-  map.addLayer({ id: 'dots', type: 'circle', source: 'dots', maxzoom: 8, paint: { 'circle-color': ['case', isChosen, color('--result'), color('--accent')], 'circle-radius': 6, 'circle-stroke-color': color('--raised'), 'circle-stroke-width': 1.5 } });
+  map.addLayer({
+    id: 'footprints',
+    type: 'fill',
+    source: 'footprints',
+    paint: {
+      'fill-color': ['case', isChosen, color('--result'), color('--accent')],
+      'fill-opacity': ['case', isChosen, 0.45, 0.2],
+    },
+  });
+  map.addLayer({
+    id: 'outlines',
+    type: 'line',
+    source: 'footprints',
+    paint: {
+      'line-color': ['case', isChosen, color('--result'), color('--accent')],
+      'line-width': ['case', isChosen, 3, 1.5],
+    },
+  });
+  map.addLayer({
+    id: 'dots',
+    type: 'circle',
+    source: 'dots',
+    maxzoom: 8,
+    paint: {
+      'circle-color': ['case', isChosen, color('--result'), color('--accent')],
+      'circle-radius': 6,
+      'circle-stroke-color': color('--raised'),
+      'circle-stroke-width': 1.5,
+    },
+  });
   if (!onChosen) return;
   map.on('click', ({ point: { x, y }, lngLat }) => {
     if (map.isDrawing) return;
-    const hit = map.queryRenderedFeatures([[x - 12, y - 12], [x + 12, y + 12]], { layers: ['dots'] });
+    const hit = map.queryRenderedFeatures(
+      [
+        [x - 12, y - 12],
+        [x + 12, y + 12],
+      ],
+      { layers: ['dots'] },
+    );
     const under = map.queryRenderedFeatures([x, y], { layers: ['footprints'] });
-    const found = [...new Map([...under, ...hit].map(({ properties }) => [JSON.stringify(properties), properties])).values()];
+    const found = [
+      ...new Map([...under, ...hit].map(({ properties }) => [JSON.stringify(properties), properties])).values(),
+    ];
     if (found.length > 0) onChosen(found, lngLat);
   });
   for (const layer of ['footprints', 'dots']) {
@@ -173,19 +332,30 @@ export function drawFootprints(map, features, onChosen) {
 /** Of a box, clockwise from the upper left. The map ends before the poles. */
 export function cornersOf(box) {
   const [[west, south], [east, north]] = boundsOf(box);
-  return [[west, north], [east, north], [east, south], [west, south]].map(([lon, lat]) => [lon, Math.max(-85, Math.min(85, lat))]);
+  return [
+    [west, north],
+    [east, north],
+    [east, south],
+    [west, south],
+  ].map(([lon, lat]) => [lon, Math.max(-85, Math.min(85, lat))]);
 }
 
 /** Lays an image on its corners, clockwise from the upper left; below the names of places. */
 export function drawImage(map, url, coordinates, id = 'preview') {
   map.addSource(id, { type: 'image', url, coordinates });
-  map.addLayer({ id, type: 'raster', source: id, paint: { 'raster-fade-duration': 0, 'raster-resampling': 'nearest' } }, 'cities');
+  map.addLayer(
+    { id, type: 'raster', source: id, paint: { 'raster-fade-duration': 0, 'raster-resampling': 'nearest' } },
+    'cities',
+  );
 }
 
 /** The same of a canvas, which can be drawn on again: then call what this gives. */
 export function drawCanvas(map, canvas, coordinates, id) {
   map.addSource(id, { type: 'canvas', canvas, coordinates, animate: false });
-  map.addLayer({ id, type: 'raster', source: id, paint: { 'raster-fade-duration': 0, 'raster-resampling': 'nearest' } }, 'cities');
+  map.addLayer(
+    { id, type: 'raster', source: id, paint: { 'raster-fade-duration': 0, 'raster-resampling': 'nearest' } },
+    'cities',
+  );
   return () => {
     const source = map.getSource(id);
     source.play();
@@ -198,8 +368,25 @@ export function drawCanvas(map, canvas, coordinates, id) {
 export function drawBox(map, button, onDrawn) {
   const canvas = map.getCanvas();
   map.addSource('area', { type: 'geojson', data: { type: 'FeatureCollection', features: [] } });
-  map.addLayer({ id: 'area', type: 'line', source: 'area', paint: { 'line-color': color('--result'), 'line-width': 2.5, 'line-dasharray': [2, 1] } });
-  const show = (box) => map.getSource('area').setData({ type: 'FeatureCollection', features: box ? [{ type: 'Feature', properties: {}, geometry: { type: 'Polygon', coordinates: [[...cornersOf(box), cornersOf(box)[0]]] } }] : [] });
+  map.addLayer({
+    id: 'area',
+    type: 'line',
+    source: 'area',
+    paint: { 'line-color': color('--result'), 'line-width': 2.5, 'line-dasharray': [2, 1] },
+  });
+  const show = (box) =>
+    map.getSource('area').setData({
+      type: 'FeatureCollection',
+      features: box
+        ? [
+            {
+              type: 'Feature',
+              properties: {},
+              geometry: { type: 'Polygon', coordinates: [[...cornersOf(box), cornersOf(box)[0]]] },
+            },
+          ]
+        : [],
+    });
   const placeOf = (event) => {
     const { left, top } = canvas.getBoundingClientRect();
     return map.unproject([event.clientX - left, event.clientY - top]);
@@ -215,7 +402,12 @@ export function drawBox(map, button, onDrawn) {
   });
   let from = null;
   canvas.addEventListener('pointercancel', () => (from = null));
-  const boxTo = (to) => [Math.min(from.lng, to.lng), Math.min(from.lat, to.lat), Math.max(from.lng, to.lng), Math.max(from.lat, to.lat)];
+  const boxTo = (to) => [
+    Math.min(from.lng, to.lng),
+    Math.min(from.lat, to.lat),
+    Math.max(from.lng, to.lng),
+    Math.max(from.lat, to.lat),
+  ];
   canvas.addEventListener('pointerdown', (event) => {
     if (!map.isDrawing) return;
     from = placeOf(event);
@@ -227,7 +419,8 @@ export function drawBox(map, button, onDrawn) {
     const [west, south, east, north] = boxTo(placeOf(event));
     from = null;
     button.click();
-    if (east - west > 1e-6 && north - south > 1e-6) onDrawn([wrap(west), Math.max(-85, south), wrap(east), Math.min(85, north)]);
+    if (east - west > 1e-6 && north - south > 1e-6)
+      onDrawn([wrap(west), Math.max(-85, south), wrap(east), Math.min(85, north)]);
   });
   return show;
 }

@@ -1,6 +1,12 @@
 // What every page has: times in the reader's zone, buttons that copy, and questions before what cannot be undone.
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3, hour12: false });
+const clock = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+  hour12: false,
+});
 const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' });
 const zoneOf = (date) => zone.formatToParts(date).find(({ type }) => type === 'timeZoneName')?.value ?? '';
 
@@ -8,7 +14,8 @@ function localize(root) {
   for (const element of root.querySelectorAll('time[datetime]')) {
     const date = new Date(element.dateTime);
     if (Number.isNaN(date.getTime())) continue;
-    element.textContent = element.dataset.clock === undefined ? `${full.format(date)} ${zoneOf(date)}` : clock.format(date);
+    element.textContent =
+      element.dataset.clock === undefined ? `${full.format(date)} ${zoneOf(date)}` : clock.format(date);
     element.title = element.dateTime;
   }
 }

@@ -10,7 +10,14 @@ const good = { PLATFORM_URL: 'http://127.0.0.1:4010/', PLATFORM_API_KEY: 'the-ke
 const read = (env: Record<string, string | undefined>) => readAppConfig(env, () => {});
 
 test('defaults', () => {
-  expect(read(good)).toMatchObject({ host: '127.0.0.1', port: 3000, platformUrl: 'http://127.0.0.1:4010', pollIntervalMs: 3000, uploadPartBytes: 16 * 2 ** 20, trustProxy: false });
+  expect(read(good)).toMatchObject({
+    host: '127.0.0.1',
+    port: 3000,
+    platformUrl: 'http://127.0.0.1:4010',
+    pollIntervalMs: 3000,
+    uploadPartBytes: 16 * 2 ** 20,
+    trustProxy: false,
+  });
 });
 
 describe('a bad value stops the start, and the message names variable, value and rule', () => {
@@ -23,7 +30,10 @@ describe('a bad value stops the start, and the message names variable, value and
     [{ PLATFORM_URL: 'platform' }, /PLATFORM_URL=platform must be an http or https address/],
     [{ PLATFORM_URL: 'http://user@platform' }, /PLATFORM_URL=/],
     [{ PLATFORM_API_KEY: undefined }, /PLATFORM_API_KEY .*is required/],
-    [{ PLATFORM_API_KEY: undefined, PLATFORM_API_KEY_FILE: '/nope' }, /PLATFORM_API_KEY_FILE=\/nope cannot be read: ENOENT/],
+    [
+      { PLATFORM_API_KEY: undefined, PLATFORM_API_KEY_FILE: '/nope' },
+      /PLATFORM_API_KEY_FILE=\/nope cannot be read: ENOENT/,
+    ],
     [{ APP_SECRET: 'short' }, /APP_SECRET must be at least 32 characters/],
     [{ UPLOAD_PART_BYTES: '0' }, /UPLOAD_PART_BYTES=0/],
     [{ UPLOAD_PART_BYTES: String(513 * 2 ** 20) }, /UPLOAD_PART_BYTES=/],
@@ -51,7 +61,10 @@ test('without APP_SECRET one is made, kept for the next start, readable by nobod
   const folder = await testFolder();
   const warnings: string[] = [];
   const env = { ...good, APP_SECRET: undefined, DATA_DIR: folder };
-  const [first, second] = [readAppConfig(env, (text) => warnings.push(text)), readAppConfig(env, (text) => warnings.push(text))];
+  const [first, second] = [
+    readAppConfig(env, (text) => warnings.push(text)),
+    readAppConfig(env, (text) => warnings.push(text)),
+  ];
   expect(first.secrets.map((one) => one.reveal())).toEqual(second.secrets.map((one) => one.reveal()));
   expect((await readFile(join(folder, 'app-secret'), 'utf8')).length).toBeGreaterThanOrEqual(32);
   expect((await stat(join(folder, 'app-secret'))).mode & 0o777).toBe(0o600);

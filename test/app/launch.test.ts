@@ -13,7 +13,12 @@ async function start() {
 
 const open = (launchUrl: string) => fetch(launchUrl, { redirect: 'manual' });
 const post = (url: string, token: string) =>
-  fetch(`${url}/launch`, { method: 'POST', redirect: 'manual', body: new URLSearchParams({ token }), headers: { origin: 'https://marketplace.example' } });
+  fetch(`${url}/launch`, {
+    method: 'POST',
+    redirect: 'manual',
+    body: new URLSearchParams({ token }),
+    headers: { origin: 'https://marketplace.example' },
+  });
 
 describe.each(['query', 'form_post'])('%s', (mode) => {
   test('303 to an address without the token, in a new session; the page knows the user', async () => {
@@ -52,7 +57,10 @@ describe.each(['query', 'form_post'])('%s', (mode) => {
 test('an old session id is not carried into a launch', async () => {
   const { launch } = await start();
   const { launchUrl } = await launch();
-  const answer = await fetch(launchUrl, { redirect: 'manual', headers: { cookie: 'app.sid=s%3Achosen-by-an-attacker.x' } });
+  const answer = await fetch(launchUrl, {
+    redirect: 'manual',
+    headers: { cookie: 'app.sid=s%3Achosen-by-an-attacker.x' },
+  });
   expect(answer.headers.getSetCookie()[0]).not.toContain('chosen-by-an-attacker');
   const first = (await launch()).launchUrl;
   const session = await openSession(first);
@@ -62,9 +70,15 @@ test('an old session id is not carried into a launch', async () => {
 
 test('two launches of two users in one browser do not mix', async () => {
   const { launch } = await start();
-  const [amina, bruno] = [await openSession((await launch('amina')).launchUrl), await openSession((await launch('bruno')).launchUrl)];
+  const [amina, bruno] = [
+    await openSession((await launch('amina')).launchUrl),
+    await openSession((await launch('bruno')).launchUrl),
+  ];
   const userOf = async (response: Response) => ((await response.json()) as { user: { id: string } }).user.id;
-  expect([await userOf(await amina.get('api/launch')), await userOf(await bruno.get('api/launch'))]).toEqual(['amina', 'bruno']);
+  expect([await userOf(await amina.get('api/launch')), await userOf(await bruno.get('api/launch'))]).toEqual([
+    'amina',
+    'bruno',
+  ]);
   const run = await amina.start({ stepId: 'cog' });
   // A browser sends each cookie to its own path; even if it sent both, or the wrong one, nothing would mix.
   for (const path of ['', 'api/launch', 'api/runs', `api/runs/${run.id}`]) {
@@ -77,12 +91,15 @@ test('two launches of two users in one browser do not mix', async () => {
 });
 
 describe('refused, with a page that says why and what to do', () => {
-  test.each(['', '?token=', '?token=a&token=b', '?token=a%20b', `?token=${'x'.repeat(5000)}`, '?other=x'])('launch%s: 400', async (query) => {
-    const { app } = await start();
-    const answer = await open(`${app.url}/launch${query}`);
-    expect(answer.status).toBe(400);
-    expect(await answer.text()).toContain('launch the app again');
-  });
+  test.each(['', '?token=', '?token=a&token=b', '?token=a%20b', `?token=${'x'.repeat(5000)}`, '?other=x'])(
+    'launch%s: 400',
+    async (query) => {
+      const { app } = await start();
+      const answer = await open(`${app.url}/launch${query}`);
+      expect(answer.status).toBe(400);
+      expect(await answer.text()).toContain('launch the app again');
+    },
+  );
 
   test('a token that the platform does not know, has revoked or that is over: 403', async () => {
     const { app, sandbox, launch } = await start();
@@ -107,7 +124,7 @@ describe('refused, with a page that says why and what to do', () => {
     expect((await open(launchUrl)).status).toBe(303);
   });
 
-  test('the app\'s own key is refused: 502, and it says whom to tell', async () => {
+  test("the app's own key is refused: 502, and it says whom to tell", async () => {
     const sandbox = await startSandbox();
     const app = await startApp(sandbox.url, { env: { PLATFORM_API_KEY: 'wrong' } });
     const { token } = await sandbox.launch();
@@ -152,7 +169,7 @@ test('the session outlives a restart of the app', async () => {
   await rm(copy, { recursive: true, force: true });
 });
 
-describe('what changes something must come from the app\'s own pages', () => {
+describe("what changes something must come from the app's own pages", () => {
   test.each([
     [{ origin: 'https://evil.example' }, 403],
     [{ origin: 'null' }, 403],
@@ -165,8 +182,16 @@ describe('what changes something must come from the app\'s own pages', () => {
     const session = await openSession((await launch()).launchUrl);
     const { request } = await import('node:http');
     const answered = await new Promise<number>((resolve, reject) => {
-      const all = { cookie: session.cookie, 'content-type': 'application/json', ...(headers as Record<string, string>) };
-      const sent = request(`${session.home}api/runs`, { method: 'POST', headers: all }, (res) => (res.resume(), resolve(res.statusCode ?? 0)));
+      const all = {
+        cookie: session.cookie,
+        'content-type': 'application/json',
+        ...(headers as Record<string, string>),
+      };
+      const sent = request(
+        `${session.home}api/runs`,
+        { method: 'POST', headers: all },
+        (res) => (res.resume(), resolve(res.statusCode ?? 0)),
+      );
       sent.on('error', reject).end('{"stepId":"cog"}');
     });
     expect(answered).toBe(status);

@@ -9,14 +9,24 @@ import { testFolder } from '../support/folders.ts';
 import { startSandbox } from '../support/sandbox.ts';
 
 const text = async (url: string) => (await fetch(url)).text();
-const value = (metrics: string, line: string) => Number(metrics.split('\n').find((one) => one.startsWith(`${line} `))?.split(' ').at(-1));
+const value = (metrics: string, line: string) =>
+  Number(
+    metrics
+      .split('\n')
+      .find((one) => one.startsWith(`${line} `))
+      ?.split(' ')
+      .at(-1),
+  );
 
 test('health and readiness: all is well', async () => {
   const app = await startApp((await startSandbox()).url);
   expect(await (await fetch(`${app.url}/health`)).json()).toEqual({ status: 'ok' });
   const { summary: confinement } = await testConfinement();
   const answer = await fetch(`${app.url}/ready`);
-  expect([answer.status, await answer.json()]).toEqual([200, { status: 'ready', confinement, checks: { database: 'ok', platform: 'ok', disk: 'ok' } }]);
+  expect([answer.status, await answer.json()]).toEqual([
+    200,
+    { status: 'ready', confinement, checks: { database: 'ok', platform: 'ok', disk: 'ok' } },
+  ]);
 });
 
 describe('not ready', () => {
@@ -26,7 +36,10 @@ describe('not ready', () => {
     await sandbox.close();
     const { summary: confinement } = await testConfinement();
     const answer = await fetch(`${app.url}/ready`);
-    expect([answer.status, await answer.json()]).toEqual([503, { status: 'not ready', confinement, checks: { database: 'ok', platform: 'failed: does not answer', disk: 'ok' } }]);
+    expect([answer.status, await answer.json()]).toEqual([
+      503,
+      { status: 'not ready', confinement, checks: { database: 'ok', platform: 'failed: does not answer', disk: 'ok' } },
+    ]);
     expect((await fetch(`${app.url}/health`)).status).toBe(200);
   });
 
@@ -39,7 +52,10 @@ describe('not ready', () => {
       confinement: 'bubblewrap',
       freeBytes: () => Promise.resolve(1000),
     });
-    expect([ready, checks]).toEqual([false, { database: 'failed: does not answer', platform: 'ok', disk: 'failed: is nearly full' }]);
+    expect([ready, checks]).toEqual([
+      false,
+      { database: 'failed: does not answer', platform: 'ok', disk: 'failed: is nearly full' },
+    ]);
   });
 });
 
@@ -71,9 +87,18 @@ test('metrics answer on loopback only, unless they are public', async () => {
   const app = await startApp(sandbox.url, { env: { HOST: '0.0.0.0' } });
   const open = await startApp(sandbox.url, { env: { HOST: '0.0.0.0', METRICS_PUBLIC: 'true' } });
   const proxied = (url: string) =>
-    new Promise((resolve, reject) => void request(`${url}/metrics`, { headers: { 'x-forwarded-for': '203.0.113.7' } }, (res) => resolve(res.resume().statusCode)).on('error', reject).end());
+    new Promise(
+      (resolve, reject) =>
+        void request(`${url}/metrics`, { headers: { 'x-forwarded-for': '203.0.113.7' } }, (res) =>
+          resolve(res.resume().statusCode),
+        )
+          .on('error', reject)
+          .end(),
+    );
   expect([await proxied(app.url), await proxied(open.url)]).toEqual([404, 200]);
-  const outside = Object.values(networkInterfaces()).flat().find((one) => one && !one.internal && one.family === 'IPv4')?.address;
+  const outside = Object.values(networkInterfaces())
+    .flat()
+    .find((one) => one && !one.internal && one.family === 'IPv4')?.address;
   if (outside === undefined) return;
   expect((await fetch(`http://${outside}:${new URL(app.url).port}/metrics`)).status).toBe(404);
   expect((await fetch(`http://${outside}:${new URL(open.url).port}/metrics`)).status).toBe(200);

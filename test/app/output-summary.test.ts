@@ -15,17 +15,33 @@ describe('of a step that ran', () => {
     await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 50, height: 20, value: (x) => x }));
     const { result } = await run('multiply', { type: 'local', path: 'a.tif' }, { factor: 2 });
     const { summary, picture } = result!;
-    expect(summary).toMatchObject({ width: 50, height: 20, bands: [{ name: 'product', unit: 'm', min: 0, mean: 49, max: 98, validShare: 1 }] });
+    expect(summary).toMatchObject({
+      width: 50,
+      height: 20,
+      bands: [{ name: 'product', unit: 'm', min: 0, mean: 49, max: 98, validShare: 1 }],
+    });
     expect(summary.bands[0]!.stdDev).toBeCloseTo(2 * Math.sqrt((50 ** 2 - 1) / 12), 9);
     const { low, high, counts } = summary.bands[0]!.histogram;
-    expect([low, high, summary.bands[0]!.colors]).toEqual([0, 96, [[0, 0, 0], [255, 255, 255]]]);
+    expect([low, high, summary.bands[0]!.colors]).toEqual([
+      0,
+      96,
+      [
+        [0, 0, 0],
+        [255, 255, 255],
+      ],
+    ]);
     expect(counts.reduce((sum, n) => sum + n, 0)).toBe(49 * 20);
     // UTM 33N, whose middle meridian is 15 degrees east.
-    expect(summary.corners!.map((corner) => corner.map((value) => Number(value.toFixed(3))))).toEqual([[15, 45.153], [15.019, 45.153], [15.019, 45.148], [15, 45.148]]);
+    expect(summary.corners!.map((corner) => corner.map((value) => Number(value.toFixed(3))))).toEqual([
+      [15, 45.153],
+      [15.019, 45.153],
+      [15.019, 45.148],
+      [15, 45.148],
+    ]);
     const { data, info } = await sharp(picture).raw().toBuffer({ resolveWithObject: true });
     expect([info.width, info.height, info.channels]).toEqual([50, 20, 4]);
     // From black to white, as its legend says.
-    expect([data[0], data[(25 * 4)], data[49 * 4]]).toEqual([0, Math.round((50 / 96) * 255), 255]);
+    expect([data[0], data[25 * 4], data[49 * 4]]).toEqual([0, Math.round((50 / 96) * 255), 255]);
   });
 
   test('nodata is transparent, and counts for nothing', async () => {
@@ -34,8 +50,13 @@ describe('of a step that ran', () => {
     await writeFile(join(inputDir, 'x_B4.tif'), half(100));
     await writeFile(join(inputDir, 'y_B5.tif'), half(300));
     const { summary, picture } = (await run('ndvi', { type: 'local', path: '.' })).result!;
-    expect(summary.bands).toMatchObject([{ name: 'normalized difference', min: 0.5, mean: 0.5, max: 0.5, stdDev: 0, validShare: 0.5 }]);
-    expect(summary.bands[0]).toMatchObject({ histogram: { low: -0.2, high: 0.9 }, colors: expect.arrayContaining([[165, 0, 38]]) as unknown });
+    expect(summary.bands).toMatchObject([
+      { name: 'normalized difference', min: 0.5, mean: 0.5, max: 0.5, stdDev: 0, validShare: 0.5 },
+    ]);
+    expect(summary.bands[0]).toMatchObject({
+      histogram: { low: -0.2, high: 0.9 },
+      colors: expect.arrayContaining([[165, 0, 38]]) as unknown,
+    });
     const { data } = await sharp(picture).raw().toBuffer({ resolveWithObject: true });
     expect([data[3], data[39 * 4 + 3]]).toEqual([0, 255]);
   });
@@ -56,9 +77,17 @@ describe('of a step that ran', () => {
     await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 30, height: 10, value: (x) => x }));
     const { summary, picture } = (await run('classify', { type: 'local', path: 'a.tif' }, {})).result!;
     expect(summary.bands[0]!.colors).toBeNull();
-    expect(summary.bands[0]!.classes!.map(({ value, name, share }) => [value, name, Number(share.toFixed(3))])).toEqual([[0, 'low', 0.333], [1, 'middle', 0.333], [2, 'high', 0.333]]);
+    expect(summary.bands[0]!.classes!.map(({ value, name, share }) => [value, name, Number(share.toFixed(3))])).toEqual(
+      [
+        [0, 'low', 0.333],
+        [1, 'middle', 0.333],
+        [2, 'high', 0.333],
+      ],
+    );
     const { data } = await sharp(picture).raw().toBuffer({ resolveWithObject: true });
-    expect([...new Set(Array.from({ length: 300 }, (_, i) => [...data.subarray(i * 4, i * 4 + 4)].join(',')))].sort()).toEqual(['0,114,178,255', '0,158,115,255', '230,159,0,255']);
+    expect(
+      [...new Set(Array.from({ length: 300 }, (_, i) => [...data.subarray(i * 4, i * 4 + 4)].join(',')))].sort(),
+    ).toEqual(['0,114,178,255', '0,158,115,255', '230,159,0,255']);
   });
 
   test('a small grid of values stays, for the read-out under the pointer', async () => {
@@ -70,7 +99,8 @@ describe('of a step that ran', () => {
 
   test('nothing valid at all: no numbers, and the run is none the worse', async () => {
     const { run, inputDir } = await startStepHost();
-    for (const name of ['x_B4.tif', 'y_B5.tif']) await writeFile(join(inputDir, name), geoTiff({ width: 8, height: 8, value: () => 0 }));
+    for (const name of ['x_B4.tif', 'y_B5.tif'])
+      await writeFile(join(inputDir, name), geoTiff({ width: 8, height: 8, value: () => 0 }));
     expect((await run('ndvi', { type: 'local', path: '.' })).result!.summary.bands).toEqual([]);
   });
 
@@ -85,13 +115,38 @@ describe('of a step that ran', () => {
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0]);
 const good = { width: 1, height: 1, corners: null, values: null, bands: [] };
 
-test('what a step\'s process answers is held to its shape', () => {
+test("what a step's process answers is held to its shape", () => {
   expect(readResult({ summary: good, picture: png })).toEqual({ summary: good, picture: png });
-  const band = { name: 'a', min: 0, mean: 0, max: 0, stdDev: 0, validShare: 1, histogram: { low: 0, high: 1, counts: [1] }, colors: null };
+  const band = {
+    name: 'a',
+    min: 0,
+    mean: 0,
+    max: 0,
+    stdDev: 0,
+    validShare: 1,
+    histogram: { low: 0, high: 1, counts: [1] },
+    colors: null,
+  };
   expect(readResult({ summary: { ...good, bands: [band] }, picture: png })).not.toBeNull();
-  for (const summary of [{ ...good, width: 0 }, { ...good, bands: [{ ...band, mean: NaN }] }, { ...good, bands: Array.from({ length: 17 }, () => band) }, { ...good, bands: [{ ...band, name: '<'.repeat(201) }] }, { ...good, corners: [[0, 91], [0, 0], [0, 0], [0, 0]] }, { ...good, more: 1 }]) {
+  for (const summary of [
+    { ...good, width: 0 },
+    { ...good, bands: [{ ...band, mean: NaN }] },
+    { ...good, bands: Array.from({ length: 17 }, () => band) },
+    { ...good, bands: [{ ...band, name: '<'.repeat(201) }] },
+    {
+      ...good,
+      corners: [
+        [0, 91],
+        [0, 0],
+        [0, 0],
+        [0, 0],
+      ],
+    },
+    { ...good, more: 1 },
+  ]) {
     expect(readResult({ summary, picture: png })).toBeNull();
   }
-  for (const picture of [Buffer.from('<svg>'), 'png', new Uint8Array(3 * 1024 ** 2).fill(0x89), null]) expect(readResult({ summary: good, picture })).toBeNull();
+  for (const picture of [Buffer.from('<svg>'), 'png', new Uint8Array(3 * 1024 ** 2).fill(0x89), null])
+    expect(readResult({ summary: good, picture })).toBeNull();
   for (const answer of [null, undefined, 7, {}]) expect(readResult(answer)).toBeNull();
 });

@@ -27,7 +27,10 @@ async function listen(handler: (req: IncomingMessage, res: ServerResponse) => vo
 }
 
 /** A platform with one item, whose data is answered by `answer`; on an origin of its own where `isElsewhere`. */
-async function start(answer: (res: ServerResponse, req: IncomingMessage, tries: number) => void, { isElsewhere = false, origins = [] as string[], maxBytes = 1_000_000 } = {}) {
+async function start(
+  answer: (res: ServerResponse, req: IncomingMessage, tries: number) => void,
+  { isElsewhere = false, origins = [] as string[], maxBytes = 1_000_000 } = {},
+) {
   const seen: IncomingMessage[] = [];
   const serveData = (req: IncomingMessage, res: ServerResponse) => {
     seen.push(req);
@@ -36,22 +39,44 @@ async function start(answer: (res: ServerResponse, req: IncomingMessage, tries: 
   const elsewhere = isElsewhere ? await listen(serveData) : null;
   const url: string = await listen((req, res) => {
     if (req.url?.startsWith('/data')) return serveData(req, res);
-    if (!req.url?.endsWith('/items/x')) return void res.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"Item not found"}');
-    const item = { type: 'Feature', id: 'x', title: 'some title', collection: 'a', properties: {}, assets: { data: { href: `${elsewhere ?? url}/data?signature=s` } } };
+    if (!req.url?.endsWith('/items/x'))
+      return void res.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"Item not found"}');
+    const item = {
+      type: 'Feature',
+      id: 'x',
+      title: 'some title',
+      collection: 'a',
+      properties: {},
+      assets: { data: { href: `${elsewhere ?? url}/data?signature=s` } },
+    };
     res.writeHead(200, { 'content-type': 'application/geo+json' }).end(JSON.stringify(item));
   });
   const client = createPlatformClient({ baseUrl: url, apiKey, retry: { retries: 2, minDelayMs: 5, maxDelayMs: 10 } });
   cleanUpLater(() => client.close());
-  const input = createPlatformInput({ client, allowedOrigins: [url, ...origins, ...(origins.includes('elsewhere') && elsewhere ? [elsewhere] : [])], maxBytes, confinement: await testConfinement() });
+  const input = createPlatformInput({
+    client,
+    allowedOrigins: [url, ...origins, ...(origins.includes('elsewhere') && elsewhere ? [elsewhere] : [])],
+    maxBytes,
+    confinement: await testConfinement(),
+  });
   const folder = join(await testFolder(), 'input');
-  const fetchIt = () => input.fetch([reference], folder, { signal: new AbortController().signal, onProgress: () => {}, patiently: (call) => call() });
+  const fetchIt = () =>
+    input.fetch([reference], folder, {
+      signal: new AbortController().signal,
+      onProgress: () => {},
+      patiently: (call) => call(),
+    });
   return { input, folder, fetchIt, seen };
 }
 
-const send = (bytes: Uint8Array) => (res: ServerResponse) => void res.writeHead(200, { 'content-length': bytes.length }).end(bytes);
+const send = (bytes: Uint8Array) => (res: ServerResponse) =>
+  void res.writeHead(200, { 'content-length': bytes.length }).end(bytes);
 
 test('the archive is fetched by its link alone, without key or token, and its rasters are unpacked', async () => {
-  const { fetchIt, seen } = await start(send(await zip({ 'scene/l8_B4.tif': raster, 'readme.txt': Buffer.from('x') })), { isElsewhere: true, origins: ['elsewhere'] });
+  const { fetchIt, seen } = await start(
+    send(await zip({ 'scene/l8_B4.tif': raster, 'readme.txt': Buffer.from('x') })),
+    { isElsewhere: true, origins: ['elsewhere'] },
+  );
   const paths = await fetchIt();
   expect(paths.map((path) => basename(path))).toEqual(['l8_B4.tif']);
   expect((await readFile(paths[0]!)).equals(raster)).toBe(true);
@@ -68,11 +93,19 @@ test('data that is no archive is taken as the raster that it may be', async () =
 test('an item that is not there is known before anybody is asked', async () => {
   const { input } = await start(send(raster));
   await expect(input.check([reference])).resolves.toBeUndefined();
-  await expect(input.check([{ collectionId: 'a', itemId: 'y' }])).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringContaining('"y"') as string });
+  await expect(input.check([{ collectionId: 'a', itemId: 'y' }])).rejects.toMatchObject({
+    code: 'invalid_input',
+    message: expect.stringContaining('"y"') as string,
+  });
 });
 
 test('folders, what macOS adds, and names that are alike are told apart', async () => {
-  const archive = await zip({ 'a/B04.tif': raster, 'b/B04.tif': raster, '__MACOSX/a/._B04.tif': Buffer.from('x'), 'c.tif/readme.txt': Buffer.from('x') });
+  const archive = await zip({
+    'a/B04.tif': raster,
+    'b/B04.tif': raster,
+    '__MACOSX/a/._B04.tif': Buffer.from('x'),
+    'c.tif/readme.txt': Buffer.from('x'),
+  });
   const { fetchIt } = await start(send(archive));
   const paths = await fetchIt();
   expect(paths.map((path) => basename(path))).toEqual(['B04-2.tif', 'B04.tif']);
@@ -80,11 +113,18 @@ test('folders, what macOS adds, and names that are alike are told apart', async 
 });
 
 describe('collections, by the links of the catalogs', () => {
-  const node = (id: string, ...children: string[]) => ({ id, type: 'Catalog', title: id, links: children.map((href) => ({ rel: 'child', href })) });
+  const node = (id: string, ...children: string[]) => ({
+    id,
+    type: 'Catalog',
+    title: id,
+    links: children.map((href) => ({ rel: 'child', href })),
+  });
   async function list(nodes: Record<string, object>): Promise<string[]> {
     const url = await listen((req, res) => {
       const found = nodes[(req.url ?? '').replace(/^\/public\/stac\//, '')];
-      res.writeHead(found ? 200 : 404, { 'content-type': 'application/json' }).end(JSON.stringify(found ?? { error: 'no' }));
+      res
+        .writeHead(found ? 200 : 404, { 'content-type': 'application/json' })
+        .end(JSON.stringify(found ?? { error: 'no' }));
     });
     const client = createPlatformClient({ baseUrl: url, apiKey, retry: { retries: 0 } });
     cleanUpLater(() => client.close());
@@ -92,17 +132,37 @@ describe('collections, by the links of the catalogs', () => {
   }
 
   test('found at every depth, in order, once', async () => {
-    const nodes = { '': node('root', 'http://x/catalogs/a', '/collections/one'), 'catalogs/a': node('a', 'collections/two', '../collections/one/'), 'collections/one': node('one'), 'collections/two': node('two') };
+    const nodes = {
+      '': node('root', 'http://x/catalogs/a', '/collections/one'),
+      'catalogs/a': node('a', 'collections/two', '../collections/one/'),
+      'collections/one': node('one'),
+      'collections/two': node('two'),
+    };
     expect(await list(nodes)).toEqual(['one', 'two']);
   });
 
   test('catalogs that lead to each other under other names come to an end', async () => {
-    const nodes = { '': node('root', '/catalogs/a'), 'catalogs/a': node('A', '/catalogs/a', '/catalogs/b'), 'catalogs/b': node('B', '/catalogs/a', '/collections/one'), 'collections/one': node('one') };
+    const nodes = {
+      '': node('root', '/catalogs/a'),
+      'catalogs/a': node('A', '/catalogs/a', '/catalogs/b'),
+      'catalogs/b': node('B', '/catalogs/a', '/collections/one'),
+      'collections/one': node('one'),
+    };
     expect(await list(nodes)).toEqual(['one']);
   });
 
   test('a link that is broken, or leads to nothing, spoils none of the others', async () => {
-    const nodes = { '': node('root', '/collections/100%', '/collections/gone', '/catalogs/gone', '/collections/..', '/collections/one'), 'collections/one': node('one') };
+    const nodes = {
+      '': node(
+        'root',
+        '/collections/100%',
+        '/collections/gone',
+        '/catalogs/gone',
+        '/collections/..',
+        '/collections/one',
+      ),
+      'collections/one': node('one'),
+    };
     expect(await list(nodes)).toEqual(['one']);
   });
 });
@@ -110,7 +170,10 @@ describe('collections, by the links of the catalogs', () => {
 describe('what is not fetched', () => {
   test('another origin, unless it is allowed: known before anybody is asked', async () => {
     const { input, fetchIt, seen } = await start(send(raster), { isElsewhere: true });
-    await expect(fetchIt()).rejects.toMatchObject({ code: 'asset_origin_refused', message: expect.stringContaining('ASSET_ORIGINS') as string });
+    await expect(fetchIt()).rejects.toMatchObject({
+      code: 'asset_origin_refused',
+      message: expect.stringContaining('ASSET_ORIGINS') as string,
+    });
     await expect(input.check([reference])).rejects.toMatchObject({ code: 'asset_origin_refused' });
     expect(seen).toHaveLength(0);
   });
@@ -122,7 +185,9 @@ describe('what is not fetched', () => {
   });
 
   test('more than the limit: by the length that is told', async () => {
-    const { fetchIt, folder } = await start((res) => void res.writeHead(200, { 'content-length': 10_000_000 }).write('x'));
+    const { fetchIt, folder } = await start(
+      (res) => void res.writeHead(200, { 'content-length': 10_000_000 }).write('x'),
+    );
     await expect(fetchIt()).rejects.toMatchObject({ code: 'asset_too_large' });
     expect(await readdir(join(folder, '0'))).toEqual([]);
   });
@@ -142,23 +207,30 @@ describe('what is not fetched', () => {
     await expect(fetchIt()).rejects.toMatchObject({ code: 'archive_too_large' });
     const lying = Buffer.from(bomb);
     // The size in the central directory, and in what follows the data.
-    for (let at = lying.indexOf('PK\u0001\u0002'); at >= 0; at = lying.indexOf('PK\u0001\u0002', at + 1)) lying.writeUInt32LE(10, at + 24);
-    await expect((await start(send(lying))).fetchIt()).rejects.toMatchObject({ code: expect.stringMatching(/^archive_/) as string });
+    for (let at = lying.indexOf('PK\u0001\u0002'); at >= 0; at = lying.indexOf('PK\u0001\u0002', at + 1))
+      lying.writeUInt32LE(10, at + 24);
+    await expect((await start(send(lying))).fetchIt()).rejects.toMatchObject({
+      code: expect.stringMatching(/^archive_/) as string,
+    });
   });
 
-  test.each(['../../evil.tif', '/etc/evil.tif', 'a\\..\\..\\evil.tif', 'C:/evil.tif'])('zip-slip by %s: nothing is written outside', async (name) => {
-    const innocent = 'x'.repeat(name.length - 4) + '.tif';
-    const archive = await zip({ [innocent]: raster });
-    for (let at = archive.indexOf(innocent); at >= 0; at = archive.indexOf(innocent, at + 1)) archive.write(name, at, 'latin1');
-    const { fetchIt, folder } = await start(send(archive));
-    const outcome = await fetchIt().then(
-      (paths) => paths,
-      (error: { code: string }) => error.code,
-    );
-    if (typeof outcome === 'string') expect(outcome).toBe('archive_broken');
-    else for (const path of outcome) expect(path.startsWith(join(folder, '0'))).toBe(true);
-    expect(await readdir(join(folder, '..'))).toEqual(['input']);
-  });
+  test.each(['../../evil.tif', '/etc/evil.tif', 'a\\..\\..\\evil.tif', 'C:/evil.tif'])(
+    'zip-slip by %s: nothing is written outside',
+    async (name) => {
+      const innocent = 'x'.repeat(name.length - 4) + '.tif';
+      const archive = await zip({ [innocent]: raster });
+      for (let at = archive.indexOf(innocent); at >= 0; at = archive.indexOf(innocent, at + 1))
+        archive.write(name, at, 'latin1');
+      const { fetchIt, folder } = await start(send(archive));
+      const outcome = await fetchIt().then(
+        (paths) => paths,
+        (error: { code: string }) => error.code,
+      );
+      if (typeof outcome === 'string') expect(outcome).toBe('archive_broken');
+      else for (const path of outcome) expect(path.startsWith(join(folder, '0'))).toBe(true);
+      expect(await readdir(join(folder, '..'))).toEqual(['input']);
+    },
+  );
 
   test.each([
     ['an archive without a raster', async () => zip({ 'a.txt': Buffer.from('x') }), 'invalid_input'],
@@ -182,7 +254,11 @@ describe('what is tried again', () => {
 
   test('503; and where it stays, the reason is told without the address', async () => {
     const { fetchIt, seen } = await start((res) => void res.writeHead(503).end());
-    const error = (await fetchIt().catch((thrown: unknown) => thrown)) as { code: string; message: string; isTransient: boolean };
+    const error = (await fetchIt().catch((thrown: unknown) => thrown)) as {
+      code: string;
+      message: string;
+      isTransient: boolean;
+    };
     expect([seen.length, error.isTransient]).toEqual([3, true]);
     expect(error.message).not.toContain('signature');
   });

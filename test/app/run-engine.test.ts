@@ -38,20 +38,32 @@ async function start({ process = async () => {}, beforeStore = () => {}, patienc
   const folder = await testFolder();
   const database = await openDatabase({ dataDir: folder, databaseUrl: null });
   cleanUpLater(() => database.destroy());
-  await new LaunchStore(database, createTokenSealer([new Secret('s'.repeat(32))])).begin({ id: 'launch', user: { id: 'u' }, createdAtMs: 0 }, 'token', { token: 'token', expiresAtMs: null });
+  await new LaunchStore(database, createTokenSealer([new Secret('s'.repeat(32))])).begin(
+    { id: 'launch', user: { id: 'u' }, createdAtMs: 0 },
+    'token',
+    { token: 'token', expiresAtMs: null },
+  );
   const real = new SqlRunStore(database, Date.now);
   const store = new Proxy(real, {
-    get: (target, name: keyof RunStore) => (...args: unknown[]) => {
-      const call = async () => {
-        beforeStore(name);
-        return (target[name] as (...given: unknown[]) => unknown).apply(target, args);
-      };
-      return call();
-    },
+    get:
+      (target, name: keyof RunStore) =>
+      (...args: unknown[]) => {
+        const call = async () => {
+          beforeStore(name);
+          return (target[name] as (...given: unknown[]) => unknown).apply(target, args);
+        };
+        return call();
+      },
   });
   const logged: { level: string; facts: Record<string, unknown>; message: string }[] = [];
-  const log = (level: string) => (facts: object, message: string) => void logged.push({ level, facts: facts as Record<string, unknown>, message });
-  const logger: RunEngineOptions['log'] = { info: log('info'), warn: log('warn'), error: log('error'), child: () => logger };
+  const log = (level: string) => (facts: object, message: string) =>
+    void logged.push({ level, facts: facts as Record<string, unknown>, message });
+  const logger: RunEngineOptions['log'] = {
+    info: log('info'),
+    warn: log('warn'),
+    error: log('error'),
+    child: () => logger,
+  };
   let attempts = 0;
   const host = {
     steps,
@@ -84,33 +96,44 @@ async function start({ process = async () => {}, beforeStore = () => {}, patienc
     callsOf: () => calls,
     ownerOf: async () => 'u',
     steps: host,
-    settings: { pollIntervalMs: 2_000, uploadPartBytes: 1_000, platformPatienceMs: patienceMs, stepConcurrency: 2, stepQueue: 100, runsPerUser: 100 },
+    settings: {
+      pollIntervalMs: 2_000,
+      uploadPartBytes: 1_000,
+      platformPatienceMs: patienceMs,
+      stepConcurrency: 2,
+      stepQueue: 100,
+      runsPerUser: 100,
+    },
     folders: new WorkFolders(workDir, store),
     now: Date.now,
     log: logger,
   });
   await engine.work();
   cleanUpLater(() => engine.stop());
-  const reach = (id: string, state: Run['state'], timeout = 25_000) => vi.waitFor(async () => expect((await real.find(id))?.state).toBe(state), { timeout, interval: 50 });
+  const reach = (id: string, state: Run['state'], timeout = 25_000) =>
+    vi.waitFor(async () => expect((await real.find(id))?.state).toBe(state), { timeout, interval: 50 });
   return { engine, store: real, workDir, logged, reach };
 }
 
 describe.concurrent('what the world does makes no run FAILED, and holds none for ever', () => {
-  test.each<keyof RunStore>(['claim', 'transition'])('the database is away at a %s: the run goes on when it is back, without a restart', async (method) => {
-    let [isAway, failures] = [false, 0];
-    const { engine, reach } = await start({
-      beforeStore: (called) => {
-        if (!isAway || called !== method) return;
-        failures += 1;
-        throw new DatabaseAwayError(new Error('terminating connection due to administrator command'));
-      },
-    });
-    isAway = true;
-    const { id } = await engine.start('launch', wanted);
-    await vi.waitFor(() => expect(failures).toBeGreaterThan(0), 5_000);
-    isAway = false;
-    await reach(id, 'COMPLETED');
-  });
+  test.each<keyof RunStore>(['claim', 'transition'])(
+    'the database is away at a %s: the run goes on when it is back, without a restart',
+    async (method) => {
+      let [isAway, failures] = [false, 0];
+      const { engine, reach } = await start({
+        beforeStore: (called) => {
+          if (!isAway || called !== method) return;
+          failures += 1;
+          throw new DatabaseAwayError(new Error('terminating connection due to administrator command'));
+        },
+      });
+      isAway = true;
+      const { id } = await engine.start('launch', wanted);
+      await vi.waitFor(() => expect(failures).toBeGreaterThan(0), 5_000);
+      isAway = false;
+      await reach(id, 'COMPLETED');
+    },
+  );
 
   test('a database that was away once, and is again long after: the run is not FAILED for the time between', async () => {
     let failures = 0;
@@ -136,10 +159,11 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
     expect((await store.history(id)).map(({ state }) => state)).not.toContain('FAILED');
   });
 
-  test('the same in the step\'s own process, told across its boundary', async () => {
+  test("the same in the step's own process, told across its boundary", async () => {
     const { engine, reach } = await start({
       process: async (_folder, attempt) => {
-        if (attempt === 1) throw new ChildJobError('job_failed', 'ENOSPC: no space left on device, write', { kind: 'world' });
+        if (attempt === 1)
+          throw new ChildJobError('job_failed', 'ENOSPC: no space left on device, write', { kind: 'world' });
       },
     });
     await reach((await engine.start('launch', wanted)).id, 'COMPLETED');
@@ -159,25 +183,39 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
   });
 });
 
-test('a defect of a step is told as one, and its stack is in the log; a damaged file is the user\'s', async () => {
+test("a defect of a step is told as one, and its stack is in the log; a damaged file is the user's", async () => {
   const { engine, reach, store, logged } = await start({
     process: async (_folder, attempt) => {
-      if (attempt === 1) throw new ChildJobError('job_failed', 'x is not a function', { kind: 'defect', stack: 'TypeError: x is not a function\n    at run (ndvi/index.ts:1:1)' });
+      if (attempt === 1)
+        throw new ChildJobError('job_failed', 'x is not a function', {
+          kind: 'defect',
+          stack: 'TypeError: x is not a function\n    at run (ndvi/index.ts:1:1)',
+        });
       throw new ChildJobError('not_a_raster', 'the file is no raster', { kind: 'user' });
     },
   });
   const { id } = await engine.start('launch', wanted);
   await reach(id, 'FAILED');
-  expect((await store.find(id))!.failure).toMatchObject({ code: 'step_defect', message: expect.stringContaining('the app has a bug') as string });
-  expect(logged.filter(({ level }) => level === 'error').map(({ facts }) => facts['childStack'])).toEqual([expect.stringContaining('ndvi/index.ts') as string]);
+  expect((await store.find(id))!.failure).toMatchObject({
+    code: 'step_defect',
+    message: expect.stringContaining('the app has a bug') as string,
+  });
+  expect(logged.filter(({ level }) => level === 'error').map(({ facts }) => facts['childStack'])).toEqual([
+    expect.stringContaining('ndvi/index.ts') as string,
+  ]);
   const second = await engine.start('launch', wanted);
   await reach(second.id, 'FAILED');
-  expect((await store.find(second.id))!.failure).toMatchObject({ code: 'not_a_raster', advice: expect.stringContaining('Correct the input') as string });
+  expect((await store.find(second.id))!.failure).toMatchObject({
+    code: 'not_a_raster',
+    advice: expect.stringContaining('Correct the input') as string,
+  });
 });
 
 describe.concurrent('cancel', () => {
   test('what it answers is committed, even where the one who drives the run does not listen', async () => {
-    const { engine, store, reach, workDir } = await start({ process: () => new Promise((resolve) => setTimeout(resolve, 1_500)) });
+    const { engine, store, reach, workDir } = await start({
+      process: () => new Promise((resolve) => setTimeout(resolve, 1_500)),
+    });
     const { id } = await engine.start('launch', wanted);
     await reach(id, 'PROCESSING');
     const cancelling = engine.cancel((await store.find(id))!);
@@ -198,19 +236,28 @@ describe.concurrent('cancel', () => {
 
 describe('folders', () => {
   test('go when nobody owns them: runs that ended, attempts that another has replaced; an output that is still needed stays', async () => {
-    const { store, engine, reach } = await start({ process: () => new Promise((resolve) => setTimeout(resolve, 3_000)) });
+    const { store, engine, reach } = await start({
+      process: () => new Promise((resolve) => setTimeout(resolve, 3_000)),
+    });
     const { id } = await engine.start('launch', wanted);
     await reach(id, 'PROCESSING');
     const root = await testFolder();
     const folders = new WorkFolders(root, store);
     const make = async (...path: string[]) => mkdir(join(root, ...path), { recursive: true });
     const run = (await store.find(id))!;
-    await Promise.all([make(id, '0', 'step'), make(id, String(run.claim), 'step'), make('run-that-is-gone', '1'), make(randomBytes(4).toString('hex'))]);
+    await Promise.all([
+      make(id, '0', 'step'),
+      make(id, String(run.claim), 'step'),
+      make('run-that-is-gone', '1'),
+      make(randomBytes(4).toString('hex')),
+    ]);
     await folders.tidy();
     expect([await readdir(root), await readdir(join(root, id))]).toEqual([[id], [String(run.claim)]]);
 
     await make(id, '0', 'output');
-    await store.transition(run, 'UPLOADING', { output: { path: join(root, id, '0', 'output', 'a.tif'), sizeBytes: 1, sha256: '' } });
+    await store.transition(run, 'UPLOADING', {
+      output: { path: join(root, id, '0', 'output', 'a.tif'), sizeBytes: 1, sha256: '' },
+    });
     const next = (await store.claim(id, 'another'))!;
     await make(id, String(next.claim));
     await folders.tidy();

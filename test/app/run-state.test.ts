@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { jittered, pollOperation } from '../../src/app/runs/operation-poller.ts';
-import { assertTransition, IllegalTransitionError, isFinal, runStates, runTransitions } from '../../src/app/runs/run-state.ts';
+import {
+  assertTransition,
+  IllegalTransitionError,
+  isFinal,
+  runStates,
+  runTransitions,
+} from '../../src/app/runs/run-state.ts';
 import { PlatformError } from '../../src/platform-client/index.ts';
 
 test('every move that the table does not have is refused, with from, to and run id', () => {
@@ -8,7 +14,13 @@ test('every move that the table does not have is refused, with from, to and run 
     for (const to of runStates) {
       const move = () => assertTransition('run-1', from, to);
       if (runTransitions[from].includes(to)) expect(move).not.toThrow();
-      else expect(move).toThrow(expect.objectContaining({ code: 'illegal_transition', data: { runId: 'run-1', from, to } }) as IllegalTransitionError);
+      else
+        expect(move).toThrow(
+          expect.objectContaining({
+            code: 'illegal_transition',
+            data: { runId: 'run-1', from, to },
+          }) as IllegalTransitionError,
+        );
     }
   }
 });

@@ -25,28 +25,45 @@ test("one user can neither see nor touch another's run: 404 on every route that 
   expect(own.length).toBe(routes.length - open.length);
   const call = ({ method, path }: Route, home: string, cookie: string) => {
     const address = path.replace(/^\/launches\/:launchId\/?/, '').replace(':runId', id);
-    return fetch(new URL(address, home), { method, redirect: 'manual', headers: { cookie, 'content-type': 'application/json' }, ...(method === 'GET' ? {} : { body: '{}' }) });
+    return fetch(new URL(address, home), {
+      method,
+      redirect: 'manual',
+      headers: { cookie, 'content-type': 'application/json' },
+      ...(method === 'GET' ? {} : { body: '{}' }),
+    });
   };
   for (const route of own) {
     // With the stranger's cookie at the owner's address, and without any.
-    for (const cookie of [stranger.session.cookie, '']) expect((await call(route, owner.session.home, cookie)).status, `${route.method} ${route.path}`).toBe(404);
+    for (const cookie of [stranger.session.cookie, ''])
+      expect((await call(route, owner.session.home, cookie)).status, `${route.method} ${route.path}`).toBe(404);
   }
   // The owner's run under the stranger's own launch.
-  for (const route of own.filter(({ path }) => path.includes(':runId'))) expect((await call(route, stranger.session.home, stranger.session.cookie)).status, `${route.method} ${route.path}`).toBe(404);
+  for (const route of own.filter(({ path }) => path.includes(':runId')))
+    expect(
+      (await call(route, stranger.session.home, stranger.session.cookie)).status,
+      `${route.method} ${route.path}`,
+    ).toBe(404);
   const run = await owner.session.waitFor(id, 'AWAITING_APPROVAL');
   expect(run.state).toBe('AWAITING_APPROVAL');
 });
 
 describe('frames', () => {
   const secure = (url: string, path: string) =>
-    new Promise<{ cookie: string; policy: string; frame: string | undefined; status: number | undefined }>((resolve, reject) => {
-      request(`${url}${path}`, { headers: { 'x-forwarded-proto': 'https' } }, (res) => {
-        res.resume();
-        resolve({ cookie: res.headers['set-cookie']?.[0] ?? '', policy: String(res.headers['content-security-policy']), frame: res.headers['x-frame-options'] as string | undefined, status: res.statusCode });
-      })
-        .on('error', reject)
-        .end();
-    });
+    new Promise<{ cookie: string; policy: string; frame: string | undefined; status: number | undefined }>(
+      (resolve, reject) => {
+        request(`${url}${path}`, { headers: { 'x-forwarded-proto': 'https' } }, (res) => {
+          res.resume();
+          resolve({
+            cookie: res.headers['set-cookie']?.[0] ?? '',
+            policy: String(res.headers['content-security-policy']),
+            frame: res.headers['x-frame-options'] as string | undefined,
+            status: res.statusCode,
+          });
+        })
+          .on('error', reject)
+          .end();
+      },
+    );
 
   test('EMBEDDED_IN: that origin may frame the app, and over TLS the cookie works there', async () => {
     const { sandbox, app } = await start({ env: { EMBEDDED_IN: 'https://platform.example', TRUST_PROXY: 'true' } });
@@ -70,9 +87,12 @@ describe('frames', () => {
     expect(answer.frame).toBe('SAMEORIGIN');
   });
 
-  test.each(['https://platform.example/', 'platform.example', 'https://platform.example/path', 'null'])('EMBEDDED_IN=%s stops the start', async (value) => {
-    await expect(start({ env: { EMBEDDED_IN: value } })).rejects.toThrow(/EMBEDDED_IN/);
-  });
+  test.each(['https://platform.example/', 'platform.example', 'https://platform.example/path', 'null'])(
+    'EMBEDDED_IN=%s stops the start',
+    async (value) => {
+      await expect(start({ env: { EMBEDDED_IN: value } })).rejects.toThrow(/EMBEDDED_IN/);
+    },
+  );
 });
 
 test('too many launches from one address: 429 with Retry-After; the token is still good later', async () => {

@@ -19,16 +19,36 @@ const atMs = fc.nat(40_000);
 const fault: fc.Arbitrary<SimFault> = fc.oneof(
   {
     weight: 6,
-    arbitrary: fc.record({ kind: fc.constant('call'), name: fc.constantFrom(...simCalls), nth: fc.nat(6), what: fc.constantFrom('not done', 'done, answer lost', 'killed before', 'killed after', 'stopped') }),
+    arbitrary: fc.record({
+      kind: fc.constant('call'),
+      name: fc.constantFrom(...simCalls),
+      nth: fc.nat(6),
+      what: fc.constantFrom('not done', 'done, answer lost', 'killed before', 'killed after', 'stopped'),
+    }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('kill'), atMs, process }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('terminate'), atMs, process }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('pause'), atMs, process, forMs: fc.integer({ min: 500, max: 25_000 }) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('database away'), atMs, forMs: fc.integer({ min: 200, max: 20_000 }) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('platform away'), atMs, forMs: fc.integer({ min: 200, max: 60_000 }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('pause'), atMs, process, forMs: fc.integer({ min: 500, max: 25_000 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('database away'), atMs, forMs: fc.integer({ min: 200, max: 20_000 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('platform away'), atMs, forMs: fc.integer({ min: 200, max: 60_000 }) }),
+  },
 );
 const plans = (workers: fc.Arbitrary<number>): fc.Arbitrary<SimPlan> =>
-  fc.record({ seed: fc.nat(), workers, sharesDisk: fc.boolean(), runs: fc.array(run, { minLength: 1, maxLength: 3 }), faults: fc.array(fault, { maxLength: 6 }) });
+  fc.record({
+    seed: fc.nat(),
+    workers,
+    sharesDisk: fc.boolean(),
+    runs: fc.array(run, { minLength: 1, maxLength: 3 }),
+    faults: fc.array(fault, { maxLength: 6 }),
+  });
 
 async function isWell(plan: SimPlan): Promise<void> {
   const { faults, history } = await simulate(plan);
@@ -44,14 +64,23 @@ const oneRun: SimRun = { atMs: 0, decision: 'APPROVED', decideAfterMs: 0, stepMs
 
 /** Known ways to go wrong, before chance looks for others. `processes`: those that may have the run. */
 function worlds(workers: number, processes: readonly number[]): SimPlan[] {
-  const world = (faults: readonly SimFault[], run: Partial<SimRun> = {}): SimPlan => ({ seed: 1, workers, sharesDisk: false, runs: [{ ...oneRun, ...run }], faults });
+  const world = (faults: readonly SimFault[], run: Partial<SimRun> = {}): SimPlan => ({
+    seed: 1,
+    workers,
+    sharesDisk: false,
+    runs: [{ ...oneRun, ...run }],
+    faults,
+  });
   return [
     world([{ kind: 'call', name: 'operation.create', nth: 0, what: 'killed after' }]),
     world([{ kind: 'call', name: 'upload.complete', nth: 0, what: 'killed after' }]),
     world([{ kind: 'call', name: 'store.record', nth: 0, what: 'not done' }]),
     world([], { cancelAtMs: 4_500 }),
     // Its output waits for the platform under a later claim than it was made with, while folders are tidied.
-    world([{ kind: 'call', name: 'upload.chunk', nth: 0, what: 'killed before' }, { kind: 'platform away', atMs: 7_500, forMs: 80_000 }]),
+    world([
+      { kind: 'call', name: 'upload.chunk', nth: 0, what: 'killed before' },
+      { kind: 'platform away', atMs: 7_500, forMs: 80_000 },
+    ]),
     ...processes.flatMap((process) => [
       world([{ kind: 'kill', atMs: 3_000, process }]),
       // It is stopped while it processes, another begins, and it wakes with a result in its hands.
@@ -64,9 +93,16 @@ function worlds(workers: number, processes: readonly number[]): SimPlan[] {
 
 describe('whatever comes between: nothing lost, nothing twice, nothing FAILED, every rule of the platform kept', () => {
   const holds = (plan: fc.Arbitrary<SimPlan>, examples: readonly SimPlan[]) =>
-    fc.assert(fc.asyncProperty(plan, isWell), { numRuns, endOnFailure, interruptAfterTimeLimit: 0.9 * timeout, examples: examples.map((one): [SimPlan] => [one]) });
+    fc.assert(fc.asyncProperty(plan, isWell), {
+      numRuns,
+      endOnFailure,
+      interruptAfterTimeLimit: 0.9 * timeout,
+      examples: examples.map((one): [SimPlan] => [one]),
+    });
   test('one process', { timeout }, () => holds(plans(fc.constant(0)), worlds(0, [0])));
-  test('several workers and a web process', { timeout }, () => holds(plans(fc.integer({ min: 1, max: 3 })), worlds(2, [1, 2])));
+  test('several workers and a web process', { timeout }, () =>
+    holds(plans(fc.integer({ min: 1, max: 3 })), worlds(2, [1, 2])),
+  );
 });
 
 test('without faults every run ends as its user wants', async () => {
@@ -80,7 +116,11 @@ test('without faults every run ends as its user wants', async () => {
 
 describe('a database that is away while a step runs costs no second attempt', () => {
   const long: SimRun = { atMs: 0, decision: 'APPROVED', decideAfterMs: 0, stepMs: 60_000, cancelAtMs: null };
-  const outages = Array.from({ length: 5 }, (_, i): SimFault => ({ kind: 'database away', atMs: 10_000 + i * 10_000 + 137 * i, forMs: 7_500 }));
+  const outages = Array.from({ length: 5 }, (_, i): SimFault => ({
+    kind: 'database away',
+    atMs: 10_000 + i * 10_000 + 137 * i,
+    forMs: 7_500,
+  }));
   test.each([0, 1, 2])('for 7.5 s, again and again; %i workers', async (workers) => {
     for (let seed = 1; seed <= 10; seed++) {
       const { faults, attempts } = await simulate({ seed, workers, sharesDisk: true, runs: [long], faults: outages });
@@ -93,7 +133,13 @@ describe('a database that is away while a step runs costs no second attempt', ()
     [20_000, 2],
     [35_000, 3],
   ])('for %i ms; %i workers', async (forMs, workers) => {
-    const { faults, attempts } = await simulate({ seed: forMs, workers, sharesDisk: true, runs: [long], faults: [{ kind: 'database away', atMs: 20_000, forMs }] });
+    const { faults, attempts } = await simulate({
+      seed: forMs,
+      workers,
+      sharesDisk: true,
+      runs: [long],
+      faults: [{ kind: 'database away', atMs: 20_000, forMs }],
+    });
     expect([faults, attempts]).toEqual([[], [1]]);
   });
 });

@@ -12,16 +12,99 @@ const store = 'src/app/runs/sql-run-store.ts';
 
 const [alone, many] = ['one process', 'several workers'];
 const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
-  ['a cancel that is answered before it is committed', alone, /was answered as cancelled, and is|later|twice/, { file: engine, from: 'const cancelled = await commitCancel(run);', to: "const cancelled = { ...run, state: 'CANCELLED' as const }; if (!driven.has(run.id)) await commitCancel(run);" }],
-  ['a claim that does not fence', many, /has 2 files|twice|later|was answered as cancelled/, { file: store, from: "        .where('claim', '=', run.claim)\n        .returning('worker')", to: "        .returning('worker')" }],
-  ['the world\'s failure as the end of a run', alone, /is FAILED/, { file: engine, from: "if (error instanceof DatabaseAwayError || (kind === 'world'", to: "if (false || (kind === 'user'" }],
-  ['a key that is made when it is sent', alone, /has \d operations/, { file: 'src/app/runs/stages/create-operation.ts', from: 'idempotencyKey: run.idempotencyKey', to: 'idempotencyKey: run.idempotencyKey + run.claim' }],
-  ['a worker that takes anew what it drives', alone, /twice at a time|was polled by|later/, { file: engine, from: 'if (driven.has(runId)) return;', to: '' }, { file: engine, from: "const idle = [...held.keys()].filter((id) => !driven.has(id));", to: 'const idle = [...held.keys()];' }],
-  ['a dead worker whose runs nobody looks for', many, /is still/, { file: engine, from: 'if (!lease.mayJudgeOthers) return 0;', to: 'return 0;' }],
-  ['a worker that asks the platform before it asks what it still has', many, /was polled by|later|has 2 files/, { file: 'src/app/runs/worker-lease.ts', from: 'while (this.#clock() >= this.#endsAtMs)', to: 'while (false)' }],
-  ['an upload that was begun, and is forgotten', alone, /has 2 files|names file/, { file: 'src/app/runs/stages/upload.ts', from: 'sourceType, resume: upload },\n        {', to: 'sourceType, resume: null },\n        {' }],
-  ['a janitor that does not know where the output is', alone, /was removed, and/, { file: 'src/app/runs/work-folders.ts', from: " || output.startsWith(join(folder, name) + sep) || output === join(folder, name)", to: '' }],
-  ['a janitor that forgets what has ended', alone, /is still there/, { file: 'src/app/runs/work-folders.ts', from: 'if (!run || isFinal(run.state)) return void (await this.#disk.remove(folder));', to: 'if (!run || isFinal(run.state)) return;' }],
+  [
+    'a cancel that is answered before it is committed',
+    alone,
+    /was answered as cancelled, and is|later|twice/,
+    {
+      file: engine,
+      from: 'const cancelled = await commitCancel(run);',
+      to: "const cancelled = { ...run, state: 'CANCELLED' as const }; if (!driven.has(run.id)) await commitCancel(run);",
+    },
+  ],
+  [
+    'a claim that does not fence',
+    many,
+    /has 2 files|twice|later|was answered as cancelled/,
+    {
+      file: store,
+      from: "        .where('claim', '=', run.claim)\n        .returning('worker')",
+      to: "        .returning('worker')",
+    },
+  ],
+  [
+    "the world's failure as the end of a run",
+    alone,
+    /is FAILED/,
+    {
+      file: engine,
+      from: "if (error instanceof DatabaseAwayError || (kind === 'world'",
+      to: "if (false || (kind === 'user'",
+    },
+  ],
+  [
+    'a key that is made when it is sent',
+    alone,
+    /has \d operations/,
+    {
+      file: 'src/app/runs/stages/create-operation.ts',
+      from: 'idempotencyKey: run.idempotencyKey',
+      to: 'idempotencyKey: run.idempotencyKey + run.claim',
+    },
+  ],
+  [
+    'a worker that takes anew what it drives',
+    alone,
+    /twice at a time|was polled by|later/,
+    { file: engine, from: 'if (driven.has(runId)) return;', to: '' },
+    {
+      file: engine,
+      from: 'const idle = [...held.keys()].filter((id) => !driven.has(id));',
+      to: 'const idle = [...held.keys()];',
+    },
+  ],
+  [
+    'a dead worker whose runs nobody looks for',
+    many,
+    /is still/,
+    { file: engine, from: 'if (!lease.mayJudgeOthers) return 0;', to: 'return 0;' },
+  ],
+  [
+    'a worker that asks the platform before it asks what it still has',
+    many,
+    /was polled by|later|has 2 files/,
+    { file: 'src/app/runs/worker-lease.ts', from: 'while (this.#clock() >= this.#endsAtMs)', to: 'while (false)' },
+  ],
+  [
+    'an upload that was begun, and is forgotten',
+    alone,
+    /has 2 files|names file/,
+    {
+      file: 'src/app/runs/stages/upload.ts',
+      from: 'sourceType, resume: upload },\n        {',
+      to: 'sourceType, resume: null },\n        {',
+    },
+  ],
+  [
+    'a janitor that does not know where the output is',
+    alone,
+    /was removed, and/,
+    {
+      file: 'src/app/runs/work-folders.ts',
+      from: ' || output.startsWith(join(folder, name) + sep) || output === join(folder, name)',
+      to: '',
+    },
+  ],
+  [
+    'a janitor that forgets what has ended',
+    alone,
+    /is still there/,
+    {
+      file: 'src/app/runs/work-folders.ts',
+      from: 'if (!run || isFinal(run.state)) return void (await this.#disk.remove(folder));',
+      to: 'if (!run || isFinal(run.state)) return;',
+    },
+  ],
 ];
 
 describe.concurrent('is found out', () => {
@@ -34,11 +117,15 @@ describe.concurrent('is found out', () => {
 });
 
 async function simulateIn(folder: string, world: string): Promise<string> {
-  const child = spawn(process.execPath, [join(projectRoot, 'node_modules/vitest/vitest.mjs'), 'run', 'test/app/simulated-faults.test.ts', '-t', world], {
-    cwd: folder,
-    env: { ...process.env, SIMULATIONS: '12', SIMULATIONS_SHRINK: 'no', NO_COLOR: '1' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = spawn(
+    process.execPath,
+    [join(projectRoot, 'node_modules/vitest/vitest.mjs'), 'run', 'test/app/simulated-faults.test.ts', '-t', world],
+    {
+      cwd: folder,
+      env: { ...process.env, SIMULATIONS: '12', SIMULATIONS_SHRINK: 'no', NO_COLOR: '1' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   const [out, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
   return out + errors;
 }

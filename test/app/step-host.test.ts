@@ -22,9 +22,13 @@ test('a step from outside: one folder and one line in a registry', async () => {
   expect(samples).toEqual(Array.from({ length: 20 }, (_, i) => 3 * ((i % 5) + 10 * Math.floor(i / 5))));
   await expect(run('multiply', { type: 'local', path: 'a.tif' }, { factr: 3 })).rejects.toMatchObject({
     code: 'invalid_parameters',
-    details: expect.arrayContaining([{ path: 'factr', message: expect.stringContaining('factor') as string }]) as unknown[],
+    details: expect.arrayContaining([
+      { path: 'factr', message: expect.stringContaining('factor') as string },
+    ]) as unknown[],
   });
-  await expect(run('multiply', { type: 'local', path: 'a.tif' }, { factor: 1000 })).rejects.toMatchObject({ code: 'invalid_parameters' });
+  await expect(run('multiply', { type: 'local', path: 'a.tif' }, { factor: 1000 })).rejects.toMatchObject({
+    code: 'invalid_parameters',
+  });
 });
 
 describe('limits', () => {
@@ -47,7 +51,11 @@ describe('limits', () => {
 
   test('all work folders together: a step waits while they are full, and may take what is left', async () => {
     const folder = await testFolder();
-    const { run } = await startStepHost({ registry: badRegistry, workSpace: createWorkSpace({ folder, quotaBytes: 50 * 2 ** 20 }), workFolder: join(folder, 'mine') });
+    const { run } = await startStepHost({
+      registry: badRegistry,
+      workSpace: createWorkSpace({ folder, quotaBytes: 50 * 2 ** 20 }),
+      workFolder: join(folder, 'mine'),
+    });
     await writeFile(join(folder, 'another'), Buffer.alloc(50 * 2 ** 20));
     const notes: (string | null)[] = [];
     const running = run('wordy', synthetic, {}, undefined, (_fraction, note) => notes.push(note));
@@ -96,7 +104,10 @@ describe('a bad step touches nothing but its run', () => {
   test('no secret of the server reaches the child', async () => {
     process.env['PLATFORM_API_KEY'] = 'a-secret-that-steps-must-not-see';
     const { run } = await startStepHost({ registry: badRegistry });
-    const { message: seen } = await run('curious', synthetic).then(() => new Error('it told nothing'), (error: unknown) => error as Error);
+    const { message: seen } = await run('curious', synthetic).then(
+      () => new Error('it told nothing'),
+      (error: unknown) => error as Error,
+    );
     delete process.env['PLATFORM_API_KEY'];
     expect(Object.keys(JSON.parse(seen) as object)).toContain('GDAL_DISABLE_READDIR_ON_OPEN');
     expect(seen).not.toContain('a-secret-that-steps-must-not-see');
@@ -104,7 +115,8 @@ describe('a bad step touches nothing but its run', () => {
 });
 
 describe('what is read', () => {
-  const vrt = '<VRTDataset rasterXSize="40" rasterYSize="40"><VRTRasterBand dataType="Byte" band="1" subClass="VRTRawRasterBand"><SourceFilename relativetoVRT="0">/etc/passwd</SourceFilename><ImageOffset>0</ImageOffset><PixelOffset>1</PixelOffset><LineOffset>40</LineOffset></VRTRasterBand></VRTDataset>';
+  const vrt =
+    '<VRTDataset rasterXSize="40" rasterYSize="40"><VRTRasterBand dataType="Byte" band="1" subClass="VRTRawRasterBand"><SourceFilename relativetoVRT="0">/etc/passwd</SourceFilename><ImageOffset>0</ImageOffset><PixelOffset>1</PixelOffset><LineOffset>40</LineOffset></VRTRasterBand></VRTDataset>';
 
   test.each([
     ['a VRT disguised as .tif', vrt],
@@ -123,26 +135,34 @@ describe('what is read', () => {
     huge.writeUInt32LE(2 ** 31 - 1, 10 + 8); // the first two tags are width and height
     huge.writeUInt32LE(2 ** 31 - 1, 22 + 8);
     await writeFile(join(inputDir, 'huge.tif'), huge);
-    await expect(run('cog', { type: 'local', path: 'huge.tif' })).rejects.toMatchObject({ code: expect.stringMatching(/^(raster_too_large|not_a_raster)$/) as string });
+    await expect(run('cog', { type: 'local', path: 'huge.tif' })).rejects.toMatchObject({
+      code: expect.stringMatching(/^(raster_too_large|not_a_raster)$/) as string,
+    });
     huge.writeUInt32LE(200_000, 10 + 8);
     huge.writeUInt32LE(200_000, 22 + 8);
     await writeFile(join(inputDir, 'huge.tif'), huge);
     await expect(run('cog', { type: 'local', path: 'huge.tif' })).rejects.toMatchObject({ code: 'raster_too_large' });
   });
 
-  test.each(['/etc/passwd', '../x.tif', '/vsicurl/http://127.0.0.1:1/a.tif', 'http://127.0.0.1:1/a.tif'])('%s is refused', async (path) => {
-    const { run } = await startStepHost();
-    await expect(run('cog', { type: 'local', path })).rejects.toMatchObject({ code: 'unsafe_path' });
-  });
+  test.each(['/etc/passwd', '../x.tif', '/vsicurl/http://127.0.0.1:1/a.tif', 'http://127.0.0.1:1/a.tif'])(
+    '%s is refused',
+    async (path) => {
+      const { run } = await startStepHost();
+      await expect(run('cog', { type: 'local', path })).rejects.toMatchObject({ code: 'unsafe_path' });
+    },
+  );
 
   test('a folder without rasters says what was looked for', async () => {
     const { run, inputDir } = await startStepHost();
     await mkdir(join(inputDir, 'empty'));
-    await expect(run('cog', { type: 'local', path: 'empty' })).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringContaining('.tif') as string });
+    await expect(run('cog', { type: 'local', path: 'empty' })).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.stringContaining('.tif') as string,
+    });
   });
 });
 
-test('an earlier try\'s folder is cleared, and no file is left in it but the new ones', async () => {
+test("an earlier try's folder is cleared, and no file is left in it but the new ones", async () => {
   const { run, workFolder } = await startStepHost();
   await mkdir(workFolder, { recursive: true });
   await writeFile(join(workFolder, 'left-over'), 'x');

@@ -11,13 +11,16 @@ const hour = 3_600_000;
 function sealedTokens(dataDir: string): string[] {
   const database = new Sqlite(join(dataDir, 'app.db'), { readonly: true });
   try {
-    return database.prepare<[], { sealed_token: string }>('select sealed_token from launches order by created_at').all().map((row) => row.sealed_token);
+    return database
+      .prepare<[], { sealed_token: string }>('select sealed_token from launches order by created_at')
+      .all()
+      .map((row) => row.sealed_token);
   } finally {
     database.close();
   }
 }
 
-test('revoked by the platform: erased with the run\'s end; a later run says what to do', async () => {
+test("revoked by the platform: erased with the run's end; a later run says what to do", async () => {
   const sandbox = await startSandbox();
   const app = await startApp(sandbox.url);
   const { launchId, session } = await launchApp(sandbox, app);
@@ -28,7 +31,10 @@ test('revoked by the platform: erased with the run\'s end; a later run says what
   await session.waitFor(id, 'FAILED');
   expect(sealedTokens(app.dataDir)).toEqual(['']);
   const again = await session.start(smallRun);
-  expect((await session.waitFor(again.id, 'FAILED')).failure).toMatchObject({ code: 'token_erased', advice: expect.stringContaining('Launch the app again') as string });
+  expect((await session.waitFor(again.id, 'FAILED')).failure).toMatchObject({
+    code: 'token_erased',
+    advice: expect.stringContaining('Launch the app again') as string,
+  });
 });
 
 test('past its life: erased at the next start, but not while a run is under way', async () => {

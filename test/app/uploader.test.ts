@@ -21,11 +21,21 @@ async function start(sandbox?: TestSandbox) {
   const upload = (resume: UploadProgress | null = null, signal = new AbortController().signal) =>
     uploadFile(
       { operationId, path, sizeBytes: bytes.length, fileName: 'output.tif', sourceType: 'UNKNOWN', resume },
-      { calls, partSizeBytes, save: async (progress) => void saved.push(progress), onProgress: () => {}, signal, patiently: (call) => call() },
+      {
+        calls,
+        partSizeBytes,
+        save: async (progress) => void saved.push(progress),
+        onProgress: () => {},
+        signal,
+        patiently: (call) => call(),
+      },
     );
   const parts = async () =>
-    (await platform.trace(launchId)).filter(({ endpoint }) => endpoint === 'upload.chunk').map(({ detail, status, delivered }) => [detail['partNumber'], delivered ? status : null]);
-  const fault = (endpoint: string, effect: object, more: object = {}) => platform.control('POST', 'faults', { launchId, endpoint, effect, ...more });
+    (await platform.trace(launchId))
+      .filter(({ endpoint }) => endpoint === 'upload.chunk')
+      .map(({ detail, status, delivered }) => [detail['partNumber'], delivered ? status : null]);
+  const fault = (endpoint: string, effect: object, more: object = {}) =>
+    platform.control('POST', 'faults', { launchId, endpoint, effect, ...more });
   return { platform, launchId, upload, saved, parts, fault, path, operationId };
 }
 
@@ -108,12 +118,13 @@ describe('faults', () => {
     const before = new Set(await readdir(join(platform.dataDir, 'blobs')));
     const uploading = second.upload();
     while (second.saved.length < 6) await new Promise((resolve) => setTimeout(resolve, 5));
-    for (const blob of await readdir(join(platform.dataDir, 'blobs'))) if (!before.has(blob)) await rm(join(platform.dataDir, 'blobs', blob));
+    for (const blob of await readdir(join(platform.dataDir, 'blobs')))
+      if (!before.has(blob)) await rm(join(platform.dataDir, 'blobs', blob));
     expect(await uploading).toMatchObject({ size: 4500 });
     expect(new Set(second.saved.map(({ uploadId }) => uploadId)).size).toBe(2);
   });
 
-  test('other bytes than those of the upload\'s start: a new session, never a mixture', async () => {
+  test("other bytes than those of the upload's start: a new session, never a mixture", async () => {
     const { platform, upload, saved, path, fault } = await start();
     await fault('upload.chunk', { status: 400 }, { after: 3 });
     await expect(upload()).rejects.toMatchObject({ platformStatus: 400 });
@@ -128,7 +139,14 @@ describe('faults', () => {
     const { platform, launchId, operationId } = await start();
     const upload = uploadFile(
       { operationId, path: '/dev/null', sizeBytes: 0, fileName: 'x', sourceType: 'UNKNOWN', resume: null },
-      { calls: {} as never, partSizeBytes, save: async () => {}, onProgress: () => {}, signal: new AbortController().signal, patiently: (call) => call() },
+      {
+        calls: {} as never,
+        partSizeBytes,
+        save: async () => {},
+        onProgress: () => {},
+        signal: new AbortController().signal,
+        patiently: (call) => call(),
+      },
     );
     await expect(upload).rejects.toMatchObject({ code: 'empty_output' });
     expect(await platform.trace(launchId)).toHaveLength(1);

@@ -16,7 +16,10 @@ async function start() {
 async function launch(page: Page, context: BrowserContext, sandboxUrl: string, user?: string): Promise<Page> {
   await page.goto(sandboxUrl);
   if (user) await page.getByLabel('As').selectOption({ label: user });
-  const [tab] = await Promise.all([context.waitForEvent('page'), page.getByRole('button', { name: 'Launch', exact: true }).click()]);
+  const [tab] = await Promise.all([
+    context.waitForEvent('page'),
+    page.getByRole('button', { name: 'Launch', exact: true }).click(),
+  ]);
   await tab.getByRole('heading', { name: 'Process and deliver' }).waitFor();
   return tab;
 }
@@ -52,9 +55,15 @@ describe.runIf(hasChromium)('in a browser', () => {
     await reached(tab, 'COMPLETED');
     await tab.locator('#map[data-ready]').waitFor({ timeout: 30_000 });
     // In the step's colours, with their numbers, and not in grey.
-    expect(await tab.getByRole('img', { name: /^Histogram of normalized difference, from -0.2 to 0.9$/ }).count()).toBe(1);
-    expect(JSON.parse((await tab.locator('#result').textContent()) ?? '')).toMatchObject({ href: expect.stringMatching(/picture\.png$/) as string });
-    const picture = await tab.evaluate<number[]>("fetch(JSON.parse(document.querySelector('#result').textContent).href).then(async (response) => [response.status, (await createImageBitmap(await response.blob())).width])");
+    expect(await tab.getByRole('img', { name: /^Histogram of normalized difference, from -0.2 to 0.9$/ }).count()).toBe(
+      1,
+    );
+    expect(JSON.parse((await tab.locator('#result').textContent()) ?? '')).toMatchObject({
+      href: expect.stringMatching(/picture\.png$/) as string,
+    });
+    const picture = await tab.evaluate<number[]>(
+      "fetch(JSON.parse(document.querySelector('#result').textContent).href).then(async (response) => [response.status, (await createImageBitmap(await response.blob())).width])",
+    );
     expect(picture).toEqual([200, expect.any(Number)]);
     const isColored = `(async () => {
       const image = await createImageBitmap(await (await fetch(JSON.parse(document.querySelector('#result').textContent).href)).blob());
@@ -78,7 +87,10 @@ describe.runIf(hasChromium)('in a browser', () => {
     await it.page.getByText('Nothing waits for a decision').waitFor();
     await reached(tab, 'COMPLETED');
     await tab.locator('#map[data-ready]').waitFor({ timeout: 30_000 });
-    const [item] = await Promise.all([it.context.waitForEvent('page'), tab.getByRole('link', { name: "See it in the platform's catalog" }).click()]);
+    const [item] = await Promise.all([
+      it.context.waitForEvent('page'),
+      tab.getByRole('link', { name: "See it in the platform's catalog" }).click(),
+    ]);
     await item.locator('#map[data-ready]').waitFor();
     await it.page.goto(`${it.sandbox.url}/launches`);
     await it.page.locator('#launches tbody a').first().click();

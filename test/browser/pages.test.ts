@@ -16,8 +16,18 @@ const hostile = `<img src=x onerror="document.title='hacked'"> & "quotes" </scri
 async function populated() {
   const sandbox = await startSandbox({ seed: 'demo' });
   const app = await startApp(sandbox.url);
-  await sandbox.control('POST', 'users', { id: 'mallory', name: hostile, email: 'm@example.org', organization: hostile });
-  await sandbox.control('POST', 'apps', { id: 'reference-app', name: hostile, description: hostile, launchUrl: `${app.url}/launch` });
+  await sandbox.control('POST', 'users', {
+    id: 'mallory',
+    name: hostile,
+    email: 'm@example.org',
+    organization: hostile,
+  });
+  await sandbox.control('POST', 'apps', {
+    id: 'reference-app',
+    name: hostile,
+    description: hostile,
+    launchUrl: `${app.url}/launch`,
+  });
   const { session, launchId } = await launchApp(sandbox, app, { userId: 'mallory' });
   const run = await session.start(smallRun);
   const { operationId } = await session.waitFor(run.id, 'AWAITING_APPROVAL');
@@ -26,10 +36,19 @@ async function populated() {
   const waiting = await session.start(smallRun);
   await session.waitFor(waiting.id, 'AWAITING_APPROVAL');
   const { token } = await sandbox.launch();
-  await sandbox.app('POST', `/operation/${token}`, { body: { name: hostile, description: hostile, parameters: { [hostile]: hostile } } });
+  await sandbox.app('POST', `/operation/${token}`, {
+    body: { name: hostile, description: hostile, parameters: { [hostile]: hostile } },
+  });
   const form = new FormData();
-  form.append('file', new Blob([new Uint8Array(geoTiff({ width: 64, height: 64, value: (x, y) => x + y }))]), 'scène "1" <b>.tif');
-  const uploaded = await sandbox.request('POST', '/public/file/upload?sourceType=PANCHROMATIC', { body: form, headers: { 'x-api-key': apiKey } });
+  form.append(
+    'file',
+    new Blob([new Uint8Array(geoTiff({ width: 64, height: 64, value: (x, y) => x + y }))]),
+    'scène "1" <b>.tif',
+  );
+  const uploaded = await sandbox.request('POST', '/public/file/upload?sourceType=PANCHROMATIC', {
+    body: form,
+    headers: { 'x-api-key': apiKey },
+  });
   expect(uploaded.status).toBe(200);
   return { sandbox, app, session, launchId, runIds: [run.id, waiting.id] };
 }
@@ -38,19 +57,64 @@ describe.runIf(hasChromium)('every page', () => {
   test('no violation of accessibility, of any impact, no complaint, no foreign request; hostile names do nothing; light, dark, and on a phone', async () => {
     const it = await populated();
     const [name = '', value = ''] = it.session.cookie.split('=');
-    const sandboxPages = ['/', '/approvals', '/catalog', '/catalog/coastal-optical/coastal-optical-024', '/files', '/inference', '/launches', '/reset', '/docs', `/launches/${it.launchId}`, `/launches/${it.launchId}?call=1`, `/launches/${it.launchId}/frame`, '/nowhere', '/catalog?bbox=nonsense', '/launches/none'];
+    const sandboxPages = [
+      '/',
+      '/approvals',
+      '/catalog',
+      '/catalog/coastal-optical/coastal-optical-024',
+      '/files',
+      '/inference',
+      '/launches',
+      '/reset',
+      '/docs',
+      `/launches/${it.launchId}`,
+      `/launches/${it.launchId}?call=1`,
+      `/launches/${it.launchId}/frame`,
+      '/nowhere',
+      '/catalog?bbox=nonsense',
+      '/launches/none',
+    ];
     // By the routers' own lists: a page that is added is tested.
-    const patterns = routesOf(it.sandbox.handler!).filter(({ method, path }) => method === 'GET' && /^\/($|(approvals|catalog|files|inference|launches)(\/|$))/.test(path) && !/\.(png|webp)$/.test(path));
-    const untested = patterns.filter(({ path }) => !sandboxPages.some((page) => new RegExp(`^${path.replace(/:[A-Za-z]+/g, '[^/]+')}$`).test(page.split('?')[0]!)));
+    const patterns = routesOf(it.sandbox.handler!).filter(
+      ({ method, path }) =>
+        method === 'GET' &&
+        /^\/($|(approvals|catalog|files|inference|launches)(\/|$))/.test(path) &&
+        !/\.(png|webp)$/.test(path),
+    );
+    const untested = patterns.filter(
+      ({ path }) =>
+        !sandboxPages.some((page) => new RegExp(`^${path.replace(/:[A-Za-z]+/g, '[^/]+')}$`).test(page.split('?')[0]!)),
+    );
     expect(untested.map(({ path }) => path)).toEqual(['/inference/:jobId']); // it has a test of its own
     expect(patterns.length).toBeGreaterThan(6);
     const appPages = routesOf(it.app.handler)
-      .filter(({ method, path }) => method === 'GET' && path.startsWith('/launches/') && !path.includes('/api/') && !/\/events$|\.(png|json)$/.test(path))
-      .flatMap(({ path }) => it.runIds.map((runId) => path.replace(/^\/launches\/:launchId\/?/, '').replace(':runId', runId).replace(':stepId', 'ndvi')));
+      .filter(
+        ({ method, path }) =>
+          method === 'GET' &&
+          path.startsWith('/launches/') &&
+          !path.includes('/api/') &&
+          !/\/events$|\.(png|json)$/.test(path),
+      )
+      .flatMap(({ path }) =>
+        it.runIds.map((runId) =>
+          path
+            .replace(/^\/launches\/:launchId\/?/, '')
+            .replace(':runId', runId)
+            .replace(':stepId', 'ndvi'),
+        ),
+      );
     expect(appPages.length).toBeGreaterThanOrEqual(6);
-    const addresses = [...sandboxPages.map((path) => it.sandbox.url + path), ...new Set(appPages.map((path) => new URL(path, it.session.home).href)), `${it.app.url}/`, `${it.app.url}/nowhere`];
+    const addresses = [
+      ...sandboxPages.map((path) => it.sandbox.url + path),
+      ...new Set(appPages.map((path) => new URL(path, it.session.home).href)),
+      `${it.app.url}/`,
+      `${it.app.url}/nowhere`,
+    ];
     const problems: string[] = [];
-    for (const options of [{ colorScheme: 'light' }, { colorScheme: 'dark', viewport: { width: 380, height: 800 } }] as const) {
+    for (const options of [
+      { colorScheme: 'light' },
+      { colorScheme: 'dark', viewport: { width: 380, height: 800 } },
+    ] as const) {
       const { page, context, complaints } = await visit([it.sandbox.url, it.app.url], options);
       await context.addCookies([{ name, value, url: it.session.home }]);
       for (const address of addresses) {
@@ -59,7 +123,8 @@ describe.runIf(hasChromium)('every page', () => {
         const place = `${options.colorScheme} ${new URL(address).pathname}`;
         problems.push(...(await violationsOf(page)).map((one) => `${place}: ${one}`));
         if ((await page.title()) === 'hacked') problems.push(`${place}: hacked`);
-        if (await page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth + 1')) problems.push(`${place}: wider than the window`);
+        if (await page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth + 1'))
+          problems.push(`${place}: wider than the window`);
       }
       problems.push(...complaints.filter((one) => !/status of 40[04]/.test(one)));
     }
@@ -78,7 +143,12 @@ describe.runIf(hasChromium)('every page', () => {
     await network.send('Network.setCacheDisabled', { cacheDisabled: true });
     let bytes = 0;
     network.on('Network.loadingFinished', ({ encodedDataLength }) => void (bytes += encodedDataLength));
-    for (const address of [...['/', '/approvals', '/catalog', '/files', '/inference', '/launches', '/docs'].map((path) => sandbox.url + path), session.home]) {
+    for (const address of [
+      ...['/', '/approvals', '/catalog', '/files', '/inference', '/launches', '/docs'].map(
+        (path) => sandbox.url + path,
+      ),
+      session.home,
+    ]) {
       bytes = 0;
       const response = await page.goto(address);
       await page.waitForTimeout(700);
@@ -105,14 +175,19 @@ describe.runIf(hasChromium)('every page', () => {
     expect(fetched.length).toBeLessThanOrEqual(1);
     const form = new FormData();
     form.append('file', new Blob(['x']), 'x.bin');
-    await sandbox.request('POST', '/public/file/upload?sourceType=UNKNOWN', { body: form, headers: { 'x-api-key': apiKey } });
+    await sandbox.request('POST', '/public/file/upload?sourceType=UNKNOWN', {
+      body: form,
+      headers: { 'x-api-key': apiKey },
+    });
     await page.locator('#files .pill').first().waitFor();
   });
 
   test('without WebGL a still of the same map stands there', async () => {
     const sandbox = await startSandbox({ seed: 'demo' });
     const { page, context } = await visit([sandbox.url]);
-    await context.addInitScript("HTMLCanvasElement.prototype.getContext = new Proxy(HTMLCanvasElement.prototype.getContext, { apply: (target, canvas, args) => (/webgl/.test(args[0]) ? null : Reflect.apply(target, canvas, args)) });");
+    await context.addInitScript(
+      'HTMLCanvasElement.prototype.getContext = new Proxy(HTMLCanvasElement.prototype.getContext, { apply: (target, canvas, args) => (/webgl/.test(args[0]) ? null : Reflect.apply(target, canvas, args)) });',
+    );
     for (const path of ['/catalog/olinda-coast/olinda-landsat7', '/catalog']) {
       await page.goto(sandbox.url + path);
       await page.locator('#map').hover();
@@ -132,7 +207,14 @@ describe.runIf(hasChromium)('every page', () => {
     await context.addCookies([{ name, value, url: it.session.home }]);
     // Links within a sentence are excepted (WCAG 2.2, 2.5.8), and what is drawn: each call is in the list, too.
     const small = `[...document.querySelectorAll('button, select, input, summary, nav a, .crumbs a, .calls a')].filter((one) => one.checkVisibility() && !one.closest('.maplibregl-ctrl-attrib')).map((one) => [one.outerHTML.slice(0, 80), one.getBoundingClientRect()]).filter(([, { width, height }]) => width > 0 && (width < 24 || height < 23.5)).map(([html]) => html)`;
-    for (const address of [...['/', '/approvals', '/catalog', '/files', '/launches', `/launches/${it.launchId}?call=1`, '/docs'].map((path) => it.sandbox.url + path), it.session.home, new URL('new/ndvi', it.session.home).href, new URL(`runs/${it.runIds[0]}`, it.session.home).href]) {
+    for (const address of [
+      ...['/', '/approvals', '/catalog', '/files', '/launches', `/launches/${it.launchId}?call=1`, '/docs'].map(
+        (path) => it.sandbox.url + path,
+      ),
+      it.session.home,
+      new URL('new/ndvi', it.session.home).href,
+      new URL(`runs/${it.runIds[0]}`, it.session.home).href,
+    ]) {
       await page.goto(address);
       await page.waitForTimeout(300);
       expect(await page.evaluate<string[]>(small), address).toEqual([]);
@@ -164,7 +246,11 @@ describe.runIf(hasChromium)('the sandbox', () => {
     const { page, context, complaints } = await visit([sandbox.url]);
     await page.goto(`${sandbox.url}/files`);
     await page.getByLabel('Source type').selectOption('PANCHROMATIC');
-    await page.locator('#file').setInputFiles({ name: 'small.tif', mimeType: 'image/tiff', buffer: Buffer.from(geoTiff({ width: 32, height: 32, value: (x) => x })) });
+    await page.locator('#file').setInputFiles({
+      name: 'small.tif',
+      mimeType: 'image/tiff',
+      buffer: Buffer.from(geoTiff({ width: 32, height: 32, value: (x) => x })),
+    });
     await page.locator('#files .pill.ok').first().waitFor();
     const large = { name: 'large.bin', mimeType: 'application/octet-stream', buffer: Buffer.alloc(20_000_000, 7) };
     await page.getByLabel('Source type').selectOption('UNKNOWN');
@@ -199,10 +285,12 @@ describe.runIf(hasChromium)('the sandbox', () => {
     expect(complaints).toEqual([]);
   });
 
-  test("runs a model on a file, and shows the result on the map", async () => {
+  test('runs a model on a file, and shows the result on the map', async () => {
     const sandbox = await startSandbox({ seed: 'demo' });
     const { page, complaints } = await visit([sandbox.url]);
-    const data = await sandbox.request('GET', '/public/stac/collections/coastal-optical/items/coastal-optical-024', { headers: { 'x-api-key': apiKey } });
+    const data = await sandbox.request('GET', '/public/stac/collections/coastal-optical/items/coastal-optical-024', {
+      headers: { 'x-api-key': apiKey },
+    });
     expect(data.status).toBe(200);
     // The item's pixels as a file of the user's own.
     const { assets } = data.body as unknown as { assets: { data: { href: string } } };
@@ -226,16 +314,33 @@ describe.runIf(hasChromium)('the sandbox', () => {
     const sandbox = await startSandbox();
     const { token, launchId } = await sandbox.launch();
     const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name: 'x' } })).body;
-    const evil = createServer((_req, res) => res.setHeader('content-type', 'text/html').end(`<form method="post" action="${sandbox.url}/approvals/${operationId}/approve"><button>Win</button></form>`));
+    const evil = createServer((_req, res) =>
+      res
+        .setHeader('content-type', 'text/html')
+        .end(
+          `<form method="post" action="${sandbox.url}/approvals/${operationId}/approve"><button>Win</button></form>`,
+        ),
+    );
     await new Promise<void>((resolve) => evil.listen(0, '127.0.0.1', resolve));
-    cleanUpLater(() => new Promise<void>((resolve) => { evil.closeAllConnections(); evil.close(() => resolve()); }));
+    cleanUpLater(
+      () =>
+        new Promise<void>((resolve) => {
+          evil.closeAllConnections();
+          evil.close(() => resolve());
+        }),
+    );
     const address = `http://localhost:${(evil.address() as AddressInfo).port}`;
     const { page } = await visit([sandbox.url, address]);
     await page.goto(address);
-    const [answer] = await Promise.all([page.waitForResponse((response) => response.url().includes('/approve')), page.getByRole('button').click()]);
+    const [answer] = await Promise.all([
+      page.waitForResponse((response) => response.url().includes('/approve')),
+      page.getByRole('button').click(),
+    ]);
     expect(answer.status()).toBe(403);
     await page.goto(address);
-    const read = await page.evaluate<string>(`fetch('${sandbox.url}/approvals').then((response) => response.text(), (error) => 'refused')`);
+    const read = await page.evaluate<string>(
+      `fetch('${sandbox.url}/approvals').then((response) => response.text(), (error) => 'refused')`,
+    );
     expect(read).toBe('refused');
     const { operations } = await sandbox.control('GET', `launches/${launchId}`);
     expect(operations[0]?.status).toBe('REQUESTED');

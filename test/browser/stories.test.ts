@@ -17,148 +17,203 @@ async function start(options: Parameters<typeof visit>[1] = {}) {
 }
 
 describe.runIf(hasChromium)('a story', () => {
-  test('the integrator: a real coast, an area drawn, NDVI approved beside it; then a cut connection, and its healing beside the request', { timeout }, async () => {
-    const { page, context, complaints, sandbox } = await start();
-    await page.goto(`${sandbox.url}/catalog`);
-    await page.getByRole('link', { name: 'olinda-landsat7' }).first().click();
-    await page.locator('#map[data-ready]').waitFor();
-    await page.getByRole('button', { name: 'Use in Reference app' }).click();
-    const app = page.frameLocator('iframe[name="app"]');
-    await app.getByRole('link', { name: 'Normalized difference' }).click();
-    await app.locator('#new-run[data-ready]').waitFor();
-    // Around the coast of Brazil, by the coordinates that the map tells of the pointer's place.
-    await app.locator('#map[data-ready]').waitFor();
-    await app.locator('#map').scrollIntoViewIfNeeded();
-    const box = (await app.locator('#map canvas').boundingBox())!;
-    const placeAt = async (x: number, y: number) => {
-      await page.mouse.move(x, y, { steps: 3 });
-      const [, lat = '', south = '', lon = '', west = ''] = /([\d.]+)° ([NS]) ([\d.]+)° ([EW])/.exec((await app.locator('#map .coordinates').textContent()) ?? '') ?? [];
-      return { lat: Number(lat) * (south === 'S' ? -1 : 1), lon: Number(lon) * (west === 'W' ? -1 : 1) };
-    };
-    const mercator = (lat: number) => Math.log(Math.tan(Math.PI / 4 + (lat * Math.PI) / 360));
-    const [x0, y0] = [box.x + box.width / 2, box.y + box.height / 2];
-    const [a, b] = [await placeAt(x0 - 60, y0 - 60), await placeAt(x0 + 60, y0 + 60)];
-    const at = (lon: number, lat: number) => [x0 - 60 + ((lon - a.lon) / (b.lon - a.lon)) * 120, y0 - 60 + ((mercator(lat) - mercator(a.lat)) / (mercator(b.lat) - mercator(a.lat))) * 120] as const;
-    await app.getByRole('button', { name: 'Draw an area' }).click();
-    const [from, to] = [at(-40, -2), at(-30, -12)];
-    await page.mouse.move(...from);
-    await page.mouse.down();
-    await page.mouse.move(...to, { steps: 5 });
-    await page.mouse.up();
-    await app.getByText(/^1 items are shown/).waitFor();
-    await app.locator('#items input:not(:disabled)').first().check();
-    await app.getByText('Chosen: Olinda, Landsat 7').waitFor();
-    await app.getByRole('button', { name: 'Ask for approval' }).click();
-    await page.getByRole('button', { name: 'Approve Normalized difference' }).click();
-    await app.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 60_000 });
-    await app.getByRole('img', { name: /^Histogram of normalized difference/ }).waitFor();
-    await app.locator('#map[data-ready]').waitFor();
-    await app.locator('#compare').fill('50');
+  test(
+    'the integrator: a real coast, an area drawn, NDVI approved beside it; then a cut connection, and its healing beside the request',
+    { timeout },
+    async () => {
+      const { page, context, complaints, sandbox } = await start();
+      await page.goto(`${sandbox.url}/catalog`);
+      await page.getByRole('link', { name: 'olinda-landsat7' }).first().click();
+      await page.locator('#map[data-ready]').waitFor();
+      await page.getByRole('button', { name: 'Use in Reference app' }).click();
+      const app = page.frameLocator('iframe[name="app"]');
+      await app.getByRole('link', { name: 'Normalized difference' }).click();
+      await app.locator('#new-run[data-ready]').waitFor();
+      // Around the coast of Brazil, by the coordinates that the map tells of the pointer's place.
+      await app.locator('#map[data-ready]').waitFor();
+      await app.locator('#map').scrollIntoViewIfNeeded();
+      const box = (await app.locator('#map canvas').boundingBox())!;
+      const placeAt = async (x: number, y: number) => {
+        await page.mouse.move(x, y, { steps: 3 });
+        const [, lat = '', south = '', lon = '', west = ''] =
+          /([\d.]+)° ([NS]) ([\d.]+)° ([EW])/.exec((await app.locator('#map .coordinates').textContent()) ?? '') ?? [];
+        return { lat: Number(lat) * (south === 'S' ? -1 : 1), lon: Number(lon) * (west === 'W' ? -1 : 1) };
+      };
+      const mercator = (lat: number) => Math.log(Math.tan(Math.PI / 4 + (lat * Math.PI) / 360));
+      const [x0, y0] = [box.x + box.width / 2, box.y + box.height / 2];
+      const [a, b] = [await placeAt(x0 - 60, y0 - 60), await placeAt(x0 + 60, y0 + 60)];
+      const at = (lon: number, lat: number) =>
+        [
+          x0 - 60 + ((lon - a.lon) / (b.lon - a.lon)) * 120,
+          y0 - 60 + ((mercator(lat) - mercator(a.lat)) / (mercator(b.lat) - mercator(a.lat))) * 120,
+        ] as const;
+      await app.getByRole('button', { name: 'Draw an area' }).click();
+      const [from, to] = [at(-40, -2), at(-30, -12)];
+      await page.mouse.move(...from);
+      await page.mouse.down();
+      await page.mouse.move(...to, { steps: 5 });
+      await page.mouse.up();
+      await app.getByText(/^1 items are shown/).waitFor();
+      await app.locator('#items input:not(:disabled)').first().check();
+      await app.getByText('Chosen: Olinda, Landsat 7').waitFor();
+      await app.getByRole('button', { name: 'Ask for approval' }).click();
+      await page.getByRole('button', { name: 'Approve Normalized difference' }).click();
+      await app.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 60_000 });
+      await app.getByRole('img', { name: /^Histogram of normalized difference/ }).waitFor();
+      await app.locator('#map[data-ready]').waitFor();
+      await app.locator('#compare').fill('50');
 
-    const [inspector] = await Promise.all([context.waitForEvent('page'), page.getByRole('link', { name: 'Inspect, and arm a fault' }).click()]);
-    await inspector.getByText('Faults and clock').click();
-    await inspector.getByRole('button', { name: 'Arm the fault' }).click();
-    await inspector.getByText('fired 0 of 1').waitFor();
-    await app.getByRole('link', { name: 'Edit and run again' }).click();
-    await app.locator('#new-run[data-ready]').waitFor();
-    await app.getByText('Chosen: Olinda, Landsat 7').waitFor();
-    await app.getByRole('button', { name: 'Ask for approval' }).click();
-    await page.getByRole('button', { name: 'Approve Normalized difference' }).click();
-    // By itself: the wound, what caused it, and the chunk that came again.
-    await inspector.getByText('fired 1 of 1').waitFor({ timeout: 60_000 });
-    await inspector.locator('.timeline .lost').waitFor();
-    await app.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 60_000 });
-    await inspector.locator('.calls tr', { hasText: 'fault: cut the connection' }).getByRole('link').click();
-    await inspector.locator('#pane').getByText('An armed fault fired: cut the connection').waitFor();
-    await inspector.locator('#verdict .pill').first().getByText('passed').waitFor();
-    await inspector.getByRole('button', { name: 'Zoom in' }).click();
-    await expect.poll(() => inspector.url()).toContain('from=');
-    expect(complaints).toEqual([]);
-  });
+      const [inspector] = await Promise.all([
+        context.waitForEvent('page'),
+        page.getByRole('link', { name: 'Inspect, and arm a fault' }).click(),
+      ]);
+      await inspector.getByText('Faults and clock').click();
+      await inspector.getByRole('button', { name: 'Arm the fault' }).click();
+      await inspector.getByText('fired 0 of 1').waitFor();
+      await app.getByRole('link', { name: 'Edit and run again' }).click();
+      await app.locator('#new-run[data-ready]').waitFor();
+      await app.getByText('Chosen: Olinda, Landsat 7').waitFor();
+      await app.getByRole('button', { name: 'Ask for approval' }).click();
+      await page.getByRole('button', { name: 'Approve Normalized difference' }).click();
+      // By itself: the wound, what caused it, and the chunk that came again.
+      await inspector.getByText('fired 1 of 1').waitFor({ timeout: 60_000 });
+      await inspector.locator('.timeline .lost').waitFor();
+      await app.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 60_000 });
+      await inspector.locator('.calls tr', { hasText: 'fault: cut the connection' }).getByRole('link').click();
+      await inspector.locator('#pane').getByText('An armed fault fired: cut the connection').waitFor();
+      await inspector.locator('#verdict .pill').first().getByText('passed').waitFor();
+      await inspector.getByRole('button', { name: 'Zoom in' }).click();
+      await expect.poll(() => inspector.url()).toContain('from=');
+      expect(complaints).toEqual([]);
+    },
+  );
 
-  test('the end user, on a phone: relief of a fault, told at each turn, found again at the next launch', { timeout }, async () => {
-    const { page, complaints, sandbox, context } = await start({ viewport: { width: 390, height: 844 }, colorScheme: 'dark' });
-    await page.goto(sandbox.url);
-    const [tab] = await Promise.all([context.waitForEvent('page'), page.getByRole('button', { name: 'Launch', exact: true }).click()]);
-    await tab.getByRole('link', { name: 'Hillshade' }).click();
-    await tab.locator('#new-run[data-ready]').waitFor();
-    await tab.locator('#collection').selectOption({ label: 'Jacksboro fault' });
-    const before = await tab.evaluate<number>('scrollY');
-    await tab.locator('#items').getByText(/jacksboro/i).first().tap().catch(() => tab.locator('#items').getByText(/jacksboro/i).first().click());
-    expect(Math.abs((await tab.evaluate<number>('scrollY')) - before)).toBeLessThan(844);
-    await tab.getByText(/^Chosen: .*jacksboro/i).waitFor();
-    await tab.locator('input[name="azimuth"]').fill('999');
-    await tab.getByRole('button', { name: 'Ask for approval' }).click();
-    expect(await tab.locator('#problem-azimuth').textContent()).toMatch(/^[A-Z].*must be.*\.$/);
-    await tab.locator('input[name="azimuth"]').fill('315');
-    await tab.getByRole('button', { name: 'Ask for approval' }).click();
-    await tab.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
-    expect(await tab.title()).toBe('awaiting approval · Hillshade');
-    const [approvals] = await Promise.all([context.waitForEvent('page'), tab.getByRole('link', { name: 'Decide in the platform' }).click()]);
-    await approvals.getByRole('button', { name: 'Approve Hillshade' }).click();
-    await tab.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 60_000 });
-    await expect.poll(() => tab.title()).toBe('completed · Hillshade');
-    await tab.locator('#map[data-ready]').waitFor();
-    await tab.getByText('hillshade.tif').waitFor();
-    // Nothing is wider than the phone.
-    expect(await tab.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth + 1')).toBe(true);
+  test(
+    'the end user, on a phone: relief of a fault, told at each turn, found again at the next launch',
+    { timeout },
+    async () => {
+      const { page, complaints, sandbox, context } = await start({
+        viewport: { width: 390, height: 844 },
+        colorScheme: 'dark',
+      });
+      await page.goto(sandbox.url);
+      const [tab] = await Promise.all([
+        context.waitForEvent('page'),
+        page.getByRole('button', { name: 'Launch', exact: true }).click(),
+      ]);
+      await tab.getByRole('link', { name: 'Hillshade' }).click();
+      await tab.locator('#new-run[data-ready]').waitFor();
+      await tab.locator('#collection').selectOption({ label: 'Jacksboro fault' });
+      const before = await tab.evaluate<number>('scrollY');
+      await tab
+        .locator('#items')
+        .getByText(/jacksboro/i)
+        .first()
+        .tap()
+        .catch(() =>
+          tab
+            .locator('#items')
+            .getByText(/jacksboro/i)
+            .first()
+            .click(),
+        );
+      expect(Math.abs((await tab.evaluate<number>('scrollY')) - before)).toBeLessThan(844);
+      await tab.getByText(/^Chosen: .*jacksboro/i).waitFor();
+      await tab.locator('input[name="azimuth"]').fill('999');
+      await tab.getByRole('button', { name: 'Ask for approval' }).click();
+      expect(await tab.locator('#problem-azimuth').textContent()).toMatch(/^[A-Z].*must be.*\.$/);
+      await tab.locator('input[name="azimuth"]').fill('315');
+      await tab.getByRole('button', { name: 'Ask for approval' }).click();
+      await tab.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
+      expect(await tab.title()).toBe('awaiting approval · Hillshade');
+      const [approvals] = await Promise.all([
+        context.waitForEvent('page'),
+        tab.getByRole('link', { name: 'Decide in the platform' }).click(),
+      ]);
+      await approvals.getByRole('button', { name: 'Approve Hillshade' }).click();
+      await tab.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 60_000 });
+      await expect.poll(() => tab.title()).toBe('completed · Hillshade');
+      await tab.locator('#map[data-ready]').waitFor();
+      await tab.getByText('hillshade.tif').waitFor();
+      // Nothing is wider than the phone.
+      expect(await tab.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth + 1')).toBe(true);
 
-    const [again] = await Promise.all([context.waitForEvent('page'), page.getByRole('button', { name: 'Launch', exact: true }).click()]);
-    await again.getByText('from another launch').waitFor();
-    await again.getByRole('link', { name: 'Ended otherwise' }).click();
-    await again.getByText('No such run').waitFor();
-    await again.getByRole('link', { name: 'Completed' }).click();
-    await again.getByRole('link', { name: 'Hillshade' }).last().click();
-    await again.locator('#map[data-ready]').waitFor();
-    expect(complaints.filter((one) => !one.includes('400'))).toEqual([]);
-  });
+      const [again] = await Promise.all([
+        context.waitForEvent('page'),
+        page.getByRole('button', { name: 'Launch', exact: true }).click(),
+      ]);
+      await again.getByText('from another launch').waitFor();
+      await again.getByRole('link', { name: 'Ended otherwise' }).click();
+      await again.getByText('No such run').waitFor();
+      await again.getByRole('link', { name: 'Completed' }).click();
+      await again.getByRole('link', { name: 'Hillshade' }).last().click();
+      await again.locator('#map[data-ready]').waitFor();
+      expect(complaints.filter((one) => !one.includes('400'))).toEqual([]);
+    },
+  );
 
-  test('the platform engineer: a key and a call, a scene sent in, many decisions at once, a session ended, and a reset that asks', { timeout }, async () => {
-    const { page, complaints, sandbox } = await start();
-    await page.goto(`${sandbox.url}/docs`);
-    await page.getByRole('button', { name: 'Make a key' }).click();
-    await page.getByText('A key with all permissions').waitFor();
-    const call = page.locator('details.call', { has: page.locator('summary', { hasText: 'POST /public/stac/search' }) });
-    await call.locator('summary').click();
-    await call.getByRole('button', { name: 'Send' }).click();
-    await call.locator('output', { hasText: '200' }).waitFor();
-    await call.getByText('"olinda-landsat7"').waitFor();
+  test(
+    'the platform engineer: a key and a call, a scene sent in, many decisions at once, a session ended, and a reset that asks',
+    { timeout },
+    async () => {
+      const { page, complaints, sandbox } = await start();
+      await page.goto(`${sandbox.url}/docs`);
+      await page.getByRole('button', { name: 'Make a key' }).click();
+      await page.getByText('A key with all permissions').waitFor();
+      const call = page.locator('details.call', {
+        has: page.locator('summary', { hasText: 'POST /public/stac/search' }),
+      });
+      await call.locator('summary').click();
+      await call.getByRole('button', { name: 'Send' }).click();
+      await call.locator('output', { hasText: '200' }).waitFor();
+      await call.getByText('"olinda-landsat7"').waitFor();
 
-    await page.goto(`${sandbox.url}/files`);
-    await page.getByLabel('Source type').selectOption('MULTISPECTRAL');
-    await page.locator('#file').setInputFiles({ name: 'olinda.tif', mimeType: 'image/tiff', buffer: await readFile(join(projectRoot, 'scenes/olinda-landsat7.tif')) });
-    await page.locator('#files .pill.ok').first().waitFor({ timeout: 30_000 });
-    await page.getByText('1 to 1 of').waitFor();
+      await page.goto(`${sandbox.url}/files`);
+      await page.getByLabel('Source type').selectOption('MULTISPECTRAL');
+      await page.locator('#file').setInputFiles({
+        name: 'olinda.tif',
+        mimeType: 'image/tiff',
+        buffer: await readFile(join(projectRoot, 'scenes/olinda-landsat7.tif')),
+      });
+      await page.locator('#files .pill.ok').first().waitFor({ timeout: 30_000 });
+      await page.getByText('1 to 1 of').waitFor();
 
-    const { token, launchId } = await sandbox.launch();
-    for (const name of ['One', 'Two', 'Three']) await sandbox.app('POST', `/operation/${token}`, { body: { name } });
-    await page.goto(`${sandbox.url}/approvals`);
-    await page.getByLabel('All on this page').check();
-    await page.getByLabel('Check Two').uncheck();
-    // What is checked stays so, whatever comes meanwhile.
-    await sandbox.app('POST', `/operation/${token}`, { body: { name: 'Four' } });
-    await page.getByLabel('Check Four').waitFor();
-    expect(await page.getByLabel('Check One').isChecked()).toBe(true);
-    expect(await page.getByLabel('Check Two').isChecked()).toBe(false);
-    await page.getByRole('button', { name: 'Approve the checked' }).click();
-    await page.getByRole('button', { name: 'Reject Two' }).click();
-    await page.getByRole('button', { name: 'Reject Four' }).click();
-    await page.getByText('Nothing waits for a decision').waitFor();
-    expect(await page.locator('#history .pill.ok').count()).toBe(2);
+      const { token, launchId } = await sandbox.launch();
+      for (const name of ['One', 'Two', 'Three']) await sandbox.app('POST', `/operation/${token}`, { body: { name } });
+      await page.goto(`${sandbox.url}/approvals`);
+      await page.getByLabel('All on this page').check();
+      await page.getByLabel('Check Two').uncheck();
+      // What is checked stays so, whatever comes meanwhile.
+      await sandbox.app('POST', `/operation/${token}`, { body: { name: 'Four' } });
+      await page.getByLabel('Check Four').waitFor();
+      expect(await page.getByLabel('Check One').isChecked()).toBe(true);
+      expect(await page.getByLabel('Check Two').isChecked()).toBe(false);
+      await page.getByRole('button', { name: 'Approve the checked' }).click();
+      await page.getByRole('button', { name: 'Reject Two' }).click();
+      await page.getByRole('button', { name: 'Reject Four' }).click();
+      await page.getByText('Nothing waits for a decision').waitFor();
+      expect(await page.locator('#history .pill.ok').count()).toBe(2);
 
-    await page.goto(`${sandbox.url}/launches/${launchId}`);
-    page.on('dialog', (dialog) => void dialog.accept());
-    await page.getByText('Faults and clock').click();
-    await page.getByRole('button', { name: 'Revoke the token' }).click();
-    await page.getByText('This session was ended').waitFor();
-    await page.goto(`${sandbox.url}/launches`);
-    await page.getByRole('link', { name: 'Reset the sandbox' }).click();
-    await page.getByText('Keep everything').waitFor();
-    expect(await page.locator('main li').allTextContents()).toEqual(expect.arrayContaining([expect.stringMatching(/^1 launches/), expect.stringMatching(/^4 operations/), expect.stringMatching(/^1 files/)]));
-    await page.getByRole('button', { name: 'Reset' }).click();
-    await page.getByText('No launch yet').waitFor();
-    expect(complaints).toEqual([]);
-  });
+      await page.goto(`${sandbox.url}/launches/${launchId}`);
+      page.on('dialog', (dialog) => void dialog.accept());
+      await page.getByText('Faults and clock').click();
+      await page.getByRole('button', { name: 'Revoke the token' }).click();
+      await page.getByText('This session was ended').waitFor();
+      await page.goto(`${sandbox.url}/launches`);
+      await page.getByRole('link', { name: 'Reset the sandbox' }).click();
+      await page.getByText('Keep everything').waitFor();
+      expect(await page.locator('main li').allTextContents()).toEqual(
+        expect.arrayContaining([
+          expect.stringMatching(/^1 launches/),
+          expect.stringMatching(/^4 operations/),
+          expect.stringMatching(/^1 files/),
+        ]),
+      );
+      await page.getByRole('button', { name: 'Reset' }).click();
+      await page.getByText('No launch yet').waitFor();
+      expect(complaints).toEqual([]);
+    },
+  );
 });
 
 describe.runIf(hasChromium)('without JavaScript', () => {
@@ -172,7 +227,13 @@ describe.runIf(hasChromium)('without JavaScript', () => {
     await page.getByRole('button', { name: 'Approve Plain' }).click();
     await page.getByText('Nothing waits for a decision').waitFor();
     expect((await sandbox.control('GET', 'operations')).operations[0]?.status).toBe('APPROVED');
-    const { launchUrl } = await (await fetch(`${sandbox.url}/sandbox/launches`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })).json() as { launchUrl: string };
+    const { launchUrl } = (await (
+      await fetch(`${sandbox.url}/sandbox/launches`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      })
+    ).json()) as { launchUrl: string };
     expect(launchUrl).toContain(app.url);
     await page.goto(launchUrl);
     await page.getByRole('link', { name: 'Hillshade' }).click();

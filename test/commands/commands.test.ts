@@ -16,29 +16,52 @@ async function takenPort(): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-test.each(['sandbox', 'app'] as const)('a data folder has one %s: a second one is refused, with the pid of the first; after kill -9 the next may have it', async (name) => {
-  const folder = await testFolder();
-  const [args, env] = name === 'sandbox' ? [['--port', '0', '--data', folder, '--seed', 'none'], {}] : [[], { PLATFORM_URL: 'http://127.0.0.1:9', PLATFORM_API_KEY: 'k', APP_SECRET: 's'.repeat(32), DATA_DIR: folder, PORT: '0' }];
-  const first = await startServer(name, args, env);
-  const second = startCommand(name, args, env);
-  expect(await second.exited).toBe(1);
-  expect(second.output()).toContain(`belongs to process ${first.child.pid}`);
-  await first.kill('SIGKILL');
-  await (await startServer(name, args, env)).kill('SIGTERM');
-});
+test.each(['sandbox', 'app'] as const)(
+  'a data folder has one %s: a second one is refused, with the pid of the first; after kill -9 the next may have it',
+  async (name) => {
+    const folder = await testFolder();
+    const [args, env] =
+      name === 'sandbox'
+        ? [['--port', '0', '--data', folder, '--seed', 'none'], {}]
+        : [
+            [],
+            {
+              PLATFORM_URL: 'http://127.0.0.1:9',
+              PLATFORM_API_KEY: 'k',
+              APP_SECRET: 's'.repeat(32),
+              DATA_DIR: folder,
+              PORT: '0',
+            },
+          ];
+    const first = await startServer(name, args, env);
+    const second = startCommand(name, args, env);
+    expect(await second.exited).toBe(1);
+    expect(second.output()).toContain(`belongs to process ${first.child.pid}`);
+    await first.kill('SIGKILL');
+    await (await startServer(name, args, env)).kill('SIGTERM');
+  },
+);
 
 test('a port in use is a clear error', async () => {
   const port = await takenPort();
-  const sandbox = startCommand('sandbox', ['--port', String(port), '--data', await testFolder()], { SANDBOX_API_KEY: 'k' });
+  const sandbox = startCommand('sandbox', ['--port', String(port), '--data', await testFolder()], {
+    SANDBOX_API_KEY: 'k',
+  });
   expect(await sandbox.exited).toBe(1);
-  expect(sandbox.output()).toBe(`port ${port} of 127.0.0.1 is in use: stop what uses it, or set --port (0 takes any free port)\n`);
+  expect(sandbox.output()).toBe(
+    `port ${port} of 127.0.0.1 is in use: stop what uses it, or set --port (0 takes any free port)\n`,
+  );
   const app = startCommand('app', [], { ...appEnv, PORT: String(port), DATA_DIR: await testFolder() });
   expect(await app.exited).toBe(1);
-  expect(app.output()).toBe(`port ${port} of 127.0.0.1 is in use: stop what uses it, or set PORT (0 takes any free port)\n`);
+  expect(app.output()).toBe(
+    `port ${port} of 127.0.0.1 is in use: stop what uses it, or set PORT (0 takes any free port)\n`,
+  );
 });
 
 test('sandbox: prints its ready line, listens on 127.0.0.1, and ends in order', async () => {
-  const server = await startServer('sandbox', ['--port', '0', '--data', await testFolder()], { SANDBOX_API_KEY: 'given-key' });
+  const server = await startServer('sandbox', ['--port', '0', '--data', await testFolder()], {
+    SANDBOX_API_KEY: 'given-key',
+  });
   expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   expect(await (await fetch(`${server.url}/health`)).json()).toEqual({ status: 'ok' });
   server.child.kill('SIGTERM');
@@ -73,8 +96,12 @@ test.each([
 
 test('every command that the README shows exists', async () => {
   const readme = await readFile(join(projectRoot, 'README.md'), 'utf8');
-  const { scripts } = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
-  const shown = [...readme.matchAll(/npm (?:run )?([a-z][a-z:-]*)/g)].map(([, name]) => name!).filter((name) => !['registry', 'ci', 'install', 'packages'].includes(name));
+  const { scripts } = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+  const shown = [...readme.matchAll(/npm (?:run )?([a-z][a-z:-]*)/g)]
+    .map(([, name]) => name!)
+    .filter((name) => !['registry', 'ci', 'install', 'packages'].includes(name));
   expect(shown.length).toBeGreaterThan(3);
   for (const name of shown) expect(Object.keys(scripts), name).toContain(name);
 });

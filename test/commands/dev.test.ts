@@ -10,7 +10,12 @@ import { startCommand } from '../support/processes.ts';
 /** In a copy of the project, whose files may be changed. */
 async function startDev(...more: string[]) {
   const project = await mutant([], ['models', 'scenes']);
-  const run = startCommand('dev', ['--port', '0', '--app-port', '0', '--data', await testFolder(), ...more], {}, project);
+  const run = startCommand(
+    'dev',
+    ['--port', '0', '--app-port', '0', '--data', await testFolder(), ...more],
+    {},
+    project,
+  );
   await expect.poll(run.output, { timeout: 60_000 }).toMatch(/Both restart/);
   const said = (name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(run.output())?.[1] ?? '';
   const times = (text: string) => run.output().split(text).length - 1;
@@ -20,39 +25,52 @@ async function startDev(...more: string[]) {
 const timeout = 120_000;
 const soon = { timeout: 40_000 };
 
-test('prints addresses and key, readable lines of both, takes what is to be imported, and stops both', { timeout }, async () => {
-  const scene = join(await testFolder(), 'my-scene');
-  await mkdir(scene);
-  for (const band of ['B3', 'B4']) await writeFile(join(scene, `x_${band}.tif`), geoTiff({ width: 20, height: 10, value: (x) => x }));
-  const { run, said } = await startDev('--import', scene);
-  const [sandbox, app] = [said('sandbox'), said('app')];
-  const { apps } = (await (await fetch(`${sandbox}/sandbox/apps`)).json()) as { apps: { id: string; launchUrl: string }[] };
-  expect(apps).toContainEqual(expect.objectContaining({ id: 'reference-app', launchUrl: `${app}/launch` }));
-  const items = await fetch(`${sandbox}/public/stac/collections/my-scene/items`, { headers: { 'x-api-key': said('key') } });
-  expect(((await items.json()) as { features: { id: string }[] }).features.map(({ id }) => id)).toEqual(['x']);
-  expect(run.output()).toMatch(/^sandbox {2}imported 1 items from /m);
-  expect(run.output()).toMatch(/^sandbox {2}\[\d\d:\d\d:\d\d\.\d{3}\] INFO: /m);
-  expect(run.output()).toMatch(/^app {6}\[\d\d:\d\d:\d\d\.\d{3}\] INFO: /m);
-  run.child.kill('SIGTERM');
-  expect(await run.exited).toBe(0);
-  expect(run.output()).not.toContain('ended unexpectedly');
-  for (const url of [sandbox, app]) await expect(fetch(url)).rejects.toThrow();
-});
+test(
+  'prints addresses and key, readable lines of both, takes what is to be imported, and stops both',
+  { timeout },
+  async () => {
+    const scene = join(await testFolder(), 'my-scene');
+    await mkdir(scene);
+    for (const band of ['B3', 'B4'])
+      await writeFile(join(scene, `x_${band}.tif`), geoTiff({ width: 20, height: 10, value: (x) => x }));
+    const { run, said } = await startDev('--import', scene);
+    const [sandbox, app] = [said('sandbox'), said('app')];
+    const { apps } = (await (await fetch(`${sandbox}/sandbox/apps`)).json()) as {
+      apps: { id: string; launchUrl: string }[];
+    };
+    expect(apps).toContainEqual(expect.objectContaining({ id: 'reference-app', launchUrl: `${app}/launch` }));
+    const items = await fetch(`${sandbox}/public/stac/collections/my-scene/items`, {
+      headers: { 'x-api-key': said('key') },
+    });
+    expect(((await items.json()) as { features: { id: string }[] }).features.map(({ id }) => id)).toEqual(['x']);
+    expect(run.output()).toMatch(/^sandbox {2}imported 1 items from /m);
+    expect(run.output()).toMatch(/^sandbox {2}\[\d\d:\d\d:\d\d\.\d{3}\] INFO: /m);
+    expect(run.output()).toMatch(/^app {6}\[\d\d:\d\d:\d\d\.\d{3}\] INFO: /m);
+    run.child.kill('SIGTERM');
+    expect(await run.exited).toBe(0);
+    expect(run.output()).not.toContain('ended unexpectedly');
+    for (const url of [sandbox, app]) await expect(fetch(url)).rejects.toThrow();
+  },
+);
 
 describe('restarts', () => {
-  test('the one whose file is replaced by rename, as editors do, again and again, where it was', { timeout }, async () => {
-    const { project, restarts, said, run } = await startDev();
-    const page = join(project, 'templates/app/home.eta');
-    for (const n of [1, 2, 3]) {
-      await writeFile(`${page}.new`, `${await readFile(page, 'utf8')}<!-- ${n} -->`);
-      await rename(`${page}.new`, page);
-      await expect.poll(() => restarts('app'), soon).toBe(n);
-    }
-    expect(restarts('sandbox')).toBe(0);
-    expect((await fetch(`${said('app')}/health`)).status).toBe(200);
-    run.child.kill('SIGINT');
-    expect(await run.exited).toBe(0);
-  });
+  test(
+    'the one whose file is replaced by rename, as editors do, again and again, where it was',
+    { timeout },
+    async () => {
+      const { project, restarts, said, run } = await startDev();
+      const page = join(project, 'templates/app/home.eta');
+      for (const n of [1, 2, 3]) {
+        await writeFile(`${page}.new`, `${await readFile(page, 'utf8')}<!-- ${n} -->`);
+        await rename(`${page}.new`, page);
+        await expect.poll(() => restarts('app'), soon).toBe(n);
+      }
+      expect(restarts('sandbox')).toBe(0);
+      expect((await fetch(`${said('app')}/health`)).status).toBe(200);
+      run.child.kill('SIGINT');
+      expect(await run.exited).toBe(0);
+    },
+  );
 
   test('after a mistake in the code, when that is mended; the other goes on meanwhile', { timeout }, async () => {
     const { project, restarts, times, said } = await startDev();
@@ -67,19 +85,27 @@ describe('restarts', () => {
     expect(apps.map(({ id }) => id)).toContain('reference-app');
   });
 
-  test('both, for many files at once, as a branch is switched; a change while one restarts is not lost', { timeout }, async () => {
-    const { project, restarts } = await startDev();
-    const now = new Date();
-    await Promise.all(['src/contract/kit-error.ts', 'src/app/config.ts', 'src/sandbox/config.ts', 'templates/shared/style.css'].map((path) => utimes(join(project, path), now, now)));
-    await rm(join(project, 'templates/app/error.eta'));
-    await expect.poll(() => restarts('app') >= 1 && restarts('sandbox') >= 1, soon).toBe(true);
-    const before = restarts('app');
-    await utimes(join(project, 'src/app/config.ts'), new Date(), new Date());
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    // By now it is restarting.
-    await writeFile(join(project, 'templates/app/error.eta'), 'changed');
-    await expect.poll(() => restarts('app'), soon).toBe(before + 2);
-  });
+  test(
+    'both, for many files at once, as a branch is switched; a change while one restarts is not lost',
+    { timeout },
+    async () => {
+      const { project, restarts } = await startDev();
+      const now = new Date();
+      await Promise.all(
+        ['src/contract/kit-error.ts', 'src/app/config.ts', 'src/sandbox/config.ts', 'templates/shared/style.css'].map(
+          (path) => utimes(join(project, path), now, now),
+        ),
+      );
+      await rm(join(project, 'templates/app/error.eta'));
+      await expect.poll(() => restarts('app') >= 1 && restarts('sandbox') >= 1, soon).toBe(true);
+      const before = restarts('app');
+      await utimes(join(project, 'src/app/config.ts'), new Date(), new Date());
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      // By now it is restarting.
+      await writeFile(join(project, 'templates/app/error.eta'), 'changed');
+      await expect.poll(() => restarts('app'), soon).toBe(before + 2);
+    },
+  );
 });
 
 test('a wrong option is a clear error, and --help tells all', async () => {

@@ -15,9 +15,19 @@ test('the step of docs/steps.md is the one that a test runs', async () => {
 
 test('docs/configuration.md names every setting, and no other', async () => {
   const page = await text('docs/configuration.md');
-  const code = (await Promise.all(['src/app/config.ts', 'src/sandbox/config.ts', 'src/raster/child/confinement-settings.ts'].map(text))).join('');
-  const settings = new Set([...code.matchAll(/^ {2}([A-Z][A-Z_]+):|readSecret\(env, '([A-Z_]+)'\)/gm)].map(([, a, b]) => a ?? b!));
-  const documented = new Set([...page.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name!).filter((name) => !name.endsWith('_FILE') && !['X', 'NAME', 'PATH', 'NODE_ENV'].includes(name)));
+  const code = (
+    await Promise.all(
+      ['src/app/config.ts', 'src/sandbox/config.ts', 'src/raster/child/confinement-settings.ts'].map(text),
+    )
+  ).join('');
+  const settings = new Set(
+    [...code.matchAll(/^ {2}([A-Z][A-Z_]+):|readSecret\(env, '([A-Z_]+)'\)/gm)].map(([, a, b]) => a ?? b!),
+  );
+  const documented = new Set(
+    [...page.matchAll(/`([A-Z][A-Z_]+)`/g)]
+      .map(([, name]) => name!)
+      .filter((name) => !name.endsWith('_FILE') && !['X', 'NAME', 'PATH', 'NODE_ENV'].includes(name)),
+  );
   expect([...documented].sort()).toEqual([...settings].sort());
 });
 
@@ -27,14 +37,16 @@ test('docs/security.md names attacks that tests try', async () => {
   expect(rows.length).toBeGreaterThan(12);
   for (const [, file, names] of rows) {
     const tests = await text(`test/security/${file}`);
-    for (const [, name] of names!.matchAll(/`([^`]+)`/g)) expect(tests.replaceAll("\\'", "'"), `${file}: ${name}`).toContain(name!.replaceAll("\\'", "'"));
+    for (const [, name] of names!.matchAll(/`([^`]+)`/g))
+      expect(tests.replaceAll("\\'", "'"), `${file}: ${name}`).toContain(name!.replaceAll("\\'", "'"));
   }
 });
 
 test('docs/contract.md names every file of the contract that assumes something', async () => {
   const page = await text('docs/contract.md');
   for (const name of await readdir(join(projectRoot, 'src/contract'), { recursive: true })) {
-    if (name.endsWith('.ts') && (await text(join('src/contract', name))).includes('@assumed')) expect(page, name).toContain(`\`${name}\``);
+    if (name.endsWith('.ts') && (await text(join('src/contract', name))).includes('@assumed'))
+      expect(page, name).toContain(`\`${name}\``);
   }
 });
 
@@ -45,7 +57,20 @@ test('docs/sandbox.md names every path that the sandbox serves', async () => {
 
 test('docs/platform.md names every section and path, and files that are there', async () => {
   const page = await text('docs/platform.md');
-  for (const section of ['## 2.', '## 3.', '## 4.', '## 5.', '## 6.', '## 7.', '## 8.', '## 9.', '| 2.8 ', '| 3.3 ', '| 4.8 ']) expect(page).toContain(section);
+  for (const section of [
+    '## 2.',
+    '## 3.',
+    '## 4.',
+    '## 5.',
+    '## 6.',
+    '## 7.',
+    '## 8.',
+    '## 9.',
+    '| 2.8 ',
+    '| 3.3 ',
+    '| 4.8 ',
+  ])
+    expect(page).toContain(section);
   for (const path of (await endpoints()).filter((one) => one.startsWith('/public'))) expect(page, path).toContain(path);
   const named = [...page.matchAll(/`((?:src|test)\/[^`]+)`/g)].map(([, path]) => path!);
   expect(named.length).toBeGreaterThan(20);
@@ -53,7 +78,10 @@ test('docs/platform.md names every section and path, and files that are there', 
 });
 
 test('every link between the pages leads somewhere', async () => {
-  const pages = ['README.md', ...(await readdir(join(projectRoot, 'docs'))).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)];
+  const pages = [
+    'README.md',
+    ...(await readdir(join(projectRoot, 'docs'))).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`),
+  ];
   for (const page of pages) {
     for (const [, link] of (await text(page)).matchAll(/\]\(([^)#:]+)\)/g)) {
       await expect(text(join(page, '..', link!)), `${page}: ${link}`).resolves.toBeDefined();

@@ -7,10 +7,17 @@ import { expect, test } from 'vitest';
 const root = new URL('../../', import.meta.url);
 
 /** Modules of the kit that `entry` loads, or starts in a child process, and the packages that they import. */
-async function importsOf(entry: URL, seen = new Map<string, ReadonlySet<string>>()): Promise<Map<string, ReadonlySet<string>>> {
+async function importsOf(
+  entry: URL,
+  seen = new Map<string, ReadonlySet<string>>(),
+): Promise<Map<string, ReadonlySet<string>>> {
   const source = await readFile(entry, 'utf8');
   const code = source.replace(/\/\*[\s\S]*?\*\//g, '');
-  const specifiers = [...code.matchAll(/^(?:import|export) (?!type )(?:[^'"();=]+ from )?['"]([^'"]+)['"]/gm), ...code.matchAll(/\bimport\(\s*['"]([^'"]+)['"]/g), ...code.matchAll(/new URL\(['"](\.[^'"]+\.ts)['"]/g)].map(([, name]) => name!);
+  const specifiers = [
+    ...code.matchAll(/^(?:import|export) (?!type )(?:[^'"();=]+ from )?['"]([^'"]+)['"]/gm),
+    ...code.matchAll(/\bimport\(\s*['"]([^'"]+)['"]/g),
+    ...code.matchAll(/new URL\(['"](\.[^'"]+\.ts)['"]/g),
+  ].map(([, name]) => name!);
   seen.set(fileURLToPath(entry), new Set(specifiers.filter((name) => !name.startsWith('.') && !isBuiltin(name))));
   for (const name of specifiers.filter((one) => one.startsWith('.') && one.endsWith('.ts'))) {
     const next = new URL(name, entry);
@@ -20,9 +27,20 @@ async function importsOf(entry: URL, seen = new Map<string, ReadonlySet<string>>
 }
 
 test('the app imports nothing that npm ci --omit=dev leaves out', async () => {
-  const { dependencies } = JSON.parse(await readFile(new URL('package.json', root), 'utf8')) as { dependencies: Record<string, string> };
+  const { dependencies } = JSON.parse(await readFile(new URL('package.json', root), 'utf8')) as {
+    dependencies: Record<string, string>;
+  };
   const modules = await importsOf(new URL('src/commands/app.ts', root));
-  const packages = new Set([...modules.values()].flatMap((names) => [...names]).map((name) => name.split('/').slice(0, name.startsWith('@') ? 2 : 1).join('/')));
+  const packages = new Set(
+    [...modules.values()]
+      .flatMap((names) => [...names])
+      .map((name) =>
+        name
+          .split('/')
+          .slice(0, name.startsWith('@') ? 2 : 1)
+          .join('/'),
+      ),
+  );
   // What it surely uses: an empty walk would prove nothing.
   for (const name of ['express', 'axios', 'kysely', 'gdal-async', 'pg-boss', 'sharp']) expect(packages).toContain(name);
   expect([...packages].filter((name) => !(name in dependencies))).toEqual([]);

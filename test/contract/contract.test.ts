@@ -4,8 +4,13 @@ import { expect, test } from 'vitest';
 import { assumedProfile, limits, operationTransitions, sourceTypes } from '../../src/contract/index.ts';
 import { projectRoot } from '../support/folders.ts';
 
-test('the operation\'s transitions are those of the spec, section 3.1', () => {
-  expect(operationTransitions).toEqual({ REQUESTED: ['APPROVED', 'REJECTED', 'EXPIRED'], APPROVED: [], REJECTED: [], EXPIRED: [] });
+test("the operation's transitions are those of the spec, section 3.1", () => {
+  expect(operationTransitions).toEqual({
+    REQUESTED: ['APPROVED', 'REJECTED', 'EXPIRED'],
+    APPROVED: [],
+    REJECTED: [],
+    EXPIRED: [],
+  });
 });
 
 test('limits and enumerations that the spec gives', () => {
@@ -29,9 +34,11 @@ test('what the client cannot do without is missed; everything else may be missin
   expect(calls.completeUpload.decode('')).toEqual({});
 });
 
-test('the contract alone knows the platform\'s paths', async () => {
+test("the contract alone knows the platform's paths", async () => {
   const names = await readdir(join(projectRoot, 'src'), { recursive: true });
   for (const name of names.filter((file) => file.endsWith('.ts') && !file.startsWith('contract'))) {
-    expect(await readFile(join(projectRoot, 'src', name), 'utf8'), name).not.toMatch(/['"`]\/public\/(external-app|file)/);
+    expect(await readFile(join(projectRoot, 'src', name), 'utf8'), name).not.toMatch(
+      /['"`]\/public\/(external-app|file)/,
+    );
   }
 });

@@ -1,6 +1,14 @@
 /** What the catalog's requests accept and refuse (spec 4.2; contract, "STAC"). */
 import { describe, expect, test } from 'vitest';
-import { bbox, datetimeFilter, datetimeInterval, extensionFault, geojsonGeometry, parseInstant, wktGeometry } from '../../src/contract/index.ts';
+import {
+  bbox,
+  datetimeFilter,
+  datetimeInterval,
+  extensionFault,
+  geojsonGeometry,
+  parseInstant,
+  wktGeometry,
+} from '../../src/contract/index.ts';
 
 test.each([
   ['2024-02-29T00:00:00Z', '2024-02-29T00:00:00.000Z'],
@@ -42,7 +50,9 @@ test.each([
 
 describe('interval', () => {
   const [a, b] = ['2024-01-01T00:00:00Z', '2024-02-01T00:00:00Z'];
-  test.each([`${a}/${b}`, `${a}/..`, `../${b}`, `${a}/`, `/${b}`, `${a}/${a}`])('%s', (text) => expect(datetimeInterval.safeParse(text).success).toBe(true));
+  test.each([`${a}/${b}`, `${a}/..`, `../${b}`, `${a}/`, `/${b}`, `${a}/${a}`])('%s', (text) =>
+    expect(datetimeInterval.safeParse(text).success).toBe(true),
+  );
   test.each([
     [`${b}/${a}`, 'reversed'],
     ['../..', 'no end'],
@@ -58,15 +68,30 @@ describe('interval', () => {
     expect(datetimeFilter.parse(a)).toEqual({ startMs: Date.parse(a), endMs: Date.parse(a) });
   });
   test('finer than a millisecond: ends stay included, and no more', () => {
-    expect(datetimeInterval.parse('2024-01-01T00:00:00.0005Z/2024-01-01T00:00:00.0015Z')).toEqual({ startMs: Date.parse(a) + 1, endMs: Date.parse(a) + 1 });
+    expect(datetimeInterval.parse('2024-01-01T00:00:00.0005Z/2024-01-01T00:00:00.0015Z')).toEqual({
+      startMs: Date.parse(a) + 1,
+      endMs: Date.parse(a) + 1,
+    });
   });
 });
 
 test.each([
-  [[10, 50, 11, 51], [10, 50, 11, 51]],
-  [[10, 50, -100, 11, 51, 4000], [10, 50, 11, 51]],
-  [[170, -10, -170, 10], [170, -10, -170, 10]],
-  [[10, 50, 10, 50], [10, 50, 10, 50]],
+  [
+    [10, 50, 11, 51],
+    [10, 50, 11, 51],
+  ],
+  [
+    [10, 50, -100, 11, 51, 4000],
+    [10, 50, 11, 51],
+  ],
+  [
+    [170, -10, -170, 10],
+    [170, -10, -170, 10],
+  ],
+  [
+    [10, 50, 10, 50],
+    [10, 50, 10, 50],
+  ],
 ])('bbox %j is taken', (value, read) => expect(bbox.parse(value)).toEqual(read));
 
 test.each([
@@ -85,7 +110,19 @@ test.each([
 
 test.each([
   [{ type: 'Point', coordinates: [10] }, 'one number'],
-  [{ type: 'Polygon', coordinates: [[[0, 0], [1, 0], [1, 1]]] }, 'a ring that is not closed'],
+  [
+    {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [0, 0],
+          [1, 0],
+          [1, 1],
+        ],
+      ],
+    },
+    'a ring that is not closed',
+  ],
   [{ type: 'Polygon', coordinates: [] }, 'no ring'],
   [{ type: 'Polygon', coordinates: [0, 0] }, 'a position'],
   [{ type: 'LineString', coordinates: [[0, 0]] }, 'one position'],
@@ -96,20 +133,45 @@ test.each([
   [null, 'null'],
 ])('geometry %j is refused: %s', (value, _why) => expect(geojsonGeometry.safeParse(value).success).toBe(false));
 
-test.each(['POINT(10 50)', 'POINT Z (10 50 3)', 'SRID=4326;POINT(10 50)', 'polygon((0 0,1 0,1 1,0 0))', 'MULTIPOLYGON(((0 0,1 0,1 1,0 0)))', 'GEOMETRYCOLLECTION(POINT(1 2),LINESTRING(0 0,1 1))'])(
-  'WKT %s is taken',
-  (text) => expect(wktGeometry.safeParse(text).success).toBe(true),
-);
+test.each([
+  'POINT(10 50)',
+  'POINT Z (10 50 3)',
+  'SRID=4326;POINT(10 50)',
+  'polygon((0 0,1 0,1 1,0 0))',
+  'MULTIPOLYGON(((0 0,1 0,1 1,0 0)))',
+  'GEOMETRYCOLLECTION(POINT(1 2),LINESTRING(0 0,1 1))',
+])('WKT %s is taken', (text) => expect(wktGeometry.safeParse(text).success).toBe(true));
 test('WKT made to be slow is not', () => {
-  for (const text of ['A'.repeat(400_000), `${'A'.repeat(400_000)})`, `POINT${' '.repeat(400_000)}x`, `P${')'.repeat(400_000)}x`]) expect(wktGeometry.safeParse(text).success).toBe(false);
+  for (const text of [
+    'A'.repeat(400_000),
+    `${'A'.repeat(400_000)})`,
+    `POINT${' '.repeat(400_000)}x`,
+    `P${')'.repeat(400_000)}x`,
+  ])
+    expect(wktGeometry.safeParse(text).success).toBe(false);
 });
-test.each(['', 'POINT', 'POINT(1)', 'POINT EMPTY', 'POLYGON((0 0,1 0,1 1))', 'POINT(1 2', 'POINT(1 2);DROP', 'SRID=3857;POINT(1 2)', 'POINT(200 0)'])('WKT %j is refused', (text) =>
-  expect(wktGeometry.safeParse(text).success).toBe(false),
-);
+test.each([
+  '',
+  'POINT',
+  'POINT(1)',
+  'POINT EMPTY',
+  'POLYGON((0 0,1 0,1 1))',
+  'POINT(1 2',
+  'POINT(1 2);DROP',
+  'SRID=3857;POINT(1 2)',
+  'POINT(200 0)',
+])('WKT %j is refused', (text) => expect(wktGeometry.safeParse(text).success).toBe(false));
 
 test('properties of the view and SAR extensions: known ones by their rules, no other', () => {
   expect(extensionFault({ 'view:off_nadir': 10, 'sar:polarizations': ['VV', 'VH'], other: 1 })).toBeNull();
-  for (const bad of [{ 'view:off_nadir': 91 }, { 'view:height': 1 }, { 'sar:polarizations': ['VV', 'VV'] }, { 'sar:frequency_band': 'Q' }, { 'sar:toString': 1 }, { 'view:constructor': 1 }]) {
+  for (const bad of [
+    { 'view:off_nadir': 91 },
+    { 'view:height': 1 },
+    { 'sar:polarizations': ['VV', 'VV'] },
+    { 'sar:frequency_band': 'Q' },
+    { 'sar:toString': 1 },
+    { 'view:constructor': 1 },
+  ]) {
     expect(extensionFault(bad), JSON.stringify(bad)).not.toBeNull();
   }
 });

@@ -23,9 +23,12 @@ interface Fixture {
 
 const id = /^[A-Za-z0-9_-]{22,}$/;
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-const content = { sizeBytes: 5, open: async function* () {
-      yield Buffer.from('bytes');
-    } };
+const content = {
+  sizeBytes: 5,
+  open: async function* () {
+    yield Buffer.from('bytes');
+  },
+};
 
 const fixtures: Fixture[] = [
   {
@@ -53,9 +56,23 @@ const fixtures: Fixture[] = [
     requestLine: 'POST /public/external-app/operation/{token} HTTP/1.1',
     requestHeaders: ['content-type: application/json', 'idempotency-key: run-1'],
     requestBody: '{"name":"NDVI","description":"d","parameters":{"a":1}}',
-    call: (calls) => calls.createOperation({ idempotencyKey: 'run-1', operation: { name: 'NDVI', description: 'd', parameters: { a: 1 } } }),
-    responseBody: { operationId: 'op', status: 'REQUESTED', createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-01T00:30:00.000Z' },
-    decoded: { operationId: 'op', status: 'REQUESTED', createdAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-01T00:30:00.000Z' },
+    call: (calls) =>
+      calls.createOperation({
+        idempotencyKey: 'run-1',
+        operation: { name: 'NDVI', description: 'd', parameters: { a: 1 } },
+      }),
+    responseBody: {
+      operationId: 'op',
+      status: 'REQUESTED',
+      createdAt: '2030-01-01T00:00:00.000Z',
+      expiresAt: '2030-01-01T00:30:00.000Z',
+    },
+    decoded: {
+      operationId: 'op',
+      status: 'REQUESTED',
+      createdAt: '2030-01-01T00:00:00.000Z',
+      expiresAt: '2030-01-01T00:30:00.000Z',
+    },
     responseForm: { operationId: id, status: /^REQUESTED$/, createdAt: time, expiresAt: time },
   },
   {
@@ -64,9 +81,30 @@ const fixtures: Fixture[] = [
     requestHeaders: [],
     requestBody: '',
     call: (calls) => calls.getOperation({ operationId: 'OPERATION' }),
-    responseBody: { operationId: 'op', status: 'APPROVED', name: 'n', createdAt: '2030-01-01T00:00:00.000Z', updatedAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-01T00:30:00.000Z' },
-    decoded: { operationId: 'op', status: 'APPROVED', name: 'n', createdAt: '2030-01-01T00:00:00.000Z', updatedAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-01T00:30:00.000Z' },
-    responseForm: { operationId: id, status: /^(REQUESTED|APPROVED|REJECTED|EXPIRED)$/, name: /./, createdAt: time, updatedAt: time, expiresAt: time },
+    responseBody: {
+      operationId: 'op',
+      status: 'APPROVED',
+      name: 'n',
+      createdAt: '2030-01-01T00:00:00.000Z',
+      updatedAt: '2030-01-01T00:00:00.000Z',
+      expiresAt: '2030-01-01T00:30:00.000Z',
+    },
+    decoded: {
+      operationId: 'op',
+      status: 'APPROVED',
+      name: 'n',
+      createdAt: '2030-01-01T00:00:00.000Z',
+      updatedAt: '2030-01-01T00:00:00.000Z',
+      expiresAt: '2030-01-01T00:30:00.000Z',
+    },
+    responseForm: {
+      operationId: id,
+      status: /^(REQUESTED|APPROVED|REJECTED|EXPIRED)$/,
+      name: /./,
+      createdAt: time,
+      updatedAt: time,
+      expiresAt: time,
+    },
   },
   {
     name: 'step 5, initiate',
@@ -127,7 +165,9 @@ describe.each(fixtures)('client: $name', (fixture) => {
     const { decoded, request } = await exchange(fixture.responseBody);
     const [head = '', ...bodies] = request.split('\r\n\r\n');
     const body = bodies.join('\r\n\r\n');
-    const [requestLine, ...headers] = head.split('\r\n').map((line, i) => (i === 0 ? line : line.toLowerCase().replace(/boundary=.*/, 'boundary={boundary}')));
+    const [requestLine, ...headers] = head
+      .split('\r\n')
+      .map((line, i) => (i === 0 ? line : line.toLowerCase().replace(/boundary=.*/, 'boundary={boundary}')));
     const boundary = /boundary=(.*)/.exec(head)?.[1] ?? '';
     expect(requestLine).toBe(fill(fixture.requestLine, inClient));
     expect(headers).toEqual(expect.arrayContaining([...fixture.requestHeaders, 'x-api-key: key-of-the-app']));
@@ -138,7 +178,12 @@ describe.each(fixtures)('client: $name', (fixture) => {
   });
 
   test('ignores unknown fields, and misses no optional one', async () => {
-    const { decoded } = await exchange({ ...(fixture.responseBody as object), somethingNew: { a: 1 }, expiresAt: null, createdAt: 7 });
+    const { decoded } = await exchange({
+      ...(fixture.responseBody as object),
+      somethingNew: { a: 1 },
+      expiresAt: null,
+      createdAt: 7,
+    });
     if (fixture.decoded !== undefined) expect(decoded).toBeDefined();
     expect(JSON.stringify(decoded ?? {})).not.toContain('somethingNew');
   });
@@ -150,9 +195,16 @@ describe.each(fixtures)('sandbox: $name', (fixture) => {
     const values = await prepare(sandbox);
     const boundary = 'a-boundary';
     // Field names in the fixture are lower case, as the client's bytes are compared without case.
-    const body = fill(fixture.requestBody, { ...values, boundary }).replace('"uploadid"', '"uploadId"').replace('"partnumber"', '"partNumber"');
+    const body = fill(fixture.requestBody, { ...values, boundary })
+      .replace('"uploadid"', '"uploadId"')
+      .replace('"partnumber"', '"partNumber"');
     if (fixture.name === 'step 7, complete') await sendRaw(sandbox, fixtures[5]!, values);
-    const answer = await send(sandbox, fill(fixture.requestLine, values), fixture.requestHeaders.map((line) => fill(line, { boundary })), body);
+    const answer = await send(
+      sandbox,
+      fill(fixture.requestLine, values),
+      fixture.requestHeaders.map((line) => fill(line, { boundary })),
+      body,
+    );
     expect(answer.split('\r\n')[0]).toBe('HTTP/1.1 200 OK');
     expect(answer.toLowerCase()).toContain('content-type: application/json');
     const read = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4)) as Record<string, unknown>;
@@ -162,16 +214,28 @@ describe.each(fixtures)('sandbox: $name', (fixture) => {
 });
 
 function sendRaw(sandbox: TestSandbox, fixture: Fixture, values: Readonly<Record<string, string>>): Promise<string> {
-  const body = fill(fixture.requestBody, { ...values, boundary: 'b' }).replace('"uploadid"', '"uploadId"').replace('"partnumber"', '"partNumber"');
-  return send(sandbox, fill(fixture.requestLine, values), fixture.requestHeaders.map((line) => fill(line, { boundary: 'b' })), body);
+  const body = fill(fixture.requestBody, { ...values, boundary: 'b' })
+    .replace('"uploadid"', '"uploadId"')
+    .replace('"partnumber"', '"partNumber"');
+  return send(
+    sandbox,
+    fill(fixture.requestLine, values),
+    fixture.requestHeaders.map((line) => fill(line, { boundary: 'b' })),
+    body,
+  );
 }
 
 /** A launch with an approved operation and an open upload, made by raw requests too. */
-async function prepare(sandbox: TestSandbox): Promise<{ token: string; operationId: string; uploadId: string; key: string }> {
+async function prepare(
+  sandbox: TestSandbox,
+): Promise<{ token: string; operationId: string; uploadId: string; key: string }> {
   const { token } = await sandbox.launch();
   const bodyOf = (answer: string) => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4)) as Record<string, string>;
   const values: Record<string, string> = { token };
-  Object.assign(values, bodyOf(await sendRaw(sandbox, { ...fixtures[2]!, requestHeaders: ['content-type: application/json'] }, values)));
+  Object.assign(
+    values,
+    bodyOf(await sendRaw(sandbox, { ...fixtures[2]!, requestHeaders: ['content-type: application/json'] }, values)),
+  );
   await sandbox.control('POST', `operations/${values['operationId']}/approve`);
   Object.assign(values, bodyOf(await sendRaw(sandbox, fixtures[4]!, values)));
   return values as ReturnType<typeof prepare> extends Promise<infer T> ? T : never;
@@ -179,9 +243,18 @@ async function prepare(sandbox: TestSandbox): Promise<{ token: string; operation
 
 function send(sandbox: TestSandbox, requestLine: string, headers: readonly string[], body: string): Promise<string> {
   const kept = headers.filter((line) => !line.startsWith('content-length'));
-  const head = [requestLine, 'Host: platform.example', `X-API-KEY: ${apiKey}`, 'Connection: close', `Content-Length: ${body.length}`, ...kept];
+  const head = [
+    requestLine,
+    'Host: platform.example',
+    `X-API-KEY: ${apiKey}`,
+    'Connection: close',
+    `Content-Length: ${body.length}`,
+    ...kept,
+  ];
   return new Promise((resolve, reject) => {
-    const socket = createConnection(Number(new URL(sandbox.url).port), '127.0.0.1', () => socket.write(`${head.join('\r\n')}\r\n\r\n${body}`));
+    const socket = createConnection(Number(new URL(sandbox.url).port), '127.0.0.1', () =>
+      socket.write(`${head.join('\r\n')}\r\n\r\n${body}`),
+    );
     let answer = '';
     socket.setEncoding('utf8').on('data', (part: string) => (answer += part));
     socket.on('end', () => resolve(answer)).on('error', reject);

@@ -2,7 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { PgBossRunQueue } from '../../src/app/runs/pg-boss-run-queue.ts';
-import { LocalRunQueue, type Lane, type QueuedRun, type QueueWorker, type RunQueue } from '../../src/app/runs/run-queue.ts';
+import {
+  LocalRunQueue,
+  type Lane,
+  type QueuedRun,
+  type QueueWorker,
+  type RunQueue,
+} from '../../src/app/runs/run-queue.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { hasPostgres, startPostgres, query } from '../support/postgres.ts';
 
@@ -100,23 +106,33 @@ describe.each(adapters)('%s', (_name, isHere, make) => {
 });
 
 describe('between processes', () => {
-  test.runIf(hasPostgres)('a run that a worker was about to take when it died goes to another', async () => {
-    const url = await postgres.create();
-    const [one, two] = [await open(url), await open(url)];
-    const hanging = Promise.withResolvers<void>();
-    const [dying, living] = [notingWorker(() => hanging.promise), notingWorker()];
-    await one.work(dying.worker);
-    await one.add([run('a')]);
-    await expect.poll(() => dying.given, { timeout: 10_000 }).toHaveLength(1);
-    await two.work(living.worker);
-    await expect.poll(() => living.given, { timeout: 18_000 }).toEqual(['wait a']);
-    hanging.resolve();
-  }, 40_000);
+  test.runIf(hasPostgres)(
+    'a run that a worker was about to take when it died goes to another',
+    async () => {
+      const url = await postgres.create();
+      const [one, two] = [await open(url), await open(url)];
+      const hanging = Promise.withResolvers<void>();
+      const [dying, living] = [notingWorker(() => hanging.promise), notingWorker()];
+      await one.work(dying.worker);
+      await one.add([run('a')]);
+      await expect.poll(() => dying.given, { timeout: 10_000 }).toHaveLength(1);
+      await two.work(living.worker);
+      await expect.poll(() => living.given, { timeout: 18_000 }).toEqual(['wait a']);
+      hanging.resolve();
+    },
+    40_000,
+  );
 
   test.runIf(hasPostgres)('what there is no room for waits for a worker that has some', async () => {
     const url = await postgres.create();
     const [one, two] = [await open(url), await open(url)];
-    const [full, free] = [notingWorker(async () => {}, (lane) => (lane === 'wait' ? 10 : 0)), notingWorker()];
+    const [full, free] = [
+      notingWorker(
+        async () => {},
+        (lane) => (lane === 'wait' ? 10 : 0),
+      ),
+      notingWorker(),
+    ];
     await one.work(full.worker);
     await one.add([run('a', 'process')]);
     await sleep(1_500);
@@ -128,13 +144,16 @@ describe('between processes', () => {
   test.runIf(hasPostgres)('who has fewer waiting comes first', async () => {
     const queue = await open(await postgres.create());
     await queue.add([...Array.from({ length: 5 }, (_, i) => run(`many-${i}`, 'process', i)), run('one', 'process', 0)]);
-    const { worker, given } = notingWorker(async () => {}, () => 2);
+    const { worker, given } = notingWorker(
+      async () => {},
+      () => 2,
+    );
     await queue.work(worker);
     await expect.poll(() => given, { timeout: 20_000 }).toHaveLength(6);
     expect(given.slice(0, 2)).toContain('process one');
   });
 
-  test.runIf(hasPostgres)('no password and no token stands in the queue\'s tables', async () => {
+  test.runIf(hasPostgres)("no password and no token stands in the queue's tables", async () => {
     const url = await postgres.create();
     const queue = await open(url);
     await queue.add([run('a')]);
@@ -144,6 +163,9 @@ describe('between processes', () => {
 
   test('a database that is away: a clear error, without the address', async () => {
     const opened = PgBossRunQueue.open('postgres://user:very-secret@127.0.0.1:1/nothing', { supervises: false, log });
-    await expect(opened).rejects.toMatchObject({ code: 'database_unavailable', message: expect.not.stringContaining('very-secret') as string });
+    await expect(opened).rejects.toMatchObject({
+      code: 'database_unavailable',
+      message: expect.not.stringContaining('very-secret') as string,
+    });
   });
 });

@@ -20,7 +20,11 @@ import { hasPostgres, startPostgres } from '../support/postgres.ts';
 
 const adapters: [string, boolean, () => Promise<AppDatabase>][] = [
   ['SQLite', true, async () => openDatabase({ dataDir: await testFolder(), databaseUrl: null })],
-  ['PostgreSQL', hasPostgres, async () => openDatabase({ dataDir: '', databaseUrl: await (await startPostgres()).create() })],
+  [
+    'PostgreSQL',
+    hasPostgres,
+    async () => openDatabase({ dataDir: '', databaseUrl: await (await startPostgres()).create() }),
+  ],
 ];
 
 test('a SQLite file that another has locked for too long, or that has no room, is a database that is away', async () => {
@@ -37,7 +41,11 @@ test('a SQLite file that another has locked for too long, or that has no room, i
   // No page more than there are.
   await sql`pragma max_page_count = 1`.execute(database);
   const fill = async (into: Kysely<AppTables>) => {
-    for (let i = 0; i < 200; i++) await into.insertInto('workers').values({ name: `${i}${'x'.repeat(2_000)}`, alive_at: 0 }).execute();
+    for (let i = 0; i < 200; i++)
+      await into
+        .insertInto('workers')
+        .values({ name: `${i}${'x'.repeat(2_000)}`, alive_at: 0 })
+        .execute();
   };
   await expect(database.transaction().execute(fill)).rejects.toBeInstanceOf(DatabaseAwayError);
   await expect(fill(database)).rejects.toBeInstanceOf(DatabaseAwayError);
@@ -53,7 +61,10 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     database = await open();
     cleanUpLater(() => database.destroy());
     store = new SqlRunStore(database, () => (clock += 1), { isShared: name === 'PostgreSQL' });
-    await launches().begin({ id: 'launch', user: { id: 'u' }, createdAtMs: clock }, 'first', { token: 'first', expiresAtMs: null });
+    await launches().begin({ id: 'launch', user: { id: 'u' }, createdAtMs: clock }, 'first', {
+      token: 'first',
+      expiresAtMs: null,
+    });
   });
   const launches = () => new LaunchStore(database, createTokenSealer([new Secret('x'.repeat(32))]));
   const newRun = (more: Partial<Run> = {}): Run => ({
@@ -93,7 +104,10 @@ describe.each(adapters)('%s', (name, isHere, open) => {
 
   test.runIf(isHere)('moves with its facts in one commit, and tells the history', async () => {
     const run = await added();
-    const waiting = await store.transition(run, 'AWAITING_APPROVAL', { operationId: 'op', operationExpiresAtMs: clock + 5 });
+    const waiting = await store.transition(run, 'AWAITING_APPROVAL', {
+      operationId: 'op',
+      operationExpiresAtMs: clock + 5,
+    });
     const approved = await store.transition(waiting, 'APPROVED');
     expect(await store.find(run.id)).toEqual(approved);
     expect(approved).toMatchObject({ state: 'APPROVED', operationId: 'op' });
@@ -102,8 +116,11 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     expect(history.map(({ atMs }) => atMs)).toEqual(history.map(({ atMs }) => atMs).toSorted((a, b) => a - b));
   });
 
-  test.runIf(isHere)('keeps a result beside the run: the last attempt\'s, under its claim alone', async () => {
-    const result = (width: number) => ({ summary: { width, height: 1, corners: null, values: null, bands: [] }, picture: Uint8Array.from([0, 255, 137, width]) });
+  test.runIf(isHere)("keeps a result beside the run: the last attempt's, under its claim alone", async () => {
+    const result = (width: number) => ({
+      summary: { width, height: 1, corners: null, values: null, bands: [] },
+      picture: Uint8Array.from([0, 255, 137, width]),
+    });
     const run = await added({ state: 'PROCESSING' });
     expect([await store.summary(run.id), await store.picture(run.id)]).toEqual([null, null]);
     const first = await store.record(run, { result: result(1) });
@@ -112,20 +129,32 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     await expect(store.transition(run, 'UPLOADING', { result: result(2) })).rejects.toThrow(IllegalTransitionError);
     expect((await store.summary(run.id))!.width).toBe(1);
     await store.transition(claimed, 'UPLOADING', { result: result(3) });
-    expect([await store.summary(run.id), [...(await store.picture(run.id))!]]).toEqual([result(3).summary, [0, 255, 137, 3]]);
+    expect([await store.summary(run.id), [...(await store.picture(run.id))!]]).toEqual([
+      result(3).summary,
+      [0, 255, 137, 3],
+    ]);
   });
 
-  test.runIf(isHere)('refuses a move that the table does not have, one from a state that was left, and facts for it', async () => {
-    const run = await added();
-    expect(() => store.transition(run, 'PROCESSING')).toThrow(IllegalTransitionError);
-    await store.transition(run, 'CANCELLED');
-    await expect(store.transition(run, 'AWAITING_APPROVAL')).rejects.toMatchObject({ code: 'illegal_transition', data: { from: 'CANCELLED', to: 'AWAITING_APPROVAL', runId: run.id } });
-    await expect(store.record(run, { upload: null })).rejects.toThrow(IllegalTransitionError);
-  });
+  test.runIf(isHere)(
+    'refuses a move that the table does not have, one from a state that was left, and facts for it',
+    async () => {
+      const run = await added();
+      expect(() => store.transition(run, 'PROCESSING')).toThrow(IllegalTransitionError);
+      await store.transition(run, 'CANCELLED');
+      await expect(store.transition(run, 'AWAITING_APPROVAL')).rejects.toMatchObject({
+        code: 'illegal_transition',
+        data: { from: 'CANCELLED', to: 'AWAITING_APPROVAL', runId: run.id },
+      });
+      await expect(store.record(run, { upload: null })).rejects.toThrow(IllegalTransitionError);
+    },
+  );
 
   test.runIf(isHere)('of two that move at the same time one does', async () => {
     const run = await added();
-    const results = await Promise.allSettled([store.transition(run, 'AWAITING_APPROVAL', { operationId: 'a' }), store.transition(run, 'CANCELLED')]);
+    const results = await Promise.allSettled([
+      store.transition(run, 'AWAITING_APPROVAL', { operationId: 'a' }),
+      store.transition(run, 'CANCELLED'),
+    ]);
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     expect((await store.history(run.id)).length).toBe(2);
   });
@@ -144,19 +173,30 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     await store.transition(moved, 'REJECTED');
     expect((await store.heldBy('two')).has(run.id)).toBe(false);
     expect(await store.claim(run.id, 'three')).toBeNull();
-    expect((await store.stages(run.id)).map(({ state, attempt, worker, outcome }) => [state, attempt, worker, outcome])).toEqual([
+    expect(
+      (await store.stages(run.id)).map(({ state, attempt, worker, outcome }) => [state, attempt, worker, outcome]),
+    ).toEqual([
       ['CREATED', 1, 'one', 'abandoned'],
       ['CREATED', 2, 'two', 'AWAITING_APPROVAL'],
       ['AWAITING_APPROVAL', 2, 'two', 'REJECTED'],
     ]);
-    for (const { begunAtMs, endedAtMs } of await store.stages(run.id)) expect(endedAtMs).toBeGreaterThanOrEqual(begunAtMs);
+    for (const { begunAtMs, endedAtMs } of await store.stages(run.id))
+      expect(endedAtMs).toBeGreaterThanOrEqual(begunAtMs);
   });
 
   test.runIf(isHere)('what happens in one millisecond has its order', async () => {
     const run = await added();
     const still = new SqlRunStore(database, () => clock);
     let moved = (await still.claim(run.id, 'one'))!;
-    const states = ['AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING', 'PROCESSING', 'UPLOADING', 'COMPLETED'] as const;
+    const states = [
+      'AWAITING_APPROVAL',
+      'APPROVED',
+      'PROCESSING',
+      'UPLOADING',
+      'PROCESSING',
+      'UPLOADING',
+      'COMPLETED',
+    ] as const;
     for (const state of states) moved = await still.transition(moved, state);
     expect((await still.history(run.id)).map(({ state }) => state)).toEqual(['CREATED', ...states]);
     expect((await still.stages(run.id)).map(({ outcome }) => outcome)).toEqual(states);
@@ -169,33 +209,51 @@ describe.each(adapters)('%s', (name, isHere, open) => {
   });
 
   /** Its lease, as if it had said nothing for an hour. */
-  const died = (worker: string) => database.updateTable('workers').set((of) => ({ alive_at: of('alive_at', '-', 3_600_000) })).where('name', '=', worker).execute();
+  const died = (worker: string) =>
+    database
+      .updateTable('workers')
+      .set((of) => ({ alive_at: of('alive_at', '-', 3_600_000) }))
+      .where('name', '=', worker)
+      .execute();
 
-  test.runIf(isHere)('what a living worker has nobody else can claim: when its lease is over one of many can', async () => {
-    const run = await added();
-    const workers = Array.from({ length: 8 }, (_, i) => `living-${i}`);
-    for (const worker of ['owner', ...workers]) await store.renewLease(worker);
-    expect((await store.claim(run.id, 'owner'))?.claim).toBe(1);
-    expect(await store.claim(run.id, 'living-0')).toBeNull();
-    expect((await store.claim(run.id, 'owner'))?.claim).toBe(2);
-    await died('owner');
-    const claims = await Promise.all(workers.map((worker) => store.claim(run.id, worker)));
-    expect(claims.filter((claimed) => claimed !== null).map(({ claim }) => claim)).toEqual([3]);
-    await store.renewLease('owner');
-    expect(await store.claim(run.id, 'owner')).toBeNull();
-    await store.forgetWorkers(0);
-    expect((await store.claim(run.id, 'owner'))?.claim).toBe(4);
-  });
+  test.runIf(isHere)(
+    'what a living worker has nobody else can claim: when its lease is over one of many can',
+    async () => {
+      const run = await added();
+      const workers = Array.from({ length: 8 }, (_, i) => `living-${i}`);
+      for (const worker of ['owner', ...workers]) await store.renewLease(worker);
+      expect((await store.claim(run.id, 'owner'))?.claim).toBe(1);
+      expect(await store.claim(run.id, 'living-0')).toBeNull();
+      expect((await store.claim(run.id, 'owner'))?.claim).toBe(2);
+      await died('owner');
+      const claims = await Promise.all(workers.map((worker) => store.claim(run.id, worker)));
+      expect(claims.filter((claimed) => claimed !== null).map(({ claim }) => claim)).toEqual([3]);
+      await store.renewLease('owner');
+      expect(await store.claim(run.id, 'owner')).toBeNull();
+      await store.forgetWorkers(0);
+      expect((await store.claim(run.id, 'owner'))?.claim).toBe(4);
+    },
+  );
 
   test.runIf(isHere)('lists what no living worker has', async () => {
-    const [ended, mine, living, dead, free] = [await added(), await added(), await added(), await added(), await added()];
+    const [ended, mine, living, dead, free] = [
+      await added(),
+      await added(),
+      await added(),
+      await added(),
+      await added(),
+    ];
     for (const worker of ['me', 'other', 'dead']) await store.renewLease(worker);
     await store.transition(ended, 'FAILED', { failure: { code: 'c', message: 'm', advice: 'a', requestId: null } });
     await store.claim(mine.id, 'me');
     const claimed = (await store.claim(living.id, 'other'))!;
     await store.claim(dead.id, 'dead');
     const all = [ended, mine, living, dead, free].map(({ id }) => id);
-    const orphans = async (forMs?: number) => (await store.listOrphans('me', forMs)).map(({ id }) => id).filter((id) => all.includes(id)).toSorted();
+    const orphans = async (forMs?: number) =>
+      (await store.listOrphans('me', forMs))
+        .map(({ id }) => id)
+        .filter((id) => all.includes(id))
+        .toSorted();
     expect(await orphans()).toEqual([free.id]);
     await died('dead');
     expect(await orphans()).toEqual([dead.id, free.id].toSorted());
@@ -209,7 +267,10 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     await launch('waits');
     const run = (await store.claim((await added({ launchId: 'waits' })).id, 'me'))!;
     const waiting = async () => (await store.listWaitingLaunches()).includes('waits');
-    const approved = await store.transition(await store.transition(run, 'AWAITING_APPROVAL', { operationId: 'o' }), 'APPROVED');
+    const approved = await store.transition(
+      await store.transition(run, 'AWAITING_APPROVAL', { operationId: 'o' }),
+      'APPROVED',
+    );
     expect(await waiting()).toBe(false);
     await store.giveBack(approved);
     expect(await waiting()).toBe(true);
@@ -221,7 +282,10 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     const runs = [await added({ owner: 'v' }), await added({ owner: 'v' }), await added({ owner: 'v' })];
     await store.renewLease('stopping');
     for (const { id } of runs) await store.claim(id, 'stopping');
-    const approved = await store.transition((await store.transition((await store.find(runs[0]!.id))!, 'AWAITING_APPROVAL', { operationId: 'o' })), 'APPROVED');
+    const approved = await store.transition(
+      await store.transition((await store.find(runs[0]!.id))!, 'AWAITING_APPROVAL', { operationId: 'o' }),
+      'APPROVED',
+    );
     expect((await store.release('stopping')).map(({ id, state, owner }) => [id, state, owner]).toSorted()).toEqual(
       runs.map(({ id }) => [id, id === approved.id ? 'APPROVED' : 'CREATED', 'v']).toSorted(),
     );
@@ -232,19 +296,28 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     expect(await store.countWaitingOf('v')).toBe(0);
   });
 
-  const launch = async (id: string, createdAtMs = clock) => launches().begin({ id, user: { id: 'u' }, createdAtMs }, id, { token: id, expiresAtMs: null });
+  const launch = async (id: string, createdAtMs = clock) =>
+    launches().begin({ id, user: { id: 'u' }, createdAtMs }, id, { token: id, expiresAtMs: null });
 
   test.runIf(isHere)('lists a launch in pages, newest first, though runs are added meanwhile', async () => {
     await launch('paged');
     const atMs = (clock += 10);
-    const make = (i: number) => added({ id: `paged-${i}`, launchId: 'paged', createdAtMs: atMs + Math.floor(i / 3), updatedAtMs: atMs });
+    const make = (i: number) =>
+      added({ id: `paged-${i}`, launchId: 'paged', createdAtMs: atMs + Math.floor(i / 3), updatedAtMs: atMs });
     for (let i = 0; i < 7; i++) await make(i);
-    const page = async (before?: string) => (await store.listByLaunch('paged', { limit: 3, before })).map(({ id }) => id);
+    const page = async (before?: string) =>
+      (await store.listByLaunch('paged', { limit: 3, before })).map(({ id }) => id);
     expect(await page()).toEqual(['paged-6', 'paged-5', 'paged-4']);
     await make(9);
-    expect([await page('paged-4'), await page('paged-1'), await page('paged-0')]).toEqual([['paged-3', 'paged-2', 'paged-1'], ['paged-0'], []]);
+    expect([await page('paged-4'), await page('paged-1'), await page('paged-0')]).toEqual([
+      ['paged-3', 'paged-2', 'paged-1'],
+      ['paged-0'],
+      [],
+    ]);
     expect(await page('nothing')).toEqual([]);
-    expect([...(await store.histories(['paged-1', 'nothing'])).values()].map((states) => states.length)).toEqual([1, 0]);
+    expect([...(await store.histories(['paged-1', 'nothing'])).values()].map((states) => states.length)).toEqual([
+      1, 0,
+    ]);
   });
 
   test.runIf(isHere)('one number says whether anything of a launch has changed', async () => {
@@ -258,7 +331,9 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     expect(await look()).toEqual({ lastAtMs: 0, isUnderWay: false });
     const run = await added({ launchId: 'watched' });
     expect(await look()).toEqual({ lastAtMs: run.createdAtMs, isUnderWay: true });
-    const recorded = await store.record(run, { upload: { uploadId: 'u', key: 'k', partSizeBytes: 1, acknowledgedParts: 1 } });
+    const recorded = await store.record(run, {
+      upload: { uploadId: 'u', key: 'k', partSizeBytes: 1, acknowledgedParts: 1 },
+    });
     await look();
     const ended = await store.transition(recorded, 'CANCELLED');
     expect(await look()).toEqual({ lastAtMs: ended.updatedAtMs, isUnderWay: false });
@@ -267,21 +342,38 @@ describe.each(adapters)('%s', (name, isHere, open) => {
     expect(numbers).toEqual([0, 1, 2, 3, 3]);
   });
 
-  test.runIf(isHere)('forgets what ended long ago, with all that there is of it, and launches that nothing is left of', async () => {
-    for (const id of ['old', 'used', 'new']) await launch(id, id === 'new' ? clock : 1_000);
-    const long = { createdAtMs: 1_000, updatedAtMs: 2_000 };
-    const [gone, open, recent] = [await added({ launchId: 'old', state: 'REJECTED', ...long }), await added({ launchId: 'used', ...long }), await added({ launchId: 'new', state: 'REJECTED' })];
-    await database.insertInto('run_results').values({ run_id: gone.id, summary: '{}', picture: '' }).execute();
-    const progress = sharedProgress(database, () => {});
-    progress.report(gone, { fraction: 1, note: null, bytes: null });
-    await expect.poll(() => progress.get(gone.id), { timeout: 5_000 }).toMatchObject({ fraction: 1 });
-    await progress.close();
-    expect(await store.forget(10_000)).toBe(1);
-    expect(await Promise.all([gone, open, recent].map(async ({ id }) => (await store.find(id)) !== null))).toEqual([false, true, true]);
-    expect([await store.history(gone.id), await store.stages(gone.id), await store.summary(gone.id)]).toEqual([[], [], null]);
-    expect(await launches().forget(10_000)).toBeGreaterThanOrEqual(1);
-    expect(await Promise.all(['old', 'used', 'new'].map(async (id) => (await launches().find(id)) !== null))).toEqual([false, true, true]);
-  });
+  test.runIf(isHere)(
+    'forgets what ended long ago, with all that there is of it, and launches that nothing is left of',
+    async () => {
+      for (const id of ['old', 'used', 'new']) await launch(id, id === 'new' ? clock : 1_000);
+      const long = { createdAtMs: 1_000, updatedAtMs: 2_000 };
+      const [gone, open, recent] = [
+        await added({ launchId: 'old', state: 'REJECTED', ...long }),
+        await added({ launchId: 'used', ...long }),
+        await added({ launchId: 'new', state: 'REJECTED' }),
+      ];
+      await database.insertInto('run_results').values({ run_id: gone.id, summary: '{}', picture: '' }).execute();
+      const progress = sharedProgress(database, () => {});
+      progress.report(gone, { fraction: 1, note: null, bytes: null });
+      await expect.poll(() => progress.get(gone.id), { timeout: 5_000 }).toMatchObject({ fraction: 1 });
+      await progress.close();
+      expect(await store.forget(10_000)).toBe(1);
+      expect(await Promise.all([gone, open, recent].map(async ({ id }) => (await store.find(id)) !== null))).toEqual([
+        false,
+        true,
+        true,
+      ]);
+      expect([await store.history(gone.id), await store.stages(gone.id), await store.summary(gone.id)]).toEqual([
+        [],
+        [],
+        null,
+      ]);
+      expect(await launches().forget(10_000)).toBeGreaterThanOrEqual(1);
+      expect(await Promise.all(['old', 'used', 'new'].map(async (id) => (await launches().find(id)) !== null))).toEqual(
+        [false, true, true],
+      );
+    },
+  );
 
   test.runIf(isHere)('an erased token stays erased, whoever was renewing it', async () => {
     await launch('erased');
@@ -293,11 +385,19 @@ describe.each(adapters)('%s', (name, isHere, open) => {
   });
 
   test.runIf(isHere)('launches: a token begins one, sealed, renewed and erased', async () => {
-    const begin = () => launches().begin({ id: randomUUID(), user: { id: 'u', name: 'N' }, createdAtMs: 1 }, 'the-token', { token: 'the-token', expiresAtMs: 5 });
+    const begin = () =>
+      launches().begin({ id: randomUUID(), user: { id: 'u', name: 'N' }, createdAtMs: 1 }, 'the-token', {
+        token: 'the-token',
+        expiresAtMs: 5,
+      });
     const begun = await Promise.all([begin(), begin(), begin()]);
     expect(begun.filter(Boolean)).toHaveLength(1);
     expect(await launches().hasBegun('the-token')).toBe(true);
-    const { id } = await database.selectFrom('launches').select('id').where('created_at', '=', 1).executeTakeFirstOrThrow();
+    const { id } = await database
+      .selectFrom('launches')
+      .select('id')
+      .where('created_at', '=', 1)
+      .executeTakeFirstOrThrow();
     const tokens = launches().tokens(id);
     expect(await tokens.read()).toEqual({ token: 'the-token', expiresAtMs: 5 });
     await tokens.write({ token: 'next', expiresAtMs: null });
@@ -310,7 +410,10 @@ describe.each(adapters)('%s', (name, isHere, open) => {
   test.runIf(isHere)('sessions are kept until they end', async () => {
     let now = 1_000;
     const sessions = new DatabaseSessionStore(database, () => now);
-    const get = () => new Promise((resolve, reject) => sessions.get('sid', (error, session) => (error ? reject(error) : resolve(session))));
+    const get = () =>
+      new Promise((resolve, reject) =>
+        sessions.get('sid', (error, session) => (error ? reject(error) : resolve(session))),
+      );
     const session = { cookie: { originalMaxAge: null }, launchId: 'l' };
     await new Promise<void>((resolve) => sessions.set('sid', session, () => resolve()));
     expect(await get()).toEqual(session);

@@ -7,7 +7,13 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { junitOf, tableOf } from '../../src/commands/certify/outputs.ts';
 import { hasChromium, violationsOfFile } from '../support/browser.ts';
-import { exitStatusOf, summarize, type ExpectedFailure, type Report, type ScenarioReport } from '../../src/commands/certify/report.ts';
+import {
+  exitStatusOf,
+  summarize,
+  type ExpectedFailure,
+  type Report,
+  type ScenarioReport,
+} from '../../src/commands/certify/report.ts';
 import { runPlan } from '../../src/commands/certify/run-plan.ts';
 import { planVersion, scenarios } from '../../src/commands/certify/scenarios.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
@@ -19,19 +25,38 @@ import { apiKey, startSandbox } from '../support/sandbox.ts';
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 const shortPlan = ['approve-at-once', 'approve-late', 'reject', 'never-answered', 'token-expires-rotate'];
 
-async function certifyWith(launchUrlOf: (platform: { url: string; apiKey: string }) => Promise<string>): Promise<ScenarioReport[]> {
+async function certifyWith(
+  launchUrlOf: (platform: { url: string; apiKey: string }) => Promise<string>,
+): Promise<ScenarioReport[]> {
   const sandbox = await startSandbox();
   const launchUrl = await launchUrlOf({ url: sandbox.url, apiKey });
   const chosen = scenarios.filter(({ id }) => shortPlan.includes(id));
-  return runPlan(chosen, { sandbox, launchUrl, launchMode: 'query', startRequest: null, patienceMs: 12_000, signal: new AbortController().signal, onStatus: () => {} });
+  return runPlan(chosen, {
+    sandbox,
+    launchUrl,
+    launchMode: 'query',
+    startRequest: null,
+    patienceMs: 12_000,
+    signal: new AbortController().signal,
+    onStatus: () => {},
+  });
 }
 
 const report = (found: readonly ScenarioReport[], expected: readonly ExpectedFailure[] = []): Report =>
-  summarize(found, { app: 'http://app.example/launch', planVersion, startedAt: new Date(0), finishedAt: new Date(1), expected });
+  summarize(found, {
+    app: 'http://app.example/launch',
+    planVersion,
+    startedAt: new Date(0),
+    finishedAt: new Date(1),
+    expected,
+  });
 
 async function startPython({ url }: { url: string }): Promise<string> {
   const script = new URL('../support/mutants/uploads_after_rejection.py', import.meta.url).pathname;
-  const child = spawn('python3', [script], { env: { PATH: process.env['PATH'], PLATFORM_URL: url, PLATFORM_API_KEY: apiKey }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn('python3', [script], {
+    env: { PATH: process.env['PATH'], PLATFORM_URL: url, PLATFORM_API_KEY: apiKey },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   cleanUpLater(async () => {
     const gone = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
@@ -60,7 +85,8 @@ const breaks: Record<AppFault, string> = {
 describe('apps with one fault each', () => {
   const found = new Map<AppFault | 'python' | 'none', Report>();
   beforeAll(async () => {
-    const add = async (name: AppFault | 'python' | 'none', start: Parameters<typeof certifyWith>[0]) => void found.set(name, report(await certifyWith(start)));
+    const add = async (name: AppFault | 'python' | 'none', start: Parameters<typeof certifyWith>[0]) =>
+      void found.set(name, report(await certifyWith(start)));
     await Promise.all([
       ...appFaults.map((fault) => add(fault, (platform) => startFaultyApp(fault, platform))),
       add('none', (platform) => startFaultyApp(null, platform)),
@@ -88,10 +114,16 @@ describe('apps with one fault each', () => {
 
   test('expected failures do not count; one that did not happen does', () => {
     const { scenarios: seen } = found.get('chunks-out-of-order')!;
-    const known = [{ scenario: '*', rule: 'chunk-order' }, { scenario: '*', rule: 'outcome' }];
+    const known = [
+      { scenario: '*', rule: 'chunk-order' },
+      { scenario: '*', rule: 'outcome' },
+    ];
     const met = report(seen, known.slice(0, 1));
     expect(met.expected).toEqual({ met: ['*: chunk-order'], unmet: [] });
-    expect(met.rules.find(({ rule }) => rule === 'chunk-order')).toMatchObject({ result: 'PASSED', failedIn: expect.arrayContaining(['approve-at-once']) as string[] });
+    expect(met.rules.find(({ rule }) => rule === 'chunk-order')).toMatchObject({
+      result: 'PASSED',
+      failedIn: expect.arrayContaining(['approve-at-once']) as string[],
+    });
     const unmet = report(seen, [...known.slice(0, 1), { scenario: 'reject', rule: 'poll-stops' }]);
     expect([unmet.expected.unmet, exitStatusOf(unmet)]).toEqual([['reject: poll-stops'], 1]);
   });
@@ -103,7 +135,9 @@ describe('apps with one fault each', () => {
 
   test('table and JUnit tell what was wrong and how to mend it', () => {
     const failed = found.get('uploads-before-approval')!;
-    expect(tableOf(failed)).toMatch(/upload-after-approval: upload.initiate while the operation was REQUESTED; expected: a status answer APPROVED/);
+    expect(tableOf(failed)).toMatch(
+      /upload-after-approval: upload.initiate while the operation was REQUESTED; expected: a status answer APPROVED/,
+    );
     const xml = junitOf(failed);
     expect(xml).toContain('<testsuite name="approve-at-once"');
     expect(xml).toMatch(/name="upload-after-approval \(4\.8, rules 1 and 3\)"><failure/);
@@ -114,7 +148,18 @@ test('a fault that never fired leaves nothing to say', async () => {
   const sandbox = await startSandbox();
   const launchUrl = await startFaultyApp(null, { url: sandbox.url, apiKey });
   const base = scenarios.find(({ id }) => id === 'approve-at-once')!;
-  const [found] = await runPlan([{ ...base, faults: [{ endpoint: 'upload.chunk', effect: { delayMs: 1 }, after: 99 }] }], { sandbox, launchUrl, launchMode: 'query', startRequest: null, patienceMs: 12_000, signal: new AbortController().signal, onStatus: () => {} });
+  const [found] = await runPlan(
+    [{ ...base, faults: [{ endpoint: 'upload.chunk', effect: { delayMs: 1 }, after: 99 }] }],
+    {
+      sandbox,
+      launchUrl,
+      launchMode: 'query',
+      startRequest: null,
+      patienceMs: 12_000,
+      signal: new AbortController().signal,
+      onStatus: () => {},
+    },
+  );
   expect(found).toMatchObject({ status: 'FINISHED', result: 'NOT_EXERCISED', faults: [{ fired: 0, times: 1 }] });
 });
 
@@ -127,7 +172,11 @@ test('npm run certify: the reference app passes the whole plan; reports are writ
   await writeFile(join(folder, 'public.pem'), publicKey.export({ type: 'spki', format: 'pem' }));
   await writeFile(other, generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }));
   const files = { json: join(folder, 'r.json'), junit: join(folder, 'r.xml'), html: join(folder, 'r.html') };
-  const run = startCommand('certify', ['--port', '0', '--sign-key', key, ...Object.entries(files).flatMap(([kind, path]) => [`--${kind}`, path])], {});
+  const run = startCommand(
+    'certify',
+    ['--port', '0', '--sign-key', key, ...Object.entries(files).flatMap(([kind, path]) => [`--${kind}`, path])],
+    {},
+  );
   expect(await run.exited, run.output()).toBe(0);
   const written = JSON.parse(await readFile(files.json, 'utf8')) as Report;
   expect(written.rules.map(({ result }) => result)).toEqual(written.rules.map(() => 'PASSED'));
@@ -141,7 +190,10 @@ test('npm run certify: the reference app passes the whole plan; reports are writ
     const check = startCommand('certify', ['verify', path, ...more], {});
     return { status: await check.exited, output: check.output() };
   };
-  expect(await verify(files.json, '--public-key', join(folder, 'public.pem'))).toMatchObject({ status: 0, output: expect.stringContaining('good: FINISHED PASSED') as string });
+  expect(await verify(files.json, '--public-key', join(folder, 'public.pem'))).toMatchObject({
+    status: 0,
+    output: expect.stringContaining('good: FINISHED PASSED') as string,
+  });
   expect((await verify(files.json, '--public-key', other)).output).toContain('not by this key');
   const forged = join(folder, 'forged.json');
   await writeFile(forged, JSON.stringify({ ...written, app: 'http://another.example/launch' }));

@@ -16,7 +16,8 @@ async function demo(...args: string[]) {
   return { code: await exited, text: output() };
 }
 
-const statesIn = (text: string) => [...text.matchAll(/^ *[\d.]+ s {2}([A-Z_]+) +\d{4}-\d\d-\d\dT/gm)].map(([, state]) => state);
+const statesIn = (text: string) =>
+  [...text.matchAll(/^ *[\d.]+ s {2}([A-Z_]+) +\d{4}-\d\d-\d\dT/gm)].map(([, state]) => state);
 const allStates = ['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING', 'COMPLETED'];
 
 async function expectDelivered(text: string, out: string): Promise<Buffer> {
@@ -24,7 +25,11 @@ async function expectDelivered(text: string, out: string): Promise<Buffer> {
   const field = (name: string) => new RegExp(`^${name} +(\\S+)`, 'm').exec(text)?.[1];
   const bytes = await readFile(field('output') ?? '');
   const sha256 = createHash('sha256').update(bytes).digest('hex');
-  expect([field('sha256 of output'), field('sha256 fetched'), field('size')]).toEqual([sha256, sha256, String(bytes.length)]);
+  expect([field('sha256 of output'), field('sha256 fetched'), field('size')]).toEqual([
+    sha256,
+    sha256,
+    String(bytes.length),
+  ]);
   expect(field('file id')).toMatch(/^[A-Za-z0-9_-]{22,}$/);
   expect(text).toMatch(/platform's file +COMPLETED/);
   const preview = await sharp(field('preview')).stats();
@@ -54,24 +59,43 @@ describe.concurrent('demo', () => {
     expect(text).toMatch(/input +scene\/lc80200392015216lgn00 +by search/);
   });
 
-  test('on a picture without a place, which no catalog takes: from the app\'s own folder', async () => {
+  test("on a picture without a place, which no catalog takes: from the app's own folder", async () => {
     const [folder, out] = [await testFolder(), await testFolder()];
-    await writeFile(join(folder, 'plain.png'), await sharp({ create: { width: 20, height: 10, channels: 3, background: 'red' } }).png().toBuffer());
+    await writeFile(
+      join(folder, 'plain.png'),
+      await sharp({ create: { width: 20, height: 10, channels: 3, background: 'red' } })
+        .png()
+        .toBuffer(),
+    );
     const { code, text } = await demo('--input', join(folder, 'plain.png'), '--step', 'cog', '--out', out);
     expect(code, text).toBe(0);
-    expect(text).toContain('from the app\'s own folder');
+    expect(text).toContain("from the app's own folder");
   });
 
   test('on files given one by one, with parameters', async () => {
     const [folder, out] = [await testFolder(), await testFolder()];
     await writeFile(join(folder, 'x_B3.tif'), geoTiff({ width: 30, height: 20, value: () => 30 }));
     await writeFile(join(folder, 'x_B5.tif'), geoTiff({ width: 30, height: 20, value: (x) => 10 + x }));
-    const { code, text } = await demo('--input', join(folder, 'x_B3.tif'), '--input', join(folder, 'x_B5.tif'), '--param', 'bandA=green', '--param', 'bandB=nir', '--out', out);
+    const { code, text } = await demo(
+      '--input',
+      join(folder, 'x_B3.tif'),
+      '--input',
+      join(folder, 'x_B5.tif'),
+      '--param',
+      'bandA=green',
+      '--param',
+      'bandB=nir',
+      '--out',
+      out,
+    );
     expect(code, text).toBe(0);
     expect((await readGeoTiff(join(out, 'ndvi.tif'))).samples[0]).toBe(0.5);
   });
 
-  test.each([['reject', 'REJECTED'], ['expire', 'EXPIRED']])('--decision %s: nothing is processed and nothing uploaded', async (decision, state) => {
+  test.each([
+    ['reject', 'REJECTED'],
+    ['expire', 'EXPIRED'],
+  ])('--decision %s: nothing is processed and nothing uploaded', async (decision, state) => {
     const out = await testFolder();
     const { code, text } = await demo('--decision', decision, '--out', out);
     expect(code, text).toBe(0);

@@ -20,8 +20,30 @@ async function drillIn(plan: Omit<DrillOptions, 'folder'>, appScript?: URL) {
   return drill({ ...plan, folder, ...(appScript ? { appScript } : {}) });
 }
 
-const local: readonly Family[] = ['app killed', 'app stopped', 'platform killed', 'platform cut', 'platform stalls', 'platform truncates', 'platform garbage', 'platform silent', 'app disk full', 'platform disk full'];
-const shared: readonly Family[] = ['worker killed', 'worker stopped', 'web killed', 'database away', 'connections cut', 'platform killed', 'platform cut', 'platform silent', 'app disk full', 'platform disk full'];
+const local: readonly Family[] = [
+  'app killed',
+  'app stopped',
+  'platform killed',
+  'platform cut',
+  'platform stalls',
+  'platform truncates',
+  'platform garbage',
+  'platform silent',
+  'app disk full',
+  'platform disk full',
+];
+const shared: readonly Family[] = [
+  'worker killed',
+  'worker stopped',
+  'web killed',
+  'database away',
+  'connections cut',
+  'platform killed',
+  'platform cut',
+  'platform silent',
+  'app disk full',
+  'platform disk full',
+];
 
 describe('what the world does, in small: one operation and one file for each run, the right bytes, nothing FAILED', () => {
   test.for([
@@ -32,7 +54,8 @@ describe('what the world does, in small: one operation and one file for each run
     const result = await drillIn({ families, each: 2, leastInEach: 0, seed: 3, silenceMs: 4_000, isShared });
     expect(result.faults).toEqual([]);
     // A disk cannot be mounted everywhere; the drill says so.
-    for (const family of families.filter((one) => one in result.did)) expect(total(result.counts[family]), family).toBeGreaterThanOrEqual(2);
+    for (const family of families.filter((one) => one in result.did))
+      expect(total(result.counts[family]), family).toBeGreaterThanOrEqual(2);
     expect(Object.keys(result.did).length).toBeGreaterThanOrEqual(families.length - 2);
     expect(result.operations).toBe(result.runs);
     expect(result.files).toBe(result.states.COMPLETED);
@@ -44,29 +67,65 @@ describe('the drill can fail: it finds an app that', () => {
   const kills = { families: ['app killed'], leastInEach: 0 } as const;
 
   test('makes its idempotency key when it calls, and not before', { timeout }, async () => {
-    const script = await appOf({ file: 'src/app/runs/stages/create-operation.ts', from: 'idempotencyKey: run.idempotencyKey', to: 'idempotencyKey: crypto.randomUUID()' });
-    const { faults } = await drillIn({ ...kills, each: 6, seed: 4, states: ['CREATED'], lose: 'operation.create' }, script);
+    const script = await appOf({
+      file: 'src/app/runs/stages/create-operation.ts',
+      from: 'idempotencyKey: run.idempotencyKey',
+      to: 'idempotencyKey: crypto.randomUUID()',
+    });
+    const { faults } = await drillIn(
+      { ...kills, each: 6, seed: 4, states: ['CREATED'], lose: 'operation.create' },
+      script,
+    );
     expect(faults.join('\n')).toMatch(/runs made \d+ operations/);
   });
 
   test('forgets an upload that it had begun, and completes it twice', { timeout }, async () => {
-    const script = await appOf({ file: 'src/app/runs/stages/upload.ts', from: 'sourceType, resume: upload },\n        {', to: 'sourceType, resume: null },\n        {' });
-    const { faults } = await drillIn({ ...kills, each: 8, seed: 5, states: ['UPLOADING'], lose: 'upload.complete' }, script);
+    const script = await appOf({
+      file: 'src/app/runs/stages/upload.ts',
+      from: 'sourceType, resume: upload },\n        {',
+      to: 'sourceType, resume: null },\n        {',
+    });
+    const { faults } = await drillIn(
+      { ...kills, each: 8, seed: 5, states: ['UPLOADING'], lose: 'upload.complete' },
+      script,
+    );
     expect(faults.join('\n')).toMatch(/made 2 files|names file/);
   });
 
-  test('takes what the platform\'s network does for the end of a run', { timeout }, async () => {
-    const script = await appOf({ file: 'src/platform-client/platform-error.ts', from: " || this.code === 'broken_answer'", to: '' });
-    const { faults } = await drillIn({ families: ['platform garbage'], each: 4, leastInEach: 0, seed: 6, states: ['AWAITING_APPROVAL'] }, script);
+  test("takes what the platform's network does for the end of a run", { timeout }, async () => {
+    const script = await appOf({
+      file: 'src/platform-client/platform-error.ts',
+      from: " || this.code === 'broken_answer'",
+      to: '',
+    });
+    const { faults } = await drillIn(
+      { families: ['platform garbage'], each: 4, leastInEach: 0, seed: 6, states: ['AWAITING_APPROVAL'] },
+      script,
+    );
     expect(faults.join('\n')).toMatch(/is FAILED/);
   });
 
   test.for([
-    ['platform cut', 'AWAITING_APPROVAL', "this.code === 'connection_failed' || ", 'src/platform-client/platform-error.ts', ''],
-    ['platform disk full', 'UPLOADING', 'this.platformStatus >= 500', 'src/platform-client/platform-error.ts', 'this.platformStatus > 500'],
+    [
+      'platform cut',
+      'AWAITING_APPROVAL',
+      "this.code === 'connection_failed' || ",
+      'src/platform-client/platform-error.ts',
+      '',
+    ],
+    [
+      'platform disk full',
+      'UPLOADING',
+      'this.platformStatus >= 500',
+      'src/platform-client/platform-error.ts',
+      'this.platformStatus > 500',
+    ],
   ] as const)('takes "%s" for the end of a run', { timeout }, async ([family, state, from, file, to]) => {
     const script = await appOf({ file, from, to });
-    const { faults, did } = await drillIn({ families: [family], each: 5, leastInEach: 0, seed: 7, states: [state] }, script);
+    const { faults, did } = await drillIn(
+      { families: [family], each: 5, leastInEach: 0, seed: 7, states: [state] },
+      script,
+    );
     if (family in did) expect(faults.join('\n')).toMatch(/is FAILED/);
   });
 
@@ -74,25 +133,62 @@ describe('the drill can fail: it finds an app that', () => {
     skip(!hasPostgres, 'PostgreSQL is not installed');
     const script = await appOf({ file: 'src/app/database-away.ts', from: "this.on('error', () => {});", to: '' });
     // Seen when it is looked for, or by the runs that nobody ends then.
-    const found = await drillIn({ families: ['connections cut'], each: 20, leastInEach: 0, seed: 8, isShared: true, patienceMs: 60_000 }, script).then(({ faults }) => faults.join('\n'), (error: Error) => error.message);
+    const found = await drillIn(
+      { families: ['connections cut'], each: 20, leastInEach: 0, seed: 8, isShared: true, patienceMs: 60_000 },
+      script,
+    ).then(
+      ({ faults }) => faults.join('\n'),
+      (error: Error) => error.message,
+    );
     expect(found).toMatch(/ended by itself|did not end|no run reached/);
   });
 
   test('looks for no run whose worker is gone', { timeout }, async ({ skip }) => {
     skip(!hasPostgres, 'PostgreSQL is not installed');
-    const script = await appOf({ file: 'src/app/runs/run-engine.ts', from: 'if (!lease.mayJudgeOthers) return 0;', to: 'return 0;' });
-    const plan = { families: ['worker killed'], each: 3, leastInEach: 0, seed: 9, states: ['PROCESSING', 'UPLOADING'], isShared: true, patienceMs: 30_000 } as const;
+    const script = await appOf({
+      file: 'src/app/runs/run-engine.ts',
+      from: 'if (!lease.mayJudgeOthers) return 0;',
+      to: 'return 0;',
+    });
+    const plan = {
+      families: ['worker killed'],
+      each: 3,
+      leastInEach: 0,
+      seed: 9,
+      states: ['PROCESSING', 'UPLOADING'],
+      isShared: true,
+      patienceMs: 30_000,
+    } as const;
     await expect(drillIn(plan, script)).rejects.toThrow(/did not end|no run reached/);
   });
 
-  test('calls the platform for a run that another has taken meanwhile, and writes what it hears', { timeout }, async ({ skip }) => {
-    skip(!hasPostgres, 'PostgreSQL is not installed');
-    const script = await appOf(
-      { file: 'src/app/runs/sql-run-store.ts', from: "        .where('claim', '=', run.claim)\n        .returning('worker')", to: "        .returning('worker')" },
-      { file: 'src/app/runs/worker-lease.ts', from: 'while (this.#clock() >= this.#endsAtMs)', to: 'while (false)' },
-    );
-    // Decided late, so that runs still wait when the stopped worker wakes.
-    const { faults } = await drillIn({ families: ['worker stopped'], each: 4, leastInEach: 0, seed: 9, states: ['AWAITING_APPROVAL'], isShared: true, decisionShare: 0.01 }, script);
-    expect(faults.join('\n')).toMatch(/the referee: poll-interval/);
-  });
+  test(
+    'calls the platform for a run that another has taken meanwhile, and writes what it hears',
+    { timeout },
+    async ({ skip }) => {
+      skip(!hasPostgres, 'PostgreSQL is not installed');
+      const script = await appOf(
+        {
+          file: 'src/app/runs/sql-run-store.ts',
+          from: "        .where('claim', '=', run.claim)\n        .returning('worker')",
+          to: "        .returning('worker')",
+        },
+        { file: 'src/app/runs/worker-lease.ts', from: 'while (this.#clock() >= this.#endsAtMs)', to: 'while (false)' },
+      );
+      // Decided late, so that runs still wait when the stopped worker wakes.
+      const { faults } = await drillIn(
+        {
+          families: ['worker stopped'],
+          each: 4,
+          leastInEach: 0,
+          seed: 9,
+          states: ['AWAITING_APPROVAL'],
+          isShared: true,
+          decisionShare: 0.01,
+        },
+        script,
+      );
+      expect(faults.join('\n')).toMatch(/the referee: poll-interval/);
+    },
+  );
 });

@@ -2,7 +2,17 @@
 import { access, appendFile, readdir, rm } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { externalAppEndpoints } from '../../src/contract/index.ts';
-import { fetchedDigest, launchApp, openSession, sessionOf, smallRun, startApp, uploadCalls, workFolders, type StartAppOptions } from '../support/app.ts';
+import {
+  fetchedDigest,
+  launchApp,
+  openSession,
+  sessionOf,
+  smallRun,
+  startApp,
+  uploadCalls,
+  workFolders,
+  type StartAppOptions,
+} from '../support/app.ts';
 import { testFolder } from '../support/folders.ts';
 import { apiKey, startSandbox } from '../support/sandbox.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,7 +29,8 @@ async function start(options: StartAppOptions & { renewPolicy?: 'extend' | 'rota
     sandbox,
     app,
     ...launched,
-    fault: (endpoint: string, effect: object, more: object = {}) => sandbox.control('POST', 'faults', { launchId, endpoint, effect, ...more }),
+    fault: (endpoint: string, effect: object, more: object = {}) =>
+      sandbox.control('POST', 'faults', { launchId, endpoint, effect, ...more }),
     /** Starts a run and waits until its operation waits for a decision. */
     requested: async (wanted: object = smallRun) => {
       const { id } = await session.start(wanted);
@@ -31,9 +42,19 @@ async function start(options: StartAppOptions & { renewPolicy?: 'extend' | 'rota
 }
 
 /** What must hold of every run that went well: order of states and calls, one file, and its bytes. */
-async function expectDelivered({ sandbox, launchId, session }: Awaited<ReturnType<typeof start>>, runId: string): Promise<void> {
+async function expectDelivered(
+  { sandbox, launchId, session }: Awaited<ReturnType<typeof start>>,
+  runId: string,
+): Promise<void> {
   const run = await session.waitFor(runId, 'COMPLETED');
-  expect(run.history.map(({ state }) => state)).toEqual(['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING', 'COMPLETED']);
+  expect(run.history.map(({ state }) => state)).toEqual([
+    'CREATED',
+    'AWAITING_APPROVAL',
+    'APPROVED',
+    'PROCESSING',
+    'UPLOADING',
+    'COMPLETED',
+  ]);
   expect(await fetchedDigest(sandbox, run.file?.fileId)).toBe(run.output?.sha256);
   const { uploads, operations } = await sandbox.control('GET', `launches/${launchId}`);
   expect(operations).toHaveLength(1);
@@ -46,7 +67,9 @@ async function expectDelivered({ sandbox, launchId, session }: Awaited<ReturnTyp
   expect(calls[approvedAt]!.endpoint).toBe('operation.status');
   expect(approvedAt).toBeLessThan(first('upload.initiate'));
   expect(calls.slice(approvedAt + 1).every(({ endpoint }) => endpoint !== 'operation.status')).toBe(true);
-  const status = await sandbox.request('GET', `/public/file/status/${run.file?.fileId}`, { headers: { 'x-api-key': apiKey } });
+  const status = await sandbox.request('GET', `/public/file/status/${run.file?.fileId}`, {
+    headers: { 'x-api-key': apiKey },
+  });
   expect(['QUEUED', 'IN_PROGRESS', 'COMPLETED']).toContain(status.body.status);
 }
 
@@ -62,19 +85,22 @@ describe.concurrent('decisions', () => {
     await expect.poll(() => readdir(workFolders(flow.app.dataDir)), { timeout: 20_000 }).toEqual([]);
   });
 
-  test.each(['reject', 'expire'] as const)('%s: nothing is processed, and nothing of the upload group is called', async (decision) => {
-    const { sandbox, app, launchId, session, requested } = await start();
-    const { id, decide } = await requested();
-    if (decision === 'reject') await decide('reject');
-    else await sandbox.advance(30 * minute, launchId);
-    const run = await session.waitFor(id, 'REJECTED', 'EXPIRED');
-    expect(run.state).toBe(decision === 'reject' ? 'REJECTED' : 'EXPIRED');
-    await sleep(2500); // as long as a poll would take to come
-    expect(await uploadCalls(sandbox, launchId)).toBe(0);
-    expect((await sandbox.trace(launchId)).filter(({ endpoint }) => endpoint === 'operation.status')).toHaveLength(1);
-    await expect(access(`${workFolders(app.dataDir)}/${id}`)).rejects.toThrow();
-    expect(run.history.map(({ state }) => state)).not.toContain('PROCESSING');
-  });
+  test.each(['reject', 'expire'] as const)(
+    '%s: nothing is processed, and nothing of the upload group is called',
+    async (decision) => {
+      const { sandbox, app, launchId, session, requested } = await start();
+      const { id, decide } = await requested();
+      if (decision === 'reject') await decide('reject');
+      else await sandbox.advance(30 * minute, launchId);
+      const run = await session.waitFor(id, 'REJECTED', 'EXPIRED');
+      expect(run.state).toBe(decision === 'reject' ? 'REJECTED' : 'EXPIRED');
+      await sleep(2500); // as long as a poll would take to come
+      expect(await uploadCalls(sandbox, launchId)).toBe(0);
+      expect((await sandbox.trace(launchId)).filter(({ endpoint }) => endpoint === 'operation.status')).toHaveLength(1);
+      await expect(access(`${workFolders(app.dataDir)}/${id}`)).rejects.toThrow();
+      expect(run.history.map(({ state }) => state)).not.toContain('PROCESSING');
+    },
+  );
 
   test('a retry after EXPIRED makes a new operation', async () => {
     const { sandbox, launchId, session, requested } = await start();
@@ -94,7 +120,9 @@ describe.concurrent('decisions', () => {
     await sleep(9_000);
     await decide('approve');
     await session.waitFor(id, 'COMPLETED');
-    const times = (await sandbox.trace(launchId)).filter(({ endpoint }) => endpoint === 'operation.status').map(({ at }) => Date.parse(at));
+    const times = (await sandbox.trace(launchId))
+      .filter(({ endpoint }) => endpoint === 'operation.status')
+      .map(({ at }) => Date.parse(at));
     const gaps = times.slice(1).map((at, i) => at - times[i]!);
     expect(gaps.length).toBeGreaterThanOrEqual(3);
     for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(1_990);
@@ -102,16 +130,21 @@ describe.concurrent('decisions', () => {
 });
 
 describe.concurrent('the token ends while the run is under way', () => {
-  test.each(['extend', 'rotate'] as const)('%s: expired before the upload; it is renewed, and the upload goes on with what was returned', async (renewPolicy) => {
-    const flow = await start({ renewPolicy });
-    const { id, decide } = await flow.requested();
-    await decide('approve');
-    await flow.session.waitFor(id, 'APPROVED', 'PROCESSING');
-    await flow.sandbox.advance(62 * minute, flow.launchId);
-    await expectDelivered(flow, id);
-    const renewals = (await flow.sandbox.trace(flow.launchId)).filter(({ endpoint }) => endpoint === 'token.renew');
-    expect(renewals.map(({ status, detail }) => [status, detail['rotated']])).toEqual([[200, renewPolicy === 'rotate']]);
-  });
+  test.each(['extend', 'rotate'] as const)(
+    '%s: expired before the upload; it is renewed, and the upload goes on with what was returned',
+    async (renewPolicy) => {
+      const flow = await start({ renewPolicy });
+      const { id, decide } = await flow.requested();
+      await decide('approve');
+      await flow.session.waitFor(id, 'APPROVED', 'PROCESSING');
+      await flow.sandbox.advance(62 * minute, flow.launchId);
+      await expectDelivered(flow, id);
+      const renewals = (await flow.sandbox.trace(flow.launchId)).filter(({ endpoint }) => endpoint === 'token.renew');
+      expect(renewals.map(({ status, detail }) => [status, detail['rotated']])).toEqual([
+        [200, renewPolicy === 'rotate'],
+      ]);
+    },
+  );
 
   test('rotate: the answer to the renewal is lost, and nobody is locked out', async () => {
     const flow = await start({ renewPolicy: 'rotate' });
@@ -129,7 +162,10 @@ describe.concurrent('the token ends while the run is under way', () => {
     const { id } = await requested();
     await sandbox.control('POST', `launches/${launchId}/revoke`);
     const run = await session.waitFor(id, 'FAILED');
-    expect(run.failure).toMatchObject({ code: 'token_revoked', advice: expect.stringContaining('Launch the app again') as string });
+    expect(run.failure).toMatchObject({
+      code: 'token_revoked',
+      advice: expect.stringContaining('Launch the app again') as string,
+    });
     expect(run.failure?.requestId).toMatch(/./);
   });
 
@@ -139,7 +175,10 @@ describe.concurrent('the token ends while the run is under way', () => {
     await decide('approve');
     await session.waitFor(id, 'APPROVED', 'PROCESSING');
     await sandbox.advance(66 * minute, launchId);
-    expect((await session.waitFor(id, 'FAILED')).failure).toMatchObject({ code: 'token_expired', advice: expect.stringContaining('Launch the app again') as string });
+    expect((await session.waitFor(id, 'FAILED')).failure).toMatchObject({
+      code: 'token_expired',
+      advice: expect.stringContaining('Launch the app again') as string,
+    });
   });
 });
 
@@ -150,14 +189,18 @@ const effects = {
   'a connection that is cut, twice': [{ reset: true }, 2],
   'an answer that is lost': [{ dropResponse: true }, 1],
 } as const;
-const everyFault = externalAppEndpoints.flatMap((endpoint) => Object.entries(effects).map(([name, [effect, times]]) => [endpoint, name, effect, times] as const));
+const everyFault = externalAppEndpoints.flatMap((endpoint) =>
+  Object.entries(effects).map(([name, [effect, times]]) => [endpoint, name, effect, times] as const),
+);
 
 describe.concurrent('faults on the way', () => {
   test('polls that are cut, lost or refused: the next one comes no sooner than the platform wants polls', async () => {
     const flow = await start();
-    for (const [i, effect] of [{ reset: true }, { dropResponse: true }, { status: 500 }, { status: 503 }].entries()) await flow.fault('operation.status', effect, { after: i });
+    for (const [i, effect] of [{ reset: true }, { dropResponse: true }, { status: 500 }, { status: 503 }].entries())
+      await flow.fault('operation.status', effect, { after: i });
     const { id, decide } = await flow.requested();
-    const polls = async () => (await flow.sandbox.trace(flow.launchId)).filter(({ endpoint }) => endpoint === 'operation.status');
+    const polls = async () =>
+      (await flow.sandbox.trace(flow.launchId)).filter(({ endpoint }) => endpoint === 'operation.status');
     while ((await polls()).length < 5) await sleep(200);
     await decide('approve');
     await expectDelivered(flow, id);
@@ -170,7 +213,13 @@ describe.concurrent('faults on the way', () => {
     const app = await startApp(sandbox.url, { env: { UPLOAD_PART_BYTES: '5000' } });
     await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${app.url}/launch` });
     const { launchId, launchUrl } = await sandbox.launch({ appId: 'tested' });
-    await sandbox.control('POST', 'faults', { launchId, endpoint, effect, times, after: endpoint === 'upload.chunk' ? 1 : 0 });
+    await sandbox.control('POST', 'faults', {
+      launchId,
+      endpoint,
+      effect,
+      times,
+      after: endpoint === 'upload.chunk' ? 1 : 0,
+    });
     const session = await openSession(launchUrl);
     const { id } = await session.start(smallRun);
     const { operationId } = await session.waitFor(id, 'AWAITING_APPROVAL');
@@ -186,12 +235,15 @@ describe.concurrent('faults on the way', () => {
     expect(fault!.fired).toBe(times); // one that never fired would prove nothing
   });
 
-  test('a platform that stays away: the run fails after its patience, with the platform\'s request id', async () => {
+  test("a platform that stays away: the run fails after its patience, with the platform's request id", async () => {
     const { fault, session, requested } = await start({ env: { PLATFORM_PATIENCE_MS: '0' } });
     await fault('upload.initiate', { status: 500 }, { times: 100 });
     const { id, decide } = await requested();
     await decide('approve');
-    expect((await session.waitFor(id, 'FAILED')).failure).toMatchObject({ code: 'internal_error', requestId: expect.stringMatching(/./) as string });
+    expect((await session.waitFor(id, 'FAILED')).failure).toMatchObject({
+      code: 'internal_error',
+      requestId: expect.stringMatching(/./) as string,
+    });
   });
 });
 
@@ -224,27 +276,42 @@ describe.concurrent('cancel', () => {
 });
 
 describe.concurrent('an output that is not the one the upload began with', () => {
-  test.each(['changed', 'gone'])('%s while the app was down: processed again, a new upload, the right bytes', async (how) => {
-    const dataDir = await testFolder();
-    const flow = await start({ dataDir });
-    await flow.fault('upload.chunk', { delayMs: 5000 }, { after: 2 });
-    const { id, decide } = await flow.requested({ stepId: 'cog', input: { type: 'synthetic', size: 256 } });
-    await decide('approve');
-    await flow.session.waitFor(id, 'UPLOADING');
-    while (((await flow.session.run(id)).upload?.acknowledgedParts ?? 0) < 2) await sleep(20);
-    await flow.app.close();
-    const [attempt] = await readdir(`${workFolders(dataDir)}/${id}`);
-    const output = `${workFolders(dataDir)}/${id}/${attempt}/output/cog.tif`;
-    if (how === 'gone') await rm(output);
-    else await appendFile(output, 'x');
-    const second = await startApp(flow.sandbox.url, { dataDir, env: { UPLOAD_PART_BYTES: '5000' } });
-    const home = flow.session.home.replace(flow.app.url, second.url);
-    const session = sessionOf(new Response(null, { headers: { location: home, 'set-cookie': flow.session.cookie } }), home);
-    const run = await session.waitFor(id, 'COMPLETED');
-    expect(run.history.map(({ state }) => state)).toEqual(['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING', 'PROCESSING', 'UPLOADING', 'COMPLETED']);
-    expect(await fetchedDigest(flow.sandbox, run.file?.fileId)).toBe(run.output?.sha256);
-    await second.close();
-  });
+  test.each(['changed', 'gone'])(
+    '%s while the app was down: processed again, a new upload, the right bytes',
+    async (how) => {
+      const dataDir = await testFolder();
+      const flow = await start({ dataDir });
+      await flow.fault('upload.chunk', { delayMs: 5000 }, { after: 2 });
+      const { id, decide } = await flow.requested({ stepId: 'cog', input: { type: 'synthetic', size: 256 } });
+      await decide('approve');
+      await flow.session.waitFor(id, 'UPLOADING');
+      while (((await flow.session.run(id)).upload?.acknowledgedParts ?? 0) < 2) await sleep(20);
+      await flow.app.close();
+      const [attempt] = await readdir(`${workFolders(dataDir)}/${id}`);
+      const output = `${workFolders(dataDir)}/${id}/${attempt}/output/cog.tif`;
+      if (how === 'gone') await rm(output);
+      else await appendFile(output, 'x');
+      const second = await startApp(flow.sandbox.url, { dataDir, env: { UPLOAD_PART_BYTES: '5000' } });
+      const home = flow.session.home.replace(flow.app.url, second.url);
+      const session = sessionOf(
+        new Response(null, { headers: { location: home, 'set-cookie': flow.session.cookie } }),
+        home,
+      );
+      const run = await session.waitFor(id, 'COMPLETED');
+      expect(run.history.map(({ state }) => state)).toEqual([
+        'CREATED',
+        'AWAITING_APPROVAL',
+        'APPROVED',
+        'PROCESSING',
+        'UPLOADING',
+        'PROCESSING',
+        'UPLOADING',
+        'COMPLETED',
+      ]);
+      expect(await fetchedDigest(flow.sandbox, run.file?.fileId)).toBe(run.output?.sha256);
+      await second.close();
+    },
+  );
 });
 
 describe.concurrent('bad requests to the app', () => {

@@ -40,7 +40,9 @@ async function start(workerCount = 2) {
   /** The worker that has the run by now. */
   const workerOf = async (runId: string): Promise<Server> => {
     for (;;) {
-      const [row] = (await query(databaseUrl, `select worker from runs where id = '${runId}'`)) as { worker: string | null }[];
+      const [row] = (await query(databaseUrl, `select worker from runs where id = '${runId}'`)) as {
+        worker: string | null;
+      }[];
       const pid = Number(row?.worker?.split(':').at(1));
       const found = workers.find(({ child }) => child.pid === pid);
       if (found) return found;
@@ -59,7 +61,12 @@ async function until(session: BrowserSession, id: string, isThere: (run: RunView
   }
 }
 
-async function expectDelivered(sandbox: TestSandbox, launchId: string, session: BrowserSession, id: string): Promise<void> {
+async function expectDelivered(
+  sandbox: TestSandbox,
+  launchId: string,
+  session: BrowserSession,
+  id: string,
+): Promise<void> {
   const run = await until(session, id, ({ state }) => state === 'COMPLETED');
   expect(await fetchedDigest(sandbox, run.file?.fileId)).toBe(run.output?.sha256);
   const { operations, uploads } = await sandbox.control('GET', `launches/${launchId}`);
@@ -71,31 +78,41 @@ describe.runIf(hasPostgres)('processes that share a database', () => {
     ['while it waits for approval', ({ state }) => state === 'AWAITING_APPROVAL'],
     ['while it processes', ({ state, progress }) => state === 'PROCESSING' && progress.note !== null],
     ['while it uploads', (run) => run.state === 'UPLOADING' && (run.upload?.acknowledgedParts ?? 0) >= 2],
-  ])('a worker that is killed with -9 %s is replaced by the other within 15 s, and the run ends right', async (_when, isThere) => {
-    const { sandbox, workerOf, session, launchId, databaseUrl } = await start();
-    await sandbox.control('POST', 'faults', { launchId, endpoint: 'upload.chunk', after: 2, times: 3, effect: { delayMs: 800 } });
-    const { id } = await session.start({ stepId: 'cog', input: { type: 'synthetic', size: 1024 } });
-    const waiting = await until(session, id, ({ state }) => state === 'AWAITING_APPROVAL');
-    const approve = () => sandbox.control('POST', `operations/${waiting.operationId}/approve`);
-    if (!isThere(waiting)) await approve();
-    await until(session, id, isThere);
-    const first = await workerOf(id);
-    await first.kill('SIGKILL');
-    const killedAt = performance.now();
-    const second = await (async () => {
-      for (;;) {
-        const now = await workerOf(id);
-        if (now !== first) return now;
-        await sleep(250);
-      }
-    })();
-    expect(performance.now() - killedAt).toBeLessThan(replacedWithinMs);
-    expect(second).not.toBe(first);
-    if (isThere(waiting)) await approve();
-    await expectDelivered(sandbox, launchId, session, id);
-    const stages = await query(databaseUrl, `select outcome from run_stages where run_id = '${id}'`);
-    expect(stages.map(({ outcome }) => outcome)).toContain('abandoned');
-  }, 150_000);
+  ])(
+    'a worker that is killed with -9 %s is replaced by the other within 15 s, and the run ends right',
+    async (_when, isThere) => {
+      const { sandbox, workerOf, session, launchId, databaseUrl } = await start();
+      await sandbox.control('POST', 'faults', {
+        launchId,
+        endpoint: 'upload.chunk',
+        after: 2,
+        times: 3,
+        effect: { delayMs: 800 },
+      });
+      const { id } = await session.start({ stepId: 'cog', input: { type: 'synthetic', size: 1024 } });
+      const waiting = await until(session, id, ({ state }) => state === 'AWAITING_APPROVAL');
+      const approve = () => sandbox.control('POST', `operations/${waiting.operationId}/approve`);
+      if (!isThere(waiting)) await approve();
+      await until(session, id, isThere);
+      const first = await workerOf(id);
+      await first.kill('SIGKILL');
+      const killedAt = performance.now();
+      const second = await (async () => {
+        for (;;) {
+          const now = await workerOf(id);
+          if (now !== first) return now;
+          await sleep(250);
+        }
+      })();
+      expect(performance.now() - killedAt).toBeLessThan(replacedWithinMs);
+      expect(second).not.toBe(first);
+      if (isThere(waiting)) await approve();
+      await expectDelivered(sandbox, launchId, session, id);
+      const stages = await query(databaseUrl, `select outcome from run_stages where run_id = '${id}'`);
+      expect(stages.map(({ outcome }) => outcome)).toContain('abandoned');
+    },
+    150_000,
+  );
 
   test('SIGTERM to a worker: within 10 s it has handed over, and another goes on at once', async () => {
     const { sandbox, workerOf, session, launchId } = await start();
@@ -116,9 +133,10 @@ describe.runIf(hasPostgres)('processes that share a database', () => {
     const { id } = await session.start(smallRun);
     await until(session, id, ({ state }) => state === 'AWAITING_APPROVAL');
     await workerOf(id);
-    expect((await (await session.post(`api/runs/${id}/cancel`)).json())).toMatchObject({ state: 'CANCELLED' });
+    expect(await (await session.post(`api/runs/${id}/cancel`)).json()).toMatchObject({ state: 'CANCELLED' });
     expect(await query(databaseUrl, `select worker, state from runs`)).toEqual([{ worker: null, state: 'CANCELLED' }]);
-    const polls = async () => (await sandbox.trace(launchId)).filter(({ endpoint }) => endpoint === 'operation.status').length;
+    const polls = async () =>
+      (await sandbox.trace(launchId)).filter(({ endpoint }) => endpoint === 'operation.status').length;
     // One may be under way.
     await sleep(1_500);
     const before = await polls();
@@ -137,7 +155,9 @@ describe.runIf(hasPostgres)('processes that share a database', () => {
     for (const { id } of runs) await until(session, id, ({ state }) => state === 'COMPLETED');
     const workers = await query(databaseUrl, `select distinct worker from run_stages where state = 'PROCESSING'`);
     expect(workers).toHaveLength(2);
-    const seen = await fetch(session.home.replace(web.url, other.url) + 'api/runs', { headers: { cookie: session.cookie } });
+    const seen = await fetch(session.home.replace(web.url, other.url) + 'api/runs', {
+      headers: { cookie: session.cookie },
+    });
     expect(((await seen.json()) as { runs: unknown[] }).runs).toHaveLength(12);
   });
 });
@@ -145,12 +165,29 @@ describe.runIf(hasPostgres)('processes that share a database', () => {
 test.each([
   [['--role', 'worker'], {}, /--role worker needs DATABASE_URL/],
   [['--role', 'boss'], {}, /--role boss must be one of all, web, worker/],
-  [[], { DATABASE_URL: 'mysql://u:hidden-password@h/d', APP_SECRET: 'x'.repeat(32) }, /DATABASE_URL must be an address such as postgres/],
+  [
+    [],
+    { DATABASE_URL: 'mysql://u:hidden-password@h/d', APP_SECRET: 'x'.repeat(32) },
+    /DATABASE_URL must be an address such as postgres/,
+  ],
   [[], { DATABASE_URL: 'postgres://u:hidden-password@127.0.0.1:1/d' }, /APP_SECRET .* is required with DATABASE_URL/],
-  [[], { DATABASE_URL: 'postgres://u:hidden-password@127.0.0.1:1/d', APP_SECRET: 'x'.repeat(32) }, /the database could not be opened/],
-] as [string[], Record<string, string>, RegExp][])('%j %j: the start is refused, and no password shown', async (args, env, message) => {
-  const { output, exited } = startCommand('app', args, { PLATFORM_URL: 'http://127.0.0.1:1', PLATFORM_API_KEY: apiKey, DATA_DIR: await testFolder(), PORT: '0', ...env });
-  expect(await exited).toBe(1);
-  expect(output()).toMatch(message);
-  expect(output()).not.toContain('hidden-password');
-});
+  [
+    [],
+    { DATABASE_URL: 'postgres://u:hidden-password@127.0.0.1:1/d', APP_SECRET: 'x'.repeat(32) },
+    /the database could not be opened/,
+  ],
+] as [string[], Record<string, string>, RegExp][])(
+  '%j %j: the start is refused, and no password shown',
+  async (args, env, message) => {
+    const { output, exited } = startCommand('app', args, {
+      PLATFORM_URL: 'http://127.0.0.1:1',
+      PLATFORM_API_KEY: apiKey,
+      DATA_DIR: await testFolder(),
+      PORT: '0',
+      ...env,
+    });
+    expect(await exited).toBe(1);
+    expect(output()).toMatch(message);
+    expect(output()).not.toContain('hidden-password');
+  },
+);

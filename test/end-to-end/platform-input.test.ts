@@ -7,7 +7,14 @@ import { startSandbox } from '../support/sandbox.ts';
 import { startStepHost } from '../support/step-host.ts';
 
 interface Found {
-  readonly items: { collectionId: string; itemId: string; title: string; datetime: string; sourceType: string; previewHref: string }[];
+  readonly items: {
+    collectionId: string;
+    itemId: string;
+    title: string;
+    datetime: string;
+    sourceType: string;
+    previewHref: string;
+  }[];
   readonly numberMatched: number;
 }
 
@@ -21,14 +28,30 @@ async function start(env: Record<string, string> = {}) {
 
 test('an item of the catalog is found, fetched after approval, processed and delivered', async () => {
   const { sandbox, session, launchId, search } = await start();
-  const { collections } = (await (await session.get('api/collections')).json()) as { collections: { id: string; title: string }[] };
-  expect(collections.map(({ id }) => id)).toEqual(expect.arrayContaining(['coastal-optical', 'harbour-radar', 'alpine-elevation']));
+  const { collections } = (await (await session.get('api/collections')).json()) as {
+    collections: { id: string; title: string }[];
+  };
+  expect(collections.map(({ id }) => id)).toEqual(
+    expect.arrayContaining(['coastal-optical', 'harbour-radar', 'alpine-elevation']),
+  );
 
-  const { items, numberMatched } = await search({ collections: ['coastal-optical'], datetime: '2024-03-01T00:00:00Z/2024-03-31T00:00:00Z', limit: 3 });
+  const { items, numberMatched } = await search({
+    collections: ['coastal-optical'],
+    datetime: '2024-03-01T00:00:00Z/2024-03-31T00:00:00Z',
+    limit: 3,
+  });
   expect([items.length, numberMatched]).toEqual([3, 8]);
-  expect(items.map(({ datetime }) => datetime)).toEqual(items.map(({ datetime }) => datetime).toSorted().reverse());
+  expect(items.map(({ datetime }) => datetime)).toEqual(
+    items
+      .map(({ datetime }) => datetime)
+      .toSorted()
+      .reverse(),
+  );
   const [item] = items;
-  const { id } = await session.start({ stepId: 'ndvi', input: { type: 'platform', items: [{ collectionId: item!.collectionId, itemId: item!.itemId }] } });
+  const { id } = await session.start({
+    stepId: 'ndvi',
+    input: { type: 'platform', items: [{ collectionId: item!.collectionId, itemId: item!.itemId }] },
+  });
   const waiting = await session.waitFor(id, 'AWAITING_APPROVAL');
   await sandbox.control('POST', `operations/${waiting.operationId}/approve`);
   const run = await session.waitFor(id, 'COMPLETED');
@@ -38,13 +61,25 @@ test('an item of the catalog is found, fetched after approval, processed and del
   // The very output that the item's own pixels give.
   const { run: process, inputDir } = await startStepHost({ inputDir: `${sandbox.dataDir}/scenes` });
   const { readdir } = await import('node:fs/promises');
-  const digests = await Promise.all((await readdir(inputDir)).map(async (name) => createHash('sha256').update(await readFile((await process('ndvi', { type: 'local', path: name })).path)).digest('hex')));
+  const digests = await Promise.all(
+    (await readdir(inputDir)).map(async (name) =>
+      createHash('sha256')
+        .update(await readFile((await process('ndvi', { type: 'local', path: name })).path))
+        .digest('hex'),
+    ),
+  );
   expect(digests).toContain(run.output?.sha256);
 });
 
 test('bands of several items make one scene', async () => {
   const { sandbox, session } = await start();
-  const input = { type: 'platform', items: ['coastal-optical-001', 'coastal-optical-002'].map((itemId) => ({ collectionId: 'coastal-optical', itemId })) };
+  const input = {
+    type: 'platform',
+    items: ['coastal-optical-001', 'coastal-optical-002'].map((itemId) => ({
+      collectionId: 'coastal-optical',
+      itemId,
+    })),
+  };
   const { id } = await session.start({ stepId: 'ndvi', input });
   const waiting = await session.waitFor(id, 'AWAITING_APPROVAL');
   await sandbox.control('POST', `operations/${waiting.operationId}/approve`);
@@ -54,10 +89,22 @@ test('bands of several items make one scene', async () => {
 });
 
 test.each([
-  ['an item that is not there', { type: 'platform', items: [{ collectionId: 'coastal-optical', itemId: 'nothing' }] }, /no item .*nothing/],
-  ['a path for an identifier', { type: 'platform', items: [{ collectionId: '../../sandbox', itemId: '../keys' }] }, /no item/],
+  [
+    'an item that is not there',
+    { type: 'platform', items: [{ collectionId: 'coastal-optical', itemId: 'nothing' }] },
+    /no item .*nothing/,
+  ],
+  [
+    'a path for an identifier',
+    { type: 'platform', items: [{ collectionId: '../../sandbox', itemId: '../keys' }] },
+    /no item/,
+  ],
   ['no item', { type: 'platform', items: [] }, /at least one item/],
-  ['a field too many', { type: 'platform', items: [{ collectionId: 'a', itemId: 'b', href: 'http://127.0.0.1:1/' }] }, /href/],
+  [
+    'a field too many',
+    { type: 'platform', items: [{ collectionId: 'a', itemId: 'b', href: 'http://127.0.0.1:1/' }] },
+    /href/,
+  ],
 ])('%s is refused before an operation is made', async (_name, input, message) => {
   const { sandbox, session } = await start();
   const answer = await session.post('api/runs', { stepId: 'ndvi', input });
@@ -67,11 +114,17 @@ test.each([
 
 test('data that is larger than the limit: the run fails, and says what its user can do', async () => {
   const { sandbox, session } = await start({ INPUT_MAX_BYTES: '1000' });
-  const { id } = await session.start({ stepId: 'ndvi', input: { type: 'platform', items: [{ collectionId: 'coastal-optical', itemId: 'coastal-optical-001' }] } });
+  const { id } = await session.start({
+    stepId: 'ndvi',
+    input: { type: 'platform', items: [{ collectionId: 'coastal-optical', itemId: 'coastal-optical-001' }] },
+  });
   const waiting = await session.waitFor(id, 'AWAITING_APPROVAL');
   await sandbox.control('POST', `operations/${waiting.operationId}/approve`);
   const run = await session.waitFor(id, 'FAILED');
-  expect(run.failure).toMatchObject({ code: 'asset_too_large', advice: expect.stringContaining('INPUT_MAX_BYTES') as string });
+  expect(run.failure).toMatchObject({
+    code: 'asset_too_large',
+    advice: expect.stringContaining('INPUT_MAX_BYTES') as string,
+  });
 });
 
 test('a search that the platform refuses says what was wrong; a platform that is away says so', async () => {
@@ -80,5 +133,8 @@ test('a search that the platform refuses says what was wrong; a platform that is
   expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('stac.search') as string]);
   await sandbox.close();
   const away = await session.get('api/collections');
-  expect([away.status, await away.text()]).toEqual([502, expect.stringContaining('the platform could not be asked') as string]);
+  expect([away.status, await away.text()]).toEqual([
+    502,
+    expect.stringContaining('the platform could not be asked') as string,
+  ]);
 });

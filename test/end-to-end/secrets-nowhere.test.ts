@@ -21,7 +21,10 @@ async function endOf(session: BrowserSession, id: string): Promise<string> {
 }
 
 /** Runs that go well, are refused, fail and are cut, under both renewal policies. */
-async function exercise(sandbox: TestSandbox, appUrl: string): Promise<{ secrets: string[]; seen: Map<string, string> }> {
+async function exercise(
+  sandbox: TestSandbox,
+  appUrl: string,
+): Promise<{ secrets: string[]; seen: Map<string, string> }> {
   const secrets: string[] = [];
   const seen = new Map<string, string>();
   await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${appUrl}/launch` });
@@ -31,10 +34,16 @@ async function exercise(sandbox: TestSandbox, appUrl: string): Promise<{ secrets
     return { ...launched, session: await openSession(launched.launchUrl) };
   };
   const run = { stepId: 'cog', input: { type: 'synthetic', size: 64 } };
-  const waiting = async (session: BrowserSession) => session.waitFor((await session.start(run)).id, 'AWAITING_APPROVAL');
+  const waiting = async (session: BrowserSession) =>
+    session.waitFor((await session.start(run)).id, 'AWAITING_APPROVAL');
 
   const good = await launch('rotate');
-  for (const [endpoint, effect] of [['upload.chunk', { reset: true }], ['upload.initiate', { status: 500 }], ['upload.complete', { dropResponse: true }], ['operation.status', { reset: true }]] as const) {
+  for (const [endpoint, effect] of [
+    ['upload.chunk', { reset: true }],
+    ['upload.initiate', { status: 500 }],
+    ['upload.complete', { dropResponse: true }],
+    ['operation.status', { reset: true }],
+  ] as const) {
     await sandbox.control('POST', 'faults', { launchId: good.launchId, endpoint, effect });
   }
   const first = await waiting(good.session);
@@ -43,7 +52,9 @@ async function exercise(sandbox: TestSandbox, appUrl: string): Promise<{ secrets
   await sandbox.advance(61 * 60_000, good.launchId);
   expect(await endOf(good.session, first.id)).toBe('COMPLETED');
   // The token in force by now, as an attacker with the sandbox's answers would see it.
-  const renewed = await sandbox.request('POST', `/public/external-app/token/${good.token}/renew`, { headers: { 'x-api-key': key } });
+  const renewed = await sandbox.request('POST', `/public/external-app/token/${good.token}/renew`, {
+    headers: { 'x-api-key': key },
+  });
   expect(renewed.status).toBe(403);
 
   const revoked = await launch('extend');
@@ -51,15 +62,26 @@ async function exercise(sandbox: TestSandbox, appUrl: string): Promise<{ secrets
   await sandbox.control('POST', `launches/${revoked.launchId}/revoke`);
   expect(await endOf(revoked.session, failing.id)).toBe('FAILED');
 
-  for (const [name, url] of [['replayed', good.launchUrl], ['unknown', `${appUrl}/launch?token=${good.token}x`], ['twice', `${good.launchUrl}&token=${good.token}`]]) {
+  for (const [name, url] of [
+    ['replayed', good.launchUrl],
+    ['unknown', `${appUrl}/launch?token=${good.token}x`],
+    ['twice', `${good.launchUrl}&token=${good.token}`],
+  ]) {
     const answer = await fetch(url!, { redirect: 'manual' });
     expect(answer.status).toBeGreaterThanOrEqual(400);
     seen.set(`page ${name}`, (await answer.text()) + JSON.stringify([...answer.headers]));
   }
   // Requests that are wrong in ways that tempt a server to repeat them.
-  await sandbox.request('POST', `/public/external-app/operation/${good.token}`, { body: '{', headers: { 'x-api-key': key, 'content-type': 'application/json' } });
-  await sandbox.request('GET', `/public/external-app/user/${good.token}/detail?key=${encodeURIComponent(key)}`, { headers: { 'x-api-key': `${key}x` } });
-  await sandbox.request('GET', `/public/external-app/operation/${good.token}?operationId=${good.token}`, { headers: { 'x-api-key': key } });
+  await sandbox.request('POST', `/public/external-app/operation/${good.token}`, {
+    body: '{',
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+  });
+  await sandbox.request('GET', `/public/external-app/user/${good.token}/detail?key=${encodeURIComponent(key)}`, {
+    headers: { 'x-api-key': `${key}x` },
+  });
+  await sandbox.request('GET', `/public/external-app/operation/${good.token}?operationId=${good.token}`, {
+    headers: { 'x-api-key': key },
+  });
   await sandbox.request('GET', `/nowhere/${good.token}`);
   for (const { launchId, session } of [good, revoked]) {
     seen.set(`trace ${launchId}`, JSON.stringify(await sandbox.trace(launchId)));
@@ -67,7 +89,8 @@ async function exercise(sandbox: TestSandbox, appUrl: string): Promise<{ secrets
     seen.set(`page ${launchId}`, await (await session.get('')).text());
     seen.set(`runs ${launchId}`, await (await session.get('api/runs')).text());
   }
-  for (const list of ['operations', 'apps', 'keys', 'faults']) seen.set(list, JSON.stringify(await sandbox.control('GET', list)));
+  for (const list of ['operations', 'apps', 'keys', 'faults'])
+    seen.set(list, JSON.stringify(await sandbox.control('GET', list)));
   return { secrets, seen };
 }
 
@@ -79,7 +102,10 @@ test('token, API key and app secret stand nowhere', async () => {
     servers.push(server);
     return server;
   };
-  const sandboxServer = await start('sandbox', ['--port', '0', '--data', sandboxDir], { SANDBOX_API_KEY: key, LOG_LEVEL: 'trace' });
+  const sandboxServer = await start('sandbox', ['--port', '0', '--data', sandboxDir], {
+    SANDBOX_API_KEY: key,
+    LOG_LEVEL: 'trace',
+  });
   const app = await start('app', [], {
     PLATFORM_URL: sandboxServer.url,
     PLATFORM_API_KEY: key,
@@ -89,9 +115,15 @@ test('token, API key and app secret stand nowhere', async () => {
     POLL_INTERVAL_MS: '2000',
     LOG_LEVEL: 'trace',
   });
-  const { secrets, seen } = await exercise(sandboxClient(sandboxServer.url, sandboxDir, async () => {}), app.url);
+  const { secrets, seen } = await exercise(
+    sandboxClient(sandboxServer.url, sandboxDir, async () => {}),
+    app.url,
+  );
   for (const server of servers) {
-    seen.set(`command line ${server.child.pid}`, await readFile(`/proc/${server.child.pid}/cmdline`, 'latin1').catch(() => ''));
+    seen.set(
+      `command line ${server.child.pid}`,
+      await readFile(`/proc/${server.child.pid}/cmdline`, 'latin1').catch(() => ''),
+    );
     await server.kill('SIGTERM');
     seen.set(`output of ${server.url}`, server.output());
   }

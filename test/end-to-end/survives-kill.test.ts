@@ -8,7 +8,15 @@ import type { RunView } from '../../src/app/runs/run-view.ts';
 import { fetchedDigest, openSession, sessionOf, type BrowserSession } from '../support/app.ts';
 import { testFolder } from '../support/folders.ts';
 import { startServer } from '../support/processes.ts';
-import { apiKey, openUpload, sandboxClient, sendChunk, sendComplete, someBytes, startSandbox } from '../support/sandbox.ts';
+import {
+  apiKey,
+  openUpload,
+  sandboxClient,
+  sendChunk,
+  sendComplete,
+  someBytes,
+  startSandbox,
+} from '../support/sandbox.ts';
 
 const pollMs = 2000;
 
@@ -53,7 +61,13 @@ describe.concurrent('app', () => {
     ['while it uploads', (run) => run.state === 'UPLOADING' && (run.upload?.acknowledgedParts ?? 0) >= 2],
   ])('killed %s: another process goes on; one operation, one file, the same bytes', async (_when, isThere) => {
     const { sandbox, env, app, launchId, session, reopen } = await start();
-    await sandbox.control('POST', 'faults', { launchId, endpoint: 'upload.chunk', after: 2, times: 3, effect: { delayMs: 700 } });
+    await sandbox.control('POST', 'faults', {
+      launchId,
+      endpoint: 'upload.chunk',
+      after: 2,
+      times: 3,
+      effect: { delayMs: 700 },
+    });
     const { id } = await session.start({ stepId: 'cog', input: { type: 'synthetic', size: 256 } });
     const waiting = await until(session, id, ({ state }) => state === 'AWAITING_APPROVAL');
     const approve = () => sandbox.control('POST', `operations/${waiting.operationId}/approve`);
@@ -73,7 +87,9 @@ describe.concurrent('app', () => {
     const polls = calls.filter(({ endpoint }) => endpoint === 'operation.status').map(({ at }) => Date.parse(at));
     polls.slice(1).forEach((at, i) => expect(at - polls[i]!).toBeGreaterThanOrEqual(pollMs - 20));
     // Parts that were acknowledged before the kill are not sent again, but for the one whose answer may have been lost.
-    const stored = calls.filter(({ endpoint, status }) => endpoint === 'upload.chunk' && status === 200).map(({ detail }) => detail['partNumber'] as number);
+    const stored = calls
+      .filter(({ endpoint, status }) => endpoint === 'upload.chunk' && status === 200)
+      .map(({ detail }) => detail['partNumber'] as number);
     const repeated = stored.length - new Set(stored).size;
     expect(repeated).toBeLessThanOrEqual(1);
     await second.kill('SIGTERM');
@@ -108,7 +124,10 @@ describe.concurrent('sandbox', () => {
   test('killed again and again while chunks come in: every acknowledged part is there, and nothing else', async () => {
     const dataDir = await testFolder();
     const start = async () => {
-      const server = await startServer('sandbox', ['--port', '0', '--data', dataDir], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'silent' });
+      const server = await startServer('sandbox', ['--port', '0', '--data', dataDir], {
+        SANDBOX_API_KEY: apiKey,
+        LOG_LEVEL: 'silent',
+      });
       return { server, client: sandboxClient(server.url, dataDir, async () => {}) };
     };
     let { server, client } = await start();

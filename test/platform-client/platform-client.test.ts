@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { createPlatformClient, PlatformError, type IdentityToken, type PlatformClientOptions } from '../../src/platform-client/index.ts';
+import {
+  createPlatformClient,
+  PlatformError,
+  type IdentityToken,
+  type PlatformClientOptions,
+} from '../../src/platform-client/index.ts';
 import { parseRetryAfter } from '../../src/platform-client/retry-policy.ts';
 import { json, startScriptedServer, type ScriptedAnswer } from '../support/scripted-server.ts';
 
@@ -10,16 +15,29 @@ const quick = { minDelayMs: 1, maxDelayMs: 5 };
 const secretKey = 'the-api-key/+=';
 const secretToken = 'the identity token/+=';
 
-async function start(answers: ScriptedAnswer[], options: Partial<PlatformClientOptions> = {}, first: Partial<IdentityToken> = {}) {
+async function start(
+  answers: ScriptedAnswer[],
+  options: Partial<PlatformClientOptions> = {},
+  first: Partial<IdentityToken> = {},
+) {
   const server = await startScriptedServer(...answers);
   const client = createPlatformClient({ baseUrl: server.url, apiKey: secretKey, retry: quick, ...options });
   const held = { value: { token: secretToken, expiresAtMs: null, ...first } };
   const calls = client.launch({ read: async () => held.value, write: async (token) => void (held.value = token) });
-  const paths = () => server.requests.map((request) => decodeURIComponent(request.split(' ').slice(0, 2).join(' ').replace('/public/external-app', '')));
+  const paths = () =>
+    server.requests.map((request) =>
+      decodeURIComponent(request.split(' ').slice(0, 2).join(' ').replace('/public/external-app', '')),
+    );
   return { server, client, calls, held, paths };
 }
 
-const failure = (promise: Promise<unknown>) => promise.then(() => { throw new Error('it succeeded'); }, (error: unknown) => error as PlatformError);
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => {
+      throw new Error('it succeeded');
+    },
+    (error: unknown) => error as PlatformError,
+  );
 
 describe('repeats what may get better', () => {
   test.each<[string, ScriptedAnswer]>([
@@ -35,9 +53,17 @@ describe('repeats what may get better', () => {
   });
 
   test('a connection that nobody takes', async () => {
-    const client = createPlatformClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'k', retry: { ...quick, retries: 2 } });
+    const client = createPlatformClient({
+      baseUrl: 'http://127.0.0.1:1',
+      apiKey: 'k',
+      retry: { ...quick, retries: 2 },
+    });
     const calls = client.launch({ read: async () => ({ token: 't', expiresAtMs: null }), write: async () => {} });
-    expect(await failure(calls.userDetail())).toMatchObject({ code: 'connection_failed', endpoint: 'user.detail', isTransient: true });
+    expect(await failure(calls.userDetail())).toMatchObject({
+      code: 'connection_failed',
+      endpoint: 'user.detail',
+      isTransient: true,
+    });
   });
 
   test('a timeout', async () => {
@@ -48,20 +74,36 @@ describe('repeats what may get better', () => {
 
   test('a chunk, whose bytes are sent whole again', async () => {
     const { calls, server } = await start(['cut', json(500, {}), json(200, {})]);
-    await calls.uploadChunk({ uploadId: 'u', key: 'k', partNumber: 1, content: { sizeBytes: 5, open: async function* () {
-      yield Buffer.from('bytes');
-    } } });
+    await calls.uploadChunk({
+      uploadId: 'u',
+      key: 'k',
+      partNumber: 1,
+      content: {
+        sizeBytes: 5,
+        open: async function* () {
+          yield Buffer.from('bytes');
+        },
+      },
+    });
     expect(server.requests.map((request) => request.includes('\r\n\r\nbytes\r\n'))).toEqual([true, true, true]);
   });
 
   test('a chunk whose answer does not come; one whose bytes trickle for longer than that is waited for', async () => {
     const timeouts = { timeoutMs: 60_000, chunkTimeoutMs: 600 };
-    const chunk = (pauseMs: number) => ({ uploadId: 'u', key: 'k', partNumber: 1, content: { sizeBytes: 5, open: async function* () {
-      for (const letter of 'bytes') {
-        await sleep(pauseMs);
-        yield Buffer.from(letter);
-      }
-    } } });
+    const chunk = (pauseMs: number) => ({
+      uploadId: 'u',
+      key: 'k',
+      partNumber: 1,
+      content: {
+        sizeBytes: 5,
+        open: async function* () {
+          for (const letter of 'bytes') {
+            await sleep(pauseMs);
+            yield Buffer.from(letter);
+          }
+        },
+      },
+    });
     const silent = await start([{ afterMs: 60_000, answer: json(200, {}) }, json(200, {})], timeouts);
     await silent.calls.uploadChunk(chunk(0));
     expect(silent.server.requests).toHaveLength(2);
@@ -71,42 +113,70 @@ describe('repeats what may get better', () => {
   });
 
   test('as often as the policy says, and then tells the last failure', async () => {
-    const { calls, server } = await start([json(500, { error: 'broken', code: 'internal_error', requestId: 'r-1' })], { retry: { ...quick, retries: 3 } });
-    expect(await failure(calls.userDetail())).toMatchObject({ code: 'internal_error', platformStatus: 500, requestId: 'r-1', endpoint: 'user.detail' });
+    const { calls, server } = await start([json(500, { error: 'broken', code: 'internal_error', requestId: 'r-1' })], {
+      retry: { ...quick, retries: 3 },
+    });
+    expect(await failure(calls.userDetail())).toMatchObject({
+      code: 'internal_error',
+      platformStatus: 500,
+      requestId: 'r-1',
+      endpoint: 'user.detail',
+    });
     expect(server.requests).toHaveLength(4);
   });
 });
 
 describe('never repeats', () => {
   test.each([400, 401, 404, 405, 409, 413, 415, 422])('%d', async (status) => {
-    const { calls, server } = await start([json(status, { error: 'no', code: 'validation_failed', details: [{ path: 'a.b', message: 'wrong' }] })]);
-    expect(await failure(calls.userDetail())).toMatchObject({ platformStatus: status, code: 'validation_failed', details: [{ path: 'a.b', message: 'wrong' }] });
+    const { calls, server } = await start([
+      json(status, { error: 'no', code: 'validation_failed', details: [{ path: 'a.b', message: 'wrong' }] }),
+    ]);
+    expect(await failure(calls.userDetail())).toMatchObject({
+      platformStatus: status,
+      code: 'validation_failed',
+      details: [{ path: 'a.b', message: 'wrong' }],
+    });
     expect(server.requests).toHaveLength(1);
   });
 
-  test.each([301, 302, 303, 307, 308])('a redirect %d: it is not followed, and the key goes nowhere', async (status) => {
-    const elsewhere = await startScriptedServer(ok);
-    const { calls, server } = await start([`HTTP/1.1 ${status} X\r\nLocation: ${elsewhere.url}/\r\nContent-Length: 0\r\n\r\n`]);
-    expect(await failure(calls.userDetail())).toMatchObject({ code: 'redirect_refused', platformStatus: status });
-    expect([server.requests.length, elsewhere.requests.length]).toEqual([1, 0]);
-  });
+  test.each([301, 302, 303, 307, 308])(
+    'a redirect %d: it is not followed, and the key goes nowhere',
+    async (status) => {
+      const elsewhere = await startScriptedServer(ok);
+      const { calls, server } = await start([
+        `HTTP/1.1 ${status} X\r\nLocation: ${elsewhere.url}/\r\nContent-Length: 0\r\n\r\n`,
+      ]);
+      expect(await failure(calls.userDetail())).toMatchObject({ code: 'redirect_refused', platformStatus: status });
+      expect([server.requests.length, elsewhere.requests.length]).toEqual([1, 0]);
+    },
+  );
 
   test('a 2xx that cannot be read', async () => {
     const { calls, server } = await start([json(200, { status: 'REQUESTED' })]);
-    expect(await failure(calls.createOperation({ idempotencyKey: 'k', operation: { name: 'x' } }))).toMatchObject({ code: 'unexpected_answer' });
+    expect(await failure(calls.createOperation({ idempotencyKey: 'k', operation: { name: 'x' } }))).toMatchObject({
+      code: 'unexpected_answer',
+    });
     expect(server.requests).toHaveLength(1);
   });
 });
 
-describe('an answer that was cut on its way, or is not the platform\'s', () => {
+describe("an answer that was cut on its way, or is not the platform's", () => {
   const whole = JSON.stringify({ operationId: 'op-1' });
   test.each([
-    ['JSON that ends too early', `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n${whole.slice(0, 9)}`],
-    ['a page of something in between', 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 15\r\n\r\n<html>hi</html>'],
+    [
+      'JSON that ends too early',
+      `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n${whole.slice(0, 9)}`,
+    ],
+    [
+      'a page of something in between',
+      'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 15\r\n\r\n<html>hi</html>',
+    ],
     ['no body at all', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
   ])('%s: asked again', async (_what, broken) => {
     const { calls, server } = await start([broken, json(200, { operationId: 'op-1' })]);
-    expect(await calls.createOperation({ idempotencyKey: 'k', operation: { name: 'x' } })).toMatchObject({ operationId: 'op-1' });
+    expect(await calls.createOperation({ idempotencyKey: 'k', operation: { name: 'x' } })).toMatchObject({
+      operationId: 'op-1',
+    });
     expect(server.requests).toHaveLength(2);
   });
 });
@@ -137,7 +207,7 @@ describe('Retry-After', () => {
 });
 
 describe('abort', () => {
-  test('rejects with the signal\'s reason, while a call is under way and while one waits', async () => {
+  test("rejects with the signal's reason, while a call is under way and while one waits", async () => {
     for (const answer of [{ afterMs: 60_000, answer: ok }, json(503, {}, { 'Retry-After': '60' })]) {
       const { calls } = await start([answer]);
       const abort = new AbortController();
@@ -154,7 +224,11 @@ describe('the identity token', () => {
   const renewedTo = (token: string) => json(200, { token, expiresAt: new Date(Date.now() + 3_600_000).toISOString() });
 
   test('is renewed ahead of its end, before the call', async () => {
-    const { calls, paths, held } = await start([renewedTo('second'), ok], {}, { token: 'first', expiresAtMs: Date.now() + 60_000 });
+    const { calls, paths, held } = await start(
+      [renewedTo('second'), ok],
+      {},
+      { token: 'first', expiresAtMs: Date.now() + 60_000 },
+    );
     await calls.userDetail();
     expect(paths()).toEqual(['POST /token/first/renew', 'GET /user/second/detail']);
     expect(held.value.token).toBe('second');
@@ -184,19 +258,29 @@ describe('the identity token', () => {
     expect(paths()).toHaveLength(1);
   });
 
-  test('is renewed for a 403 whose meaning is not known, as the spec\'s 403 covers expiry; for a known one it is not', async () => {
+  test("is renewed for a 403 whose meaning is not known, as the spec's 403 covers expiry; for a known one it is not", async () => {
     const unknown = await start([json(403, { message: 'Forbidden' }), renewedTo('second'), ok], {}, { token: 'first' });
     expect(await unknown.calls.userDetail()).toEqual(user);
-    const known = await start([json(403, { error: 'Permission Denied', code: 'permission_denied' })], {}, { token: 'first' });
+    const known = await start(
+      [json(403, { error: 'Permission Denied', code: 'permission_denied' })],
+      {},
+      { token: 'first' },
+    );
     expect(await failure(known.calls.userDetail())).toMatchObject({ code: 'permission_denied' });
     expect(known.paths()).toHaveLength(1);
   });
 
   test('is renewed by one call at a time, however many ask', async () => {
-    const { calls, paths } = await start([renewedTo('second'), ok], {}, { token: 'first', expiresAtMs: Date.now() + 1000 });
+    const { calls, paths } = await start(
+      [renewedTo('second'), ok],
+      {},
+      { token: 'first', expiresAtMs: Date.now() + 1000 },
+    );
     await Promise.all(Array.from({ length: 10 }, () => calls.userDetail()));
     expect(paths().filter((path) => path.includes('renew'))).toEqual(['POST /token/first/renew']);
-    expect(paths().filter((path) => path.includes('detail'))).toEqual(Array.from({ length: 10 }, () => 'GET /user/second/detail'));
+    expect(paths().filter((path) => path.includes('detail'))).toEqual(
+      Array.from({ length: 10 }, () => 'GET /user/second/detail'),
+    );
   });
 
   test('is written down before it is used', async () => {
@@ -232,18 +316,36 @@ describe('the identity token', () => {
   });
 
   test('a renewal ahead that fails for now does not stop the call', async () => {
-    const { calls } = await start([json(500, {}), ok], { retry: { retries: 0 } }, { token: 'first', expiresAtMs: Date.now() + 60_000 });
+    const { calls } = await start(
+      [json(500, {}), ok],
+      { retry: { retries: 0 } },
+      { token: 'first', expiresAtMs: Date.now() + 60_000 },
+    );
     expect(await calls.userDetail()).toEqual(user);
   });
 });
 
 test('no error holds the key, the token or an address, raw or encoded, on itself or on its causes', async () => {
-  const echo = json(400, { error: `bad token ${secretToken} and key ${encodeURIComponent(secretKey)}`, code: 'x', details: [{ path: 'a', message: secretToken }] });
-  for (const answer of [echo, 'cut', { afterMs: 9_000, answer: ok }, 'HTTP/1.1 301 X\r\nLocation: /\r\nContent-Length: 0\r\n\r\n'] as ScriptedAnswer[]) {
+  const echo = json(400, {
+    error: `bad token ${secretToken} and key ${encodeURIComponent(secretKey)}`,
+    code: 'x',
+    details: [{ path: 'a', message: secretToken }],
+  });
+  for (const answer of [
+    echo,
+    'cut',
+    { afterMs: 9_000, answer: ok },
+    'HTTP/1.1 301 X\r\nLocation: /\r\nContent-Length: 0\r\n\r\n',
+  ] as ScriptedAnswer[]) {
     const { calls } = await start([answer], { retry: { retries: 0 }, timeoutMs: 300 });
     const error = await failure(calls.userDetail());
     const { inspect } = await import('node:util');
-    const all = inspect(error, { depth: 20, showHidden: true }) + JSON.stringify(error) + String(error.stack) + String(error.cause);
-    for (const secret of [secretToken, secretKey, encodeURIComponent(secretToken), encodeURIComponent(secretKey)]) expect(all).not.toContain(secret);
+    const all =
+      inspect(error, { depth: 20, showHidden: true }) +
+      JSON.stringify(error) +
+      String(error.stack) +
+      String(error.cause);
+    for (const secret of [secretToken, secretKey, encodeURIComponent(secretToken), encodeURIComponent(secretKey)])
+      expect(all).not.toContain(secret);
   }
 });

@@ -14,10 +14,24 @@ test.each([
 ])('%s counts %s', (fileName, band) => expect(bandOfFileName(fileName)).toBe(band));
 
 test('Landsat 8 and Sentinel-2 give the same numbers different names; the files tell which it is', () => {
-  expect(bandNames(['l8_B4.tif', 'l8_B5.tif'])).toEqual([['B4', 'red'], ['B5', 'nir', 'nir08']]);
-  expect(bandNames(['S2_B04.jp2', 'S2_B08.jp2', 'S2_B8A.jp2', 'S2_B11.jp2'])).toEqual([['B04', 'red'], ['B08', 'nir'], ['B8A', 'nir08'], ['B11', 'swir16']]);
+  expect(bandNames(['l8_B4.tif', 'l8_B5.tif'])).toEqual([
+    ['B4', 'red'],
+    ['B5', 'nir', 'nir08'],
+  ]);
+  expect(bandNames(['S2_B04.jp2', 'S2_B08.jp2', 'S2_B8A.jp2', 'S2_B11.jp2'])).toEqual([
+    ['B04', 'red'],
+    ['B08', 'nir'],
+    ['B8A', 'nir08'],
+    ['B11', 'swir16'],
+  ]);
   expect(bandNames(['x.tif'])).toEqual([[]]);
-  expect(bandNames(['LE07_L1TP_x_B4.TIF', 'LE07_L1TP_x_B5.TIF'])).toEqual([['B4', 'nir', 'nir08'], ['B5', 'swir16']]);
+  expect(bandNames(['LE07_L1TP_x_B4.TIF', 'LE07_L1TP_x_B5.TIF'])).toEqual([
+    ['B4', 'nir', 'nir08'],
+    ['B5', 'swir16'],
+  ]);
   expect(bandNames(['LT50010722_B3.tif'])).toEqual([['B3', 'red']]);
-  expect(bandNames(['a_B3.tif', 'a_B4.tif'], 'landsat-4-7')).toEqual([['B3', 'red'], ['B4', 'nir', 'nir08']]);
+  expect(bandNames(['a_B3.tif', 'a_B4.tif'], 'landsat-4-7')).toEqual([
+    ['B3', 'red'],
+    ['B4', 'nir', 'nir08'],
+  ]);
 });

@@ -14,7 +14,8 @@ async function unit({ controllers = 'cpu memory pids', procs = '', subtree = '',
   await writeFile(join(mount, 'self'), `1:name=systemd:/x\n0::${own}\n`);
   return { parent: join(mount, 'unit'), groups: delegatedGroups(mount, join(mount, 'self')) };
 }
-const groupsIn = async (parent: string) => (await readdir(parent)).filter((name) => name.startsWith('marketplace-app-kit-'));
+const groupsIn = async (parent: string) =>
+  (await readdir(parent)).filter((name) => name.startsWith('marketplace-app-kit-'));
 const limits = { memoryBytes: 250e6, tasks: 99 };
 
 test('delegated: a group for each child, with its limits, and the child in it', async () => {
@@ -24,7 +25,13 @@ test('delegated: a group for each child, with its limits, and the child in it', 
   group.add(4711);
   const [name] = await groupsIn(parent);
   const read = (file: string) => readFile(join(parent, name!, file), 'utf8');
-  expect([await read('memory.max'), await read('memory.swap.max'), await read('memory.oom.group'), await read('pids.max'), await read('cgroup.procs')]).toEqual(['250000000', '0', '1', '99', '4711']);
+  expect([
+    await read('memory.max'),
+    await read('memory.swap.max'),
+    await read('memory.oom.group'),
+    await read('pids.max'),
+    await read('cgroup.procs'),
+  ]).toEqual(['250000000', '0', '1', '99', '4711']);
   expect(group.ranOutOfMemory()).toBe(false);
   await writeFile(join(parent, name!, 'memory.events'), 'low 0\noom 1\noom_kill 2\n');
   expect(group.ranOutOfMemory()).toBe(true);

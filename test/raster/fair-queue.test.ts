@@ -11,12 +11,16 @@ test('at most so many at a time, and all of them in the end', async () => {
   const queue = new FairQueue(2);
   let [now, most] = [0, 0];
   const tasks = Array.from({ length: 10 }, (_, i) =>
-    queue.run(`owner-${i % 3}`, async () => {
-      most = Math.max(most, (now += 1));
-      await new Promise((resolve) => setImmediate(resolve));
-      now -= 1;
-      return i;
-    }, never),
+    queue.run(
+      `owner-${i % 3}`,
+      async () => {
+        most = Math.max(most, (now += 1));
+        await new Promise((resolve) => setImmediate(resolve));
+        now -= 1;
+        return i;
+      },
+      never,
+    ),
   );
   expect([queue.running, queue.waiting]).toEqual([2, 8]);
   expect(await Promise.all(tasks)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
@@ -28,7 +32,9 @@ test('a user with many does not keep one with few from their turn', async () => 
   const order: string[] = [];
   const { promise, resolve } = gate();
   const first = queue.run('many', () => promise, never);
-  const rest = ['many 1', 'many 2', 'many 3', 'few 1', 'few 2'].map((name) => queue.run(name.split(' ')[0]!, async () => void order.push(name), never));
+  const rest = ['many 1', 'many 2', 'many 3', 'few 1', 'few 2'].map((name) =>
+    queue.run(name.split(' ')[0]!, async () => void order.push(name), never),
+  );
   resolve();
   await Promise.all([first, ...rest]);
   expect(order).toEqual(['many 1', 'few 1', 'many 2', 'few 2', 'many 3']);
@@ -59,7 +65,10 @@ test('one that fails gives its place on', async () => {
 
 test('a full queue: a new run is refused with 503 and says why; with room again it is taken', async () => {
   const sandbox = await startSandbox();
-  const app = await startApp(sandbox.url, { env: { STEP_QUEUE: '1' }, registry: new URL('../support/bad-steps.ts', import.meta.url) });
+  const app = await startApp(sandbox.url, {
+    env: { STEP_QUEUE: '1' },
+    registry: new URL('../support/bad-steps.ts', import.meta.url),
+  });
   const { session } = await launchApp(sandbox, app);
   const wanted = { stepId: 'cooperative', input: { type: 'synthetic', size: 64 } };
   const first = await session.start(wanted);
@@ -68,7 +77,10 @@ test('a full queue: a new run is refused with 503 and says why; with room again 
   await session.waitFor(first.id, 'PROCESSING');
   const refused = await session.post('api/runs', wanted);
   expect(refused.status).toBe(503);
-  expect(await refused.json()).toMatchObject({ code: 'busy', error: expect.stringContaining('1 runs are waiting for processing') as string });
+  expect(await refused.json()).toMatchObject({
+    code: 'busy',
+    error: expect.stringContaining('1 runs are waiting for processing') as string,
+  });
   expect((await session.post(`api/runs/${first.id}/cancel`)).status).toBe(200);
   expect((await session.post('api/runs', wanted)).status).toBe(201);
 });

@@ -24,13 +24,28 @@ describe.each<ConfinementMode>(['auto', 'none'])('confinement %s', (mode) => {
     const files = [{ path: large, name: 'large.tif' }];
     expect(await runInChild({ module, input: null, files, workFolder, confinement, limits })).toBe('done');
     await sparseFile(join(workFolder, 'own'), 2 * 1024 ** 2);
-    await expect(runInChild({ module, input: null, files, workFolder, confinement, limits })).rejects.toMatchObject({ code: 'job_disk_exceeded' });
+    await expect(runInChild({ module, input: null, files, workFolder, confinement, limits })).rejects.toMatchObject({
+      code: 'job_disk_exceeded',
+    });
   });
 
   test('a folder full of links, round in circles and out into the machine, is measured in a moment', async () => {
     const workFolder = await testFolder();
-    for (const [name, target] of [['round', '.'], ['root', '/'], ['up', '..']] as const) await symlink(target, join(workFolder, name));
+    for (const [name, target] of [
+      ['round', '.'],
+      ['root', '/'],
+      ['up', '..'],
+    ] as const)
+      await symlink(target, join(workFolder, name));
     await writeFile(join(await mkdtemp(join(workFolder, 'deep-')), 'file'), 'x');
-    expect(await runInChild({ module, input: null, workFolder, confinement: await testConfinement(mode), limits: { diskBytes: 100 } })).toBe('done');
+    expect(
+      await runInChild({
+        module,
+        input: null,
+        workFolder,
+        confinement: await testConfinement(mode),
+        limits: { diskBytes: 100 },
+      }),
+    ).toBe('done');
   });
 });

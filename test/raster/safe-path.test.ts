@@ -25,7 +25,7 @@ describe('refused', () => {
     ['..', 'leaves the folder'],
     ['scene\\..\\..\\secret', 'leaves the folder, the other way'],
     ['\\etc\\passwd', 'absolute, the other way'],
-    ['/vsicurl/http://example.org/a.tif', 'GDAL\'s network file system'],
+    ['/vsicurl/http://example.org/a.tif', "GDAL's network file system"],
     ['vsicurl/http://example.org/a.tif', 'the same without its slash'],
     ['/vsizip/scene/a.zip', 'a virtual file system'],
     ['/VSIMEM/x', 'in capitals'],

@@ -24,7 +24,13 @@ test.runIf(disk !== null)('is seen while the job has it, and not only before and
   const job = async (name: string, bytes: number) => {
     const workFolder = join(folder, name);
     await mkdir(workFolder);
-    const run = runInChild<null>({ module: fillingJob, input: { bytes, forMs: 800 }, imports: [fillingJob], workFolder, confinement: await testConfinement() });
+    const run = runInChild<null>({
+      module: fillingJob,
+      input: { bytes, forMs: 800 },
+      imports: [fillingJob],
+      workFolder,
+      confinement: await testConfinement(),
+    });
     return run.finally(() => rm(workFolder, { recursive: true, force: true }));
   };
   await job('little', 4 * mebibyte);

@@ -1,34 +1,74 @@
 /** The contract's "Sandbox control": its calls and its guards. */
 import { request as httpRequest } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { adminKey, apiKey, openUpload, sendChunk, sendComplete, someBytes, startSandbox, type TestSandbox } from '../support/sandbox.ts';
+import {
+  adminKey,
+  apiKey,
+  openUpload,
+  sendChunk,
+  sendComplete,
+  someBytes,
+  startSandbox,
+  type TestSandbox,
+} from '../support/sandbox.ts';
 
 /** fetch sets Host, Origin and Sec-Fetch-Site by itself: these requests are made by hand. */
-function bareRequest(sandbox: TestSandbox, method: string, path: string, headers: Record<string, string>, body = ''): Promise<{ status: number; body: { code?: string } }> {
+function bareRequest(
+  sandbox: TestSandbox,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body = '',
+): Promise<{ status: number; body: { code?: string } }> {
   return new Promise((resolve, reject) => {
-    const sent = httpRequest(`${sandbox.url}${path}`, { method, headers: { 'content-length': String(Buffer.byteLength(body)), ...headers } }, (res) => {
-      let text = '';
-      res.setEncoding('utf8').on('data', (part: string) => (text += part));
-      res.on('end', () => resolve({ status: res.statusCode ?? 0, body: JSON.parse(text || '{}') as { code?: string } }));
-    });
+    const sent = httpRequest(
+      `${sandbox.url}${path}`,
+      { method, headers: { 'content-length': String(Buffer.byteLength(body)), ...headers } },
+      (res) => {
+        let text = '';
+        res.setEncoding('utf8').on('data', (part: string) => (text += part));
+        res.on('end', () =>
+          resolve({ status: res.statusCode ?? 0, body: JSON.parse(text || '{}') as { code?: string } }),
+        );
+      },
+    );
     sent.on('error', reject).end(body);
   });
 }
 
 describe('guards', () => {
-  test.each(['127.0.0.1', 'localhost', 'localhost:4010', '[::1]:4010', '127.0.0.2', 'sandbox.localhost'])('Host %s is served', async (host) => {
-    expect((await bareRequest(await startSandbox(), 'GET', '/sandbox/apps', { host })).status).toBe(200);
-  });
+  test.each(['127.0.0.1', 'localhost', 'localhost:4010', '[::1]:4010', '127.0.0.2', 'sandbox.localhost'])(
+    'Host %s is served',
+    async (host) => {
+      expect((await bareRequest(await startSandbox(), 'GET', '/sandbox/apps', { host })).status).toBe(200);
+    },
+  );
 
-  test.each(['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', '10.0.0.1', '0.0.0.0'])('Host %j: 421', async (host) => {
-    const answer = await bareRequest(await startSandbox(), 'GET', '/sandbox/apps', { host });
-    expect([answer.status, answer.body.code]).toEqual([421, 'misdirected_request']);
-  });
+  test.each(['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', '10.0.0.1', '0.0.0.0'])(
+    'Host %j: 421',
+    async (host) => {
+      const answer = await bareRequest(await startSandbox(), 'GET', '/sandbox/apps', { host });
+      expect([answer.status, answer.body.code]).toEqual([421, 'misdirected_request']);
+    },
+  );
 
   test('the configured Host is served', async () => {
-    const sandbox = await startSandbox({ env: { PUBLIC_URL: 'https://sandbox.example.org', SANDBOX_ADMIN_KEY: adminKey } });
-    expect((await bareRequest(sandbox, 'GET', '/sandbox/apps', { host: 'sandbox.example.org', 'x-admin-key': adminKey })).status).toBe(200);
-    expect((await bareRequest(sandbox, 'POST', '/sandbox/launches', { host: 'sandbox.example.org', origin: 'https://sandbox.example.org', 'x-admin-key': adminKey })).status).toBe(201);
+    const sandbox = await startSandbox({
+      env: { PUBLIC_URL: 'https://sandbox.example.org', SANDBOX_ADMIN_KEY: adminKey },
+    });
+    expect(
+      (await bareRequest(sandbox, 'GET', '/sandbox/apps', { host: 'sandbox.example.org', 'x-admin-key': adminKey }))
+        .status,
+    ).toBe(200);
+    expect(
+      (
+        await bareRequest(sandbox, 'POST', '/sandbox/launches', {
+          host: 'sandbox.example.org',
+          origin: 'https://sandbox.example.org',
+          'x-admin-key': adminKey,
+        })
+      ).status,
+    ).toBe(201);
   });
 
   test.each([
@@ -39,27 +79,46 @@ describe('guards', () => {
     [{ 'sec-fetch-site': 'same-site' }],
   ])('a page elsewhere %j may neither read nor change: 403', async (headers) => {
     const sandbox = await startSandbox();
-    for (const [method, path] of [['GET', '/sandbox/operations'], ['POST', '/sandbox/launches'], ['POST', '/sandbox/operations/x/approve'], ['DELETE', '/sandbox/faults']] as const) {
+    for (const [method, path] of [
+      ['GET', '/sandbox/operations'],
+      ['POST', '/sandbox/launches'],
+      ['POST', '/sandbox/operations/x/approve'],
+      ['DELETE', '/sandbox/faults'],
+    ] as const) {
       const answer = await bareRequest(sandbox, method, path, headers);
       expect([answer.status, answer.body.code]).toEqual([403, 'foreign_origin']);
     }
     // The same for the platform's calls that change something.
     const { token } = await sandbox.launch();
-    const create = await bareRequest(sandbox, 'POST', `/public/external-app/operation/${token}`, { ...(headers as unknown as Record<string, string>), 'x-api-key': apiKey, 'content-type': 'application/json' }, '{"name":"x"}');
+    const create = await bareRequest(
+      sandbox,
+      'POST',
+      `/public/external-app/operation/${token}`,
+      { ...(headers as unknown as Record<string, string>), 'x-api-key': apiKey, 'content-type': 'application/json' },
+      '{"name":"x"}',
+    );
     expect(create.status).toBe(403);
   });
 
-  test('the sandbox\'s own pages, and no page at all, may', async () => {
+  test("the sandbox's own pages, and no page at all, may", async () => {
     const sandbox = await startSandbox();
-    for (const headers of [{ origin: sandbox.url }, { 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'none' }]) {
-      expect((await bareRequest(sandbox, 'POST', '/sandbox/launches', headers as unknown as Record<string, string>)).status).toBe(201);
+    for (const headers of [
+      { origin: sandbox.url },
+      { 'sec-fetch-site': 'same-origin' },
+      { 'sec-fetch-site': 'none' },
+    ]) {
+      expect(
+        (await bareRequest(sandbox, 'POST', '/sandbox/launches', headers as unknown as Record<string, string>)).status,
+      ).toBe(201);
     }
   });
 
   test('a body is application/json: another type is 415', async () => {
     const sandbox = await startSandbox();
     for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
-      expect((await bareRequest(sandbox, 'POST', '/sandbox/launches', { 'content-type': type }, '{}')).status).toBe(415);
+      expect((await bareRequest(sandbox, 'POST', '/sandbox/launches', { 'content-type': type }, '{}')).status).toBe(
+        415,
+      );
     }
   });
 
@@ -85,12 +144,21 @@ describe('apps, users, keys', () => {
   test('there are always two users and the reference app at its default address', async () => {
     const sandbox = await startSandbox();
     expect((await sandbox.control('GET', 'users')).users).toHaveLength(2);
-    expect((await sandbox.control('GET', 'apps')).apps).toMatchObject([{ id: 'reference-app', launchUrl: 'http://127.0.0.1:3000/launch', launchMode: 'query' }]);
+    expect((await sandbox.control('GET', 'apps')).apps).toMatchObject([
+      { id: 'reference-app', launchUrl: 'http://127.0.0.1:3000/launch', launchMode: 'query' },
+    ]);
   });
 
   test('an app is registered by its manifest, and launched', async () => {
     const sandbox = await startSandbox();
-    const manifest = { id: 'mine', name: 'Mine', description: 'd', launchUrl: 'https://app.example.org/start?x=1', launchMode: 'form_post', icon: 'data:image/png;base64,AA==' };
+    const manifest = {
+      id: 'mine',
+      name: 'Mine',
+      description: 'd',
+      launchUrl: 'https://app.example.org/start?x=1',
+      launchMode: 'form_post',
+      icon: 'data:image/png;base64,AA==',
+    };
     expect((await sandbox.request('POST', '/sandbox/apps', { body: manifest })).body).toEqual(manifest);
     expect((await sandbox.control('GET', 'apps')).apps).toContainEqual(manifest);
     const posted = await sandbox.launch({ appId: 'mine' });
@@ -113,7 +181,9 @@ describe('apps, users, keys', () => {
     [{ name: undefined }, 'name'],
   ])('a manifest with %j: 400 with details', async (change, path) => {
     const sandbox = await startSandbox();
-    const answer = await sandbox.request('POST', '/sandbox/apps', { body: { id: 'x', name: 'X', launchUrl: 'https://x/', ...change } });
+    const answer = await sandbox.request('POST', '/sandbox/apps', {
+      body: { id: 'x', name: 'X', launchUrl: 'https://x/', ...change },
+    });
     expect([answer.status, answer.body.details?.[0]?.path]).toEqual([400, path]);
   });
 
@@ -121,7 +191,12 @@ describe('apps, users, keys', () => {
     const sandbox = await startSandbox();
     const { id } = await sandbox.control('POST', 'users', { email: 'n@example.org', name: 'New', organization: 'O' });
     const { token } = await sandbox.launch({ userId: id });
-    expect((await sandbox.app('GET', `/user/${token}/detail`)).body).toEqual({ id, email: 'n@example.org', name: 'New', organization: 'O' });
+    expect((await sandbox.app('GET', `/user/${token}/detail`)).body).toEqual({
+      id,
+      email: 'n@example.org',
+      name: 'New',
+      organization: 'O',
+    });
     expect((await sandbox.request('POST', '/sandbox/users', { body: { email: 'x', name: 'New' } })).status).toBe(400);
   });
 
@@ -146,9 +221,19 @@ describe('launches', () => {
     const sandbox = await startSandbox();
     const { launchId, token, expiresAt } = await sandbox.launch({ renewPolicy: 'rotate', userId: 'bruno' });
     const view = await sandbox.control('GET', `launches/${launchId}`);
-    expect(view).toEqual({ launchId, appId: 'reference-app', userId: 'bruno', renewPolicy: 'rotate', createdAt: expect.any(String) as string, expiresAt, operations: [], uploads: [] });
+    expect(view).toEqual({
+      launchId,
+      appId: 'reference-app',
+      userId: 'bruno',
+      renewPolicy: 'rotate',
+      createdAt: expect.any(String) as string,
+      expiresAt,
+      operations: [],
+      uploads: [],
+    });
     expect(JSON.stringify(view)).not.toContain(token);
-    for (const body of [{ appId: 'none' }, { userId: 'none' }]) expect((await sandbox.request('POST', '/sandbox/launches', { body })).status).toBe(404);
+    for (const body of [{ appId: 'none' }, { userId: 'none' }])
+      expect((await sandbox.request('POST', '/sandbox/launches', { body })).status).toBe(404);
     expect((await sandbox.request('POST', '/sandbox/launches', { body: { renewPolicy: 'never' } })).status).toBe(400);
     expect((await sandbox.request('GET', '/sandbox/launches/none')).status).toBe(404);
     expect((await sandbox.request('POST', `/sandbox/launches/${launchId}/revoke`)).status).toBe(204);
@@ -167,24 +252,40 @@ describe('clock', () => {
     expect(await sandbox.control('GET', 'clock')).toEqual(at(1000));
   });
 
-  test.each([{ advanceMs: -1 }, { advanceMs: 1.5 }, { advanceMs: '1' }, {}, { advanceMs: 1e300 }, { advanceMs: null }])('%j: 400', async (body) => {
-    const sandbox = await startSandbox();
-    expect((await sandbox.request('POST', '/sandbox/clock', { body })).status).toBe(400);
-    expect((await sandbox.request('POST', '/sandbox/clock', { body: { advanceMs: 1, launchId: 'none' } })).status).toBe(404);
-  });
+  test.each([{ advanceMs: -1 }, { advanceMs: 1.5 }, { advanceMs: '1' }, {}, { advanceMs: 1e300 }, { advanceMs: null }])(
+    '%j: 400',
+    async (body) => {
+      const sandbox = await startSandbox();
+      expect((await sandbox.request('POST', '/sandbox/clock', { body })).status).toBe(400);
+      expect(
+        (await sandbox.request('POST', '/sandbox/clock', { body: { advanceMs: 1, launchId: 'none' } })).status,
+      ).toBe(404);
+    },
+  );
 });
 
 describe('faults', () => {
   test('fire `times` times after `after` calls, on their endpoint and launch, and are counted', async () => {
     const sandbox = await startSandbox();
     const [mine, other] = [await sandbox.launch(), await sandbox.launch()];
-    const { id } = await sandbox.control('POST', 'faults', { launchId: mine.launchId, endpoint: 'user.detail', after: 1, times: 2, effect: { status: 503, retryAfterSeconds: 7 } });
+    const { id } = await sandbox.control('POST', 'faults', {
+      launchId: mine.launchId,
+      endpoint: 'user.detail',
+      after: 1,
+      times: 2,
+      effect: { status: 503, retryAfterSeconds: 7 },
+    });
     const use = async (token: string) => {
       const answer = await sandbox.app('GET', `/user/${token}/detail`);
       return [answer.status, answer.headers.get('retry-after')];
     };
     expect(await use(other.token)).toEqual([200, null]);
-    expect([await use(mine.token), await use(mine.token), await use(mine.token), await use(mine.token)]).toEqual([[200, null], [503, '7'], [503, '7'], [200, null]]);
+    expect([await use(mine.token), await use(mine.token), await use(mine.token), await use(mine.token)]).toEqual([
+      [200, null],
+      [503, '7'],
+      [503, '7'],
+      [200, null],
+    ]);
     expect((await sandbox.control('GET', 'faults')).faults).toMatchObject([{ id, fired: 2, times: 2, after: 1 }]);
     expect((await sandbox.request('DELETE', '/sandbox/faults')).status).toBe(204);
     expect((await sandbox.control('GET', 'faults')).faults).toEqual([]);
@@ -205,7 +306,11 @@ describe('faults', () => {
     await sandbox.control('POST', 'faults', { endpoint: 'operation.create', effect: { dropResponse: true } });
     await expect(create()).rejects.toThrow();
     expect(await count()).toBe(1);
-    expect((await sandbox.trace(launchId)).map(({ status, delivered }) => [status, delivered])).toEqual([[500, true], [null, false], [200, false]]);
+    expect((await sandbox.trace(launchId)).map(({ status, delivered }) => [status, delivered])).toEqual([
+      [500, true],
+      [null, false],
+      [200, false],
+    ]);
   });
 
   test('reset of a chunk cuts it in its middle, and leaves no trace of it', async () => {
@@ -217,7 +322,9 @@ describe('faults', () => {
     }
     expect((await sandbox.control('GET', `launches/${upload.launchId}`)).uploads[0]!.parts).toEqual([]);
     expect((await sendChunk(sandbox, upload, 1, someBytes(10))).status).toBe(200);
-    expect((await sandbox.control('GET', 'faults')).faults.map((fault: { fired: number }) => fault.fired)).toEqual([1, 1]);
+    expect((await sandbox.control('GET', 'faults')).faults.map((fault: { fired: number }) => fault.fired)).toEqual([
+      1, 1,
+    ]);
   });
 
   test('delayMs delays the work', async () => {
@@ -254,11 +361,34 @@ test('trace: every call with its times, sizes and outcome, and no secret', async
   // An app that puts a secret where it does not belong.
   await sandbox.app('GET', `/operation/${upload.token}?operationId=${upload.token}${apiKey}`);
   const { calls } = await sandbox.control('GET', `launches/${upload.launchId}/trace`);
-  expect(calls.map((call: { endpoint: string }) => call.endpoint)).toEqual(['operation.create', 'upload.initiate', 'upload.chunk', 'upload.complete', 'operation.status']);
+  expect(calls.map((call: { endpoint: string }) => call.endpoint)).toEqual([
+    'operation.create',
+    'upload.initiate',
+    'upload.chunk',
+    'upload.complete',
+    'operation.status',
+  ]);
   for (const call of calls) {
-    expect(Object.keys(call)).toEqual(expect.arrayContaining(['at', 'endpoint', 'method', 'status', 'durationMs', 'delivered', 'requestBytes', 'responseBytes', 'detail']));
+    expect(Object.keys(call)).toEqual(
+      expect.arrayContaining([
+        'at',
+        'endpoint',
+        'method',
+        'status',
+        'durationMs',
+        'delivered',
+        'requestBytes',
+        'responseBytes',
+        'detail',
+      ]),
+    );
   }
-  expect(calls[2]).toMatchObject({ method: 'POST', status: 200, delivered: true, detail: { partNumber: 1, size: 100, uploadId: upload.uploadId } });
+  expect(calls[2]).toMatchObject({
+    method: 'POST',
+    status: 200,
+    delivered: true,
+    detail: { partNumber: 1, size: 100, uploadId: upload.uploadId },
+  });
   expect(calls[2]!.requestBytes).toBeGreaterThan(100);
   expect(JSON.stringify(calls)).not.toContain(upload.token);
   expect(JSON.stringify(calls)).not.toContain(apiKey);
@@ -275,7 +405,9 @@ test('reset: launches, files, faults, trace and clock are as seeded; keys stay',
   expect((await sandbox.request('POST', '/sandbox/reset')).status).toBe(200);
   expect((await sandbox.request('GET', `/sandbox/launches/${upload.launchId}`)).status).toBe(404);
   expect((await sandbox.app('GET', `/user/${upload.token}/detail`)).status).toBe(404);
-  expect((await sandbox.request('GET', `/public/file/status/${fileId}`, { headers: { 'x-api-key': made } })).status).toBe(404);
+  expect(
+    (await sandbox.request('GET', `/public/file/status/${fileId}`, { headers: { 'x-api-key': made } })).status,
+  ).toBe(404);
   expect((await sandbox.control('GET', 'operations')).operations).toEqual([]);
   expect((await sandbox.control('GET', 'faults')).faults).toEqual([]);
   expect(Math.abs(Date.parse((await sandbox.control('GET', 'clock')).now) - Date.now())).toBeLessThan(60_000);

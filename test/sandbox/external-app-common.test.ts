@@ -13,7 +13,12 @@ const calls: [method: string, path: (token: string) => string, allow: string][] 
   ['POST', (token) => `/file/${token}/upload/complete`, 'POST'],
 ];
 
-function expectError(answer: { status: number; body: unknown; headers: Headers }, status: number, code: string, error: string): void {
+function expectError(
+  answer: { status: number; body: unknown; headers: Headers },
+  status: number,
+  code: string,
+  error: string,
+): void {
   expect(answer.status).toBe(status);
   expect(answer.body).toMatchObject({ error, code, requestId: answer.headers.get('x-request-id') });
 }
@@ -32,10 +37,22 @@ describe.each(calls)('%s %s', (method, path, allow) => {
 
   test('permission external_app lacking: 403 Permission Denied, before the token is looked at', async () => {
     const sandbox = await startSandbox();
-    const { apiKey: weak } = await sandbox.control('POST', 'keys', { permissions: ['files_admin', 'files_upload', 'inference'] });
-    expectError(await sandbox.app(method, path('unknown'), { headers: { 'x-api-key': weak } }), 403, 'permission_denied', 'Permission Denied');
+    const { apiKey: weak } = await sandbox.control('POST', 'keys', {
+      permissions: ['files_admin', 'files_upload', 'inference'],
+    });
+    expectError(
+      await sandbox.app(method, path('unknown'), { headers: { 'x-api-key': weak } }),
+      403,
+      'permission_denied',
+      'Permission Denied',
+    );
     const { apiKey: right } = await sandbox.control('POST', 'keys', { permissions: ['external_app'] });
-    expectError(await sandbox.app(method, path('unknown'), { headers: { 'x-api-key': right } }), 404, 'token_not_found', 'Token not found');
+    expectError(
+      await sandbox.app(method, path('unknown'), { headers: { 'x-api-key': right } }),
+      404,
+      'token_not_found',
+      'Token not found',
+    );
   });
 
   test('token unknown: 404; revoked: 403; expired: 403; each before the body is looked at', async () => {
@@ -63,7 +80,10 @@ test('API key header: any case of its name', async () => {
   const sandbox = await startSandbox();
   const { token } = await sandbox.launch();
   for (const name of ['X-API-KEY', 'x-api-key', 'X-Api-Key']) {
-    const answer = await rawRequest(sandbox, `GET /public/external-app/user/${token}/detail HTTP/1.1\r\nHost: x\r\n${name}: ${apiKey}\r\nConnection: close\r\n\r\n`);
+    const answer = await rawRequest(
+      sandbox,
+      `GET /public/external-app/user/${token}/detail HTTP/1.1\r\nHost: x\r\n${name}: ${apiKey}\r\nConnection: close\r\n\r\n`,
+    );
     expect(answer).toMatch(/^HTTP\/1\.1 200 /);
   }
 });
@@ -73,7 +93,10 @@ test('unknown path: 404 in the error body', async () => {
   for (const path of ['/nowhere', '/public', '/public/external-app/token', '/PUBLIC/external-app/token/x/renew']) {
     expectError(await sandbox.request('GET', path), 404, 'path_not_found', 'Not Found');
   }
-  const malformed = await rawRequest(sandbox, 'GET /public/external-app/user/%E0%A4%A/detail HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  const malformed = await rawRequest(
+    sandbox,
+    'GET /public/external-app/user/%E0%A4%A/detail HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+  );
   expect(malformed).toMatch(/^HTTP\/1\.1 400 [^]*"requestId":/);
 });
 
@@ -84,7 +107,10 @@ describe.each(['/operation/', 'initiate', 'complete'])('JSON body of %s', (name)
     const sandbox = await startSandbox();
     const { token } = await sandbox.launch();
     for (const body of ['{', '{"name":}', 'name=x', '\u0000']) {
-      const answer = await sandbox.app('POST', pathOf(token), { body, headers: { 'content-type': 'application/json' } });
+      const answer = await sandbox.app('POST', pathOf(token), {
+        body,
+        headers: { 'content-type': 'application/json' },
+      });
       expect(answer.status).toBe(400);
       expect(answer.body.code).toBe('malformed_json');
     }
@@ -94,7 +120,12 @@ describe.each(['/operation/', 'initiate', 'complete'])('JSON body of %s', (name)
     const sandbox = await startSandbox();
     const { token } = await sandbox.launch();
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) {
-      expectError(await sandbox.app('POST', pathOf(token), { body: '{}', headers: { 'content-type': type } }), 415, 'unsupported_media_type', 'Unsupported Media Type');
+      expectError(
+        await sandbox.app('POST', pathOf(token), { body: '{}', headers: { 'content-type': type } }),
+        415,
+        'unsupported_media_type',
+        'Unsupported Media Type',
+      );
     }
   });
 
@@ -102,7 +133,10 @@ describe.each(['/operation/', 'initiate', 'complete'])('JSON body of %s', (name)
     const sandbox = await startSandbox();
     const { token } = await sandbox.launch();
     for (const body of ['[]', '"text"', '1', 'null', '', JSON.stringify({ name: 'x'.repeat(2_000_000) })]) {
-      const answer = await sandbox.app('POST', pathOf(token), { body, headers: { 'content-type': 'application/json' } });
+      const answer = await sandbox.app('POST', pathOf(token), {
+        body,
+        headers: { 'content-type': 'application/json' },
+      });
       expect(answer.status, body.slice(0, 20)).toBe(400);
       expect(answer.body.details.length).toBeGreaterThan(0);
     }

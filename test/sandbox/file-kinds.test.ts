@@ -7,15 +7,47 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { sourceTypes } from '../../src/contract/index.ts';
 import { downloaded, finalStatus, key, processed, uploadDirectly } from '../support/files.ts';
 import { geoTiff } from '../support/geotiff.ts';
-import { czml, geojson, gml, kml, mp4, netcdf, pdf, shapefile, tileset, transportStream, zip } from '../support/other-files.ts';
+import {
+  czml,
+  geojson,
+  gml,
+  kml,
+  mp4,
+  netcdf,
+  pdf,
+  shapefile,
+  tileset,
+  transportStream,
+  zip,
+} from '../support/other-files.ts';
 import { someBytes, startSandbox, type TestSandbox } from '../support/sandbox.ts';
 
 const tiff = geoTiff({ width: 8, height: 6, value: (x, y) => x * y });
-const png = await sharp({ create: { width: 40, height: 30, channels: 3, background: '#369' } }).png().toBuffer();
-const jpeg = await sharp(someBytes(300 * 200 * 3), { raw: { width: 300, height: 200, channels: 3 } }).jpeg().toBuffer();
+const png = await sharp({ create: { width: 40, height: 30, channels: 3, background: '#369' } })
+  .png()
+  .toBuffer();
+const jpeg = await sharp(someBytes(300 * 200 * 3), { raw: { width: 300, height: 200, channels: 3 } })
+  .jpeg()
+  .toBuffer();
 const point = geojson({ type: 'Point', coordinates: [10, 50] });
-const line = geojson({ type: 'LineString', coordinates: [[10, 50], [11, 51]] });
-const polygon = geojson({ type: 'Polygon', coordinates: [[[10, 50], [11, 50], [11, 51], [10, 50]]] });
+const line = geojson({
+  type: 'LineString',
+  coordinates: [
+    [10, 50],
+    [11, 51],
+  ],
+});
+const polygon = geojson({
+  type: 'Polygon',
+  coordinates: [
+    [
+      [10, 50],
+      [11, 50],
+      [11, 51],
+      [10, 50],
+    ],
+  ],
+});
 
 /** One good file of every source type of the spec. */
 const good: Record<string, readonly [string, Uint8Array]> = {
@@ -31,7 +63,10 @@ const good: Record<string, readonly [string, Uint8Array]> = {
   POINT: ['a.geojson', point],
   LINESTRING: ['a.kml', kml],
   POLYGON: ['a.geojson', polygon],
-  GEOMETRYCOLLECTION: ['a.geojson', geojson({ type: 'GeometryCollection', geometries: [{ type: 'Point', coordinates: [1, 2] }] })],
+  GEOMETRYCOLLECTION: [
+    'a.geojson',
+    geojson({ type: 'GeometryCollection', geometries: [{ type: 'Point', coordinates: [1, 2] }] }),
+  ],
   ANNOTATION: ['a.geojson', line],
   PDF: ['a.pdf', pdf],
   IMAGE: ['a.png', png],
@@ -55,7 +90,12 @@ test.each(sourceTypes)('%s: a file that is one is COMPLETED, one that is none FA
 test.each([
   ['a PNG that is cut off', 'IMAGE', 'a.png', png.subarray(0, png.length - 30)],
   ['a JPEG that is cut off', 'IMAGE', 'a.jpg', jpeg.subarray(0, jpeg.length / 2)],
-  ['SVG, which can refer to files', 'IMAGE', 'a.svg', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="/etc/passwd"/></svg>')],
+  [
+    'SVG, which can refer to files',
+    'IMAGE',
+    'a.svg',
+    Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="/etc/passwd"/></svg>'),
+  ],
   ['a PDF without its end', 'PDF', 'a.pdf', pdf.subarray(0, pdf.length - 10)],
   ['CZML without a version', 'CZML', 'a.czml', Buffer.from('[{"id":"document"}]')],
   ['CZML that is no array', 'CZML', 'a.czml', Buffer.from('{"id":"document","version":"1.0"}')],
@@ -75,7 +115,18 @@ test.each([
 
 test.each([
   ['MP4', 'FULL_MOTION_VIDEO', 'a.mp4', () => mp4()],
-  ['a zipped shapefile', 'POINT', 'points.zip', () => zip(shapefile([[10, 50], [12, 51]]))],
+  [
+    'a zipped shapefile',
+    'POINT',
+    'points.zip',
+    () =>
+      zip(
+        shapefile([
+          [10, 50],
+          [12, 51],
+        ]),
+      ),
+  ],
   ['a KMZ', 'LINESTRING', 'a.kmz', () => zip({ 'doc.kml': kml })],
   ['a zipped tileset', 'TILES3D', 'a.3tz', () => zip({ 'tileset.json': tileset, 'content.glb': someBytes(100) })],
   ['CSV with longitude and latitude', 'POINT', 'a.csv', () => Buffer.from('name,lon,lat\na,10,50\nb,11,51\n')],
@@ -84,9 +135,16 @@ test.each([
 });
 
 test('coordinates that are no degrees, without a reference system: COMPLETED, and no item', async () => {
-  const { status, fileId } = await processed(sandbox, geojson({ type: 'Point', coordinates: [500_000, 4_000_000] }), 'metres.geojson', 'POINT');
+  const { status, fileId } = await processed(
+    sandbox,
+    geojson({ type: 'Point', coordinates: [500_000, 4_000_000] }),
+    'metres.geojson',
+    'POINT',
+  );
   expect(status).toBe('COMPLETED');
-  expect((await sandbox.request('GET', `/public/stac/collections/uploads-amina/items/${fileId}`, { headers: key })).status).toBe(404);
+  expect(
+    (await sandbox.request('GET', `/public/stac/collections/uploads-amina/items/${fileId}`, { headers: key })).status,
+  ).toBe(404);
 });
 
 test('an archive cannot write outside of its folder', async () => {

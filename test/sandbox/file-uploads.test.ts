@@ -22,7 +22,9 @@ describe('direct upload', () => {
 
   test('a name outside Latin-1 stays what it is', async () => {
     const sandbox = await startSandbox();
-    expect((await uploadDirectly(sandbox, someBytes(10), 'Übersicht-東京.tif')).body.originalName).toBe('Übersicht-東京.tif');
+    expect((await uploadDirectly(sandbox, someBytes(10), 'Übersicht-東京.tif')).body.originalName).toBe(
+      'Übersicht-東京.tif',
+    );
   });
 
   test('sourceType from the query or the form; an unknown one is 400 and leaves nothing', async () => {
@@ -30,8 +32,15 @@ describe('direct upload', () => {
     const form = new FormData();
     form.append('sourceType', 'SOMETHING');
     form.append('file', new Blob(['x']), 'a.tif');
-    for (const answer of [await sandbox.request('POST', '/public/file/upload', { body: form, headers: key }), await uploadDirectly(sandbox, someBytes(10), 'a.tif', 'SOMETHING')]) {
-      expect([answer.status, answer.body.error, answer.body.details[0]?.path]).toEqual([400, 'Bad Request', 'sourceType']);
+    for (const answer of [
+      await sandbox.request('POST', '/public/file/upload', { body: form, headers: key }),
+      await uploadDirectly(sandbox, someBytes(10), 'a.tif', 'SOMETHING'),
+    ]) {
+      expect([answer.status, answer.body.error, answer.body.details[0]?.path]).toEqual([
+        400,
+        'Bad Request',
+        'sourceType',
+      ]);
     }
     expect(await blobs(sandbox)).toEqual([]);
   });
@@ -41,8 +50,14 @@ describe('direct upload', () => {
     const empty = new FormData();
     empty.append('sourceType', 'SAR');
     const missing = await sandbox.request('POST', '/public/file/upload', { body: empty, headers: key });
-    expect([missing.status, missing.body.error, missing.body.details]).toEqual([400, 'Bad Request', [{ path: 'file', message: 'is required' }]]);
-    expect((await sandbox.request('POST', '/public/file/upload', { body: { file: 'x' }, headers: key })).status).toBe(415);
+    expect([missing.status, missing.body.error, missing.body.details]).toEqual([
+      400,
+      'Bad Request',
+      [{ path: 'file', message: 'is required' }],
+    ]);
+    expect((await sandbox.request('POST', '/public/file/upload', { body: { file: 'x' }, headers: key })).status).toBe(
+      415,
+    );
     const path = await uploadDirectly(sandbox, someBytes(10), '../evil.tif');
     expect([path.status, path.body.details[0]?.path]).toEqual([400, 'file']);
   });
@@ -59,10 +74,17 @@ describe('direct upload', () => {
   test('too large by its own length: told before a byte of it is sent', async () => {
     const sandbox = await startSandbox();
     const status = await new Promise((resolve, reject) => {
-      const sent = request(`${sandbox.url}/public/file/upload`, { method: 'POST', headers: { ...key, 'content-type': 'multipart/form-data; boundary=b', 'content-length': 2e9 } }, (response) => {
-        resolve(response.statusCode);
-        sent.destroy();
-      });
+      const sent = request(
+        `${sandbox.url}/public/file/upload`,
+        {
+          method: 'POST',
+          headers: { ...key, 'content-type': 'multipart/form-data; boundary=b', 'content-length': 2e9 },
+        },
+        (response) => {
+          resolve(response.statusCode);
+          sent.destroy();
+        },
+      );
       sent.on('error', reject);
       sent.flushHeaders();
     });
@@ -72,28 +94,39 @@ describe('direct upload', () => {
   test('a full disk: 507 insufficient_storage, with the message of the endpoint', async () => {
     const sandbox = await startSandbox({ freeBytes: () => Promise.resolve(1000) });
     const answer = await uploadDirectly(sandbox, someBytes(10), 'a.tif');
-    expect([answer.status, answer.body.code, answer.body.error]).toEqual([507, 'insufficient_storage', 'Internal Server Error']);
+    expect([answer.status, answer.body.code, answer.body.error]).toEqual([
+      507,
+      'insufficient_storage',
+      'Internal Server Error',
+    ]);
     const upload = await generateUpload(sandbox);
     const chunk = await sendFileChunk(sandbox, upload, 1, someBytes(10));
-    expect([chunk.status, chunk.body.code, chunk.body.error]).toEqual([507, 'insufficient_storage', 'Failed to upload chunk']);
+    expect([chunk.status, chunk.body.code, chunk.body.error]).toEqual([
+      507,
+      'insufficient_storage',
+      'Failed to upload chunk',
+    ]);
   });
 });
 
 describe('who may', () => {
-  test.each(['upload', 'generateUploadId', 'uploadChunk', 'completeUpload'])('%s: 401 without a good key, 403 without files_admin or files_upload', async (call) => {
-    const sandbox = await startSandbox();
-    const { apiKey: weak } = await sandbox.control('POST', 'keys', { permissions: ['external_app', 'inference'] });
-    const { apiKey: enough } = await sandbox.control('POST', 'keys', { permissions: ['files_upload'] });
-    const path = `/public/file/${call}`;
-    for (const headers of [undefined, { 'x-api-key': 'wrong' }]) {
-      const answer = await sandbox.request('POST', path, { headers });
-      expect([answer.status, answer.body.error]).toEqual([401, 'Unauthorized Request']);
-    }
-    const answer = await sandbox.request('POST', path, { headers: { 'x-api-key': weak } });
-    expect([answer.status, answer.body.error]).toEqual([403, 'Permission Denied']);
-    expect([400, 415]).toContain((await sandbox.request('POST', path, { headers: { 'x-api-key': enough } })).status);
-    expect((await sandbox.request('GET', path, { headers: key })).headers.get('allow')).toBe('POST');
-  });
+  test.each(['upload', 'generateUploadId', 'uploadChunk', 'completeUpload'])(
+    '%s: 401 without a good key, 403 without files_admin or files_upload',
+    async (call) => {
+      const sandbox = await startSandbox();
+      const { apiKey: weak } = await sandbox.control('POST', 'keys', { permissions: ['external_app', 'inference'] });
+      const { apiKey: enough } = await sandbox.control('POST', 'keys', { permissions: ['files_upload'] });
+      const path = `/public/file/${call}`;
+      for (const headers of [undefined, { 'x-api-key': 'wrong' }]) {
+        const answer = await sandbox.request('POST', path, { headers });
+        expect([answer.status, answer.body.error]).toEqual([401, 'Unauthorized Request']);
+      }
+      const answer = await sandbox.request('POST', path, { headers: { 'x-api-key': weak } });
+      expect([answer.status, answer.body.error]).toEqual([403, 'Permission Denied']);
+      expect([400, 415]).toContain((await sandbox.request('POST', path, { headers: { 'x-api-key': enough } })).status);
+      expect((await sandbox.request('GET', path, { headers: key })).headers.get('allow')).toBe('POST');
+    },
+  );
 });
 
 describe('generateUploadId', () => {
@@ -103,7 +136,10 @@ describe('generateUploadId', () => {
     form.append('fileName', 'c.tif');
     const answers = [
       await sandbox.request('POST', '/public/file/generateUploadId?fileName=a.tif', { headers: key }),
-      await sandbox.request('POST', '/public/file/generateUploadId', { body: 'fileName=b.tif', headers: { ...key, 'content-type': 'application/x-www-form-urlencoded' } }),
+      await sandbox.request('POST', '/public/file/generateUploadId', {
+        body: 'fileName=b.tif',
+        headers: { ...key, 'content-type': 'application/x-www-form-urlencoded' },
+      }),
       await sandbox.request('POST', '/public/file/generateUploadId', { body: form, headers: key }),
     ];
     for (const [i, { status, body }] of answers.entries()) {
@@ -112,7 +148,13 @@ describe('generateUploadId', () => {
     }
   });
 
-  test.each([['', 'missing'], ['?fileName=', 'empty'], ['?fileName=..', 'a folder'], ['?fileName=a%2Fb', 'a path'], ['?fileName=a&fileName=b', 'twice']])('%s (%s): 400 with details', async (query, _why) => {
+  test.each([
+    ['', 'missing'],
+    ['?fileName=', 'empty'],
+    ['?fileName=..', 'a folder'],
+    ['?fileName=a%2Fb', 'a path'],
+    ['?fileName=a&fileName=b', 'twice'],
+  ])('%s (%s): 400 with details', async (query, _why) => {
     const sandbox = await startSandbox();
     const answer = await sandbox.request('POST', `/public/file/generateUploadId${query}`, { headers: key });
     expect([answer.status, answer.body.details[0]?.path]).toEqual([400, 'fileName']);
@@ -120,19 +162,22 @@ describe('generateUploadId', () => {
 });
 
 describe('chunks of the file group', () => {
-  test.each([[[1, 2, 3, 4]], [[4, 3, 2, 1]], [[2, 1, 4, 3]], [[3, 1, 4, 2]]])('in the order %j: the file is whole', async (order) => {
-    const sandbox = await startSandbox();
-    const parts = [1, 2, 3, 4].map((n) => someBytes(50_000 + n, n));
-    const upload = await generateUpload(sandbox);
-    for (const n of order) {
-      const { status, body } = await sendFileChunk(sandbox, upload, n, parts[n - 1]!);
-      expect([status, body.partNumber, body.size]).toEqual([200, n, 50_000 + n]);
-    }
-    const { status, body } = await completeFile(sandbox, upload, 200_010);
-    expect([status, body.size, body.originalName]).toEqual([200, 200_010, 'big.bin']);
-    expect((await downloaded(sandbox, body.fileId)).equals(Buffer.concat(parts))).toBe(true);
-    expect(await blobs(sandbox)).toHaveLength(1);
-  });
+  test.each([[[1, 2, 3, 4]], [[4, 3, 2, 1]], [[2, 1, 4, 3]], [[3, 1, 4, 2]]])(
+    'in the order %j: the file is whole',
+    async (order) => {
+      const sandbox = await startSandbox();
+      const parts = [1, 2, 3, 4].map((n) => someBytes(50_000 + n, n));
+      const upload = await generateUpload(sandbox);
+      for (const n of order) {
+        const { status, body } = await sendFileChunk(sandbox, upload, n, parts[n - 1]!);
+        expect([status, body.partNumber, body.size]).toEqual([200, n, 50_000 + n]);
+      }
+      const { status, body } = await completeFile(sandbox, upload, 200_010);
+      expect([status, body.size, body.originalName]).toEqual([200, 200_010, 'big.bin']);
+      expect((await downloaded(sandbox, body.fileId)).equals(Buffer.concat(parts))).toBe(true);
+      expect(await blobs(sandbox)).toHaveLength(1);
+    },
+  );
 
   test('sent at the same time: the file is whole', async () => {
     const sandbox = await startSandbox();
@@ -162,7 +207,9 @@ describe('chunks of the file group', () => {
     expect((await sendFileChunk(sandbox, upload, 2, someBytes(10, 9))).body.code).toBe('chunk_conflict');
     await sendFileChunk(sandbox, upload, 1, someBytes(10, 1));
     const { body } = await completeFile(sandbox, upload, 20);
-    expect((await downloaded(sandbox, body.fileId)).equals(Buffer.concat([someBytes(10, 1), someBytes(10, 2)]))).toBe(true);
+    expect((await downloaded(sandbox, body.fileId)).equals(Buffer.concat([someBytes(10, 1), someBytes(10, 2)]))).toBe(
+      true,
+    );
   });
 
   test('waiting parts survive a restart', async () => {
@@ -176,7 +223,9 @@ describe('chunks of the file group', () => {
     const second = await startSandbox({ dataDir: `${dataDir}-copy` });
     await sendFileChunk(second, upload, 1, someBytes(1000, 1));
     const { body } = await completeFile(second, upload, 3000);
-    expect((await downloaded(second, body.fileId)).equals(Buffer.concat([1, 2, 3].map((n) => someBytes(1000, n))))).toBe(true);
+    expect(
+      (await downloaded(second, body.fileId)).equals(Buffer.concat([1, 2, 3].map((n) => someBytes(1000, n)))),
+    ).toBe(true);
     await second.close();
     await rm(`${dataDir}-copy`, { recursive: true, force: true });
   });
@@ -197,10 +246,17 @@ describe('chunks of the file group', () => {
   test('over 512 MiB by its length: 413 chunk_too_large', async () => {
     const sandbox = await startSandbox();
     const status = await new Promise((resolve, reject) => {
-      const sent = request(`${sandbox.url}/public/file/uploadChunk`, { method: 'POST', headers: { ...key, 'content-type': 'multipart/form-data; boundary=b', 'content-length': 600 * 1024 * 1024 } }, (response) => {
-        resolve(response.statusCode);
-        sent.destroy();
-      });
+      const sent = request(
+        `${sandbox.url}/public/file/uploadChunk`,
+        {
+          method: 'POST',
+          headers: { ...key, 'content-type': 'multipart/form-data; boundary=b', 'content-length': 600 * 1024 * 1024 },
+        },
+        (response) => {
+          resolve(response.statusCode);
+          sent.destroy();
+        },
+      );
       sent.on('error', reject);
       sent.flushHeaders();
     });
@@ -212,7 +268,9 @@ describe('chunks of the file group', () => {
     const launched = await openUpload(sandbox);
     expect((await sendFileChunk(sandbox, launched, 1, someBytes(10))).body.code).toBe('upload_session_not_found');
     const own = await generateUpload(sandbox);
-    const answer = await sandbox.app('POST', `/file/${launched.token}/upload/chunk`, { body: chunkForm({ ...own, partNumber: 1, file: someBytes(10) }) });
+    const answer = await sandbox.app('POST', `/file/${launched.token}/upload/chunk`, {
+      body: chunkForm({ ...own, partNumber: 1, file: someBytes(10) }),
+    });
     expect([answer.status, answer.body.code]).toEqual([404, 'upload_session_not_found']);
   });
 

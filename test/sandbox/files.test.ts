@@ -3,7 +3,16 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { adminKey, apiKey, openUpload, sendChunk, sendComplete, someBytes, startSandbox, type TestSandbox } from '../support/sandbox.ts';
+import {
+  adminKey,
+  apiKey,
+  openUpload,
+  sendChunk,
+  sendComplete,
+  someBytes,
+  startSandbox,
+  type TestSandbox,
+} from '../support/sandbox.ts';
 import { geoTiff } from '../support/geotiff.ts';
 
 const key = { 'x-api-key': apiKey };
@@ -48,7 +57,10 @@ test('status and download URL: 401 without a good key, 403 without files_admin',
   const sandbox = await startSandbox();
   const { apiKey: weak } = await sandbox.control('POST', 'keys', { permissions: ['files_upload', 'external_app'] });
   for (const path of ['/public/file/status/x', '/public/file/download/url?fileId=x']) {
-    expect((await sandbox.request('GET', path)).body).toMatchObject({ error: 'Unauthorized Request', code: 'unauthorized' });
+    expect((await sandbox.request('GET', path)).body).toMatchObject({
+      error: 'Unauthorized Request',
+      code: 'unauthorized',
+    });
     const answer = await sandbox.request('GET', path, { headers: { 'x-api-key': weak } });
     expect([answer.status, answer.body.error]).toEqual([403, 'Permission Denied']);
   }
@@ -65,9 +77,19 @@ describe('processing opens the file for real', () => {
   test.each([
     ['bytes that are nothing', someBytes(5000), 'UNKNOWN'],
     ['text', Buffer.from('hello'), 'MULTISPECTRAL'],
-    ['a GeoTIFF whose pixels are cut off', geoTiff({ width: 200, height: 200, value: () => 1 }).subarray(0, 3000), 'MULTISPECTRAL'],
+    [
+      'a GeoTIFF whose pixels are cut off',
+      geoTiff({ width: 200, height: 200, value: () => 1 }).subarray(0, 3000),
+      'MULTISPECTRAL',
+    ],
     ['a GeoTIFF that claims to be a PDF', geoTiff({ width: 8, height: 6, value: () => 1 }), 'PDF'],
-    ['a VRT that names another file', Buffer.from('<VRTDataset rasterXSize="1" rasterYSize="1"><VRTRasterBand dataType="Byte" band="1" subClass="VRTRawRasterBand"><SourceFilename>/etc/passwd</SourceFilename></VRTRasterBand></VRTDataset>'), 'UNKNOWN'],
+    [
+      'a VRT that names another file',
+      Buffer.from(
+        '<VRTDataset rasterXSize="1" rasterYSize="1"><VRTRasterBand dataType="Byte" band="1" subClass="VRTRawRasterBand"><SourceFilename>/etc/passwd</SourceFilename></VRTRasterBand></VRTDataset>',
+      ),
+      'UNKNOWN',
+    ],
   ])('%s: FAILED, and can still be downloaded', async (_name, bytes, sourceType) => {
     const sandbox = await startSandbox();
     const fileId = await upload(sandbox, bytes, sourceType);
@@ -80,11 +102,18 @@ describe('processing opens the file for real', () => {
     ['PDF', Buffer.from('%PDF-1.4\n1 0 obj\nendobj\ntrailer\n%%EOF\n')],
     ['CZML', Buffer.from('[{"id":"document","version":"1.0"}]')],
     ['TILES3D', Buffer.from('{"asset":{"version":"1.1"},"geometricError":1,"root":{}}')],
-    ['POINT', Buffer.from('{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":{"type":"Point","coordinates":[1,2]}}]}')],
+    [
+      'POINT',
+      Buffer.from(
+        '{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":{"type":"Point","coordinates":[1,2]}}]}',
+      ),
+    ],
   ])('%s is judged by its own structure', async (sourceType, bytes) => {
     const sandbox = await startSandbox();
     expect(await finalStatus(sandbox, await upload(sandbox, bytes, sourceType))).toBe('COMPLETED');
-    expect(await finalStatus(sandbox, await upload(sandbox, bytes.subarray(0, bytes.length - 10), sourceType))).toBe('FAILED');
+    expect(await finalStatus(sandbox, await upload(sandbox, bytes.subarray(0, bytes.length - 10), sourceType))).toBe(
+      'FAILED',
+    );
   });
 
   test('goes on after a restart', async () => {
@@ -124,7 +153,9 @@ describe('download URL', () => {
       'content-length': '5000',
       'x-content-type-options': 'nosniff',
       'content-security-policy': 'sandbox',
-      'content-disposition': expect.stringMatching(/^attachment; filename=.*filename\*=UTF-8''a%20%22b%22%20%C3%A9\.tif$/) as string,
+      'content-disposition': expect.stringMatching(
+        /^attachment; filename=.*filename\*=UTF-8''a%20%22b%22%20%C3%A9\.tif$/,
+      ) as string,
     });
   });
 
@@ -139,7 +170,11 @@ describe('download URL', () => {
     expect(Buffer.from(await suffix.arrayBuffer()).equals(bytes.subarray(4995))).toBe(true);
     expect((await fetch(url, { headers: { range: 'bytes=5000-' } })).status).toBe(416);
     const head = await fetch(url, { method: 'HEAD' });
-    expect([head.status, head.headers.get('content-length'), head.headers.get('accept-ranges')]).toEqual([200, '5000', 'bytes']);
+    expect([head.status, head.headers.get('content-length'), head.headers.get('accept-ranges')]).toEqual([
+      200,
+      '5000',
+      'bytes',
+    ]);
     expect((await fetch(url, { method: 'POST' })).status).toBe(405);
   });
 
@@ -147,11 +182,17 @@ describe('download URL', () => {
     const sandbox = await startSandbox();
     const fileId = await upload(sandbox, geoTiff({ width: 2, height: 2, value: () => 1 }));
     await finalStatus(sandbox, fileId);
-    for (const [more, type] of [['', 'application/octet-stream'], ['&useDefaultContentType=false', 'application/octet-stream'], ['&useDefaultContentType=true', 'image/tiff']]) {
+    for (const [more, type] of [
+      ['', 'application/octet-stream'],
+      ['&useDefaultContentType=false', 'application/octet-stream'],
+      ['&useDefaultContentType=true', 'image/tiff'],
+    ]) {
       expect((await fetch((await urlOf(sandbox, fileId, more)).text)).headers.get('content-type')).toBe(type);
     }
     expect((await urlOf(sandbox, fileId, '&useDefaultContentType=yes')).status).toBe(400);
-    expect((await sandbox.request('GET', '/public/file/download/url', { headers: key })).body.details[0]!.path).toBe('fileId');
+    expect((await sandbox.request('GET', '/public/file/download/url', { headers: key })).body.details[0]!.path).toBe(
+      'fileId',
+    );
   });
 
   test('valid 24 hours by the clock; late, or altered in any parameter: 403', async () => {
@@ -176,8 +217,10 @@ describe('download URL', () => {
     expect((await fetch(url)).status).toBe(403);
   });
 
-  test('is built on PUBLIC_URL, never on the request\'s Host', async () => {
-    const sandbox = await startSandbox({ env: { PUBLIC_URL: 'https://sandbox.example.org/base/', SANDBOX_ADMIN_KEY: adminKey } });
+  test("is built on PUBLIC_URL, never on the request's Host", async () => {
+    const sandbox = await startSandbox({
+      env: { PUBLIC_URL: 'https://sandbox.example.org/base/', SANDBOX_ADMIN_KEY: adminKey },
+    });
     const answer = await urlOf(sandbox, await upload(sandbox, someBytes(10)));
     expect(answer.text.startsWith('https://sandbox.example.org/base/download/')).toBe(true);
   });
@@ -190,6 +233,8 @@ test('the digest of the whole file is kept with it', async () => {
   await finalStatus(sandbox, fileId);
   const { default: Sqlite } = await import('better-sqlite3');
   const database = new Sqlite(join(sandbox.dataDir, 'sandbox.db'), { readonly: true });
-  expect(database.prepare('select sha256 from files').get()).toEqual({ sha256: createHash('sha256').update(tiff).digest('hex') });
+  expect(database.prepare('select sha256 from files').get()).toEqual({
+    sha256: createHash('sha256').update(tiff).digest('hex'),
+  });
   database.close();
 });

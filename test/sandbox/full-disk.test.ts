@@ -17,7 +17,7 @@ cleanUpLater(async () => {
 });
 
 describe.runIf(disk !== null)('a disk that is full', () => {
-  test('507 for files, the spec\'s 500 for apps, and well again by itself', async () => {
+  test("507 for files, the spec's 500 for apps, and well again by itself", async () => {
     const sandbox = await startSandbox({ dataDir: folder });
     const launch = await sandbox.launch();
     const upload = await openUpload(sandbox, 'a.tif', launch);
@@ -28,7 +28,12 @@ describe.runIf(disk !== null)('a disk that is full', () => {
 
     const before = await direct();
     await disk!.fill();
-    const refused = [await direct(), await sandbox.request('POST', '/sandbox/launches', { body: {} }), await chunk(), await sandbox.app('POST', `/operation/${token}`, { body: { name: 'During' } })];
+    const refused = [
+      await direct(),
+      await sandbox.request('POST', '/sandbox/launches', { body: {} }),
+      await chunk(),
+      await sandbox.app('POST', `/operation/${token}`, { body: { name: 'During' } }),
+    ];
     expect(refused.map(({ status, body }) => [status, body.code])).toEqual([
       [507, 'insufficient_storage'],
       [507, 'insufficient_storage'],
@@ -46,6 +51,10 @@ describe.runIf(disk !== null)('a disk that is full', () => {
       expect(await finalStatus(sandbox, fileId)).toBe('COMPLETED');
     }
     // The answer that was given while there was no room to note it is in the trace.
-    expect((await sandbox.trace(launch.launchId)).filter(({ endpoint, delivered }) => endpoint === 'operation.status' && delivered)).toHaveLength(1);
+    expect(
+      (await sandbox.trace(launch.launchId)).filter(
+        ({ endpoint, delivered }) => endpoint === 'operation.status' && delivered,
+      ),
+    ).toHaveLength(1);
   });
 });

@@ -56,36 +56,42 @@ test('only a renewal extends a token: use does not', async () => {
   expect((await use(sandbox, token)).body.code).toBe('token_expired');
 });
 
-test.each(['extend', 'rotate'] as const)('%s: renewal is accepted up to 5 min after expiry, and not later', async (renewPolicy) => {
-  const sandbox = await startSandbox({ machineNow: () => 1_800_000_000_000 });
-  const inTime = await sandbox.launch({ renewPolicy });
-  const late = await sandbox.launch({ renewPolicy });
-  await sandbox.advance(65 * minute, inTime.launchId);
-  await sandbox.advance(65 * minute + 1, late.launchId);
-  const renewed = await renew(sandbox, inTime.token);
-  expect(renewed.status).toBe(200);
-  expect((await use(sandbox, renewed.body.token)).status).toBe(200);
-  expect((await renew(sandbox, late.token)).body).toMatchObject({ error: 'Token expired', code: 'token_expired' });
-});
-
-test.each(['extend', 'rotate'] as const)('%s: no renewal carries a token past 12 h after the launch', async (renewPolicy) => {
-  const sandbox = await startSandbox({ machineNow: () => 1_800_000_000_000 });
-  const launch = await sandbox.launch({ renewPolicy });
-  const launchedAt = await now(sandbox);
-  let { token } = launch;
-  for (let elapsed = 0; elapsed < 12 * hour; ) {
-    const renewed = await renew(sandbox, token);
+test.each(['extend', 'rotate'] as const)(
+  '%s: renewal is accepted up to 5 min after expiry, and not later',
+  async (renewPolicy) => {
+    const sandbox = await startSandbox({ machineNow: () => 1_800_000_000_000 });
+    const inTime = await sandbox.launch({ renewPolicy });
+    const late = await sandbox.launch({ renewPolicy });
+    await sandbox.advance(65 * minute, inTime.launchId);
+    await sandbox.advance(65 * minute + 1, late.launchId);
+    const renewed = await renew(sandbox, inTime.token);
     expect(renewed.status).toBe(200);
-    expect(Date.parse(renewed.body.expiresAt)).toBe(Math.min(launchedAt + elapsed + hour, launchedAt + 12 * hour));
-    token = renewed.body.token;
-    const step = Math.min(50 * minute, 12 * hour - elapsed);
-    await sandbox.advance(step, launch.launchId);
-    elapsed += step;
-  }
-  // 12 h to the millisecond, when the token has just ended and its grace has just begun.
-  expect((await renew(sandbox, token)).body).toMatchObject({ code: 'token_expired' });
-  expect((await use(sandbox, token)).status).toBe(403);
-});
+    expect((await use(sandbox, renewed.body.token)).status).toBe(200);
+    expect((await renew(sandbox, late.token)).body).toMatchObject({ error: 'Token expired', code: 'token_expired' });
+  },
+);
+
+test.each(['extend', 'rotate'] as const)(
+  '%s: no renewal carries a token past 12 h after the launch',
+  async (renewPolicy) => {
+    const sandbox = await startSandbox({ machineNow: () => 1_800_000_000_000 });
+    const launch = await sandbox.launch({ renewPolicy });
+    const launchedAt = await now(sandbox);
+    let { token } = launch;
+    for (let elapsed = 0; elapsed < 12 * hour;) {
+      const renewed = await renew(sandbox, token);
+      expect(renewed.status).toBe(200);
+      expect(Date.parse(renewed.body.expiresAt)).toBe(Math.min(launchedAt + elapsed + hour, launchedAt + 12 * hour));
+      token = renewed.body.token;
+      const step = Math.min(50 * minute, 12 * hour - elapsed);
+      await sandbox.advance(step, launch.launchId);
+      elapsed += step;
+    }
+    // 12 h to the millisecond, when the token has just ended and its grace has just begun.
+    expect((await renew(sandbox, token)).body).toMatchObject({ code: 'token_expired' });
+    expect((await use(sandbox, token)).status).toBe(403);
+  },
+);
 
 test('policy rotate: a new token; the old one works until the new one is first used', async () => {
   const sandbox = await startSandbox();

@@ -14,14 +14,29 @@ import { hasLandsat, landsatFolder, projectRoot, testFolder } from '../support/f
 import { geoTiff } from '../support/geotiff.ts';
 import { boxGraph, putModel, thresholdGraph, tileGraph } from '../support/models.ts';
 import { readGeoTiff } from '../support/read-geotiff.ts';
-import { apiKey, someBytes, startSandbox, type Answer, type StartOptions, type TestSandbox } from '../support/sandbox.ts';
+import {
+  apiKey,
+  someBytes,
+  startSandbox,
+  type Answer,
+  type StartOptions,
+  type TestSandbox,
+} from '../support/sandbox.ts';
 import { stackName, type StackInput } from '../support/stack-job.ts';
 
-function run(sandbox: TestSandbox, fields: Record<string, string>, headers: Record<string, string> = key): Promise<Answer> {
-  return sandbox.request('POST', '/public/inference/run', { body: new URLSearchParams(fields).toString(), headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' } });
+function run(
+  sandbox: TestSandbox,
+  fields: Record<string, string>,
+  headers: Record<string, string> = key,
+): Promise<Answer> {
+  return sandbox.request('POST', '/public/inference/run', {
+    body: new URLSearchParams(fields).toString(),
+    headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+  });
 }
 
-const status = (sandbox: TestSandbox, id: string) => sandbox.request('GET', `/public/inference/status?inferenceId=${id}`, { headers: key });
+const status = (sandbox: TestSandbox, id: string) =>
+  sandbox.request('GET', `/public/inference/status?inferenceId=${id}`, { headers: key });
 
 async function finished(sandbox: TestSandbox, id: string): Promise<string> {
   for (;;) {
@@ -45,7 +60,12 @@ async function uploaded(sandbox: TestSandbox, bytes: Uint8Array): Promise<string
   return fileId;
 }
 
-async function result(sandbox: TestSandbox, modelId: string, fileId: string, geometry?: string): Promise<{ headers: Headers; bytes: Buffer }> {
+async function result(
+  sandbox: TestSandbox,
+  modelId: string,
+  fileId: string,
+  geometry?: string,
+): Promise<{ headers: Headers; bytes: Buffer }> {
   const { body } = await run(sandbox, { modelId, fileId, ...(geometry ? { geometry } : {}) });
   expect(await finished(sandbox, body.id)).toBe('DONE');
   const answer = await fetch(`${sandbox.url}/public/inference/download?inferenceJobId=${body.id}`, { headers: key });
@@ -67,25 +87,35 @@ describe('models', () => {
     expect(code).toBe(200);
     expect(models.length).toBeGreaterThanOrEqual(2);
     for (const model of models) expect(Object.keys(model)).toEqual(['id', 'name', 'version', 'type', 'labels']);
-    expect(models.map(({ id, type }) => [id, type])).toEqual([['vegetation', 'CLASSIFICATION'], ['water', 'SEGMENTATION'], ['water-bodies', 'DETECTION']]);
+    expect(models.map(({ id, type }) => [id, type])).toEqual([
+      ['vegetation', 'CLASSIFICATION'],
+      ['water', 'SEGMENTATION'],
+      ['water-bodies', 'DETECTION'],
+    ]);
   });
 
   test('the key may also come as a bearer token, here and nowhere else', async () => {
     const sandbox = await startSandbox();
     const ask = (path: string, authorization: string) => sandbox.request('GET', path, { headers: { authorization } });
     expect((await ask('/public/inference/models', `Bearer ${apiKey}`)).status).toBe(200);
-    for (const wrong of ['Bearer wrong', `Basic ${apiKey}`, 'Bearer', apiKey]) expect((await ask('/public/inference/models', wrong)).status).toBe(401);
+    for (const wrong of ['Bearer wrong', `Basic ${apiKey}`, 'Bearer', apiKey])
+      expect((await ask('/public/inference/models', wrong)).status).toBe(401);
     expect((await ask('/public/inference/status?inferenceId=x', `Bearer ${apiKey}`)).status).toBe(401);
   });
 
-  test('a folder of one\'s own is a model; one that is not right is left out', async () => {
+  test("a folder of one's own is a model; one that is not right is left out", async () => {
     const sandbox = await sandboxWithModels(async (dataDir) => {
       await putModel(dataDir, 'mine', {}, thresholdGraph());
       await putModel(dataDir, 'broken', { overlap: 8, tileSize: 16 }, thresholdGraph());
       await mkdir(join(dataDir, 'models', 'empty'));
     });
     const { body } = await sandbox.request('GET', '/public/inference/models', { headers: key });
-    expect((body as unknown as { id: string }[]).map(({ id }) => id)).toEqual(['vegetation', 'water', 'water-bodies', 'mine']);
+    expect((body as unknown as { id: string }[]).map(({ id }) => id)).toEqual([
+      'vegetation',
+      'water',
+      'water-bodies',
+      'mine',
+    ]);
   });
 });
 
@@ -99,7 +129,17 @@ describe('run, status, download', () => {
     expect(await finished(sandbox, body.id)).toBe('DONE');
     expect(Object.keys((await status(sandbox, body.id)).body).sort()).toEqual(['id', 'startedAt', 'status', 'type']);
     const answer = await fetch(`${sandbox.url}/public/inference/download?inferenceJobId=${body.id}`, { headers: key });
-    expect(Object.fromEntries(['content-type', 'content-disposition', 'transfer-encoding', 'x-content-type-options', 'content-security-policy'].map((name) => [name, answer.headers.get(name)]))).toEqual({
+    expect(
+      Object.fromEntries(
+        [
+          'content-type',
+          'content-disposition',
+          'transfer-encoding',
+          'x-content-type-options',
+          'content-security-policy',
+        ].map((name) => [name, answer.headers.get(name)]),
+      ),
+    ).toEqual({
       'content-type': 'application/octet-stream',
       'content-disposition': 'attachment; filename=scene-threshold.tif',
       'transfer-encoding': 'chunked',
@@ -114,30 +154,60 @@ describe('run, status, download', () => {
     const form = new FormData();
     form.append('modelId', 'water');
     form.append('fileId', fileId);
-    expect((await sandbox.request('POST', '/public/inference/run', { body: form, headers: key })).body.status).toBe('SUBMITTED');
+    expect((await sandbox.request('POST', '/public/inference/run', { body: form, headers: key })).body.status).toBe(
+      'SUBMITTED',
+    );
   });
 
   test('errors, message for message', async () => {
     const sandbox = await startSandbox();
     const { fileId } = (await uploadDirectly(sandbox, someBytes(10), 'x.tif')).body;
     const { apiKey: weak } = await sandbox.control('POST', 'keys', { permissions: ['files_admin'] });
-    for (const [method, path] of [['GET', 'models'], ['POST', 'run'], ['GET', 'status'], ['GET', 'download']] as const) {
+    for (const [method, path] of [
+      ['GET', 'models'],
+      ['POST', 'run'],
+      ['GET', 'status'],
+      ['GET', 'download'],
+    ] as const) {
       const none = await sandbox.request(method, `/public/inference/${path}`);
       expect([none.status, none.body.error]).toEqual([401, 'Unauthorized Request']);
       const denied = await sandbox.request(method, `/public/inference/${path}`, { headers: { 'x-api-key': weak } });
       expect([denied.status, denied.body.error]).toEqual([403, 'Permission Denied']);
     }
     const told = ({ status: code, body }: Answer) => [code, body.error, body.details?.[0]?.path];
-    expect(told(await run(sandbox, { modelId: 'water', fileId: 'nothing' }))).toEqual([404, 'File not found', undefined]);
+    expect(told(await run(sandbox, { modelId: 'water', fileId: 'nothing' }))).toEqual([
+      404,
+      'File not found',
+      undefined,
+    ]);
     expect(told(await run(sandbox, { modelId: 'nothing', fileId }))).toEqual([404, 'Model not found', undefined]);
     expect(told(await run(sandbox, { modelId: 'water' }))).toEqual([400, 'Bad Request', 'fileId']);
     expect(told(await run(sandbox, { fileId }))).toEqual([400, 'Bad Request', 'modelId']);
-    for (const geometry of ['here', 'POLYGON((0 0,1 0,1 1))', 'POINT(1 2)']) expect(told(await run(sandbox, { modelId: 'water', fileId, geometry }))).toEqual([400, 'Bad Request', 'geometry']);
+    for (const geometry of ['here', 'POLYGON((0 0,1 0,1 1))', 'POINT(1 2)'])
+      expect(told(await run(sandbox, { modelId: 'water', fileId, geometry }))).toEqual([
+        400,
+        'Bad Request',
+        'geometry',
+      ]);
     expect(told(await status(sandbox, 'nothing'))).toEqual([404, 'Inference Job not found', undefined]);
-    expect(told(await sandbox.request('GET', '/public/inference/status', { headers: key }))).toEqual([400, 'Bad Request', 'inferenceId']);
-    for (const query of ['', '?inferenceJobId=']) expect(told(await sandbox.request('GET', `/public/inference/download${query}`, { headers: key }))).toEqual([400, 'InferenceJob id cannot be null or empty', 'inferenceJobId']);
-    expect(told(await sandbox.request('GET', '/public/inference/download?inferenceJobId=nothing', { headers: key }))).toEqual([404, 'Inference Job not found', undefined]);
-    expect((await sandbox.request('POST', '/public/inference/run', { body: { modelId: 'water', fileId }, headers: key })).status).toBe(415);
+    expect(told(await sandbox.request('GET', '/public/inference/status', { headers: key }))).toEqual([
+      400,
+      'Bad Request',
+      'inferenceId',
+    ]);
+    for (const query of ['', '?inferenceJobId='])
+      expect(told(await sandbox.request('GET', `/public/inference/download${query}`, { headers: key }))).toEqual([
+        400,
+        'InferenceJob id cannot be null or empty',
+        'inferenceJobId',
+      ]);
+    expect(
+      told(await sandbox.request('GET', '/public/inference/download?inferenceJobId=nothing', { headers: key })),
+    ).toEqual([404, 'Inference Job not found', undefined]);
+    expect(
+      (await sandbox.request('POST', '/public/inference/run', { body: { modelId: 'water', fileId }, headers: key }))
+        .status,
+    ).toBe(415);
   });
 
   test('a file that is no raster, or lacks a band, fails the job; its download is 400', async () => {
@@ -146,7 +216,9 @@ describe('run, status, download', () => {
       const { fileId } = (await uploadDirectly(sandbox, bytes, 'x.tif')).body;
       const { body } = await run(sandbox, { modelId: 'water', fileId });
       expect(await finished(sandbox, body.id)).toBe('FAILED');
-      const answer = await sandbox.request('GET', `/public/inference/download?inferenceJobId=${body.id}`, { headers: key });
+      const answer = await sandbox.request('GET', `/public/inference/download?inferenceJobId=${body.id}`, {
+        headers: key,
+      });
       expect([answer.status, answer.body.code]).toEqual([400, 'inference_job_not_done']);
     }
   });
@@ -168,7 +240,11 @@ describe('run, status, download', () => {
     const sandbox = await startSandbox({ whyNoInference: () => 'onnxruntime-node is not installed' });
     const { fileId } = (await uploadDirectly(sandbox, someBytes(10), 'x.tif')).body;
     const answer = await run(sandbox, { modelId: 'water', fileId });
-    expect([answer.status, answer.body.error, answer.body.code]).toEqual([500, 'Error occurred while running inference.', 'inference_unavailable']);
+    expect([answer.status, answer.body.error, answer.body.code]).toEqual([
+      500,
+      'Error occurred while running inference.',
+      'inference_unavailable',
+    ]);
     expect(answer.body.details[0]?.message).toContain('onnxruntime-node is not installed');
     expect((await sandbox.request('GET', '/public/inference/models', { headers: key })).status).toBe(200);
   });
@@ -179,10 +255,21 @@ describe('a raster of classes', () => {
 
   test('on the grid of the input, pixel for pixel, over many tiles', async () => {
     const sandbox = await sandboxWithModels((dataDir) => putModel(dataDir, 'threshold', {}, thresholdGraph()));
-    const fileId = await uploaded(sandbox, geoTiff({ width: 53, height: 41, value, epsg: 32633, origin: [560_000, 5_500_000, 30] }));
+    const fileId = await uploaded(
+      sandbox,
+      geoTiff({ width: 53, height: 41, value, epsg: 32633, origin: [560_000, 5_500_000, 30] }),
+    );
     const read = await classes((await result(sandbox, 'threshold', fileId)).bytes);
-    expect(read).toMatchObject({ width: 53, height: 41, epsg: 32633, geoTransform: [560_000, 30, 0, 5_500_000, 0, -30], nodata: 255 });
-    expect(read.samples).toEqual(Array.from({ length: 53 * 41 }, (_, i) => (value(i % 53, Math.floor(i / 53)) > 100 ? 1 : 0)));
+    expect(read).toMatchObject({
+      width: 53,
+      height: 41,
+      epsg: 32633,
+      geoTransform: [560_000, 30, 0, 5_500_000, 0, -30],
+      nodata: 255,
+    });
+    expect(read.samples).toEqual(
+      Array.from({ length: 53 * 41 }, (_, i) => (value(i % 53, Math.floor(i / 53)) > 100 ? 1 : 0)),
+    );
   });
 
   test('with an overlap tiles do not show: the same as of one tile', async () => {
@@ -191,38 +278,69 @@ describe('a raster of classes', () => {
       await putModel(dataDir, 'whole', { tileSize: 64 }, thresholdGraph(true));
     });
     const fileId = await uploaded(sandbox, geoTiff({ width: 64, height: 64, value }));
-    const [tiled, whole] = [await classes((await result(sandbox, 'tiled', fileId)).bytes), await classes((await result(sandbox, 'whole', fileId)).bytes)];
+    const [tiled, whole] = [
+      await classes((await result(sandbox, 'tiled', fileId)).bytes),
+      await classes((await result(sandbox, 'whole', fileId)).bytes),
+    ];
     // At the raster's own edge the one pads with zeros, the other with what is nearest.
     const inner = (samples: number[]) => samples.filter((_, i) => i % 64 > 0 && i % 64 < 63 && i >= 64 && i < 63 * 64);
     expect(inner(tiled.samples)).toEqual(inner(whole.samples));
   });
 
   test('scores of a whole tile fill the tile', async () => {
-    const sandbox = await sandboxWithModels((dataDir) => putModel(dataDir, 'tile', { type: 'CLASSIFICATION' }, tileGraph()));
+    const sandbox = await sandboxWithModels((dataDir) =>
+      putModel(dataDir, 'tile', { type: 'CLASSIFICATION' }, tileGraph()),
+    );
     const fileId = await uploaded(sandbox, geoTiff({ width: 32, height: 16, value: (x) => (x < 16 ? 50 : 150) }));
-    expect((await classes((await result(sandbox, 'tile', fileId)).bytes)).samples).toEqual(Array.from({ length: 32 * 16 }, (_, i) => (i % 32 < 16 ? 0 : 1)));
+    expect((await classes((await result(sandbox, 'tile', fileId)).bytes)).samples).toEqual(
+      Array.from({ length: 32 * 16 }, (_, i) => (i % 32 < 16 ? 0 : 1)),
+    );
   });
 
   test('no data stays no data', async () => {
     const sandbox = await sandboxWithModels((dataDir) => putModel(dataDir, 'threshold', {}, thresholdGraph()));
-    const fileId = await uploaded(sandbox, geoTiff({ width: 20, height: 20, type: 'Float32', value: (x) => (x < 10 ? NaN : 150) }));
-    expect((await classes((await result(sandbox, 'threshold', fileId)).bytes)).samples).toEqual(Array.from({ length: 400 }, (_, i) => (i % 20 < 10 ? 255 : 1)));
+    const fileId = await uploaded(
+      sandbox,
+      geoTiff({ width: 20, height: 20, type: 'Float32', value: (x) => (x < 10 ? NaN : 150) }),
+    );
+    expect((await classes((await result(sandbox, 'threshold', fileId)).bytes)).samples).toEqual(
+      Array.from({ length: 400 }, (_, i) => (i % 20 < 10 ? 255 : 1)),
+    );
   });
 
   test('restricted to a geometry: no class outside of it', async () => {
     const sandbox = await sandboxWithModels((dataDir) => putModel(dataDir, 'threshold', {}, thresholdGraph()));
-    const fileId = await uploaded(sandbox, geoTiff({ width: 40, height: 40, value: () => 150, epsg: 4326, origin: [10, 51, 0.01] }));
-    const { samples } = await classes((await result(sandbox, 'threshold', fileId, 'POLYGON((10.1 50.7, 10.2 50.7, 10.2 50.9, 10.1 50.9, 10.1 50.7))')).bytes);
-    expect(samples).toEqual(Array.from({ length: 1600 }, (_, i) => (i % 40 >= 10 && i % 40 < 20 && Math.floor(i / 40) >= 10 && Math.floor(i / 40) < 30 ? 1 : 255)));
-    const outside = await run(sandbox, { modelId: 'threshold', fileId, geometry: 'POLYGON((100 0, 101 0, 101 1, 100 0))' });
+    const fileId = await uploaded(
+      sandbox,
+      geoTiff({ width: 40, height: 40, value: () => 150, epsg: 4326, origin: [10, 51, 0.01] }),
+    );
+    const { samples } = await classes(
+      (await result(sandbox, 'threshold', fileId, 'POLYGON((10.1 50.7, 10.2 50.7, 10.2 50.9, 10.1 50.9, 10.1 50.7))'))
+        .bytes,
+    );
+    expect(samples).toEqual(
+      Array.from({ length: 1600 }, (_, i) =>
+        i % 40 >= 10 && i % 40 < 20 && Math.floor(i / 40) >= 10 && Math.floor(i / 40) < 30 ? 1 : 255,
+      ),
+    );
+    const outside = await run(sandbox, {
+      modelId: 'threshold',
+      fileId,
+      geometry: 'POLYGON((100 0, 101 0, 101 1, 100 0))',
+    });
     expect(await finished(sandbox, outside.body.id)).toBe('FAILED');
   });
 
   test('a geometry in degrees finds its place in a projected raster', async () => {
     const sandbox = await sandboxWithModels((dataDir) => putModel(dataDir, 'threshold', {}, thresholdGraph()));
-    const fileId = await uploaded(sandbox, geoTiff({ width: 100, height: 100, value: () => 150, epsg: 32633, origin: [500_000, 5_500_000, 100] }));
+    const fileId = await uploaded(
+      sandbox,
+      geoTiff({ width: 100, height: 100, value: () => 150, epsg: 32633, origin: [500_000, 5_500_000, 100] }),
+    );
     // 15 degrees east is the western edge; half of ten kilometres is 0.0696 degrees at this latitude.
-    const { samples } = await classes((await result(sandbox, 'threshold', fileId, 'POLYGON((14 49, 15.0692 49, 15.0692 50, 14 50, 14 49))')).bytes);
+    const { samples } = await classes(
+      (await result(sandbox, 'threshold', fileId, 'POLYGON((14 49, 15.0692 49, 15.0692 50, 14 50, 14 49))')).bytes,
+    );
     const row = samples.slice(50 * 100, 51 * 100);
     expect(row.filter((one) => one === 1).length).toBeGreaterThan(48);
     expect(row.filter((one) => one === 1).length).toBeLessThan(52);
@@ -230,14 +348,26 @@ describe('a raster of classes', () => {
   });
 });
 
-const ringBox = ({ coordinates: [ring = []] }: Polygon) => [Math.min(...ring.map(([x = 0]) => x)), Math.min(...ring.map(([, y = 0]) => y)), Math.max(...ring.map(([x = 0]) => x)), Math.max(...ring.map(([, y = 0]) => y))].map((one) => Math.round(one * 1e6) / 1e6);
+const ringBox = ({ coordinates: [ring = []] }: Polygon) =>
+  [
+    Math.min(...ring.map(([x = 0]) => x)),
+    Math.min(...ring.map(([, y = 0]) => y)),
+    Math.max(...ring.map(([x = 0]) => x)),
+    Math.max(...ring.map(([, y = 0]) => y)),
+  ].map((one) => Math.round(one * 1e6) / 1e6);
 
 describe('detections', () => {
   test('regions of a class are polygons with their label, in longitude and latitude', async () => {
-    const sandbox = await sandboxWithModels((dataDir) => putModel(dataDir, 'blobs', { type: 'DETECTION', background: 0, minPixels: 4 }, thresholdGraph()));
+    const sandbox = await sandboxWithModels((dataDir) =>
+      putModel(dataDir, 'blobs', { type: 'DETECTION', background: 0, minPixels: 4 }, thresholdGraph()),
+    );
     // A block of 3 x 2, across the edge of a tile, and a single pixel that is too small.
-    const value = (x: number, y: number) => ((x >= 14 && x < 17 && y >= 5 && y < 7) || (x === 30 && y === 30) ? 200 : 0);
-    const fileId = await uploaded(sandbox, geoTiff({ width: 40, height: 40, value, epsg: 4326, origin: [10, 51, 0.01] }));
+    const value = (x: number, y: number) =>
+      (x >= 14 && x < 17 && y >= 5 && y < 7) || (x === 30 && y === 30) ? 200 : 0;
+    const fileId = await uploaded(
+      sandbox,
+      geoTiff({ width: 40, height: 40, value, epsg: 4326, origin: [10, 51, 0.01] }),
+    );
     const { bytes, headers } = await result(sandbox, 'blobs', fileId);
     expect(headers.get('content-disposition')).toBe('attachment; filename=scene-blobs.geojson');
     const found = JSON.parse(bytes.toString()) as FeatureCollection<Polygon>;
@@ -246,18 +376,39 @@ describe('detections', () => {
   });
 
   test('boxes: in the place of their tile, the certain ones once, by their own class', async () => {
-    const graph = boxGraph([[2, 2, 6, 6], [2.2, 2, 6, 6], [2, 2, 6, 6], [20, 20, 24, 24], [0, 0, 4, 4]], [0.9, 0.8, 0.7, 0.95, 0.2], [1, 1, 0, 1, 1]);
+    const graph = boxGraph(
+      [
+        [2, 2, 6, 6],
+        [2.2, 2, 6, 6],
+        [2, 2, 6, 6],
+        [20, 20, 24, 24],
+        [0, 0, 4, 4],
+      ],
+      [0.9, 0.8, 0.7, 0.95, 0.2],
+      [1, 1, 0, 1, 1],
+    );
     const sandbox = await sandboxWithModels((dataDir) => putModel(dataDir, 'boxes', { type: 'DETECTION' }, graph));
-    const fileId = await uploaded(sandbox, geoTiff({ width: 32, height: 16, value: () => 1, epsg: 4326, origin: [10, 51, 0.01] }));
+    const fileId = await uploaded(
+      sandbox,
+      geoTiff({ width: 32, height: 16, value: () => 1, epsg: 4326, origin: [10, 51, 0.01] }),
+    );
     const found = JSON.parse((await result(sandbox, 'boxes', fileId)).bytes.toString()) as FeatureCollection<Polygon>;
-    const told = found.features.map(({ properties, geometry }) => [String(properties?.['label']), Number(properties?.['score']), ...ringBox(geometry)]).sort();
+    const told = found.features
+      .map(({ properties, geometry }) => [
+        String(properties?.['label']),
+        Number(properties?.['score']),
+        ...ringBox(geometry),
+      ])
+      .sort();
     expect(told).toEqual([
       ['high', 0.9, 10.02, 50.94, 10.06, 50.98],
       ['high', 0.9, 10.18, 50.94, 10.22, 50.98],
       ['low', 0.7, 10.02, 50.94, 10.06, 50.98],
       ['low', 0.7, 10.18, 50.94, 10.22, 50.98],
     ]);
-    const part = JSON.parse((await result(sandbox, 'boxes', fileId, 'POLYGON((10 50, 10.1 50, 10.1 52, 10 52, 10 50))')).bytes.toString()) as FeatureCollection<Polygon>;
+    const part = JSON.parse(
+      (await result(sandbox, 'boxes', fileId, 'POLYGON((10 50, 10.1 50, 10.1 52, 10 52, 10 50))')).bytes.toString(),
+    ) as FeatureCollection<Polygon>;
     expect(part.features).toHaveLength(2);
   });
 });
@@ -268,34 +419,58 @@ describe.runIf(hasLandsat)('the shipped models on the Landsat crop', () => {
     const folder = await testFolder();
     const path = join(folder, stackName);
     const numbers = { green: 3, red: 4, nir: 5, swir16: 6 };
-    const sources = Object.fromEntries(Object.entries(numbers).map(([name, n]) => [name, join(landsatFolder, `l8_B${n}.tif`)]));
+    const sources = Object.fromEntries(
+      Object.entries(numbers).map(([name, n]) => [name, join(landsatFolder, `l8_B${n}.tif`)]),
+    );
     const input: StackInput = { bands: Object.keys(sources) };
     const files = Object.values(sources).map((one) => ({ path: one, name: basename(one) }));
-    await runInChild({ module: new URL('../support/stack-job.ts', import.meta.url), input, files, workFolder: folder, confinement: await testConfinement() });
+    await runInChild({
+      module: new URL('../support/stack-job.ts', import.meta.url),
+      input,
+      files,
+      workFolder: folder,
+      confinement: await testConfinement(),
+    });
     const fileId = await uploaded(sandbox, await readFile(path));
     const bands: Record<string, number[]> = {};
     for (const [name, band] of Object.entries(sources)) bands[name] = (await readGeoTiff(band)).samples;
     const sun = Math.sin((64.74360932 * Math.PI) / 180);
     const reflectance = (name: string, i: number) => (bands[name]![i]! * 2e-5 - 0.1) / sun;
-    const index = (a: string, b: string, i: number) => (reflectance(a, i) - reflectance(b, i)) / (reflectance(a, i) + reflectance(b, i));
+    const index = (a: string, b: string, i: number) =>
+      (reflectance(a, i) - reflectance(b, i)) / (reflectance(a, i) + reflectance(b, i));
     const agreement = async (model: string, wanted: (i: number) => number) => {
       const { samples, width } = await classes((await result(sandbox, model, fileId)).bytes);
       const held = Array.from(samples.keys()).filter((i) => i % width >= width / 2 && samples[i] !== 255);
       return held.filter((i) => samples[i] === wanted(i)).length / held.length;
     };
     expect(await agreement('water', (i) => (index('green', 'swir16', i) > 0 ? 1 : 0))).toBeGreaterThan(0.995);
-    expect(await agreement('vegetation', (i) => (index('nir', 'red', i) >= 0.55 ? 2 : index('nir', 'red', i) >= 0.25 ? 1 : 0))).toBeGreaterThan(0.99);
+    expect(
+      await agreement('vegetation', (i) =>
+        index('nir', 'red', i) >= 0.55 ? 2 : index('nir', 'red', i) >= 0.25 ? 1 : 0,
+      ),
+    ).toBeGreaterThan(0.99);
     const lakes = JSON.parse((await result(sandbox, 'water-bodies', fileId)).bytes.toString()) as FeatureCollection;
     expect(lakes.features.length).toBeGreaterThan(0);
-    expect(lakes.features.every(({ properties }) => properties?.['label'] === 'water' && Number(properties['pixels']) >= 20)).toBe(true);
+    expect(
+      lakes.features.every(({ properties }) => properties?.['label'] === 'water' && Number(properties['pixels']) >= 20),
+    ).toBe(true);
   });
 
   test('the script makes the shipped models anew, byte for byte', async () => {
     const out = await testFolder();
-    const { stdout } = await promisify(execFile)(process.execPath, [join(projectRoot, 'models/train.ts'), '--data', landsatFolder, '--out', out]);
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      join(projectRoot, 'models/train.ts'),
+      '--data',
+      landsatFolder,
+      '--out',
+      out,
+    ]);
     expect(stdout).toContain('| water | MNDWI');
     for (const id of ['water', 'vegetation', 'water-bodies']) {
-      for (const name of ['model.onnx', 'model.json']) expect(await readFile(join(out, id, name)), `${id}/${name}`).toEqual(await readFile(join(projectRoot, 'models', id, name)));
+      for (const name of ['model.onnx', 'model.json'])
+        expect(await readFile(join(out, id, name)), `${id}/${name}`).toEqual(
+          await readFile(join(projectRoot, 'models', id, name)),
+        );
     }
   });
 });

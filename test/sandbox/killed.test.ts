@@ -14,7 +14,10 @@ async function killable(prepare: (dataDir: string) => Promise<void> = async () =
   await prepare(dataDir);
   let server: Server;
   const start = async (): Promise<TestSandbox> => {
-    server = await startServer('sandbox', ['--port', '0', '--seed', 'none', '--data', dataDir], { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'silent' });
+    server = await startServer('sandbox', ['--port', '0', '--seed', 'none', '--data', dataDir], {
+      SANDBOX_API_KEY: apiKey,
+      LOG_LEVEL: 'silent',
+    });
     return sandboxClient(server.url, dataDir, async () => {});
   };
   /** As after a power cut, with another port. */
@@ -33,11 +36,28 @@ const scene = geoTiff({ width: 1_500, height: 1_500, value: (x, y) => (x * 7 + y
 const parts = [scene.subarray(0, 1_000_000), scene.subarray(1_000_000, 3_000_000), scene.subarray(3_000_000)];
 
 /** Begins a chunk, and sends half of it. */
-function halfAChunk(sandbox: TestSandbox, { token, uploadId, key: uploadKey }: Awaited<ReturnType<typeof openUpload>>, partNumber: number, bytes: Uint8Array): Promise<void> {
+function halfAChunk(
+  sandbox: TestSandbox,
+  { token, uploadId, key: uploadKey }: Awaited<ReturnType<typeof openUpload>>,
+  partNumber: number,
+  bytes: Uint8Array,
+): Promise<void> {
   return new Promise((resolve) => {
-    const head = Object.entries({ uploadId, key: uploadKey, partNumber }).map(([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`).join('');
-    const body = Buffer.concat([Buffer.from(`${head}--b\r\nContent-Disposition: form-data; name="file"; filename="p"\r\n\r\n`), bytes]);
-    const sent = request(`${sandbox.url}/public/external-app/file/${token}/upload/chunk`, { method: 'POST', headers: { 'x-api-key': apiKey, 'content-type': 'multipart/form-data; boundary=b', 'content-length': body.length + 7 } });
+    const head = Object.entries({ uploadId, key: uploadKey, partNumber })
+      .map(([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
+      .join('');
+    const body = Buffer.concat([
+      Buffer.from(`${head}--b\r\nContent-Disposition: form-data; name="file"; filename="p"\r\n\r\n`),
+      bytes,
+    ]);
+    const sent = request(`${sandbox.url}/public/external-app/file/${token}/upload/chunk`, {
+      method: 'POST',
+      headers: {
+        'x-api-key': apiKey,
+        'content-type': 'multipart/form-data; boundary=b',
+        'content-length': body.length + 7,
+      },
+    });
     sent.on('error', () => {});
     sent.write(body.subarray(0, body.length >> 1), () => resolve());
   });
@@ -76,8 +96,14 @@ test('while a file is processed, and while a model runs on it, again and again',
   expect(await finalStatus(sandbox, fileId)).toBe('COMPLETED');
 
   const body = new URLSearchParams({ modelId: 'threshold', fileId }).toString();
-  const job = (await sandbox.request('POST', '/public/inference/run', { body, headers: { ...key, 'content-type': 'application/x-www-form-urlencoded' } })).body;
-  const status = async () => (await sandbox.request('GET', `/public/inference/status?inferenceId=${job.id}`, { headers: key })).body.status;
+  const job = (
+    await sandbox.request('POST', '/public/inference/run', {
+      body,
+      headers: { ...key, 'content-type': 'application/x-www-form-urlencoded' },
+    })
+  ).body;
+  const status = async () =>
+    (await sandbox.request('GET', `/public/inference/status?inferenceId=${job.id}`, { headers: key })).body.status;
   for (const afterMs of [0, 100, 300]) {
     await sleep(afterMs);
     sandbox = await world.killAndStart();
@@ -104,7 +130,10 @@ test('its clock moved on by a day in the middle of an upload: what is under way 
 
 test('the referee does not accuse by answers that a kill may have kept from its trace; an orderly stop keeps none', async () => {
   const world = await killable();
-  const rule = async (sandbox: TestSandbox, launchId: string) => (await sandbox.control('GET', `launches/${launchId}/verdict`)).rules.find((one) => one.rule === 'upload-after-approval')!.result;
+  const rule = async (sandbox: TestSandbox, launchId: string) =>
+    (await sandbox.control('GET', `launches/${launchId}/verdict`)).rules.find(
+      (one) => one.rule === 'upload-after-approval',
+    )!.result;
   // No status answer told the app of the approval: an accusation, as long as every call is known.
   let { sandbox } = world;
   const upload = await openUpload(sandbox, 'a.tif');
@@ -116,7 +145,9 @@ test('the referee does not accuse by answers that a kill may have kept from its 
   const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name: 'x' } })).body;
   await sandbox.control('POST', `operations/${operationId}/approve`);
   sandbox = await world.killAndStart();
-  expect((await sandbox.app('POST', `/file/${token}/upload/initiate`, { body: { operationId, fileName: 'a.tif' } })).status).toBe(200);
+  expect(
+    (await sandbox.app('POST', `/file/${token}/upload/initiate`, { body: { operationId, fileName: 'a.tif' } })).status,
+  ).toBe(200);
   expect(await rule(sandbox, launchId)).not.toBe('failed');
   // What came before the kill is judged as ever.
   expect(await rule(sandbox, upload.launchId)).toBe('failed');

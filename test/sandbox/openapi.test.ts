@@ -33,14 +33,19 @@ const paths = [
 ];
 
 test('is valid OpenAPI 3.1', async () => {
-  const { valid, errors } = await new Validator().validate(openApi31('http://127.0.0.1:4010') as object as Record<string, unknown>);
+  const { valid, errors } = await new Validator().validate(
+    openApi31('http://127.0.0.1:4010') as object as Record<string, unknown>,
+  );
   expect(errors).toBeUndefined();
   expect(valid).toBe(true);
 });
 
 test.each(paths)('describes %s', (line) => {
   const [method = '', path = ''] = line.split(' ');
-  expect(openApi31('/').paths?.[path]?.[method as 'get' | 'post']).toMatchObject({ operationId: expect.any(String) as string, responses: { 200: expect.anything() as object, 500: expect.anything() as object } });
+  expect(openApi31('/').paths?.[path]?.[method as 'get' | 'post']).toMatchObject({
+    operationId: expect.any(String) as string,
+    responses: { 200: expect.anything() as object, 500: expect.anything() as object },
+  });
 });
 
 test('is served with a page that asks no other host', async () => {
@@ -50,7 +55,9 @@ test('is served with a page that asks no other host', async () => {
   const page = await sandbox.request('GET', '/docs');
   expect(page.status).toBe(200);
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
-  const addresses = [...page.text.matchAll(/<(?:script|link|img)[^>]+(?:src|href)="([^"]+)"/g)].map(([, address]) => address!);
+  const addresses = [...page.text.matchAll(/<(?:script|link|img)[^>]+(?:src|href)="([^"]+)"/g)].map(
+    ([, address]) => address!,
+  );
   expect(addresses.length).toBeGreaterThan(3);
   for (const address of addresses) {
     expect(address).toMatch(/^\/assets\//);
@@ -61,7 +68,13 @@ test('is served with a page that asks no other host', async () => {
   expect((await fetch(`${sandbox.url}/openapi.json`, { method: 'POST' })).status).toBe(405);
 });
 
-const seen = { method: 'GET', path: '/public/file/status/x', status: 200, mediaType: 'application/json', body: '{"id":"x","originalName":"a","status":"QUEUED","createdAt":1}' };
+const seen = {
+  method: 'GET',
+  path: '/public/file/status/x',
+  status: 200,
+  mediaType: 'application/json',
+  body: '{"id":"x","originalName":"a","status":"QUEUED","createdAt":1}',
+};
 
 test('an answer as described has no fault', () => {
   expect(faultOfAnswer(seen)).toBeNull();
@@ -82,7 +95,9 @@ test.each([
 });
 
 test('a server that answers otherwise is found out', async () => {
-  const watched = watchAnswers((_req, res) => void res.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"fine"}'));
+  const watched = watchAnswers(
+    (_req, res) => void res.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"fine"}'),
+  );
   const { createServer } = await import('node:http');
   const server = createServer(watched.handler);
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', () => resolve()));

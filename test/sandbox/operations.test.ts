@@ -11,7 +11,11 @@ const status = (sandbox: TestSandbox, token: string, operationId: string) =>
 test('create answers operationId, REQUESTED, createdAt and expiresAt 30 minutes later', async () => {
   const sandbox = await startSandbox();
   const { token } = await sandbox.launch();
-  const { status: code, body } = await create(sandbox, token, { name: 'NDVI', description: 'd', parameters: { a: [1, { b: null }] } });
+  const { status: code, body } = await create(sandbox, token, {
+    name: 'NDVI',
+    description: 'd',
+    parameters: { a: [1, { b: null }] },
+  });
   expect(code).toBe(200);
   expect(Object.keys(body).sort()).toEqual(['createdAt', 'expiresAt', 'operationId', 'status']);
   expect(body.status).toBe('REQUESTED');
@@ -25,7 +29,14 @@ test('status answers operationId, status, name and the three times', async () =>
   const { token } = await sandbox.launch();
   const { operationId, createdAt, expiresAt } = (await create(sandbox, token, { name: 'NDVI' })).body;
   const answer = await status(sandbox, token, operationId);
-  expect(answer.body).toEqual({ operationId, status: 'REQUESTED', name: 'NDVI', createdAt, updatedAt: createdAt, expiresAt });
+  expect(answer.body).toEqual({
+    operationId,
+    status: 'REQUESTED',
+    name: 'NDVI',
+    createdAt,
+    updatedAt: createdAt,
+    expiresAt,
+  });
 });
 
 test.each([
@@ -49,14 +60,18 @@ test.each([600, 3_000, 30_000])('create with parameters nested %d deep: 400 with
   const sandbox = await startSandbox();
   const { token } = await sandbox.launch();
   const body = `{"name":"x","parameters":{"p":${'['.repeat(depth)}${']'.repeat(depth)}}}`;
-  const answer = await sandbox.app('POST', `/operation/${token}`, { body, headers: { 'content-type': 'application/json' } });
+  const answer = await sandbox.app('POST', `/operation/${token}`, {
+    body,
+    headers: { 'content-type': 'application/json' },
+  });
   expect([answer.status, answer.body.details?.[0]?.path]).toEqual([400, 'parameters']);
 });
 
 test('create accepts a name of 200 characters, whatever they are, and parameters of just 64 KiB', async () => {
   const sandbox = await startSandbox();
   const { token } = await sandbox.launch();
-  for (const name of ['x', 'é'.repeat(200), '🛰'.repeat(200)]) expect((await create(sandbox, token, { name })).status).toBe(200);
+  for (const name of ['x', 'é'.repeat(200), '🛰'.repeat(200)])
+    expect((await create(sandbox, token, { name })).status).toBe(200);
   const parameters = { p: 'x'.repeat(64 * 1024 - '{"p":""}'.length) };
   expect((await create(sandbox, token, { name: 'x', parameters })).status).toBe(200);
 });
@@ -66,10 +81,14 @@ test('Idempotency-Key: the same key, launch and body give the same operation aga
   const [a, b] = [await sandbox.launch(), await sandbox.launch()];
   const body = { name: 'x', parameters: { a: 1, b: { c: 2, d: 3 } } };
   const first = (await create(sandbox, a.token, body, 'key-1')).body;
-  expect((await create(sandbox, a.token, { parameters: { b: { d: 3, c: 2 }, a: 1 }, name: 'x' }, 'key-1')).body).toEqual(first);
+  expect(
+    (await create(sandbox, a.token, { parameters: { b: { d: 3, c: 2 }, a: 1 }, name: 'x' }, 'key-1')).body,
+  ).toEqual(first);
   expect((await create(sandbox, a.token, body, 'key-2')).body.operationId).not.toBe(first.operationId);
   expect((await create(sandbox, b.token, body, 'key-1')).body.operationId).not.toBe(first.operationId);
-  expect((await create(sandbox, a.token, body)).body.operationId).not.toBe((await create(sandbox, a.token, body)).body.operationId);
+  expect((await create(sandbox, a.token, body)).body.operationId).not.toBe(
+    (await create(sandbox, a.token, body)).body.operationId,
+  );
   const other = await create(sandbox, a.token, { name: 'y' }, 'key-1');
   expect([other.status, other.body.code]).toEqual([400, 'idempotency_key_reused']);
 });
@@ -87,14 +106,23 @@ test('operation unknown, or of another launch: 404 Operation not found', async (
   const sandbox = await startSandbox();
   const [a, b] = [await sandbox.launch(), await sandbox.launch()];
   const { operationId } = (await create(sandbox, a.token, { name: 'x' })).body;
-  for (const [token, id] of [[a.token, 'unknown'], [b.token, operationId], [a.token, `${operationId} or 1=1`]] as const) {
-    expect((await status(sandbox, token, id)).body).toMatchObject({ error: 'Operation not found', code: 'operation_not_found' });
-    const initiate = await sandbox.app('POST', `/file/${token}/upload/initiate`, { body: { operationId: id, fileName: 'a.tif' } });
+  for (const [token, id] of [
+    [a.token, 'unknown'],
+    [b.token, operationId],
+    [a.token, `${operationId} or 1=1`],
+  ] as const) {
+    expect((await status(sandbox, token, id)).body).toMatchObject({
+      error: 'Operation not found',
+      code: 'operation_not_found',
+    });
+    const initiate = await sandbox.app('POST', `/file/${token}/upload/initiate`, {
+      body: { operationId: id, fileName: 'a.tif' },
+    });
     expect([initiate.status, initiate.body.code]).toEqual([404, 'operation_not_found']);
   }
 });
 
-test('the 30 minutes run on the launch\'s clock; EXPIRED to the millisecond, and never stale', async () => {
+test("the 30 minutes run on the launch's clock; EXPIRED to the millisecond, and never stale", async () => {
   const sandbox = await startSandbox({ machineNow: () => 1_800_000_000_000 });
   const [moved, other] = [await sandbox.launch(), await sandbox.launch()];
   const mine = (await create(sandbox, moved.token, { name: 'x' })).body;
@@ -113,7 +141,9 @@ test('approve and reject decide once; then 409 operation_not_requested, for an e
   const sandbox = await startSandbox();
   const { launchId, token } = await sandbox.launch();
   const decide = (id: string, what: string) => sandbox.request('POST', `/sandbox/operations/${id}/${what}`);
-  const ids = await Promise.all([1, 2, 3].map(async (n) => (await create(sandbox, token, { name: `${n}` })).body.operationId));
+  const ids = await Promise.all(
+    [1, 2, 3].map(async (n) => (await create(sandbox, token, { name: `${n}` })).body.operationId),
+  );
   expect((await decide(ids[0]!, 'approve')).body).toMatchObject({ operationId: ids[0], launchId, status: 'APPROVED' });
   expect((await decide(ids[1]!, 'reject')).body).toMatchObject({ operationId: ids[1], status: 'REJECTED' });
   await sandbox.advance(30 * minute, launchId);
@@ -144,5 +174,10 @@ test('GET /sandbox/operations: newest first, with launch, app, user and paramete
   await create(sandbox, token, { name: 'second' });
   const { operations } = await sandbox.control('GET', 'operations');
   expect(operations.map((o: { name: string }) => o.name)).toEqual(['second', 'first']);
-  expect(operations[1]).toMatchObject({ launchId, appId: 'reference-app', userId: expect.any(String) as string, parameters: { a: 1 } });
+  expect(operations[1]).toMatchObject({
+    launchId,
+    appId: 'reference-app',
+    userId: expect.any(String) as string,
+    parameters: { a: 1 },
+  });
 });

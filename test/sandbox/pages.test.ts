@@ -9,7 +9,8 @@ import { adminKey, startSandbox, type TestSandbox } from '../support/sandbox.ts'
 import { search } from '../support/stac.ts';
 
 const minute = 60_000;
-const page = async (sandbox: TestSandbox, path: string) => (await fetch(sandbox.url + path, { headers: { accept: 'text/html' } })).text();
+const page = async (sandbox: TestSandbox, path: string) =>
+  (await fetch(sandbox.url + path, { headers: { accept: 'text/html' } })).text();
 const operation = async (sandbox: TestSandbox, name: string, parameters: object = {}) => {
   const { token, launchId } = await sandbox.launch();
   const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name, parameters } })).body;
@@ -17,7 +18,11 @@ const operation = async (sandbox: TestSandbox, name: string, parameters: object 
 };
 /** As a form of the page sends it. */
 const submit = (sandbox: TestSandbox, path: string, fields: readonly (readonly [string, string])[] = []) =>
-  fetch(sandbox.url + path, { method: 'POST', body: new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value])), redirect: 'manual' });
+  fetch(sandbox.url + path, {
+    method: 'POST',
+    body: new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value])),
+    redirect: 'manual',
+  });
 
 describe('approvals', () => {
   test('all that wait, a page at a time; many are decided at once, and who decided stands there', async () => {
@@ -28,18 +33,30 @@ describe('approvals', () => {
     expect(first.match(/<article/g)).toHaveLength(20);
     expect(second.match(/<article/g)).toHaveLength(3);
     expect(first).toContain('of <strong>23</strong> that wait');
-    const answer = await submit(sandbox, '/approvals/approve', [...ids.slice(0, 2), 'op_nobody'].map((id) => ['id', id]));
+    const answer = await submit(
+      sandbox,
+      '/approvals/approve',
+      [...ids.slice(0, 2), 'op_nobody'].map((id) => ['id', id]),
+    );
     expect(answer.status).toBe(303);
     await submit(sandbox, '/approvals/reject', [['id', ids[2]!]]);
     const { operations } = await sandbox.control('GET', 'operations');
     const statusOf = (id: string | undefined) => operations.find(({ operationId }) => operationId === id)?.status;
-    expect([statusOf(ids[0]), statusOf(ids[1]), statusOf(ids[2]), statusOf(ids[3])]).toEqual(['APPROVED', 'APPROVED', 'REJECTED', 'REQUESTED']);
+    expect([statusOf(ids[0]), statusOf(ids[1]), statusOf(ids[2]), statusOf(ids[3])]).toEqual([
+      'APPROVED',
+      'APPROVED',
+      'REJECTED',
+      'REQUESTED',
+    ]);
     expect(await page(sandbox, '/approvals')).toContain('by the approvals page');
   });
 
   test('parameters in words; the items that are named, with where they lie', async () => {
     const sandbox = await startSandbox({ seed: 'demo' });
-    await operation(sandbox, 'Index', { bandA: 'nir', input: { type: 'platform', items: [{ collectionId: 'olinda-coast', itemId: 'olinda-landsat7' }] } });
+    await operation(sandbox, 'Index', {
+      bandA: 'nir',
+      input: { type: 'platform', items: [{ collectionId: 'olinda-coast', itemId: 'olinda-landsat7' }] },
+    });
     const text = await page(sandbox, '/approvals');
     expect(text).toContain('<dt>Band A</dt><dd>nir</dd>');
     expect(text).toContain('/catalog/olinda-coast/olinda-landsat7/thumbnail.webp');
@@ -70,12 +87,20 @@ describe('approvals', () => {
 
 describe('the inspector', () => {
   /** What happened besides calls, in order. */
-  const causesOf = (text: string) => [...text.matchAll(/<li><time[^>]*>[^<]*<\/time> <strong>([^<]+)<\/strong> ([^<]*)<\/li>/g)].map(([, kind, what]) => `${kind} ${what}`);
+  const causesOf = (text: string) =>
+    [...text.matchAll(/<li><time[^>]*>[^<]*<\/time> <strong>([^<]+)<\/strong> ([^<]*)<\/li>/g)].map(
+      ([, kind, what]) => `${kind} ${what}`,
+    );
 
   test('tells what caused the calls: launch, faults, moves of the clock, expiry, the end of the token, revocation', async () => {
     const sandbox = await startSandbox();
     const { launchId } = await operation(sandbox, 'Index');
-    await submit(sandbox, `/launches/${launchId}/faults`, [['endpoint', 'upload.chunk'], ['effect', 'cut the connection'], ['after', '0'], ['times', '2']]);
+    await submit(sandbox, `/launches/${launchId}/faults`, [
+      ['endpoint', 'upload.chunk'],
+      ['effect', 'cut the connection'],
+      ['after', '0'],
+      ['times', '2'],
+    ]);
     await submit(sandbox, `/launches/${launchId}/clock`, [['minutes', '31']]);
     await sandbox.control('POST', 'clock', { advanceMs: 40 * minute });
     const { faults } = await sandbox.control('GET', 'faults');
@@ -92,7 +117,9 @@ describe('the inspector', () => {
     ]);
     expect((await sandbox.control('GET', 'faults')).faults).toEqual([]);
     await submit(sandbox, `/launches/${launchId}/revoke`);
-    expect(causesOf(await page(sandbox, `/launches/${launchId}`))).toContain('revoked the session was ended; its tokens are refused');
+    expect(causesOf(await page(sandbox, `/launches/${launchId}`))).toContain(
+      'revoked the session was ended; its tokens are refused',
+    );
   });
 
   test('many calls: a page at a time, filtered by endpoint, outcome and text; one beside them, with a curl that holds no secret', async () => {
@@ -121,21 +148,40 @@ describe('the inspector', () => {
   test('a curl in which what the app sent stays a word to the shell', async () => {
     const sandbox = await startSandbox();
     const { token, launchId } = await sandbox.launch();
-    await sandbox.app('POST', `/operation/${token}`, { body: { name: "it's $(id) `id`" }, headers: { 'idempotency-key': "'$(touch${IFS}x)'" } });
-    const text = await page(sandbox, `/launches/${launchId}?call=${/<tr id="call-(\d+)"/.exec(await page(sandbox, `/launches/${launchId}`))![1]}`);
-    const shown = /<pre id="curl">([^]*?)<\/pre>/.exec(text)![1]!.replaceAll('&#39;', "'").replaceAll('&quot;', '"').replaceAll('&amp;', '&');
+    await sandbox.app('POST', `/operation/${token}`, {
+      body: { name: "it's $(id) `id`" },
+      headers: { 'idempotency-key': "'$(touch${IFS}x)'" },
+    });
+    const text = await page(
+      sandbox,
+      `/launches/${launchId}?call=${/<tr id="call-(\d+)"/.exec(await page(sandbox, `/launches/${launchId}`))![1]}`,
+    );
+    const shown = /<pre id="curl">([^]*?)<\/pre>/
+      .exec(text)![1]!
+      .replaceAll('&#39;', "'")
+      .replaceAll('&quot;', '"')
+      .replaceAll('&amp;', '&');
     // What a shell makes of it, word by word.
-    const words = execFileSync('/bin/bash', ['-c', `curl() { printf '%s\\0' "$@"; }; ${shown}`], { env: { API_KEY: 'key', IDENTITY_TOKEN: 'token', PATH: '' } }).toString().split('\0');
+    const words = execFileSync('/bin/bash', ['-c', `curl() { printf '%s\\0' "$@"; }; ${shown}`], {
+      env: { API_KEY: 'key', IDENTITY_TOKEN: 'token', PATH: '' },
+    })
+      .toString()
+      .split('\0');
     expect(words).toContain("idempotency-key: '$(touch${IFS}x)'");
     expect(words).toContain('X-API-KEY: key');
     expect(words.find((word) => word.startsWith('http'))).toMatch(/\/operation\/token$/);
     expect(JSON.parse(words[words.indexOf('--data') + 1]!)).toEqual({ name: "it's $(id) `id`" });
   });
 
-  test('a part of the time that is no launch\'s: as much of it as there is, at once', async () => {
+  test("a part of the time that is no launch's: as much of it as there is, at once", async () => {
     const sandbox = await startSandbox();
     const { launchId } = await operation(sandbox, 'Index');
-    for (const [from, to] of [['0', '1e16'], ['0', '1e300'], ['-1e300', '1e300'], ['5', '1']]) {
+    for (const [from, to] of [
+      ['0', '1e16'],
+      ['0', '1e300'],
+      ['-1e300', '1e300'],
+      ['5', '1'],
+    ]) {
       const answer = await fetch(`${sandbox.url}/launches/${launchId}?from=${from}&to=${to}`);
       expect([from, to, answer.status]).toEqual([from, to, 200]);
       const text = await answer.text();
@@ -152,14 +198,22 @@ describe('the inspector', () => {
     const text = await page(sandbox, `/launches/${launchId}`);
     expect([...text.matchAll(/class="head">([^<]+)</g)].map(([, name]) => name)).toEqual(['First (1)', 'Second (2)']);
     const [, from = ''] = /data-from="([\d.]+)"/.exec(text)!;
-    expect(await page(sandbox, `/launches/${launchId}?from=${Number(from) - 10_000}&to=${Number(from) - 1}`)).toContain('0 of 3 calls are drawn');
+    expect(await page(sandbox, `/launches/${launchId}?from=${Number(from) - 10_000}&to=${Number(from) - 1}`)).toContain(
+      '0 of 3 calls are drawn',
+    );
   });
 });
 
 describe('the folder of a scene', () => {
   async function send(sandbox: TestSandbox, name: string, files: Readonly<Record<string, Uint8Array>>) {
     const { id } = (await (await submit(sandbox, '/files/scenes', [['name', name]])).json()) as { id: string };
-    const statuses = await Promise.all(Object.entries(files).map(async ([file, bytes]) => (await fetch(`${sandbox.url}/files/scenes/${id}/${encodeURIComponent(file)}`, { method: 'PUT', body: bytes })).status));
+    const statuses = await Promise.all(
+      Object.entries(files).map(
+        async ([file, bytes]) =>
+          (await fetch(`${sandbox.url}/files/scenes/${id}/${encodeURIComponent(file)}`, { method: 'PUT', body: bytes }))
+            .status,
+      ),
+    );
     const answer = await fetch(`${sandbox.url}/files/scenes/${id}/import`, { method: 'POST' });
     return { id, statuses, status: answer.status, body: (await answer.json()) as { imported: number; code?: string } };
   }
@@ -174,15 +228,23 @@ describe('the folder of a scene', () => {
     const restarted = await startSandbox({ dataDir });
     const { features } = await search(restarted, { collections: ['my-scene'] });
     expect(features.map(({ id }) => id)).toEqual(['l8']);
-    expect((await fetch(`${restarted.url}/catalog/my-scene/l8/thumbnail.webp`)).headers.get('content-type')).toBe('image/webp');
+    expect((await fetch(`${restarted.url}/catalog/my-scene/l8/thumbnail.webp`)).headers.get('content-type')).toBe(
+      'image/webp',
+    );
   });
 
   test.runIf(hasLandsat)('Landsat 8 of 2015', async () => {
     const sandbox = await startSandbox();
     const names = ['l8_B4.tif', 'l8_B5.tif', 'l8_MTL.txt'];
-    const files = Object.fromEntries(await Promise.all(names.map(async (name) => [name, new Uint8Array(await readFile(join(landsatFolder, name)))] as const)));
+    const files = Object.fromEntries(
+      await Promise.all(
+        names.map(async (name) => [name, new Uint8Array(await readFile(join(landsatFolder, name)))] as const),
+      ),
+    );
     expect((await send(sandbox, 'landsat8', files)).body.imported).toBe(1);
-    expect((await search(sandbox, { collections: ['landsat8'] })).features[0]?.properties['datetime']).toMatch(/^2015-08-04/);
+    expect((await search(sandbox, { collections: ['landsat8'] })).features[0]?.properties['datetime']).toMatch(
+      /^2015-08-04/,
+    );
   });
 
   test('names that climb, items that name other files, and folders of nobody are refused', async () => {
@@ -190,8 +252,18 @@ describe('the folder of a scene', () => {
     expect((await submit(sandbox, '/files/scenes', [['name', '../x']])).status).toBe(400);
     const { id, statuses, status } = await send(sandbox, 'x', { 'items.ndjson': band, '../evil.tif': band });
     expect([statuses, status]).toEqual([[400, 400], 400]);
-    expect((await fetch(`${sandbox.url}/files/scenes/scene_nobody/a.tif`, { method: 'PUT', body: band })).status).toBe(404);
-    expect((await fetch(`${sandbox.url}/files/scenes/${id}/a.tif`, { method: 'PUT', body: band, headers: { origin: 'http://evil.example' } })).status).toBe(403);
+    expect((await fetch(`${sandbox.url}/files/scenes/scene_nobody/a.tif`, { method: 'PUT', body: band })).status).toBe(
+      404,
+    );
+    expect(
+      (
+        await fetch(`${sandbox.url}/files/scenes/${id}/a.tif`, {
+          method: 'PUT',
+          body: band,
+          headers: { origin: 'http://evil.example' },
+        })
+      ).status,
+    ).toBe(403);
     const guarded = await startSandbox({ env: { SANDBOX_ADMIN_KEY: adminKey } });
     expect((await submit(guarded, '/files/scenes', [['name', 'x']])).status).toBe(401);
   });
@@ -212,7 +284,9 @@ test('a key for the API page works, and is one that can be revoked', async () =>
   const answer = await fetch(`${sandbox.url}/docs/key`, { method: 'POST' });
   const { apiKey } = (await answer.json()) as { apiKey: string };
   expect((await fetch(`${sandbox.url}/public/stac/`, { headers: { 'x-api-key': apiKey } })).status).toBe(200);
-  expect((await fetch(`${sandbox.url}/docs/key`, { method: 'POST', headers: { origin: 'http://evil.example' } })).status).toBe(403);
+  expect(
+    (await fetch(`${sandbox.url}/docs/key`, { method: 'POST', headers: { origin: 'http://evil.example' } })).status,
+  ).toBe(403);
   const guarded = await startSandbox({ env: { SANDBOX_ADMIN_KEY: adminKey } });
   expect((await fetch(`${guarded.url}/docs/key`, { method: 'POST', redirect: 'manual' })).status).toBe(401);
 });

@@ -3,9 +3,27 @@ import { describe, expect, test } from 'vitest';
 import { judge } from '../../src/sandbox/referee/verdict.ts';
 import type { TracedCall as JudgedCall } from '../../src/sandbox/referee/traced-call.ts';
 import { testFolder } from '../support/folders.ts';
-import { apiKey, chunkForm, openUpload, sendChunk, sendComplete, someBytes, startSandbox, type OpenedUpload, type TestSandbox } from '../support/sandbox.ts';
+import {
+  apiKey,
+  chunkForm,
+  openUpload,
+  sendChunk,
+  sendComplete,
+  someBytes,
+  startSandbox,
+  type OpenedUpload,
+  type TestSandbox,
+} from '../support/sandbox.ts';
 
-const ruleIds = ['upload-after-approval', 'poll-interval', 'poll-stops', 'upload-identity', 'chunk-order', 'no-work-after-refusal', 'token-scope'];
+const ruleIds = [
+  'upload-after-approval',
+  'poll-interval',
+  'poll-stops',
+  'upload-identity',
+  'chunk-order',
+  'no-work-after-refusal',
+  'token-scope',
+];
 
 interface Stage {
   readonly sandbox: TestSandbox;
@@ -26,10 +44,13 @@ async function stage(options: { renewPolicy?: 'extend' | 'rotate' } = {}): Promi
   const sandbox = await startSandbox({ machineNow: () => Date.now() + offset });
   const { launchId, token } = await sandbox.launch(options);
   const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name: 'judged' } })).body;
-  const poll: Stage['poll'] = (id = operationId, by = token) => sandbox.app('GET', `/operation/${by}?operationId=${id}`);
+  const poll: Stage['poll'] = (id = operationId, by = token) =>
+    sandbox.app('GET', `/operation/${by}?operationId=${id}`);
   const decide: Stage['decide'] = (decision) => sandbox.control('POST', `operations/${operationId}/${decision}`);
   const initiate = async () => {
-    const { uploadId, key } = (await sandbox.app('POST', `/file/${token}/upload/initiate`, { body: { operationId, fileName: 'a.tif' } })).body;
+    const { uploadId, key } = (
+      await sandbox.app('POST', `/file/${token}/upload/initiate`, { body: { operationId, fileName: 'a.tif' } })
+    ).body;
     return { launchId, token, operationId, uploadId, key };
   };
   return {
@@ -66,7 +87,10 @@ test('an app that does everything right: passed, and what never happened is not 
   for (const n of [1, 2, 3]) await sendChunk(it.sandbox, upload, n, bytes(n));
   await sendComplete(it.sandbox, upload, 300);
   const { result, by, rules } = await verdictOf(it);
-  expect(by).toEqual({ ...Object.fromEntries(ruleIds.map((id) => [id, 'passed'])), 'no-work-after-refusal': 'not_exercised' });
+  expect(by).toEqual({
+    ...Object.fromEntries(ruleIds.map((id) => [id, 'passed'])),
+    'no-work-after-refusal': 'not_exercised',
+  });
   expect(result).toBe('passed');
   for (const rule of rules) expect(rule.clause).toMatch(/^4\.8, rules? \d/);
 });
@@ -82,40 +106,265 @@ test('nothing has happened: not one rule is green', async () => {
 
 /** Apps with one fault each, none of which looks at the answers that would have told it. */
 const faulty: [rule: string, what: string, act: (it: Stage) => Promise<unknown>, seen: RegExp][] = [
-  ['poll-interval', 'polls every 500 ms', async (it) => { for (let i = 0; i < 4; i++) { await it.poll(); it.wait(500); } }, /after 5\d\d ms/],
-  ['poll-stops', 'polls on after APPROVED', async (it) => { await it.approved(); for (let i = 0; i < 3; i++) { it.wait(2_500); await it.poll(); } }, /after the answer APPROVED/],
-  ['upload-after-approval', 'uploads before approval', async (it) => { await it.initiate(); }, /initiate while the operation was REQUESTED/],
-  ['upload-after-approval', 'uploads before it has read APPROVED', async (it) => { await it.poll(); await it.decide('approve'); const upload = await it.initiate(); await sendChunk(it.sandbox, upload, 1, bytes(1)); await sendComplete(it.sandbox, upload, 100); }, /no status answer had told/],
-  ['no-work-after-refusal', 'uploads after rejection', async (it) => { await it.decide('reject'); await it.poll(); await it.initiate(); await sendChunk(it.sandbox, { ...it, uploadId: 'made-up', key: 'made-up' }, 1, bytes(1)); }, /while the operation was REJECTED/],
-  ['no-work-after-refusal', 'uploads after rejection that it has not read', async (it) => { await it.decide('reject'); await it.initiate(); }, /while the operation was REJECTED/],
-  ['no-work-after-refusal', 'uploads after expiry', async (it) => { await it.sandbox.advance(31 * 60_000, it.launchId); await it.poll(); await it.initiate(); }, /while the operation was EXPIRED/],
-  ['chunk-order', 'chunks out of order', async (it) => { const upload = await it.approved(); for (const n of [1, 3, 2]) await sendChunk(it.sandbox, upload, n, bytes(n)); }, /chunk 3 when 2 was next/],
-  ['chunk-order', 'other bytes for a part that was sent', async (it) => { const upload = await it.approved(); await sendChunk(it.sandbox, upload, 1, bytes(1)); await sendChunk(it.sandbox, upload, 1, bytes(2)); }, /other bytes for chunk 1/],
-  ['chunk-order', 'completes early, with the whole size', async (it) => { const upload = await it.approved(); await sendChunk(it.sandbox, upload, 1, bytes(1)); await sendComplete(it.sandbox, upload, 200); await sendChunk(it.sandbox, upload, 2, bytes(2)); }, /complete of 200 bytes when 100 had come/],
-  ['chunk-order', 'completes early, with the size so far', async (it) => { const upload = await it.approved(); await sendChunk(it.sandbox, upload, 1, bytes(1)); await sendComplete(it.sandbox, upload, 100); await sendChunk(it.sandbox, upload, 2, bytes(2)); }, /chunk 2 after complete/],
-  ['chunk-order', 'completes with no chunk', async (it) => sendComplete(it.sandbox, await it.approved(), 100), /complete without a chunk/],
-  ['upload-identity', 'changes the key midway', async (it) => { const upload = await it.approved(); await sendChunk(it.sandbox, upload, 1, bytes(1)); const other = { ...upload, key: 'another-key' }; for (const n of [2, 3]) await sendChunk(it.sandbox, other, n, bytes(n)); await sendComplete(it.sandbox, other, 300); }, /the upload's uploadId and another key/],
-  ['upload-identity', 'changes the uploadId midway', async (it) => { const upload = await it.approved(); await sendChunk(it.sandbox, upload, 1, bytes(1)); await sendChunk(it.sandbox, { ...upload, uploadId: 'another' }, 2, bytes(2)); await sendComplete(it.sandbox, upload, 200); }, /another uploadId/],
-  ['upload-identity', 'changes both midway', async (it) => { const upload = await it.approved(); await sendChunk(it.sandbox, upload, 1, bytes(1)); await sendChunk(it.sandbox, { ...upload, uploadId: 'another', key: 'another' }, 2, bytes(2)); }, /no initiate of this launch/],
-  ['upload-identity', 'leaves the key out midway', async (it) => { const upload = await it.approved(); await sendChunk(it.sandbox, upload, 1, bytes(1)); await it.sandbox.app('POST', `/file/${it.token}/upload/chunk`, { body: chunkForm({ uploadId: upload.uploadId, partNumber: 2, file: bytes(2) }) }); }, /without key/],
-  ['upload-identity', 'begins another upload midway and goes on with its parts there', async (it) => { const first = await it.approved(); await sendChunk(it.sandbox, first, 1, bytes(1)); const second = await it.initiate(); for (const n of [2, 3]) await sendChunk(it.sandbox, second, n, bytes(n)); await sendComplete(it.sandbox, second, 300); }, /of another upload than the parts before/],
-  ['chunk-order', 'counts its chunks from 0', async (it) => { const upload = await it.approved(); for (const n of [0, 1]) await sendChunk(it.sandbox, upload, n, bytes(n)); }, /^chunk 0$/],
-  ['chunk-order', 'sends other bytes for a part after it has completed', async (it) => { const upload = await it.approved(); await sendChunk(it.sandbox, upload, 1, bytes(1)); await sendComplete(it.sandbox, upload, 100); await sendChunk(it.sandbox, upload, 1, bytes(2)); }, /other bytes for chunk 1/],
-  ['chunk-order', 'sends a chunk while the one before it is under way', async (it) => { const upload = await it.approved(); await it.sandbox.control('POST', 'faults', { endpoint: 'upload.chunk', effect: { delayMs: 600 } }); const first = sendChunk(it.sandbox, upload, 1, bytes(1)); await new Promise((resolve) => setTimeout(resolve, 200)); await sendChunk(it.sandbox, upload, 2, bytes(2)); await first; }, /chunk 2 (while chunk 1 was still under way|when 1 was next)/],
-  ['token-scope', "uses a token with another launch's operation", async (it) => { const other = await it.sandbox.launch(); await it.poll(it.operationId, it.token); await it.sandbox.app('GET', `/operation/${other.token}?operationId=${it.operationId}`); return other.launchId; }, /the operation of another launch/],
-  ['token-scope', "uses a token with another launch's upload", async (it) => { const other = await openUpload(it.sandbox); await it.approved(); await sendChunk(it.sandbox, { ...other, token: it.token }, 1, bytes(1)); }, /the upload of another launch/],
-  ['token-scope', "uses a token with another launch's key", async (it) => { const other = await openUpload(it.sandbox); const upload = await it.approved(); await sendChunk(it.sandbox, { ...upload, key: other.key }, 1, bytes(1)); }, /the key of another launch/],
+  [
+    'poll-interval',
+    'polls every 500 ms',
+    async (it) => {
+      for (let i = 0; i < 4; i++) {
+        await it.poll();
+        it.wait(500);
+      }
+    },
+    /after 5\d\d ms/,
+  ],
+  [
+    'poll-stops',
+    'polls on after APPROVED',
+    async (it) => {
+      await it.approved();
+      for (let i = 0; i < 3; i++) {
+        it.wait(2_500);
+        await it.poll();
+      }
+    },
+    /after the answer APPROVED/,
+  ],
+  [
+    'upload-after-approval',
+    'uploads before approval',
+    async (it) => {
+      await it.initiate();
+    },
+    /initiate while the operation was REQUESTED/,
+  ],
+  [
+    'upload-after-approval',
+    'uploads before it has read APPROVED',
+    async (it) => {
+      await it.poll();
+      await it.decide('approve');
+      const upload = await it.initiate();
+      await sendChunk(it.sandbox, upload, 1, bytes(1));
+      await sendComplete(it.sandbox, upload, 100);
+    },
+    /no status answer had told/,
+  ],
+  [
+    'no-work-after-refusal',
+    'uploads after rejection',
+    async (it) => {
+      await it.decide('reject');
+      await it.poll();
+      await it.initiate();
+      await sendChunk(it.sandbox, { ...it, uploadId: 'made-up', key: 'made-up' }, 1, bytes(1));
+    },
+    /while the operation was REJECTED/,
+  ],
+  [
+    'no-work-after-refusal',
+    'uploads after rejection that it has not read',
+    async (it) => {
+      await it.decide('reject');
+      await it.initiate();
+    },
+    /while the operation was REJECTED/,
+  ],
+  [
+    'no-work-after-refusal',
+    'uploads after expiry',
+    async (it) => {
+      await it.sandbox.advance(31 * 60_000, it.launchId);
+      await it.poll();
+      await it.initiate();
+    },
+    /while the operation was EXPIRED/,
+  ],
+  [
+    'chunk-order',
+    'chunks out of order',
+    async (it) => {
+      const upload = await it.approved();
+      for (const n of [1, 3, 2]) await sendChunk(it.sandbox, upload, n, bytes(n));
+    },
+    /chunk 3 when 2 was next/,
+  ],
+  [
+    'chunk-order',
+    'other bytes for a part that was sent',
+    async (it) => {
+      const upload = await it.approved();
+      await sendChunk(it.sandbox, upload, 1, bytes(1));
+      await sendChunk(it.sandbox, upload, 1, bytes(2));
+    },
+    /other bytes for chunk 1/,
+  ],
+  [
+    'chunk-order',
+    'completes early, with the whole size',
+    async (it) => {
+      const upload = await it.approved();
+      await sendChunk(it.sandbox, upload, 1, bytes(1));
+      await sendComplete(it.sandbox, upload, 200);
+      await sendChunk(it.sandbox, upload, 2, bytes(2));
+    },
+    /complete of 200 bytes when 100 had come/,
+  ],
+  [
+    'chunk-order',
+    'completes early, with the size so far',
+    async (it) => {
+      const upload = await it.approved();
+      await sendChunk(it.sandbox, upload, 1, bytes(1));
+      await sendComplete(it.sandbox, upload, 100);
+      await sendChunk(it.sandbox, upload, 2, bytes(2));
+    },
+    /chunk 2 after complete/,
+  ],
+  [
+    'chunk-order',
+    'completes with no chunk',
+    async (it) => sendComplete(it.sandbox, await it.approved(), 100),
+    /complete without a chunk/,
+  ],
+  [
+    'upload-identity',
+    'changes the key midway',
+    async (it) => {
+      const upload = await it.approved();
+      await sendChunk(it.sandbox, upload, 1, bytes(1));
+      const other = { ...upload, key: 'another-key' };
+      for (const n of [2, 3]) await sendChunk(it.sandbox, other, n, bytes(n));
+      await sendComplete(it.sandbox, other, 300);
+    },
+    /the upload's uploadId and another key/,
+  ],
+  [
+    'upload-identity',
+    'changes the uploadId midway',
+    async (it) => {
+      const upload = await it.approved();
+      await sendChunk(it.sandbox, upload, 1, bytes(1));
+      await sendChunk(it.sandbox, { ...upload, uploadId: 'another' }, 2, bytes(2));
+      await sendComplete(it.sandbox, upload, 200);
+    },
+    /another uploadId/,
+  ],
+  [
+    'upload-identity',
+    'changes both midway',
+    async (it) => {
+      const upload = await it.approved();
+      await sendChunk(it.sandbox, upload, 1, bytes(1));
+      await sendChunk(it.sandbox, { ...upload, uploadId: 'another', key: 'another' }, 2, bytes(2));
+    },
+    /no initiate of this launch/,
+  ],
+  [
+    'upload-identity',
+    'leaves the key out midway',
+    async (it) => {
+      const upload = await it.approved();
+      await sendChunk(it.sandbox, upload, 1, bytes(1));
+      await it.sandbox.app('POST', `/file/${it.token}/upload/chunk`, {
+        body: chunkForm({ uploadId: upload.uploadId, partNumber: 2, file: bytes(2) }),
+      });
+    },
+    /without key/,
+  ],
+  [
+    'upload-identity',
+    'begins another upload midway and goes on with its parts there',
+    async (it) => {
+      const first = await it.approved();
+      await sendChunk(it.sandbox, first, 1, bytes(1));
+      const second = await it.initiate();
+      for (const n of [2, 3]) await sendChunk(it.sandbox, second, n, bytes(n));
+      await sendComplete(it.sandbox, second, 300);
+    },
+    /of another upload than the parts before/,
+  ],
+  [
+    'chunk-order',
+    'counts its chunks from 0',
+    async (it) => {
+      const upload = await it.approved();
+      for (const n of [0, 1]) await sendChunk(it.sandbox, upload, n, bytes(n));
+    },
+    /^chunk 0$/,
+  ],
+  [
+    'chunk-order',
+    'sends other bytes for a part after it has completed',
+    async (it) => {
+      const upload = await it.approved();
+      await sendChunk(it.sandbox, upload, 1, bytes(1));
+      await sendComplete(it.sandbox, upload, 100);
+      await sendChunk(it.sandbox, upload, 1, bytes(2));
+    },
+    /other bytes for chunk 1/,
+  ],
+  [
+    'chunk-order',
+    'sends a chunk while the one before it is under way',
+    async (it) => {
+      const upload = await it.approved();
+      await it.sandbox.control('POST', 'faults', { endpoint: 'upload.chunk', effect: { delayMs: 600 } });
+      const first = sendChunk(it.sandbox, upload, 1, bytes(1));
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      await sendChunk(it.sandbox, upload, 2, bytes(2));
+      await first;
+    },
+    /chunk 2 (while chunk 1 was still under way|when 1 was next)/,
+  ],
+  [
+    'token-scope',
+    "uses a token with another launch's operation",
+    async (it) => {
+      const other = await it.sandbox.launch();
+      await it.poll(it.operationId, it.token);
+      await it.sandbox.app('GET', `/operation/${other.token}?operationId=${it.operationId}`);
+      return other.launchId;
+    },
+    /the operation of another launch/,
+  ],
+  [
+    'token-scope',
+    "uses a token with another launch's upload",
+    async (it) => {
+      const other = await openUpload(it.sandbox);
+      await it.approved();
+      await sendChunk(it.sandbox, { ...other, token: it.token }, 1, bytes(1));
+    },
+    /the upload of another launch/,
+  ],
+  [
+    'token-scope',
+    "uses a token with another launch's key",
+    async (it) => {
+      const other = await openUpload(it.sandbox);
+      const upload = await it.approved();
+      await sendChunk(it.sandbox, { ...upload, key: other.key }, 1, bytes(1));
+    },
+    /the key of another launch/,
+  ],
 ];
 
 test.each(faulty)('%s: an app that %s fails it and no other rule', async (rule, _what, act, seen) => {
   const it = await stage();
   const judged = await act(it);
-  const { result, by, rules } = await verdictOf({ sandbox: it.sandbox, launchId: typeof judged === 'string' ? judged : it.launchId });
+  const { result, by, rules } = await verdictOf({
+    sandbox: it.sandbox,
+    launchId: typeof judged === 'string' ? judged : it.launchId,
+  });
   expect(Object.entries(by).filter(([, one]) => one === 'failed' || one === 'warning')).toEqual([[rule, 'failed']]);
   expect(result).toBe('failed');
   const found = rules.find((one) => one.rule === rule)!;
   expect(found.violationCount).toBeGreaterThan(0);
-  expect(found.violations[0]).toMatchObject({ seen: expect.stringMatching(seen) as string, expected: expect.any(String) as string, advice: expect.any(String) as string });
+  expect(found.violations[0]).toMatchObject({
+    seen: expect.stringMatching(seen) as string,
+    expected: expect.any(String) as string,
+    advice: expect.any(String) as string,
+  });
   expect(found.violations[0]!.calls.length).toBeGreaterThan(0);
 });
 
@@ -172,7 +421,10 @@ describe('no violation', () => {
     await it.decide('approve');
     await it.sandbox.control('POST', 'faults', { endpoint: 'operation.status', effect: { dropResponse: true } });
     await it.poll().catch(() => {});
-    for (let i = 0; i < 2; i++) { it.wait(2_500); await it.poll(); }
+    for (let i = 0; i < 2; i++) {
+      it.wait(2_500);
+      await it.poll();
+    }
     expect((await verdictOf(it)).by['poll-stops']).toBe('passed');
     const early = await stage();
     await early.decide('approve');
@@ -186,13 +438,28 @@ describe('no violation', () => {
     const it = await stage();
     const upload = await it.approved();
     await it.sandbox.control('POST', 'faults', { endpoint: 'upload.chunk', times: 1, effect: { dropResponse: true } });
-    await it.sandbox.control('POST', 'faults', { endpoint: 'upload.chunk', times: 1, after: 2, effect: { reset: true } });
-    await it.sandbox.control('POST', 'faults', { endpoint: 'upload.chunk', times: 1, after: 4, effect: { status: 500 } });
+    await it.sandbox.control('POST', 'faults', {
+      endpoint: 'upload.chunk',
+      times: 1,
+      after: 2,
+      effect: { reset: true },
+    });
+    await it.sandbox.control('POST', 'faults', {
+      endpoint: 'upload.chunk',
+      times: 1,
+      after: 4,
+      effect: { status: 500 },
+    });
     for (const n of [1, 1, 2, 2, 3, 3]) await sendChunk(it.sandbox, upload, n, bytes(n)).catch(() => {});
     await it.sandbox.control('POST', 'faults', { endpoint: 'upload.complete', effect: { dropResponse: true } });
     await sendComplete(it.sandbox, upload, 300).catch(() => {});
     expect((await sendComplete(it.sandbox, upload, 300)).status).toBe(200);
-    expect((await it.sandbox.control('GET', 'faults')).faults.map(({ fired, times }) => fired === times)).toEqual([true, true, true, true]);
+    expect((await it.sandbox.control('GET', 'faults')).faults.map(({ fired, times }) => fired === times)).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
     expect(Object.values((await verdictOf(it)).by)).not.toContain('failed');
   });
 
@@ -213,15 +480,23 @@ describe('no violation', () => {
     await it.sandbox.control('POST', `operations/${operationId}/approve`);
     it.wait(2_500);
     await it.poll(operationId);
-    expect((await it.sandbox.app('POST', `/file/${it.token}/upload/initiate`, { body: { operationId, fileName: 'a.tif' } })).status).toBe(200);
+    expect(
+      (await it.sandbox.app('POST', `/file/${it.token}/upload/initiate`, { body: { operationId, fileName: 'a.tif' } }))
+        .status,
+    ).toBe(200);
     const { by } = await verdictOf(it);
-    expect(by).toMatchObject({ 'upload-after-approval': 'passed', 'no-work-after-refusal': 'passed', 'poll-stops': 'passed' });
+    expect(by).toMatchObject({
+      'upload-after-approval': 'passed',
+      'no-work-after-refusal': 'passed',
+      'poll-stops': 'passed',
+    });
   });
 
   test('a failed chunk of one operation while another one of the same launch still waits', async () => {
     const it = await stage();
     const upload = await it.approved();
-    const { operationId } = (await it.sandbox.app('POST', `/operation/${it.token}`, { body: { name: 'another' } })).body;
+    const { operationId } = (await it.sandbox.app('POST', `/operation/${it.token}`, { body: { name: 'another' } }))
+      .body;
     await it.sandbox.control('POST', 'faults', { endpoint: 'upload.chunk', effect: { status: 503 } });
     for (const n of [1, 1]) await sendChunk(it.sandbox, upload, n, bytes(n));
     await it.sandbox.control('POST', `operations/${operationId}/reject`);
@@ -233,11 +508,14 @@ describe('no violation', () => {
   test('a chunk that nobody read, while another operation is approved that the app has not heard of: nobody knows whose it was', async () => {
     const it = await stage();
     const upload = await it.approved();
-    const { operationId } = (await it.sandbox.app('POST', `/operation/${it.token}`, { body: { name: 'another' } })).body;
+    const { operationId } = (await it.sandbox.app('POST', `/operation/${it.token}`, { body: { name: 'another' } }))
+      .body;
     await it.sandbox.control('POST', `operations/${operationId}/approve`);
     await it.sandbox.control('POST', 'faults', { endpoint: 'upload.chunk', effect: { status: 503 } });
     await sendChunk(it.sandbox, upload, 1, bytes(1));
-    const [failed] = (await it.sandbox.trace(it.launchId)).filter(({ endpoint, status }) => endpoint === 'upload.chunk' && status === 503);
+    const [failed] = (await it.sandbox.trace(it.launchId)).filter(
+      ({ endpoint, status }) => endpoint === 'upload.chunk' && status === 503,
+    );
     expect(failed!.detail['operationId']).toBe(null);
     await sendChunk(it.sandbox, upload, 1, bytes(1));
     expect(Object.values((await verdictOf(it)).by)).not.toContain('failed');
@@ -264,8 +542,18 @@ test('polls too far apart: a warning, as the spec only recommends', async () => 
 });
 
 describe('the tolerances of poll-interval', () => {
-  const call = (id: number, at: number, durationMs: number): JudgedCall => ({ id, at, endedAt: at + durationMs, endpoint: 'operation.status', status: 200, delivered: true, detail: { operationId: 'op', operationStatus: 'REQUESTED' } });
-  const resultOf = (gapMs: number, durationMs: number) => judge([call(1, 10_000, durationMs), call(2, 10_000 + gapMs, 1)]).rules.find(({ rule }) => rule === 'poll-interval')?.result;
+  const call = (id: number, at: number, durationMs: number): JudgedCall => ({
+    id,
+    at,
+    endedAt: at + durationMs,
+    endpoint: 'operation.status',
+    status: 200,
+    delivered: true,
+    detail: { operationId: 'op', operationStatus: 'REQUESTED' },
+  });
+  const resultOf = (gapMs: number, durationMs: number) =>
+    judge([call(1, 10_000, durationMs), call(2, 10_000 + gapMs, 1)]).rules.find(({ rule }) => rule === 'poll-interval')
+      ?.result;
   test.each([
     [1_799, 0, 'failed'],
     [1_800, 0, 'passed'],
@@ -285,7 +573,9 @@ test('as JUnit: a failed rule is a failure, one without evidence is skipped, and
   const answer = await it.sandbox.request('GET', `/sandbox/launches/${it.launchId}/verdict?format=junit`);
   expect(answer.headers.get('content-type')).toMatch(/^application\/xml/);
   expect(answer.text).toMatch(/<testsuite name="launch_[^"]+" tests="7" failures="1" skipped="5">/);
-  expect(answer.text).toContain('<testcase classname="' + it.launchId + '" name="upload-after-approval (4.8, rules 1 and 3)"><failure');
+  expect(answer.text).toContain(
+    '<testcase classname="' + it.launchId + '" name="upload-after-approval (4.8, rules 1 and 3)"><failure',
+  );
   expect(answer.text.match(/<skipped/g)).toHaveLength(5);
 });
 
@@ -294,14 +584,29 @@ test('as HAR: every call with its headers and JSON bodies, tokens and key redact
   const renewed = (await it.sandbox.app('POST', `/token/${it.token}/renew`)).body.token;
   await it.poll(it.operationId, renewed);
   const answer = await it.sandbox.request('GET', `/sandbox/launches/${it.launchId}/trace?format=har`);
-  const { log } = answer.body as unknown as { log: { entries: { request: { url: string; method: string; headers: { name: string; value: string }[]; postData?: { text: string } }; response: { status: number; content: { text?: string } } }[] } };
+  const { log } = answer.body as unknown as {
+    log: {
+      entries: {
+        request: {
+          url: string;
+          method: string;
+          headers: { name: string; value: string }[];
+          postData?: { text: string };
+        };
+        response: { status: number; content: { text?: string } };
+      }[];
+    };
+  };
   expect(log.entries.map(({ request }) => `${request.method} ${request.url.replace(it.sandbox.url, '')}`)).toEqual([
     'POST /public/external-app/operation/{token}',
     'POST /public/external-app/token/{token}/renew',
     `GET /public/external-app/operation/{token}?operationId=${it.operationId}`,
   ]);
   expect(JSON.parse(log.entries[0]!.request.postData!.text)).toEqual({ name: 'judged' });
-  expect(JSON.parse(log.entries[2]!.response.content.text!)).toMatchObject({ operationId: it.operationId, status: 'REQUESTED' });
+  expect(JSON.parse(log.entries[2]!.response.content.text!)).toMatchObject({
+    operationId: it.operationId,
+    status: 'REQUESTED',
+  });
   expect(log.entries[0]!.request.headers).toContainEqual({ name: 'x-api-key', value: '[redacted]' });
   for (const secret of [it.token, renewed, apiKey]) expect(answer.text).not.toContain(secret);
 });
@@ -317,6 +622,8 @@ test('it survives a restart of the sandbox', async () => {
 test('a chunk form whose file comes before its fields is judged all the same', async () => {
   const it = await stage();
   const { uploadId, key, token } = await it.approved();
-  await it.sandbox.app('POST', `/file/${token}/upload/chunk`, { body: chunkForm({ file: bytes(2), uploadId, key, partNumber: 2 }) });
+  await it.sandbox.app('POST', `/file/${token}/upload/chunk`, {
+    body: chunkForm({ file: bytes(2), uploadId, key, partNumber: 2 }),
+  });
   expect((await verdictOf(it)).by['chunk-order']).toBe('failed');
 });

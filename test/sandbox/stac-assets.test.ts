@@ -18,7 +18,13 @@ async function pixels(bytes: ArrayBuffer) {
 }
 
 /** A square of 3 km in UTM 33N: west dark, east bright. */
-const tiff = geoTiff({ width: 100, height: 100, value: (x) => (x < 50 ? 100 : 900), epsg: 32633, origin: [560_000, 5_500_000, 30] });
+const tiff = geoTiff({
+  width: 100,
+  height: 100,
+  value: (x) => (x < 50 ? 100 : 900),
+  epsg: 32633,
+  origin: [560_000, 5_500_000, 30],
+});
 
 async function uploadedItem(sandbox: TestSandbox, bytes: Uint8Array = tiff, more: object = {}): Promise<StacItem> {
   const upload = await generateUpload(sandbox, 'scene.tif');
@@ -40,10 +46,19 @@ describe('preview', () => {
     const sandbox = await startSandbox();
     const found = await uploadedItem(sandbox);
     const answer = await fetch(found.assets.rendered_preview.href);
-    expect([answer.status, answer.headers.get('content-type'), answer.headers.get('x-content-type-options'), answer.headers.get('content-security-policy'), answer.headers.get('content-disposition')]).toEqual([200, 'image/png', 'nosniff', 'sandbox', null]);
+    expect([
+      answer.status,
+      answer.headers.get('content-type'),
+      answer.headers.get('x-content-type-options'),
+      answer.headers.get('content-security-policy'),
+      answer.headers.get('content-disposition'),
+    ]).toEqual([200, 'image/png', 'nosniff', 'sandbox', null]);
     const { searchParams } = new URL(found.assets.rendered_preview.href);
     const picture = await pixels(await answer.arrayBuffer());
-    expect([picture.width, picture.height]).toEqual([Number(searchParams.get('width')), Number(searchParams.get('height'))]);
+    expect([picture.width, picture.height]).toEqual([
+      Number(searchParams.get('width')),
+      Number(searchParams.get('height')),
+    ]);
     const middle = Math.floor(picture.height / 2);
     expect(picture.at(Math.floor(picture.width * 0.25), middle)).toEqual([0, 0, 0, 255]);
     expect(picture.at(Math.floor(picture.width * 0.75), middle)).toEqual([255, 255, 255, 255]);
@@ -57,11 +72,17 @@ describe('preview', () => {
     const path = new URL(found.assets.rendered_preview.href).pathname;
     const [west, south, east, north] = found.bbox;
     const draw = async (bbox: number[], width: number, height: number) => {
-      const answer = await fetch(`${sandbox.url}${path}?bbox=${bbox.join(',')}&width=${width}&height=${height}`, { headers: key });
+      const answer = await fetch(`${sandbox.url}${path}?bbox=${bbox.join(',')}&width=${width}&height=${height}`, {
+        headers: key,
+      });
       expect(answer.status).toBe(200);
       return pixels(await answer.arrayBuffer());
     };
-    const east2 = await draw([(west + east) / 2 + 0.005, (south + north) / 2 - 0.002, east - 0.005, (south + north) / 2 + 0.002], 7, 1024);
+    const east2 = await draw(
+      [(west + east) / 2 + 0.005, (south + north) / 2 - 0.002, east - 0.005, (south + north) / 2 + 0.002],
+      7,
+      1024,
+    );
     expect([east2.width, east2.height, east2.at(3, 500)]).toEqual([7, 1024, [255, 255, 255, 255]]);
     expect((await fetch(`${sandbox.url}${path}?sourceId=another`, { headers: key })).status).toBe(404);
     const outside = await draw([0, 0, 1, 1], 1, 1);
@@ -75,33 +96,71 @@ describe('preview', () => {
     const whole = await uploadedItem(sandbox);
     const [west, south, east, north] = whole.bbox;
     const middle = (west + east) / 2;
-    const found = await uploadedItem(sandbox, tiff, { geometry: `POLYGON((${west} ${south}, ${middle} ${south}, ${middle} ${north}, ${west} ${north}, ${west} ${south}))` });
+    const found = await uploadedItem(sandbox, tiff, {
+      geometry: `POLYGON((${west} ${south}, ${middle} ${south}, ${middle} ${north}, ${west} ${north}, ${west} ${south}))`,
+    });
     const path = new URL(found.assets.rendered_preview.href).pathname;
-    const picture = await pixels(await (await fetch(`${sandbox.url}${path}?bbox=${whole.bbox.join(',')}&width=100&height=100`, { headers: key })).arrayBuffer());
+    const picture = await pixels(
+      await (
+        await fetch(`${sandbox.url}${path}?bbox=${whole.bbox.join(',')}&width=100&height=100`, { headers: key })
+      ).arrayBuffer(),
+    );
     expect([picture.at(25, 50)[3], picture.at(75, 50)[3]]).toEqual([255, 0]);
   });
 
   test('nodata is transparent', async () => {
     const sandbox = await startSandbox();
-    const found = await uploadedItem(sandbox, geoTiff({ width: 100, height: 100, type: 'Float32', value: (x) => (x < 50 ? NaN : x), epsg: 4326, origin: [10, 51, 0.01] }));
+    const found = await uploadedItem(
+      sandbox,
+      geoTiff({
+        width: 100,
+        height: 100,
+        type: 'Float32',
+        value: (x) => (x < 50 ? NaN : x),
+        epsg: 4326,
+        origin: [10, 51, 0.01],
+      }),
+    );
     const picture = await pixels(await (await fetch(found.assets.rendered_preview.href)).arrayBuffer());
-    expect([picture.at(Math.floor(picture.width * 0.2), 100)[3], picture.at(Math.floor(picture.width * 0.8), 100)[3]]).toEqual([0, 255]);
+    expect([
+      picture.at(Math.floor(picture.width * 0.2), 100)[3],
+      picture.at(Math.floor(picture.width * 0.8), 100)[3],
+    ]).toEqual([0, 255]);
   });
 
   test('a large raster without overviews gets some, and is drawn from them', async () => {
     const sandbox = await startSandbox();
-    const found = await uploadedItem(sandbox, geoTiff({ width: 4200, height: 300, value: (x) => (x < 2100 ? 100 : 900), epsg: 32633, origin: [560_000, 5_500_000, 30] }));
+    const found = await uploadedItem(
+      sandbox,
+      geoTiff({
+        width: 4200,
+        height: 300,
+        value: (x) => (x < 2100 ? 100 : 900),
+        epsg: 32633,
+        origin: [560_000, 5_500_000, 30],
+      }),
+    );
     expect(await readdir(join(sandbox.dataDir, 'overviews'))).toHaveLength(1);
     const picture = await pixels(await (await fetch(found.assets.rendered_preview.href)).arrayBuffer());
     const middle = Math.floor(picture.height / 2);
-    expect([picture.at(Math.floor(picture.width * 0.25), middle), picture.at(Math.floor(picture.width * 0.75), middle)]).toEqual([[0, 0, 0, 255], [255, 255, 255, 255]]);
+    expect([
+      picture.at(Math.floor(picture.width * 0.25), middle),
+      picture.at(Math.floor(picture.width * 0.75), middle),
+    ]).toEqual([
+      [0, 0, 0, 255],
+      [255, 255, 255, 255],
+    ]);
   });
 
   test('across the antimeridian', async () => {
     const sandbox = await startSandbox();
-    const found = await uploadedItem(sandbox, geoTiff({ width: 60, height: 60, value: (x) => x * 10 + 5, epsg: 32601, origin: [160_000, 100_000, 1000] }));
+    const found = await uploadedItem(
+      sandbox,
+      geoTiff({ width: 60, height: 60, value: (x) => x * 10 + 5, epsg: 32601, origin: [160_000, 100_000, 1000] }),
+    );
     const picture = await pixels(await (await fetch(found.assets.rendered_preview.href)).arrayBuffer());
-    for (const x of [0.1, 0.5, 0.9]) expect(picture.at(Math.floor(picture.width * x), Math.floor(picture.height / 2))[3]).toBe(255);
+    for (const x of [0.1, 0.5, 0.9])
+      expect(picture.at(Math.floor(picture.width * x), Math.floor(picture.height / 2))[3]).toBe(255);
   });
 
   test('of a format that is known by its name: SRTM tiles', async () => {
@@ -112,11 +171,22 @@ describe('preview', () => {
     expect(status).toBe('COMPLETED');
     const found = await get<StacItem>(sandbox, `/public/stac/collections/uploads-amina/items/${fileId}`);
     const picture = await pixels(await (await fetch(found.assets.rendered_preview.href)).arrayBuffer());
-    expect(picture.at(Math.floor(picture.width / 4), 100)[0]).toBeLessThan(picture.at(Math.floor((picture.width * 3) / 4), 100)[0]!);
+    expect(picture.at(Math.floor(picture.width / 4), 100)[0]).toBeLessThan(
+      picture.at(Math.floor((picture.width * 3) / 4), 100)[0]!,
+    );
   });
 
   test('of an item without pixels: its footprint', async () => {
-    const sandbox = await sandboxWith([item('x', { ring: [[0, 0], [4, 0], [0, 4], [0, 0]] })]);
+    const sandbox = await sandboxWith([
+      item('x', {
+        ring: [
+          [0, 0],
+          [4, 0],
+          [0, 4],
+          [0, 0],
+        ],
+      }),
+    ]);
     const found = await get<StacItem>(sandbox, '/public/stac/collections/a/items/x');
     const picture = await pixels(await (await fetch(found.assets.rendered_preview.href)).arrayBuffer());
     const [w, h] = [picture.width, picture.height];
@@ -124,10 +194,20 @@ describe('preview', () => {
     expect(picture.at(Math.floor(w * 0.8), Math.floor(h * 0.2))[3]).toBe(0);
   });
 
-  test.each([{ width: '0' }, { width: '1025' }, { height: '-1' }, { width: '1.5' }, { height: 'x' }, { bbox: '1,2,3' }, { bbox: '5,5,4,1' }])('%j: 400', async (change) => {
+  test.each([
+    { width: '0' },
+    { width: '1025' },
+    { height: '-1' },
+    { width: '1.5' },
+    { height: 'x' },
+    { bbox: '1,2,3' },
+    { bbox: '5,5,4,1' },
+  ])('%j: 400', async (change) => {
     const sandbox = await sandboxWith([item('x')]);
     const found = await get<StacItem>(sandbox, '/public/stac/collections/a/items/x');
-    const answer = await fetch(altered(found.assets.rendered_preview.href, change as unknown as Record<string, string>));
+    const answer = await fetch(
+      altered(found.assets.rendered_preview.href, change as unknown as Record<string, string>),
+    );
     expect(answer.status).toBe(400);
   });
 });
@@ -135,18 +215,38 @@ describe('preview', () => {
 describe('signed addresses', () => {
   test('without a signature nobody learns which items there are', async () => {
     const sandbox = await sandboxWith([item('x')]);
-    const ask = async (path: string) => (await sandbox.request('GET', `/public/stac/collections/a/items/${path}`)).status;
-    for (const query of ['', '?width=5000', '?bbox=x', '?sourceId=y']) expect(await ask(`x/preview${query}`)).toBe(await ask(`nothing/preview${query}`));
+    const ask = async (path: string) =>
+      (await sandbox.request('GET', `/public/stac/collections/a/items/${path}`)).status;
+    for (const query of ['', '?width=5000', '?bbox=x', '?sourceId=y'])
+      expect(await ask(`x/preview${query}`)).toBe(await ask(`nothing/preview${query}`));
   });
 
   test('altered in any parameter, of another item, or without signature: 403; after 24 hours: 403', async () => {
     const sandbox = await sandboxWith([item('x'), item('y')]);
     const found = await get<StacItem>(sandbox, '/public/stac/collections/a/items/x');
     const preview = found.assets.rendered_preview.href;
-    const changes = [{ width: '100' }, { height: '100' }, { bbox: '0,0,1,1' }, { sourceId: 'y' }, { expires: '99999999999999' }, { signature: 'AAAA' }, { more: '1' }];
-    for (const change of changes) expect((await fetch(altered(preview, change as unknown as Record<string, string>))).status, JSON.stringify(change)).toBe(403);
+    const changes = [
+      { width: '100' },
+      { height: '100' },
+      { bbox: '0,0,1,1' },
+      { sourceId: 'y' },
+      { expires: '99999999999999' },
+      { signature: 'AAAA' },
+      { more: '1' },
+    ];
+    for (const change of changes)
+      expect(
+        (await fetch(altered(preview, change as unknown as Record<string, string>))).status,
+        JSON.stringify(change),
+      ).toBe(403);
     const data = found.assets.data.href;
-    for (const href of [preview.replace('/items/x/', '/items/y/'), data.replace('/items/x/', '/items/y/'), data.replace('/data?', '/preview?'), preview.split('?')[0]!, data.split('?')[0]!]) {
+    for (const href of [
+      preview.replace('/items/x/', '/items/y/'),
+      data.replace('/items/x/', '/items/y/'),
+      data.replace('/data?', '/preview?'),
+      preview.split('?')[0]!,
+      data.split('?')[0]!,
+    ]) {
       expect((await fetch(href)).status, href).toBe(403);
     }
     await sandbox.advance(day - 60_000);
@@ -155,9 +255,14 @@ describe('signed addresses', () => {
     expect([(await fetch(preview)).status, (await fetch(data)).status]).toEqual([403, 403]);
   });
 
-  test('are built on PUBLIC_URL, never on the request\'s Host', async () => {
-    const sandbox = await startSandbox({ seed: 'demo', env: { PUBLIC_URL: 'https://platform.example/base', SANDBOX_ADMIN_KEY: adminKey } });
-    const { body } = await sandbox.request('GET', '/public/stac/collections/coastal-optical/items?limit=1', { headers: { ...key, host: 'evil.example' } });
+  test("are built on PUBLIC_URL, never on the request's Host", async () => {
+    const sandbox = await startSandbox({
+      seed: 'demo',
+      env: { PUBLIC_URL: 'https://platform.example/base', SANDBOX_ADMIN_KEY: adminKey },
+    });
+    const { body } = await sandbox.request('GET', '/public/stac/collections/coastal-optical/items?limit=1', {
+      headers: { ...key, host: 'evil.example' },
+    });
     const text = JSON.stringify(body);
     expect(text).not.toContain('evil.example');
     expect(text).toContain('https://platform.example/base/public/stac/collections/coastal-optical/items/');
@@ -181,7 +286,14 @@ describe('data', () => {
     const sandbox = await startSandbox();
     const found = await uploadedItem(sandbox);
     const answer = await fetch(found.assets.data.href);
-    expect(Object.fromEntries(['content-type', 'content-disposition', 'x-content-type-options', 'content-security-policy'].map((name) => [name, answer.headers.get(name)]))).toEqual({
+    expect(
+      Object.fromEntries(
+        ['content-type', 'content-disposition', 'x-content-type-options', 'content-security-policy'].map((name) => [
+          name,
+          answer.headers.get(name),
+        ]),
+      ),
+    ).toEqual({
       'content-type': 'application/zip',
       'content-disposition': `attachment; filename=${found.title}.zip`,
       'x-content-type-options': 'nosniff',
@@ -196,9 +308,14 @@ describe('data', () => {
 
   test('a reader that goes away leaves no file open', async () => {
     const sandbox = await startSandbox();
-    const found = await uploadedItem(sandbox, geoTiff({ width: 2000, height: 2000, value: (x) => x, epsg: 32633, origin: [560_000, 5_500_000, 30] }));
+    const found = await uploadedItem(
+      sandbox,
+      geoTiff({ width: 2000, height: 2000, value: (x) => x, epsg: 32633, origin: [560_000, 5_500_000, 30] }),
+    );
     const open = async () => {
-      const links = await Promise.all((await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+      const links = await Promise.all(
+        (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')),
+      );
       return links.filter((link) => link.startsWith(join(sandbox.dataDir, 'blobs'))).length;
     };
     for (let i = 0; i < 5; i++) {
@@ -213,7 +330,9 @@ describe('data', () => {
   test('a name that an archive may not hold is made one', async () => {
     const sandbox = await sandboxWith([item('x', { title: '/products/../C:x' })]);
     const found = await get<StacItem>(sandbox, '/public/stac/collections/a/items/x');
-    expect(Object.keys(await unzip(Buffer.from(await (await fetch(found.assets.data.href)).arrayBuffer())))).toEqual(['C_x.json']);
+    expect(Object.keys(await unzip(Buffer.from(await (await fetch(found.assets.data.href)).arrayBuffer())))).toEqual([
+      'C_x.json',
+    ]);
   });
 
   test('of a demo scene: a GeoTIFF where the footprint is; of an item without a file: its metadata', async () => {
@@ -224,10 +343,14 @@ describe('data', () => {
     expect([name.endsWith('.tif'), bytes.subarray(0, 2).toString()]).toEqual([true, 'II']);
     const { status, fileId } = await processed(sandbox, bytes, name, 'SAR');
     expect(status).toBe('COMPLETED');
-    expect((await get<StacItem>(sandbox, `/public/stac/collections/uploads-amina/items/${fileId}`)).geometry).toEqual(found!.geometry);
+    expect((await get<StacItem>(sandbox, `/public/stac/collections/uploads-amina/items/${fileId}`)).geometry).toEqual(
+      found!.geometry,
+    );
     const own = await sandboxWith([item('x')]);
     const bare = await get<StacItem>(own, '/public/stac/collections/a/items/x');
-    const [metadata] = Object.values(await unzip(Buffer.from(await (await fetch(bare.assets.data.href)).arrayBuffer())));
+    const [metadata] = Object.values(
+      await unzip(Buffer.from(await (await fetch(bare.assets.data.href)).arrayBuffer())),
+    );
     expect(JSON.parse(metadata!.toString())).toMatchObject({ id: 'x', type: 'Feature' });
   });
 });
@@ -250,11 +373,20 @@ describe('raster, for clients that read pixels', () => {
     const sandbox = await startSandbox({ env: { SANDBOX_STAC_STRICT: 'false' } });
     await uploadedItem(sandbox);
     const [found] = (await get<{ features: StacItem[] }>(sandbox, '/public/stac/search')).features;
-    expect(found!.assets.raster).toMatchObject({ type: 'image/tiff; application=geotiff', 'proj:epsg': 32633, 'proj:shape': [100, 100], 'proj:transform': [30, 0, 560_000, 0, -30, 5_500_000] });
+    expect(found!.assets.raster).toMatchObject({
+      type: 'image/tiff; application=geotiff',
+      'proj:epsg': 32633,
+      'proj:shape': [100, 100],
+      'proj:transform': [30, 0, 560_000, 0, -30, 5_500_000],
+    });
     expect(found!.stac_extensions).toContain('https://stac-extensions.github.io/projection/v1.1.0/schema.json');
     const { href } = found!.assets.raster!;
     const part = await fetch(href, { headers: { range: 'bytes=0-1' } });
-    expect([part.status, part.headers.get('content-range'), await part.text()]).toEqual([206, `bytes 0-1/${tiff.length}`, 'II']);
+    expect([part.status, part.headers.get('content-range'), await part.text()]).toEqual([
+      206,
+      `bytes 0-1/${tiff.length}`,
+      'II',
+    ]);
     expect((await fetch(altered(href, { expires: '9' }))).status).toBe(403);
   });
 

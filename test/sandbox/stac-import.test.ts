@@ -11,10 +11,23 @@ const quiet = { onProgress: () => {}, onRefused: () => {} };
 
 describe('items', () => {
   test('keep what they say; what the spec wants besides is filled in', async () => {
-    const sandbox = await sandboxWith([item('x', { title: 'Source 7', properties: { custom: { deep: [1] }, 'view:sun_azimuth': 120, description: null } })]);
+    const sandbox = await sandboxWith([
+      item('x', {
+        title: 'Source 7',
+        properties: { custom: { deep: [1] }, 'view:sun_azimuth': 120, description: null },
+      }),
+    ]);
     const { properties, title, bbox } = await get<StacItem>(sandbox, '/public/stac/collections/a/items/x');
     expect([title, bbox]).toEqual(['Source 7', [10, 50, 11, 51]]);
-    expect(properties).toMatchObject({ custom: { deep: [1] }, 'view:sun_azimuth': 120, 'view:off_nadir': 0, description: '', layer_type: 'RASTER', source_type: 'UNKNOWN', 'platform:source_sub_type': 'DEFAULT' });
+    expect(properties).toMatchObject({
+      custom: { deep: [1] },
+      'view:sun_azimuth': 120,
+      'view:off_nadir': 0,
+      description: '',
+      layer_type: 'RASTER',
+      source_type: 'UNKNOWN',
+      'platform:source_sub_type': 'DEFAULT',
+    });
   });
 
   test('a line that is none is left out and told with its number; the others are taken', async () => {
@@ -24,7 +37,16 @@ describe('items', () => {
       [{ ...item('a'), id: '' }, 'id must be'],
       [{ ...item('a'), collection: undefined }, 'collection must be'],
       [item('a', { datetime: '2024-02-30T00:00:00Z' }), 'properties.datetime must be'],
-      [item('a', { ring: [[0, 0], [1, 0], [1, 1]] }), 'geometry must have closed rings'],
+      [
+        item('a', {
+          ring: [
+            [0, 0],
+            [1, 0],
+            [1, 1],
+          ],
+        }),
+        'geometry must have closed rings',
+      ],
       [item('a', { geometry: { type: 'Point', coordinates: [0, 0] } }), 'geometry must be a Polygon'],
       [item('a', { properties: { 'view:off_nadir': 100 } }), 'properties.view:off_nadir'],
       [item('a', { properties: { 'sar:colour': 'red' } }), 'properties.sar:colour is no property'],
@@ -35,7 +57,7 @@ describe('items', () => {
     for (const [i, [, reason]] of bad.entries()) expect(sandbox.refused[i]).toContain(`line ${i + 2}: ${reason}`);
   });
 
-  test('a source outside of the items\' own folder is not theirs to give', async () => {
+  test("a source outside of the items' own folder is not theirs to give", async () => {
     const folder = await testFolder();
     await writeFile(join(folder, 'secret.tif'), 'secret');
     await mkdir(join(folder, 'items'));
@@ -44,14 +66,38 @@ describe('items', () => {
     const hrefs = ['../secret.tif', join(folder, 'secret.tif'), 'link.tif', '/etc/hostname', '.', 'own.tif'];
     const lines = hrefs.map((href, i) => JSON.stringify({ ...item(`i${i}`), assets: { data: { href } } }));
     await writeFile(join(folder, 'items', 'items.ndjson'), lines.join('\n'));
-    const sandbox = await startSandbox({ prepare: async (made) => void (await made.importPath(join(folder, 'items', 'items.ndjson'), quiet)) });
+    const sandbox = await startSandbox({
+      prepare: async (made) => void (await made.importPath(join(folder, 'items', 'items.ndjson'), quiet)),
+    });
     const { features } = await search(sandbox, { sortby: [{ field: 'id' }] });
-    const texts = await Promise.all(features.map(async ({ assets }) => Buffer.from(await (await fetch(assets.data.href)).arrayBuffer()).toString('latin1')));
-    expect(texts.map((text) => /own\.tif|secret|hostname/.exec(text.slice(0, 60))?.[0])).toEqual([undefined, undefined, undefined, undefined, undefined, 'own.tif']);
+    const texts = await Promise.all(
+      features.map(async ({ assets }) =>
+        Buffer.from(await (await fetch(assets.data.href)).arrayBuffer()).toString('latin1'),
+      ),
+    );
+    expect(texts.map((text) => /own\.tif|secret|hostname/.exec(text.slice(0, 60))?.[0])).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      'own.tif',
+    ]);
   });
 
   test('the same id again replaces; the index follows', async () => {
-    const sandbox = await sandboxWith([item('x'), item('y'), item('x', { ring: [[100, 0], [101, 0], [101, 1], [100, 0]] })]);
+    const sandbox = await sandboxWith([
+      item('x'),
+      item('y'),
+      item('x', {
+        ring: [
+          [100, 0],
+          [101, 0],
+          [101, 1],
+          [100, 0],
+        ],
+      }),
+    ]);
     expect(await ids(sandbox)).toEqual(['x', 'y']);
     expect(await ids(sandbox, { bbox: [99, -1, 102, 2] })).toEqual(['x']);
     expect(await ids(sandbox, { bbox: [10, 50, 11, 51] })).toEqual(['y']);
@@ -99,7 +145,9 @@ describe('rasters', () => {
   });
 
   test.runIf(hasLandsat)('the Landsat crop lies on the Gulf coast', async () => {
-    const sandbox = await startSandbox({ prepare: async (made) => void (await made.importPath(join(landsatFolder, 'l8_B4.tif'), quiet)) });
+    const sandbox = await startSandbox({
+      prepare: async (made) => void (await made.importPath(join(landsatFolder, 'l8_B4.tif'), quiet)),
+    });
     const [found] = (await search(sandbox, { collections: ['landsat8'], bbox: [-87.5, 30.7, -87.4, 30.75] })).features;
     expect(found!.bbox.map((value) => Math.round(value * 100) / 100)).toEqual([-87.5, 30.65, -87.3, 30.81]);
   });
@@ -107,9 +155,15 @@ describe('rasters', () => {
 
 test('files of one name in different folders are imported each', async () => {
   const folder = await testFolder();
-  for (const [name, x] of [['a', 500_000], ['b', 600_000]] as const) {
+  for (const [name, x] of [
+    ['a', 500_000],
+    ['b', 600_000],
+  ] as const) {
     await mkdir(join(folder, name));
-    await writeFile(join(folder, name, 'B04.tif'), geoTiff({ width: 20, height: 10, value: () => 1, origin: [x, 5_000_000, 30] }));
+    await writeFile(
+      join(folder, name, 'B04.tif'),
+      geoTiff({ width: 20, height: 10, value: () => 1, origin: [x, 5_000_000, 30] }),
+    );
   }
   let result: unknown;
   await startSandbox({ prepare: async (made) => void (result = await made.importPath(folder, quiet)) });

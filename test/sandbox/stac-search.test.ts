@@ -6,17 +6,41 @@ import { footprintOfBox } from '../../src/raster/footprint.ts';
 import { ids, item, key, post, sandboxWith, search, square, whole, get, type ItemPage } from '../support/stac.ts';
 import type { TestSandbox } from '../support/sandbox.ts';
 
-const diamond = [[20, 0], [25, 5], [20, 10], [15, 5], [20, 0]];
+const diamond = [
+  [20, 0],
+  [25, 5],
+  [20, 10],
+  [15, 5],
+  [20, 0],
+];
 const withHole = { type: 'Polygon', coordinates: [square(40, 0, 10), square(42, 2, 6)] };
 const acrossAntimeridian = { type: 'MultiPolygon', coordinates: [[square(178, -1, 2)], [square(-180, -1, 2)]] };
 
 let sandbox: TestSandbox;
 beforeAll(async () => {
   sandbox = await sandboxWith([
-    item('box', { ring: square(0, 0, 10), datetime: '2024-01-01T00:00:00Z', properties: { cloud: 10, name: 'Alpha 100%', ready: true } }),
-    item('diamond', { ring: diamond, collection: 'b', datetime: '2024-02-01T00:00:00Z', properties: { cloud: 50, name: 'beta' } }),
-    item('hole', { geometry: withHole, datetime: '2024-03-01T00:00:00Z', properties: { cloud: 20.5, name: 'gamma', seen: '2024-05-01T12:00:00+02:00' } }),
-    item('across', { geometry: acrossAntimeridian, collection: 'c', datetime: '2024-03-01T00:00:00Z', properties: { name: 'delta', ready: false } }),
+    item('box', {
+      ring: square(0, 0, 10),
+      datetime: '2024-01-01T00:00:00Z',
+      properties: { cloud: 10, name: 'Alpha 100%', ready: true },
+    }),
+    item('diamond', {
+      ring: diamond,
+      collection: 'b',
+      datetime: '2024-02-01T00:00:00Z',
+      properties: { cloud: 50, name: 'beta' },
+    }),
+    item('hole', {
+      geometry: withHole,
+      datetime: '2024-03-01T00:00:00Z',
+      properties: { cloud: 20.5, name: 'gamma', seen: '2024-05-01T12:00:00+02:00' },
+    }),
+    item('across', {
+      geometry: acrossAntimeridian,
+      collection: 'c',
+      datetime: '2024-03-01T00:00:00Z',
+      properties: { name: 'delta', ready: false },
+    }),
   ]);
 });
 
@@ -45,16 +69,31 @@ describe('bbox selects footprints, not their boxes', () => {
   });
 
   test('as an independent library has it, for any polygon and any box', async () => {
-    const coordinate = (limit: number) => fc.double({ min: -limit, max: limit, noNaN: true }).map((n) => Math.round(n * 100) / 100);
-    const triangle = fc.array(fc.tuple(coordinate(30), coordinate(30)), { minLength: 3, maxLength: 3 }).filter(([a, b, c]) => Math.abs((b![0] - a![0]) * (c![1] - a![1]) - (c![0] - a![0]) * (b![1] - a![1])) > 0.01);
+    const coordinate = (limit: number) =>
+      fc.double({ min: -limit, max: limit, noNaN: true }).map((n) => Math.round(n * 100) / 100);
+    const triangle = fc
+      .array(fc.tuple(coordinate(30), coordinate(30)), { minLength: 3, maxLength: 3 })
+      .filter(([a, b, c]) => Math.abs((b![0] - a![0]) * (c![1] - a![1]) - (c![0] - a![0]) * (b![1] - a![1])) > 0.01);
     const triangles = fc.sample(triangle, { numRuns: 300, seed: 5 });
     const rings = triangles.map((corners) => [...corners, corners[0]!]);
     const own = await sandboxWith(rings.map((ring, i) => item(String(i), { ring })));
-    const boxes = fc.sample(fc.tuple(coordinate(40), coordinate(40), fc.double({ min: 0, max: 20, noNaN: true }), fc.double({ min: 0, max: 20, noNaN: true })), { numRuns: 60, seed: 6 });
+    const boxes = fc.sample(
+      fc.tuple(
+        coordinate(40),
+        coordinate(40),
+        fc.double({ min: 0, max: 20, noNaN: true }),
+        fc.double({ min: 0, max: 20, noNaN: true }),
+      ),
+      { numRuns: 60, seed: 6 },
+    );
     let matches = 0;
     for (const [x, y, w, h] of boxes) {
       const bbox: [number, number, number, number] = [x, y, Math.min(180, x + w + 0.01), Math.min(90, y + h + 0.01)];
-      const expected = rings.flatMap((ring, i) => (booleanIntersects({ type: 'Polygon', coordinates: [ring] }, footprintOfBox(bbox)) ? [String(i)] : [])).sort();
+      const expected = rings
+        .flatMap((ring, i) =>
+          booleanIntersects({ type: 'Polygon', coordinates: [ring] }, footprintOfBox(bbox)) ? [String(i)] : [],
+        )
+        .sort();
       expect(await ids(own, { bbox })).toEqual(expected);
       matches += expected.length;
     }
@@ -85,7 +124,9 @@ describe('time, collections, ids', () => {
     expect(await ids(sandbox, { ids: ['diamond'], bbox: [15, 0, 16.9, 1.9] })).toEqual([]);
     expect(await ids(sandbox, { ids: ['diamond', 'box'], collections: ['b'] })).toEqual(['diamond']);
     expect(await ids(sandbox, { ids: ['diamond', 'box'], datetime: '2024-01-15T00:00:00Z/..' })).toEqual(['diamond']);
-    expect(await ids(sandbox, { ids: ['diamond', 'box'], filter: { op: '>', args: [{ property: 'cloud' }, 20] } })).toEqual(['diamond']);
+    expect(
+      await ids(sandbox, { ids: ['diamond', 'box'], filter: { op: '>', args: [{ property: 'cloud' }, 20] } }),
+    ).toEqual(['diamond']);
     expect(await ids(sandbox, { ids: [] })).toEqual([]);
   });
 });
@@ -93,16 +134,67 @@ describe('time, collections, ids', () => {
 test.each([
   [{ type: 'Point', coordinates: [5, 5] }, ['box']],
   [{ type: 'Point', coordinates: [45, 5] }, []],
-  [{ type: 'LineString', coordinates: [[-5, 5], [18, 5]] }, ['box', 'diamond']],
-  [{ type: 'Polygon', coordinates: [[[9, 9], [17, 9], [17, 5.5], [9, 9]]] }, ['box', 'diamond']],
-  [{ type: 'MultiPoint', coordinates: [[20, 5], [179, 0]] }, ['across', 'diamond']],
-  [{ type: 'GeometryCollection', geometries: [{ type: 'Point', coordinates: [1, 1] }, { type: 'Point', coordinates: [41, 5] }] }, ['box', 'hole']],
+  [
+    {
+      type: 'LineString',
+      coordinates: [
+        [-5, 5],
+        [18, 5],
+      ],
+    },
+    ['box', 'diamond'],
+  ],
+  [
+    {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [9, 9],
+          [17, 9],
+          [17, 5.5],
+          [9, 9],
+        ],
+      ],
+    },
+    ['box', 'diamond'],
+  ],
+  [
+    {
+      type: 'MultiPoint',
+      coordinates: [
+        [20, 5],
+        [179, 0],
+      ],
+    },
+    ['across', 'diamond'],
+  ],
+  [
+    {
+      type: 'GeometryCollection',
+      geometries: [
+        { type: 'Point', coordinates: [1, 1] },
+        { type: 'Point', coordinates: [41, 5] },
+      ],
+    },
+    ['box', 'hole'],
+  ],
 ])('intersects %j finds %j', async (intersects, expected) => {
   expect(await ids(sandbox, { intersects })).toEqual(expected);
 });
 
 test('intersects and bbox: both apply', async () => {
-  expect(await ids(sandbox, { intersects: { type: 'LineString', coordinates: [[-5, 5], [45, 5]] }, bbox: [14, 0, 30, 10] })).toEqual(['diamond']);
+  expect(
+    await ids(sandbox, {
+      intersects: {
+        type: 'LineString',
+        coordinates: [
+          [-5, 5],
+          [45, 5],
+        ],
+      },
+      bbox: [14, 0, 30, 10],
+    }),
+  ).toEqual(['diamond']);
 });
 
 describe('filter in CQL2-JSON', () => {
@@ -129,14 +221,44 @@ describe('filter in CQL2-JSON', () => {
     [{ op: 'isNull', args: [p('cloud')] }, ['across']],
     [{ op: 'not', args: [{ op: 'isNull', args: [p('cloud')] }] }, ['box', 'diamond', 'hole']],
     [{ op: 'not', args: [{ op: '>', args: [p('cloud'), 15] }] }, ['box']],
-    [{ op: 'and', args: [{ op: '>', args: [p('cloud'), 5] }, { op: '<', args: [p('cloud'), 30] }] }, ['box', 'hole']],
-    [{ op: 'or', args: [{ op: '=', args: [p('cloud'), 10] }, { op: 'isNull', args: [p('cloud')] }] }, ['across', 'box']],
-    [{ op: 'or', args: [{ op: '>', args: [p('nothing'), 1] }, { op: '=', args: [p('cloud'), 50] }] }, ['diamond']],
+    [
+      {
+        op: 'and',
+        args: [
+          { op: '>', args: [p('cloud'), 5] },
+          { op: '<', args: [p('cloud'), 30] },
+        ],
+      },
+      ['box', 'hole'],
+    ],
+    [
+      {
+        op: 'or',
+        args: [
+          { op: '=', args: [p('cloud'), 10] },
+          { op: 'isNull', args: [p('cloud')] },
+        ],
+      },
+      ['across', 'box'],
+    ],
+    [
+      {
+        op: 'or',
+        args: [
+          { op: '>', args: [p('nothing'), 1] },
+          { op: '=', args: [p('cloud'), 50] },
+        ],
+      },
+      ['diamond'],
+    ],
     [{ op: '>', args: [p('datetime'), { timestamp: '2024-02-15T00:00:00Z' }] }, ['across', 'hole']],
     [{ op: '<', args: [p('datetime'), { date: '2024-01-31' }] }, ['box']],
     [{ op: '=', args: [p('seen'), { timestamp: '2024-05-01T10:00:00Z' }] }, ['hole']],
     [{ op: '>=', args: [p('datetime'), '2024-03-01T00:00:00Z'] }, ['across', 'hole']],
-    [{ op: 't_intersects', args: [p('datetime'), { interval: ['2024-01-15T00:00:00Z', '2024-02-15T00:00:00Z'] }] }, ['diamond']],
+    [
+      { op: 't_intersects', args: [p('datetime'), { interval: ['2024-01-15T00:00:00Z', '2024-02-15T00:00:00Z'] }] },
+      ['diamond'],
+    ],
     [{ op: 't_intersects', args: [p('datetime'), { interval: ['..', '2024-01-15'] }] }, ['box']],
     [{ op: 't_intersects', args: [{ date: '2024-05-01' }, p('seen')] }, ['hole']],
     [{ op: 't_intersects', args: [p('seen'), { interval: ['2024-05-01', '2024-05-01'] }] }, ['hole']],
@@ -144,7 +266,16 @@ describe('filter in CQL2-JSON', () => {
     [{ op: 's_intersects', args: [p('geometry'), inside] }, ['diamond']],
     [{ op: 's_intersects', args: [{ bbox: [1, 1, 2, 2] }, p('geometry')] }, ['box']],
     [{ op: 'not', args: [{ op: 's_intersects', args: [p('geometry'), inside] }] }, ['across', 'box', 'hole']],
-    [{ op: 'and', args: [{ op: 's_intersects', args: [p('geometry'), { bbox: [0, 0, 60, 10] }] }, { op: '>', args: [p('cloud'), 15] }] }, ['diamond', 'hole']],
+    [
+      {
+        op: 'and',
+        args: [
+          { op: 's_intersects', args: [p('geometry'), { bbox: [0, 0, 60, 10] }] },
+          { op: '>', args: [p('cloud'), 15] },
+        ],
+      },
+      ['diamond', 'hole'],
+    ],
     [true, ['across', 'box', 'diamond', 'hole']],
     [false, []],
   ])('%j finds %j', async (filter, expected) => {
@@ -160,7 +291,10 @@ describe('filter in CQL2-JSON', () => {
     [{ op: 's_intersects', args: [p('geometry'), { type: 'Polygon', coordinates: [] }] }, 'filter.args.1'],
     [{ op: 's_intersects', args: [p('cloud'), { bbox: [0, 0, 1, 1] }] }, 'filter.args.0.property'],
     [{ op: '>', args: [p('datetime'), { timestamp: '2024-02-30T00:00:00Z' }] }, 'filter.args.1.timestamp'],
-    [{ op: 't_intersects', args: [p('datetime'), { interval: ['2024-02-01', '2024-01-01'] }] }, 'filter.args.1.interval'],
+    [
+      { op: 't_intersects', args: [p('datetime'), { interval: ['2024-02-01', '2024-01-01'] }] },
+      'filter.args.1.interval',
+    ],
     [{ op: 'in', args: [p('a'), 'b'] }, 'filter.args.1'],
     [{ op: 'isNull', args: [p('geometry')] }, 'filter.args.0.property'],
     ['cloud > 5', 'filter'],
@@ -172,21 +306,34 @@ describe('filter in CQL2-JSON', () => {
 
   test('a pattern made to be slow is not', async () => {
     const own = await sandboxWith([item('x', { properties: { name: 'a'.repeat(5000) } })]);
-    expect(await ids(own, { filter: { op: 'like', args: [{ property: 'name' }, '%a%a%a%a%a%a%a%a%a%b'] } })).toEqual([]);
+    expect(await ids(own, { filter: { op: 'like', args: [{ property: 'name' }, '%a%a%a%a%a%a%a%a%a%b'] } })).toEqual(
+      [],
+    );
   });
 });
 
 describe('sortby', () => {
-  const order = async (...sortby: { field: string; direction?: string }[]) => (await search(sandbox, { sortby })).features.map(({ id }) => id);
+  const order = async (...sortby: { field: string; direction?: string }[]) =>
+    (await search(sandbox, { sortby })).features.map(({ id }) => id);
   test('by id, collection, datetime and any property; what has no value comes last; ties by id', async () => {
     expect(await order({ field: 'id', direction: 'desc' })).toEqual(['hole', 'diamond', 'box', 'across']);
     expect(await order({ field: 'collection', direction: 'desc' })).toEqual(['across', 'diamond', 'box', 'hole']);
-    expect(await order({ field: 'properties.datetime', direction: 'desc' })).toEqual(['across', 'hole', 'diamond', 'box']);
+    expect(await order({ field: 'properties.datetime', direction: 'desc' })).toEqual([
+      'across',
+      'hole',
+      'diamond',
+      'box',
+    ]);
     expect(await order({ field: 'datetime' })).toEqual(['box', 'diamond', 'across', 'hole']);
     expect(await order({ field: 'properties.cloud', direction: 'desc' })).toEqual(['diamond', 'hole', 'box', 'across']);
     expect(await order({ field: 'cloud' })).toEqual(['box', 'hole', 'diamond', 'across']);
     expect(await order({ field: 'name', direction: 'asc' })).toEqual(['box', 'diamond', 'across', 'hole']);
-    expect(await order({ field: 'collection' }, { field: 'cloud', direction: 'desc' })).toEqual(['hole', 'box', 'diamond', 'across']);
+    expect(await order({ field: 'collection' }, { field: 'cloud', direction: 'desc' })).toEqual([
+      'hole',
+      'box',
+      'diamond',
+      'across',
+    ]);
     expect(await order({ field: 'nothing', direction: 'desc' })).toEqual(['across', 'box', 'diamond', 'hole']);
   });
   test('the applied rules are told; without any it is newest first', async () => {
@@ -200,11 +347,17 @@ describe('sortby', () => {
 describe('fields', () => {
   const keysOf = async (fields: object) => {
     const [one] = (await search(sandbox, { ids: ['box'], fields })).features as unknown as Record<string, unknown>[];
-    return { keys: Object.keys(one!).sort(), properties: Object.keys((one!['properties'] ?? {})).sort() };
+    return { keys: Object.keys(one!).sort(), properties: Object.keys(one!['properties'] ?? {}).sort() };
   };
   test('include gives those fields with id, type and collection', async () => {
-    expect(await keysOf({ include: ['properties.cloud', 'bbox'] })).toEqual({ keys: ['bbox', 'collection', 'id', 'properties', 'type'], properties: ['cloud'] });
-    expect(await keysOf({ include: ['cloud', 'nothing'] })).toEqual({ keys: ['collection', 'id', 'properties', 'type'], properties: ['cloud'] });
+    expect(await keysOf({ include: ['properties.cloud', 'bbox'] })).toEqual({
+      keys: ['bbox', 'collection', 'id', 'properties', 'type'],
+      properties: ['cloud'],
+    });
+    expect(await keysOf({ include: ['cloud', 'nothing'] })).toEqual({
+      keys: ['collection', 'id', 'properties', 'type'],
+      properties: ['cloud'],
+    });
   });
   test('exclude takes away from the default set', async () => {
     const all = await keysOf({});
@@ -216,8 +369,12 @@ describe('fields', () => {
     expect(typeof Object.prototype.toString).toBe('function');
   });
   test('in both, include wins; empty gives the default set', async () => {
-    expect((await keysOf({ include: ['properties.cloud'], exclude: ['properties.cloud', 'properties'] })).properties).toEqual(['cloud']);
-    expect((await keysOf({ include: ['properties'], exclude: ['properties.cloud'] })).properties).not.toContain('cloud');
+    expect(
+      (await keysOf({ include: ['properties.cloud'], exclude: ['properties.cloud', 'properties'] })).properties,
+    ).toEqual(['cloud']);
+    expect((await keysOf({ include: ['properties'], exclude: ['properties.cloud'] })).properties).not.toContain(
+      'cloud',
+    );
     expect(await keysOf({ include: [], exclude: [] })).toEqual(await keysOf({}));
   });
 });
@@ -225,14 +382,41 @@ describe('fields', () => {
 describe('pages', () => {
   test('fields of the answer; limit and offset are told where they were given', async () => {
     const page = await search(sandbox, { limit: 3, offset: 0 });
-    expect(Object.keys(page)).toEqual(['type', 'features', 'numberMatched', 'numberReturned', 'limit', 'offset', 'sortby', 'links']);
+    expect(Object.keys(page)).toEqual([
+      'type',
+      'features',
+      'numberMatched',
+      'numberReturned',
+      'limit',
+      'offset',
+      'sortby',
+      'links',
+    ]);
     expect(page).toMatchObject({ type: 'FeatureCollection', numberMatched: 4, numberReturned: 3, limit: 3, offset: 0 });
     expect(page.links).toEqual([
-      { rel: 'self', href: '/public/stac/search?limit=3&offset=0', type: 'application/geo+json', title: expect.any(String) as string, method: 'GET' },
-      { rel: 'next', href: `${sandbox.url}/public/stac/search`, type: 'application/geo+json', title: expect.any(String) as string, method: 'POST', body: { limit: 3, offset: 3 }, merge: true },
+      {
+        rel: 'self',
+        href: '/public/stac/search?limit=3&offset=0',
+        type: 'application/geo+json',
+        title: expect.any(String) as string,
+        method: 'GET',
+      },
+      {
+        rel: 'next',
+        href: `${sandbox.url}/public/stac/search`,
+        type: 'application/geo+json',
+        title: expect.any(String) as string,
+        method: 'POST',
+        body: { limit: 3, offset: 3 },
+        merge: true,
+      },
     ]);
     const silent = await search(sandbox);
-    expect([silent.limit, silent.offset, silent.links.map(({ href }) => href)]).toEqual([undefined, undefined, ['/public/stac/search?limit=10&offset=0']]);
+    expect([silent.limit, silent.offset, silent.links.map(({ href }) => href)]).toEqual([
+      undefined,
+      undefined,
+      ['/public/stac/search?limit=10&offset=0'],
+    ]);
   });
 
   test('the default is 10; over 1000 is clamped, and the echo says so; a page behind the end is empty', async () => {
@@ -245,16 +429,22 @@ describe('pages', () => {
     const list = await get<ItemPage>(own, '/public/stac/collections/a/items?limit=1000&offset=1000');
     expect(list.features).toHaveLength(203);
     expect(list.links.map(({ rel }) => rel)).toEqual(['self', 'collection']);
-    const part = await get<ItemPage>(own, '/public/stac/collections/a/items?limit=2&bbox=10,50,11,51&datetime=2024-01-01T00:00:00Z/..');
+    const part = await get<ItemPage>(
+      own,
+      '/public/stac/collections/a/items?limit=2&bbox=10,50,11,51&datetime=2024-01-01T00:00:00Z/..',
+    );
     expect(part.links.find(({ rel }) => rel === 'next')?.href).toContain('bbox=10%2C50%2C11%2C51');
   });
 
   test('any page size gives every match once, in one order', async () => {
-    const own = await sandboxWith(Array.from({ length: 57 }, (_, i) => item(`n${i}`, { datetime: `2024-01-0${1 + (i % 3)}T00:00:00Z` })));
+    const own = await sandboxWith(
+      Array.from({ length: 57 }, (_, i) => item(`n${i}`, { datetime: `2024-01-0${1 + (i % 3)}T00:00:00Z` })),
+    );
     const everything = (await search(own, { limit: 1000 })).features.map(({ id }) => id);
     for (const limit of [1, 2, 7, 10, 56]) {
       const seen: string[] = [];
-      for (let offset = 0; offset < 57; offset += limit) seen.push(...(await search(own, { limit, offset })).features.map(({ id }) => id));
+      for (let offset = 0; offset < 57; offset += limit)
+        seen.push(...(await search(own, { limit, offset })).features.map(({ id }) => id));
       expect(seen).toEqual(everything);
     }
   });
@@ -262,7 +452,10 @@ describe('pages', () => {
   test('search results carry root and preview beside self and collection', async () => {
     const [found] = (await search(sandbox, { ids: ['box'] })).features;
     expect(found!.links.map(({ rel, type, method }) => [rel, type, method])).toEqual([
-      ['self', 'application/geo+json', 'GET'], ['collection', 'application/json', 'GET'], ['root', 'application/json', 'GET'], ['preview', 'text/html', 'GET'],
+      ['self', 'application/geo+json', 'GET'],
+      ['collection', 'application/json', 'GET'],
+      ['root', 'application/json', 'GET'],
+      ['preview', 'text/html', 'GET'],
     ]);
     const preview = new URL(found!.links[3]!.href).searchParams;
     expect([preview.get('width'), preview.get('height')]).toEqual(['60', '60']);
@@ -294,19 +487,32 @@ describe('bad requests', () => {
   });
 
   test('malformed JSON 400, another type 415, another method 405', async () => {
-    const send = (body: string, type: string) => sandbox.request('POST', '/public/stac/search', { body, headers: { ...key, 'content-type': type } });
+    const send = (body: string, type: string) =>
+      sandbox.request('POST', '/public/stac/search', { body, headers: { ...key, 'content-type': type } });
     expect((await send('{', 'application/json')).body.code).toBe('malformed_json');
     expect((await send('{}', 'text/plain')).status).toBe(415);
     const wrong = await sandbox.request('DELETE', '/public/stac/search', { headers: key });
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
   });
 
-  test.each(['limit=0', 'limit=x', 'bbox=1,2,3', 'bbox=1,2,,4', 'datetime=2024', 'intersects={', 'filter=x', 'filter-lang=cql2-text', 'bbox=0,0,1,1&intersects={"type":"Point","coordinates":[0,0]}'])('GET /search?%s: 400', async (query) => {
+  test.each([
+    'limit=0',
+    'limit=x',
+    'bbox=1,2,3',
+    'bbox=1,2,,4',
+    'datetime=2024',
+    'intersects={',
+    'filter=x',
+    'filter-lang=cql2-text',
+    'bbox=0,0,1,1&intersects={"type":"Point","coordinates":[0,0]}',
+  ])('GET /search?%s: 400', async (query) => {
     expect((await sandbox.request('GET', `/public/stac/search?${query}`, { headers: key })).status).toBe(400);
   });
 
   test('lenient: nothing is required, an instant is taken, intersects and bbox together are 400', async () => {
-    const own = await sandboxWith([item('x', { datetime: '2024-01-01T00:00:00Z' }), item('y')], { env: { SANDBOX_STAC_STRICT: 'false' } });
+    const own = await sandboxWith([item('x', { datetime: '2024-01-01T00:00:00Z' }), item('y')], {
+      env: { SANDBOX_STAC_STRICT: 'false' },
+    });
     expect((await post(own, {})).body).toMatchObject({ numberMatched: 2 });
     expect((await post(own, { datetime: '2024-01-01T00:00:00Z' })).body).toMatchObject({ numberMatched: 1 });
     expect((await post(own, { collections: [] })).status).toBe(200);
@@ -315,11 +521,14 @@ describe('bad requests', () => {
   });
 
   test('GET /search: the same conditions as text', async () => {
-    const found = async (query: string) => (await get<ItemPage>(sandbox, `/public/stac/search?${query}&sortby=id`)).features.map(({ id }) => id);
+    const found = async (query: string) =>
+      (await get<ItemPage>(sandbox, `/public/stac/search?${query}&sortby=id`)).features.map(({ id }) => id);
     expect(await found('bbox=1,1,2,2')).toEqual(['box']);
     expect(await found('collections=b,c')).toEqual(['across', 'diamond']);
     expect(await found('ids=hole,box')).toEqual(['box', 'hole']);
-    expect(await found(`filter-lang=cql2-json&filter=${encodeURIComponent('{"op":">","args":[{"property":"cloud"},15]}')}`)).toEqual(['diamond', 'hole']);
+    expect(
+      await found(`filter-lang=cql2-json&filter=${encodeURIComponent('{"op":">","args":[{"property":"cloud"},15]}')}`),
+    ).toEqual(['diamond', 'hole']);
     expect(await found(`intersects=${encodeURIComponent('{"type":"Point","coordinates":[5,5]}')}`)).toEqual(['box']);
     expect(await found('datetime=2024-01-01T00:00:00Z')).toEqual(['box']);
   });

@@ -7,12 +7,25 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';
-import { apiKey, approvedOperation, chunkForm, openUpload, sendChunk, sendComplete, someBytes, startSandbox, type OpenedUpload, type TestSandbox } from '../support/sandbox.ts';
+import {
+  apiKey,
+  approvedOperation,
+  chunkForm,
+  openUpload,
+  sendChunk,
+  sendComplete,
+  someBytes,
+  startSandbox,
+  type OpenedUpload,
+  type TestSandbox,
+} from '../support/sandbox.ts';
 
 const hour = 3_600_000;
 
 async function download(sandbox: TestSandbox, fileId: string): Promise<Uint8Array> {
-  const url = (await sandbox.request('GET', `/public/file/download/url?fileId=${fileId}`, { headers: { 'x-api-key': apiKey } })).text;
+  const url = (
+    await sandbox.request('GET', `/public/file/download/url?fileId=${fileId}`, { headers: { 'x-api-key': apiKey } })
+  ).text;
   return new Uint8Array(await (await fetch(url)).arrayBuffer());
 }
 
@@ -27,8 +40,14 @@ async function storedBytes(sandbox: TestSandbox): Promise<number> {
 }
 
 /** Sends the head and some of the body of a chunk and then cuts the connection. */
-async function cutChunk(sandbox: TestSandbox, upload: OpenedUpload, partNumber: number, bytes: Uint8Array): Promise<void> {
-  const field = (name: string, value: string) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+async function cutChunk(
+  sandbox: TestSandbox,
+  upload: OpenedUpload,
+  partNumber: number,
+  bytes: Uint8Array,
+): Promise<void> {
+  const field = (name: string, value: string) =>
+    `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
   const form = `${field('uploadId', upload.uploadId)}${field('key', upload.key)}${field('partNumber', String(partNumber))}--b\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\n`;
   const head = `POST /public/external-app/file/${upload.token}/upload/chunk HTTP/1.1\r\nHost: x\r\nX-API-KEY: ${apiKey}\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: ${form.length + bytes.length * 2}\r\n\r\n`;
   await new Promise<void>((resolve, reject) => {
@@ -70,32 +89,43 @@ describe('initiate', () => {
     expect([answer.status, answer.body.details?.[0]?.path]).toEqual([400, 'fileName']);
   });
 
-  test.each(['a..b.tif', 'é'.repeat(127), '...', ' .tif', 'a:b.tif', '~', '結果.tif', '%2e%2e'])('fileName %j is a good name and is kept', async (fileName) => {
-    const sandbox = await startSandbox();
-    const upload = await openUpload(sandbox, fileName);
-    await sendChunk(sandbox, upload, 1, someBytes(10));
-    expect((await sendComplete(sandbox, upload, 10)).body.originalName).toBe(fileName);
-  });
+  test.each(['a..b.tif', 'é'.repeat(127), '...', ' .tif', 'a:b.tif', '~', '結果.tif', '%2e%2e'])(
+    'fileName %j is a good name and is kept',
+    async (fileName) => {
+      const sandbox = await startSandbox();
+      const upload = await openUpload(sandbox, fileName);
+      await sendChunk(sandbox, upload, 1, someBytes(10));
+      expect((await sendComplete(sandbox, upload, 10)).body.originalName).toBe(fileName);
+    },
+  );
 
   test('operationId missing, or a sourceType that is none: 400 with details', async () => {
     const sandbox = await startSandbox();
     const { token, operationId } = await approvedOperation(sandbox);
-    for (const [body, path] of [[{ fileName: 'a' }, 'operationId'], [{ operationId, fileName: 'a', sourceType: 'TIFF' }, 'sourceType']] as const) {
+    for (const [body, path] of [
+      [{ fileName: 'a' }, 'operationId'],
+      [{ operationId, fileName: 'a', sourceType: 'TIFF' }, 'sourceType'],
+    ] as const) {
       const answer = await sandbox.app('POST', `/file/${token}/upload/initiate`, { body });
       expect([answer.status, answer.body.details?.[0]?.path]).toEqual([400, path]);
     }
   });
 
-  test.each(['REQUESTED', 'REJECTED', 'EXPIRED'])('operation %s: 400 operation_not_approved, naming the status', async (status) => {
-    const sandbox = await startSandbox();
-    const { launchId, token } = await sandbox.launch();
-    const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name: 'x' } })).body;
-    if (status === 'REJECTED') await sandbox.control('POST', `operations/${operationId}/reject`);
-    if (status === 'EXPIRED') await sandbox.advance(30 * 60_000, launchId);
-    const answer = await sandbox.app('POST', `/file/${token}/upload/initiate`, { body: { operationId, fileName: 'a.tif' } });
-    expect([answer.status, answer.body.code]).toEqual([400, 'operation_not_approved']);
-    expect(answer.body.error).toContain(status);
-  });
+  test.each(['REQUESTED', 'REJECTED', 'EXPIRED'])(
+    'operation %s: 400 operation_not_approved, naming the status',
+    async (status) => {
+      const sandbox = await startSandbox();
+      const { launchId, token } = await sandbox.launch();
+      const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name: 'x' } })).body;
+      if (status === 'REJECTED') await sandbox.control('POST', `operations/${operationId}/reject`);
+      if (status === 'EXPIRED') await sandbox.advance(30 * 60_000, launchId);
+      const answer = await sandbox.app('POST', `/file/${token}/upload/initiate`, {
+        body: { operationId, fileName: 'a.tif' },
+      });
+      expect([answer.status, answer.body.code]).toEqual([400, 'operation_not_approved']);
+      expect(answer.body.error).toContain(status);
+    },
+  );
 });
 
 test('chunk and complete while the operation is not APPROVED: 400 operation_not_approved', async () => {
@@ -144,7 +174,12 @@ describe('chunk', () => {
   test.each(['uploadId', 'key', 'partNumber', 'file'])('%s missing, or twice: 400 with details', async (name) => {
     const sandbox = await startSandbox();
     const upload = await openUpload(sandbox);
-    const values: Record<string, string | number | Uint8Array> = { uploadId: upload.uploadId, key: upload.key, partNumber: 1, file: someBytes(10) };
+    const values: Record<string, string | number | Uint8Array> = {
+      uploadId: upload.uploadId,
+      key: upload.key,
+      partNumber: 1,
+      file: someBytes(10),
+    };
     const missing = chunkForm(Object.fromEntries(Object.entries(values).filter(([key]) => key !== name)));
     const twice = chunkForm(values);
     for (const [key, value] of chunkForm({ [name]: values[name]! }).entries()) twice.append(key, value);
@@ -155,12 +190,15 @@ describe('chunk', () => {
     expect((await sendChunk(sandbox, upload, 1, someBytes(10))).status).toBe(200);
   });
 
-  test.each(['0', '-1', '1.5', '1e0', ' 1', 'x', '', '10001', '99999999999'])('partNumber %j: 400 with details', async (partNumber) => {
-    const sandbox = await startSandbox();
-    const upload = await openUpload(sandbox);
-    const answer = await sendChunk(sandbox, upload, partNumber, someBytes(10));
-    expect([answer.status, answer.body.details?.[0]?.path]).toEqual([400, 'partNumber']);
-  });
+  test.each(['0', '-1', '1.5', '1e0', ' 1', 'x', '', '10001', '99999999999'])(
+    'partNumber %j: 400 with details',
+    async (partNumber) => {
+      const sandbox = await startSandbox();
+      const upload = await openUpload(sandbox);
+      const answer = await sendChunk(sandbox, upload, partNumber, someBytes(10));
+      expect([answer.status, answer.body.details?.[0]?.path]).toEqual([400, 'partNumber']);
+    },
+  );
 
   test('upload session unknown, of another launch, or another key: 404 Upload session not found', async () => {
     const sandbox = await startSandbox();
@@ -173,7 +211,10 @@ describe('chunk', () => {
       { ...mine, uploadId: other.uploadId },
     ];
     for (const upload of wrong) {
-      for (const answer of [await sendChunk(sandbox, upload, 1, someBytes(10)), await sendComplete(sandbox, upload, 10)]) {
+      for (const answer of [
+        await sendChunk(sandbox, upload, 1, someBytes(10)),
+        await sendComplete(sandbox, upload, 10),
+      ]) {
         expect(answer.body).toMatchObject({ error: 'Upload session not found', code: 'upload_session_not_found' });
         expect(answer.status).toBe(404);
       }
@@ -188,9 +229,17 @@ describe('chunk', () => {
     expect(first.status).toBe(400);
     expect(first.body).toMatchObject({ code: 'chunk_out_of_order', expected: 1, received: 2 });
     await sendChunk(sandbox, upload, 1, someBytes(10));
-    expect((await sendChunk(sandbox, upload, 3, someBytes(10))).body).toMatchObject({ code: 'chunk_out_of_order', expected: 2, received: 3 });
+    expect((await sendChunk(sandbox, upload, 3, someBytes(10))).body).toMatchObject({
+      code: 'chunk_out_of_order',
+      expected: 2,
+      received: 3,
+    });
     // So large that the refusal comes while it is still being sent.
-    expect((await sendChunk(sandbox, upload, 3, new Uint8Array(60 * 2 ** 20))).body).toMatchObject({ code: 'chunk_out_of_order', expected: 2, received: 3 });
+    expect((await sendChunk(sandbox, upload, 3, new Uint8Array(60 * 2 ** 20))).body).toMatchObject({
+      code: 'chunk_out_of_order',
+      expected: 2,
+      received: 3,
+    });
     expect((await sendChunk(sandbox, upload, 2, someBytes(10, 2))).status).toBe(200);
     expect((await sendComplete(sandbox, upload, 20)).status).toBe(200);
   });
@@ -225,7 +274,10 @@ describe('chunk', () => {
     const head = `POST /public/external-app/file/${upload.token}/upload/chunk HTTP/1.1\r\nHost: x\r\nX-API-KEY: ${apiKey}\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: ${600 * 2 ** 20}\r\n\r\n`;
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = createConnection(Number(new URL(sandbox.url).port), '127.0.0.1', () => socket.write(head));
-      socket.setEncoding('utf8').once('data', (text: string) => (resolve(text), socket.destroy())).on('error', reject);
+      socket
+        .setEncoding('utf8')
+        .once('data', (text: string) => (resolve(text), socket.destroy()))
+        .on('error', reject);
     });
     expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*"code":"chunk_too_large"/);
   });
@@ -233,11 +285,15 @@ describe('chunk', () => {
   test('not multipart: 415; multipart without a boundary or broken off: 400', async () => {
     const sandbox = await startSandbox();
     const upload = await openUpload(sandbox);
-    const post = (type: string, body: string) => sandbox.app('POST', `/file/${upload.token}/upload/chunk`, { body, headers: { 'content-type': type } });
+    const post = (type: string, body: string) =>
+      sandbox.app('POST', `/file/${upload.token}/upload/chunk`, { body, headers: { 'content-type': type } });
     expect((await post('application/json', '{}')).status).toBe(415);
     expect((await post('application/octet-stream', 'x')).status).toBe(415);
     expect((await post('multipart/form-data', 'x')).status).toBe(400);
-    expect((await post('multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data; name="uploadId"\r\n\r\nx')).body.code).toBe('malformed_form');
+    expect(
+      (await post('multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data; name="uploadId"\r\n\r\nx'))
+        .body.code,
+    ).toBe('malformed_form');
     expect((await post('multipart/form-data; boundary=b', 'no form at all')).status).toBe(400);
   });
 
@@ -260,7 +316,9 @@ describe('chunk', () => {
     const upload = await openUpload(sandbox);
     const parts = [1, 2, 3, 4].map((seed) => someBytes(700_000, seed));
     // The same part from two senders at once, and each next one before the last is answered.
-    const answers = await Promise.all(parts.flatMap((part, i) => [sendChunk(sandbox, upload, i + 1, part), sendChunk(sandbox, upload, i + 1, part)]));
+    const answers = await Promise.all(
+      parts.flatMap((part, i) => [sendChunk(sandbox, upload, i + 1, part), sendChunk(sandbox, upload, i + 1, part)]),
+    );
     for (const { status, body } of answers) expect(status === 200 || body.code === 'chunk_out_of_order').toBe(true);
     for (const [i, part] of parts.entries()) expect((await sendChunk(sandbox, upload, i + 1, part)).status).toBe(200);
     const { fileId } = (await sendComplete(sandbox, upload, 2_800_000)).body;
@@ -270,7 +328,11 @@ describe('chunk', () => {
   test('any sequence of good, repeated, wrong and missing parts ends in just the bytes that were acknowledged', async () => {
     const sandbox = await startSandbox();
     const launch = await sandbox.launch();
-    const step = fc.record({ part: fc.integer({ min: 1, max: 5 }), seed: fc.integer({ min: 1, max: 2 }), size: fc.integer({ min: 1, max: 5000 }) });
+    const step = fc.record({
+      part: fc.integer({ min: 1, max: 5 }),
+      seed: fc.integer({ min: 1, max: 2 }),
+      size: fc.integer({ min: 1, max: 5000 }),
+    });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
         const upload = await openUpload(sandbox, 'x', launch);
@@ -279,7 +341,13 @@ describe('chunk', () => {
           const bytes = someBytes(size, seed);
           const answer = await sendChunk(sandbox, upload, part, bytes);
           const held = model[part - 1];
-          const expected = held ? (Buffer.compare(held, bytes) === 0 ? 200 : 'chunk_conflict') : part === model.length + 1 ? 200 : 'chunk_out_of_order';
+          const expected = held
+            ? Buffer.compare(held, bytes) === 0
+              ? 200
+              : 'chunk_conflict'
+            : part === model.length + 1
+              ? 200
+              : 'chunk_out_of_order';
           expect(answer.body.code ?? answer.status).toBe(expected);
           if (expected === 200 && !held) model.push(bytes);
         }
@@ -298,7 +366,13 @@ describe('complete', () => {
     const sandbox = await startSandbox();
     const upload = await openUpload(sandbox, 'result.tif');
     await sendChunk(sandbox, upload, 1, someBytes(10));
-    const answer = await sendComplete(sandbox, upload, 10, { sourceType: 'MULTISPECTRAL', layerProperties: { a: 1 }, vectorMappingProperties: [], geometry: 'POINT (1 2)', acquisitionDate: '2015-08-04' });
+    const answer = await sendComplete(sandbox, upload, 10, {
+      sourceType: 'MULTISPECTRAL',
+      layerProperties: { a: 1 },
+      vectorMappingProperties: [],
+      geometry: 'POINT (1 2)',
+      acquisitionDate: '2015-08-04',
+    });
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({
       fileId: expect.stringMatching(/^[A-Za-z0-9_-]{22,}$/) as string,
@@ -356,26 +430,32 @@ describe('complete', () => {
     await sendChunk(sandbox, upload, 1, someBytes(10));
     const { fileId } = (await sendComplete(sandbox, upload, 10)).body;
     expect((await sendChunk(sandbox, upload, 1, someBytes(10))).status).toBe(200);
-    for (const answer of [await sendChunk(sandbox, upload, 1, someBytes(10, 2)), await sendChunk(sandbox, upload, 2, someBytes(10))]) {
+    for (const answer of [
+      await sendChunk(sandbox, upload, 1, someBytes(10, 2)),
+      await sendChunk(sandbox, upload, 2, someBytes(10)),
+    ]) {
       expect([answer.status, answer.body.code]).toEqual([400, 'upload_completed']);
     }
     expect(await download(sandbox, fileId)).toEqual(someBytes(10));
   });
 
-  test.each(['gone', 'cut off'])('failing on the server\'s side (bytes %s): 500 Failed to complete upload, parts cleaned up, then 404', async (how) => {
-    const sandbox = await startSandbox();
-    const upload = await openUpload(sandbox);
-    await sendChunk(sandbox, upload, 1, someBytes(1000));
-    const [blob] = await readdir(join(sandbox.dataDir, 'blobs'));
-    const path = join(sandbox.dataDir, 'blobs', blob!);
-    await (how === 'gone' ? rm(path) : truncate(path, 500));
-    const failed = await sendComplete(sandbox, upload, 1000);
-    expect(failed.status).toBe(500);
-    expect(failed.body.error).toBe('Failed to complete upload');
-    expect(await readdir(join(sandbox.dataDir, 'blobs'))).toEqual([]);
-    expect((await sendComplete(sandbox, upload, 1000)).status).toBe(404);
-    expect((await sendChunk(sandbox, upload, 1, someBytes(1000))).status).toBe(404);
-  });
+  test.each(['gone', 'cut off'])(
+    "failing on the server's side (bytes %s): 500 Failed to complete upload, parts cleaned up, then 404",
+    async (how) => {
+      const sandbox = await startSandbox();
+      const upload = await openUpload(sandbox);
+      await sendChunk(sandbox, upload, 1, someBytes(1000));
+      const [blob] = await readdir(join(sandbox.dataDir, 'blobs'));
+      const path = join(sandbox.dataDir, 'blobs', blob!);
+      await (how === 'gone' ? rm(path) : truncate(path, 500));
+      const failed = await sendComplete(sandbox, upload, 1000);
+      expect(failed.status).toBe(500);
+      expect(failed.body.error).toBe('Failed to complete upload');
+      expect(await readdir(join(sandbox.dataDir, 'blobs'))).toEqual([]);
+      expect((await sendComplete(sandbox, upload, 1000)).status).toBe(404);
+      expect((await sendChunk(sandbox, upload, 1, someBytes(1000))).status).toBe(404);
+    },
+  );
 });
 
 test('disk full: 500 insufficient_storage; what was stored before stays, and the upload goes on when there is room', async () => {
@@ -436,7 +516,8 @@ test('a session with no chunk for 24 h is swept with its parts; one with a chunk
   await sandbox.advance(24 * hour - 60_000);
   expect(await readdir(join(sandbox.dataDir, 'blobs'))).toHaveLength(3);
   await sandbox.advance(60_000);
-  const uploadsOf = async ({ launchId }: OpenedUpload) => (await sandbox.control('GET', `launches/${launchId}`)).uploads as { fileId: string }[];
+  const uploadsOf = async ({ launchId }: OpenedUpload) =>
+    (await sandbox.control('GET', `launches/${launchId}`)).uploads as { fileId: string }[];
   expect(await uploadsOf(idle)).toEqual([]);
   expect(await uploadsOf(done)).toMatchObject([{ fileId }]);
   expect(await download(sandbox, fileId)).toEqual(someBytes(100));

@@ -20,7 +20,7 @@ function loopOver(jobs: string[], onEmpty: () => void = () => {}) {
   return { loop, done, errors, settled: () => new Promise((resolve) => setTimeout(resolve, 20)) };
 }
 
-test('a job that comes between the last look and the loop\'s end is run', async () => {
+test("a job that comes between the last look and the loop's end is run", async () => {
   const jobs = ['first'];
   let isFirst = true;
   const { loop, done, settled } = loopOver(jobs, () => {

@@ -17,7 +17,12 @@ import { startStepHost } from '../support/step-host.ts';
 const registry = new URL('../support/hostile-steps.ts', import.meta.url);
 const isRoot = process.getuid?.() === 0;
 
-async function attempt(mode: ConfinementMode, attack: string, target: string, options: { limits?: ChildLimits; onMemory?: (bytes: number) => void } = {}) {
+async function attempt(
+  mode: ConfinementMode,
+  attack: string,
+  target: string,
+  options: { limits?: ChildLimits; onMemory?: (bytes: number) => void } = {},
+) {
   const { run, workFolder } = await startStepHost({ registry, confinement: await testConfinement(mode), ...options });
   const { code, message } = await run('hostile', { type: 'synthetic', size: 64 }, { attack, target }).then(
     () => ({ code: 'delivered', message: '' }),
@@ -42,7 +47,10 @@ async function serverOn(path?: string): Promise<string> {
 }
 
 async function udpServer(): Promise<string> {
-  const socket = createSocket('udp4').on('message', (_text, { port, address }) => void socket.send('hello from the server', port, address));
+  const socket = createSocket('udp4').on(
+    'message',
+    (_text, { port, address }) => void socket.send('hello from the server', port, address),
+  );
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
   cleanUpLater(() => void socket.close());
@@ -67,10 +75,14 @@ const attempts: [name: string, attack: string, target: () => Promise<string> | s
   ['a database file', 'read', () => fileIn('app.db', 'SQLite format 3')],
   ['/etc/shadow', 'read', () => '/etc/shadow', true],
   ['/etc/passwd', 'read', () => '/etc/passwd'],
-  ['the project\'s own folder', 'read', () => join(projectRoot, 'README.md')],
-  ['another run\'s folder', 'list', () => testFolder().then(async (folder) => (await mkdir(join(folder, 'input')), folder))],
+  ["the project's own folder", 'read', () => join(projectRoot, 'README.md')],
+  [
+    "another run's folder",
+    'list',
+    () => testFolder().then(async (folder) => (await mkdir(join(folder, 'input')), folder)),
+  ],
   ['writing elsewhere', 'write', async () => join(await testFolder(), 'left-behind')],
-  ['writing to the kit\'s code', 'write', () => join(projectRoot, 'node_modules', '.cache', '..', 'written-by-a-test')],
+  ["writing to the kit's code", 'write', () => join(projectRoot, 'node_modules', '.cache', '..', 'written-by-a-test')],
   ['a TCP connection', 'tcp', () => serverOn()],
   ['a UDP datagram', 'udp', udpServer],
   ['a Unix socket', 'unix-socket', async () => serverOn(join(await testFolder(), 'socket'))],
@@ -79,7 +91,9 @@ const attempts: [name: string, attack: string, target: () => Promise<string> | s
   ['ptrace of another process', 'ptrace', () => bystander().pid, true],
   ['a signal to another process', 'signal', () => bystander().pid],
   ['memory that nobody counts', 'memfd', () => ''],
-  ...(process.arch === 'x64' ? [['the keys of the session', 'keyring', () => ''] as [string, string, () => string]] : []),
+  ...(process.arch === 'x64'
+    ? [['the keys of the session', 'keyring', () => ''] as [string, string, () => string]]
+    : []),
   ['further namespaces', 'new-namespaces', () => '', true],
 ];
 
@@ -104,34 +118,49 @@ describe('a tree of processes', () => {
   });
 
   test('control: unlimited they all run', async () => {
-    expect(await attempt('none', 'fork', '200', { limits: { processes: 1_000 } })).toMatchObject({ code: 'got', message: '200 processes' });
+    expect(await attempt('none', 'fork', '200', { limits: { processes: 1_000 } })).toMatchObject({
+      code: 'got',
+      message: '200 processes',
+    });
   });
 
   test('grandchildren of 1 GiB together are noticed before 250 MB are exceeded by half', async () => {
     let peak = 0;
     const limits = { memoryBytes: 250e6 };
-    const { code, workFolder } = await attempt('required', 'greedy-grandchildren', '1024', { limits, onMemory: (bytes) => (peak = Math.max(peak, bytes)) });
+    const { code, workFolder } = await attempt('required', 'greedy-grandchildren', '1024', {
+      limits,
+      onMemory: (bytes) => (peak = Math.max(peak, bytes)),
+    });
     expect(code).toBe('job_memory_exceeded');
     expect(peak).toBeLessThan(375e6);
     expect(processesIn(workFolder)).toEqual([]);
   });
 
   test('control: with room for it they get their 1 GiB', async () => {
-    expect(await attempt('required', 'greedy-grandchildren', '1024', { limits: { memoryBytes: 3e9 } })).toMatchObject({ code: 'got', message: 'held\n' });
+    expect(await attempt('required', 'greedy-grandchildren', '1024', { limits: { memoryBytes: 3e9 } })).toMatchObject({
+      code: 'got',
+      message: 'held\n',
+    });
   });
 });
 
 describe('kill -9 of the app, while a grandchild means to stay', () => {
   async function appWith(mode: ConfinementMode) {
     const [folder, marker] = [await testFolder(), `lingers-${crypto.randomUUID()}`];
-    const child = spawn(process.execPath, [join(projectRoot, 'test', 'support', 'hostile-app.ts'), mode, join(folder, 'work'), marker], { stdio: 'inherit' });
+    const child = spawn(
+      process.execPath,
+      [join(projectRoot, 'test', 'support', 'hostile-app.ts'), mode, join(folder, 'work'), marker],
+      { stdio: 'inherit' },
+    );
     cleanUpLater(() => {
       for (const pid of processesIn(marker)) process.kill(pid, 'SIGKILL');
     });
     const lingering = () => processesIn(marker).filter((pid) => pid !== child.pid);
     // The grandchild itself, beside whatever else has the marker in its arguments.
     await vi.waitFor(async () => {
-      const commands = await Promise.all(lingering().map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
+      const commands = await Promise.all(
+        lingering().map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
+      );
       expect(commands.some((command) => command.startsWith('/bin/sh'))).toBe(true);
     }, 20_000);
     return { child, lingering, folder };
@@ -155,8 +184,12 @@ describe('kill -9 of the app, while a grandchild means to stay', () => {
 describe('what a step leaves as its output', () => {
   test.each(['link', 'hard-link', 'pipe', 'folder'])('a %s is not taken for a file', async (kind) => {
     const secret = await fileIn('secret', 'do not deliver');
-    const { run, workFolder } = await startStepHost({ registry: new URL('../support/hostile-outputs.ts', import.meta.url) });
-    await expect(run('leaves', { type: 'synthetic', size: 64 }, { kind, target: secret })).rejects.toMatchObject({ code: 'job_output_unsafe' });
+    const { run, workFolder } = await startStepHost({
+      registry: new URL('../support/hostile-outputs.ts', import.meta.url),
+    });
+    await expect(run('leaves', { type: 'synthetic', size: 64 }, { kind, target: secret })).rejects.toMatchObject({
+      code: 'job_output_unsafe',
+    });
     await expect(access(join(workFolder, 'output', 'out.tif'))).rejects.toThrow();
   });
 });

@@ -21,21 +21,36 @@ describe('cog', () => {
     const output = await run('cog', { type: 'local', path: 'a.tif' }, parameters);
     expect(cogDefects(output.path)).toEqual([]);
     const read = await readGeoTiff(output.path);
-    expect(read).toMatchObject({ width: 1100, height: 900, epsg: 32633, bitsPerSample: 16, geoTransform: [500_000, 30, 0, 5_000_000, 0, -30] });
+    expect(read).toMatchObject({
+      width: 1100,
+      height: 900,
+      epsg: 32633,
+      bitsPerSample: 16,
+      geoTransform: [500_000, 30, 0, 5_000_000, 0, -30],
+    });
     expect(read.samples.every((value, i) => value === raster.value(i % 1100, Math.floor(i / 1100)))).toBe(true);
     expect(read.images).toBeGreaterThan(1);
   });
 
   test('several rasters are refused, by name', async () => {
     const { run, inputDir } = await startStepHost();
-    for (const name of ['a.tif', 'b.tif']) await writeFile(join(inputDir, name), geoTiff({ width: 4, height: 4, value: () => 1 }));
-    await expect(run('cog', { type: 'local', path: '.' })).rejects.toMatchObject({ code: 'not_one_raster', message: expect.stringContaining('a.tif, b.tif') as string });
+    for (const name of ['a.tif', 'b.tif'])
+      await writeFile(join(inputDir, name), geoTiff({ width: 4, height: 4, value: () => 1 }));
+    await expect(run('cog', { type: 'local', path: '.' })).rejects.toMatchObject({
+      code: 'not_one_raster',
+      message: expect.stringContaining('a.tif, b.tif') as string,
+    });
   });
 
-  test.each([{ compression: 'ZIP' }, { blockSize: 100 }, { blockSize: '512' }, { extra: 1 }])('%j is refused before anything runs', async (parameters) => {
-    const { run } = await startStepHost();
-    await expect(run('cog', { type: 'synthetic', size: 64 }, parameters as unknown as Record<string, string>)).rejects.toMatchObject({ code: 'invalid_parameters' });
-  });
+  test.each([{ compression: 'ZIP' }, { blockSize: 100 }, { blockSize: '512' }, { extra: 1 }])(
+    '%j is refused before anything runs',
+    async (parameters) => {
+      const { run } = await startStepHost();
+      await expect(
+        run('cog', { type: 'synthetic', size: 64 }, parameters as unknown as Record<string, string>),
+      ).rejects.toMatchObject({ code: 'invalid_parameters' });
+    },
+  );
 });
 
 describe('hillshade', () => {
@@ -44,13 +59,22 @@ describe('hillshade', () => {
     const radians = Math.PI / 180;
     const steepness = Math.atan(slope);
     // A slope that rises to the east faces west: aspect 270 degrees.
-    const light = Math.sin(altitude * radians) * Math.cos(steepness) + Math.cos(altitude * radians) * Math.sin(steepness) * Math.cos((azimuth - 270) * radians);
+    const light =
+      Math.sin(altitude * radians) * Math.cos(steepness) +
+      Math.cos(altitude * radians) * Math.sin(steepness) * Math.cos((azimuth - 270) * radians);
     return 1 + 254 * Math.max(0, light);
   }
 
-  test.each([[315, 45], [270, 30], [90, 60]])('of a plane is what Horn\'s formula says: azimuth %d, altitude %d', async (azimuth, altitude) => {
+  test.each([
+    [315, 45],
+    [270, 30],
+    [90, 60],
+  ])("of a plane is what Horn's formula says: azimuth %d, altitude %d", async (azimuth, altitude) => {
     const { run, inputDir } = await startStepHost();
-    await writeFile(join(inputDir, 'dem.tif'), geoTiff({ width: 64, height: 48, type: 'Float32', value: (x) => x * 12 }));
+    await writeFile(
+      join(inputDir, 'dem.tif'),
+      geoTiff({ width: 64, height: 48, type: 'Float32', value: (x) => x * 12 }),
+    );
     const output = await run('hillshade', { type: 'local', path: 'dem.tif' }, { azimuth, altitude });
     expect(cogDefects(output.path)).toEqual([]);
     const { samples, nodata, bitsPerSample } = await readGeoTiff(output.path);

@@ -17,27 +17,33 @@ function expected(nir: number, red: number): number {
 async function scene(files: Record<string, TinyRaster>) {
   const started = await startStepHost();
   await mkdir(join(started.inputDir, 'scene'));
-  for (const [name, raster] of Object.entries(files)) await writeFile(join(started.inputDir, 'scene', name), geoTiff(raster));
+  for (const [name, raster] of Object.entries(files))
+    await writeFile(join(started.inputDir, 'scene', name), geoTiff(raster));
   return started;
 }
 
 const grid = { width: 40, height: 30 };
 
-test.skipIf(!hasLandsat)('NDVI of a Landsat 8 scene equals the definition, pixel for pixel, on the same grid', async () => {
-  const { run } = await startStepHost({ inputDir: join(landsatFolder, '..') });
-  const output = await run('ndvi', { type: 'local', path: 'landsat8' });
-  const [ndvi, nir, red] = await Promise.all([output.path, join(landsatFolder, 'l8_B5.tif'), join(landsatFolder, 'l8_B4.tif')].map(readGeoTiff));
-  expect(ndvi!.geoTransform).toEqual(nir!.geoTransform);
-  expect([ndvi!.width, ndvi!.height, ndvi!.epsg, ndvi!.nodata]).toEqual([627, 603, nir!.epsg, nodata]);
-  const differences = ndvi!.samples.map((value, i) => Math.abs(value - expected(nir!.samples[i]!, red!.samples[i]!)));
-  expect(differences.reduce((a, b) => Math.max(a, b), 0)).toBeLessThanOrEqual(6e-8);
-  expect(new Set(nir!.samples).size).toBeGreaterThan(1000);
-  expect(cogDefects(output.path)).toEqual([]);
-});
+test.skipIf(!hasLandsat)(
+  'NDVI of a Landsat 8 scene equals the definition, pixel for pixel, on the same grid',
+  async () => {
+    const { run } = await startStepHost({ inputDir: join(landsatFolder, '..') });
+    const output = await run('ndvi', { type: 'local', path: 'landsat8' });
+    const [ndvi, nir, red] = await Promise.all(
+      [output.path, join(landsatFolder, 'l8_B5.tif'), join(landsatFolder, 'l8_B4.tif')].map(readGeoTiff),
+    );
+    expect(ndvi!.geoTransform).toEqual(nir!.geoTransform);
+    expect([ndvi!.width, ndvi!.height, ndvi!.epsg, ndvi!.nodata]).toEqual([627, 603, nir!.epsg, nodata]);
+    const differences = ndvi!.samples.map((value, i) => Math.abs(value - expected(nir!.samples[i]!, red!.samples[i]!)));
+    expect(differences.reduce((a, b) => Math.max(a, b), 0)).toBeLessThanOrEqual(6e-8);
+    expect(new Set(nir!.samples).size).toBeGreaterThan(1000);
+    expect(cogDefects(output.path)).toEqual([]);
+  },
+);
 
 test('equals the definition on rasters made by hand; no data just where both are 0', async () => {
-  const nir = (x: number, y: number) => (x + y) % 5 === 0 ? 0 : x * 700 + y;
-  const red = (x: number, y: number) => (x + y) % 10 === 0 ? 0 : y * 800 + 3;
+  const nir = (x: number, y: number) => ((x + y) % 5 === 0 ? 0 : x * 700 + y);
+  const red = (x: number, y: number) => ((x + y) % 10 === 0 ? 0 : y * 800 + 3);
   const { run } = await scene({ 'x_B5.tif': { ...grid, value: nir }, 'x_B4.tif': { ...grid, value: red } });
   const output = await readGeoTiff((await run('ndvi', { type: 'local', path: 'scene' })).path);
   output.samples.forEach((value, i) => {
@@ -45,19 +51,34 @@ test('equals the definition on rasters made by hand; no data just where both are
     expect(value).toBeCloseTo(expected(nir(x, y), red(x, y)), 6);
   });
   expect(output.samples.filter((value) => value === nodata).length).toBe(120);
-  expect(output).toMatchObject({ epsg: 32633, geoTransform: [500_000, 30, 0, 5_000_000, 0, -30], nodata, bitsPerSample: 32 });
+  expect(output).toMatchObject({
+    epsg: 32633,
+    geoTransform: [500_000, 30, 0, 5_000_000, 0, -30],
+    nodata,
+    bitsPerSample: 32,
+  });
 });
 
 test('any two bands, by common name, name or file name', async () => {
-  const { run } = await scene({ 'x_B3.tif': { ...grid, value: (): number => 30 }, 'x_B5.tif': { ...grid, value: () => 10 } });
-  for (const bands of [{ bandA: 'green', bandB: 'nir' }, { bandA: 'b3', bandB: 'B5' }, { bandA: 'x_B3', bandB: 'x_B5' }]) {
+  const { run } = await scene({
+    'x_B3.tif': { ...grid, value: (): number => 30 },
+    'x_B5.tif': { ...grid, value: () => 10 },
+  });
+  for (const bands of [
+    { bandA: 'green', bandB: 'nir' },
+    { bandA: 'b3', bandB: 'B5' },
+    { bandA: 'x_B3', bandB: 'x_B5' },
+  ]) {
     const output = await readGeoTiff((await run('ndvi', { type: 'local', path: 'scene' }, bands)).path);
     expect(output.samples[0]).toBe(0.5);
   }
 });
 
 test('negative and float values; a sum of 0 is no data', async () => {
-  const { run } = await scene({ 'x_B5.tif': { ...grid, type: 'Float32', value: (x) => x - 20 }, 'x_B4.tif': { ...grid, type: 'Float32', value: () => 5 } });
+  const { run } = await scene({
+    'x_B5.tif': { ...grid, type: 'Float32', value: (x) => x - 20 },
+    'x_B4.tif': { ...grid, type: 'Float32', value: () => 5 },
+  });
   const output = await readGeoTiff((await run('ndvi', { type: 'local', path: 'scene' })).path);
   expect(output.samples[15]).toBe(nodata);
   expect(output.samples[16]).toBeCloseTo((-4 - 5) / (-4 + 5), 6);
@@ -70,16 +91,26 @@ describe('refused, with what is wrong', () => {
     ['CRS', { ...grid, epsg: 32634, value: () => 1 }],
   ])('bands on different grids: %s', async (what, other) => {
     const { run } = await scene({ 'x_B5.tif': { ...grid, value: () => 1 }, 'x_B4.tif': other });
-    await expect(run('ndvi', { type: 'local', path: 'scene' })).rejects.toMatchObject({ code: 'grids_differ', message: expect.stringContaining(what) as string });
+    await expect(run('ndvi', { type: 'local', path: 'scene' })).rejects.toMatchObject({
+      code: 'grids_differ',
+      message: expect.stringContaining(what) as string,
+    });
   });
 
   test('a band that is not there; the message tells which are', async () => {
     const { run } = await scene({ 'x_B5.tif': { ...grid, value: () => 1 } });
-    await expect(run('ndvi', { type: 'local', path: 'scene' })).rejects.toMatchObject({ code: 'band_not_found', message: expect.stringContaining('nir') as string });
+    await expect(run('ndvi', { type: 'local', path: 'scene' })).rejects.toMatchObject({
+      code: 'band_not_found',
+      message: expect.stringContaining('nir') as string,
+    });
   });
 
   test('a name that two bands have', async () => {
-    const { run } = await scene({ 'x_B5.tif': { ...grid, value: () => 1 }, 'y_B5.tif': { ...grid, value: () => 1 }, 'x_B4.tif': { ...grid, value: () => 1 } });
+    const { run } = await scene({
+      'x_B5.tif': { ...grid, value: () => 1 },
+      'y_B5.tif': { ...grid, value: () => 1 },
+      'x_B4.tif': { ...grid, value: () => 1 },
+    });
     await expect(run('ndvi', { type: 'local', path: 'scene' })).rejects.toMatchObject({ code: 'band_ambiguous' });
   });
 });
@@ -90,5 +121,6 @@ test('the synthetic scene is the same on every run, and has water, vegetation an
   const second = await run('ndvi', { type: 'synthetic', size: 256 });
   expect(first.sha256).toBe(second.sha256);
   const { samples } = await readGeoTiff(second.path);
-  for (const isThere of [(v: number) => v === nodata, (v: number) => v > -0.5 && v < 0, (v: number) => v > 0.4]) expect(samples.filter(isThere).length).toBeGreaterThan(100);
+  for (const isThere of [(v: number) => v === nodata, (v: number) => v > -0.5 && v < 0, (v: number) => v > 0.4])
+    expect(samples.filter(isThere).length).toBeGreaterThan(100);
 });

@@ -19,7 +19,10 @@ export interface TestApp {
   close(): Promise<void>;
 }
 
-export type StartAppOptions = Partial<Omit<AppOptions, 'config' | 'log'>> & { dataDir?: string; env?: Record<string, string> };
+export type StartAppOptions = Partial<Omit<AppOptions, 'config' | 'log'>> & {
+  dataDir?: string;
+  env?: Record<string, string>;
+};
 
 /** Fast retries, so that faults pass in a moment; polling as fast as the platform allows. */
 const quickRetry = { minDelayMs: 20, maxDelayMs: 100 };
@@ -28,10 +31,25 @@ const quickRetry = { minDelayMs: 20, maxDelayMs: 100 };
 export async function startApp(platformUrl: string, options: StartAppOptions = {}): Promise<TestApp> {
   const { dataDir = await makeFolder(), env = {}, ...rest } = options;
   const config = readAppConfig(
-    { PLATFORM_URL: platformUrl, PLATFORM_API_KEY: apiKey, APP_SECRET: 'x'.repeat(32), DATA_DIR: dataDir, PORT: '0', POLL_INTERVAL_MS: '2000', LOG_LEVEL: 'silent', ...env },
+    {
+      PLATFORM_URL: platformUrl,
+      PLATFORM_API_KEY: apiKey,
+      APP_SECRET: 'x'.repeat(32),
+      DATA_DIR: dataDir,
+      PORT: '0',
+      POLL_INTERVAL_MS: '2000',
+      LOG_LEVEL: 'silent',
+      ...env,
+    },
     () => {},
   );
-  const app = await createApp({ config, log: pino({ level: config.logLevel }), retry: quickRetry, confinement: await testConfinement(), ...rest });
+  const app = await createApp({
+    config,
+    log: pino({ level: config.logLevel }),
+    retry: quickRetry,
+    confinement: await testConfinement(),
+    ...rest,
+  });
   const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT' });
   await app.work();
   let closed = false;
@@ -69,7 +87,11 @@ export function sessionOf(launched: Response, launchUrl: string): BrowserSession
   const cookie = launched.headers.getSetCookie()[0]?.split(';')[0] ?? '';
   const get = (path: string) => fetch(new URL(path, home), { headers: { cookie }, redirect: 'manual' });
   const post = (path: string, body: object = {}) =>
-    fetch(new URL(path, home), { method: 'POST', headers: { cookie, 'content-type': 'application/json' }, body: JSON.stringify(body) });
+    fetch(new URL(path, home), {
+      method: 'POST',
+      headers: { cookie, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
   const read = async (response: Response) => {
     if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
     return (await response.json()) as RunView;
@@ -94,7 +116,11 @@ export function sessionOf(launched: Response, launchUrl: string): BrowserSession
 }
 
 /** A launch of `app` by the sandbox's marketplace, opened as a browser does. */
-export async function launchApp(sandbox: TestSandbox, app: { url: string }, options: { renewPolicy?: 'extend' | 'rotate'; userId?: string } = {}) {
+export async function launchApp(
+  sandbox: TestSandbox,
+  app: { url: string },
+  options: { renewPolicy?: 'extend' | 'rotate'; userId?: string } = {},
+) {
   await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${app.url}/launch` });
   const launch = await sandbox.launch({ appId: 'tested', ...options });
   return { ...launch, session: await openSession(launch.launchUrl) };
@@ -111,8 +137,12 @@ export async function uploadCalls(sandbox: TestSandbox, launchId: string): Promi
 /** The sha256 of what the platform gives back for a file. */
 export async function fetchedDigest(sandbox: TestSandbox, fileId: string | null | undefined): Promise<string> {
   const { createHash } = await import('node:crypto');
-  const { text } = await sandbox.request('GET', `/public/file/download/url?fileId=${fileId}`, { headers: { 'x-api-key': apiKey } });
-  return createHash('sha256').update(Buffer.from(await (await fetch(text)).arrayBuffer())).digest('hex');
+  const { text } = await sandbox.request('GET', `/public/file/download/url?fileId=${fileId}`, {
+    headers: { 'x-api-key': apiKey },
+  });
+  return createHash('sha256')
+    .update(Buffer.from(await (await fetch(text)).arrayBuffer()))
+    .digest('hex');
 }
 
 export function workFolders(dataDir: string): string {

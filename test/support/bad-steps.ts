@@ -5,7 +5,11 @@ import { defineStep, type BandDeclaration, type StepJob } from '../../src/steps/
 
 type Job = StepJob<Record<string, never>>;
 
-function bad(id: string, run: (job: Job) => Promise<void>, bands: readonly BandDeclaration[] = [{ description: 'b', dataType: 'Float32' }]) {
+function bad(
+  id: string,
+  run: (job: Job) => Promise<void>,
+  bands: readonly BandDeclaration[] = [{ description: 'b', dataType: 'Float32' }],
+) {
   return defineStep<Record<string, never>>({
     id,
     version: '1.0.0',
@@ -22,7 +26,12 @@ function bad(id: string, run: (job: Job) => Promise<void>, bands: readonly BandD
 }
 
 async function writeElevation({ scene, raster, outputPath, share }: Job): Promise<void> {
-  raster.writeCog(scene.onlyRaster(), outputPath, { compression: 'NONE', blockSize: 256, resampling: 'NEAREST' }, share(0, 1));
+  raster.writeCog(
+    scene.onlyRaster(),
+    outputPath,
+    { compression: 'NONE', blockSize: 256, resampling: 'NEAREST' },
+    share(0, 1),
+  );
 }
 
 export const steps = [
@@ -52,7 +61,10 @@ export const steps = [
     throw new Error('a defect of the step');
   }),
   bad('silent', async () => {}),
-  bad('wrong-bands', writeElevation, [{ description: 'a', dataType: 'Float32' }, { description: 'b', dataType: 'Float32' }]),
+  bad('wrong-bands', writeElevation, [
+    { description: 'a', dataType: 'Float32' },
+    { description: 'b', dataType: 'Float32' },
+  ]),
   bad('wrong-type', writeElevation, [{ description: 'a', dataType: 'Byte', nodata: -9999 }]),
   bad('wrong-nodata', writeElevation, [{ description: 'a', dataType: 'Float32', nodata: 0 }]),
   bad('curious', async () => {

@@ -4,7 +4,13 @@ import type { FileFacts, InspectInput } from '../../src/sandbox/files/inspect/fa
 
 const job: Job<InspectInput, FileFacts> = (_input, { files: [path = ''] }) => {
   if (path.endsWith('crash')) process.kill(process.pid, 'SIGSEGV');
-  for (; path.endsWith('hang'); );
-  return Promise.resolve({ kind: 'raster', mediaType: 'image/tiff', sha256: '0'.repeat(64), footprint: null, acquiredAt: null });
+  for (; path.endsWith('hang'););
+  return Promise.resolve({
+    kind: 'raster',
+    mediaType: 'image/tiff',
+    sha256: '0'.repeat(64),
+    footprint: null,
+    acquiredAt: null,
+  });
 };
 export default job;

@@ -5,7 +5,9 @@ import { pathToFileURL } from 'node:url';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { cleanUpLater } from './cleanup.ts';
 
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => existsSync(path));
+const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
+  existsSync(path),
+);
 
 /** Where there is none the tests skip; in CI that is a failure. */
 export const hasChromium = executablePath !== undefined;
@@ -20,8 +22,14 @@ export interface Visit {
 }
 
 /** A fresh browser context on a browser of the test's own. `own` are the origins that pages may load from. */
-export async function visit(own: readonly string[], options: { colorScheme?: 'light' | 'dark'; viewport?: { width: number; height: number } } = {}): Promise<Visit> {
-  const browser: Browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'] });
+export async function visit(
+  own: readonly string[],
+  options: { colorScheme?: 'light' | 'dark'; viewport?: { width: number; height: number } } = {},
+): Promise<Visit> {
+  const browser: Browser = await chromium.launch({
+    executablePath,
+    args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'],
+  });
   cleanUpLater(() => browser.close());
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
   context.setDefaultTimeout(20_000);
@@ -31,7 +39,8 @@ export async function visit(own: readonly string[], options: { colorScheme?: 'li
     page.on('pageerror', (error) => complaints.push(`script: ${error.message}`));
     page.on('request', (request) => {
       const { protocol, origin } = new URL(request.url());
-      if (protocol !== 'data:' && protocol !== 'blob:' && !own.includes(origin)) complaints.push(`request to ${origin}`);
+      if (protocol !== 'data:' && protocol !== 'blob:' && !own.includes(origin))
+        complaints.push(`request to ${origin}`);
     });
   });
   return { context, page: await context.newPage(), complaints };
@@ -42,7 +51,9 @@ const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.
 /** What axe finds on a page, of any impact. */
 export async function violationsOf(page: Page): Promise<string[]> {
   await page.evaluate(axe);
-  const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) })))`);
+  const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
+    `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) })))`,
+  );
   return found.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 150)}`);
 }
 

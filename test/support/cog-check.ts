@@ -21,12 +21,15 @@ export function cogDefects(path: string): string[] {
   if (!full) return ['has no image'];
   const defects: string[] = [];
   if (directories.some(({ isTiled }) => !isTiled)) defects.push('has an image that is not tiled');
-  if (Math.max(full.width, full.height) > 512 && overviews.length === 0) defects.push('is over 512 pixels and has no overviews');
+  if (Math.max(full.width, full.height) > 512 && overviews.length === 0)
+    defects.push('is over 512 pixels and has no overviews');
   overviews.forEach((overview, i) => {
     const larger = [full, ...overviews][i]!;
-    if (overview.width >= larger.width || overview.height >= larger.height) defects.push(`overview ${i + 1} is not smaller than the one before`);
+    if (overview.width >= larger.width || overview.height >= larger.height)
+      defects.push(`overview ${i + 1} is not smaller than the one before`);
     if (overview.at < larger.at) defects.push(`directory of overview ${i + 1} comes before the one before`);
-    if (overview.firstTileAt > larger.firstTileAt) defects.push(`tiles of overview ${i + 1} come after those of the larger image`);
+    if (overview.firstTileAt > larger.firstTileAt)
+      defects.push(`tiles of overview ${i + 1} come after those of the larger image`);
   });
   const firstTile = Math.min(...directories.map(({ firstTileAt }) => firstTileAt));
   if (directories.some(({ at }) => at > firstTile)) defects.push('has a directory after the first tile');
@@ -35,7 +38,7 @@ export function cogDefects(path: string): string[] {
 
 function readDirectories(bytes: Buffer): Directory[] {
   const directories: Directory[] = [];
-  for (let at = bytes.readUInt32LE(4); at !== 0; ) {
+  for (let at = bytes.readUInt32LE(4); at !== 0;) {
     const count = bytes.readUInt16LE(at);
     const tags = new Map<number, number>();
     for (let i = 0; i < count; i++) {

@@ -4,26 +4,62 @@ import { apiKey, chunkForm, type Answer, type TestSandbox } from './sandbox.ts';
 export const key = { 'x-api-key': apiKey };
 
 /** Upload type 1 (spec 4.3) with the test's key. */
-export function uploadDirectly(sandbox: TestSandbox, bytes: Uint8Array, fileName: string, sourceType?: string): Promise<Answer> {
+export function uploadDirectly(
+  sandbox: TestSandbox,
+  bytes: Uint8Array,
+  fileName: string,
+  sourceType?: string,
+): Promise<Answer> {
   const form = new FormData();
   form.append('file', new Blob([new Uint8Array(bytes)]), fileName);
-  return sandbox.request('POST', `/public/file/upload${sourceType ? `?sourceType=${sourceType}` : ''}`, { body: form, headers: key });
+  return sandbox.request('POST', `/public/file/upload${sourceType ? `?sourceType=${sourceType}` : ''}`, {
+    body: form,
+    headers: key,
+  });
 }
 
-export async function generateUpload(sandbox: TestSandbox, fileName = 'big.bin'): Promise<{ uploadId: string; key: string }> {
-  return (await sandbox.request('POST', `/public/file/generateUploadId?fileName=${encodeURIComponent(fileName)}`, { headers: key })).body;
+export async function generateUpload(
+  sandbox: TestSandbox,
+  fileName = 'big.bin',
+): Promise<{ uploadId: string; key: string }> {
+  return (
+    await sandbox.request('POST', `/public/file/generateUploadId?fileName=${encodeURIComponent(fileName)}`, {
+      headers: key,
+    })
+  ).body;
 }
 
-export function sendFileChunk(sandbox: TestSandbox, upload: { uploadId: string; key: string }, partNumber: number, file: Uint8Array): Promise<Answer> {
-  return sandbox.request('POST', '/public/file/uploadChunk', { body: chunkForm({ uploadId: upload.uploadId, key: upload.key, partNumber, file }), headers: key });
+export function sendFileChunk(
+  sandbox: TestSandbox,
+  upload: { uploadId: string; key: string },
+  partNumber: number,
+  file: Uint8Array,
+): Promise<Answer> {
+  return sandbox.request('POST', '/public/file/uploadChunk', {
+    body: chunkForm({ uploadId: upload.uploadId, key: upload.key, partNumber, file }),
+    headers: key,
+  });
 }
 
-export function completeFile(sandbox: TestSandbox, upload: { uploadId: string; key: string }, fileSize: number, more: object = {}): Promise<Answer> {
-  return sandbox.request('POST', '/public/file/completeUpload', { body: { uploadId: upload.uploadId, key: upload.key, fileSize, sourceType: 'UNKNOWN', ...more }, headers: key });
+export function completeFile(
+  sandbox: TestSandbox,
+  upload: { uploadId: string; key: string },
+  fileSize: number,
+  more: object = {},
+): Promise<Answer> {
+  return sandbox.request('POST', '/public/file/completeUpload', {
+    body: { uploadId: upload.uploadId, key: upload.key, fileSize, sourceType: 'UNKNOWN', ...more },
+    headers: key,
+  });
 }
 
 /** Uploads and waits until it is COMPLETED or FAILED. */
-export async function processed(sandbox: TestSandbox, bytes: Uint8Array, fileName: string, sourceType: string): Promise<{ fileId: string; status: string }> {
+export async function processed(
+  sandbox: TestSandbox,
+  bytes: Uint8Array,
+  fileName: string,
+  sourceType: string,
+): Promise<{ fileId: string; status: string }> {
   const { fileId } = (await uploadDirectly(sandbox, bytes, fileName, sourceType)).body;
   return { fileId, status: await finalStatus(sandbox, fileId) };
 }

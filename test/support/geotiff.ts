@@ -13,7 +13,15 @@ export interface TinyRaster {
   readonly gdalMetadata?: string;
 }
 
-export function geoTiff({ width, height, value, type = 'UInt16', epsg = 32633, origin = [500_000, 5_000_000, 30], gdalMetadata }: TinyRaster): Buffer {
+export function geoTiff({
+  width,
+  height,
+  value,
+  type = 'UInt16',
+  epsg = 32633,
+  origin = [500_000, 5_000_000, 30],
+  gdalMetadata,
+}: TinyRaster): Buffer {
   const bytesPerSample = type === 'UInt16' ? 2 : 4;
   const pixels = Buffer.alloc(width * height * bytesPerSample);
   for (let i = 0; i < width * height; i++) {
@@ -23,9 +31,21 @@ export function geoTiff({ width, height, value, type = 'UInt16', epsg = 32633, o
   }
   const [west, north, size] = origin;
   const isProjected = epsg >= 20_000 || epsg === 3857;
-  const short = (...values: number[]) => ({ type: 3, count: values.length, data: Buffer.from(Uint16Array.from(values).buffer) });
-  const long = (...values: number[]) => ({ type: 4, count: values.length, data: Buffer.from(Uint32Array.from(values).buffer) });
-  const double = (...values: number[]) => ({ type: 12, count: values.length, data: Buffer.from(Float64Array.from(values).buffer) });
+  const short = (...values: number[]) => ({
+    type: 3,
+    count: values.length,
+    data: Buffer.from(Uint16Array.from(values).buffer),
+  });
+  const long = (...values: number[]) => ({
+    type: 4,
+    count: values.length,
+    data: Buffer.from(Uint32Array.from(values).buffer),
+  });
+  const double = (...values: number[]) => ({
+    type: 12,
+    count: values.length,
+    data: Buffer.from(Float64Array.from(values).buffer),
+  });
   const ascii = (text: string) => ({ type: 2, count: Buffer.byteLength(text) + 1, data: Buffer.from(`${text}\0`) });
   const geoKeys = [1, 1, 0, 3, 1024, 0, 1, isProjected ? 1 : 2, 1025, 0, 1, 1, isProjected ? 3072 : 2048, 0, 1, epsg];
   const tags: [number, { type: number; count: number; data: Buffer }][] = [

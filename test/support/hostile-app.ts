@@ -11,5 +11,11 @@ const host = await createStepHost({
   platformInput: { check: nobody, fetch: nobody },
   concurrency: 1,
 });
-const task = { owner: 'tester', stepId: 'hostile', parameters: { attack: 'linger', target: marker }, input: { type: 'synthetic', size: 64 }, workFolder } as const;
+const task = {
+  owner: 'tester',
+  stepId: 'hostile',
+  parameters: { attack: 'linger', target: marker },
+  input: { type: 'synthetic', size: 64 },
+  workFolder,
+} as const;
 await host.run(task, { signal: new AbortController().signal, onProgress: () => {} });

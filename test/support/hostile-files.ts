@@ -23,14 +23,40 @@ export function rawVrt(path: string): string {
   return `<VRTDataset rasterXSize="64" rasterYSize="64"><VRTRasterBand dataType="Byte" band="1" subClass="VRTRawRasterBand"><SourceFilename relativetoVRT="0">${path}</SourceFilename><ImageOffset>0</ImageOffset><PixelOffset>1</PixelOffset><LineOffset>64</LineOffset></VRTRasterBand></VRTDataset>`;
 }
 
-const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+const escaped = (text: string) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
 /** A whole GeoTIFF of 512 x 512 pixels whose metadata names another dataset, in `domain`. */
 export function tiffThatNames(dataset: string, domain: 'OVERVIEWS' | 'GEOLOCATION'): Buffer {
-  const items: Readonly<Record<string, string>> = domain === 'OVERVIEWS' ? { OVERVIEW_FILE: dataset } : { X_DATASET: dataset, Y_DATASET: dataset, X_BAND: '1', Y_BAND: '1', PIXEL_OFFSET: '0', LINE_OFFSET: '0', PIXEL_STEP: '1', LINE_STEP: '1' };
-  const xml = Object.entries(items).map(([name, value]) => `<Item name="${name}" domain="${domain}">${escaped(value)}</Item>`);
-  return geoTiff({ width: 512, height: 512, value: (x, y) => x + y, gdalMetadata: `<GDALMetadata>${xml.join('')}</GDALMetadata>` });
+  const items: Readonly<Record<string, string>> =
+    domain === 'OVERVIEWS'
+      ? { OVERVIEW_FILE: dataset }
+      : {
+          X_DATASET: dataset,
+          Y_DATASET: dataset,
+          X_BAND: '1',
+          Y_BAND: '1',
+          PIXEL_OFFSET: '0',
+          LINE_OFFSET: '0',
+          PIXEL_STEP: '1',
+          LINE_STEP: '1',
+        };
+  const xml = Object.entries(items).map(
+    ([name, value]) => `<Item name="${name}" domain="${domain}">${escaped(value)}</Item>`,
+  );
+  return geoTiff({
+    width: 512,
+    height: 512,
+    value: (x, y) => x + y,
+    gdalMetadata: `<GDALMetadata>${xml.join('')}</GDALMetadata>`,
+  });
 }
 
 /** The same with metadata that names nothing: what a stranger's file usually holds. */
-export const harmlessTiff = geoTiff({ width: 512, height: 512, value: (x, y) => x + y, gdalMetadata: '<GDALMetadata><Item name="CLOUDS">3</Item><Item name="INTERLEAVE" domain="IMAGE_STRUCTURE">BAND</Item></GDALMetadata>' });
+export const harmlessTiff = geoTiff({
+  width: 512,
+  height: 512,
+  value: (x, y) => x + y,
+  gdalMetadata:
+    '<GDALMetadata><Item name="CLOUDS">3</Item><Item name="INTERLEAVE" domain="IMAGE_STRUCTURE">BAND</Item></GDALMetadata>',
+});

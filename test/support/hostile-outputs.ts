@@ -16,7 +16,12 @@ export const steps = [
     input: { description: 'anything', synthetic: 'elevation' },
     output: { fileName: 'out.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
     async run({ parameters: { kind, target }, scene, raster, outputPath, share }) {
-      raster.writeCog(scene.onlyRaster(), outputPath, { compression: 'NONE', blockSize: 256, resampling: 'NEAREST' }, share(0, 1));
+      raster.writeCog(
+        scene.onlyRaster(),
+        outputPath,
+        { compression: 'NONE', blockSize: 256, resampling: 'NEAREST' },
+        share(0, 1),
+      );
       process.once('exit', () => {
         renameSync(outputPath, `${outputPath}.aside`);
         if (kind === 'link') symlinkSync(target, outputPath);

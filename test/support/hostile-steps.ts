@@ -14,7 +14,8 @@ interface Parameters {
   readonly target: string;
 }
 
-const python = (code: string, ...args: string[]) => execFileSync('/usr/bin/python3', ['-c', code, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+const python = (code: string, ...args: string[]) =>
+  execFileSync('/usr/bin/python3', ['-c', code, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
 
 async function talk(options: NetConnectOpts): Promise<string> {
   const socket = connect(options);
@@ -33,7 +34,8 @@ const attacks: Readonly<Record<string, (target: string) => Promise<string> | str
   },
   'see-processes': (pid) => {
     const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-    if (!pids.some((one) => readFileSync(`/proc/${one}/cmdline`, 'latin1').includes(pid))) throw new Error('no such process is seen');
+    if (!pids.some((one) => readFileSync(`/proc/${one}/cmdline`, 'latin1').includes(pid)))
+      throw new Error('no such process is seen');
     return 'seen';
   },
   interfaces: () => {
@@ -51,27 +53,43 @@ const attacks: Readonly<Record<string, (target: string) => Promise<string> | str
     if (!answer) throw new Error('no answer');
     return answer;
   },
-  'raw-socket': () => python('import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP); print("open")'),
+  'raw-socket': () =>
+    python('import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP); print("open")'),
   ptrace: (pid) =>
-    python('import ctypes, sys\nlibc = ctypes.CDLL(None, use_errno=True)\nassert libc.ptrace(16, int(sys.argv[1]), 0, 0) == 0, ctypes.get_errno()\nlibc.ptrace(17, int(sys.argv[1]), 0, 0)\nprint("attached")', pid),
+    python(
+      'import ctypes, sys\nlibc = ctypes.CDLL(None, use_errno=True)\nassert libc.ptrace(16, int(sys.argv[1]), 0, 0) == 0, ctypes.get_errno()\nlibc.ptrace(17, int(sys.argv[1]), 0, 0)\nprint("attached")',
+      pid,
+    ),
   signal: (pid) => {
     process.kill(Number(pid), 'SIGTERM');
     return 'sent';
   },
   memfd: () => python('import os; os.write(os.memfd_create("x"), b"x"); print("made")'),
-  keyring: () => python('import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nassert libc.syscall(250, 0, -3, 1) > 0, ctypes.get_errno()\nprint("there")'),
-  'new-namespaces': () => execFileSync('/usr/bin/unshare', ['--user', '--map-root-user', 'true'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }) || 'made',
+  keyring: () =>
+    python(
+      'import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nassert libc.syscall(250, 0, -3, 1) > 0, ctypes.get_errno()\nprint("there")',
+    ),
+  'new-namespaces': () =>
+    execFileSync('/usr/bin/unshare', ['--user', '--map-root-user', 'true'], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }) || 'made',
   /** Many processes that do nothing. */
   fork: async (count) => {
     const made = Array.from({ length: Number(count) }, () => spawn('/usr/bin/sleep', ['30'], { stdio: 'ignore' }));
     await sleep(1_500);
-    const alive = made.filter(({ pid, exitCode, signalCode }) => pid !== undefined && exitCode === null && signalCode === null).length;
+    const alive = made.filter(
+      ({ pid, exitCode, signalCode }) => pid !== undefined && exitCode === null && signalCode === null,
+    ).length;
     made.forEach((one) => one.kill('SIGKILL'));
     return `${alive} processes`;
   },
   /** Memory of processes that the step's own has started: none of them takes much for one. */
   'greedy-grandchildren': (megabytes) =>
-    python('import os, sys, time\nfor _ in range(4):\n  if os.fork() == 0:\n    held = [bytearray(1 << 20) for _ in range(int(sys.argv[1]) // 4)]\n    time.sleep(0.5)\n    os._exit(0)\nfor _ in range(4): assert os.wait()[1] == 0\nprint("held")', megabytes),
+    python(
+      'import os, sys, time\nfor _ in range(4):\n  if os.fork() == 0:\n    held = [bytearray(1 << 20) for _ in range(int(sys.argv[1]) // 4)]\n    time.sleep(0.5)\n    os._exit(0)\nfor _ in range(4): assert os.wait()[1] == 0\nprint("held")',
+      megabytes,
+    ),
   /** A process in a session of its own that means to outlive everything. */
   linger: async (marker) => {
     spawnSync('/usr/bin/setsid', ['--fork', '/bin/sh', '-c', 'while :; do sleep 1; done', marker], { stdio: 'ignore' });

@@ -10,7 +10,15 @@ export function formsOf(secret: string): string[] {
     const core = encoded.slice(shift === 0 ? 0 : shift + 1, -4);
     return [core, core.replaceAll('+', '-').replaceAll('/', '_')];
   });
-  return [...new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), bytes.toString('hex'), ...base64])];
+  return [
+    ...new Set([
+      secret,
+      encodeURIComponent(secret),
+      JSON.stringify(secret).slice(1, -1),
+      bytes.toString('hex'),
+      ...base64,
+    ]),
+  ];
 }
 
 /** Where `secrets` stand in `texts`, as `<place>: <form number>`; never the secret itself. */

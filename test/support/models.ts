@@ -6,7 +6,18 @@ import { writeOnnx, type OnnxGraph } from '../../models/onnx.ts';
 export async function putModel(dataDir: string, id: string, description: object, graph: OnnxGraph): Promise<void> {
   const folder = join(dataDir, 'models', id);
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'model.json'), JSON.stringify({ name: id, version: '1', type: 'SEGMENTATION', labels: ['low', 'high'], bands: ['1'], tileSize: 16, ...description }));
+  await writeFile(
+    join(folder, 'model.json'),
+    JSON.stringify({
+      name: id,
+      version: '1',
+      type: 'SEGMENTATION',
+      labels: ['low', 'high'],
+      bands: ['1'],
+      tileSize: 16,
+      ...description,
+    }),
+  );
   await writeFile(join(folder, 'model.onnx'), writeOnnx(graph));
 }
 
@@ -17,8 +28,18 @@ export function thresholdGraph(blur = false): OnnxGraph {
   weights.fill(1 / (side * side), side * side);
   return {
     name: 'threshold',
-    nodes: [{ op: 'Conv', inputs: ['x', 'w', 'b'], outputs: ['scores'], attributes: { kernel_shape: [side, side], pads: Array<number>(4).fill((side - 1) / 2) } }],
-    initializers: { w: { dims: [2, 1, side, side], values: weights }, b: { dims: [2], values: Float32Array.from([0, -100]) } },
+    nodes: [
+      {
+        op: 'Conv',
+        inputs: ['x', 'w', 'b'],
+        outputs: ['scores'],
+        attributes: { kernel_shape: [side, side], pads: Array<number>(4).fill((side - 1) / 2) },
+      },
+    ],
+    initializers: {
+      w: { dims: [2, 1, side, side], values: weights },
+      b: { dims: [2], values: Float32Array.from([0, -100]) },
+    },
     inputs: { x: [1, 1, 'h', 'w'] },
     outputs: { scores: [1, 2, 'h', 'w'] },
   };
@@ -33,14 +54,21 @@ export function tileGraph(): OnnxGraph {
       { op: 'Conv', inputs: ['mean', 'w', 'b'], outputs: ['scores4'], attributes: { kernel_shape: [1, 1] } },
       { op: 'Flatten', inputs: ['scores4'], outputs: ['scores'], attributes: { axis: 1 } },
     ],
-    initializers: { w: { dims: [2, 1, 1, 1], values: Float32Array.from([0, 1]) }, b: { dims: [2], values: Float32Array.from([0, -100]) } },
+    initializers: {
+      w: { dims: [2, 1, 1, 1], values: Float32Array.from([0, 1]) },
+      b: { dims: [2], values: Float32Array.from([0, -100]) },
+    },
     inputs: { x: [1, 1, 'h', 'w'] },
     outputs: { scores: [1, 2] },
   };
 }
 
 /** Always the same boxes in every tile, whatever is in it. */
-export function boxGraph(boxes: readonly (readonly number[])[], scores: readonly number[], labels: readonly number[]): OnnxGraph {
+export function boxGraph(
+  boxes: readonly (readonly number[])[],
+  scores: readonly number[],
+  labels: readonly number[],
+): OnnxGraph {
   const constant = (name: string) => ({ op: 'Identity', inputs: [`${name}_`], outputs: [name] });
   return {
     name: 'boxes',

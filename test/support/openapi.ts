@@ -17,7 +17,11 @@ function validatorAt(pointer: string): ValidateFunction {
 
 type Responses = Readonly<Record<string, { content?: Readonly<Record<string, unknown>> }>> | undefined;
 
-const routes = documentedCalls.map((call) => ({ call, isPlain: !call.path.includes(':'), pattern: new RegExp(`^${call.path.replace(/:[A-Za-z]+/g, '[^/]+').replace(/\/$/, '/?')}$`) }));
+const routes = documentedCalls.map((call) => ({
+  call,
+  isPlain: !call.path.includes(':'),
+  pattern: new RegExp(`^${call.path.replace(/:[A-Za-z]+/g, '[^/]+').replace(/\/$/, '/?')}$`),
+}));
 
 export interface SeenAnswer {
   readonly method: string;
@@ -30,7 +34,9 @@ export interface SeenAnswer {
 /** What an answer has that the OpenAPI document does not say; null where it is as described. */
 export function faultOfAnswer({ method, path, status, mediaType, body }: SeenAnswer): string | null {
   if (method === 'OPTIONS' || !/^\/(public|sandbox|health)/.test(path)) return null;
-  const there = routes.filter(({ pattern }) => pattern.test(path)).sort((a, b) => Number(b.isPlain) - Number(a.isPlain));
+  const there = routes
+    .filter(({ pattern }) => pattern.test(path))
+    .sort((a, b) => Number(b.isPlain) - Number(a.isPlain));
   const call = there.find((route) => route.call.method === (method === 'HEAD' ? 'get' : method.toLowerCase()))?.call;
   const isInjected = path.startsWith('/public/external-app') && (status >= 500 || body.includes('"injected_fault"'));
   const isOfRouting = !call && (status === 404 || status === 405 || status === 403 || status === 401 || status === 421);
@@ -44,14 +50,19 @@ function faultOfDescribed(call: DocumentedCall, { method, status, mediaType, bod
   const responses: Responses = document.paths?.[path]?.[call.method]?.responses;
   const described = responses?.[String(status)];
   // Downloads by range, and a reader that has it already, are HTTP's.
-  if (!described) return status === 206 || status === 304 || status === 416 ? null : `status ${status} is not described`;
+  if (!described)
+    return status === 206 || status === 304 || status === 416 ? null : `status ${status} is not described`;
   const types = Object.keys(described.content ?? {});
   if (types.length === 0) return body === '' ? null : 'has a body, described is none';
   const expected = types.find((type) => mediaType.replaceAll(' ', '') === type.replaceAll(' ', ''));
   if (expected === undefined) return `comes as ${mediaType}, described is ${types.join(' or ')}`;
   if (!/^application\/(geo\+)?json$/.test(expected)) return null;
   const escape = (part: string) => part.replaceAll('~', '~0').replaceAll('/', '~1');
-  return invalidBy(`/paths/${escape(path)}/${call.method}/responses/${status}/content/${escape(expected)}/schema`, method, body);
+  return invalidBy(
+    `/paths/${escape(path)}/${call.method}/responses/${status}/content/${escape(expected)}/schema`,
+    method,
+    body,
+  );
 }
 
 function invalidBy(pointer: string, method: string, body: string): string | null {
@@ -74,13 +85,22 @@ export function watchAnswers(handler: RequestListener): { handler: RequestListen
       res.once('finish', () => {
         const path = (req.url ?? '').replace(/[?#].*$/, '');
         const mediaType = String(res.getHeader('content-type') ?? '').replace(/; *charset=.*$/i, '');
-        const fault = faultOfAnswer({ method: req.method ?? '', path, status: res.statusCode, mediaType, body: body() });
+        const fault = faultOfAnswer({
+          method: req.method ?? '',
+          path,
+          status: res.statusCode,
+          mediaType,
+          body: body(),
+        });
         if (fault !== null) faults.push(`${req.method} ${path} ${res.statusCode}: ${fault}`);
       });
       handler(req, res);
     },
     check() {
-      if (faults.length > 0) throw new Error(`answers that are not as the OpenAPI document describes them:\n${[...new Set(faults)].slice(0, 10).join('\n')}`);
+      if (faults.length > 0)
+        throw new Error(
+          `answers that are not as the OpenAPI document describes them:\n${[...new Set(faults)].slice(0, 10).join('\n')}`,
+        );
     },
   };
 }
@@ -90,7 +110,8 @@ function recordBody(res: ServerResponse): () => string {
   const chunks: Buffer[] = [];
   const isKept = () => /json/.test(String(res.getHeader('content-type') ?? '')) || res.statusCode === 204;
   const keep = (chunk: unknown) => {
-    if (isKept() && (typeof chunk === 'string' || chunk instanceof Uint8Array)) chunks.push(Buffer.from(chunk as string));
+    if (isKept() && (typeof chunk === 'string' || chunk instanceof Uint8Array))
+      chunks.push(Buffer.from(chunk as string));
   };
   const write = res.write.bind(res) as (...args: unknown[]) => boolean;
   const end = res.end.bind(res) as (...args: unknown[]) => ServerResponse;

@@ -7,7 +7,10 @@ export function zip(entries: Readonly<Record<string, Uint8Array>>): Promise<Buff
   archive.end();
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    archive.outputStream.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => resolve(Buffer.concat(chunks))).on('error', reject);
+    archive.outputStream
+      .on('data', (chunk: Buffer) => chunks.push(chunk))
+      .on('end', () => resolve(Buffer.concat(chunks)))
+      .on('error', reject);
   });
 }
 
@@ -15,11 +18,20 @@ export const pdf = Buffer.from(
   '%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n<</Type/Pages/Count 0/Kids[]>>\nendobj\nxref\n0 3\n0000000000 65535 f \n0000000009 00000 n \n0000000054 00000 n \ntrailer\n<</Size 3/Root 1 0 R>>\nstartxref\n103\n%%EOF\n',
 );
 
-export const czml = Buffer.from(JSON.stringify([{ id: 'document', name: 'test', version: '1.0' }, { id: 'a', position: { cartographicDegrees: [10, 50, 0] } }]));
+export const czml = Buffer.from(
+  JSON.stringify([
+    { id: 'document', name: 'test', version: '1.0' },
+    { id: 'a', position: { cartographicDegrees: [10, 50, 0] } },
+  ]),
+);
 
 const radians = (degrees: number) => (degrees * Math.PI) / 180;
 export const tileset = Buffer.from(
-  JSON.stringify({ asset: { version: '1.1' }, geometricError: 100, root: { boundingVolume: { region: [...[10, 50, 11, 51].map(radians), 0, 100] }, geometricError: 10, refine: 'ADD' } }),
+  JSON.stringify({
+    asset: { version: '1.1' },
+    geometricError: 100,
+    root: { boundingVolume: { region: [...[10, 50, 11, 51].map(radians), 0, 100] }, geometricError: 10, refine: 'ADD' },
+  }),
 );
 
 /** An MPEG transport stream of three packets: programs, the map of one with an H.264 stream, filling. */
@@ -30,7 +42,21 @@ export function transportStream(streamType = 0x1b): Buffer {
     if (section) bytes.set([0, ...section], 4);
     return bytes;
   };
-  const section = (tableId: number, body: number[]) => [tableId, 0xb0, body.length + 9, 0, 1, 0xc1, 0, 0, ...body, 0, 0, 0, 0];
+  const section = (tableId: number, body: number[]) => [
+    tableId,
+    0xb0,
+    body.length + 9,
+    0,
+    1,
+    0xc1,
+    0,
+    0,
+    ...body,
+    0,
+    0,
+    0,
+    0,
+  ];
   const programs = section(0x00, [0, 1, 0xe1, 0x00]);
   const map = section(0x02, [0xe1, 0x01, 0xf0, 0x00, streamType, 0xe1, 0x01, 0xf0, 0x00]);
   return Buffer.concat([packet(0, programs), packet(0x100, map), packet(0x1fff, null)]);
@@ -47,42 +73,72 @@ function box(type: string, ...content: Buffer[]): Buffer {
 /** ISO base media with one track of `handler`. */
 export function mp4(handler = 'vide'): Buffer {
   const hdlr = box('hdlr', Buffer.from(`\0\0\0\0\0\0\0\0${handler}\0\0\0\0\0\0\0\0\0\0\0\0\0`, 'latin1'));
-  return Buffer.concat([box('ftyp', Buffer.from('isom\0\0\x02\0isom', 'latin1')), box('moov', box('trak', box('mdia', hdlr))), box('mdat', Buffer.alloc(64))]);
+  return Buffer.concat([
+    box('ftyp', Buffer.from('isom\0\0\x02\0isom', 'latin1')),
+    box('moov', box('trak', box('mdia', hdlr))),
+    box('mdat', Buffer.alloc(64)),
+  ]);
 }
 
 /** A NetCDF classic file with one variable of 4 x 3 floats over longitude and latitude. */
 export function netcdf(): Buffer {
-  const int = (...values: number[]) => Buffer.concat(values.map((value) => {
-    const bytes = Buffer.alloc(4);
-    bytes.writeInt32BE(value);
-    return bytes;
-  }));
-  const text = (value: string) => Buffer.concat([int(value.length), Buffer.from(value), Buffer.alloc((4 - (value.length % 4)) % 4)]);
+  const int = (...values: number[]) =>
+    Buffer.concat(
+      values.map((value) => {
+        const bytes = Buffer.alloc(4);
+        bytes.writeInt32BE(value);
+        return bytes;
+      }),
+    );
+  const text = (value: string) =>
+    Buffer.concat([int(value.length), Buffer.from(value), Buffer.alloc((4 - (value.length % 4)) % 4)]);
   const attribute = (name: string, value: string) => Buffer.concat([text(name), int(2), text(value)]);
   const attributes = (...list: Buffer[]) => Buffer.concat([int(list.length > 0 ? 0x0c : 0, list.length), ...list]);
   const double = 6;
   const float = 5;
-  const doubles = (values: number[]) => Buffer.concat(values.map((value) => {
-    const bytes = Buffer.alloc(8);
-    bytes.writeDoubleBE(value);
-    return bytes;
-  }));
-  const floats = (values: number[]) => Buffer.concat(values.map((value) => {
-    const bytes = Buffer.alloc(4);
-    bytes.writeFloatBE(value);
-    return bytes;
-  }));
-  const data = [doubles([50.5, 51.5, 52.5]), doubles([10.5, 11.5, 12.5, 13.5]), floats(Array.from({ length: 12 }, (_, i) => i))];
+  const doubles = (values: number[]) =>
+    Buffer.concat(
+      values.map((value) => {
+        const bytes = Buffer.alloc(8);
+        bytes.writeDoubleBE(value);
+        return bytes;
+      }),
+    );
+  const floats = (values: number[]) =>
+    Buffer.concat(
+      values.map((value) => {
+        const bytes = Buffer.alloc(4);
+        bytes.writeFloatBE(value);
+        return bytes;
+      }),
+    );
+  const data = [
+    doubles([50.5, 51.5, 52.5]),
+    doubles([10.5, 11.5, 12.5, 13.5]),
+    floats(Array.from({ length: 12 }, (_, i) => i)),
+  ];
   const head = (begins: number[]) =>
     Buffer.concat([
       Buffer.from('CDF\x01', 'latin1'),
       int(0, 0x0a, 2),
-      text('lat'), int(3), text('lon'), int(4),
+      text('lat'),
+      int(3),
+      text('lon'),
+      int(4),
       attributes(attribute('Conventions', 'CF-1.6')),
       int(0x0b, 3),
-      text('lat'), int(1, 0), attributes(attribute('units', 'degrees_north'), attribute('standard_name', 'latitude')), int(double, 24, begins[0] ?? 0),
-      text('lon'), int(1, 1), attributes(attribute('units', 'degrees_east'), attribute('standard_name', 'longitude')), int(double, 32, begins[1] ?? 0),
-      text('v'), int(2, 0, 1), attributes(), int(float, 48, begins[2] ?? 0),
+      text('lat'),
+      int(1, 0),
+      attributes(attribute('units', 'degrees_north'), attribute('standard_name', 'latitude')),
+      int(double, 24, begins[0] ?? 0),
+      text('lon'),
+      int(1, 1),
+      attributes(attribute('units', 'degrees_east'), attribute('standard_name', 'longitude')),
+      int(double, 32, begins[1] ?? 0),
+      text('v'),
+      int(2, 0, 1),
+      attributes(),
+      int(float, 48, begins[2] ?? 0),
     ]);
   const headBytes = head([0, 0, 0]).length;
   return Buffer.concat([head([headBytes, headBytes + 24, headBytes + 56]), ...data]);
@@ -97,7 +153,9 @@ export function shapefile(points: readonly (readonly [number, number])[]): Recor
     bytes.writeInt32BE(words, 24);
     bytes.writeInt32LE(1000, 28);
     bytes.writeInt32LE(1, 32);
-    [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)].forEach((value, i) => bytes.writeDoubleLE(value, 36 + i * 8));
+    [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)].forEach((value, i) =>
+      bytes.writeDoubleLE(value, 36 + i * 8),
+    );
     return bytes;
   };
   const records = points.map(([x, y], i) => {
@@ -126,7 +184,9 @@ export function shapefile(points: readonly (readonly [number, number])[]): Recor
   dbf[48] = 1;
   dbf[64] = 0x0d;
   dbf[dbf.length - 1] = 0x1a;
-  const prj = Buffer.from('GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",SPHEROID["WGS_1984",6378137,298.257223563]],PRIMEM["Greenwich",0],UNIT["Degree",0.017453292519943295]]');
+  const prj = Buffer.from(
+    'GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",SPHEROID["WGS_1984",6378137,298.257223563]],PRIMEM["Greenwich",0],UNIT["Degree",0.017453292519943295]]',
+  );
   return {
     'data/points.shp': Buffer.concat([header(50 + points.length * 14), ...records]),
     'data/points.shx': Buffer.concat([header(50 + points.length * 4), ...offsets]),
@@ -136,7 +196,9 @@ export function shapefile(points: readonly (readonly [number, number])[]): Recor
 }
 
 export function geojson(geometry: object): Buffer {
-  return Buffer.from(JSON.stringify({ type: 'FeatureCollection', features: [{ type: 'Feature', properties: {}, geometry }] }));
+  return Buffer.from(
+    JSON.stringify({ type: 'FeatureCollection', features: [{ type: 'Feature', properties: {}, geometry }] }),
+  );
 }
 
 export const kml = Buffer.from(

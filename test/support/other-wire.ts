@@ -39,7 +39,11 @@ export const otherProfile: WireProfile = {
     },
     getOperation: {
       endpoint: 'operation.status',
-      encode: ({ token, operationId }) => ({ method: 'GET', path: `${session(token)}/jobs`, query: { ref: operationId } }),
+      encode: ({ token, operationId }) => ({
+        method: 'GET',
+        path: `${session(token)}/jobs`,
+        query: { ref: operationId },
+      }),
       decode: (body) => {
         const words = { waiting: 'REQUESTED', granted: 'APPROVED', denied: 'REJECTED', lapsed: 'EXPIRED' } as const;
         const { verdict } = z.object({ verdict: z.enum(['waiting', 'granted', 'denied', 'lapsed']) }).parse(body);
@@ -48,7 +52,11 @@ export const otherProfile: WireProfile = {
     },
     initiateUpload: {
       endpoint: 'upload.initiate',
-      encode: ({ token, upload }) => ({ method: 'POST', path: `${session(token)}/uploads`, body: { kind: 'json', value: { job: upload.operationId, name: upload.fileName } } }),
+      encode: ({ token, upload }) => ({
+        method: 'POST',
+        path: `${session(token)}/uploads`,
+        body: { kind: 'json', value: { job: upload.operationId, name: upload.fileName } },
+      }),
       decode: (body) => {
         const { upload_id, object_key } = z.object({ upload_id: z.string(), object_key: z.string() }).parse(body);
         return { uploadId: upload_id, key: object_key };
@@ -73,13 +81,27 @@ export const otherProfile: WireProfile = {
       }),
       decode: (body) => ({ fileId: z.object({ file: z.object({ ref: z.string() }) }).parse(body).file.ref }),
     },
-    getFileStatus: { endpoint: 'file.status', encode: ({ fileId }) => ({ method: 'GET', path: `/v2/files/${fileId}` }), decode: () => ({ status: 'COMPLETED' }) },
-    getDownloadUrl: { endpoint: 'file.download-url', encode: ({ fileId }) => ({ method: 'GET', path: `/v2/files/${fileId}/link` }), decode: String },
+    getFileStatus: {
+      endpoint: 'file.status',
+      encode: ({ fileId }) => ({ method: 'GET', path: `/v2/files/${fileId}` }),
+      decode: () => ({ status: 'COMPLETED' }),
+    },
+    getDownloadUrl: {
+      endpoint: 'file.download-url',
+      encode: ({ fileId }) => ({ method: 'GET', path: `/v2/files/${fileId}/link` }),
+      decode: String,
+    },
   },
   decodeError(status, body) {
     const fault = z.object({ fault: z.string() }).safeParse(body);
     const code = fault.success && fault.data.fault === 'session-over' ? 'token_expired' : null;
-    return { code, message: fault.success ? fault.data.fault : `status ${status}`, requestId: null, details: [], expectedPart: null };
+    return {
+      code,
+      message: fault.success ? fault.data.fault : `status ${status}`,
+      requestId: null,
+      details: [],
+      expectedPart: null,
+    };
   },
 };
 
@@ -106,7 +128,8 @@ export async function startOtherPlatform(apiKey: string): Promise<OtherPlatform>
     verdict: 'waiting',
     endSession: () => (live = 'second-session'),
   };
-  const answer = (res: ServerResponse, status: number, body: object) => res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  const answer = (res: ServerResponse, status: number, body: object) =>
+    res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 
   const server = createServer((req, res) => void handle(req, res));
   async function handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
@@ -120,7 +143,8 @@ export async function startOtherPlatform(apiKey: string): Promise<OtherPlatform>
     if (what === 'prolong') return void answer(res, 200, { session: live });
     if (decodeURIComponent(token) !== live) return void answer(res, 403, { fault: 'session-over' });
     if (what === 'whoami') return void answer(res, 200, { user_name: 'Chidi', mail: 'c@example.org' });
-    if (what === 'jobs') return void answer(res, 200, req.method === 'POST' ? { jobRef: 'job-7' } : { verdict: platform.verdict });
+    if (what === 'jobs')
+      return void answer(res, 200, req.method === 'POST' ? { jobRef: 'job-7' } : { verdict: platform.verdict });
     if (what === 'uploads') {
       const id = randomUUID();
       parts.set(id, []);

@@ -14,7 +14,11 @@ export interface Server {
 }
 
 /** One of the kit's commands as a real process, killed when the test ends. */
-export async function startServer(name: 'app' | 'sandbox', args: readonly string[], env: Record<string, string>): Promise<Server> {
+export async function startServer(
+  name: 'app' | 'sandbox',
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<Server> {
   const { child, output, exited } = startCommand(name, args, env);
   const url = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
@@ -35,15 +39,23 @@ export async function startServer(name: 'app' | 'sandbox', args: readonly string
 }
 
 /** Any of the kit's commands, in `project`. Its environment is `env` and PATH, nothing of the test's own. */
-export function startCommand(name: string, args: readonly string[], env: Record<string, string> = {}, project = projectRoot) {
+export function startCommand(
+  name: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  project = projectRoot,
+) {
   const child = spawn(process.execPath, [join(project, 'src', 'commands', `${name}.ts`), ...args], {
     cwd: project,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (part: string) => (text += part));
-  const exited = new Promise<number | NodeJS.Signals>((resolve) => child.once('close', (code, signal) => resolve(signal ?? code ?? -1)));
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (part: string) => (text += part));
+  const exited = new Promise<number | NodeJS.Signals>((resolve) =>
+    child.once('close', (code, signal) => resolve(signal ?? code ?? -1)),
+  );
   cleanUpLater(async () => {
     child.kill('SIGKILL');
     await exited;
@@ -60,6 +72,8 @@ export function processesIn(folder: string): number[] {
       return false; // It has ended, or is another user's.
     }
   };
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+  const pids = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
   return pids.filter((pid) => pid !== process.pid && (names(`/proc/${pid}/cmdline`) || names(`/proc/${pid}/environ`)));
 }

@@ -2,7 +2,10 @@
 import gdal from 'gdal-async';
 import type { Job } from '../../src/raster/child/protocol.ts';
 
-const job: Job<{ driver: string; overview: boolean }, string> = async ({ driver, overview }, { files: [path = ''] }) => {
+const job: Job<{ driver: string; overview: boolean }, string> = async (
+  { driver, overview },
+  { files: [path = ''] },
+) => {
   const dataset = gdal.drivers.get(driver).open(path, 'r');
   const [{ x, y }, side] = [dataset.rasterSize, overview ? 64 : 0];
   const [width, height] = side > 0 ? [side, side] : [x, y];

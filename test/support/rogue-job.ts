@@ -7,7 +7,7 @@ import type { Job } from '../../src/raster/child/protocol.ts';
 const channel = 3;
 
 function writeAll(bytes: Buffer): void {
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     try {
       at += writeSync(channel, bytes, at, Math.min(bytes.length - at, 1 << 20));
     } catch (error) {
@@ -19,7 +19,8 @@ function writeAll(bytes: Buffer): void {
 const deeds: Readonly<Record<string, (workFolder: string, target: string) => unknown>> = {
   'sends null': () => writeAll(Buffer.from('null\n')),
   'sends garbage': () => writeAll(Buffer.from('\u0000{]\n')),
-  'sends another answer': () => writeAll(Buffer.from(`${JSON.stringify({ type: 'failed', code: '<script>', message: 5 })}\n`)),
+  'sends another answer': () =>
+    writeAll(Buffer.from(`${JSON.stringify({ type: 'failed', code: '<script>', message: 5 })}\n`)),
   'sends a gigabyte': () => {
     for (let i = 0; i < 1024; i++) writeAll(Buffer.alloc(1 << 20, 97));
   },
@@ -37,26 +38,35 @@ const deeds: Readonly<Record<string, (workFolder: string, target: string) => unk
     return 'locked';
   },
   'lists descriptors': () =>
-    ['self', '1'].flatMap((pid) => {
-      try {
-        return readdirSync(`/proc/${pid}/fd`).map((fd) => {
-          try {
-            return readlinkSync(`/proc/${pid}/fd/${fd}`);
-          } catch {
-            return '';
-          }
-        });
-      } catch {
-        return [];
-      }
-    }).filter((link) => link.startsWith('/') && !link.startsWith('/dev/') && !link.startsWith('/proc/')),
+    ['self', '1']
+      .flatMap((pid) => {
+        try {
+          return readdirSync(`/proc/${pid}/fd`).map((fd) => {
+            try {
+              return readlinkSync(`/proc/${pid}/fd/${fd}`);
+            } catch {
+              return '';
+            }
+          });
+        } catch {
+          return [];
+        }
+      })
+      .filter((link) => link.startsWith('/') && !link.startsWith('/dev/') && !link.startsWith('/proc/')),
   'writes where it may not': (_workFolder, target) => {
     writeFileSync(target, 'written');
     return readFileSync(target, 'utf8');
   },
   // Where root does not run the tests, the kernel refuses some; those that are there stay.
   threads: async () => {
-    execFileSync('/usr/bin/python3', ['-c', 'import threading, time\nthreading.stack_size(65536)\ntry:\n  for _ in range(3000): threading.Thread(target=time.sleep, args=(5,), daemon=True).start()\nexcept RuntimeError: pass\ntime.sleep(5)'], { stdio: 'ignore' });
+    execFileSync(
+      '/usr/bin/python3',
+      [
+        '-c',
+        'import threading, time\nthreading.stack_size(65536)\ntry:\n  for _ in range(3000): threading.Thread(target=time.sleep, args=(5,), daemon=True).start()\nexcept RuntimeError: pass\ntime.sleep(5)',
+      ],
+      { stdio: 'ignore' },
+    );
     return 'run';
   },
 };

@@ -19,7 +19,11 @@ export function routesOf(handler: RequestListener): Route[] {
 
 function walk(stack: readonly Layer[], prefix: string): Route[] {
   return stack.flatMap(({ route, handle, rawPath }): Route[] => {
-    if (route) return Object.keys(route.methods).map((method) => ({ method: method.toUpperCase() as Route['method'], path: prefix + route.path }));
+    if (route)
+      return Object.keys(route.methods).map((method) => ({
+        method: method.toUpperCase() as Route['method'],
+        path: prefix + route.path,
+      }));
     if (!handle.stack) return [];
     if (typeof rawPath !== 'string') throw new Error('a router mounted at several addresses: say here what is wanted');
     return walk(handle.stack, prefix + (rawPath === '/' ? '' : rawPath));

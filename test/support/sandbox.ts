@@ -39,12 +39,23 @@ export interface AnswerBody {
   readonly users: { id: string }[];
   readonly keys: { id: string }[];
   readonly operations: { operationId: string; status: string; name: string }[];
-  readonly uploads: { uploadId: string; fileId: string | null; receivedBytes: number; parts: { partNumber: number; size: number }[] }[];
+  readonly uploads: {
+    uploadId: string;
+    fileId: string | null;
+    receivedBytes: number;
+    parts: { partNumber: number; size: number }[];
+  }[];
   readonly faults: { id: string; fired: number; times: number }[];
   readonly calls: TracedCall[];
   /** A verdict's. */
   readonly result: string;
-  readonly rules: { rule: string; clause: string; result: string; violations: { seen: string; expected: string; advice: string; calls: { id: number; endpoint: string }[] }[]; violationCount: number }[];
+  readonly rules: {
+    rule: string;
+    clause: string;
+    result: string;
+    violations: { seen: string; expected: string; advice: string; calls: { id: number; endpoint: string }[] }[];
+    violationCount: number;
+  }[];
 }
 
 export interface Answer {
@@ -61,12 +72,20 @@ export interface TestSandbox {
   /** Null for one that runs elsewhere. */
   readonly handler: RequestListener | null;
   /** Any request. A plain object as body goes as JSON. */
-  request(method: string, path: string, options?: { body?: unknown; headers?: Record<string, string> }): Promise<Answer>;
+  request(
+    method: string,
+    path: string,
+    options?: { body?: unknown; headers?: Record<string, string> },
+  ): Promise<Answer>;
   /** A request with the API key, under the external-app base path. */
   app(method: string, path: string, options?: { body?: unknown; headers?: Record<string, string> }): Promise<Answer>;
   /** A call of the control API; throws where it is refused. */
   control(method: string, path: string, body?: unknown): Promise<AnswerBody>;
-  launch(options?: { renewPolicy?: 'extend' | 'rotate'; appId?: string; userId?: string }): Promise<{ launchId: string; token: string; launchUrl: string; expiresAt: string }>;
+  launch(options?: {
+    renewPolicy?: 'extend' | 'rotate';
+    appId?: string;
+    userId?: string;
+  }): Promise<{ launchId: string; token: string; launchUrl: string; expiresAt: string }>;
   advance(advanceMs: number, launchId?: string): Promise<void>;
   trace(launchId: string): Promise<TracedCall[]>;
   close(): Promise<void>;
@@ -83,13 +102,26 @@ export interface TracedCall {
   readonly detail: Record<string, unknown>;
 }
 
-export type StartOptions = Partial<Omit<SandboxOptions, 'config' | 'log'>> & { dataDir?: string; env?: Record<string, string>; seed?: 'demo' | 'none'; prepare?: (sandbox: Sandbox, dataDir: string) => Promise<void> };
+export type StartOptions = Partial<Omit<SandboxOptions, 'config' | 'log'>> & {
+  dataDir?: string;
+  env?: Record<string, string>;
+  seed?: 'demo' | 'none';
+  prepare?: (sandbox: Sandbox, dataDir: string) => Promise<void>;
+};
 
 /** A sandbox on a free port, closed and its folder removed when the test ends. */
 export async function startSandbox(options: StartOptions = {}): Promise<TestSandbox> {
   const { dataDir = await makeFolder(), env = {}, seed = 'none', prepare, ...rest } = options;
-  const config = readSandboxConfig({ SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'silent', ...env }, { port: '0', data: dataDir, seed });
-  const sandbox = await createSandbox({ config, log: pino({ level: config.logLevel }), confinement: await testConfinement(), ...rest });
+  const config = readSandboxConfig(
+    { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'silent', ...env },
+    { port: '0', data: dataDir, seed },
+  );
+  const sandbox = await createSandbox({
+    config,
+    log: pino({ level: config.logLevel }),
+    confinement: await testConfinement(),
+    ...rest,
+  });
   await prepare?.(sandbox, dataDir);
   const watched = watchAnswers(sandbox.handler);
   const served = await serve(watched.handler, { host: config.host, port: config.port, portSetting: '--port' });
@@ -108,9 +140,19 @@ export async function startSandbox(options: StartOptions = {}): Promise<TestSand
 }
 
 /** The same for a sandbox that runs elsewhere. */
-export function sandboxClient(url: string, dataDir: string, close: () => Promise<void>, admin: string | null = null): TestSandbox {
-  const request = (method: string, path: string, { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {}) => {
-    const isJson = body !== undefined && !(body instanceof FormData) && !(body instanceof Uint8Array) && typeof body !== 'string';
+export function sandboxClient(
+  url: string,
+  dataDir: string,
+  close: () => Promise<void>,
+  admin: string | null = null,
+): TestSandbox {
+  const request = (
+    method: string,
+    path: string,
+    { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {},
+  ) => {
+    const isJson =
+      body !== undefined && !(body instanceof FormData) && !(body instanceof Uint8Array) && typeof body !== 'string';
     return send(`${url}${path}`, {
       method,
       headers: { ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers },
@@ -118,7 +160,10 @@ export function sandboxClient(url: string, dataDir: string, close: () => Promise
     });
   };
   const control = async (method: string, path: string, body?: unknown) => {
-    const answer = await request(method, `/sandbox/${path}`, { body, headers: admin === null ? {} : { 'x-admin-key': admin } });
+    const answer = await request(method, `/sandbox/${path}`, {
+      body,
+      headers: admin === null ? {} : { 'x-admin-key': admin },
+    });
     if (answer.status >= 400) throw new Error(`${method} /sandbox/${path}: ${answer.status} ${answer.text}`);
     return answer.body;
   };
@@ -131,7 +176,8 @@ export function sandboxClient(url: string, dataDir: string, close: () => Promise
     app: (method, path, { body, headers } = {}) =>
       request(method, `/public/external-app${path}`, { body, headers: { 'x-api-key': apiKey, ...headers } }),
     launch: (options = {}) => control('POST', 'launches', options) as Promise<AnswerBody & { launchUrl: string }>,
-    advance: async (advanceMs, launchId) => void (await control('POST', 'clock', { advanceMs, ...(launchId ? { launchId } : {}) })),
+    advance: async (advanceMs, launchId) =>
+      void (await control('POST', 'clock', { advanceMs, ...(launchId ? { launchId } : {}) })),
     trace: async (launchId) => (await control('GET', `launches/${launchId}/trace`)).calls,
     close,
   };
@@ -155,7 +201,11 @@ export async function approvedOperation(sandbox: TestSandbox, launch?: { launchI
 }
 
 /** An upload session of an approved operation. */
-export async function openUpload(sandbox: TestSandbox, fileName = 'output.tif', launch?: { launchId: string; token: string }) {
+export async function openUpload(
+  sandbox: TestSandbox,
+  fileName = 'output.tif',
+  launch?: { launchId: string; token: string },
+) {
   const approved = await approvedOperation(sandbox, launch);
   const body = { operationId: approved.operationId, fileName };
   const { uploadId, key } = (await sandbox.app('POST', `/file/${approved.token}/upload/initiate`, { body })).body;
@@ -174,12 +224,24 @@ export function chunkForm(fields: Record<string, string | number | Uint8Array>):
 
 export type OpenedUpload = Awaited<ReturnType<typeof openUpload>>;
 
-export function sendChunk(sandbox: TestSandbox, { token, uploadId, key }: OpenedUpload, partNumber: number | string, file: Uint8Array): Promise<Answer> {
+export function sendChunk(
+  sandbox: TestSandbox,
+  { token, uploadId, key }: OpenedUpload,
+  partNumber: number | string,
+  file: Uint8Array,
+): Promise<Answer> {
   return sandbox.app('POST', `/file/${token}/upload/chunk`, { body: chunkForm({ uploadId, key, partNumber, file }) });
 }
 
-export function sendComplete(sandbox: TestSandbox, { token, uploadId, key }: OpenedUpload, fileSize: number, more: object = {}): Promise<Answer> {
-  return sandbox.app('POST', `/file/${token}/upload/complete`, { body: { uploadId, key, fileSize, sourceType: 'UNKNOWN', ...more } });
+export function sendComplete(
+  sandbox: TestSandbox,
+  { token, uploadId, key }: OpenedUpload,
+  fileSize: number,
+  more: object = {},
+): Promise<Answer> {
+  return sandbox.app('POST', `/file/${token}/upload/complete`, {
+    body: { uploadId, key, fileSize, sourceType: 'UNKNOWN', ...more },
+  });
 }
 
 /** Deterministic bytes that compress badly. */

@@ -51,6 +51,10 @@ function respond(socket: Socket, answer: ScriptedAnswer): void {
 /** A raw JSON answer. */
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): string {
   const text = JSON.stringify(body);
-  const lines = Object.entries({ 'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text)), ...headers });
+  const lines = Object.entries({
+    'Content-Type': 'application/json',
+    'Content-Length': String(Buffer.byteLength(text)),
+    ...headers,
+  });
   return `HTTP/1.1 ${status} X\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${text}`;
 }

@@ -5,7 +5,10 @@ declare module 'stac-node-validator' {
     readonly results: unknown;
     readonly children: readonly Report[];
   }
-  export default function validate(data: object, config: { loader: (uri: string) => Promise<unknown>; schemas: string; schemaMap: Readonly<Record<string, string>> }): Promise<Report>;
+  export default function validate(
+    data: object,
+    config: { loader: (uri: string) => Promise<unknown>; schemas: string; schemaMap: Readonly<Record<string, string>> },
+  ): Promise<Report>;
 }
 
 declare module 'stac-node-validator/src/loader/node.js' {

@@ -29,19 +29,28 @@ export async function faultsOf(object: unknown): Promise<unknown[]> {
   const report = await validate(object as object, {
     loader,
     schemas: join(schemas, 'stac'),
-    schemaMap: { 'https://stac-extensions.github.io/': join(schemas, 'ext/'), 'https://geojson.org/': join(schemas, 'geojson/') },
+    schemaMap: {
+      'https://stac-extensions.github.io/': join(schemas, 'ext/'),
+      'https://geojson.org/': join(schemas, 'geojson/'),
+    },
   });
   if (report.valid && report.children.every((child) => child.valid)) return [];
   return [report.messages, report.results, report.children.map((child) => child.results)];
 }
 
 export async function get<T>(sandbox: TestSandbox, path: string): Promise<T> {
-  const answer = await sandbox.request('GET', path.startsWith('http') ? path.slice(sandbox.url.length) : path, { headers: key });
+  const answer = await sandbox.request('GET', path.startsWith('http') ? path.slice(sandbox.url.length) : path, {
+    headers: key,
+  });
   if (answer.status !== 200) throw new Error(`GET ${path}: ${answer.status} ${answer.text}`);
   return answer.body as unknown as T;
 }
 
-export const whole = { bbox: [-180, -90, 180, 90], collections: ['a', 'b', 'c'], datetime: '1900-01-01T00:00:00Z/2100-01-01T00:00:00Z' };
+export const whole = {
+  bbox: [-180, -90, 180, 90],
+  collections: ['a', 'b', 'c'],
+  datetime: '1900-01-01T00:00:00Z/2100-01-01T00:00:00Z',
+};
 
 /** A search that must work, as the spec wants it unless told otherwise. */
 export async function search(sandbox: TestSandbox, request: object = {}): Promise<ItemPage> {
@@ -55,12 +64,30 @@ export function post(sandbox: TestSandbox, body: unknown): Promise<Answer> {
 }
 
 export async function ids(sandbox: TestSandbox, request: object = {}): Promise<string[]> {
-  return (await search(sandbox, { limit: 1000, sortby: [{ field: 'id', direction: 'asc' }], ...request })).features.map(({ id }) => id);
+  return (await search(sandbox, { limit: 1000, sortby: [{ field: 'id', direction: 'asc' }], ...request })).features.map(
+    ({ id }) => id,
+  );
 }
 
 /** A STAC item as an import file has it. */
-export function item(id: string, more: { collection?: string; ring?: number[][]; geometry?: object; datetime?: string; title?: string; properties?: object } = {}): object {
-  const ring = more.ring ?? [[10, 50], [11, 50], [11, 51], [10, 51], [10, 50]];
+export function item(
+  id: string,
+  more: {
+    collection?: string;
+    ring?: number[][];
+    geometry?: object;
+    datetime?: string;
+    title?: string;
+    properties?: object;
+  } = {},
+): object {
+  const ring = more.ring ?? [
+    [10, 50],
+    [11, 50],
+    [11, 51],
+    [10, 51],
+    [10, 50],
+  ];
   return {
     type: 'Feature',
     stac_version: '1.0.0',
@@ -73,18 +100,30 @@ export function item(id: string, more: { collection?: string; ring?: number[][];
 }
 
 export function square(west: number, south: number, side: number): number[][] {
-  return [[west, south], [west + side, south], [west + side, south + side], [west, south + side], [west, south]];
+  return [
+    [west, south],
+    [west + side, south],
+    [west + side, south + side],
+    [west, south + side],
+    [west, south],
+  ];
 }
 
 /** A sandbox whose catalog holds these items. */
-export async function sandboxWith(items: readonly object[], options: StartOptions = {}): Promise<TestSandbox & { refused: string[] }> {
+export async function sandboxWith(
+  items: readonly object[],
+  options: StartOptions = {},
+): Promise<TestSandbox & { refused: string[] }> {
   const refused: string[] = [];
   const sandbox = await startSandbox({
     ...options,
     async prepare(made, dataDir) {
       const path = join(dataDir, 'items.ndjson');
       await appendFile(path, items.map((one) => (typeof one === 'string' ? one : JSON.stringify(one))).join('\n'));
-      await made.importPath(path, { onProgress: () => {}, onRefused: (where, reason) => void refused.push(`${where}: ${reason}`) });
+      await made.importPath(path, {
+        onProgress: () => {},
+        onRefused: (where, reason) => void refused.push(`${where}: ${reason}`),
+      });
     },
   });
   return { ...sandbox, refused };

@@ -15,7 +15,12 @@ const job: Job<StackInput, null> = async ({ bands }, context) => {
   const path = join(context.workFolder, stackName);
   const sources = context.files.map((one) => openRaster(one));
   const view = await createRaster(
-    { path: `${path}.pixels`, grid: gridOf(sources[0]!), dataType: 'UInt16', bands: bands.map((description) => ({ description })) },
+    {
+      path: `${path}.pixels`,
+      grid: gridOf(sources[0]!),
+      dataType: 'UInt16',
+      bands: bands.map((description) => ({ description })),
+    },
     (dataset) => {
       sources.forEach((source, i) => {
         const { x, y } = source.rasterSize;

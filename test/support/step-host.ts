@@ -4,20 +4,38 @@ import type { RunInput } from '../../src/app/processing/run-input.ts';
 import { testConfinement } from './confinement.ts';
 import { testFolder } from './folders.ts';
 
-const noPlatform = { check: () => Promise.reject(new Error('there is no platform here')), fetch: () => Promise.reject(new Error('there is no platform here')) };
+const noPlatform = {
+  check: () => Promise.reject(new Error('there is no platform here')),
+  fetch: () => Promise.reject(new Error('there is no platform here')),
+};
 const kitRegistry = new URL('../../src/steps/registry.ts', import.meta.url);
 
 /** A step host over an input folder of the test's own. */
-export async function startStepHost({ workFolder: given, ...options }: Partial<StepHostOptions> & { workFolder?: string } = {}) {
+export async function startStepHost({
+  workFolder: given,
+  ...options
+}: Partial<StepHostOptions> & { workFolder?: string } = {}) {
   const folder = await testFolder();
   const inputDir = options.inputDir ?? folder;
-  const host = await createStepHost({ registry: kitRegistry, concurrency: 2, platformInput: noPlatform, confinement: await testConfinement(), ...options, inputDir });
+  const host = await createStepHost({
+    registry: kitRegistry,
+    concurrency: 2,
+    platformInput: noPlatform,
+    confinement: await testConfinement(),
+    ...options,
+    inputDir,
+  });
   const workFolder = given ?? join(await testFolder(), 'work');
   return {
     host,
     inputDir,
     workFolder,
-    run: (stepId: string, input: RunInput, parameters: Record<string, string | number | boolean> = {}, signal = new AbortController().signal, onProgress: StepRunOptions['onProgress'] = () => {}) =>
-      host.run({ owner: 'tester', stepId, parameters, input, workFolder }, { signal, onProgress }),
+    run: (
+      stepId: string,
+      input: RunInput,
+      parameters: Record<string, string | number | boolean> = {},
+      signal = new AbortController().signal,
+      onProgress: StepRunOptions['onProgress'] = () => {},
+    ) => host.run({ owner: 'tester', stepId, parameters, input, workFolder }, { signal, onProgress }),
   };
 }

@@ -2,7 +2,19 @@ import { sourceTypes, type SourceType } from '../../contract/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
 
 /** Those whose data is pixels. */
-const rasters: readonly SourceType[] = ['MULTISPECTRAL', 'HYPERSPECTRAL', 'SAR', 'PANCHROMATIC', 'HEIGHTMAP', 'THERMAL', 'COMPLEX', 'UNKNOWN', 'NETCDF', 'LAND_SUBSIDENCE', 'IMAGE'];
+const rasters: readonly SourceType[] = [
+  'MULTISPECTRAL',
+  'HYPERSPECTRAL',
+  'SAR',
+  'PANCHROMATIC',
+  'HEIGHTMAP',
+  'THERMAL',
+  'COMPLEX',
+  'UNKNOWN',
+  'NETCDF',
+  'LAND_SUBSIDENCE',
+  'IMAGE',
+];
 
 /** Why an item is no input for the step, in words; null where it may be one. An item that does not say what it is may be. */
 export function whyNot(step: AnyStep, sourceType: string | undefined): string | null {
@@ -10,5 +22,8 @@ export function whyNot(step: AnyStep, sourceType: string | undefined): string | 
   const wanted = step.input.sourceTypes ?? rasters;
   if (known === undefined || wanted.includes(known)) return null;
   const words = (type: string) => type.toLowerCase().replaceAll('_', ' ');
-  return `is ${words(known)}; ${step.title} takes ${wanted.filter((type) => type !== 'UNKNOWN').map(words).join(', ')}`;
+  return `is ${words(known)}; ${step.title} takes ${wanted
+    .filter((type) => type !== 'UNKNOWN')
+    .map(words)
+    .join(', ')}`;
 }

@@ -23,7 +23,10 @@ const itemSearch = z.strictObject({
 });
 
 /** What the user can choose a run's input from: collections of the platform, and items by search. */
-export function catalogRoutes(client: Pick<PlatformClient, 'listCollections' | 'searchItems'>, steps: Pick<StepHost, 'find'>): Router {
+export function catalogRoutes(
+  client: Pick<PlatformClient, 'listCollections' | 'searchItems'>,
+  steps: Pick<StepHost, 'find'>,
+): Router {
   const router = Router({ mergeParams: true });
   router.get('/collections', async (_req, res) => {
     res.json({ collections: await client.listCollections() });
@@ -31,8 +34,17 @@ export function catalogRoutes(client: Pick<PlatformClient, 'listCollections' | '
   router.post('/items/search', json({ limit: '64kb' }), async (req, res) => {
     const { stepId, ...wanted } = parseRequest(itemSearch, req.body);
     const step = stepId === undefined ? null : steps.find(stepId);
-    const { items, numberMatched } = await client.searchItems({ ...wanted, sortby: [{ field: 'properties.datetime', direction: 'desc' }] });
-    res.json({ items: items.map((item) => ({ ...viewItem(item, wanted.collections.length === 1 ? wanted.collections[0] : undefined), ...(step && { whyNot: whyNot(step, item.sourceType) }) })), numberMatched: numberMatched ?? null });
+    const { items, numberMatched } = await client.searchItems({
+      ...wanted,
+      sortby: [{ field: 'properties.datetime', direction: 'desc' }],
+    });
+    res.json({
+      items: items.map((item) => ({
+        ...viewItem(item, wanted.collections.length === 1 ? wanted.collections[0] : undefined),
+        ...(step && { whyNot: whyNot(step, item.sourceType) }),
+      })),
+      numberMatched: numberMatched ?? null,
+    });
   });
   return router;
 }

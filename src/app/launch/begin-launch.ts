@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { isPathSegment, KitError, limits } from '../../contract/index.ts';
-import { PlatformError, type IdentityToken, type IdentityTokenStore, type PlatformClient } from '../../platform-client/index.ts';
+import {
+  PlatformError,
+  type IdentityToken,
+  type IdentityTokenStore,
+  type PlatformClient,
+} from '../../platform-client/index.ts';
 import type { Launch, LaunchStore } from './launch-store.ts';
 
 const launchAgain = 'Go back to the marketplace and launch the app again.';
@@ -11,7 +16,8 @@ function refusal(status: number, code: string, message: string, advice = launchA
 
 /** A token as it may come: one non-empty URL-safe word of sane length. */
 export function readLaunchToken(value: unknown): string {
-  if (value === undefined || value === '') throw refusal(400, 'launch_without_token', 'This address begins a launch, but no identity token came with it.');
+  if (value === undefined || value === '')
+    throw refusal(400, 'launch_without_token', 'This address begins a launch, but no identity token came with it.');
   if (typeof value !== 'string' || !/^[\x21-\x7e]{1,4096}$/.test(value) || !isPathSegment(value)) {
     throw refusal(400, 'launch_token_malformed', 'What came as the identity token is none.');
   }
@@ -23,8 +29,18 @@ export function readLaunchToken(value: unknown): string {
  * sealed. A token begins one session; a second one is refused, and a token that the platform could not
  * be asked about is not used up.
  */
-export async function beginLaunch(token: string, client: PlatformClient, launches: LaunchStore, now: () => number): Promise<Launch> {
-  const used = () => refusal(403, 'launch_already_used', 'This launch has been opened already. Each launch begins one session, in one browser.');
+export async function beginLaunch(
+  token: string,
+  client: PlatformClient,
+  launches: LaunchStore,
+  now: () => number,
+): Promise<Launch> {
+  const used = () =>
+    refusal(
+      403,
+      'launch_already_used',
+      'This launch has been opened already. Each launch begins one session, in one browser.',
+    );
   if (await launches.hasBegun(token)) throw used();
   const held = memoryStore({ token, expiresAtMs: now() + limits.tokenLifetimeMs });
   const user = await client.launch(held).userDetail().catch(explain);
@@ -52,9 +68,18 @@ function explain(error: unknown): never {
     case 'unauthorized':
     case 'authentication_failed':
     case 'permission_denied':
-      throw refusal(502, 'app_not_accepted', `The platform does not accept this app (${facts}).`, 'Tell whoever runs this app that its API key is refused.');
+      throw refusal(
+        502,
+        'app_not_accepted',
+        `The platform does not accept this app (${facts}).`,
+        'Tell whoever runs this app that its API key is refused.',
+      );
     default:
-      throw refusal(502, 'platform_unavailable', `The platform could not be asked who you are (${facts}).`, 'Reload this page in a moment: your launch is still good.');
+      throw refusal(
+        502,
+        'platform_unavailable',
+        `The platform could not be asked who you are (${facts}).`,
+        'Reload this page in a moment: your launch is still good.',
+      );
   }
 }
-

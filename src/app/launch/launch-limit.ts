@@ -13,6 +13,13 @@ export function limitLaunches(perMinute: number): RequestHandler {
     legacyHeaders: false,
     // Whose address counts is decided by `trust proxy` alone.
     validate: { xForwardedForHeader: false },
-    handler: (_req, _res, next) => next(new RequestError(429, 'too_many_launches', 'There were too many launches from this address. Try again in a minute.')),
+    handler: (_req, _res, next) =>
+      next(
+        new RequestError(
+          429,
+          'too_many_launches',
+          'There were too many launches from this address. Try again in a minute.',
+        ),
+      ),
   });
 }

@@ -4,7 +4,8 @@ import type { AppDatabase } from '../database.ts';
 import { isFinal, runStates } from '../runs/run-state.ts';
 import { hashToken, type TokenSealer } from './sealed-token.ts';
 
-const tokenErased = () => new KitError('token_erased', 'this session has ended and its token was erased', { status: 409 });
+const tokenErased = () =>
+  new KitError('token_erased', 'this session has ended and its token was erased', { status: 409 });
 
 /** In the place of a sealed token that is no more. */
 const erased = '';
@@ -33,7 +34,11 @@ export class LaunchStore {
 
   /** True where `token` has begun a launch before. */
   async hasBegun(token: string): Promise<boolean> {
-    const row = await this.#database.selectFrom('launches').select('id').where('first_token_hash', '=', hashToken(token)).executeTakeFirst();
+    const row = await this.#database
+      .selectFrom('launches')
+      .select('id')
+      .where('first_token_hash', '=', hashToken(token))
+      .executeTakeFirst();
     return row !== undefined;
   }
 
@@ -55,7 +60,11 @@ export class LaunchStore {
   }
 
   async find(id: string): Promise<Launch | null> {
-    const row = await this.#database.selectFrom('launches').select(['id', 'user', 'created_at']).where('id', '=', id).executeTakeFirst();
+    const row = await this.#database
+      .selectFrom('launches')
+      .select(['id', 'user', 'created_at'])
+      .where('id', '=', id)
+      .executeTakeFirst();
     return row ? { id: row.id, user: JSON.parse(row.user) as UserDetail, createdAtMs: Number(row.created_at) } : null;
   }
 
@@ -71,7 +80,17 @@ export class LaunchStore {
       .set({ sealed_token: erased })
       .where('sealed_token', '!=', erased)
       .where('created_at', '<', nowMs - limits.tokenLifetimeMaxMs - limits.tokenRenewalGraceMs)
-      .where((of) => of.not(of.exists(of.selectFrom('runs').select('runs.id').whereRef('runs.launch_id', '=', 'launches.id').where('runs.state', 'in', unfinished))))
+      .where((of) =>
+        of.not(
+          of.exists(
+            of
+              .selectFrom('runs')
+              .select('runs.id')
+              .whereRef('runs.launch_id', '=', 'launches.id')
+              .where('runs.state', 'in', unfinished),
+          ),
+        ),
+      )
       .executeTakeFirst();
     return Number(result.numUpdatedRows);
   }
@@ -81,7 +100,9 @@ export class LaunchStore {
     const result = await this.#database
       .deleteFrom('launches')
       .where('created_at', '<', begunBeforeMs)
-      .where((of) => of.not(of.exists(of.selectFrom('runs').select('runs.id').whereRef('runs.launch_id', '=', 'launches.id'))))
+      .where((of) =>
+        of.not(of.exists(of.selectFrom('runs').select('runs.id').whereRef('runs.launch_id', '=', 'launches.id'))),
+      )
       .executeTakeFirst();
     return Number(result.numDeletedRows);
   }

@@ -13,7 +13,11 @@ export interface TokenSealer {
 /** The session is over: its token was sealed with a secret that is configured no more. */
 export class TokenUnreadableError extends KitError {
   constructor() {
-    super('token_unreadable', "this session's token cannot be read any more: the app's secret was changed since. Launch the app again from the marketplace.", { status: 409 });
+    super(
+      'token_unreadable',
+      "this session's token cannot be read any more: the app's secret was changed since. Launch the app again from the marketplace.",
+      { status: 409 },
+    );
   }
 }
 
@@ -34,14 +38,19 @@ export function createTokenSealer(secrets: readonly [Secret, ...Secret[]]): Toke
   return {
     seal(launchId, token) {
       const [first] = keys;
-      return new CompactEncrypt(new TextEncoder().encode(token)).setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: first.id, launch: launchId }).encrypt(first.bytes);
+      return new CompactEncrypt(new TextEncoder().encode(token))
+        .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: first.id, launch: launchId })
+        .encrypt(first.bytes);
     },
     async open(launchId, sealed) {
       try {
         const { kid, launch } = decodeProtectedHeader(sealed);
         const key = keys.find((one) => one.id === kid);
         if (!key || launch !== launchId) throw new TokenUnreadableError();
-        const { plaintext } = await compactDecrypt(sealed, key.bytes, { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] });
+        const { plaintext } = await compactDecrypt(sealed, key.bytes, {
+          keyManagementAlgorithms: ['dir'],
+          contentEncryptionAlgorithms: ['A256GCM'],
+        });
         return new TextDecoder().decode(plaintext);
       } catch (error) {
         if (error instanceof errors.JOSEError || error instanceof TypeError) throw new TokenUnreadableError();

@@ -37,7 +37,11 @@ export class DatabaseSessionStore extends Store {
   }
 
   override destroy(sid: string, callback: (error?: unknown) => void = () => {}): void {
-    this.#database.deleteFrom('sessions').where('id', '=', hashId(sid)).execute().then(() => callback(), callback);
+    this.#database
+      .deleteFrom('sessions')
+      .where('id', '=', hashId(sid))
+      .execute()
+      .then(() => callback(), callback);
   }
 
   /** Removes what has expired. */

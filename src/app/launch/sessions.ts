@@ -24,7 +24,9 @@ export function launchPath(launchId: string): string {
  */
 export function launchSessions(config: AppConfig, store: DatabaseSessionStore): RequestHandler {
   // The first signs, all verify.
-  const secret = config.secrets.map((one) => Buffer.from(hkdfSync('sha256', one.reveal(), '', 'session cookies', 32)).toString('base64url'));
+  const secret = config.secrets.map((one) =>
+    Buffer.from(hkdfSync('sha256', one.reveal(), '', 'session cookies', 32)).toString('base64url'),
+  );
   return session({
     name: cookieName,
     secret,
@@ -47,14 +49,22 @@ export function launchSessions(config: AppConfig, store: DatabaseSessionStore): 
 
 /** Puts the launch into a new session under a fresh id, with a cookie for the launch's path only. */
 export async function openSession(req: Request, launchId: string): Promise<void> {
-  await new Promise<void>((resolve, reject) => req.session.regenerate((error: unknown) => (error ? reject(error) : resolve())));
+  await new Promise<void>((resolve, reject) =>
+    req.session.regenerate((error: unknown) => (error ? reject(error) : resolve())),
+  );
   req.session.launchId = launchId;
   req.session.cookie.path = launchPath(launchId);
-  await new Promise<void>((resolve, reject) => req.session.save((error: unknown) => (error ? reject(error) : resolve())));
+  await new Promise<void>((resolve, reject) =>
+    req.session.save((error: unknown) => (error ? reject(error) : resolve())),
+  );
 }
 
 /** Lets only the launch's own session through; to everybody else the launch does not exist. */
 export const requireLaunchSession: RequestHandler<{ launchId: string }> = (req, _res, next) => {
   if (req.session?.launchId !== undefined && req.session.launchId === req.params.launchId) return next();
-  throw new RequestError(404, 'no_session', 'There is no session here. It may have ended; launch the app again from the marketplace.');
+  throw new RequestError(
+    404,
+    'no_session',
+    'There is no session here. It may have ended; launch the app again from the marketplace.',
+  );
 };

@@ -23,11 +23,36 @@ export function createMetrics(): Metrics {
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   const runs = new Gauge({ name: 'app_runs', help: 'Runs by state.', labelNames: ['state'], registers });
-  const steps = new Gauge({ name: 'app_steps', help: 'Processing steps that run, and that wait for their turn.', labelNames: ['is'], registers });
-  const stages = new Histogram({ name: 'app_stage_duration_seconds', help: 'How long a run was in a state.', labelNames: ['state'], buckets: stageBuckets, registers });
-  const calls = new Counter({ name: 'app_platform_calls_total', help: 'Calls of the platform, each try by itself, by result: ok, an HTTP status, or unanswered.', labelNames: ['endpoint', 'result'], registers });
-  const callSeconds = new Histogram({ name: 'app_platform_call_duration_seconds', help: 'How long a call of the platform took.', labelNames: ['endpoint'], registers });
-  const stepMemory = new Gauge({ name: 'app_step_resident_memory_bytes', help: 'Resident set of the step process that was sampled last.', registers });
+  const steps = new Gauge({
+    name: 'app_steps',
+    help: 'Processing steps that run, and that wait for their turn.',
+    labelNames: ['is'],
+    registers,
+  });
+  const stages = new Histogram({
+    name: 'app_stage_duration_seconds',
+    help: 'How long a run was in a state.',
+    labelNames: ['state'],
+    buckets: stageBuckets,
+    registers,
+  });
+  const calls = new Counter({
+    name: 'app_platform_calls_total',
+    help: 'Calls of the platform, each try by itself, by result: ok, an HTTP status, or unanswered.',
+    labelNames: ['endpoint', 'result'],
+    registers,
+  });
+  const callSeconds = new Histogram({
+    name: 'app_platform_call_duration_seconds',
+    help: 'How long a call of the platform took.',
+    labelNames: ['endpoint'],
+    registers,
+  });
+  const stepMemory = new Gauge({
+    name: 'app_step_resident_memory_bytes',
+    help: 'Resident set of the step process that was sampled last.',
+    registers,
+  });
 
   return {
     observeCall({ endpoint, result, durationMs }) {

@@ -23,19 +23,32 @@ const platformTimeoutMs = 3_000;
 const leastFreeBytes = 256 * 1024 * 1024;
 
 /** Can this process do its work now? Each check by itself, and none says more than it must. */
-export async function checkReadiness({ askDatabase, platformUrl, dataDir, confinement, freeBytes = systemFreeBytes }: ReadinessOptions): Promise<Readiness> {
+export async function checkReadiness({
+  askDatabase,
+  platformUrl,
+  dataDir,
+  confinement,
+  freeBytes = systemFreeBytes,
+}: ReadinessOptions): Promise<Readiness> {
   const [database, platform, disk] = await Promise.all([
     check('does not answer', askDatabase),
     check('does not answer', async () => {
       // Any answer but a failure of its own: the address is asked without key and token.
-      const { status } = await fetch(platformUrl, { redirect: 'manual', signal: AbortSignal.timeout(platformTimeoutMs) });
+      const { status } = await fetch(platformUrl, {
+        redirect: 'manual',
+        signal: AbortSignal.timeout(platformTimeoutMs),
+      });
       if (status >= 500) throw new Error(`answers ${status}`);
     }),
     check('is nearly full', async () => {
       if ((await freeBytes(dataDir)) < leastFreeBytes) throw new Error();
     }),
   ]);
-  return { ready: [database, platform, disk].every((one) => one === 'ok'), confinement, checks: { database, platform, disk } };
+  return {
+    ready: [database, platform, disk].every((one) => one === 'ok'),
+    confinement,
+    checks: { database, platform, disk },
+  };
 }
 
 async function check(reason: string, work: () => Promise<void>): Promise<Check> {

@@ -7,11 +7,17 @@ const projectFolder = (name: string) => fileURLToPath(new URL(`../../../${name}`
 
 /** Style sheets and modules of the pages, below `/assets`; those of installed packages by `templates/shared/vendored.json`. */
 export function assetRoutes(): Router {
-  const vendored = JSON.parse(readFileSync(projectFolder('templates/shared/vendored.json'), 'utf8')) as Readonly<Record<string, string>>;
+  const vendored = JSON.parse(readFileSync(projectFolder('templates/shared/vendored.json'), 'utf8')) as Readonly<
+    Record<string, string>
+  >;
   const router = Router();
   router.use('/assets', compression());
   router.use('/assets/shared', serveStatic(projectFolder('templates/shared'), { index: false, setHeaders: fresh }));
-  for (const [name, folder] of Object.entries(vendored)) router.use(`/assets/vendor/${name}`, serveStatic(projectFolder(`node_modules/${folder}`), { index: false, setHeaders: kept }));
+  for (const [name, folder] of Object.entries(vendored))
+    router.use(
+      `/assets/vendor/${name}`,
+      serveStatic(projectFolder(`node_modules/${folder}`), { index: false, setHeaders: kept }),
+    );
   router.use('/assets', serveStatic(projectFolder('templates/app/assets'), { index: false, setHeaders: fresh }));
   return router;
 }

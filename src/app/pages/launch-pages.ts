@@ -41,13 +41,30 @@ const filters = {
 /** By then the platform has read a file that was delivered, or never will. */
 const settledAfterMs = 5 * 60_000;
 /** The states that a run passes when all goes well, as the page draws them. */
-const goodPath = (['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING', 'COMPLETED'] as const) satisfies readonly RunState[];
+const goodPath = [
+  'CREATED',
+  'AWAITING_APPROVAL',
+  'APPROVED',
+  'PROCESSING',
+  'UPLOADING',
+  'COMPLETED',
+] as const satisfies readonly RunState[];
 
 /** The pages of one launch, under `/launches/{launchId}`: what runs, a new run, and one run followed to its end. */
-export function launchPages({ pages, launches, store, engine, steps, client, platformUrl, platformPages }: LaunchPagesOptions): Router {
+export function launchPages({
+  pages,
+  launches,
+  store,
+  engine,
+  steps,
+  client,
+  platformUrl,
+  platformPages,
+}: LaunchPagesOptions): Router {
   const router = Router({ mergeParams: true });
   const viewAll = runViewer({ store, engine, steps });
-  const launchOf = async (params: object): Promise<Launch> => (await launches.find((params as { launchId: string }).launchId))!;
+  const launchOf = async (params: object): Promise<Launch> =>
+    (await launches.find((params as { launchId: string }).launchId))!;
 
   /** Pictures of what runs began with: a page that brings itself up to date asks the platform once. */
   const inputs = new RecentMap<string, { href: string; box: readonly number[] }>(mostInputs);
@@ -58,13 +75,23 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
     const launch = await launchOf(req.params);
     const owner = ownerOf(launch);
     const before = textOf(req.query['before']);
-    const filter = Object.hasOwn(filters, textOf(req.query['show']) ?? '') ? (textOf(req.query['show']) as keyof typeof filters) : null;
+    const filter = Object.hasOwn(filters, textOf(req.query['show']) ?? '')
+      ? (textOf(req.query['show']) as keyof typeof filters)
+      : null;
     const states = filter === null ? undefined : filters[filter];
     const found = await store.listByOwner(owner, { limit: runsPerPage + 1, before, states });
     const shown = found.slice(0, runsPerPage);
     const runs = (await viewAll(shown)).map((run, i) => ({ ...run, isHere: shown[i]?.launchId === launch.id }));
     const older = found.length > runsPerPage ? runs.at(-1)?.id : undefined;
-    send(res, 'launch', launch, { runs, older, before, filter: filter ?? '', count: await store.countByOwner(owner, states), steps: steps.steps, now: new Date().toISOString() });
+    send(res, 'launch', launch, {
+      runs,
+      older,
+      before,
+      filter: filter ?? '',
+      count: await store.countByOwner(owner, states),
+      steps: steps.steps,
+      now: new Date().toISOString(),
+    });
   });
 
   router.get('/new/:stepId', async (req, res) => {
@@ -74,7 +101,10 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
     const from = textOf(req.query['from']);
     const earlier = from === undefined ? null : await store.find(from);
     const isOwn = earlier !== null && earlier.stepId === step.id && earlier.owner === ownerOf(launch);
-    send(res, 'new-run', launch, { step, earlier: isOwn ? { parameters: earlier.parameters, input: earlier.input } : null });
+    send(res, 'new-run', launch, {
+      step,
+      earlier: isOwn ? { parameters: earlier.parameters, input: earlier.input } : null,
+    });
   });
 
   router.get('/runs/:runId', async (req, res) => {
@@ -91,19 +121,36 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
     const titles = Object.fromEntries(Object.entries(step?.parameters ?? {}).map(([name, { title }]) => [name, title]));
     send(res, 'run', launch, {
       ...{ run: shown, path: pathOf(shown), item, summary, links, input, titles },
-      ...{ around: summary?.corners ? boxAround(summary.corners) : null, fileName: step?.output.fileName ?? 'output', isHere: run.launchId === launch.id, hasStep: step !== undefined },
+      ...{
+        around: summary?.corners ? boxAround(summary.corners) : null,
+        fileName: step?.output.fileName ?? 'output',
+        isHere: run.launchId === launch.id,
+        hasStep: step !== undefined,
+      },
     });
   });
-  router.get('/runs/:runId/picture.png', async (req, res) => sendPicture(res, store, await findRun(req.params.runId, await launchOf(req.params))));
+  router.get('/runs/:runId/picture.png', async (req, res) =>
+    sendPicture(res, store, await findRun(req.params.runId, await launchOf(req.params))),
+  );
   router.get('/runs/:runId/values.json', async (req, res) => {
     const found = await store.summary((await findRun(req.params.runId, await launchOf(req.params))).id);
-    res.set('Cache-Control', 'private, max-age=3600').json({ values: found?.values ?? null, classes: found?.bands.find(({ classes }) => classes)?.classes ?? null });
+    res
+      .set('Cache-Control', 'private, max-age=3600')
+      .json({ values: found?.values ?? null, classes: found?.bands.find(({ classes }) => classes)?.classes ?? null });
   });
 
   function send(res: Response, name: string, launch: Launch, data: object): void {
     const { user } = launch;
     const who = user.name ?? user.email ?? user.id ?? 'an unnamed user';
-    res.type('html').send(pages.render(name, { ...data, launch, base: launchPath(launch.id), who: user.organization ? `${who}, ${user.organization}` : who, marketplace: platformUrl }));
+    res.type('html').send(
+      pages.render(name, {
+        ...data,
+        launch,
+        base: launchPath(launch.id),
+        who: user.organization ? `${who}, ${user.organization}` : who,
+        marketplace: platformUrl,
+      }),
+    );
   }
 
   /** A run of this launch, or of another that the same user began: users see what is theirs. */
@@ -114,19 +161,30 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
   }
 
   /** Whether anything of the launch has changed, or a run of the same user has moved elsewhere: two questions, however many runs there are. */
-  router.get('/events', runEvents(async (params) => {
-    const launch = await launchOf(params);
-    const owner = ownerOf(launch);
-    return async () => {
-      const [{ number, lastAtMs, isUnderWay }, lastMs] = await Promise.all([store.changesOf(launch.id), store.lastChangeOf(owner)]);
-      return { seen: `${number} ${engine.progressChangesOf(launch.id)} ${lastMs}`, isMoving: isUnderWay || Date.now() - Math.max(lastAtMs, lastMs) < settledAfterMs };
-    };
-  }));
+  router.get(
+    '/events',
+    runEvents(async (params) => {
+      const launch = await launchOf(params);
+      const owner = ownerOf(launch);
+      return async () => {
+        const [{ number, lastAtMs, isUnderWay }, lastMs] = await Promise.all([
+          store.changesOf(launch.id),
+          store.lastChangeOf(owner),
+        ]);
+        return {
+          seen: `${number} ${engine.progressChangesOf(launch.id)} ${lastMs}`,
+          isMoving: isUnderWay || Date.now() - Math.max(lastAtMs, lastMs) < settledAfterMs,
+        };
+      };
+    }),
+  );
 
   /** The item that the platform has made of a run's file; null where there is none, or none yet, or the platform is away. */
   async function resultOf({ state, file }: Run, { user }: Launch): Promise<CatalogItem | null> {
     if (state !== 'COMPLETED' || !file?.fileId || !user.id) return null;
-    return client.getItem(collectionOfUploads(user.id), file.fileId, { signal: AbortSignal.timeout(2_000) }).catch(() => null);
+    return client
+      .getItem(collectionOfUploads(user.id), file.fileId, { signal: AbortSignal.timeout(2_000) })
+      .catch(() => null);
   }
 
   /** What a run began with, for the map; null where it is no one item with a picture, or the platform is away. */
@@ -135,7 +193,9 @@ export function launchPages({ pages, launches, store, engine, steps, client, pla
     if (!first || another) return null;
     const known = inputs.get(id);
     if (known) return known;
-    const item = await client.getItem(first.collectionId, first.itemId, { signal: AbortSignal.timeout(2_000) }).catch(() => null);
+    const item = await client
+      .getItem(first.collectionId, first.itemId, { signal: AbortSignal.timeout(2_000) })
+      .catch(() => null);
     if (!item?.previewHref || item.bbox?.length !== 4) return null;
     const picture = { href: item.previewHref, box: item.bbox };
     inputs.set(id, picture);
@@ -155,23 +215,46 @@ function boxAround(corners: readonly (readonly [number, number])[]): [number, nu
 }
 
 /** Where a run is on its way: what it has passed, where it is, and the end it took where that is not the good one. */
-function pathOf({ state, history }: { state: RunState; history: readonly { state: RunState }[] }): { state: RunState; is: 'done' | 'now' | 'bad' | 'ahead' }[] {
+function pathOf({
+  state,
+  history,
+}: {
+  state: RunState;
+  history: readonly { state: RunState }[];
+}): { state: RunState; is: 'done' | 'now' | 'bad' | 'ahead' }[] {
   const isGood = goodPath.some((one) => one === state);
-  const last = isGood ? state : (history.findLast((one) => goodPath.some((good) => good === one.state))?.state ?? 'CREATED');
+  const last = isGood
+    ? state
+    : (history.findLast((one) => goodPath.some((good) => good === one.state))?.state ?? 'CREATED');
   const reached = goodPath.findIndex((one) => one === last);
-  const path = goodPath.map((one, i) => ({ state: one, is: i < reached || (i === reached && (!isGood || runTransitions[one].length === 0)) ? ('done' as const) : i === reached ? ('now' as const) : ('ahead' as const) }));
+  const path = goodPath.map((one, i) => ({
+    state: one,
+    is:
+      i < reached || (i === reached && (!isGood || runTransitions[one].length === 0))
+        ? ('done' as const)
+        : i === reached
+          ? ('now' as const)
+          : ('ahead' as const),
+  }));
   return isGood ? path : [...path.filter(({ is }) => is === 'done'), { state, is: 'bad' }];
 }
 
 /** Server-sent events: `change` whenever what a look has `seen` is another, and every `atLeastEveryMs` while something is moving. */
-function runEvents(lookOf: (params: object) => Promise<() => Promise<{ seen: string; isMoving: boolean }>>): RequestHandler {
+function runEvents(
+  lookOf: (params: object) => Promise<() => Promise<{ seen: string; isMoving: boolean }>>,
+): RequestHandler {
   const streams = new OpenStreams({ mostOfOne: 20, mostOfAll: 2_000 });
   return async (req, res) => {
     const { launchId } = req.params as { launchId: string };
     const look = await lookOf(req.params);
     if (res.closed) return;
     const close = streams.open(launchId);
-    if (close === null) throw new RequestError(429, 'too_many_streams', 'Too many pages of this launch are open, or too many in all. Close some; this page shows the state of when it was loaded.');
+    if (close === null)
+      throw new RequestError(
+        429,
+        'too_many_streams',
+        'Too many pages of this launch are open, or too many in all. Close some; this page shows the state of when it was loaded.',
+      );
     res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
     res.flushHeaders();
     res.write('retry: 1000\n\n');

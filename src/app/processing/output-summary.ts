@@ -24,9 +24,24 @@ const bandSummary = z.strictObject({
   /** How many of the values lie in each of as many equal parts between `low` and `high`; those outside in none. */
   histogram: z.strictObject({ low: z.number(), high: z.number(), counts: z.array(z.int().min(0)).min(1).max(64) }),
   /** Of the band that the picture shows: colours of equal steps from `low` to `high`, red, green and blue to 255. Null for the others, and where three are drawn as red, green and blue. */
-  colors: z.array(z.tuple([byte, byte, byte])).min(2).max(32).nullable(),
+  colors: z
+    .array(z.tuple([byte, byte, byte]))
+    .min(2)
+    .max(32)
+    .nullable(),
   /** Where the band holds classes: those that occur, with their share of all valid pixels. */
-  classes: z.array(z.strictObject({ value: z.number(), name: z.string().max(200), color: z.tuple([byte, byte, byte]), share: z.number().min(0).max(1) })).max(256).nullable().default(null),
+  classes: z
+    .array(
+      z.strictObject({
+        value: z.number(),
+        name: z.string().max(200),
+        color: z.tuple([byte, byte, byte]),
+        share: z.number().min(0).max(1),
+      }),
+    )
+    .max(256)
+    .nullable()
+    .default(null),
 });
 
 /** What stays of an output when its file is gone: what people look at. */
@@ -37,7 +52,11 @@ export const outputSummary = z.strictObject({
   corners: z.tuple([place, place, place, place]).nullable(),
   /** Of the band that the picture shows, for the value under the pointer: rows from the upper left, null where there is none. Null where three bands are drawn. */
   values: z
-    .strictObject({ width: z.int().positive().max(valuesSide), height: z.int().positive().max(valuesSide), rows: z.array(z.number().nullable()).max(valuesSide ** 2) })
+    .strictObject({
+      width: z.int().positive().max(valuesSide),
+      height: z.int().positive().max(valuesSide),
+      rows: z.array(z.number().nullable()).max(valuesSide ** 2),
+    })
     .refine(({ width, height, rows }) => rows.length === width * height)
     .nullable()
     .default(null),

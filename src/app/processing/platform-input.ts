@@ -3,7 +3,16 @@ import { extname, join } from 'node:path';
 import * as z from 'zod';
 import { isPathSegment, type CatalogItem } from '../../contract/index.ts';
 import { PlatformError, requireAllowed, type PlatformClient } from '../../platform-client/index.ts';
-import { rasterExtensions, removeFolder, requirePlainFile, runInChild, unpackJob, type ChildLimits, type Confinement, type UnpackInput } from '../../raster/index.ts';
+import {
+  rasterExtensions,
+  removeFolder,
+  requirePlainFile,
+  runInChild,
+  unpackJob,
+  type ChildLimits,
+  type Confinement,
+  type UnpackInput,
+} from '../../raster/index.ts';
 import { InputError, type ItemReference } from './run-input.ts';
 
 export interface FetchOptions {
@@ -36,32 +45,60 @@ const maxEntries = 10_000;
 const maxFiles = 200;
 const unpackedSlackBytes = 1024 * 1024;
 
-export function createPlatformInput({ client, allowedOrigins, maxBytes, confinement, limits }: PlatformInputOptions): PlatformInput {
+export function createPlatformInput({
+  client,
+  allowedOrigins,
+  maxBytes,
+  confinement,
+  limits,
+}: PlatformInputOptions): PlatformInput {
   /** The item with a fresh link: those that a search gave may have ended since. */
-  async function find({ collectionId, itemId }: ItemReference, signal?: AbortSignal): Promise<CatalogItem & { dataHref: string }> {
+  async function find(
+    { collectionId, itemId }: ItemReference,
+    signal?: AbortSignal,
+  ): Promise<CatalogItem & { dataHref: string }> {
     const item = await client.getItem(collectionId, itemId, { signal }).catch((error: unknown) => {
-      if (error instanceof PlatformError && error.platformStatus === 404) throw new InputError(`the platform has no item ${JSON.stringify(itemId)} in collection ${JSON.stringify(collectionId)}`);
+      if (error instanceof PlatformError && error.platformStatus === 404)
+        throw new InputError(
+          `the platform has no item ${JSON.stringify(itemId)} in collection ${JSON.stringify(collectionId)}`,
+        );
       throw error;
     });
-    if (item.dataHref === undefined) throw new InputError(`item ${JSON.stringify(itemId)} has no data that could be fetched`);
+    if (item.dataHref === undefined)
+      throw new InputError(`item ${JSON.stringify(itemId)} has no data that could be fetched`);
     requireAllowed(item.dataHref, allowedOrigins);
     return { ...item, dataHref: item.dataHref };
   }
 
   /** Of at most `bytesLeft`. */
-  async function fetchOne(reference: ItemReference, folder: string, bytesLeft: number, { signal, onProgress, patiently }: FetchOptions): Promise<string[]> {
+  async function fetchOne(
+    reference: ItemReference,
+    folder: string,
+    bytesLeft: number,
+    { signal, onProgress, patiently }: FetchOptions,
+  ): Promise<string[]> {
     await mkdir(folder, { recursive: true });
     const path = join(folder, 'data');
     const onBytes = (bytes: number, total: number | null) => onProgress(total === null ? 0 : bytes / total);
     const item = await patiently(async () => {
       const found = await find(reference, signal);
-      await client.download({ href: found.dataHref, allowedOrigins, path, maxBytes: bytesLeft, onProgress: onBytes }, { signal });
+      await client.download(
+        { href: found.dataHref, allowedOrigins, path, maxBytes: bytesLeft, onProgress: onBytes },
+        { signal },
+      );
       return found;
     });
     const unpacked = join(folder, 'unpacked');
     const archive: UnpackInput = { limits: { entries: maxEntries, bytes: bytesLeft } };
     const answer = await runInChild<unknown>({
-      ...{ module: unpackJob, input: archive, files: [{ path, name: 'data' }], workFolder: unpacked, confinement, signal },
+      ...{
+        module: unpackJob,
+        input: archive,
+        files: [{ path, name: 'data' }],
+        workFolder: unpacked,
+        confinement,
+        signal,
+      },
       // Room for the last bytes before the job itself says that they are too many.
       limits: { ...limits, diskBytes: bytesLeft + unpackedSlackBytes },
     });
@@ -74,7 +111,10 @@ export function createPlatformInput({ client, allowedOrigins, maxBytes, confinem
     await rm(path);
     // A child says what it likes: names are names of its own folder, and no paths.
     const names = fileNames.parse(answer);
-    if (names.length === 0) throw new InputError(`the data of item ${JSON.stringify(reference.itemId)} holds no raster; looked for ${[...rasterExtensions].join(' ')}`);
+    if (names.length === 0)
+      throw new InputError(
+        `the data of item ${JSON.stringify(reference.itemId)} holds no raster; looked for ${[...rasterExtensions].join(' ')}`,
+      );
     return names.map((name) => join(unpacked, name));
   }
 
@@ -91,7 +131,8 @@ export function createPlatformInput({ client, allowedOrigins, maxBytes, confinem
         const fetched = await fetchOne(item, join(folder, String(i)), bytesLeft, { ...options, onProgress });
         paths.push(...fetched);
         for (const path of fetched) bytesLeft -= await requirePlainFile(path);
-        if (paths.length > maxFiles) throw new InputError(`the items hold more than ${maxFiles} rasters, which is the most that is read`);
+        if (paths.length > maxFiles)
+          throw new InputError(`the items hold more than ${maxFiles} rasters, which is the most that is read`);
       }
       return paths;
     },

@@ -16,7 +16,10 @@ export type ItemReference = z.output<typeof itemReference>;
  * file, or a folder of single-band files) under `INPUT_DIR`.
  */
 export const runInput = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('platform'), items: z.array(itemReference).min(1, 'must name at least one item').max(200, 'must name at most 200 items') }),
+  z.strictObject({
+    type: z.literal('platform'),
+    items: z.array(itemReference).min(1, 'must name at least one item').max(200, 'must name at most 200 items'),
+  }),
   z.strictObject({ type: z.literal('synthetic'), size: z.int().min(64).max(8192).default(1024) }),
   z.strictObject({ type: z.literal('local'), path: z.string().min(1).max(1024) }),
 ]);
@@ -35,8 +38,10 @@ export async function findRasters(inputDir: string, path: string): Promise<strin
   const real = await resolveInside(inputDir, path);
   if ((await stat(real)).isFile()) return [await resolveFileInside(inputDir, path)];
   const names = (await readdir(real)).filter((name) => rasterExtensions.has(extname(name).toLowerCase())).sort();
-  if (names.length === 0) throw new InputError(`${JSON.stringify(path)} holds no raster; looked for ${[...rasterExtensions].join(' ')}`);
-  if (names.length > maxFiles) throw new InputError(`${JSON.stringify(path)} holds ${names.length} rasters; at most ${maxFiles} are read`);
+  if (names.length === 0)
+    throw new InputError(`${JSON.stringify(path)} holds no raster; looked for ${[...rasterExtensions].join(' ')}`);
+  if (names.length > maxFiles)
+    throw new InputError(`${JSON.stringify(path)} holds ${names.length} rasters; at most ${maxFiles} are read`);
   return Promise.all(names.map((name) => resolveFileInside(inputDir, join(path, name))));
 }
 

@@ -1,6 +1,14 @@
 import { basename, join } from 'node:path';
 import { KitError } from '../../contract/index.ts';
-import { FairQueue, removeFolder, runInChild, takePlainFile, type ChildLimits, type Confinement, type LentFile } from '../../raster/index.ts';
+import {
+  FairQueue,
+  removeFolder,
+  runInChild,
+  takePlainFile,
+  type ChildLimits,
+  type Confinement,
+  type LentFile,
+} from '../../raster/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
 import { readResult } from './output-summary.ts';
@@ -74,7 +82,10 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     const step = steps.find(({ id }) => id === stepId);
     if (!step) {
       const known = steps.map(({ id }) => id).join(', ');
-      throw new KitError('unknown_step', `there is no step ${JSON.stringify(stepId)}; there are ${known}`, { status: 400, data: { stepId } });
+      throw new KitError('unknown_step', `there is no step ${JSON.stringify(stepId)}; there are ${known}`, {
+        status: 400,
+        data: { stepId },
+      });
     }
     return step;
   }
@@ -88,18 +99,27 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
         return { synthetic: null, paths: await findRasters(options.inputDir, input.path) };
       case 'platform':
         // In turns of their own: what waits for the platform keeps no step from running.
-        return { synthetic: null, paths: await fetches.run(owner, () => fetchInTime(input.items, folder, fetching), fetching.signal) };
+        return {
+          synthetic: null,
+          paths: await fetches.run(owner, () => fetchInTime(input.items, folder, fetching), fetching.signal),
+        };
     }
   }
 
-  async function fetchInTime(items: readonly ItemReference[], folder: string, fetching: FetchOptions): Promise<string[]> {
+  async function fetchInTime(
+    items: readonly ItemReference[],
+    folder: string,
+    fetching: FetchOptions,
+  ): Promise<string[]> {
     const timeoutMs = options.limits?.timeoutMs;
     if (timeoutMs === undefined) return options.platformInput.fetch(items, folder, fetching);
     const timeout = AbortSignal.timeout(timeoutMs);
     const signal = AbortSignal.any([fetching.signal, timeout]);
     return options.platformInput.fetch(items, folder, { ...fetching, signal }).catch((error: unknown) => {
       fetching.signal.throwIfAborted();
-      throw timeout.aborted ? new KitError('job_timeout', `the input was not fetched within ${timeoutMs} ms`, { status: 422 }) : error;
+      throw timeout.aborted
+        ? new KitError('job_timeout', `the input was not fetched within ${timeoutMs} ms`, { status: 422 })
+        : error;
     });
   }
 
@@ -111,13 +131,35 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     return { ...limits, diskBytes: Math.min(limits?.diskBytes ?? left, left) };
   }
 
-  async function runStep({ workFolder, ...task }: StepTask, step: AnyStep, source: Source, signal: AbortSignal, onProgress: StepRunOptions['onProgress']) {
+  async function runStep(
+    { workFolder, ...task }: StepTask,
+    step: AnyStep,
+    source: Source,
+    signal: AbortSignal,
+    onProgress: StepRunOptions['onProgress'],
+  ) {
     const stepFolder = join(workFolder, 'step');
     const files = source.paths.map((path): LentFile => ({ path, name: basename(path) }));
-    const input: StepJobInput = { registry: options.registry.href, stepId: step.id, parameters: task.parameters, synthetic: source.synthetic };
+    const input: StepJobInput = {
+      registry: options.registry.href,
+      stepId: step.id,
+      parameters: task.parameters,
+      synthetic: source.synthetic,
+    };
     const { confinement, onMemory } = options;
     const imports = [options.registry];
-    const output = await runInChild<StepOutput>({ module: stepJob, input, files, imports, workFolder: stepFolder, confinement, limits: await limitsNow(), signal, onProgress, onMemory });
+    const output = await runInChild<StepOutput>({
+      module: stepJob,
+      input,
+      files,
+      imports,
+      workFolder: stepFolder,
+      confinement,
+      limits: await limitsNow(),
+      signal,
+      onProgress,
+      onMemory,
+    });
     const path = join(workFolder, 'output', step.output.fileName);
     await takePlainFile(join(stepFolder, step.output.fileName), path);
     return { ...output, result: readResult(output.result), path };
@@ -145,10 +187,16 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
       await options.workSpace?.waitForRoom(signal, () => onProgress(0, 'waiting for room among the work folders'));
       try {
         const isFetched = task.input.type === 'platform';
-        const onFetched = (fraction: number) => onProgress(fraction * fetchPart, 'fetching the input from the platform');
+        const onFetched = (fraction: number) =>
+          onProgress(fraction * fetchPart, 'fetching the input from the platform');
         const source = await sourceOf(task, inputFolder, { signal, patiently, onProgress: onFetched });
-        const onStep = (fraction: number, note: string | null) => onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
-        return await queue.run(task.owner, () => runStep({ ...task, parameters }, step, source, signal, onStep), signal);
+        const onStep = (fraction: number, note: string | null) =>
+          onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
+        return await queue.run(
+          task.owner,
+          () => runStep({ ...task, parameters }, step, source, signal, onStep),
+          signal,
+        );
       } finally {
         await Promise.all([inputFolder, join(task.workFolder, 'step')].map((folder) => removeFolder(folder)));
       }

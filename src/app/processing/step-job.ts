@@ -79,7 +79,11 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
 };
 export default job;
 
-async function inputFiles({ synthetic }: StepJobInput, step: AnyStep, { files, workFolder }: ChildContext): Promise<readonly string[]> {
+async function inputFiles(
+  { synthetic }: StepJobInput,
+  step: AnyStep,
+  { files, workFolder }: ChildContext,
+): Promise<readonly string[]> {
   if (synthetic === null) return files;
   const path = join(workFolder, `synthetic-${step.input.synthetic}.tif`);
   await writeSyntheticScene(path, { kind: step.input.synthetic, size: synthetic.size });
@@ -87,7 +91,10 @@ async function inputFiles({ synthetic }: StepJobInput, step: AnyStep, { files, w
 }
 
 function share(context: JobContext, from: number, to: number): JobContext {
-  return { signal: context.signal, progress: (fraction, note) => context.progress(from + fraction * (to - from), note) };
+  return {
+    signal: context.signal,
+    progress: (fraction, note) => context.progress(from + fraction * (to - from), note),
+  };
 }
 
 /** The output must be a raster with the bands that the declaration promises. */
@@ -96,18 +103,28 @@ function checkOutput(step: AnyStep, path: string, scene: Scene): void {
   try {
     output = openRaster(path);
   } catch (cause) {
-    throw new BrokenStepError(step.id, `left no readable raster: ${cause instanceof Error ? cause.message : String(cause)}`);
+    throw new BrokenStepError(
+      step.id,
+      `left no readable raster: ${cause instanceof Error ? cause.message : String(cause)}`,
+    );
   }
   try {
     const describe = (dataset: gdal.Dataset): BandDeclaration[] =>
-      dataset.bands.map((band) => ({ description: band.description, dataType: band.dataType ?? '', nodata: band.noDataValue ?? undefined }));
+      dataset.bands.map((band) => ({
+        description: band.description,
+        dataType: band.dataType ?? '',
+        nodata: band.noDataValue ?? undefined,
+      }));
     const actual = describe(output);
     const declared = step.output.bands === 'as-input' ? describe(scene.onlyRaster()) : step.output.bands;
-    if (actual.length !== declared.length) throw new BrokenStepError(step.id, `wrote ${actual.length} bands, declared are ${declared.length}`);
+    if (actual.length !== declared.length)
+      throw new BrokenStepError(step.id, `wrote ${actual.length} bands, declared are ${declared.length}`);
     declared.forEach((band, i) => {
       const got = actual[i];
-      if (got?.dataType !== band.dataType) throw new BrokenStepError(step.id, `wrote band ${i + 1} as ${got?.dataType}, declared is ${band.dataType}`);
-      if (!Object.is(got.nodata, band.nodata)) throw new BrokenStepError(step.id, `wrote band ${i + 1} with nodata ${got.nodata}, declared is ${band.nodata}`);
+      if (got?.dataType !== band.dataType)
+        throw new BrokenStepError(step.id, `wrote band ${i + 1} as ${got?.dataType}, declared is ${band.dataType}`);
+      if (!Object.is(got.nodata, band.nodata))
+        throw new BrokenStepError(step.id, `wrote band ${i + 1} with nodata ${got.nodata}, declared is ${band.nodata}`);
     });
   } finally {
     output.close();

@@ -7,7 +7,10 @@ export class InvalidParametersError extends KitError {
 
   constructor(stepId: string, details: readonly ValidationDetail[]) {
     const reasons = details.map(({ path, message }) => `${path}: ${message}`).join('; ');
-    super('invalid_parameters', `step ${stepId} cannot run with these parameters: ${reasons}`, { status: 400, data: { details } });
+    super('invalid_parameters', `step ${stepId} cannot run with these parameters: ${reasons}`, {
+      status: 400,
+      data: { details },
+    });
     this.details = details;
   }
 }
@@ -16,14 +19,18 @@ export type StepParameters = Readonly<Record<string, string | number | boolean>>
 
 /** The declaration's parameters as one JSON Schema: unknown names refused, everything without a default required. */
 export function parameterSchema(step: StepDeclaration) {
-  const required = Object.entries(step.parameters).flatMap(([name, schema]) => (schema.default === undefined ? [name] : []));
+  const required = Object.entries(step.parameters).flatMap(([name, schema]) =>
+    schema.default === undefined ? [name] : [],
+  );
   return { type: 'object', properties: step.parameters, required, additionalProperties: false };
 }
 
 const validators = new WeakMap<StepDeclaration, ValidateFunction<StepParameters>>();
 
 function validatorOf(step: StepDeclaration): ValidateFunction<StepParameters> {
-  const known = validators.get(step) ?? new Ajv({ allErrors: true, useDefaults: true }).compile<StepParameters>(parameterSchema(step));
+  const known =
+    validators.get(step) ??
+    new Ajv({ allErrors: true, useDefaults: true }).compile<StepParameters>(parameterSchema(step));
   validators.set(step, known);
   return known;
 }
@@ -34,7 +41,10 @@ export function checkParameters(step: StepDeclaration, parameters: unknown): Ste
   const candidate: unknown = structuredClone(parameters ?? {});
   if (validate(candidate)) return candidate;
   const known = Object.keys(step.parameters).join(', ') || 'none';
-  throw new InvalidParametersError(step.id, (validate.errors ?? []).map((error) => detail(error, known)));
+  throw new InvalidParametersError(
+    step.id,
+    (validate.errors ?? []).map((error) => detail(error, known)),
+  );
 }
 
 function detail(error: ErrorObject, known: string): ValidationDetail {
@@ -46,7 +56,10 @@ function detail(error: ErrorObject, known: string): ValidationDetail {
     case 'required':
       return { path: named('missingProperty'), message: 'is required' };
     case 'enum':
-      return { path: at, message: `must be one of ${String((error.params as { allowedValues: unknown[] }).allowedValues)}` };
+      return {
+        path: at,
+        message: `must be one of ${String((error.params as { allowedValues: unknown[] }).allowedValues)}`,
+      };
     default:
       return { path: at || 'parameters', message: error.message ?? 'is invalid' };
   }

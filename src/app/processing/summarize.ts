@@ -22,18 +22,40 @@ export async function summarize(path: string, style: PreviewStyle): Promise<RunR
     const drawn = colorBands(dataset);
     const shown = drawn.length === 1 ? drawn[0]?.id : null;
     const classes = drawnClasses(dataset, style);
-    const bands = dataset.bands.map((band) => band).slice(0, mostBands).flatMap((band) => summarizeBand(band, band.id === shown ? style : null, band.id === shown ? classes : null) ?? []);
+    const bands = dataset.bands
+      .map((band) => band)
+      .slice(0, mostBands)
+      .flatMap(
+        (band) => summarizeBand(band, band.id === shown ? style : null, band.id === shown ? classes : null) ?? [],
+      );
     const histogram = bands.find(({ colors }) => colors !== null)?.histogram;
     // As the histogram has it, so that its colours are those of the picture.
-    const picture = await renderPreview(dataset, pictureSide, histogram ? { ...style, range: [histogram.low, histogram.high] } : style);
-    return { summary: { width: x, height: y, corners: cornersOf(dataset), bands, values: drawn.length === 1 && drawn[0] ? valuesOf(drawn[0]) : null }, picture: new Uint8Array(picture) };
+    const picture = await renderPreview(
+      dataset,
+      pictureSide,
+      histogram ? { ...style, range: [histogram.low, histogram.high] } : style,
+    );
+    return {
+      summary: {
+        width: x,
+        height: y,
+        corners: cornersOf(dataset),
+        bands,
+        values: drawn.length === 1 && drawn[0] ? valuesOf(drawn[0]) : null,
+      },
+      picture: new Uint8Array(picture),
+    };
   } finally {
     dataset.close();
   }
 }
 
 /** Null where no value is valid. `style`: of the band that is drawn by itself. */
-function summarizeBand(band: gdal.RasterBand, style: PreviewStyle | null, classes: readonly RasterClass[] | null): OutputSummary['bands'][number] | null {
+function summarizeBand(
+  band: gdal.RasterBand,
+  style: PreviewStyle | null,
+  classes: readonly RasterClass[] | null,
+): OutputSummary['bands'][number] | null {
   const { sample } = sampleOf(band, sampleSide);
   const nodata = band.noDataValue;
   const valid = sample.filter((value) => Number.isFinite(value) && value !== nodata).sort();
@@ -43,14 +65,28 @@ function summarizeBand(band: gdal.RasterBand, style: PreviewStyle | null, classe
   const variance = valid.reduce((sum, value) => sum + (value - mean) ** 2, 0) / valid.length;
   // As the picture is stretched where the step does not say: to the 2nd and 98th percentile.
   const [low, high] = style?.range ?? [at(0.02), at(0.98)];
-  const colors = style && !classes ? rampColors(style.ramp).map(([red, green, blue]): [number, number, number] => [red, green, blue]) : null;
+  const colors =
+    style && !classes
+      ? rampColors(style.ramp).map(([red, green, blue]): [number, number, number] => [red, green, blue])
+      : null;
   const counts = new Array<number>(histogramParts).fill(0);
   for (const value of valid) {
     if (value < low || value > high) continue;
     const part = Math.min(histogramParts - 1, Math.floor(((value - low) / (high - low || 1)) * histogramParts));
     counts[part] = (counts[part] ?? 0) + 1;
   }
-  return { name: band.description || `band ${band.id}`, unit: style?.unit ?? null, min: at(0), mean, max: at(1), stdDev: Math.sqrt(variance), validShare: valid.length / sample.length, histogram: { low, high, counts }, colors, classes: classes && sharesOf(classes, valid) };
+  return {
+    name: band.description || `band ${band.id}`,
+    unit: style?.unit ?? null,
+    min: at(0),
+    mean,
+    max: at(1),
+    stdDev: Math.sqrt(variance),
+    validShare: valid.length / sample.length,
+    histogram: { low, high, counts },
+    colors,
+    classes: classes && sharesOf(classes, valid),
+  };
 }
 
 /** A band read to at most `longest` values a side. */
@@ -67,34 +103,67 @@ function sampleOf(band: gdal.RasterBand, longest: number): { width: number; heig
 function valuesOf(band: gdal.RasterBand): NonNullable<OutputSummary['values']> {
   const { width, height, sample } = sampleOf(band, valuesSide);
   const nodata = band.noDataValue;
-  return { width, height, rows: [...sample].map((value) => (Number.isFinite(value) && value !== nodata ? Number(value.toPrecision(4)) : null)) };
+  return {
+    width,
+    height,
+    rows: [...sample].map((value) =>
+      Number.isFinite(value) && value !== nodata ? Number(value.toPrecision(4)) : null,
+    ),
+  };
 }
 
 /** The classes that occur, as often as they do. */
-function sharesOf(classes: readonly RasterClass[], valid: Float64Array): NonNullable<OutputSummary['bands'][number]['classes']> {
+function sharesOf(
+  classes: readonly RasterClass[],
+  valid: Float64Array,
+): NonNullable<OutputSummary['bands'][number]['classes']> {
   const counts = new Map<number, number>();
   for (const value of valid) counts.set(value, (counts.get(value) ?? 0) + 1);
   return classes.flatMap(({ value, name, color: [red, green, blue] }) => {
     const count = counts.get(value);
-    return count === undefined ? [] : [{ value, name: name.slice(0, 200), color: [red, green, blue] as [number, number, number], share: count / valid.length }];
+    return count === undefined
+      ? []
+      : [
+          {
+            value,
+            name: name.slice(0, 200),
+            color: [red, green, blue] as [number, number, number],
+            share: count / valid.length,
+          },
+        ];
   });
 }
 
 function cornersOf(dataset: gdal.Dataset): OutputSummary['corners'] {
-  const { srs, geoTransform: t, rasterSize: { x, y } } = dataset;
+  const {
+    srs,
+    geoTransform: t,
+    rasterSize: { x, y },
+  } = dataset;
   if (!srs || !t) return null;
   const lonLat = lonLatOf(srs);
   if (!lonLat) return null;
-  const [a, b, c, d] = [[0, 0], [x, 0], [x, y], [0, y]].map(([column = 0, row = 0]) =>
-    lonLat((t[0] ?? 0) + column * (t[1] ?? 0) + row * (t[2] ?? 0), (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0)),
+  const [a, b, c, d] = [
+    [0, 0],
+    [x, 0],
+    [x, y],
+    [0, y],
+  ].map(([column = 0, row = 0]) =>
+    lonLat(
+      (t[0] ?? 0) + column * (t[1] ?? 0) + row * (t[2] ?? 0),
+      (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0),
+    ),
   );
   if (!a || !b || !c || !d) return null;
   const corners = [a, b, c, d].map(([lon, lat]): [number, number] => [lon, lat]);
   // Over the antimeridian longitudes go on, from corner to corner; those of a raster in degrees do by themselves.
-  if (!srs.isGeographic()) corners.slice(1).forEach((corner, i) => (corner[0] -= Math.round((corner[0] - corners[i]![0]) / 360) * 360));
+  if (!srs.isGeographic())
+    corners.slice(1).forEach((corner, i) => (corner[0] -= Math.round((corner[0] - corners[i]![0]) / 360) * 360));
   const middle = corners.reduce((sum, [lon]) => sum + lon, 0) / corners.length;
   const shift = Math.floor((middle + 180) / 360) * 360;
-  return corners.map(([lon, lat]): [number, number] => [lon - shift, Math.max(-90, Math.min(90, lat))]) as NonNullable<OutputSummary['corners']>;
+  return corners.map(([lon, lat]): [number, number] => [lon - shift, Math.max(-90, Math.min(90, lat))]) as NonNullable<
+    OutputSummary['corners']
+  >;
 }
 
 /** Null for a reference system that lies nowhere on Earth. */

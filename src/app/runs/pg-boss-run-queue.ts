@@ -29,7 +29,9 @@ const rethrow = (error: unknown): never => {
 };
 
 /** What is asked of pg-boss. */
-export type Boss = Pick<PgBoss, 'insert' | 'complete' | 'fail' | 'stop'> & { fetch(name: string, options: { batchSize: number }): Promise<Pick<Job<RunJob>, 'id' | 'data'>[]> };
+export type Boss = Pick<PgBoss, 'insert' | 'complete' | 'fail' | 'stop'> & {
+  fetch(name: string, options: { batchSize: number }): Promise<Pick<Job<RunJob>, 'id' | 'data'>[]>;
+};
 
 /** Runs in PostgreSQL by pg-boss: any number of processes add and take them. */
 export class PgBossRunQueue implements RunQueue {
@@ -43,11 +45,30 @@ export class PgBossRunQueue implements RunQueue {
   }
 
   /** Opens the queue, and makes its tables where they are not there. `supervises`: whether this process looks for jobs of workers that died. */
-  static async open(connectionString: string, { supervises, log }: { supervises: boolean; log: Pick<StageLog, 'warn'> }): Promise<PgBossRunQueue> {
-    const boss = new PgBoss({ ...{ connectionString, max: 4, schedule: false, supervise: supervises, superviseIntervalSeconds: 1, monitorIntervalSeconds: 1 }, ...poolOptions });
+  static async open(
+    connectionString: string,
+    { supervises, log }: { supervises: boolean; log: Pick<StageLog, 'warn'> },
+  ): Promise<PgBossRunQueue> {
+    const boss = new PgBoss({
+      ...{
+        connectionString,
+        max: 4,
+        schedule: false,
+        supervise: supervises,
+        superviseIntervalSeconds: 1,
+        monitorIntervalSeconds: 1,
+      },
+      ...poolOptions,
+    });
     // Of what it does by itself; what cannot be done for somebody is thrown where it is asked for.
     boss.on('error', (error) => log.warn({ err: error }, 'the queue met an error'));
-    const options = { heartbeatSeconds, expireInSeconds: longestSeconds, retryLimit: retries, retryDelay: giveAgainMs / 1000, deleteAfterSeconds: 3_600 };
+    const options = {
+      heartbeatSeconds,
+      expireInSeconds: longestSeconds,
+      retryLimit: retries,
+      retryDelay: giveAgainMs / 1000,
+      deleteAfterSeconds: 3_600,
+    };
     try {
       await boss.start();
       for (const lane of lanes) {
@@ -63,7 +84,9 @@ export class PgBossRunQueue implements RunQueue {
 
   async add(runs: readonly QueuedRun[]): Promise<void> {
     for (const lane of lanes) {
-      const jobs = runs.filter((run) => run.lane === lane).map(({ runId, behind }) => ({ data: { runId } satisfies RunJob, singletonKey: runId, priority: -behind }));
+      const jobs = runs
+        .filter((run) => run.lane === lane)
+        .map(({ runId, behind }) => ({ data: { runId } satisfies RunJob, singletonKey: runId, priority: -behind }));
       if (jobs.length > 0) await this.#boss.insert(queueOf(lane), jobs).catch(rethrow);
     }
   }

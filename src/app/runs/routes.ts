@@ -19,7 +19,12 @@ const newRun = z.strictObject({
 
 /** Query of `GET api/runs`: newest first, those that are older than the run `before`. */
 const runPage = z.strictObject({
-  limit: z.string().regex(/^[1-9]\d{0,2}$/, 'must be an integer from 1 to 200').transform(Number).refine((n) => n <= 200, 'must be an integer from 1 to 200').default(100),
+  limit: z
+    .string()
+    .regex(/^[1-9]\d{0,2}$/, 'must be an integer from 1 to 200')
+    .transform(Number)
+    .refine((n) => n <= 200, 'must be an integer from 1 to 200')
+    .default(100),
   before: z.string().max(100).optional(),
 });
 
@@ -32,10 +37,17 @@ export interface RunRoutesOptions {
 }
 
 /** The picture of a run's result. Throws 404 where it has none. */
-export async function sendPicture(res: Response, store: Pick<RunStore, 'picture'>, { id }: Pick<Run, 'id'>): Promise<void> {
+export async function sendPicture(
+  res: Response,
+  store: Pick<RunStore, 'picture'>,
+  { id }: Pick<Run, 'id'>,
+): Promise<void> {
   const found = await store.picture(id);
   if (!found) throw new RequestError(404, 'no_result', 'the run has no result to look at');
-  res.type('png').set({ 'Cache-Control': 'private, max-age=3600', 'Content-Security-Policy': "default-src 'none'" }).send(Buffer.from(found));
+  res
+    .type('png')
+    .set({ 'Cache-Control': 'private, max-age=3600', 'Content-Security-Policy': "default-src 'none'" })
+    .send(Buffer.from(found));
 }
 
 /** The JSON API of one launch, under `/launches/{launchId}/api`. */
@@ -47,7 +59,8 @@ export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoute
 
   async function findRun(params: { launchId?: string; runId: string }): Promise<Run> {
     const run = await store.find(params.runId);
-    if (run?.launchId !== launchOf(params) || !run) throw new RequestError(404, 'run_not_found', 'there is no such run in this launch');
+    if (run?.launchId !== launchOf(params) || !run)
+      throw new RequestError(404, 'run_not_found', 'there is no such run in this launch');
     return run;
   }
 

@@ -63,7 +63,10 @@ export interface RunEngineOptions {
   readonly onSessionOver?: (launchId: string) => Promise<void>;
   /** Told how long a run was in a state, when it leaves it. */
   readonly onStage?: (state: RunState, seconds: number) => void;
-  readonly log: StageLog & { error(facts: object, message: string): void; child(facts: object): RunEngineOptions['log'] };
+  readonly log: StageLog & {
+    error(facts: object, message: string): void;
+    child(facts: object): RunEngineOptions['log'];
+  };
 }
 
 /** Runs that one worker looks after at once. */
@@ -117,7 +120,14 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     if (stopping) throw new GivenUp('the worker is stopping');
     // It goes on here, whoever asks again: a second attempt beside the first would only take its work away.
     if (driven.has(runId)) return;
-    const entry: Driven = { lane, abort: new AbortController(), claim: 0, launchId: null, state: 'CREATED', done: Promise.resolve() };
+    const entry: Driven = {
+      lane,
+      abort: new AbortController(),
+      claim: 0,
+      launchId: null,
+      state: 'CREATED',
+      done: Promise.resolve(),
+    };
     driven.set(runId, entry);
     try {
       const run = await store.claim(runId, worker);
@@ -165,7 +175,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         entry.claim = run?.claim ?? 0;
         return run;
       } catch (error) {
-        if (!entry.abort.signal.aborted) options.log.warn({ err: error, runId }, 'run could not be claimed for now; it is tried again');
+        if (!entry.abort.signal.aborted)
+          options.log.warn({ err: error, runId }, 'run could not be claimed for now; it is tried again');
       }
     }
     return null;
@@ -178,10 +189,19 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const log = options.log.child({ runId });
     const workFolder = folders.of(runId, run.claim);
     const report = (now: RunProgress) => progress.report(claimed, now);
-    const context: StageContext = { ...options, calls: options.callsOf(run.launchId), workFolder, madeHere: { sha256: null }, signal, report, log };
+    const context: StageContext = {
+      ...options,
+      calls: options.callsOf(run.launchId),
+      workFolder,
+      madeHere: { sha256: null },
+      signal,
+      report,
+      log,
+    };
     try {
       for (let stage = stages[run.state]; stage; stage = stages[run.state]) {
-        if (queue.isShared && stage.lane !== null && stage.lane !== entry.lane) return await handOver(run, stage.lane, entry);
+        if (queue.isShared && stage.lane !== null && stage.lane !== entry.lane)
+          return await handOver(run, stage.lane, entry);
         entry.state = run.state;
         report(noProgress);
         signal.throwIfAborted();
@@ -216,10 +236,19 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const failure = describeFailure(error);
     const kind = failureKindOf(error);
     // A database that is away is waited for as long as it is: nothing could be committed either.
-    if (error instanceof DatabaseAwayError || (kind === 'world' && !(error instanceof PlatformError) && !isOverdue(id))) throw error;
+    if (error instanceof DatabaseAwayError || (kind === 'world' && !(error instanceof PlatformError) && !isOverdue(id)))
+      throw error;
     if (isSessionOver(error)) await options.onSessionOver?.(run.launchId);
-    if (kind === 'defect') log.error({ err: error, childStack: error instanceof ChildJobError ? error.childStack : undefined, state: run.state }, 'run failed by a defect');
-    else log.warn({ state: run.state, code: failure.code, reason: failure.message, requestId: failure.requestId }, 'run failed');
+    if (kind === 'defect')
+      log.error(
+        { err: error, childStack: error instanceof ChildJobError ? error.childStack : undefined, state: run.state },
+        'run failed by a defect',
+      );
+    else
+      log.warn(
+        { state: run.state, code: failure.code, reason: failure.message, requestId: failure.requestId },
+        'run failed',
+      );
     return store.transition(run, 'FAILED', { failure });
   }
 
@@ -248,7 +277,11 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   }
 
   async function start(launchId: string, wanted: NewRun): Promise<Run> {
-    if (stopping) throw new KitError('shutting_down', 'the app is about to stop and takes no new runs; try again in a moment', { status: 503, data: { isForUser: true } });
+    if (stopping)
+      throw new KitError('shutting_down', 'the app is about to stop and takes no new runs; try again in a moment', {
+        status: 503,
+        data: { isForUser: true },
+      });
     const { step, parameters } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);
     const owner = await options.ownerOf(launchId);
     const atMs = now();
@@ -277,18 +310,30 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await store.create(run);
     });
     // It is there: refused now it would be asked for twice. Who looks for runs that nobody has queues it.
-    await queue.add([{ runId: run.id, lane: 'wait', behind: 0 }]).catch((error: unknown) => options.log.warn({ err: error, runId: run.id }, 'a new run could not be queued for now'));
+    await queue
+      .add([{ runId: run.id, lane: 'wait', behind: 0 }])
+      .catch((error: unknown) =>
+        options.log.warn({ err: error, runId: run.id }, 'a new run could not be queued for now'),
+      );
     return run;
   }
 
   async function requireRoom(owner: string): Promise<void> {
     const open = await store.countUnfinishedOf(owner);
     if (open >= settings.runsPerUser) {
-      throw new KitError('too_many_runs', `you have ${open} runs that have not ended, and no more than ${settings.runsPerUser} are taken; decide on one that waits, cancel one, or wait until one has ended`, { status: 429, data: { isForUser: true } });
+      throw new KitError(
+        'too_many_runs',
+        `you have ${open} runs that have not ended, and no more than ${settings.runsPerUser} are taken; decide on one that waits, cancel one, or wait until one has ended`,
+        { status: 429, data: { isForUser: true } },
+      );
     }
     const { APPROVED = 0, PROCESSING = 0 } = await store.countByState();
     if (APPROVED + PROCESSING < settings.stepQueue) return;
-    throw new KitError('busy', `${APPROVED + PROCESSING} runs are waiting for processing, and no more are taken for now; try again later`, { status: 503, data: { isForUser: true } });
+    throw new KitError(
+      'busy',
+      `${APPROVED + PROCESSING} runs are waiting for processing, and no more are taken for now; try again later`,
+      { status: 503, data: { isForUser: true } },
+    );
   }
 
   /** Queues what no living worker has. How many there were. */
@@ -302,7 +347,12 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   /** Of runs that nobody has: whoever has one looks after its token itself. */
   async function keepTokensAlive(): Promise<void> {
     for (const launchId of await store.listWaitingLaunches()) {
-      await options.callsOf(launchId).keepAlive().catch((error: unknown) => options.log.warn({ err: error, launchId }, 'the token of a waiting run could not be renewed for now'));
+      await options
+        .callsOf(launchId)
+        .keepAlive()
+        .catch((error: unknown) =>
+          options.log.warn({ err: error, launchId }, 'the token of a waiting run could not be renewed for now'),
+        );
     }
   }
 
@@ -313,7 +363,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const before = [...driven].flatMap(([id, entry]) => (entry.claim > 0 ? [{ id, entry, claim: entry.claim }] : []));
     const held = await store.heldBy(worker);
     for (const { id, entry, claim } of before) {
-      if (entry.claim === claim && held.get(id) !== claim) entry.abort.abort(new GivenUp('the run was ended, or taken, elsewhere'));
+      if (entry.claim === claim && held.get(id) !== claim)
+        entry.abort.abort(new GivenUp('the run was ended, or taken, elsewhere'));
     }
     lease.renewed(fromMs);
     const idle = [...held.keys()].filter((id) => !driven.has(id));
@@ -324,7 +375,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     start,
     async retry(run) {
       if (!isFinal(run.state)) {
-        throw new KitError('run_not_ended', `run ${run.id} is ${run.state}; cancel it first, or wait for its end`, { status: 409 });
+        throw new KitError('run_not_ended', `run ${run.id} is ${run.state}; cancel it first, or wait for its end`, {
+          status: 409,
+        });
       }
       return start(run.launchId, run);
     },
@@ -345,7 +398,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await queue.work({ take, room, log: options.log });
       repeats.every(renewEveryMs[queue.isShared ? 'shared' : 'alone'], 'the lease could not be renewed', renewLease);
       repeats.every(recoverEveryMs, 'overlooked runs could not be looked for', () => recover(overlookedAfterMs));
-      if (queue.isShared) repeats.every(keepAliveEveryMs, 'tokens of waiting runs could not be looked after', keepTokensAlive);
+      if (queue.isShared)
+        repeats.every(keepAliveEveryMs, 'tokens of waiting runs could not be looked after', keepTokensAlive);
       repeats.every(tidyEveryMs, 'what nobody owns could not be looked for', async () => {
         await folders.tidy();
         await store.forgetWorkers(forgottenAfterMs);

@@ -34,7 +34,7 @@ const advice: Readonly<Record<string, string>> = {
   asset_origin_refused: askOperator,
   asset_too_large: 'Take a smaller item, or ask whoever runs this app for a larger limit (INPUT_MAX_BYTES).',
   archive_too_large: 'Take a smaller item, or ask whoever runs this app for a larger limit (INPUT_MAX_BYTES).',
-  archive_broken: 'The item\'s data is damaged: take another one, and tell the platform.',
+  archive_broken: "The item's data is damaged: take another one, and tell the platform.",
   job_timeout: 'Take a smaller input, or ask whoever runs this app for a longer limit (STEP_TIMEOUT_MS).',
   job_memory_exceeded: 'Take a smaller input, or ask whoever runs this app for more memory (STEP_MEMORY_BYTES).',
   job_disk_exceeded: 'Take a smaller input, or ask whoever runs this app for more disk (STEP_DISK_BYTES).',
@@ -55,18 +55,40 @@ export function failureKindOf(error: unknown): FailureKind {
 /** A run's failure in words for its user. What is a defect says no more than that: its text stays in the log. */
 export function describeFailure(error: unknown): RunFailure {
   if (error instanceof ChildJobError && error.code === 'job_failed' && error.kind === 'defect') {
-    return { code: 'step_defect', message: 'the app has a bug: its processing step failed in a way that nobody meant, and your input is not at fault', advice: askOperator, requestId: null };
+    return {
+      code: 'step_defect',
+      message:
+        'the app has a bug: its processing step failed in a way that nobody meant, and your input is not at fault',
+      advice: askOperator,
+      requestId: null,
+    };
   }
   if (error instanceof PlatformError) {
     const fallback = error.isTransient ? tryLater : askOperator;
-    return { code: error.code, message: error.message, advice: advice[error.code] ?? fallback, requestId: error.requestId };
+    return {
+      code: error.code,
+      message: error.message,
+      advice: advice[error.code] ?? fallback,
+      requestId: error.requestId,
+    };
   }
   if (error instanceof KitError) {
     const fallback = error.status < 500 ? changeInput : askOperator;
     return { code: error.code, message: error.message, advice: advice[error.code] ?? fallback, requestId: null };
   }
-  if (failureKindOf(error) === 'world') return { code: 'world_away', message: 'the disk or another part of the machine that the app runs on did not work for too long', advice: tryLater, requestId: null };
-  return { code: 'internal_error', message: 'the app failed in an unforeseen way: this is a bug of the app', advice: askOperator, requestId: null };
+  if (failureKindOf(error) === 'world')
+    return {
+      code: 'world_away',
+      message: 'the disk or another part of the machine that the app runs on did not work for too long',
+      advice: tryLater,
+      requestId: null,
+    };
+  return {
+    code: 'internal_error',
+    message: 'the app failed in an unforeseen way: this is a bug of the app',
+    advice: askOperator,
+    requestId: null,
+  };
 }
 
 /** The platform itself has ended the session for good: nothing can be done with its token any more. */

@@ -63,17 +63,28 @@ export function sharedProgress(database: AppDatabase, onError: (error: unknown) 
     await database
       .insertInto('run_progress')
       .values(rows)
-      .onConflict((conflict) => conflict.column('run_id').doUpdateSet((of) => ({ progress: of.ref('excluded.progress') })))
+      .onConflict((conflict) =>
+        conflict.column('run_id').doUpdateSet((of) => ({ progress: of.ref('excluded.progress') })),
+      )
       .execute();
     // One by one: two processes that took several at once, each in its own order, could wait for each other.
-    for (const id of launchIds) await database.updateTable('launches').set((of) => ({ changes: of('changes', '+', 1) })).where('id', '=', id).execute();
+    for (const id of launchIds)
+      await database
+        .updateTable('launches')
+        .set((of) => ({ changes: of('changes', '+', 1) }))
+        .where('id', '=', id)
+        .execute();
   };
   const timer = setInterval(() => (writing = writing.then(write).catch(onError)), writeEveryMs);
   timer.unref();
   return {
     report: ({ id, launchId }, progress) => void changed.set(id, { launchId, progress }),
     async get(runId) {
-      const row = await database.selectFrom('run_progress').select('progress').where('run_id', '=', runId).executeTakeFirst();
+      const row = await database
+        .selectFrom('run_progress')
+        .select('progress')
+        .where('run_id', '=', runId)
+        .executeTakeFirst();
       return row ? (JSON.parse(row.progress) as RunProgress) : noProgress;
     },
     changesOf: () => 0,

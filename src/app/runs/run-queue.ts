@@ -52,7 +52,10 @@ export class LocalRunQueue implements RunQueue {
     if (!this.#worker) return void this.#early.push(...runs);
     for (const run of runs) {
       if (this.#stopping.signal.aborted || this.#given.has(run.runId)) continue;
-      this.#given.set(run.runId, this.#give(run, this.#worker).finally(() => this.#given.delete(run.runId)));
+      this.#given.set(
+        run.runId,
+        this.#give(run, this.#worker).finally(() => this.#given.delete(run.runId)),
+      );
     }
   }
 

@@ -36,7 +36,10 @@ export function isFinal(state: RunState): boolean {
 /** A move that the table does not have, or one from a state that the run has left meanwhile. */
 export class IllegalTransitionError extends KitError {
   constructor(runId: string, from: RunState, to: RunState) {
-    super('illegal_transition', `run ${runId} cannot go from ${from} to ${to}`, { status: 409, data: { runId, from, to } });
+    super('illegal_transition', `run ${runId} cannot go from ${from} to ${to}`, {
+      status: 409,
+      data: { runId, from, to },
+    });
   }
 }
 

@@ -31,10 +31,20 @@ export function viewRun(run: Run, history: readonly RunStateChange[], progress: 
 export type RunView = ReturnType<typeof viewRun>;
 
 /** The view of many runs at once: their histories come in one query, and only what is under way has progress. */
-export function runViewer({ store, engine, steps }: { store: Pick<RunStore, 'histories'>; engine: Pick<RunEngine, 'progress'>; steps: StepHost }) {
+export function runViewer({
+  store,
+  engine,
+  steps,
+}: {
+  store: Pick<RunStore, 'histories'>;
+  engine: Pick<RunEngine, 'progress'>;
+  steps: StepHost;
+}) {
   return async (runs: readonly Run[]): Promise<RunView[]> => {
     const histories = await store.histories(runs.map(({ id }) => id));
-    const progress = await Promise.all(runs.map(async (run) => (isFinal(run.state) ? noProgress : engine.progress(run.id))));
+    const progress = await Promise.all(
+      runs.map(async (run) => (isFinal(run.state) ? noProgress : engine.progress(run.id))),
+    );
     return runs.map((run, i) => viewRun(run, histories.get(run.id) ?? [], progress[i] ?? noProgress, steps));
   };
 }

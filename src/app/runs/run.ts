@@ -50,7 +50,9 @@ export interface Run {
 }
 
 /** What a stage learns on the way; committed together with the state it leads to, or by itself. */
-export type RunFacts = Partial<Pick<Run, 'operationId' | 'operationExpiresAtMs' | 'output' | 'upload' | 'file' | 'failure'>> & {
+export type RunFacts = Partial<
+  Pick<Run, 'operationId' | 'operationExpiresAtMs' | 'output' | 'upload' | 'file' | 'failure'>
+> & {
   /** Kept beside the run, and found by `RunStore.summary` and `picture`. */
   readonly result?: RunResult | null;
 };

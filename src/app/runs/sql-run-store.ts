@@ -2,7 +2,16 @@ import { sql, type ExpressionBuilder, type Kysely, type RawBuilder, type Updatea
 import type { AppDatabase, AppTables, RunRow } from '../database.ts';
 import type { OutputSummary, RunResult } from '../processing/output-summary.ts';
 import { assertTransition, IllegalTransitionError, isFinal, runStates, type RunState } from './run-state.ts';
-import type { LaunchChanges, Run, RunFacts, RunPage, RunStage, RunStateChange, RunStore, UnfinishedRun } from './run.ts';
+import type {
+  LaunchChanges,
+  Run,
+  RunFacts,
+  RunPage,
+  RunStage,
+  RunStateChange,
+  RunStore,
+  UnfinishedRun,
+} from './run.ts';
 import { leaseMs } from './worker-lease.ts';
 
 /** Few enough that nobody waits long for the database meanwhile. */
@@ -43,26 +52,41 @@ export class SqlRunStore implements RunStore {
     return rows.map(fromRow);
   }
 
-  async listByOwner(owner: string, { limit, before, states }: RunPage & { readonly states?: readonly RunState[] }): Promise<Run[]> {
+  async listByOwner(
+    owner: string,
+    { limit, before, states }: RunPage & { readonly states?: readonly RunState[] },
+  ): Promise<Run[]> {
     const query = this.#page({ limit, before }).where('owner', '=', owner);
     const rows = await (states ? query.where('state', 'in', states) : query).execute();
     return rows.map(fromRow);
   }
 
   async countByOwner(owner: string, states?: readonly RunState[]): Promise<number> {
-    const query = this.#database.selectFrom('runs').select((of) => of.fn.countAll().as('count')).where('owner', '=', owner);
+    const query = this.#database
+      .selectFrom('runs')
+      .select((of) => of.fn.countAll().as('count'))
+      .where('owner', '=', owner);
     const { count } = await (states ? query.where('state', 'in', states) : query).executeTakeFirstOrThrow();
     return Number(count);
   }
 
   async lastChangeOf(owner: string): Promise<number> {
-    const { at } = await this.#database.selectFrom('runs').select((of) => of.fn.max('updated_at').as('at')).where('owner', '=', owner).executeTakeFirstOrThrow();
+    const { at } = await this.#database
+      .selectFrom('runs')
+      .select((of) => of.fn.max('updated_at').as('at'))
+      .where('owner', '=', owner)
+      .executeTakeFirstOrThrow();
     return Number(at ?? 0);
   }
 
   /** Newest first: a number of rows at a time, from where the last page ended, whatever has been added since. */
   #page({ limit, before }: RunPage) {
-    const query = this.#database.selectFrom('runs').selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit);
+    const query = this.#database
+      .selectFrom('runs')
+      .selectAll()
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit);
     if (before === undefined) return query;
     const from = this.#database.selectFrom('runs').select(['created_at', 'id']).where('id', '=', before);
     return query.where((of) => of(of.refTuple('created_at', 'id'), '<', from.$asTuple('created_at', 'id')));
@@ -71,10 +95,22 @@ export class SqlRunStore implements RunStore {
   async changesOf(launchId: string): Promise<LaunchChanges> {
     const row = await this.#database
       .selectFrom('launches')
-      .select((of) => ['changes', 'changed_at', of.exists(of.selectFrom('runs').select('runs.id').where('launch_id', '=', launchId).where('state', 'in', unfinished)).as('is_under_way')])
+      .select((of) => [
+        'changes',
+        'changed_at',
+        of
+          .exists(
+            of.selectFrom('runs').select('runs.id').where('launch_id', '=', launchId).where('state', 'in', unfinished),
+          )
+          .as('is_under_way'),
+      ])
       .where('id', '=', launchId)
       .executeTakeFirst();
-    return { number: Number(row?.changes ?? 0), lastAtMs: Number(row?.changed_at ?? 0), isUnderWay: Boolean(row?.is_under_way) };
+    return {
+      number: Number(row?.changes ?? 0),
+      lastAtMs: Number(row?.changed_at ?? 0),
+      isUnderWay: Boolean(row?.is_under_way),
+    };
   }
 
   async listOrphans(worker: string, forMs = 0): Promise<UnfinishedRun[]> {
@@ -85,7 +121,10 @@ export class SqlRunStore implements RunStore {
       .where((of) =>
         of.or([
           // One from a clock that was ahead is as good as old.
-          of.and([of('worker', 'is', null), of.or([of('updated_at', '<=', this.#now() - forMs), of('updated_at', '>', this.#now())])]),
+          of.and([
+            of('worker', 'is', null),
+            of.or([of('updated_at', '<=', this.#now() - forMs), of('updated_at', '>', this.#now())]),
+          ]),
           of.and([of('worker', 'is not', null), of('worker', '!=', worker), of.not(this.#isHeld(of))]),
         ]),
       )
@@ -95,7 +134,13 @@ export class SqlRunStore implements RunStore {
   }
 
   async listWaitingLaunches(): Promise<string[]> {
-    const rows = await this.#database.selectFrom('runs').select('launch_id').distinct().where('state', 'in', ['APPROVED', 'PROCESSING', 'UPLOADING']).where('worker', 'is', null).execute();
+    const rows = await this.#database
+      .selectFrom('runs')
+      .select('launch_id')
+      .distinct()
+      .where('state', 'in', ['APPROVED', 'PROCESSING', 'UPLOADING'])
+      .where('worker', 'is', null)
+      .execute();
     return rows.map((row) => row.launch_id);
   }
 
@@ -111,7 +156,12 @@ export class SqlRunStore implements RunStore {
   }
 
   async countUnfinishedOf(owner: string): Promise<number> {
-    const { count } = await this.#database.selectFrom('runs').select((of) => of.fn.countAll().as('count')).where('owner', '=', owner).where('state', 'in', unfinished).executeTakeFirstOrThrow();
+    const { count } = await this.#database
+      .selectFrom('runs')
+      .select((of) => of.fn.countAll().as('count'))
+      .where('owner', '=', owner)
+      .where('state', 'in', unfinished)
+      .executeTakeFirstOrThrow();
     return Number(count);
   }
 
@@ -122,13 +172,26 @@ export class SqlRunStore implements RunStore {
   async histories(ids: readonly string[]): Promise<Map<string, RunStateChange[]>> {
     const histories = new Map(ids.map((id): [string, RunStateChange[]] => [id, []]));
     if (ids.length === 0) return histories;
-    const rows = await this.#database.selectFrom('run_states').selectAll().where('run_id', 'in', ids).orderBy('seq').orderBy('at').execute();
+    const rows = await this.#database
+      .selectFrom('run_states')
+      .selectAll()
+      .where('run_id', 'in', ids)
+      .orderBy('seq')
+      .orderBy('at')
+      .execute();
     for (const row of rows) histories.get(row.run_id)?.push({ state: row.state as RunState, atMs: Number(row.at) });
     return histories;
   }
 
   async stages(id: string): Promise<RunStage[]> {
-    const rows = await this.#database.selectFrom('run_stages').selectAll().where('run_id', '=', id).orderBy('seq').orderBy('begun_at').orderBy('attempt').execute();
+    const rows = await this.#database
+      .selectFrom('run_stages')
+      .selectAll()
+      .where('run_id', '=', id)
+      .orderBy('seq')
+      .orderBy('begun_at')
+      .orderBy('attempt')
+      .execute();
     return rows.map((row) => ({
       state: row.state as RunState,
       attempt: Number(row.attempt),
@@ -159,7 +222,12 @@ export class SqlRunStore implements RunStore {
 
   async giveBack(run: Pick<Run, 'id' | 'claim'>): Promise<void> {
     await this.#database.transaction().execute(async (trx) => {
-      const { numUpdatedRows } = await trx.updateTable('runs').set({ worker: null }).where('id', '=', run.id).where('claim', '=', run.claim).executeTakeFirst();
+      const { numUpdatedRows } = await trx
+        .updateTable('runs')
+        .set({ worker: null })
+        .where('id', '=', run.id)
+        .where('claim', '=', run.claim)
+        .executeTakeFirst();
       if (numUpdatedRows > 0n) await endStage(trx, run.id, 'given back', this.#now());
     });
   }
@@ -174,48 +242,84 @@ export class SqlRunStore implements RunStore {
   }
 
   async heldBy(worker: string): Promise<Map<string, number>> {
-    const rows = await this.#database.selectFrom('runs').select(['id', 'claim']).where('worker', '=', worker).where('state', 'in', unfinished).execute();
+    const rows = await this.#database
+      .selectFrom('runs')
+      .select(['id', 'claim'])
+      .where('worker', '=', worker)
+      .where('state', 'in', unfinished)
+      .execute();
     return new Map(rows.map(({ id, claim }) => [id, Number(claim)]));
   }
 
   release(worker: string): Promise<UnfinishedRun[]> {
     return this.#database.transaction().execute(async (trx) => {
       await trx.deleteFrom('workers').where('name', '=', worker).execute();
-      const rows = await trx.updateTable('runs').set({ worker: null }).where('worker', '=', worker).where('state', 'in', unfinished).returning(['id', 'owner', 'state']).execute();
+      const rows = await trx
+        .updateTable('runs')
+        .set({ worker: null })
+        .where('worker', '=', worker)
+        .where('state', 'in', unfinished)
+        .returning(['id', 'owner', 'state'])
+        .execute();
       // By the stages' own worker: a list of ids would be too long for a statement.
-      await trx.updateTable('run_stages').set({ ended_at: this.#now(), outcome: 'given back' }).where('worker', '=', worker).where('ended_at', 'is', null).execute();
+      await trx
+        .updateTable('run_stages')
+        .set({ ended_at: this.#now(), outcome: 'given back' })
+        .where('worker', '=', worker)
+        .where('ended_at', 'is', null)
+        .execute();
       return rows.map(toUnfinished);
     });
   }
 
   async forgetWorkers(deadForMs: number): Promise<void> {
-    await this.#database.deleteFrom('workers').where('alive_at', '<', sql<number>`${this.#leaseNow()} - ${deadForMs}`).execute();
+    await this.#database
+      .deleteFrom('workers')
+      .where('alive_at', '<', sql<number>`${this.#leaseNow()} - ${deadForMs}`)
+      .execute();
   }
 
   /** The run's worker has said lately that it lives. */
   #isHeld(of: ExpressionBuilder<AppTables, 'runs'>) {
     const isLiving = sql<boolean>`workers.alive_at > ${this.#leaseNow()} - ${leaseMs}`;
-    return of.exists(of.selectFrom('workers').select('workers.name').whereRef('workers.name', '=', 'runs.worker').where(isLiving));
+    return of.exists(
+      of.selectFrom('workers').select('workers.name').whereRef('workers.name', '=', 'runs.worker').where(isLiving),
+    );
   }
 
   async summary(id: string): Promise<OutputSummary | null> {
-    const row = await this.#database.selectFrom('run_results').select('summary').where('run_id', '=', id).executeTakeFirst();
+    const row = await this.#database
+      .selectFrom('run_results')
+      .select('summary')
+      .where('run_id', '=', id)
+      .executeTakeFirst();
     return row ? (JSON.parse(row.summary) as OutputSummary) : null;
   }
 
   async picture(id: string): Promise<Uint8Array | null> {
-    const row = await this.#database.selectFrom('run_results').select('picture').where('run_id', '=', id).executeTakeFirst();
+    const row = await this.#database
+      .selectFrom('run_results')
+      .select('picture')
+      .where('run_id', '=', id)
+      .executeTakeFirst();
     return row ? Buffer.from(row.picture, 'base64') : null;
   }
 
   async forget(endedBeforeMs: number): Promise<number> {
     const ended = runStates.filter(isFinal);
-    for (let forgotten = 0; ; ) {
-      const rows = await this.#database.selectFrom('runs').select('id').where('updated_at', '<', endedBeforeMs).where('state', 'in', ended).limit(forgottenAtOnce).execute();
+    for (let forgotten = 0; ;) {
+      const rows = await this.#database
+        .selectFrom('runs')
+        .select('id')
+        .where('updated_at', '<', endedBeforeMs)
+        .where('state', 'in', ended)
+        .limit(forgottenAtOnce)
+        .execute();
       if (rows.length === 0) return forgotten;
       const ids = rows.map(({ id }) => id);
       await this.#database.transaction().execute(async (trx) => {
-        for (const table of ['run_states', 'run_stages', 'run_progress', 'run_results'] as const) await trx.deleteFrom(table).where('run_id', 'in', ids).execute();
+        for (const table of ['run_states', 'run_stages', 'run_progress', 'run_results'] as const)
+          await trx.deleteFrom(table).where('run_id', 'in', ids).execute();
         await trx.deleteFrom('runs').where('id', 'in', ids).execute();
       });
       forgotten += ids.length;
@@ -225,7 +329,11 @@ export class SqlRunStore implements RunStore {
   }
 
   async countByState(): Promise<Partial<Record<RunState, number>>> {
-    const rows = await this.#database.selectFrom('runs').select(['state', (of) => of.fn.countAll().as('n')]).groupBy('state').execute();
+    const rows = await this.#database
+      .selectFrom('runs')
+      .select(['state', (of) => of.fn.countAll().as('n')])
+      .groupBy('state')
+      .execute();
     return Object.fromEntries(rows.map(({ state, n }) => [state, Number(n)]));
   }
 
@@ -266,12 +374,20 @@ export class SqlRunStore implements RunStore {
   }
 }
 
-const toUnfinished = (row: Pick<RunRow, 'id' | 'owner' | 'state'>): UnfinishedRun => ({ id: row.id, owner: row.owner, state: row.state as RunState });
+const toUnfinished = (row: Pick<RunRow, 'id' | 'owner' | 'state'>): UnfinishedRun => ({
+  id: row.id,
+  owner: row.owner,
+  state: row.state as RunState,
+});
 
 /** The last attempt's. */
 async function putResult(database: Kysely<AppTables>, runId: string, { summary, picture }: RunResult): Promise<void> {
   const columns = { summary: JSON.stringify(summary), picture: Buffer.from(picture).toString('base64') };
-  await database.insertInto('run_results').values({ run_id: runId, ...columns }).onConflict((conflict) => conflict.column('run_id').doUpdateSet(columns)).execute();
+  await database
+    .insertInto('run_results')
+    .values({ run_id: runId, ...columns })
+    .onConflict((conflict) => conflict.column('run_id').doUpdateSet(columns))
+    .execute();
 }
 
 /** Behind what the table has of the run. */
@@ -280,19 +396,48 @@ function nextSeq(table: 'run_states' | 'run_stages', runId: string) {
 }
 
 async function addState(database: Kysely<AppTables>, runId: string, state: RunState, at: number): Promise<void> {
-  await database.insertInto('run_states').values({ run_id: runId, seq: nextSeq('run_states', runId), state, at }).execute();
+  await database
+    .insertInto('run_states')
+    .values({ run_id: runId, seq: nextSeq('run_states', runId), state, at })
+    .execute();
 }
 
 async function countChange(database: Kysely<AppTables>, launchId: string, at: number): Promise<void> {
-  await database.updateTable('launches').set((of) => ({ changes: of('changes', '+', 1), changed_at: at })).where('id', '=', launchId).execute();
+  await database
+    .updateTable('launches')
+    .set((of) => ({ changes: of('changes', '+', 1), changed_at: at }))
+    .where('id', '=', launchId)
+    .execute();
 }
 
-async function beginStage(database: Kysely<AppTables>, { id, state, claim }: Run, worker: string, at: number): Promise<void> {
-  await database.insertInto('run_stages').values({ run_id: id, seq: nextSeq('run_stages', id), state, attempt: claim, worker, begun_at: at, ended_at: null, outcome: null }).execute();
+async function beginStage(
+  database: Kysely<AppTables>,
+  { id, state, claim }: Run,
+  worker: string,
+  at: number,
+): Promise<void> {
+  await database
+    .insertInto('run_stages')
+    .values({
+      run_id: id,
+      seq: nextSeq('run_stages', id),
+      state,
+      attempt: claim,
+      worker,
+      begun_at: at,
+      ended_at: null,
+      outcome: null,
+    })
+    .execute();
 }
 
 async function endStage(database: Kysely<AppTables>, runId: string, outcome: string, at: number): Promise<void> {
-  await database.updateTable('run_stages').set({ ended_at: at, outcome }).where('run_id', '=', runId).where('ended_at', 'is', null).execute();
+  await database
+    .updateTable('run_stages')
+    .set({ ended_at: at, outcome })
+    .where('run_id', '=', runId)
+    .where('ended_at', 'is', null)
+    .execute();
 }
 
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value));

@@ -16,7 +16,10 @@ export class WorkerLease {
   #clock: () => number;
 
   /** `isShared`: other workers may take what this one has. `clock`: milliseconds that nobody sets back. */
-  constructor(worker: string, { isShared, clock = () => performance.now() }: { isShared: boolean; clock?: () => number }) {
+  constructor(
+    worker: string,
+    { isShared, clock = () => performance.now() }: { isShared: boolean; clock?: () => number },
+  ) {
     this.worker = worker;
     this.#clock = clock;
     this.#endsAtMs = isShared ? -Infinity : Infinity;

@@ -46,7 +46,8 @@ const readBytes = 256 * 1024;
  * platform has lost the session, or has other bytes in it, a new one is begun.
  */
 export async function uploadFile(task: UploadTask, options: UploadOptions): Promise<CompletedUpload> {
-  if (task.sizeBytes === 0) throw new UploadError('empty_output', 'the output is empty, and a chunk must hold at least one byte');
+  if (task.sizeBytes === 0)
+    throw new UploadError('empty_output', 'the output is empty, and a chunk must hold at least one byte');
   let resume = task.resume;
   for (let session = 0; ; session++) {
     const progress = resume ?? (await beginUpload(task, options));
@@ -61,8 +62,15 @@ export async function uploadFile(task: UploadTask, options: UploadOptions): Prom
 
 async function beginUpload(task: UploadTask, options: UploadOptions): Promise<UploadProgress> {
   const { operationId, fileName, sourceType } = task;
-  const { uploadId, key } = await options.patiently(() => options.calls.initiateUpload({ operationId, fileName, sourceType }, options));
-  const progress = { uploadId, key, partSizeBytes: choosePartSize(task.sizeBytes, options.partSizeBytes), acknowledgedParts: 0 };
+  const { uploadId, key } = await options.patiently(() =>
+    options.calls.initiateUpload({ operationId, fileName, sourceType }, options),
+  );
+  const progress = {
+    uploadId,
+    key,
+    partSizeBytes: choosePartSize(task.sizeBytes, options.partSizeBytes),
+    acknowledgedParts: 0,
+  };
   await options.save(progress);
   return progress;
 }
@@ -75,13 +83,16 @@ async function sendAll(task: UploadTask, begun: UploadProgress, options: UploadO
   while (progress.acknowledgedParts < parts) {
     const partNumber = progress.acknowledgedParts + 1;
     const startByte = (partNumber - 1) * partSizeBytes;
-    const content = filePart(task.path, startByte, Math.min(partSizeBytes, task.sizeBytes - startByte), (bytes) => options.onProgress(startByte + bytes));
+    const content = filePart(task.path, startByte, Math.min(partSizeBytes, task.sizeBytes - startByte), (bytes) =>
+      options.onProgress(startByte + bytes),
+    );
     let acknowledgedParts = partNumber;
     try {
       await options.patiently(() => options.calls.uploadChunk({ uploadId, key, partNumber, content }, options));
     } catch (error) {
       // The platform knows better which part is next: an acknowledgement was lost, or a part.
-      const expected = error instanceof PlatformError && error.code === 'chunk_out_of_order' ? error.expectedPart : null;
+      const expected =
+        error instanceof PlatformError && error.code === 'chunk_out_of_order' ? error.expectedPart : null;
       if (expected === null || expected < 1 || expected > parts + 1 || ++corrections > parts) throw error;
       acknowledgedParts = expected - 1;
     }
@@ -92,15 +103,24 @@ async function sendAll(task: UploadTask, begun: UploadProgress, options: UploadO
   return complete(task, progress, options);
 }
 
-function complete(task: Pick<UploadTask, 'sizeBytes' | 'sourceType'>, { uploadId, key }: UploadProgress, options: Pick<UploadOptions, 'calls' | 'patiently' | 'signal'>): Promise<CompletedUpload> {
-  return options.patiently(() => options.calls.completeUpload({ uploadId, key, fileSize: task.sizeBytes, sourceType: task.sourceType }, options));
+function complete(
+  task: Pick<UploadTask, 'sizeBytes' | 'sourceType'>,
+  { uploadId, key }: UploadProgress,
+  options: Pick<UploadOptions, 'calls' | 'patiently' | 'signal'>,
+): Promise<CompletedUpload> {
+  return options.patiently(() =>
+    options.calls.completeUpload({ uploadId, key, fileSize: task.sizeBytes, sourceType: task.sourceType }, options),
+  );
 }
 
 /**
  * Completes an upload of which the platform has every part, without the file. Null where parts are missing, or where the
  * platform has lost it. Whoever began it may have completed it before it died: another upload would be a second file.
  */
-export async function completeWithoutFile(task: Pick<UploadTask, 'sizeBytes' | 'sourceType' | 'resume'>, options: Pick<UploadOptions, 'calls' | 'patiently' | 'signal'>): Promise<CompletedUpload | null> {
+export async function completeWithoutFile(
+  task: Pick<UploadTask, 'sizeBytes' | 'sourceType' | 'resume'>,
+  options: Pick<UploadOptions, 'calls' | 'patiently' | 'signal'>,
+): Promise<CompletedUpload | null> {
   const { resume, sizeBytes } = task;
   if (resume === null || resume.acknowledgedParts < Math.ceil(sizeBytes / resume.partSizeBytes)) return null;
   try {
@@ -113,7 +133,14 @@ export async function completeWithoutFile(task: Pick<UploadTask, 'sizeBytes' | '
 
 /** The session is gone, closed, or holds other bytes than ours: nothing but a new one helps. */
 function needsNewSession(error: unknown): boolean {
-  const codes = ['upload_session_not_found', 'chunk_conflict', 'upload_completed', 'upload_incomplete', 'size_mismatch', 'chunk_out_of_order'];
+  const codes = [
+    'upload_session_not_found',
+    'chunk_conflict',
+    'upload_completed',
+    'upload_incomplete',
+    'size_mismatch',
+    'chunk_out_of_order',
+  ];
   return error instanceof PlatformError && codes.includes(error.code);
 }
 
@@ -125,7 +152,10 @@ export function choosePartSize(sizeBytes: number, wanted: number): number {
   const size = least <= wanted ? wanted : Math.ceil(least / mebibyte) * mebibyte;
   if (size > limits.chunkBytes) {
     const maximum = limits.maxPartNumber * limits.chunkBytes;
-    throw new UploadError('output_too_large', `the output has ${sizeBytes} bytes; the platform takes at most ${maximum}`);
+    throw new UploadError(
+      'output_too_large',
+      `the output has ${sizeBytes} bytes; the platform takes at most ${maximum}`,
+    );
   }
   return size;
 }
@@ -136,10 +166,11 @@ function filePart(path: string, startByte: number, sizeBytes: number, onRead: (b
     async *open() {
       const file = await open(path);
       try {
-        for (let read = 0; read < sizeBytes; ) {
+        for (let read = 0; read < sizeBytes;) {
           const buffer = Buffer.allocUnsafeSlow(Math.min(readBytes, sizeBytes - read));
           const { bytesRead } = await file.read(buffer, 0, buffer.length, startByte + read);
-          if (bytesRead === 0) throw new UploadError('output_changed', 'the output became shorter while it was uploaded');
+          if (bytesRead === 0)
+            throw new UploadError('output_changed', 'the output became shorter while it was uploaded');
           read += bytesRead;
           onRead(read);
           yield buffer.subarray(0, bytesRead);

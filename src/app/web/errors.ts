@@ -51,11 +51,17 @@ function sendJson(res: Response, error: KitError, requestId: string): void {
 function asKitError(error: unknown): KitError {
   if (error instanceof PlatformError) {
     // Its message holds no token, key or address.
-    return new KitError(error.code, `the platform could not be asked: ${error.message}`, { status: error.platformStatus === 400 ? 400 : 502 });
+    return new KitError(error.code, `the platform could not be asked: ${error.message}`, {
+      status: error.platformStatus === 400 ? 400 : 502,
+    });
   }
   if (error instanceof KitError && (error.status < 500 || error.data['isForUser'] === true)) return error;
-  const status = error instanceof Error && !(error instanceof KitError) ? (error as { status?: unknown }).status : undefined;
+  const status =
+    error instanceof Error && !(error instanceof KitError) ? (error as { status?: unknown }).status : undefined;
   // body-parser and the router name the client's faults themselves.
-  if (typeof status === 'number' && status >= 400 && status < 500) return new RequestError(status, 'bad_request', 'the request could not be read');
-  return new KitError('internal_error', 'something went wrong in this app', { status: error instanceof KitError ? error.status : 500 });
+  if (typeof status === 'number' && status >= 400 && status < 500)
+    return new RequestError(status, 'bad_request', 'the request could not be read');
+  return new KitError('internal_error', 'something went wrong in this app', {
+    status: error instanceof KitError ? error.status : 500,
+  });
 }

@@ -10,5 +10,9 @@ const id = /^[A-Za-z0-9_-]{1,64}$/;
  */
 export function loggedPath(url: string): string {
   const segments = (url.split(/[?#]/)[0] ?? '').split('/');
-  return segments.map((one, i) => (one === '' || word.test(one) || (beforeIds.has(segments[i - 1] ?? '') && id.test(one)) ? one : ':redacted')).join('/');
+  return segments
+    .map((one, i) =>
+      one === '' || word.test(one) || (beforeIds.has(segments[i - 1] ?? '') && id.test(one)) ? one : ':redacted',
+    )
+    .join('/');
 }

@@ -19,12 +19,14 @@ export class Browser {
 
   /** In form_post mode `token` is posted to the address; in query mode the address holds it. Gives where the launch led. */
   async open(launchUrl: string, token: string | null): Promise<URL> {
-    let request: RequestInit = token === null ? {} : { method: 'POST', body: new URLSearchParams({ [launchTokenField]: token }) };
+    let request: RequestInit =
+      token === null ? {} : { method: 'POST', body: new URLSearchParams({ [launchTokenField]: token }) };
     let address = new URL(launchUrl);
     let response = await this.#send(address, request);
     for (let i = 0; response.status >= 300 && response.status < 400; i++) {
       const location = response.headers.get('location');
-      if (location === null || i === mostRedirects || !URL.canParse(location, address.href)) throw new OpenError(response.status, 'the app redirects the launch to nowhere');
+      if (location === null || i === mostRedirects || !URL.canParse(location, address.href))
+        throw new OpenError(response.status, 'the app redirects the launch to nowhere');
       address = new URL(location, address);
       // These two keep method and body (RFC 9110, 15.4.8 and 15.4.9); after the others a browser asks with GET.
       if (response.status !== 307 && response.status !== 308) request = {};
@@ -35,28 +37,43 @@ export class Browser {
   }
 
   async start(home: URL, { method, path, body }: StartRequest): Promise<void> {
-    const response = await this.#send(new URL(path, home), { method, ...(body === null ? {} : { body, headers: { 'content-type': 'application/json' } }) });
-    if (response.status >= 400) throw new OpenError(response.status, `the app answered the start request with ${response.status}`);
+    const response = await this.#send(new URL(path, home), {
+      method,
+      ...(body === null ? {} : { body, headers: { 'content-type': 'application/json' } }),
+    });
+    if (response.status >= 400)
+      throw new OpenError(response.status, `the app answered the start request with ${response.status}`);
   }
 
   async #send(address: URL, init: RequestInit): Promise<Response> {
     const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const response = await fetch(address, { ...init, redirect: 'manual', headers: { ...init.headers, ...(cookie === '' ? {} : { cookie }) }, signal: AbortSignal.any([this.#signal, AbortSignal.timeout(30_000)]) }).catch((error: unknown) => {
+    const response = await fetch(address, {
+      ...init,
+      redirect: 'manual',
+      headers: { ...init.headers, ...(cookie === '' ? {} : { cookie }) },
+      signal: AbortSignal.any([this.#signal, AbortSignal.timeout(30_000)]),
+    }).catch((error: unknown) => {
       this.#signal.throwIfAborted();
-      throw new OpenError(null, `the app does not answer at ${address.origin} (${error instanceof Error ? error.name : 'error'})`);
+      throw new OpenError(
+        null,
+        `the app does not answer at ${address.origin} (${error instanceof Error ? error.name : 'error'})`,
+      );
     });
     for (const line of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=;]+)=([^;]*)/.exec(line) ?? [];
       if (name !== undefined && value !== undefined) this.#cookies.set(name.trim(), value);
     }
     const body = Buffer.from(await response.arrayBuffer());
-    if (response.headers.get('content-type')?.startsWith('text/html')) this.appName ??= nameIn(body.subarray(0, mostHeadBytes).toString());
+    if (response.headers.get('content-type')?.startsWith('text/html'))
+      this.appName ??= nameIn(body.subarray(0, mostHeadBytes).toString());
     return response;
   }
 }
 
 function nameIn(html: string): string | null {
-  const found = /<meta\s+name="application-name"\s+content="([^"]+)"/i.exec(html)?.[1] ?? /<title>([^<]+)<\/title>/i.exec(html)?.[1];
+  const found =
+    /<meta\s+name="application-name"\s+content="([^"]+)"/i.exec(html)?.[1] ??
+    /<title>([^<]+)<\/title>/i.exec(html)?.[1];
   return found?.trim().slice(0, mostNameCharacters) ?? null;
 }
 

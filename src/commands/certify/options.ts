@@ -54,12 +54,15 @@ export function readCertifyOptions(args: readonly string[], cwd: string): Certif
   }
   if (positionals.length > 0) throw wrong(`${positionals[0]} is nothing that certify knows`);
   const launchUrl = values['launch-url'] ?? null;
-  if (launchUrl !== null && !(URL.canParse(launchUrl) && /^https?:$/.test(new URL(launchUrl).protocol))) throw wrong(`--launch-url ${launchUrl} must be an http or https address`);
+  if (launchUrl !== null && !(URL.canParse(launchUrl) && /^https?:$/.test(new URL(launchUrl).protocol)))
+    throw wrong(`--launch-url ${launchUrl} must be an http or https address`);
   const launchMode = values['launch-mode'];
-  if (launchMode !== 'query' && launchMode !== 'form_post') throw wrong(`--launch-mode ${launchMode} must be query or form_post`);
+  if (launchMode !== 'query' && launchMode !== 'form_post')
+    throw wrong(`--launch-mode ${launchMode} must be query or form_post`);
   const patience = Number(values.patience);
   if (!(patience >= 5 && patience <= 86_400)) throw wrong(`--patience ${values.patience} must be 5 to 86400 seconds`);
-  for (const id of values.scenario) if (!scenarios.some((one) => one.id === id)) throw wrong(`--scenario ${id} is not in the plan`);
+  for (const id of values.scenario)
+    if (!scenarios.some((one) => one.id === id)) throw wrong(`--scenario ${id} is not in the plan`);
   return {
     launchUrl,
     launchMode,
@@ -77,7 +80,10 @@ export function readCertifyOptions(args: readonly string[], cwd: string): Certif
 
 function readStartRequest(text: string): StartRequest {
   const [, method, path, body] = /^([A-Z]+) (\S+)(?: ([\s\S]+))?$/.exec(text.trim()) ?? [];
-  if (method === undefined || path === undefined) throw wrong(`--start-request ${text} must be a method, a path and perhaps a JSON body, such as 'POST api/runs {"stepId":"cog"}'`);
+  if (method === undefined || path === undefined)
+    throw wrong(
+      `--start-request ${text} must be a method, a path and perhaps a JSON body, such as 'POST api/runs {"stepId":"cog"}'`,
+    );
   if (body !== undefined) {
     try {
       JSON.parse(body);

@@ -11,7 +11,10 @@ import type { Report } from './report.ts';
 const templates = fileURLToPath(new URL('../../../templates', import.meta.url));
 
 /** Writes the files that were asked for. Throws `KitError` for one that cannot be written. */
-export async function writeReports(report: Report, options: Pick<CertifyOptions, 'jsonFile' | 'junitFile' | 'htmlFile'>): Promise<void> {
+export async function writeReports(
+  report: Report,
+  options: Pick<CertifyOptions, 'jsonFile' | 'junitFile' | 'htmlFile'>,
+): Promise<void> {
   const files: [string | null, () => string][] = [
     [options.jsonFile, () => `${JSON.stringify(report, null, 2)}\n`],
     [options.junitFile, () => junitOf(report)],
@@ -27,18 +30,36 @@ export async function writeReports(report: Report, options: Pick<CertifyOptions,
 
 /** A failure that was expected is none here, and one that did not happen is one. */
 export function junitOf({ scenarios, expected }: Report): string {
-  const isExpected = (id: string, rule: string) => expected.met.includes(`${id}: ${rule}`) || expected.met.includes(`*: ${rule}`);
+  const isExpected = (id: string, rule: string) =>
+    expected.met.includes(`${id}: ${rule}`) || expected.met.includes(`*: ${rule}`);
   const suites = scenarios.map(({ id, rules, missing, status }) => {
-    const counted = rules.map((rule) => (rule.result === 'failed' && isExpected(id, rule.rule) ? { ...rule, result: 'warning' as const } : rule));
+    const counted = rules.map((rule) =>
+      rule.result === 'failed' && isExpected(id, rule.rule) ? { ...rule, result: 'warning' as const } : rule,
+    );
     const isFailed = missing?.severity === 'failed' && !isExpected(id, 'outcome');
     return {
       name: id,
       verdict: { result: worst(counted.map(({ result }) => result)), rules: counted },
-      more: [{ name: 'outcome', failure: isFailed ? missing.message : null, isSkipped: status !== 'FINISHED' || missing !== null }],
+      more: [
+        {
+          name: 'outcome',
+          failure: isFailed ? missing.message : null,
+          isSkipped: status !== 'FINISHED' || missing !== null,
+        },
+      ],
     };
   });
-  const unmet = expected.unmet.map((name) => ({ name, failure: 'was expected to fail, and did not', isSkipped: false }));
-  return junitXml([...suites, ...(unmet.length > 0 ? [{ name: 'expected failures', verdict: { result: 'not_exercised' as const, rules: [] }, more: unmet }] : [])]);
+  const unmet = expected.unmet.map((name) => ({
+    name,
+    failure: 'was expected to fail, and did not',
+    isSkipped: false,
+  }));
+  return junitXml([
+    ...suites,
+    ...(unmet.length > 0
+      ? [{ name: 'expected failures', verdict: { result: 'not_exercised' as const, rules: [] }, more: unmet }]
+      : []),
+  ]);
 }
 
 /** One page with everything in it, nothing fetched from anywhere. */
@@ -49,7 +70,11 @@ function htmlOf(report: Report): string {
       return timeline === null ? [] : [{ launchId, ...timeline }];
     }),
   );
-  return new Eta({ views: templates, autoEscape: true }).render('certify/report', { report, findings: findingsOf(report), timelines: drawn });
+  return new Eta({ views: templates, autoEscape: true }).render('certify/report', {
+    report,
+    findings: findingsOf(report),
+    timelines: drawn,
+  });
 }
 
 const toneOf = (kind: string) => (kind === 'approved' ? 'good' : kind === 'clock moved' ? 'plain' : 'bad');
@@ -57,13 +82,30 @@ const toneOf = (kind: string) => (kind === 'approved' ? 'good' : kind === 'clock
 /** What there is to mend: each rule and each thing that did not come once, with the scenarios where it was seen. The worst first. */
 export function findingsOf({ scenarios, rules }: Report) {
   const ofRules = rules.flatMap(({ rule, clause }) => {
-    const seen = scenarios.flatMap((scenario) => scenario.rules.filter((one) => one.rule === rule && one.violations.length > 0).map((one) => ({ scenario: scenario.id, title: scenario.title, violations: one.violations, holds: one.holds, count: one.violationCount })));
+    const seen = scenarios.flatMap((scenario) =>
+      scenario.rules
+        .filter((one) => one.rule === rule && one.violations.length > 0)
+        .map((one) => ({
+          scenario: scenario.id,
+          title: scenario.title,
+          violations: one.violations,
+          holds: one.holds,
+          count: one.violationCount,
+        })),
+    );
     const [first] = seen;
     if (!first) return [];
-    const severity = seen.some(({ violations }) => violations.some((one) => one.severity === 'failed')) ? 'failed' : 'warning';
+    const severity = seen.some(({ violations }) => violations.some((one) => one.severity === 'failed'))
+      ? 'failed'
+      : 'warning';
     return [{ name: rule, clause, severity, holds: first.holds, advice: first.violations[0]?.advice ?? '', seen }];
   });
-  const missing = [...Map.groupBy(scenarios.filter((one) => one.missing !== null), ({ missing: one }) => one!.message)].map(([message, own]) => ({
+  const missing = [
+    ...Map.groupBy(
+      scenarios.filter((one) => one.missing !== null),
+      ({ missing: one }) => one!.message,
+    ),
+  ].map(([message, own]) => ({
     name: 'outcome',
     clause: 'the scenario',
     severity: own.some((one) => one.missing?.severity === 'failed') ? 'failed' : 'warning',
@@ -81,16 +123,33 @@ export function tableOf(report: Report): string {
   const { scenarios, rules } = report;
   const idWidth = Math.max(...scenarios.map(({ id }) => id.length), 8);
   const lines = scenarios.map(({ id, result, status, rules: judged, missing, faults }) => {
-    const cells = rules.map(({ rule }) => (glyphs[judged.find((one) => one.rule === rule)?.result ?? 'not_exercised'] ?? '.').padEnd(2)).join('');
-    const unfired = faults.filter(({ fired, times }) => fired < times).map(({ endpoint }) => `a fault at ${endpoint} never fired`);
-    const notes = [missing?.message, ...unfired, status === 'FINISHED' ? undefined : status].filter((note) => note !== undefined);
+    const cells = rules
+      .map(({ rule }) => (glyphs[judged.find((one) => one.rule === rule)?.result ?? 'not_exercised'] ?? '.').padEnd(2))
+      .join('');
+    const unfired = faults
+      .filter(({ fired, times }) => fired < times)
+      .map(({ endpoint }) => `a fault at ${endpoint} never fired`);
+    const notes = [missing?.message, ...unfired, status === 'FINISHED' ? undefined : status].filter(
+      (note) => note !== undefined,
+    );
     return `${id.padEnd(idWidth)}  ${cells} ${result}${notes.length > 0 ? `  ${notes.join('; ')}` : ''}`;
   });
-  const legend = rules.map(({ rule, clause, result, exercisedIn }, i) => `  ${i + 1} ${rule.padEnd(22)} ${result.padEnd(13)} ${clause}; exercised in ${exercisedIn.length} of ${scenarios.length}`);
-  const violations = scenarios.flatMap(({ id, rules: judged }) =>
-    judged.filter((one) => one.violations.length > 0).map(({ rule, violations: [first], violationCount }) => `${id}: ${rule}: ${first?.seen}; expected: ${first?.expected}${violationCount > 1 ? ` (and ${violationCount - 1} more)` : ''}\n    ${first?.advice}`),
+  const legend = rules.map(
+    ({ rule, clause, result, exercisedIn }, i) =>
+      `  ${i + 1} ${rule.padEnd(22)} ${result.padEnd(13)} ${clause}; exercised in ${exercisedIn.length} of ${scenarios.length}`,
   );
-  const expected = [...report.expected.met.map((name) => `expected to fail, and did: ${name}`), ...report.expected.unmet.map((name) => `EXPECTED TO FAIL, AND DID NOT: ${name}`)];
+  const violations = scenarios.flatMap(({ id, rules: judged }) =>
+    judged
+      .filter((one) => one.violations.length > 0)
+      .map(
+        ({ rule, violations: [first], violationCount }) =>
+          `${id}: ${rule}: ${first?.seen}; expected: ${first?.expected}${violationCount > 1 ? ` (and ${violationCount - 1} more)` : ''}\n    ${first?.advice}`,
+      ),
+  );
+  const expected = [
+    ...report.expected.met.map((name) => `expected to fail, and did: ${name}`),
+    ...report.expected.unmet.map((name) => `EXPECTED TO FAIL, AND DID NOT: ${name}`),
+  ];
   return [
     `${''.padEnd(idWidth)}  ${rules.map((_, i) => String(i + 1).padEnd(2)).join('')}`,
     ...lines,
@@ -103,4 +162,3 @@ export function tableOf(report: Report): string {
     `${report.status} ${report.result}  ${report.app}  plan ${report.planVersion}  traces ${report.tracesSha256.slice(0, 16)}`,
   ].join('\n');
 }
-

@@ -24,9 +24,19 @@ export interface ScenarioReport {
   readonly result: Outcome;
   /** What was waited for and did not come; null where all came. */
   readonly missing: { readonly severity: 'failed' | 'warning'; readonly message: string } | null;
-  readonly faults: readonly { readonly endpoint: string; readonly effect: unknown; readonly times: number; readonly fired: number }[];
+  readonly faults: readonly {
+    readonly endpoint: string;
+    readonly effect: unknown;
+    readonly times: number;
+    readonly fired: number;
+  }[];
   readonly rules: readonly RuleInScenario[];
-  readonly launches: readonly { readonly launchId: string; readonly sha256: string; readonly calls: readonly TracedCall[]; readonly acts: readonly PlanAct[] }[];
+  readonly launches: readonly {
+    readonly launchId: string;
+    readonly sha256: string;
+    readonly calls: readonly TracedCall[];
+    readonly acts: readonly PlanAct[];
+  }[];
 }
 
 export interface Report {
@@ -40,7 +50,13 @@ export interface Report {
   readonly status: Status;
   readonly result: Outcome;
   /** The worst of each rule over all scenarios, and the scenarios that exercised it. */
-  readonly rules: readonly { readonly rule: string; readonly clause: string; readonly result: Outcome; readonly exercisedIn: readonly string[]; readonly failedIn: readonly string[] }[];
+  readonly rules: readonly {
+    readonly rule: string;
+    readonly clause: string;
+    readonly result: Outcome;
+    readonly exercisedIn: readonly string[];
+    readonly failedIn: readonly string[];
+  }[];
   readonly expected: { readonly met: readonly string[]; readonly unmet: readonly string[] };
   readonly scenarios: readonly ScenarioReport[];
   /** SHA-256 of the digests of all traces, in the order of the scenarios. */
@@ -64,19 +80,31 @@ export function sha256(text: string): string {
 
 /** Of one launch's calls. */
 export const digestOfTrace = (calls: readonly TracedCall[]): string => sha256(JSON.stringify(calls));
-export const digestOfTraces = (scenarios: readonly ScenarioReport[]): string => sha256(scenarios.flatMap(({ launches }) => launches.map((launch) => launch.sha256)).join('\n'));
+export const digestOfTraces = (scenarios: readonly ScenarioReport[]): string =>
+  sha256(scenarios.flatMap(({ launches }) => launches.map((launch) => launch.sha256)).join('\n'));
 
 /** The verdicts of a scenario's launches as one. */
 export function mergeRules(verdicts: readonly LaunchVerdict[]): RuleInScenario[] {
   const [first] = verdicts;
   return (first?.rules ?? []).map(({ rule, clause, holds }) => {
     const all = verdicts.map((verdict) => verdict.rules.find((one) => one.rule === rule)!);
-    return { rule, clause, holds, result: worst(all.map(({ result }) => result)), violations: all.flatMap(({ violations }) => violations), violationCount: all.reduce((sum, { violationCount }) => sum + violationCount, 0) };
+    return {
+      rule,
+      clause,
+      holds,
+      result: worst(all.map(({ result }) => result)),
+      violations: all.flatMap(({ violations }) => violations),
+      violationCount: all.reduce((sum, { violationCount }) => sum + violationCount, 0),
+    };
   });
 }
 
 /** The scenario's result: its rules, and what did not come. A fault that never fired leaves nothing to say. */
-export function resultOfScenario({ rules, missing, faults }: Pick<ScenarioReport, 'rules' | 'missing' | 'faults'>): Outcome {
+export function resultOfScenario({
+  rules,
+  missing,
+  faults,
+}: Pick<ScenarioReport, 'rules' | 'missing' | 'faults'>): Outcome {
   const found = worst([...rules.map(({ result }) => result), ...(missing === null ? [] : [missing.severity])]);
   if (found === 'passed' && faults.some(({ fired, times }) => fired < times)) return 'NOT_EXERCISED';
   return outcomeOf(found);
@@ -89,23 +117,50 @@ export interface ExpectedFailure {
 }
 
 /** Puts the scenarios together. An expected failure does not count; one that did not happen does. */
-export function summarize(scenarios: readonly ScenarioReport[], facts: { app: string; planVersion: string; startedAt: Date; finishedAt: Date; expected: readonly ExpectedFailure[] }): Report {
-  const isExpected = (scenario: string, rule: string) => facts.expected.some((one) => (one.scenario === '*' || one.scenario === scenario) && one.rule === rule);
+export function summarize(
+  scenarios: readonly ScenarioReport[],
+  facts: { app: string; planVersion: string; startedAt: Date; finishedAt: Date; expected: readonly ExpectedFailure[] },
+): Report {
+  const isExpected = (scenario: string, rule: string) =>
+    facts.expected.some((one) => (one.scenario === '*' || one.scenario === scenario) && one.rule === rule);
   const names = scenarios.find(({ rules }) => rules.length > 0)?.rules ?? [];
   const rules = names.map(({ rule, clause }) => {
-    const seen = scenarios.flatMap((scenario) => scenario.rules.filter((one) => one.rule === rule).map((one) => ({ id: scenario.id, result: one.result })));
+    const seen = scenarios.flatMap((scenario) =>
+      scenario.rules.filter((one) => one.rule === rule).map((one) => ({ id: scenario.id, result: one.result })),
+    );
     const counted = seen.filter(({ id, result }) => !(result === 'failed' && isExpected(id, rule)));
     const failedIn = seen.filter(({ result }) => result === 'failed').map(({ id }) => id);
-    const result = counted.length < seen.length && worst(counted.map((one) => one.result)) === 'not_exercised' ? 'passed' : worst(counted.map((one) => one.result));
-    return { rule, clause, result: outcomeOf(result), exercisedIn: seen.filter((one) => one.result !== 'not_exercised').map(({ id }) => id), failedIn };
+    const result =
+      counted.length < seen.length && worst(counted.map((one) => one.result)) === 'not_exercised'
+        ? 'passed'
+        : worst(counted.map((one) => one.result));
+    return {
+      rule,
+      clause,
+      result: outcomeOf(result),
+      exercisedIn: seen.filter((one) => one.result !== 'not_exercised').map(({ id }) => id),
+      failedIn,
+    };
   });
-  const failures = scenarios.flatMap(({ id, rules: judged, missing }) => [...judged.filter(({ result }) => result === 'failed').map(({ rule }) => ({ scenario: id, rule })), ...(missing?.severity === 'failed' ? [{ scenario: id, rule: 'outcome' }] : [])]);
+  const failures = scenarios.flatMap(({ id, rules: judged, missing }) => [
+    ...judged.filter(({ result }) => result === 'failed').map(({ rule }) => ({ scenario: id, rule })),
+    ...(missing?.severity === 'failed' ? [{ scenario: id, rule: 'outcome' }] : []),
+  ]);
   const name = ({ scenario, rule }: ExpectedFailure) => `${scenario}: ${rule}`;
-  const happened = (one: ExpectedFailure) => failures.some((failure) => failure.rule === one.rule && (one.scenario === '*' || one.scenario === failure.scenario));
+  const happened = (one: ExpectedFailure) =>
+    failures.some(
+      (failure) => failure.rule === one.rule && (one.scenario === '*' || one.scenario === failure.scenario),
+    );
   const unmet = facts.expected.filter((one) => !happened(one)).map(name);
-  const missing = scenarios.flatMap((scenario): Result[] => (scenario.missing === null || isExpected(scenario.id, 'outcome') ? [] : [scenario.missing.severity]));
+  const missing = scenarios.flatMap((scenario): Result[] =>
+    scenario.missing === null || isExpected(scenario.id, 'outcome') ? [] : [scenario.missing.severity],
+  );
   const isInterrupted = scenarios.some(({ status }) => status !== 'FINISHED');
-  const overall = worst([...rules.map(({ result }) => resultOf(result)), ...missing, ...(unmet.length > 0 ? (['failed'] as const) : [])]);
+  const overall = worst([
+    ...rules.map(({ result }) => resultOf(result)),
+    ...missing,
+    ...(unmet.length > 0 ? (['failed'] as const) : []),
+  ]);
   const isWhole = names.length > 0 && rules.every(({ result }) => result !== 'NOT_EXERCISED');
   return {
     format: 'marketplace-app-certification/1',
@@ -124,4 +179,5 @@ export function summarize(scenarios: readonly ScenarioReport[], facts: { app: st
 }
 
 /** 0 only where nothing failed and every rule was exercised. */
-export const exitStatusOf = ({ status, result }: Report): number => (status === 'FINISHED' && (result === 'PASSED' || result === 'WARNING') ? 0 : 1);
+export const exitStatusOf = ({ status, result }: Report): number =>
+  status === 'FINISHED' && (result === 'PASSED' || result === 'WARNING') ? 0 : 1;

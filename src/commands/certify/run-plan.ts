@@ -24,12 +24,29 @@ const openTries = 3;
 
 /** Runs the scenarios side by side, each in launches of its own with their own clock and faults. */
 export async function runPlan(scenarios: readonly Scenario[], options: PlanOptions): Promise<ScenarioReport[]> {
-  await sandboxCall(options.sandbox, 'apps', { id: appId, name: 'App under test', launchUrl: options.launchUrl, launchMode: options.launchMode });
+  await sandboxCall(options.sandbox, 'apps', {
+    id: appId,
+    name: 'App under test',
+    launchUrl: options.launchUrl,
+    launchMode: options.launchMode,
+  });
   const { users } = await sandboxCall<{ users: { id: string }[] }>(options.sandbox, 'users');
-  return Promise.all(scenarios.map((scenario) => runScenario(scenario, users.map(({ id }) => id), options)));
+  return Promise.all(
+    scenarios.map((scenario) =>
+      runScenario(
+        scenario,
+        users.map(({ id }) => id),
+        options,
+      ),
+    ),
+  );
 }
 
-async function runScenario(scenario: Scenario, userIds: readonly string[], options: PlanOptions): Promise<ScenarioReport> {
+async function runScenario(
+  scenario: Scenario,
+  userIds: readonly string[],
+  options: PlanOptions,
+): Promise<ScenarioReport> {
   options.onStatus(scenario, 'RUNNING');
   const launches: WatchedLaunch[] = [];
   let appName: string | null = null;
@@ -37,19 +54,22 @@ async function runScenario(scenario: Scenario, userIds: readonly string[], optio
   let status: Status = 'FINISHED';
   try {
     const users = Array.from({ length: scenario.launches ?? 1 }, (_, i) => userIds[i % userIds.length]!);
-    const ends = await Promise.allSettled(users.map(async (userId) => {
-      const { launch, launchUrl, token } = await prepare(scenario, userId, options);
-      launches.push(launch);
-      appName = (await open(launchUrl, options.launchMode === 'form_post' ? token : null, options)) ?? appName;
-      await scenario.act(launch);
-    }));
+    const ends = await Promise.allSettled(
+      users.map(async (userId) => {
+        const { launch, launchUrl, token } = await prepare(scenario, userId, options);
+        launches.push(launch);
+        appName = (await open(launchUrl, options.launchMode === 'form_post' ? token : null, options)) ?? appName;
+        await scenario.act(launch);
+      }),
+    );
     // Each to its end: what one launch lacks must not cut the other one's verdict short.
     const failed = ends.find((end) => end.status === 'rejected');
     if (failed) throw failed.reason;
   } catch (error) {
     if (options.signal.aborted) status = 'INTERRUPTED';
     // A step that the sandbox refuses, such as an approval that came too late for it, says something of this scenario only.
-    else if (error instanceof NotSeen || error instanceof OpenError || error instanceof KitError) missing = { severity: scenario.missing, message: error.message };
+    else if (error instanceof NotSeen || error instanceof OpenError || error instanceof KitError)
+      missing = { severity: scenario.missing, message: error.message };
     else throw error;
   }
   const report = await reportOf(scenario, launches, { status, missing, appName }, options);
@@ -57,15 +77,28 @@ async function runScenario(scenario: Scenario, userIds: readonly string[], optio
   return report;
 }
 
-async function prepare(scenario: Scenario, userId: string, options: PlanOptions): Promise<{ launch: WatchedLaunch; launchUrl: string; token: string }> {
-  const { launchId, launchUrl, token } = await sandboxCall<{ launchId: string; launchUrl: string; token: string }>(options.sandbox, 'launches', { appId, userId, renewPolicy: scenario.renewPolicy ?? 'extend' });
+async function prepare(
+  scenario: Scenario,
+  userId: string,
+  options: PlanOptions,
+): Promise<{ launch: WatchedLaunch; launchUrl: string; token: string }> {
+  const { launchId, launchUrl, token } = await sandboxCall<{ launchId: string; launchUrl: string; token: string }>(
+    options.sandbox,
+    'launches',
+    { appId, userId, renewPolicy: scenario.renewPolicy ?? 'extend' },
+  );
   const launch = new WatchedLaunch(launchId, options);
   if (scenario.tokenAgeMs) await launch.advance(scenario.tokenAgeMs);
-  for (const { endpoint, effect, after, times } of scenario.faults ?? []) await launch.arm(endpoint, effect, { after, times });
+  for (const { endpoint, effect, after, times } of scenario.faults ?? [])
+    await launch.arm(endpoint, effect, { after, times });
   return { launch, launchUrl, token };
 }
 
-async function open(launchUrl: string, token: string | null, { startRequest, signal }: Pick<PlanOptions, 'startRequest' | 'signal'>): Promise<string | null> {
+async function open(
+  launchUrl: string,
+  token: string | null,
+  { startRequest, signal }: Pick<PlanOptions, 'startRequest' | 'signal'>,
+): Promise<string | null> {
   for (let tries = 1; ; tries++) {
     try {
       const browser = new Browser(signal);
@@ -78,11 +111,22 @@ async function open(launchUrl: string, token: string | null, { startRequest, sig
   }
 }
 
-async function reportOf(scenario: Scenario, launches: readonly WatchedLaunch[], { status, missing, appName }: Pick<ScenarioReport, 'status' | 'missing' | 'appName'>, { sandbox }: PlanOptions): Promise<ScenarioReport> {
-  const traces = await Promise.all(launches.map(async (launch) => ({ launchId: launch.id, calls: await launch.calls(), acts: launch.acts })));
+async function reportOf(
+  scenario: Scenario,
+  launches: readonly WatchedLaunch[],
+  { status, missing, appName }: Pick<ScenarioReport, 'status' | 'missing' | 'appName'>,
+  { sandbox }: PlanOptions,
+): Promise<ScenarioReport> {
+  const traces = await Promise.all(
+    launches.map(async (launch) => ({ launchId: launch.id, calls: await launch.calls(), acts: launch.acts })),
+  );
   const rules = mergeRules(await Promise.all(launches.map((launch) => launch.verdict())));
-  const { faults: armed } = await sandboxCall<{ faults: { launchId: string | null; endpoint: string; effect: FaultEffect; times: number; fired: number }[] }>(sandbox, 'faults');
-  const faults = armed.filter((fault) => launches.some(({ id }) => id === fault.launchId)).map(({ endpoint, effect, times, fired }) => ({ endpoint, effect, times, fired }));
+  const { faults: armed } = await sandboxCall<{
+    faults: { launchId: string | null; endpoint: string; effect: FaultEffect; times: number; fired: number }[];
+  }>(sandbox, 'faults');
+  const faults = armed
+    .filter((fault) => launches.some(({ id }) => id === fault.launchId))
+    .map(({ endpoint, effect, times, fired }) => ({ endpoint, effect, times, fired }));
   return {
     id: scenario.id,
     title: scenario.title,

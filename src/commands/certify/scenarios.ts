@@ -10,7 +10,12 @@ export interface Scenario {
   /** Age of the identity token when the app gets it. Default 0. */
   readonly tokenAgeMs?: number;
   /** Armed before the app is opened. */
-  readonly faults?: readonly { readonly endpoint: FaultEndpoint; readonly effect: FaultEffect; readonly after?: number; readonly times?: number }[];
+  readonly faults?: readonly {
+    readonly endpoint: FaultEndpoint;
+    readonly effect: FaultEffect;
+    readonly after?: number;
+    readonly times?: number;
+  }[];
   /** What it means where the app does not come to what is waited for: by the protocol it must, or well-made apps do. */
   readonly missing: 'failed' | 'warning';
   act(launch: WatchedLaunch): Promise<void>;
@@ -88,8 +93,22 @@ export const scenarios: readonly Scenario[] = [
       await launch.watch(watchMs);
     },
   },
-  { id: 'token-expires-extend', title: 'The token ends while the app waits; renewal gives it more time', missing: 'warning', renewPolicy: 'extend', tokenAgeMs: 50 * minute, act: outliveToken },
-  { id: 'token-expires-rotate', title: 'The token ends while the app waits; renewal gives another one', missing: 'warning', renewPolicy: 'rotate', tokenAgeMs: 50 * minute, act: outliveToken },
+  {
+    id: 'token-expires-extend',
+    title: 'The token ends while the app waits; renewal gives it more time',
+    missing: 'warning',
+    renewPolicy: 'extend',
+    tokenAgeMs: 50 * minute,
+    act: outliveToken,
+  },
+  {
+    id: 'token-expires-rotate',
+    title: 'The token ends while the app waits; renewal gives another one',
+    missing: 'warning',
+    renewPolicy: 'rotate',
+    tokenAgeMs: 50 * minute,
+    act: outliveToken,
+  },
   {
     id: 'token-revoked',
     title: 'The token is revoked while the app waits: it stops asking',
@@ -101,11 +120,53 @@ export const scenarios: readonly Scenario[] = [
       await launch.refusedAtMost(3);
     },
   },
-  { id: 'status-fails', title: 'The status call fails twice, then asks to wait', missing: 'warning', faults: [{ endpoint: 'operation.status', effect: { status: 500 }, after: 1, times: 2 }, { endpoint: 'operation.status', effect: { status: 503, retryAfterSeconds: 2 }, after: 3 }], act: (launch) => launch.polls(2).then(() => approveAndFollow(launch)) },
-  { id: 'chunk-cut', title: 'The connection is cut in the middle of a chunk', missing: 'warning', faults: [{ endpoint: 'upload.chunk', effect: { reset: true } }], act: withFaults },
-  { id: 'chunk-answer-lost', title: 'The answer to a chunk is lost', missing: 'warning', faults: [{ endpoint: 'upload.chunk', effect: { dropResponse: true } }], act: withFaults },
-  { id: 'complete-answer-lost', title: 'The answer to complete is lost', missing: 'warning', faults: [{ endpoint: 'upload.complete', effect: { dropResponse: true } }], act: withFaults },
-  { id: 'slow-answers', title: 'Answers take their time', missing: 'warning', faults: [{ endpoint: 'operation.status', effect: { delayMs: 3_000 }, times: 2 }, { endpoint: 'upload.chunk', effect: { delayMs: 2_000 } }], act: withFaults },
-  { id: 'user-detail-fails', title: 'The user details fail at first', missing: 'warning', faults: [{ endpoint: 'user.detail', effect: { status: 500 } }], act: approveAndFollow },
+  {
+    id: 'status-fails',
+    title: 'The status call fails twice, then asks to wait',
+    missing: 'warning',
+    faults: [
+      { endpoint: 'operation.status', effect: { status: 500 }, after: 1, times: 2 },
+      { endpoint: 'operation.status', effect: { status: 503, retryAfterSeconds: 2 }, after: 3 },
+    ],
+    act: (launch) => launch.polls(2).then(() => approveAndFollow(launch)),
+  },
+  {
+    id: 'chunk-cut',
+    title: 'The connection is cut in the middle of a chunk',
+    missing: 'warning',
+    faults: [{ endpoint: 'upload.chunk', effect: { reset: true } }],
+    act: withFaults,
+  },
+  {
+    id: 'chunk-answer-lost',
+    title: 'The answer to a chunk is lost',
+    missing: 'warning',
+    faults: [{ endpoint: 'upload.chunk', effect: { dropResponse: true } }],
+    act: withFaults,
+  },
+  {
+    id: 'complete-answer-lost',
+    title: 'The answer to complete is lost',
+    missing: 'warning',
+    faults: [{ endpoint: 'upload.complete', effect: { dropResponse: true } }],
+    act: withFaults,
+  },
+  {
+    id: 'slow-answers',
+    title: 'Answers take their time',
+    missing: 'warning',
+    faults: [
+      { endpoint: 'operation.status', effect: { delayMs: 3_000 }, times: 2 },
+      { endpoint: 'upload.chunk', effect: { delayMs: 2_000 } },
+    ],
+    act: withFaults,
+  },
+  {
+    id: 'user-detail-fails',
+    title: 'The user details fail at first',
+    missing: 'warning',
+    faults: [{ endpoint: 'user.detail', effect: { status: 500 } }],
+    act: approveAndFollow,
+  },
   { id: 'two-users', title: 'Two users launch the app at once', missing: 'failed', launches: 2, act: withFaults },
 ];

@@ -1,6 +1,14 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { calculateJwkThumbprint, decodeProtectedHeader, exportJWK, FlattenedSign, flattenedVerify, importJWK, type JWK } from 'jose';
+import {
+  calculateJwkThumbprint,
+  decodeProtectedHeader,
+  exportJWK,
+  FlattenedSign,
+  flattenedVerify,
+  importJWK,
+  type JWK,
+} from 'jose';
 import { KitError } from '../../contract/index.ts';
 import { digestOfTrace, digestOfTraces, type Report } from './report.ts';
 
@@ -26,14 +34,19 @@ async function readKey(path: string, kind: string, parse: (pem: string) => KeyOb
   } catch {
     // Told below; the parser's own message may quote the key.
   }
-  throw new KitError('bad_arguments', `${path} must hold an Ed25519 ${kind} key in PEM; make one with: openssl genpkey -algorithm ed25519`);
+  throw new KitError(
+    'bad_arguments',
+    `${path} must hold an Ed25519 ${kind} key in PEM; make one with: openssl genpkey -algorithm ed25519`,
+  );
 }
 
 /** With a JWS over it (RFC 7515), its payload detached: the report itself. The header names the public key. */
 export async function signReport(report: Report, key: KeyObject): Promise<Report> {
   const jwk = await exportJWK(createPublicKey(key));
   const header = { alg: algorithm, kid: await calculateJwkThumbprint(jwk), jwk };
-  const { protected: protectedHeader = '', signature } = await new FlattenedSign(signedText(report)).setProtectedHeader(header).sign(key);
+  const { protected: protectedHeader = '', signature } = await new FlattenedSign(signedText(report))
+    .setProtectedHeader(header)
+    .sign(key);
   return { ...report, signature: { protected: protectedHeader, signature } };
 }
 
@@ -48,7 +61,8 @@ export function keyOfReport({ signature }: Report): string | null {
 /** Why a report is not to be believed; null where its digests are right and the signature is `trusted`'s, or where null its own key's. */
 export async function faultOfReport(report: Report, trusted: KeyObject | null): Promise<string | null> {
   for (const { id, launches } of report.scenarios) {
-    if (launches.some(({ calls, sha256 }) => digestOfTrace(calls) !== sha256)) return `the trace of ${id} is not the one that was recorded`;
+    if (launches.some(({ calls, sha256 }) => digestOfTrace(calls) !== sha256))
+      return `the trace of ${id} is not the one that was recorded`;
   }
   if (digestOfTraces(report.scenarios) !== report.tracesSha256) return 'the digest of the traces is wrong';
   const { signature } = report;
@@ -57,7 +71,9 @@ export async function faultOfReport(report: Report, trusted: KeyObject | null): 
   if (header?.alg !== algorithm) return `the signature is by ${String(header?.alg)}, not ${algorithm}`;
   try {
     const key = trusted ?? (await importJWK(header.jwk ?? {}, algorithm));
-    await flattenedVerify({ ...signature, payload: signedText(report).toString('base64url') }, key, { algorithms: [algorithm] });
+    await flattenedVerify({ ...signature, payload: signedText(report).toString('base64url') }, key, {
+      algorithms: [algorithm],
+    });
     return null;
   } catch {
     return 'the signature is not of this report, or not by this key';

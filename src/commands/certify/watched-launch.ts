@@ -42,15 +42,25 @@ export class WatchedLaunch {
 
   /** The operation that the app has created. */
   async operation(): Promise<string> {
-    const { operations } = await this.#until('the app created no operation', () => this.#view(), ({ operations }) => operations.length > 0);
+    const { operations } = await this.#until(
+      'the app created no operation',
+      () => this.#view(),
+      ({ operations }) => operations.length > 0,
+    );
     return operations.at(-1)!.operationId;
   }
 
   /** Until so many more status calls were answered. */
   async polls(count: number): Promise<void> {
-    const answered = (calls: readonly TracedCall[]) => calls.filter(({ endpoint, delivered, status }) => endpoint === 'operation.status' && delivered && status === 200).length;
+    const answered = (calls: readonly TracedCall[]) =>
+      calls.filter(({ endpoint, delivered, status }) => endpoint === 'operation.status' && delivered && status === 200)
+        .length;
     const before = answered(await this.calls());
-    await this.#until(`the app asked for the status fewer than ${count} times more`, () => this.calls(), (calls) => answered(calls) >= before + count);
+    await this.#until(
+      `the app asked for the status fewer than ${count} times more`,
+      () => this.calls(),
+      (calls) => answered(calls) >= before + count,
+    );
   }
 
   async approve(): Promise<void> {
@@ -63,10 +73,13 @@ export class WatchedLaunch {
 
   /** True where the platform refused, as it should by then. */
   async isApprovalRefused(): Promise<boolean> {
-    return this.approve().then(() => false, (error: unknown) => {
-      if (error instanceof KitError && error.status === 409) return true;
-      throw error;
-    });
+    return this.approve().then(
+      () => false,
+      (error: unknown) => {
+        if (error instanceof KitError && error.status === 409) return true;
+        throw error;
+      },
+    );
   }
 
   async advance(advanceMs: number): Promise<void> {
@@ -78,17 +91,35 @@ export class WatchedLaunch {
   }
 
   async arm(endpoint: FaultEndpoint, effect: FaultEffect, { after = 0, times = 1 } = {}): Promise<void> {
-    await this.#act('fault armed', `${endpoint}: ${faultText(effect)}`, 'faults', { launchId: this.id, endpoint, effect, after, times });
+    await this.#act('fault armed', `${endpoint}: ${faultText(effect)}`, 'faults', {
+      launchId: this.id,
+      endpoint,
+      effect,
+      after,
+      times,
+    });
   }
 
   /** Until a status answer has told the app the decision. */
   async told(status: OperationStatus): Promise<void> {
-    await this.#until(`the app did not ask until it was told ${status}`, () => this.calls(), (calls) => calls.some((call) => call.endpoint === 'operation.status' && call.delivered && call.detail['operationStatus'] === status));
+    await this.#until(
+      `the app did not ask until it was told ${status}`,
+      () => this.calls(),
+      (calls) =>
+        calls.some(
+          (call) => call.endpoint === 'operation.status' && call.delivered && call.detail['operationStatus'] === status,
+        ),
+    );
   }
 
   /** Until the upload is completed, and the app knows: its last complete call was answered. */
   async delivered(): Promise<void> {
-    await this.#until('the app delivered no file', () => this.calls(), (calls) => calls.some(({ endpoint, delivered, status }) => endpoint === 'upload.complete' && delivered && status === 200));
+    await this.#until(
+      'the app delivered no file',
+      () => this.calls(),
+      (calls) =>
+        calls.some(({ endpoint, delivered, status }) => endpoint === 'upload.complete' && delivered && status === 200),
+    );
   }
 
   /** Throws `NotSeen` where the app went on after it was told that its token is revoked. */

@@ -5,7 +5,10 @@ interface StepView {
   readonly id: string;
   readonly input: { readonly synthetic: string };
   readonly parameters: { readonly properties: Readonly<Record<string, { readonly type: string }>> };
-  readonly output: { readonly fileName: string; readonly preview: { ramp: 'gray' | 'rdylgn'; range?: [number, number] } };
+  readonly output: {
+    readonly fileName: string;
+    readonly preview: { ramp: 'gray' | 'rdylgn'; range?: [number, number] };
+  };
 }
 
 export interface FoundItem {
@@ -31,7 +34,8 @@ export async function openLaunch(launchUrl: string): Promise<AppSession> {
   const launched = await fetch(launchUrl, { redirect: 'manual' });
   const location = launched.headers.get('location');
   const cookie = launched.headers.getSetCookie()[0]?.split(';')[0];
-  if (launched.status !== 303 || !location || !cookie) throw new KitError('launch_failed', `the app answered the launch with ${launched.status}`);
+  if (launched.status !== 303 || !location || !cookie)
+    throw new KitError('launch_failed', `the app answered the launch with ${launched.status}`);
   const home = new URL(location, launchUrl);
 
   async function call<T>(path: string, body?: object): Promise<T> {
@@ -43,20 +47,33 @@ export async function openLaunch(launchUrl: string): Promise<AppSession> {
     if (response.ok) return (await response.json()) as T;
     const answer = (await response.json()) as { error?: string; code?: string; details?: ValidationDetail[] };
     const told = answer.error ?? String(response.status);
-    const details = (answer.details ?? []).filter(({ message }) => !told.includes(message)).map(({ path, message }) => `  ${path}: ${message}`);
+    const details = (answer.details ?? [])
+      .filter(({ message }) => !told.includes(message))
+      .map(({ path, message }) => `  ${path}: ${message}`);
     throw new KitError(answer.code ?? 'app_error', [`the app refused: ${told}`, ...details].join('\n'));
   }
 
   const { steps } = await call<{ steps: StepView[] }>('steps');
-  return { home: home.href, cookie, steps, searchItems: async (wanted) => (await call<{ items: FoundItem[] }>('items/search', wanted)).items, startRun: (wanted) => call('runs', wanted), run: (id) => call(`runs/${id}`) };
+  return {
+    home: home.href,
+    cookie,
+    steps,
+    searchItems: async (wanted) => (await call<{ items: FoundItem[] }>('items/search', wanted)).items,
+    startRun: (wanted) => call('runs', wanted),
+    run: (id) => call(`runs/${id}`),
+  };
 }
 
 /** `--param` values in the types that the step declares; what does not convert is left for the app to refuse. */
-export function typedParameters(step: StepView | undefined, given: Readonly<Record<string, string>>): Record<string, unknown> {
+export function typedParameters(
+  step: StepView | undefined,
+  given: Readonly<Record<string, string>>,
+): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(given).map(([name, value]): [string, unknown] => {
       const type = step?.parameters.properties[name]?.type;
-      if ((type === 'number' || type === 'integer') && value.trim() !== '' && Number.isFinite(Number(value))) return [name, Number(value)];
+      if ((type === 'number' || type === 'integer') && value.trim() !== '' && Number.isFinite(Number(value)))
+        return [name, Number(value)];
       if (type === 'boolean' && (value === 'true' || value === 'false')) return [name, value === 'true'];
       return [name, value];
     }),

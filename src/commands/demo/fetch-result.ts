@@ -25,7 +25,8 @@ export async function waitForFile(client: PlatformClient, fileId: string): Promi
 /** Fetches a file back through its download URL into `folder`; path, size and digest of what came. */
 export async function fetchFile(client: PlatformClient, fileId: string, folder: string, fileName: string) {
   const response = await fetch(await client.getDownloadUrl(fileId));
-  if (!response.ok || !response.body) throw new KitError('download_failed', `the download URL answered ${response.status}`);
+  if (!response.ok || !response.body)
+    throw new KitError('download_failed', `the download URL answered ${response.status}`);
   await mkdir(folder, { recursive: true });
   const path = join(folder, fileName);
   const partial = `${path}.partial`;

@@ -54,7 +54,13 @@ export function createReport(out: NodeJS.WriteStream): Report {
 }
 
 function startBar(out: NodeJS.WriteStream): SingleBar {
-  const made = new SingleBar({ stream: out, format: '            [{bar}] {percentage} % {amount}', hideCursor: true, clearOnComplete: true, barsize: 32 });
+  const made = new SingleBar({
+    stream: out,
+    format: '            [{bar}] {percentage} % {amount}',
+    hideCursor: true,
+    clearOnComplete: true,
+    barsize: 32,
+  });
   made.start(100, 0, { amount: '' });
   return made;
 }

@@ -12,11 +12,13 @@ export async function stageInputs(inputs: readonly string[], folder: string): Pr
   for (const input of inputs) {
     for (const path of await rastersOf(input)) {
       const name = basename(path);
-      if (staged.has(name)) throw new KitError('bad_input', `--input: two rasters are called ${name}; rename one of them`);
+      if (staged.has(name))
+        throw new KitError('bad_input', `--input: two rasters are called ${name}; rename one of them`);
       staged.add(name);
       await bring(path, folder);
     }
-    for (const path of await metadataOf(input)) if (!existsSync(join(folder, basename(path)))) await bring(path, folder);
+    for (const path of await metadataOf(input))
+      if (!existsSync(join(folder, basename(path)))) await bring(path, folder);
   }
   return staged.size;
 }
@@ -35,9 +37,17 @@ async function metadataOf(input: string): Promise<string[]> {
 async function rastersOf(input: string): Promise<string[]> {
   const kind = await stat(input).catch(() => null);
   if (!kind) throw new KitError('bad_input', `--input ${input}: there is no such file or folder`);
-  if (kind.isFile() && !rasterExtensions.has(extname(input).toLowerCase())) throw new KitError('bad_input', `--input ${input}: the file is no raster by its name; what can be read ends in ${[...rasterExtensions].join(' ')}`);
+  if (kind.isFile() && !rasterExtensions.has(extname(input).toLowerCase()))
+    throw new KitError(
+      'bad_input',
+      `--input ${input}: the file is no raster by its name; what can be read ends in ${[...rasterExtensions].join(' ')}`,
+    );
   if (kind.isFile()) return [input];
   const names = (await readdir(input)).filter((name) => rasterExtensions.has(extname(name).toLowerCase())).sort();
-  if (names.length === 0) throw new KitError('bad_input', `--input ${input}: the folder holds no raster; looked for ${[...rasterExtensions].join(' ')}`);
+  if (names.length === 0)
+    throw new KitError(
+      'bad_input',
+      `--input ${input}: the folder holds no raster; looked for ${[...rasterExtensions].join(' ')}`,
+    );
   return names.map((name) => join(input, name));
 }

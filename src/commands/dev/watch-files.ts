@@ -12,10 +12,18 @@ const settleMs = 200;
  * Calls `onChange` when something at the paths below `root` has changed, once for changes that come together, one call at a time; what
  * changes while it runs is followed by another. A file may be written, replaced by rename, removed or made.
  */
-export async function watchFiles(root: string, paths: readonly string[], onChange: () => Promise<void>, onProblem: (error: Error) => void): Promise<FileWatch> {
+export async function watchFiles(
+  root: string,
+  paths: readonly string[],
+  onChange: () => Promise<void>,
+  onProblem: (error: Error) => void,
+): Promise<FileWatch> {
   let timer: NodeJS.Timeout | undefined;
   let last = Promise.resolve();
-  const isPassing = (path: string) => (isAbsolute(path) ? relative(root, path) : path).split(sep).some((name) => /^(\.git$|\.#|#)|~$|\.sw[a-z]$/.test(name));
+  const isPassing = (path: string) =>
+    (isAbsolute(path) ? relative(root, path) : path)
+      .split(sep)
+      .some((name) => /^(\.git$|\.#|#)|~$|\.sw[a-z]$/.test(name));
   const watcher = watch([...paths], { cwd: root, ignoreInitial: true, ignored: isPassing });
   watcher.on('error', (error) => onProblem(error as Error));
   watcher.on('all', () => {

@@ -6,7 +6,13 @@ const shownRefusals = 10;
 
 /** Runs one `--import`, with a bar on a terminal; says at the end what was taken and what was not. */
 export async function importWithProgress(sandbox: Sandbox, path: string): Promise<void> {
-  const bar = process.stderr.isTTY ? new SingleBar({ format: `importing {bar} {percentage}%  {eta_formatted} left`, stream: process.stderr, hideCursor: true }) : null;
+  const bar = process.stderr.isTTY
+    ? new SingleBar({
+        format: `importing {bar} {percentage}%  {eta_formatted} left`,
+        stream: process.stderr,
+        hideCursor: true,
+      })
+    : null;
   const refusals: string[] = [];
   bar?.start(1, 0);
   try {

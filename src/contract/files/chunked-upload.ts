@@ -29,12 +29,20 @@ export const uploadFileChunk = {
   }),
 } as const;
 
-const footprint = wktGeometry.refine((geometry) => positionsOf(geometry).length <= limits.footprintPositions, `must have at most ${limits.footprintPositions} positions`);
+const footprint = wktGeometry.refine(
+  (geometry) => positionsOf(geometry).length <= limits.footprintPositions,
+  `must have at most ${limits.footprintPositions} positions`,
+);
 /** WKT that is one; kept as it was written. */
-const wkt = z.string().refine((text) => footprint.safeParse(text).success, { error: (issue) => footprint.safeParse(issue.input).error?.issues[0]?.message });
+const wkt = z.string().refine((text) => footprint.safeParse(text).success, {
+  error: (issue) => footprint.safeParse(issue.input).error?.issues[0]?.message,
+});
 
 /** What an item of the file carries, in every page that shows it. */
-const properties = jsonValue.refine((value) => Buffer.byteLength(JSON.stringify(value ?? null)) <= limits.filePropertiesBytes, `must be at most ${limits.filePropertiesBytes} bytes of JSON`);
+const properties = jsonValue.refine(
+  (value) => Buffer.byteLength(JSON.stringify(value ?? null)) <= limits.filePropertiesBytes,
+  `must be at most ${limits.filePropertiesBytes} bytes of JSON`,
+);
 
 /** POST /public/file/completeUpload (spec 4.4), a JSON body. */
 export const completeFileUpload = {

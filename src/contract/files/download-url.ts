@@ -7,7 +7,10 @@ const query = z.object({
   fileId: z.string('is required, once').min(1, 'must not be empty'),
   useDefaultContentType: z.enum(['true', 'false'], 'must be true or false').default('false'),
 });
-const read = z.string().transform((text) => text.trim()).pipe(z.url({ protocol: /^https?$/ }));
+const read = z
+  .string()
+  .transform((text) => text.trim())
+  .pipe(z.url({ protocol: /^https?$/ }));
 
 export type DownloadUrlInput = { fileId: string; useDefaultContentType?: boolean };
 
@@ -20,7 +23,10 @@ export const getDownloadUrl = {
   encode: ({ fileId, useDefaultContentType }: DownloadUrlInput) => ({
     method: 'GET',
     path: path,
-    query: { fileId, ...(useDefaultContentType === undefined ? {} : { useDefaultContentType: String(useDefaultContentType) }) },
+    query: {
+      fileId,
+      ...(useDefaultContentType === undefined ? {} : { useDefaultContentType: String(useDefaultContentType) }),
+    },
   }),
   decode: (body: unknown): string => read.parse(body),
 } as const satisfies Call<DownloadUrlInput, string> & Record<string, unknown>;

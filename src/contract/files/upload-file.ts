@@ -3,7 +3,12 @@ import { fileName, sourceType } from '../file.ts';
 import { instant } from '../wire.ts';
 
 /** What every finished upload answers (spec 2.4). */
-export const uploadedFile = z.object({ fileId: z.string().min(1), originalName: z.string(), createdAt: instant, size: z.int() });
+export const uploadedFile = z.object({
+  fileId: z.string().min(1),
+  originalName: z.string(),
+  createdAt: instant,
+  size: z.int(),
+});
 
 /** POST /public/file/upload (spec 4.3): one multipart request of at most `limits.directUploadBytes`. */
 export const uploadFile = {

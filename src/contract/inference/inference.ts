@@ -31,15 +31,31 @@ export function inferenceState(status: string): InferenceState {
 /** GET /public/inference/models (spec 4.7). @assumed the names of the fields, and that it answers an array */
 export const listModels = {
   path: '/public/inference/models',
-  response: z.array(z.object({ id: z.string(), name: z.string(), version: z.string(), type: z.enum(inferenceTypes), labels: z.array(z.string()) })),
+  response: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string(),
+      version: z.string(),
+      type: z.enum(inferenceTypes),
+      labels: z.array(z.string()),
+    }),
+  ),
 } as const;
 export type ModelView = z.infer<typeof listModels.response>[number];
 
 /** Spec 2.6 */
-export const inferenceJob = z.object({ id: z.string(), status: z.enum(inferenceStatuses), type: z.enum(inferenceTypes), startedAt: instant });
+export const inferenceJob = z.object({
+  id: z.string(),
+  status: z.enum(inferenceStatuses),
+  type: z.enum(inferenceTypes),
+  startedAt: instant,
+});
 export type InferenceJobView = z.infer<typeof inferenceJob>;
 
-const area = wktGeometry.refine(({ type }) => type === 'Polygon' || type === 'MultiPolygon', 'must be a POLYGON or a MULTIPOLYGON');
+const area = wktGeometry.refine(
+  ({ type }) => type === 'Polygon' || type === 'MultiPolygon',
+  'must be a POLYGON or a MULTIPOLYGON',
+);
 
 /** POST /public/inference/run (spec 4.7), a form. `geometry` restricts the run to an area. */
 export const runInference = {

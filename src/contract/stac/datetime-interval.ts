@@ -20,7 +20,17 @@ export function parseInstant(text: string): number | null {
   const fractionMs = Number(`0${match[7] ?? ''}`) * 1000;
   const offset = offsetMinutes(match[8] ?? 'Z');
   const daysInMonth = new Date(Date.UTC(2000, month, 0)).getUTCDate() - (month === 2 && !isLeapYear(year) ? 1 : 0);
-  if (offset === null || month < 1 || month > 12 || day < 1 || day > daysInMonth || hour > 23 || minute > 59 || second > 60) return null;
+  if (
+    offset === null ||
+    month < 1 ||
+    month > 12 ||
+    day < 1 ||
+    day > daysInMonth ||
+    hour > 23 ||
+    minute > 59 ||
+    second > 60
+  )
+    return null;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
   date.setUTCHours(hour, minute - offset, second);
@@ -40,7 +50,8 @@ function offsetMinutes(text: string): number | null {
   return (text.startsWith('-') ? -1 : 1) * (hours * 60 + minutes);
 }
 
-const rule = 'must be an RFC 3339 interval such as 2024-01-01T00:00:00Z/2024-12-31T23:59:59Z, where one end may be open (..)';
+const rule =
+  'must be an RFC 3339 interval such as 2024-01-01T00:00:00Z/2024-12-31T23:59:59Z, where one end may be open (..)';
 
 /** `start/end`, one end may be `..` or empty (spec 4.2). @assumed the open end */
 export const datetimeInterval = z.string(rule).transform((text, context) => parseInterval(text, context));
@@ -56,7 +67,13 @@ function parseInterval(text: string, context: z.core.$RefinementCtx<string>): In
   const isOpen = (end: string | undefined) => end === '' || end === '..';
   const [start, end] = ends.map((one) => (isOpen(one) ? null : parseInstant(one)));
   const isBroken = ends.length !== 2 || (start === null && !isOpen(ends[0])) || (end === null && !isOpen(ends[1]));
-  const fault = isBroken ? rule : start === null && end === null ? 'must have at least one end' : start != null && end != null && start > end ? 'must start before it ends' : null;
+  const fault = isBroken
+    ? rule
+    : start === null && end === null
+      ? 'must have at least one end'
+      : start != null && end != null && start > end
+        ? 'must start before it ends'
+        : null;
   if (fault !== null) {
     context.issues.push({ code: 'custom', message: fault, input: text });
     return z.NEVER;

@@ -31,11 +31,17 @@ export const extensionFields = {
 } as const;
 
 /** What is wrong with the properties of the two extensions; null where nothing is. */
-export function extensionFault(properties: Readonly<Record<string, unknown>>): { path: string; message: string } | null {
+export function extensionFault(
+  properties: Readonly<Record<string, unknown>>,
+): { path: string; message: string } | null {
   for (const [name, value] of Object.entries(properties)) {
     if (!/^(view|sar):/.test(name)) continue;
     const schema = Object.hasOwn(extensionFields, name) ? extensionFields[name as keyof typeof extensionFields] : null;
-    if (schema === null) return { path: `properties.${name}`, message: 'is no property of the view extension v1.0.0 or the SAR extension v1.2.0' };
+    if (schema === null)
+      return {
+        path: `properties.${name}`,
+        message: 'is no property of the view extension v1.0.0 or the SAR extension v1.2.0',
+      };
     const read = schema.safeParse(value);
     if (!read.success) return { path: `properties.${name}`, message: read.error.issues[0]?.message ?? 'is not valid' };
   }

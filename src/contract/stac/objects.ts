@@ -57,7 +57,11 @@ export type StacLink = Immutable<z.infer<typeof stacLink>>;
 
 const asset = z.object({ href, title: z.string(), type: mediaType, roles: z.array(z.string()) });
 /** `raster`, or one for each band of a scene by its name: the source itself with the fields of the projection extension, for standard clients. @assumed */
-const rasterAsset = asset.extend({ 'proj:epsg': z.int().optional(), 'proj:shape': z.array(z.int()).length(2).optional(), 'proj:transform': z.array(z.number()).optional() });
+const rasterAsset = asset.extend({
+  'proj:epsg': z.int().optional(),
+  'proj:shape': z.array(z.int()).length(2).optional(),
+  'proj:transform': z.array(z.number()).optional(),
+});
 
 /** Spec 2.1 */
 export const stacCatalog = z
@@ -133,13 +137,22 @@ export type StacItem = Immutable<z.infer<typeof stacItem>>;
 const partialItem = stacItem
   .partial()
   .required({ type: true, id: true, collection: true })
-  .extend({ properties: itemProperties.partial().optional(), geometry: z.looseObject({}).optional(), assets: z.record(z.string(), asset.partial().loose()).optional() })
+  .extend({
+    properties: itemProperties.partial().optional(),
+    geometry: z.looseObject({}).optional(),
+    assets: z.record(z.string(), asset.partial().loose()).optional(),
+  })
   .meta({ id: 'PartialItem' });
 const features = { type: z.literal('FeatureCollection'), links: z.array(stacLink) };
 
 /** The items list (spec 4.1). The counts are for standard clients. */
 export const itemsPage = z
-  .object({ ...features, features: z.array(stacItem), numberMatched: z.int().optional(), numberReturned: z.int().optional() })
+  .object({
+    ...features,
+    features: z.array(stacItem),
+    numberMatched: z.int().optional(),
+    numberReturned: z.int().optional(),
+  })
   .meta({ id: 'ItemsPage' });
 
 /** The answer to a search (spec 4.2). */

@@ -34,16 +34,41 @@ export interface CatalogNode {
 }
 
 const href = tolerant(z.object({ href: z.string() }), []);
-const properties = tolerant(z.object({ datetime: z.string(), name: z.string(), source_type: z.string(), 'eo:cloud_cover': z.number() }), []);
+const properties = tolerant(
+  z.object({ datetime: z.string(), name: z.string(), source_type: z.string(), 'eo:cloud_cover': z.number() }),
+  [],
+);
 const assets = tolerant(z.object({ data: href, rendered_preview: href }), []);
-const item = tolerant(z.object({ id: z.string(), collection: z.string(), title: z.string(), bbox: z.array(z.number()), geometry: z.unknown(), properties, assets }), ['id']);
+const item = tolerant(
+  z.object({
+    id: z.string(),
+    collection: z.string(),
+    title: z.string(),
+    bbox: z.array(z.number()),
+    geometry: z.unknown(),
+    properties,
+    assets,
+  }),
+  ['id'],
+);
 const page = z.object({ features: z.array(z.unknown()), numberMatched: z.int().optional().catch(undefined) });
-const node = tolerant(z.object({ id: z.string(), title: z.string(), description: z.string(), links: z.array(z.unknown()) }), ['id']);
+const node = tolerant(
+  z.object({ id: z.string(), title: z.string(), description: z.string(), links: z.array(z.unknown()) }),
+  ['id'],
+);
 const childLink = z.object({ rel: z.literal('child'), href: z.string() });
 
 function readItem(body: unknown): CatalogItem {
   const { properties: of, assets: has, ...rest } = item.parse(body);
-  return { ...rest, name: of?.name, datetime: of?.datetime, sourceType: of?.source_type, cloudCover: of?.['eo:cloud_cover'], dataHref: has?.data?.href, previewHref: has?.rendered_preview?.href };
+  return {
+    ...rest,
+    name: of?.name,
+    datetime: of?.datetime,
+    sourceType: of?.source_type,
+    cloudCover: of?.['eo:cloud_cover'],
+    dataHref: has?.data?.href,
+    previewHref: has?.rendered_preview?.href,
+  };
 }
 
 /** The identifier that a catalog's or collection's address ends in. The address itself is not followed: it may be anybody's. */
@@ -52,7 +77,9 @@ function childOf(link: unknown): CatalogNode['children'] {
   const [, kind, id] = (read.success && /(?:^|\/)(catalog|collection)s\/([^/?#]+)\/?$/.exec(read.data.href)) || [];
   try {
     const decoded = id === undefined ? '' : decodeURIComponent(id);
-    return decoded === '' || decoded === '.' || decoded === '..' ? [] : [{ kind: kind as 'catalog' | 'collection', id: decoded }];
+    return decoded === '' || decoded === '.' || decoded === '..'
+      ? []
+      : [{ kind: kind as 'catalog' | 'collection', id: decoded }];
   } catch {
     return []; // no percent-encoding
   }
@@ -67,7 +94,10 @@ export type GetCatalogInput = { catalogId: string | null };
 /** GET /public/stac/ (null: the root) and /public/stac/catalogs/{catalogId} (spec 4.1). */
 export const getCatalog = {
   endpoint: 'stac.catalog',
-  encode: ({ catalogId }: GetCatalogInput) => ({ method: 'GET', path: catalogId === null ? `${stacPaths.root}/` : fillPath(stacPaths.catalog, { catalogId }) }),
+  encode: ({ catalogId }: GetCatalogInput) => ({
+    method: 'GET',
+    path: catalogId === null ? `${stacPaths.root}/` : fillPath(stacPaths.catalog, { catalogId }),
+  }),
   decode: readNode,
 } as const satisfies Call<GetCatalogInput, CatalogNode>;
 
@@ -75,7 +105,10 @@ export type GetCollectionInput = { collectionId: string };
 /** GET /public/stac/collections/{collectionId} (spec 4.1). */
 export const getCollection = {
   endpoint: 'stac.collection',
-  encode: ({ collectionId }: GetCollectionInput) => ({ method: 'GET', path: fillPath(stacPaths.collection, { collectionId }) }),
+  encode: ({ collectionId }: GetCollectionInput) => ({
+    method: 'GET',
+    path: fillPath(stacPaths.collection, { collectionId }),
+  }),
   decode: readNode,
 } as const satisfies Call<GetCollectionInput, CatalogNode>;
 
@@ -83,7 +116,10 @@ export type GetItemInput = { collectionId: string; itemId: string };
 /** GET /public/stac/collections/{collectionId}/items/{id} (spec 4.1). */
 export const getItem = {
   endpoint: 'stac.item',
-  encode: ({ collectionId, itemId }: GetItemInput) => ({ method: 'GET', path: fillPath(stacPaths.item, { collectionId, id: itemId }) }),
+  encode: ({ collectionId, itemId }: GetItemInput) => ({
+    method: 'GET',
+    path: fillPath(stacPaths.item, { collectionId, id: itemId }),
+  }),
   decode: readItem,
 } as const satisfies Call<GetItemInput, CatalogItem>;
 
@@ -100,7 +136,12 @@ export interface SearchItemsInput {
 /** POST /public/stac/search (spec 4.2), by the fields that the spec shows. */
 export const searchItems = {
   endpoint: 'stac.search',
-  encode: (input: SearchItemsInput) => ({ method: 'POST', path: stacPaths.search, headers: { accept: 'application/geo+json' }, body: { kind: 'json', value: input } }),
+  encode: (input: SearchItemsInput) => ({
+    method: 'POST',
+    path: stacPaths.search,
+    headers: { accept: 'application/geo+json' },
+    body: { kind: 'json', value: input },
+  }),
   decode(body: unknown): CatalogItems {
     const { features, numberMatched } = page.parse(body);
     // One that has no identifier cannot be used, and does not spoil the others.

@@ -8,45 +8,85 @@ import { datetimeFilter, datetimeInterval } from './datetime-interval.ts';
 /** @assumed the limits of a page (spec 8: not shown) */
 export const pageLimits = { default: 10, max: 1000 } as const;
 
-const bboxRule = 'must be 4 or 6 numbers: [west, south, east, north] in degrees, or with heights [west, south, lowest, east, north, highest]';
+const bboxRule =
+  'must be 4 or 6 numbers: [west, south, east, north] in degrees, or with heights [west, south, lowest, east, north, highest]';
 
 /** Spec 4.2. West greater than east crosses the antimeridian. Heights are not looked at. Reads as four numbers. */
 export const bbox = z
   .array(z.number(bboxRule), bboxRule)
   .refine((values) => values.length === 4 || values.length === 6, bboxRule)
   .transform((values): [number, number, number, number] => {
-    const [west = 0, south = 0, east = 0, north = 0] = values.length === 6 ? [values[0], values[1], values[3], values[4]] : values;
+    const [west = 0, south = 0, east = 0, north = 0] =
+      values.length === 6 ? [values[0], values[1], values[3], values[4]] : values;
     return [west, south, east, north];
   })
   .refine(([west, , east]) => Math.abs(west) <= 180 && Math.abs(east) <= 180, 'must have longitudes from -180 to 180')
-  .refine(([, south, , north]) => south >= -90 && north <= 90 && south <= 90 && north >= -90, 'must have latitudes from -90 to 90')
+  .refine(
+    ([, south, , north]) => south >= -90 && north <= 90 && south <= 90 && north >= -90,
+    'must have latitudes from -90 to 90',
+  )
   .refine(([, south, , north]) => south <= north, 'must not have its south above its north');
 
 /** A limit over the maximum is clamped. */
-const limit = z.int('must be an integer').min(1, 'must be at least 1').transform((n) => Math.min(n, pageLimits.max));
+const limit = z
+  .int('must be an integer')
+  .min(1, 'must be at least 1')
+  .transform((n) => Math.min(n, pageLimits.max));
 const offset = z.int('must be an integer').min(0, 'must be at least 0');
-const ids = z.array(z.string(), 'must be an array of identifiers').max(limits.search.identifiers, `must have at most ${limits.search.identifiers} entries`);
+const ids = z
+  .array(z.string(), 'must be an array of identifiers')
+  .max(limits.search.identifiers, `must have at most ${limits.search.identifiers} entries`);
 const sortRule = z.object({
   field: z.string().min(1, 'must name a field'),
   direction: z.enum(['asc', 'desc'], 'must be asc or desc').default('asc'),
 });
-const sortRules = z.array(sortRule, 'must be an array of {field, direction}').max(limits.search.sortRules, `must have at most ${limits.search.sortRules} rules`);
-const fieldNames = z.array(z.string().max(limits.search.fieldNameCharacters, `must have at most ${limits.search.fieldNameCharacters} characters`)).max(limits.search.fieldNames, `must have at most ${limits.search.fieldNames} names`).optional();
+const sortRules = z
+  .array(sortRule, 'must be an array of {field, direction}')
+  .max(limits.search.sortRules, `must have at most ${limits.search.sortRules} rules`);
+const fieldNames = z
+  .array(
+    z
+      .string()
+      .max(limits.search.fieldNameCharacters, `must have at most ${limits.search.fieldNameCharacters} characters`),
+  )
+  .max(limits.search.fieldNames, `must have at most ${limits.search.fieldNames} names`)
+  .optional();
 const fields = z.object({ include: fieldNames, exclude: fieldNames });
 
-const geometryTypes = ['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon', 'GeometryCollection'] as const;
+const geometryTypes = [
+  'Point',
+  'MultiPoint',
+  'LineString',
+  'MultiLineString',
+  'Polygon',
+  'MultiPolygon',
+  'GeometryCollection',
+] as const;
 /** A GeoJSON geometry in longitude and latitude. */
 export const geojsonGeometry = z
-  .looseObject({ type: z.enum(geometryTypes, `must be a GeoJSON geometry: ${geometryTypes.join(', ')}`), coordinates: z.array(jsonValue).optional(), geometries: z.array(jsonValue).optional() })
+  .looseObject({
+    type: z.enum(geometryTypes, `must be a GeoJSON geometry: ${geometryTypes.join(', ')}`),
+    coordinates: z.array(jsonValue).optional(),
+    geometries: z.array(jsonValue).optional(),
+  })
   .transform((value, context): Geometry => {
-    const fault = geometryFault(value) ?? (positionsOf(value as unknown as Geometry).length > limits.geometryPositions ? tooManyPositions : null);
+    const fault =
+      geometryFault(value) ??
+      (positionsOf(value as unknown as Geometry).length > limits.geometryPositions ? tooManyPositions : null);
     if (fault === null) return value as unknown as Geometry;
     context.issues.push({ code: 'custom', message: fault, input: value });
     return z.NEVER;
   });
 
 /** Levels of arrays that the coordinates of each type have, positions aside. */
-const coordinateDepth = { Point: 0, MultiPoint: 1, LineString: 1, MultiLineString: 2, Polygon: 2, MultiPolygon: 3 } as const;
+const coordinateDepth = {
+  Point: 0,
+  MultiPoint: 1,
+  LineString: 1,
+  MultiLineString: 2,
+  Polygon: 2,
+  MultiPolygon: 3,
+} as const;
 
 function geometryFault(value: unknown): string | null {
   const { type, coordinates, geometries } = value as { type?: unknown; coordinates?: unknown; geometries?: unknown };
@@ -57,13 +97,15 @@ function geometryFault(value: unknown): string | null {
   const depth = coordinateDepth[type as keyof typeof coordinateDepth] as number | undefined;
   if (depth === undefined) return 'must be a GeoJSON geometry';
   if (!hasDepth(coordinates, depth)) return `must have the coordinates of a ${String(type)}`;
-  if ((type === 'LineString' || type === 'MultiLineString') && !hasLines(coordinates as unknown[], depth)) return 'must have lines of at least two positions';
+  if ((type === 'LineString' || type === 'MultiLineString') && !hasLines(coordinates as unknown[], depth))
+    return 'must have lines of at least two positions';
   return faultOf(value as Geometry);
 }
 
 function hasDepth(coordinates: unknown, depth: number): boolean {
   if (!Array.isArray(coordinates)) return false;
-  if (depth === 0) return coordinates.length >= 2 && coordinates.every((one) => typeof one === 'number' && Number.isFinite(one));
+  if (depth === 0)
+    return coordinates.length >= 2 && coordinates.every((one) => typeof one === 'number' && Number.isFinite(one));
   return coordinates.length > 0 && coordinates.every((one) => hasDepth(one, depth - 1));
 }
 
@@ -84,14 +126,19 @@ const lenient = z.object({
   intersects: geojsonGeometry.optional(),
   filter: jsonValue.optional(),
   'filter-lang': z.literal('cql2-json', 'must be cql2-json').optional(),
-  'filter-crs': z.literal('http://www.opengis.net/def/crs/OGC/1.3/CRS84', 'must be http://www.opengis.net/def/crs/OGC/1.3/CRS84').optional(),
+  'filter-crs': z
+    .literal('http://www.opengis.net/def/crs/OGC/1.3/CRS84', 'must be http://www.opengis.net/def/crs/OGC/1.3/CRS84')
+    .optional(),
 });
 
 /** Body of `POST /public/stac/search`, as standard clients send it. */
-export const lenientSearchRequest = lenient.refine(({ bbox: box, intersects }) => box === undefined || intersects === undefined, {
-  path: ['intersects'],
-  error: 'must not come together with bbox',
-});
+export const lenientSearchRequest = lenient.refine(
+  ({ bbox: box, intersects }) => box === undefined || intersects === undefined,
+  {
+    path: ['intersects'],
+    error: 'must not come together with bbox',
+  },
+);
 
 /** Body of `POST /public/stac/search` as spec 4.2 wants it. */
 export const strictSearchRequest = lenient.extend({
@@ -105,7 +152,11 @@ export type SortRule = z.output<typeof sortRule>;
 export type FieldSet = z.output<typeof fields>;
 
 const list = (text: string) => text.split(',').filter((one) => one !== '');
-const numberRule = (rule: string) => z.string().regex(/^[+-]?\d{1,15}$/, rule).transform(Number);
+const numberRule = (rule: string) =>
+  z
+    .string()
+    .regex(/^[+-]?\d{1,15}$/, rule)
+    .transform(Number);
 const json = z.string().transform((text, context): unknown => {
   try {
     return JSON.parse(text);
@@ -117,16 +168,29 @@ const json = z.string().transform((text, context): unknown => {
 
 /** `+properties.datetime`, `-id`: STAC's sort extension for GET. */
 const sortText = z.string().transform((text) =>
-  list(text).map((one): z.input<typeof sortRule> => ({ field: one.replace(/^[ +-]/, ''), direction: one.startsWith('-') ? 'desc' : 'asc' })),
+  list(text).map((one): z.input<typeof sortRule> => ({
+    field: one.replace(/^[ +-]/, ''),
+    direction: one.startsWith('-') ? 'desc' : 'asc',
+  })),
 );
 const fieldsText = z.string().transform((text) => ({
-  include: list(text).filter((one) => !one.startsWith('-')).map((one) => one.replace(/^[ +]/, '')),
-  exclude: list(text).filter((one) => one.startsWith('-')).map((one) => one.slice(1)),
+  include: list(text)
+    .filter((one) => !one.startsWith('-'))
+    .map((one) => one.replace(/^[ +]/, '')),
+  exclude: list(text)
+    .filter((one) => one.startsWith('-'))
+    .map((one) => one.slice(1)),
 }));
 
 /** What the query of a page has: `limit` and `offset`. */
-const page = { limit: numberRule('must be an integer').pipe(limit).optional(), offset: numberRule('must be an integer').pipe(offset).optional() };
-const bboxText = z.string().transform((text) => text.split(',').map((one) => (one.trim() === '' ? NaN : Number(one)))).pipe(bbox);
+const page = {
+  limit: numberRule('must be an integer').pipe(limit).optional(),
+  offset: numberRule('must be an integer').pipe(offset).optional(),
+};
+const bboxText = z
+  .string()
+  .transform((text) => text.split(',').map((one) => (one.trim() === '' ? NaN : Number(one))))
+  .pipe(bbox);
 
 /** Query of `GET /public/stac/search`. Never strict. */
 export const searchQuery = z
@@ -141,9 +205,14 @@ export const searchQuery = z
     intersects: json.pipe(geojsonGeometry).optional(),
     filter: json.pipe(jsonValue).optional(),
     'filter-lang': z.literal('cql2-json', 'must be cql2-json').optional(),
-    'filter-crs': z.literal('http://www.opengis.net/def/crs/OGC/1.3/CRS84', 'must be http://www.opengis.net/def/crs/OGC/1.3/CRS84').optional(),
+    'filter-crs': z
+      .literal('http://www.opengis.net/def/crs/OGC/1.3/CRS84', 'must be http://www.opengis.net/def/crs/OGC/1.3/CRS84')
+      .optional(),
   })
-  .refine(({ bbox: box, intersects }) => box === undefined || intersects === undefined, { path: ['intersects'], error: 'must not come together with bbox' });
+  .refine(({ bbox: box, intersects }) => box === undefined || intersects === undefined, {
+    path: ['intersects'],
+    error: 'must not come together with bbox',
+  });
 
 /** Query of the items list. @assumed (spec 4.1: not shown) */
 export const itemsQuery = z.object({ ...page, bbox: bboxText.optional(), datetime: datetimeFilter.optional() });

@@ -26,14 +26,29 @@ export interface BubblewrapVariant {
 }
 
 export const variants: readonly BubblewrapVariant[] = [true, false].flatMap((filters) =>
-  [true, false].flatMap((hasProc) => [true, false].map((disablesUserNamespaces) => ({ filters, hasProc, disablesUserNamespaces }))),
+  [true, false].flatMap((hasProc) =>
+    [true, false].map((disablesUserNamespaces) => ({ filters, hasProc, disablesUserNamespaces })),
+  ),
 );
 
 /** The descriptor on which bubblewrap is given the filter. */
 export const filterDescriptor = 4;
 
 /** Programs, libraries and their data: of Node, GDAL, PROJ, and of what a step may start. Not all of /usr: a server's own files may lie below it. */
-const systemFolders = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32', 'libexec', 'share', 'local/bin', 'local/lib', 'local/lib64', 'local/share'].map((name) => `/usr/${name}`);
+const systemFolders = [
+  'bin',
+  'sbin',
+  'lib',
+  'lib32',
+  'lib64',
+  'libx32',
+  'libexec',
+  'share',
+  'local/bin',
+  'local/lib',
+  'local/lib64',
+  'local/share',
+].map((name) => `/usr/${name}`);
 /** Links into /usr on a merged system, folders on others. */
 const rootFolders = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 /** What the loader, time zones, fonts and Debian's alternatives are found by; nothing that names a user or a secret. */
@@ -51,13 +66,19 @@ function codeFolders(): string[] {
 }
 
 /** Own namespaces of everything, no capability, no terminal, and an end with the parent; then the mounts, in the order in which they are made. */
-export function bubblewrapArguments(place: ChildPlace, { filters, hasProc, disablesUserNamespaces }: BubblewrapVariant, options: { hidden: readonly string[]; readable: readonly string[] }): string[] {
+export function bubblewrapArguments(
+  place: ChildPlace,
+  { filters, hasProc, disablesUserNamespaces }: BubblewrapVariant,
+  options: { hidden: readonly string[]; readable: readonly string[] },
+): string[] {
   const readOnly = (path: string) => ['--ro-bind', path, path];
   const system = systemFolders.filter((path) => existsSync(path));
   const covered = (path: string) => [...system, ...rootFolders].some((folder) => isInside(path, folder));
   const reads = [...codeFolders(), process.execPath, ...options.readable, ...place.reads];
   // What the servers keep stays out of sight, wherever it lies.
-  const hidden = options.hidden.filter((path) => existsSync(path) && (covered(path) || reads.some((one) => isInside(path, one))));
+  const hidden = options.hidden.filter(
+    (path) => existsSync(path) && (covered(path) || reads.some((one) => isInside(path, one))),
+  );
   return [
     ...['--unshare-user', '--unshare-all', '--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
     ...(disablesUserNamespaces ? ['--disable-userns'] : []),
@@ -82,7 +103,9 @@ export function bubblewrapArguments(place: ChildPlace, { filters, hasProc, disab
 
 function linkOrFolder(path: string): string[] {
   if (!existsSync(path)) return [];
-  return lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', realpathSync(path), path];
+  return lstatSync(path).isSymbolicLink()
+    ? ['--symlink', readlinkSync(path), path]
+    : ['--ro-bind', realpathSync(path), path];
 }
 
 function isInside(path: string, folder: string): boolean {

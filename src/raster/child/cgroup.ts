@@ -25,16 +25,24 @@ const controllers = ['memory', 'pids'];
  * process in it, may be written to; as a systemd unit has it with `Delegate=memory pids` and `DelegateSubgroup=server`.
  * Null elsewhere: the limits are those that are watched.
  */
-export function delegatedGroups(mount = '/sys/fs/cgroup', self = '/proc/self/cgroup'): ((limits: GroupLimits) => ChildGroup | null) | null {
+export function delegatedGroups(
+  mount = '/sys/fs/cgroup',
+  self = '/proc/self/cgroup',
+): ((limits: GroupLimits) => ChildGroup | null) | null {
   try {
     const own = /^0::(\/.+)$/m.exec(readFileSync(self, 'utf8'))?.[1];
     if (own === undefined) return null;
     const parent = join(mount, dirname(own));
     accessSync(parent, constants.W_OK);
     const read = (name: string) => readFileSync(join(parent, name), 'utf8').trim().split(/\s+/);
-    if (!controllers.every((one) => read('cgroup.controllers').includes(one)) || read('cgroup.procs').some((pid) => pid !== '')) return null;
+    if (
+      !controllers.every((one) => read('cgroup.controllers').includes(one)) ||
+      read('cgroup.procs').some((pid) => pid !== '')
+    )
+      return null;
     const missing = controllers.filter((one) => !read('cgroup.subtree_control').includes(one));
-    if (missing.length > 0) writeFileSync(join(parent, 'cgroup.subtree_control'), missing.map((one) => `+${one}`).join(' '));
+    if (missing.length > 0)
+      writeFileSync(join(parent, 'cgroup.subtree_control'), missing.map((one) => `+${one}`).join(' '));
     return (limits) => makeGroup(join(parent, `marketplace-app-kit-${randomUUID()}`), limits);
   } catch {
     return null;

@@ -34,7 +34,7 @@ export class Channel {
     stream.on('close', () => end(null));
     stream.on('end', () => end(null));
     stream.on('data', (chunk: Buffer) => {
-      for (let from = 0; this.#isOpen && from < chunk.length; ) {
+      for (let from = 0; this.#isOpen && from < chunk.length;) {
         const at = chunk.indexOf(10, from);
         const part = chunk.subarray(from, at < 0 ? chunk.length : at);
         this.#length += part.length;
@@ -76,6 +76,10 @@ function encodeBytes(this: Readonly<Record<string, unknown>>, key: string, value
 }
 
 function decodeBytes(_key: string, value: unknown): unknown {
-  const isEncoded = typeof value === 'object' && value !== null && Object.keys(value).length === 1 && typeof (value as Partial<Encoded>).bytes === 'string';
+  const isEncoded =
+    typeof value === 'object' &&
+    value !== null &&
+    Object.keys(value).length === 1 &&
+    typeof (value as Partial<Encoded>).bytes === 'string';
   return isEncoded ? new Uint8Array(Buffer.from((value as Encoded).bytes, 'base64')) : value;
 }

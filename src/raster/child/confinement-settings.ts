@@ -20,7 +20,10 @@ export const confinementVariables = {
 };
 
 /** `read` is what the schema made of the environment. */
-export function confinementSettings(env: NodeJS.ProcessEnv, read: { STEP_CONFINEMENT?: ConfinementMode | undefined; CONFINEMENT_READS: readonly string[] }): ConfinementSettings {
+export function confinementSettings(
+  env: NodeJS.ProcessEnv,
+  read: { STEP_CONFINEMENT?: ConfinementMode | undefined; CONFINEMENT_READS: readonly string[] },
+): ConfinementSettings {
   const isDeployed = Boolean(env['DATABASE_URL'] || env['DATABASE_URL_FILE']) || env['NODE_ENV'] === 'production';
   return { mode: read.STEP_CONFINEMENT ?? (isDeployed ? 'required' : 'auto'), readable: read.CONFINEMENT_READS };
 }

@@ -80,7 +80,9 @@ export async function establishConfinement(options: ConfinementOptions): Promise
   const filter = seccompFilter();
   for (const variant of variants.filter(({ filters }) => !filters || filter !== null)) {
     try {
-      return await probed((known) => bubblewrap(programs, variant, variant.filters ? filter : null, delegated, options, known));
+      return await probed((known) =>
+        bubblewrap(programs, variant, variant.filters ? filter : null, delegated, options, known),
+      );
     } catch (error) {
       failures.push(reasonOf(error));
     }
@@ -95,16 +97,27 @@ function whyNoBubblewrap(programs: Programs): string | null {
   return programs.find('bwrap') === null ? 'bubblewrap is not installed' : null;
 }
 
-async function unconfined(reason: string, programs: Programs, delegated: Delegated, { mode, warn }: ConfinementOptions): Promise<Confinement> {
+async function unconfined(
+  reason: string,
+  programs: Programs,
+  delegated: Delegated,
+  { mode, warn }: ConfinementOptions,
+): Promise<Confinement> {
   if (mode === 'required') throw new ConfinementError(reason);
-  if (mode === 'auto') warn(`FOREIGN FILES ARE OPENED UNCONFINED: ${reason}. A hostile file could read what this process can. ${remedy.split('. ')[1]}.`);
+  if (mode === 'auto')
+    warn(
+      `FOREIGN FILES ARE OPENED UNCONFINED: ${reason}. A hostile file could read what this process can. ${remedy.split('. ')[1]}.`,
+    );
   return probed((known) => ({
     kind: 'none',
     filter: null,
     summary: `none (${reason})`,
     group: (limits) => delegated?.(limits) ?? null,
     command(_place, limits) {
-      const prefix = [...programs.command('setpriv', '--pdeathsig', 'KILL'), ...programs.command('prlimit', ...limitArguments(limits, known))];
+      const prefix = [
+        ...programs.command('setpriv', '--pdeathsig', 'KILL'),
+        ...programs.command('prlimit', ...limitArguments(limits, known)),
+      ];
       return [...programs.closingDescriptors(), ...prefix, process.execPath, ...nodeArguments];
     },
     // They fill the cache themselves.
@@ -113,10 +126,21 @@ async function unconfined(reason: string, programs: Programs, delegated: Delegat
   }));
 }
 
-function bubblewrap(programs: Programs, variant: BubblewrapVariant, filter: Buffer | null, delegated: Delegated, { hidden = [], readable = [] }: ConfinementOptions, known: ProbeOutput): Confinement {
+function bubblewrap(
+  programs: Programs,
+  variant: BubblewrapVariant,
+  filter: Buffer | null,
+  delegated: Delegated,
+  { hidden = [], readable = [] }: ConfinementOptions,
+  known: ProbeOutput,
+): Confinement {
   const program = programs.find('bwrap') ?? 'bwrap';
   const cache = getCompileCacheDir();
-  const further = [...readable, ...pathsOf(gdalVariables), ...(cache !== undefined && existsSync(cache) ? [cache] : [])];
+  const further = [
+    ...readable,
+    ...pathsOf(gdalVariables),
+    ...(cache !== undefined && existsSync(cache) ? [cache] : []),
+  ];
   return {
     kind: 'bubblewrap',
     filter,
@@ -125,7 +149,15 @@ function bubblewrap(programs: Programs, variant: BubblewrapVariant, filter: Buff
     command(place, limits) {
       // Within the namespaces, where the number of processes is counted anew.
       const limited = programs.command('prlimit', ...limitArguments(limits, known), `--nproc=${mostTasks}`);
-      return [...programs.closingDescriptors(), program, ...bubblewrapArguments(place, variant, { hidden, readable: further }), '--', ...limited, process.execPath, ...nodeArguments];
+      return [
+        ...programs.closingDescriptors(),
+        program,
+        ...bubblewrapArguments(place, variant, { hidden, readable: further }),
+        '--',
+        ...limited,
+        process.execPath,
+        ...nodeArguments,
+      ];
     },
     warmUp: cache === undefined ? () => {} : createWarmUp(cache, environment(tmpdir(), known, 'no')),
     environment: (workFolder) => environment(workFolder, known, 'yes'),
@@ -145,7 +177,13 @@ async function probed(make: (known: ProbeOutput) => Confinement): Promise<Confin
   const workFolder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-probe-'));
   try {
     const module = new URL('./probe-job.ts', import.meta.url);
-    const known = await runInChild<ProbeOutput>({ module, input: null, workFolder, confinement: make({ drivers: [], dataBytes: 0 }), limits: { timeoutMs: probeTimeoutMs } });
+    const known = await runInChild<ProbeOutput>({
+      module,
+      input: null,
+      workFolder,
+      confinement: make({ drivers: [], dataBytes: 0 }),
+      limits: { timeoutMs: probeTimeoutMs },
+    });
     return make(known);
   } finally {
     await rm(workFolder, { recursive: true, force: true });
@@ -153,7 +191,10 @@ async function probed(make: (known: ProbeOutput) => Confinement): Promise<Confin
 }
 
 function reasonOf(error: unknown): string {
-  const stderr = error instanceof KitError && typeof error.data['stderr'] === 'string' ? error.data['stderr'].trim().split('\n').at(-1) : undefined;
+  const stderr =
+    error instanceof KitError && typeof error.data['stderr'] === 'string'
+      ? error.data['stderr'].trim().split('\n').at(-1)
+      : undefined;
   return stderr || (error instanceof Error ? error.message : String(error));
 }
 
@@ -161,7 +202,9 @@ const gdalVariables = ['GDAL_DATA', 'PROJ_LIB', 'PROJ_DATA', 'LD_LIBRARY_PATH'];
 const harmlessVariables = ['LANG', 'LC_ALL', 'TZ', ...gdalVariables];
 
 function pathsOf(variables: readonly string[]): string[] {
-  return variables.flatMap((name) => (process.env[name] ?? '').split(delimiter)).filter((path) => path !== '' && existsSync(path));
+  return variables
+    .flatMap((name) => (process.env[name] ?? '').split(delimiter))
+    .filter((path) => path !== '' && existsSync(path));
 }
 
 /** Where nobody listens: what GDAL might fetch where there is no namespace to stop it, it cannot. */
@@ -169,7 +212,9 @@ const noNetwork = 'http://127.0.0.1:9';
 
 /** Made from nothing: where things are found, and what GDAL must not do. `CONFINED` tells the child what it may open. */
 function environment(workFolder: string, { drivers }: ProbeOutput, confined: 'yes' | 'no'): Record<string, string> {
-  const kept = harmlessVariables.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]] as const]));
+  const kept = harmlessVariables.flatMap((name) =>
+    process.env[name] === undefined ? [] : [[name, process.env[name]] as const],
+  );
   const cache = getCompileCacheDir();
   return {
     ...Object.fromEntries(kept),
@@ -212,7 +257,8 @@ class Programs {
    * others, and they would lead out. Nothing where the system has no bash.
    */
   closingDescriptors(): string[] {
-    const close = 'for f in /proc/self/fd/*; do n=${f##*/}; [ "$n" -gt 4 ] && eval "exec $n>&-"; done 2>/dev/null; exec "$@"';
+    const close =
+      'for f in /proc/self/fd/*; do n=${f##*/}; [ "$n" -gt 4 ] && eval "exec $n>&-"; done 2>/dev/null; exec "$@"';
     return this.command('bash', '-c', close, 'child');
   }
 

@@ -17,7 +17,11 @@ function throttledProgress(): (fraction: number, note?: string) => void {
     if (now - lastMs < progressEveryMs && !noteChanged && fraction < 1) return;
     lastMs = now;
     if (note !== undefined) lastNote = note;
-    void send({ type: 'progress', fraction: Number.isFinite(fraction) ? Math.min(1, Math.max(0, fraction)) : 0, note: lastNote });
+    void send({
+      type: 'progress',
+      fraction: Number.isFinite(fraction) ? Math.min(1, Math.max(0, fraction)) : 0,
+      note: lastNote,
+    });
   };
 }
 
@@ -25,7 +29,10 @@ async function start({ module, input, files, workFolder }: Extract<ToChild, { ty
   abort = new AbortController();
   try {
     const { default: job } = (await import(module)) as { default: Job<unknown, unknown> };
-    return { type: 'done', output: await job(input, { signal: abort.signal, progress: throttledProgress(), files, workFolder }) };
+    return {
+      type: 'done',
+      output: await job(input, { signal: abort.signal, progress: throttledProgress(), files, workFolder }),
+    };
   } catch (error) {
     return { type: 'failed', ...described(error) };
   }
@@ -35,9 +42,22 @@ const mostCharacters = 8_000;
 
 function described(error: unknown): Omit<Extract<FromChild, { type: 'failed' }>, 'type'> {
   const stack = error instanceof Error ? (error.stack ?? error.message).slice(0, mostCharacters) : null;
-  if (error instanceof KitError) return { kind: error.status < 500 ? 'user' : 'defect', code: error.code, message: error.message.slice(0, mostCharacters), data: error.data, stack };
+  if (error instanceof KitError)
+    return {
+      kind: error.status < 500 ? 'user' : 'defect',
+      code: error.code,
+      message: error.message.slice(0, mostCharacters),
+      data: error.data,
+      stack,
+    };
   const message = error instanceof Error ? error.message || error.name : String(error);
-  return { kind: kindOfPlainError(error), code: 'job_failed', message: message.slice(0, mostCharacters), data: {}, stack };
+  return {
+    kind: kindOfPlainError(error),
+    code: 'job_failed',
+    message: message.slice(0, mostCharacters),
+    data: {},
+    stack,
+  };
 }
 
 /** Answers of jobs are plain data. */
@@ -50,4 +70,8 @@ function receive(message: ToChild): void {
 }
 
 // The host is gone: nobody wants the result.
-const channel = new Channel(new Socket({ fd: channelDescriptor }), (message) => receive(message as ToChild), () => process.exit(1));
+const channel = new Channel(
+  new Socket({ fd: channelDescriptor }),
+  (message) => receive(message as ToChild),
+  () => process.exit(1),
+);

@@ -38,7 +38,12 @@ const confinedInputs = '/input';
  * loop of GDAL can touch the server. Rejects with `ChildJobError`, or with the signal's reason after a
  * cancel; when it settles the child is gone, with all that it had started.
  */
-export async function runInChild<Output>({ files = [], reads = [], imports = [], ...options }: ChildJobOptions): Promise<Output> {
+export async function runInChild<Output>({
+  files = [],
+  reads = [],
+  imports = [],
+  ...options
+}: ChildJobOptions): Promise<Output> {
   options.signal?.throwIfAborted();
   await mkdir(options.workFolder, { recursive: true });
   const linkFolder = `${options.workFolder}.lent`;
@@ -48,7 +53,14 @@ export async function runInChild<Output>({ files = [], reads = [], imports = [],
   const binds: readonly Lend[] = isConfined ? lends : [];
   let child: ChildRunner | null = null;
   try {
-    child = new ChildRunner({ ...options, place: { workFolder: options.workFolder, reads: [...reads, ...[options.module, ...imports].map(folderOf)], lends: binds } });
+    child = new ChildRunner({
+      ...options,
+      place: {
+        workFolder: options.workFolder,
+        reads: [...reads, ...[options.module, ...imports].map(folderOf)],
+        lends: binds,
+      },
+    });
     return await child.run<Output>({ ...options, paths });
   } finally {
     await child?.end();

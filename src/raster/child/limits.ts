@@ -22,14 +22,27 @@ export class ChildJobError extends KitError {
   /** Where in the child it arose, for a log; null where it did not arise in the job. */
   readonly childStack: string | null;
 
-  constructor(code: string, message: string, { kind = 'user', stack = null, data }: { kind?: FailureKind; stack?: string | null; data?: Readonly<Record<string, unknown>> } = {}) {
+  constructor(
+    code: string,
+    message: string,
+    {
+      kind = 'user',
+      stack = null,
+      data,
+    }: { kind?: FailureKind; stack?: string | null; data?: Readonly<Record<string, unknown>> } = {},
+  ) {
     super(code, message, { status: kind === 'user' ? 422 : kind === 'world' ? 503 : 500, data });
     this.kind = kind;
     this.childStack = stack;
   }
 }
 
-export const defaultLimits: Required<ChildLimits> = { timeoutMs: 3_600_000, memoryBytes: 2 * 1024 ** 3, diskBytes: 64 * 1024 ** 3, processes: 64 };
+export const defaultLimits: Required<ChildLimits> = {
+  timeoutMs: 3_600_000,
+  memoryBytes: 2 * 1024 ** 3,
+  diskBytes: 64 * 1024 ** 3,
+  processes: 64,
+};
 /** Memory can grow by a gigabyte in a second: from half of what is allowed on it is looked at more often. */
 const sampleEveryMs = 80;
 const sampleOftenMs = 20;
@@ -106,13 +119,24 @@ export class LimitWatch {
   }
 
   #lookAtUsage(): void {
-    const { pid, limits: { memoryBytes, processes }, onMemory, onOver } = this.#options;
+    const {
+      pid,
+      limits: { memoryBytes, processes },
+      onMemory,
+      onOver,
+    } = this.#options;
     if (pid === undefined) return;
     const used = usageOf(processTree(pid));
     onMemory(used.memoryBytes);
-    if (used.memoryBytes > memoryBytes) onOver(limitError('job_memory_exceeded', 'used more memory than', memoryBytes, 'bytes'));
-    if (used.processes > processes + bubblewrapOwnProcesses || used.tasks > tasksOf(processes)) onOver(limitError('job_processes_exceeded', 'started more processes than', processes, 'processes'));
-    if (!this.#isStopped) this.#usage = setTimeout(() => this.#lookAtUsage(), used.memoryBytes > memoryBytes / 2 ? sampleOftenMs : sampleEveryMs);
+    if (used.memoryBytes > memoryBytes)
+      onOver(limitError('job_memory_exceeded', 'used more memory than', memoryBytes, 'bytes'));
+    if (used.processes > processes + bubblewrapOwnProcesses || used.tasks > tasksOf(processes))
+      onOver(limitError('job_processes_exceeded', 'started more processes than', processes, 'processes'));
+    if (!this.#isStopped)
+      this.#usage = setTimeout(
+        () => this.#lookAtUsage(),
+        used.memoryBytes > memoryBytes / 2 ? sampleOftenMs : sampleEveryMs,
+      );
   }
 
   async #lookForRoom(): Promise<void> {
@@ -123,7 +147,11 @@ export class LimitWatch {
   }
 
   async #lookAtDisk(): Promise<void> {
-    const { workFolder, limits: { diskBytes }, onOver } = this.#options;
+    const {
+      workFolder,
+      limits: { diskBytes },
+      onOver,
+    } = this.#options;
     const used = await folderBytes(workFolder);
     if (this.#isStopped) return;
     if (used > diskBytes) onOver(limitError('job_disk_exceeded', 'wrote more to disk than', diskBytes, 'bytes'));

@@ -68,7 +68,8 @@ export class ChildPool {
   async run<Output>(job: PoolJob<Output>): Promise<Output> {
     const { queueSize } = this.#options;
     // Nobody's many fill all the places.
-    if (this.#turns.waiting >= queueSize || this.#turns.waitingOf(job.owner) >= queueSize / 4) throw new PoolBusyError();
+    if (this.#turns.waiting >= queueSize || this.#turns.waitingOf(job.owner) >= queueSize / 4)
+      throw new PoolBusyError();
     const signal = job.signal ? AbortSignal.any([job.signal, this.#abort.signal]) : this.#abort.signal;
     const running = this.#turns.run(job.owner, () => this.#runOne<Output>({ ...job, signal }), signal);
     this.#running.add(running);
@@ -123,13 +124,18 @@ export class ChildPool {
       return kept;
     }
     // This one is counted among those that run.
-    while (this.#idle.length > 0 && this.#idle.length + this.#turns.running > this.#options.size) this.#end(this.#idle.shift()!);
+    while (this.#idle.length > 0 && this.#idle.length + this.#turns.running > this.#options.size)
+      this.#end(this.#idle.shift()!);
     const folder = join(this.#options.folder, randomUUID());
     const [lent, workFolder] = [join(folder, 'in'), join(folder, 'work')];
     await Promise.all([lent, workFolder].map((one) => mkdir(one, { recursive: true })));
     const { confinement, limits } = this.#options;
     confinement.warmUp([module]);
-    const runner = new ChildRunner({ confinement, limits, place: { workFolder, reads: [folderOf(module)], tray: lent, lends: [] } });
+    const runner = new ChildRunner({
+      confinement,
+      limits,
+      place: { workFolder, reads: [folderOf(module)], tray: lent, lends: [] },
+    });
     return { runner, owner, folder, jobs: 0, idle: undefined };
   }
 
@@ -156,6 +162,8 @@ export class ChildPool {
 
 /** The folder itself stays: a child has it as its own. False where something could not be removed. */
 async function emptyFolder(folder: string): Promise<boolean> {
-  const removed = await Promise.all((await readdir(folder).catch(() => [])).map((name) => removeFolder(join(folder, name))));
+  const removed = await Promise.all(
+    (await readdir(folder).catch(() => [])).map((name) => removeFolder(join(folder, name))),
+  );
   return removed.every(Boolean);
 }

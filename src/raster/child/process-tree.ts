@@ -40,7 +40,9 @@ function number(status: string, field: string): number {
 }
 
 function childrenByTask(pid: number): number[] {
-  return listOf(`/proc/${pid}/task`).flatMap((task) => readText(`/proc/${pid}/task/${task}/children`).split(' ').filter(Boolean).map(Number));
+  return listOf(`/proc/${pid}/task`).flatMap((task) =>
+    readText(`/proc/${pid}/task/${task}/children`).split(' ').filter(Boolean).map(Number),
+  );
 }
 
 /** By asking every process of the machine for its parent. */

@@ -8,7 +8,16 @@ import type { ChildGroup } from './cgroup.ts';
 import { Channel, channelDescriptor } from './channel.ts';
 import type { Confinement } from './confinement.ts';
 import type { ChildJob } from './host.ts';
-import { diskFull, isDiskFull, ChildJobError, defaultLimits, limitError, LimitWatch, tasksOf, type ChildLimits } from './limits.ts';
+import {
+  diskFull,
+  isDiskFull,
+  ChildJobError,
+  defaultLimits,
+  limitError,
+  LimitWatch,
+  tasksOf,
+  type ChildLimits,
+} from './limits.ts';
 import { processTree } from './process-tree.ts';
 import { fromChild, type FromChild, type ToChild } from './protocol.ts';
 
@@ -66,14 +75,24 @@ export class ChildRunner {
       // A group of its own: what an unconfined child has started ends with it.
       detached: true,
     });
-    if (confinement.filter !== null) (this.#child.stdio[filterDescriptor] as Writable).on('error', () => {}).end(confinement.filter);
+    if (confinement.filter !== null)
+      (this.#child.stdio[filterDescriptor] as Writable).on('error', () => {}).end(confinement.filter);
     // An end of the channel that is not the child's own end: it is not to be trusted any further.
-    this.#channel = new Channel(this.#child.stdio[channelDescriptor] as Duplex, (message) => this.#onMessage(message), (fault) => fault !== null && this.#stopNow(new ChildJobError('job_crashed', `the process was ended: ${fault}`)));
+    this.#channel = new Channel(
+      this.#child.stdio[channelDescriptor] as Duplex,
+      (message) => this.#onMessage(message),
+      (fault) => fault !== null && this.#stopNow(new ChildJobError('job_crashed', `the process was ended: ${fault}`)),
+    );
     if (this.#child.pid !== undefined) this.#group?.add(this.#child.pid);
-    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#stderr = (this.#stderr + text).slice(-stderrTailBytes)));
+    this.#child.stderr
+      ?.setEncoding('utf8')
+      .on('data', (text: string) => (this.#stderr = (this.#stderr + text).slice(-stderrTailBytes)));
     this.#gone = new Promise<string>((resolve) => {
       this.#child.once('error', (error: NodeJS.ErrnoException) => resolve(`an error at its start (${error.code})`));
-      this.#child.once('exit', (code, signal) => void this.#drained().then(() => resolve(signal ?? describeExit(code, this.#isConfined))));
+      this.#child.once(
+        'exit',
+        (code, signal) => void this.#drained().then(() => resolve(signal ?? describeExit(code, this.#isConfined))),
+      );
     });
     void this.#gone.then(() => {
       this.#isGone = true;
@@ -82,7 +101,13 @@ export class ChildRunner {
       this.#ranOutOfMemory = this.#group?.ranOutOfMemory() ?? false;
       this.#group?.remove();
     });
-    this.#watch = new LimitWatch({ pid: this.#child.pid, workFolder: this.#workFolder, limits: this.#limits, onMemory: (bytes) => this.#onMemory?.(bytes), onOver: (error) => this.#stopNow(error) });
+    this.#watch = new LimitWatch({
+      pid: this.#child.pid,
+      workFolder: this.#workFolder,
+      limits: this.#limits,
+      onMemory: (bytes) => this.#onMemory?.(bytes),
+      onOver: (error) => this.#stopNow(error),
+    });
   }
 
   /** False once the process has ended: by a crash, a limit or a cancel. */
@@ -97,7 +122,10 @@ export class ChildRunner {
     job.signal?.addEventListener('abort', onAbort, { once: true });
     if (job.signal?.aborted) onAbort();
     const { timeoutMs } = this.#limits;
-    const deadline = setTimeout(() => this.#stop(limitError('job_timeout', 'ran longer than', timeoutMs, 'ms')), timeoutMs);
+    const deadline = setTimeout(
+      () => this.#stop(limitError('job_timeout', 'ran longer than', timeoutMs, 'ms')),
+      timeoutMs,
+    );
     this.#onMemory = job.onMemory;
     try {
       const { answer, exit } = await this.#converse(job);
@@ -156,13 +184,23 @@ export class ChildRunner {
     const { promise, resolve } = Promise.withResolvers<Answer>();
     this.#onMessage = (message) => {
       const read = fromChild.safeParse(message);
-      if (!read.success) return this.#stopNow(new ChildJobError('job_crashed', 'the process was ended: it sent what is no answer'));
+      if (!read.success)
+        return this.#stopNow(new ChildJobError('job_crashed', 'the process was ended: it sent what is no answer'));
       if (read.data.type === 'progress') job.onProgress?.(read.data.fraction, read.data.note);
       else resolve(read.data);
     };
-    this.#post({ type: 'start', module: job.module.href, input: job.input, files: job.paths, workFolder: this.#workFolder });
+    this.#post({
+      type: 'start',
+      module: job.module.href,
+      input: job.input,
+      files: job.paths,
+      workFolder: this.#workFolder,
+    });
     try {
-      return await Promise.race([promise.then((answer) => ({ answer, exit: '' })), this.#gone.then((exit) => ({ answer: null, exit }))]);
+      return await Promise.race([
+        promise.then((answer) => ({ answer, exit: '' })),
+        this.#gone.then((exit) => ({ answer: null, exit })),
+      ]);
     } finally {
       this.#onMessage = () => {};
     }
@@ -175,8 +213,10 @@ export class ChildRunner {
   /** An end that nobody asked for. A limit that the kernel holds ends a process in ways of its own. */
   #crash(exit: string): ChildJobError {
     const data = { stderr: this.#stderr };
-    if (exit === 'SIGXFSZ') return limitError('job_disk_exceeded', 'wrote a larger file than', this.#limits.diskBytes, 'bytes');
-    if (this.#ranOutOfMemory || /out of memory|allocation failed|bad_alloc|cannot allocate memory/i.test(this.#stderr)) return limitError('job_memory_exceeded', 'used more memory than', this.#limits.memoryBytes, 'bytes');
+    if (exit === 'SIGXFSZ')
+      return limitError('job_disk_exceeded', 'wrote a larger file than', this.#limits.diskBytes, 'bytes');
+    if (this.#ranOutOfMemory || /out of memory|allocation failed|bad_alloc|cannot allocate memory/i.test(this.#stderr))
+      return limitError('job_memory_exceeded', 'used more memory than', this.#limits.memoryBytes, 'bytes');
     return new ChildJobError('job_crashed', `the process ended by ${exit} before it had a result`, { data });
   }
 

@@ -16,18 +16,43 @@ const architectures: Partial<Record<string, Architecture>> = {
 /** Numbers on x86-64 and on arm64. */
 const refused: Readonly<Record<string, readonly [number, number]>> = {
   // Keys of the session that started the server.
-  add_key: [248, 217], request_key: [249, 218], keyctl: [250, 219],
+  add_key: [248, 217],
+  request_key: [249, 218],
+  keyctl: [250, 219],
   // Memory that no process has mapped, which nobody would count.
-  memfd_create: [319, 279], memfd_secret: [447, 447], shmget: [29, 194],
+  memfd_create: [319, 279],
+  memfd_secret: [447, 447],
+  shmget: [29, 194],
   // Other processes.
-  ptrace: [101, 117], process_vm_readv: [310, 270], process_vm_writev: [311, 271], pidfd_getfd: [438, 438],
+  ptrace: [101, 117],
+  process_vm_readv: [310, 270],
+  process_vm_writev: [311, 271],
+  pidfd_getfd: [438, 438],
   // Mounts and namespaces.
-  mount: [165, 40], umount2: [166, 39], pivot_root: [155, 41], unshare: [272, 97], setns: [308, 268],
-  open_tree: [428, 428], move_mount: [429, 429], fsopen: [430, 430], fsconfig: [431, 431], fsmount: [432, 432], mount_setattr: [442, 442],
+  mount: [165, 40],
+  umount2: [166, 39],
+  pivot_root: [155, 41],
+  unshare: [272, 97],
+  setns: [308, 268],
+  open_tree: [428, 428],
+  move_mount: [429, 429],
+  fsopen: [430, 430],
+  fsconfig: [431, 431],
+  fsmount: [432, 432],
+  mount_setattr: [442, 442],
   open_by_handle_at: [304, 265],
   // Large parts of the kernel.
-  bpf: [321, 280], perf_event_open: [298, 241], userfaultfd: [323, 282], io_uring_setup: [425, 425], io_uring_enter: [426, 426], io_uring_register: [427, 427],
-  kexec_load: [246, 104], kexec_file_load: [320, 294], init_module: [175, 105], finit_module: [313, 273], delete_module: [176, 106],
+  bpf: [321, 280],
+  perf_event_open: [298, 241],
+  userfaultfd: [323, 282],
+  io_uring_setup: [425, 425],
+  io_uring_enter: [426, 426],
+  io_uring_register: [427, 427],
+  kexec_load: [246, 104],
+  kexec_file_load: [320, 294],
+  init_module: [175, 105],
+  finit_module: [313, 273],
+  delete_module: [176, 106],
 };
 
 const loadWord = 0x20;
@@ -45,7 +70,10 @@ export function seccompFilter(processor: string = process.arch): Buffer | null {
   if (!architecture) return null;
   const { id, otherAbiFrom, column } = architecture;
   const numbers = Object.values(refused).map((one) => one[column]);
-  const checks: [code: number, k: number][] = [...(otherAbiFrom === null ? [] : [[jumpIfNotBelow, otherAbiFrom] as [number, number]]), ...numbers.map((one): [number, number] => [jumpIfEqual, one])];
+  const checks: [code: number, k: number][] = [
+    ...(otherAbiFrom === null ? [] : [[jumpIfNotBelow, otherAbiFrom] as [number, number]]),
+    ...numbers.map((one): [number, number] => [jumpIfEqual, one]),
+  ];
   /** Code, steps forward where it holds, where it does not, operand. */
   const program: [number, number, number, number][] = [
     [loadWord, 0, 0, architectureAt],

@@ -10,7 +10,10 @@ const entry = fileURLToPath(new URL('./warm-up-entry.ts', import.meta.url));
  * Fills the cache of compiled code for confined children, which may read it and not write: what one wrote would be run by
  * the server. A process of its own compiles what a job imports and opens no file; once for each state of a module.
  */
-export function createWarmUp(cacheFolder: string, environment: Readonly<Record<string, string>>): (modules: readonly URL[]) => void {
+export function createWarmUp(
+  cacheFolder: string,
+  environment: Readonly<Record<string, string>>,
+): (modules: readonly URL[]) => void {
   const seen = new Set<string>();
   return (modules) => {
     const name = nameOf(modules);
@@ -22,7 +25,11 @@ export function createWarmUp(cacheFolder: string, environment: Readonly<Record<s
     } catch {
       return;
     }
-    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', entry, ...modules.map(({ href }) => href)], { env: environment, stdio: 'ignore' });
+    const child = spawn(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', entry, ...modules.map(({ href }) => href)],
+      { env: environment, stdio: 'ignore' },
+    );
     // It is worth nothing to wait for, and not to be told when it fails: children compile for themselves then.
     child.once('error', () => {});
     child.unref();
@@ -32,7 +39,10 @@ export function createWarmUp(cacheFolder: string, environment: Readonly<Record<s
 function nameOf(modules: readonly URL[]): string | null {
   try {
     const state = modules.map((module) => [module.href, statSync(module).mtimeMs]);
-    return `warm-${createHash('sha256').update(JSON.stringify([process.version, state])).digest('hex').slice(0, 24)}`;
+    return `warm-${createHash('sha256')
+      .update(JSON.stringify([process.version, state]))
+      .digest('hex')
+      .slice(0, 24)}`;
   } catch {
     return null;
   }

@@ -8,7 +8,10 @@ import { newFault } from './faults.ts';
 /** What the control calls answer (contract, "Sandbox control"). */
 
 const user = z.object({ id: z.string(), email: z.string(), name: z.string(), organization: z.string() });
-const fault = newFault.required().extend({ id: z.string(), launchId: z.string().nullable(), fired: z.int() }).meta({ id: 'Fault' });
+const fault = newFault
+  .required()
+  .extend({ id: z.string(), launchId: z.string().nullable(), fired: z.int() })
+  .meta({ id: 'Fault' });
 const operation = z
   .object({
     operationId: z.string(),
@@ -43,7 +46,9 @@ export const controlAnswers = {
   app: appManifest,
   users: z.object({ users: z.array(user) }),
   user,
-  keys: z.object({ keys: z.array(z.object({ id: z.string(), permissions: z.array(z.enum(permissions)), createdAt: instant })) }),
+  keys: z.object({
+    keys: z.array(z.object({ id: z.string(), permissions: z.array(z.enum(permissions)), createdAt: instant })),
+  }),
   /** The key is shown this once. */
   newKey: z.object({ id: z.string(), apiKey: z.string() }),
   newLaunch: z.object({ launchId: z.string(), token: z.string(), launchUrl: z.string(), expiresAt: instant }),
@@ -84,7 +89,13 @@ export const controlAnswers = {
       }),
     ),
   }),
-  har: z.object({ log: z.object({ version: z.literal('1.2'), creator: z.object({ name: z.string(), version: z.string() }), entries: z.array(z.record(z.string(), z.unknown())) }) }),
+  har: z.object({
+    log: z.object({
+      version: z.literal('1.2'),
+      creator: z.object({ name: z.string(), version: z.string() }),
+      entries: z.array(z.record(z.string(), z.unknown())),
+    }),
+  }),
   verdict: z.object({
     launchId: z.string(),
     appId: z.string(),
@@ -101,7 +112,14 @@ export const controlAnswers = {
         violations: z.array(
           z.object({
             severity: z.enum(['failed', 'warning']),
-            calls: z.array(z.object({ id: z.int(), at: instant, endpoint: z.enum(externalAppEndpoints), status: z.int().nullable() })),
+            calls: z.array(
+              z.object({
+                id: z.int(),
+                at: instant,
+                endpoint: z.enum(externalAppEndpoints),
+                status: z.int().nullable(),
+              }),
+            ),
             seen: z.string(),
             expected: z.string(),
             advice: z.string(),

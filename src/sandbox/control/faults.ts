@@ -96,11 +96,16 @@ export class Faults {
 
   /** Counts a call and gives the first armed fault that it sets off. */
   take(endpoint: ExternalAppEndpoint, launchId: string): FaultEffect | null {
-    const matching = this.#rows().filter((row) => row.endpoint === endpoint && (row.launch_id === null || row.launch_id === launchId) && row.fired < row.times);
+    const matching = this.#rows().filter(
+      (row) =>
+        row.endpoint === endpoint && (row.launch_id === null || row.launch_id === launchId) && row.fired < row.times,
+    );
     let taken: FaultRow | null = null;
     for (const row of matching) {
       const fires: boolean = taken === null && row.seen >= row.after;
-      this.#database.prepare('update faults set seen = seen + 1, fired = fired + ? where id = ?').run(fires ? 1 : 0, row.id);
+      this.#database
+        .prepare('update faults set seen = seen + 1, fired = fired + ? where id = ?')
+        .run(fires ? 1 : 0, row.id);
       if (fires) taken = row;
     }
     return taken && (JSON.parse(taken.effect) as FaultEffect);
@@ -125,18 +130,28 @@ function fromRow(row: FaultRow): Fault {
 
 /** What an effect does, in words. */
 export function faultText(effect: FaultEffect): string {
-  if ('status' in effect) return `answer ${effect.status}${effect.retryAfterSeconds === undefined ? '' : `, Retry-After ${effect.retryAfterSeconds}`}`;
+  if ('status' in effect)
+    return `answer ${effect.status}${effect.retryAfterSeconds === undefined ? '' : `, Retry-After ${effect.retryAfterSeconds}`}`;
   if ('delayMs' in effect) return `slow by ${effect.delayMs / 1000} s`;
   return 'reset' in effect ? 'cut the connection' : 'do the work, lose the answer';
 }
 
 /** Does what a fault says before the call's work. True where the work goes on. */
-export async function applyFault(effect: FaultEffect | null, endpoint: ExternalAppEndpoint, req: Request, res: Response): Promise<boolean> {
+export async function applyFault(
+  effect: FaultEffect | null,
+  endpoint: ExternalAppEndpoint,
+  req: Request,
+  res: Response,
+): Promise<boolean> {
   if (effect === null) return true;
   traceOf(res).detail['fault'] = effect;
   if ('status' in effect) {
     if (effect.retryAfterSeconds !== undefined) res.set('Retry-After', String(effect.retryAfterSeconds));
-    throw new SandboxError(effect.status, effect.status >= 500 ? 'internal_error' : 'injected_fault', STATUS_CODES[effect.status] ?? 'Injected fault');
+    throw new SandboxError(
+      effect.status,
+      effect.status >= 500 ? 'internal_error' : 'injected_fault',
+      STATUS_CODES[effect.status] ?? 'Injected fault',
+    );
   }
   if ('delayMs' in effect) {
     await sleep(effect.delayMs);

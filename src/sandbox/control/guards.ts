@@ -20,7 +20,9 @@ export function requireOwnOrigin(publicUrl: () => string): RequestHandler {
     const origin = req.get('origin');
     const site = req.get('sec-fetch-site');
     const own = [`${req.protocol}://${req.get('host')}`, new URL(publicUrl()).origin];
-    const isForeign = (origin !== undefined && !own.includes(origin)) || (site !== undefined && site !== 'same-origin' && site !== 'none');
+    const isForeign =
+      (origin !== undefined && !own.includes(origin)) ||
+      (site !== undefined && site !== 'same-origin' && site !== 'none');
     if (isForeign) throw new SandboxError(403, 'foreign_origin', 'Request from another origin');
     next();
   };
@@ -41,8 +43,14 @@ export function requireAdmin(adminKey: string | null): RequestHandler {
   return (req, _res, next) => {
     if (adminKey === null) {
       // Behind a proxy everybody comes from the proxy's address, whoever it is.
-      if (wasForwarded(req)) throw new SandboxError(403, 'loopback_only', 'Set SANDBOX_ADMIN_KEY to control the sandbox through a proxy');
-      if (!isLocalRequest(req)) throw new SandboxError(403, 'loopback_only', 'Set SANDBOX_ADMIN_KEY to control the sandbox from another machine');
+      if (wasForwarded(req))
+        throw new SandboxError(403, 'loopback_only', 'Set SANDBOX_ADMIN_KEY to control the sandbox through a proxy');
+      if (!isLocalRequest(req))
+        throw new SandboxError(
+          403,
+          'loopback_only',
+          'Set SANDBOX_ADMIN_KEY to control the sandbox from another machine',
+        );
     } else if (!equalSecrets(req.get('x-admin-key') ?? '', adminKey)) {
       throw new SandboxError(401, 'admin_key_required', 'X-ADMIN-KEY is required');
     }

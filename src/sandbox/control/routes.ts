@@ -39,10 +39,17 @@ export interface ControlOptions {
 }
 
 /** Body of `POST /sandbox/keys`. */
-export const newKey = z.object({ permissions: z.array(z.enum(permissions, `must be one of ${permissions.join(', ')}`)).min(1, 'must name at least one permission') });
+export const newKey = z.object({
+  permissions: z
+    .array(z.enum(permissions, `must be one of ${permissions.join(', ')}`))
+    .min(1, 'must name at least one permission'),
+});
 /** Body of `POST /sandbox/clock`. */
 export const clockMove = z.object({
-  advanceMs: z.int('must be an integer of milliseconds').min(0, 'must be at least 0').max(10 * 366 * 86_400_000, 'must be at most ten years'),
+  advanceMs: z
+    .int('must be an integer of milliseconds')
+    .min(0, 'must be at least 0')
+    .max(10 * 366 * 86_400_000, 'must be at most ten years'),
   launchId: z.string().optional(),
 });
 
@@ -77,7 +84,9 @@ export function controlRoutes(options: ControlOptions): Router {
   router
     .route('/keys')
     .get((_req, res) => {
-      res.json({ keys: keys.list().map((key) => ({ id: key.id, permissions: key.permissions, createdAt: iso(key.createdAtMs) })) });
+      res.json({
+        keys: keys.list().map((key) => ({ id: key.id, permissions: key.permissions, createdAt: iso(key.createdAtMs) })),
+      });
     })
     .post(jsonBody, (req, res) => void res.status(201).json(keys.create(parseValues(newKey, req.body).permissions)))
     .all(methodNotAllowed('GET', 'POST'));
@@ -130,10 +139,17 @@ export function controlRoutes(options: ControlOptions): Router {
     .route('/operations')
     .get((_req, res) => void res.json({ operations: operations.list(null).map(viewOperation) }))
     .all(methodNotAllowed('GET'));
-  for (const [path, status] of [['approve', 'APPROVED'], ['reject', 'REJECTED']] as const) {
+  for (const [path, status] of [
+    ['approve', 'APPROVED'],
+    ['reject', 'REJECTED'],
+  ] as const) {
     router
       .route(`/operations/:operationId/${path}`)
-      .post(jsonBody, (req, res) => void res.json(viewOperation(operations.decide(String(req.params['operationId']), status, 'a control call'))))
+      .post(
+        jsonBody,
+        (req, res) =>
+          void res.json(viewOperation(operations.decide(String(req.params['operationId']), status, 'a control call'))),
+      )
       .all(methodNotAllowed('POST'));
   }
 
@@ -143,7 +159,8 @@ export function controlRoutes(options: ControlOptions): Router {
     .post(jsonBody, async (req, res) => {
       const { advanceMs, launchId = null } = parseValues(clockMove, req.body);
       if (launchId !== null) launches.get(launchId);
-      if (clock.now(launchId) + advanceMs > endOfCalendarMs) throw invalid([{ path: 'advanceMs', message: 'leaves the calendar' }]);
+      if (clock.now(launchId) + advanceMs > endOfCalendarMs)
+        throw invalid([{ path: 'advanceMs', message: 'leaves the calendar' }]);
       events.moveClock(launchId, advanceMs);
       await options.afterClockMoved();
       answerClock(res, launchId);

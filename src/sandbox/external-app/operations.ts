@@ -54,14 +54,31 @@ export class Operations {
     if (earlier) {
       if (earlier.body_hash === bodyHash) return this.#read(earlier);
       throw new SandboxError(400, 'idempotency_key_reused', 'Idempotency-Key was used with another body', {
-        details: [{ path: 'Idempotency-Key', message: 'was used with another body in this launch; use a new key for a new operation' }],
+        details: [
+          {
+            path: 'Idempotency-Key',
+            message: 'was used with another body in this launch; use a new key for a new operation',
+          },
+        ],
       });
     }
     const now = this.#clock.now(launchId);
     const id = newId('op');
     this.#database
       .prepare('insert into operations values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null)')
-      .run(id, launchId, request.name, request.description ?? null, JSON.stringify(request.parameters ?? {}), 'REQUESTED', now, now, now + limits.operationWindowMs, idempotencyKey, bodyHash);
+      .run(
+        id,
+        launchId,
+        request.name,
+        request.description ?? null,
+        JSON.stringify(request.parameters ?? {}),
+        'REQUESTED',
+        now,
+        now,
+        now + limits.operationWindowMs,
+        idempotencyKey,
+        bodyHash,
+      );
     return this.find(id)!;
   }
 
@@ -79,26 +96,42 @@ export class Operations {
 
   /** The launch's newest operation. */
   latestOf(launchId: string): Operation | null {
-    const row = this.#database.prepare<[string], OperationRow>('select * from operations where launch_id = ? order by created_at desc, rowid desc limit 1').get(launchId);
+    const row = this.#database
+      .prepare<[string], OperationRow>(
+        'select * from operations where launch_id = ? order by created_at desc, rowid desc limit 1',
+      )
+      .get(launchId);
     return row ? this.#read(row) : null;
   }
 
   /** The launch's operation, where it has no other. */
   onlyOf(launchId: string): Operation | null {
-    const [row, another] = this.#database.prepare<[string], OperationRow>('select * from operations where launch_id = ? limit 2').all(launchId);
+    const [row, another] = this.#database
+      .prepare<[string], OperationRow>('select * from operations where launch_id = ? limit 2')
+      .all(launchId);
     return row && !another ? this.#read(row) : null;
   }
 
   /** Newest first; of one launch where it is given. */
   list(launchId: string | null): Operation[] {
     const rows = this.#database
-      .prepare<[string | null, string | null], OperationRow>('select * from operations where (? is null or launch_id = ?) order by created_at desc, rowid desc')
+      .prepare<[string | null, string | null], OperationRow>(
+        'select * from operations where (? is null or launch_id = ?) order by created_at desc, rowid desc',
+      )
       .all(launchId, launchId);
     return rows.map((row) => this.#read(row));
   }
 
   /** Newest first, at most `limit` after `skip`: those that wait for a decision, or the others; of one app, or one launch, where it is given. */
-  newest(limit: number, { isWaiting, skip = 0, appId = null, launchId = null }: { isWaiting: boolean; skip?: number; appId?: string | null; launchId?: string | null }): Operation[] {
+  newest(
+    limit: number,
+    {
+      isWaiting,
+      skip = 0,
+      appId = null,
+      launchId = null,
+    }: { isWaiting: boolean; skip?: number; appId?: string | null; launchId?: string | null },
+  ): Operation[] {
     const found: Operation[] = [];
     let skipped = 0;
     // What has expired still stands as REQUESTED.
@@ -122,10 +155,14 @@ export class Operations {
     const ofApp = appId === null ? '' : 'and launch_id in (select id from launches where app_id = @appId)';
     const values = { moved, appId, now: this.#clock.now() };
     const { n } = this.#database
-      .prepare<typeof values, { n: number }>(`select count(*) as n from operations where status = 'REQUESTED' and expires_at > @now and launch_id not in (select value from json_each(@moved)) ${ofApp}`)
+      .prepare<typeof values, { n: number }>(
+        `select count(*) as n from operations where status = 'REQUESTED' and expires_at > @now and launch_id not in (select value from json_each(@moved)) ${ofApp}`,
+      )
       .get(values)!;
     const others = this.#database
-      .prepare<typeof values, Pick<OperationRow, 'launch_id' | 'status' | 'expires_at'>>(`select launch_id, status, expires_at from operations where status = 'REQUESTED' and launch_id in (select value from json_each(@moved)) ${ofApp}`)
+      .prepare<typeof values, Pick<OperationRow, 'launch_id' | 'status' | 'expires_at'>>(
+        `select launch_id, status, expires_at from operations where status = 'REQUESTED' and launch_id in (select value from json_each(@moved)) ${ofApp}`,
+      )
       .all(values);
     return n + others.filter((row) => this.#isWaiting(row)).length;
   }
@@ -137,18 +174,30 @@ export class Operations {
     if (!operationTransitions[operation.status].includes(to)) {
       throw new SandboxError(409, 'operation_not_requested', `Operation is ${operation.status}, not REQUESTED`);
     }
-    this.#database.prepare('update operations set status = ?, updated_at = ?, decided_by = ? where id = ?').run(to, this.#clock.now(operation.launchId), by, id);
-    this.#events.note(operation.launchId, to === 'APPROVED' ? 'approved' : 'rejected', `${operation.name}${by === null ? '' : `, by ${by}`}`);
+    this.#database
+      .prepare('update operations set status = ?, updated_at = ?, decided_by = ? where id = ?')
+      .run(to, this.#clock.now(operation.launchId), by, id);
+    this.#events.note(
+      operation.launchId,
+      to === 'APPROVED' ? 'approved' : 'rejected',
+      `${operation.name}${by === null ? '' : `, by ${by}`}`,
+    );
     return this.find(id)!;
   }
 
   /** How many there are in all; of one app where it is given. */
   count(appId: string | null = null): number {
-    return this.#database.prepare<[string | null, string | null], { n: number }>('select count(*) as n from operations where ? is null or launch_id in (select id from launches where app_id = ?)').get(appId, appId)!.n;
+    return this.#database
+      .prepare<[string | null, string | null], { n: number }>(
+        'select count(*) as n from operations where ? is null or launch_id in (select id from launches where app_id = ?)',
+      )
+      .get(appId, appId)!.n;
   }
 
   #byKey(launchId: string, key: string): OperationRow | undefined {
-    return this.#database.prepare<[string, string], OperationRow>('select * from operations where launch_id = ? and idempotency_key = ?').get(launchId, key);
+    return this.#database
+      .prepare<[string, string], OperationRow>('select * from operations where launch_id = ? and idempotency_key = ?')
+      .get(launchId, key);
   }
 
   #isWaiting(row: Pick<OperationRow, 'launch_id' | 'status' | 'expires_at'>): boolean {

@@ -42,7 +42,11 @@ export interface ExternalAppOptions {
 export function externalAppRoutes(options: ExternalAppOptions): Router {
   const { keys, tokens, launches, users, operations, uploads, uploadSessions, processing, faults, trace } = options;
   const router = Router({ caseSensitive: true });
-  const key = requireApiKey(keys, ['external_app'], () => new SandboxError(403, 'authentication_failed', 'Authentication failed'));
+  const key = requireApiKey(
+    keys,
+    ['external_app'],
+    () => new SandboxError(403, 'authentication_failed', 'Authentication failed'),
+  );
 
   /** What stands before every call's own work. `authenticate` gives the launch that the token stands for. */
   function before(endpoint: ExternalAppEndpoint, authenticate: (token: string) => string): RequestHandler[] {
@@ -65,7 +69,8 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
     // The launch's only one. Of several nobody knows which is meant, and nobody is judged by a guess.
     if (endpoint.startsWith('upload.')) return operations.onlyOf(launchId);
     const { operationId } = req.query;
-    const named = endpoint === 'operation.status' && typeof operationId === 'string' ? operations.find(operationId) : null;
+    const named =
+      endpoint === 'operation.status' && typeof operationId === 'string' ? operations.find(operationId) : null;
     return named?.launchId === launchId ? named : null;
   }
 
@@ -158,7 +163,8 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   const access = (res: Response) => ({
     rules: externalAppRules,
     check(session: UploadSession) {
-      if (session.launchId !== launchOf(res)) throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
+      if (session.launchId !== launchOf(res))
+        throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
       const operation = operations.find(session.operationId ?? '');
       if (operation) requireApproved(operation);
     },
@@ -176,7 +182,8 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
         onMalformed(fields) {
           noteUpload(res, textOf(fields, 'uploadId'), textOf(fields, 'key'));
           const partNumber = textOf(fields, 'partNumber');
-          if (partNumber !== null && /^-?\d{1,9}$/.test(partNumber)) traceOf(res).detail['partNumber'] = Number(partNumber);
+          if (partNumber !== null && /^-?\d{1,9}$/.test(partNumber))
+            traceOf(res).detail['partNumber'] = Number(partNumber);
         },
       });
       Object.assign(traceOf(res).detail, { size: part.size, sha256: part.sha256 });

@@ -16,10 +16,15 @@ export interface DirectUploadOptions {
   readonly freeBytes?: ((folder: string) => Promise<number>) | undefined;
 }
 
-const tooLarge = () => new SandboxError(413, 'file_too_large', `File is larger than ${limits.directUploadBytes} bytes: upload it in chunks`);
+const tooLarge = () =>
+  new SandboxError(413, 'file_too_large', `File is larger than ${limits.directUploadBytes} bytes: upload it in chunks`);
 
 /** Upload type 1 (spec 4.3): streams the form's file to disk; the file is QUEUED when it is all there and the form is good. */
-export async function receiveDirectUpload(req: Request, userId: string, { files, blobDir, freeBytes }: DirectUploadOptions): Promise<FileRecord> {
+export async function receiveDirectUpload(
+  req: Request,
+  userId: string,
+  { files, blobDir, freeBytes }: DirectUploadOptions,
+): Promise<FileRecord> {
   const blob = newId('blob');
   const path = join(blobDir, blob);
   // In an object: what the callback below sets is read after it.
@@ -39,16 +44,28 @@ export async function receiveDirectUpload(req: Request, userId: string, { files,
         });
       },
     });
-    const { sourceType } = parseValues(uploadFile.fields, withoutUndefined({ sourceType: req.query['sourceType'] ?? form['sourceType'] }));
+    const { sourceType } = parseValues(
+      uploadFile.fields,
+      withoutUndefined({ sourceType: req.query['sourceType'] ?? form['sourceType'] }),
+    );
     await stat(path); // a reset meanwhile has taken it
-    return insert(files, { userId, blob, sourceType, name: received.name ?? '', sizeBytes: received.written?.size ?? 0 });
+    return insert(files, {
+      userId,
+      blob,
+      sourceType,
+      name: received.name ?? '',
+      sizeBytes: received.written?.size ?? 0,
+    });
   } catch (error) {
     await rm(path, { force: true });
     throw asStorageError(error, fileRules);
   }
 }
 
-function insert(files: Files, file: { userId: string; blob: string; sourceType: SourceType; name: string; sizeBytes: number }): FileRecord {
+function insert(
+  files: Files,
+  file: { userId: string; blob: string; sourceType: SourceType; name: string; sizeBytes: number },
+): FileRecord {
   const id = newId('file');
   files.insert(id, { ...file, fileName: file.name, launchId: null, properties: {} });
   return files.find(id)!;
@@ -56,7 +73,10 @@ function insert(files: Files, file: { userId: string; blob: string; sourceType: 
 
 function requireName(name: string | undefined): string {
   const read = uploadFile.fileName.safeParse(name ?? '');
-  if (!read.success) throw invalid(read.error.issues.map(({ message }) => ({ path: uploadFile.fileField, message: `its name ${message}` })));
+  if (!read.success)
+    throw invalid(
+      read.error.issues.map(({ message }) => ({ path: uploadFile.fileField, message: `its name ${message}` })),
+    );
   return read.data;
 }
 

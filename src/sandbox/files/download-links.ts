@@ -18,12 +18,19 @@ export function createDownloadLinks(signer: Signer, clock: SandboxClock, publicU
       const expires = String(clock.now() + limits.downloadUrlMs);
       const type = useDefaultContentType ? 'default' : 'none';
       const url = new URL(`${publicUrl()}/download/${encodeURIComponent(fileId)}`);
-      url.search = new URLSearchParams({ expires, type, signature: signer.sign(purpose, fileId, expires, type) }).toString();
+      url.search = new URLSearchParams({
+        expires,
+        type,
+        signature: signer.sign(purpose, fileId, expires, type),
+      }).toString();
       return url.href;
     },
     verify(fileId, { expires, type, signature }) {
       const isSigned =
-        typeof expires === 'string' && typeof type === 'string' && typeof signature === 'string' && signer.verify(signature, purpose, fileId, expires, type);
+        typeof expires === 'string' &&
+        typeof type === 'string' &&
+        typeof signature === 'string' &&
+        signer.verify(signature, purpose, fileId, expires, type);
       if (!isSigned) throw new SandboxError(403, 'link_invalid', 'Link is not valid');
       if (clock.now() >= Number(expires)) throw new SandboxError(403, 'link_expired', 'Link has expired');
       return { useDefaultContentType: type === 'default' };

@@ -97,7 +97,8 @@ export class FileProcessing {
       files: [{ path: join(blobDir, file.blob), name: file.originalName }],
       signal,
       collect: async (workFolder, found) => {
-        if (readFacts(found).raster?.builtOverviews) await takePlainFile(join(workFolder, overviewsName), join(overviewDir, `${file.blob}.ovr`));
+        if (readFacts(found).raster?.builtOverviews)
+          await takePlainFile(join(workFolder, overviewsName), join(overviewDir, `${file.blob}.ovr`));
       },
     });
     return readFacts(answer);

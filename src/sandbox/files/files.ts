@@ -25,7 +25,10 @@ export interface FileRecord {
 }
 
 /** What its uploader says of a file (spec 4.4), for its item. */
-export type FileProperties = Pick<CompleteUploadRequest, 'vectorMappingProperties' | 'layerProperties' | 'geometry' | 'acquisitionDate'>;
+export type FileProperties = Pick<
+  CompleteUploadRequest,
+  'vectorMappingProperties' | 'layerProperties' | 'geometry' | 'acquisitionDate'
+>;
 
 export interface NewFile {
   readonly userId: string;
@@ -110,7 +113,10 @@ export class Files {
 
   /** Newest first. */
   listNewest(limit: number, skip = 0): FileRecord[] {
-    return this.#database.prepare<[number, number], FileRow>('select * from files order by created_at desc, rowid desc limit ? offset ?').all(limit, skip).map(fromRow);
+    return this.#database
+      .prepare<[number, number], FileRow>('select * from files order by created_at desc, rowid desc limit ? offset ?')
+      .all(limit, skip)
+      .map(fromRow);
   }
 
   /** How many there are in all. */

@@ -1,5 +1,12 @@
 import { Router, type Request, type Response } from 'express';
-import { completeFileUpload, generateUploadId, getDownloadUrl, getFileStatus, uploadFile, uploadFileChunk } from '../../contract/index.ts';
+import {
+  completeFileUpload,
+  generateUploadId,
+  getDownloadUrl,
+  getFileStatus,
+  uploadFile,
+  uploadFileChunk,
+} from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import type { UploadAccess, UploadEngine } from '../uploads/upload-engine.ts';
@@ -36,7 +43,8 @@ export function fileRoutes(options: FileRoutesOptions): Router {
     rules: fileRules,
     check(session) {
       // A session of a launch is the external-app group's.
-      if (session.launchId !== null) throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
+      if (session.launchId !== null)
+        throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
     },
   };
 
@@ -53,13 +61,18 @@ export function fileRoutes(options: FileRoutesOptions): Router {
 
   router
     .route(uploadFile.path)
-    .post(uploader, async (req, res) => answerUploaded(res, await receiveDirectUpload(req, options.uploaderId(), options)))
+    .post(uploader, async (req, res) =>
+      answerUploaded(res, await receiveDirectUpload(req, options.uploaderId(), options)),
+    )
     .all(methodNotAllowed('POST'));
 
   router
     .route(generateUploadId.path)
     .post(failsWith('Failed to generate upload ID'), uploader, formBody, (req, res) => {
-      const { fileName } = parseValues(generateUploadId.fields, { ...queryText(req, 'fileName'), ...(req.body as object) });
+      const { fileName } = parseValues(generateUploadId.fields, {
+        ...queryText(req, 'fileName'),
+        ...(req.body as object),
+      });
       const { id, key } = uploads.initiate({ launchId: null, operationId: null }, fileName);
       res.json({ uploadId: id, key });
     })

@@ -51,7 +51,9 @@ export class ApiKeys {
 
   #keep(apiKey: string, granted: readonly Permission[]): string {
     const id = newId('key');
-    this.#database.prepare('insert into api_keys values (?, ?, ?, ?)').run(id, hashSecret(apiKey), JSON.stringify(granted), this.#now());
+    this.#database
+      .prepare('insert into api_keys values (?, ?, ?, ?)')
+      .run(id, hashSecret(apiKey), JSON.stringify(granted), this.#now());
     return id;
   }
 }
@@ -75,9 +77,15 @@ export const unauthorized = () => new SandboxError(401, 'unauthorized', 'Unautho
  * is what the group says (spec 5, 7), a missing permission 403 `Permission Denied`. `bearer`: the key may
  * also come as `Authorization: Bearer`.
  */
-export function requireApiKey(keys: Pick<ApiKeys, 'find'>, anyOf: readonly Permission[], unknownKey: () => SandboxError, { bearer = false } = {}): RequestHandler {
+export function requireApiKey(
+  keys: Pick<ApiKeys, 'find'>,
+  anyOf: readonly Permission[],
+  unknownKey: () => SandboxError,
+  { bearer = false } = {},
+): RequestHandler {
   return (req, _res, next) => {
-    const given = req.get(apiKeyHeader) ?? (bearer ? /^Bearer +(\S+)$/i.exec(req.get('authorization') ?? '')?.[1] : undefined);
+    const given =
+      req.get(apiKeyHeader) ?? (bearer ? /^Bearer +(\S+)$/i.exec(req.get('authorization') ?? '')?.[1] : undefined);
     const key = keys.find(given ?? '');
     if (!key) throw unknownKey();
     if (anyOf.length > 0 && !anyOf.some((permission) => key.permissions.includes(permission))) {

@@ -80,21 +80,29 @@ export class IdentityTokens {
     // Derived from the old token, so that it can be answered again without being kept.
     const successor = this.#signer.sign('successor of a token', token);
     const existing = this.#find(successor);
-    return existing ? { token: successor, expiresAtMs: existing.expires_at } : this.#insert(successor, launch, row.token_hash, row.number + 1);
+    return existing
+      ? { token: successor, expiresAtMs: existing.expires_at }
+      : this.#insert(successor, launch, row.token_hash, row.number + 1);
   }
 
   /** When the newest token of a launch ends. */
   expiryOf(launchId: string): number {
-    const row = this.#database.prepare<[string], { at: number }>('select max(expires_at) as at from tokens where launch_id = ?').get(launchId);
+    const row = this.#database
+      .prepare<[string], { at: number }>('select max(expires_at) as at from tokens where launch_id = ?')
+      .get(launchId);
     return row?.at ?? 0;
   }
 
   revokeAll(launchId: string): void {
-    this.#database.prepare('update tokens set revoked_at = ? where launch_id = ? and revoked_at is null').run(this.#clock.now(launchId), launchId);
+    this.#database
+      .prepare('update tokens set revoked_at = ? where launch_id = ? and revoked_at is null')
+      .run(this.#clock.now(launchId), launchId);
   }
 
   #find(token: string): TokenRow | undefined {
-    return this.#database.prepare<[string], TokenRow>('select * from tokens where token_hash = ?').get(hashSecret(token));
+    return this.#database
+      .prepare<[string], TokenRow>('select * from tokens where token_hash = ?')
+      .get(hashSecret(token));
   }
 
   #live(token: string): TokenRow {
@@ -111,19 +119,26 @@ export class IdentityTokens {
     this.#database.transaction(() => {
       this.#database.prepare('update tokens set first_used_at = ? where token_hash = ?').run(now, row.token_hash);
       if (row.predecessor_hash === null) return;
-      this.#database.prepare('update tokens set revoked_at = ? where token_hash = ? and revoked_at is null').run(now, row.predecessor_hash);
+      this.#database
+        .prepare('update tokens set revoked_at = ? where token_hash = ? and revoked_at is null')
+        .run(now, row.predecessor_hash);
     })();
   }
 
   #insert(token: string, launch: Launch, predecessorHash: string | null, number: number): IssuedToken {
     const expiresAtMs = this.#expiry(launch);
     this.#database
-      .prepare('insert into tokens (token_hash, launch_id, predecessor_hash, expires_at, number) values (?, ?, ?, ?, ?)')
+      .prepare(
+        'insert into tokens (token_hash, launch_id, predecessor_hash, expires_at, number) values (?, ?, ?, ?, ?)',
+      )
       .run(hashSecret(token), launch.id, predecessorHash, expiresAtMs, number);
     return { token, expiresAtMs };
   }
 
   #expiry(launch: Launch): number {
-    return Math.min(this.#clock.now(launch.id) + limits.tokenLifetimeMs, launch.createdAtMs + limits.tokenLifetimeMaxMs);
+    return Math.min(
+      this.#clock.now(launch.id) + limits.tokenLifetimeMs,
+      launch.createdAtMs + limits.tokenLifetimeMaxMs,
+    );
   }
 }

@@ -11,7 +11,10 @@ export interface User {
 
 /** Body of `POST /sandbox/users`. */
 export const newUser = z.object({
-  id: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 of A-Z a-z 0-9 . _ -, first a letter or digit').optional(),
+  id: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 of A-Z a-z 0-9 . _ -, first a letter or digit')
+    .optional(),
   email: z.email('must be an e-mail address'),
   name: z.string().min(1, 'must not be empty').max(200),
   organization: z.string().max(200).default(''),

@@ -15,8 +15,13 @@ export interface AreaMask {
 }
 
 /** Of a Polygon or MultiPolygon in longitude and latitude. Throws where the raster has no place. Burnt window by window: memory does not depend on the raster. */
-export function createAreaMask(area: Geometry, { srs, geoTransform, width, height }: Grid, workFolder: string): AreaMask {
-  if (!srs || !geoTransform) throw new KitError('no_place', 'the file has no reference system: a geometry cannot restrict it', { status: 422 });
+export function createAreaMask(
+  area: Geometry,
+  { srs, geoTransform, width, height }: Grid,
+  workFolder: string,
+): AreaMask {
+  if (!srs || !geoTransform)
+    throw new KitError('no_place', 'the file has no reference system: a geometry cannot restrict it', { status: 422 });
   const transform = fromLonLat(srs);
   const polygons = area.type === 'Polygon' ? [area.coordinates] : area.type === 'MultiPolygon' ? area.coordinates : [];
   const [t0 = 0, t1 = 1, t2 = 0, t3 = 0, t4 = 0, t5 = 1] = geoTransform;
@@ -28,11 +33,15 @@ export function createAreaMask(area: Geometry, { srs, geoTransform, width, heigh
   };
   const inPixels = polygons.map((rings) => rings.map((ring) => densified(ring).map(toPixel)));
   const [left, top, right, bottom] = boxOfPositions(inPixels.flat(2));
-  if (right <= 0 || bottom <= 0 || left >= width || top >= height) throw new KitError('area_outside', 'the geometry lies outside of the file', { status: 422 });
+  if (right <= 0 || bottom <= 0 || left >= width || top >= height)
+    throw new KitError('area_outside', 'the geometry lies outside of the file', { status: 422 });
   const path = join(workFolder, 'area.geojson');
   // GDAL's rows go down: the window's transformation below has them go up, in both alike.
   const mirrored = inPixels.map((rings) => rings.map((ring) => ring.map(([x = 0, y = 0]) => [x, -y])));
-  writeFileSync(path, JSON.stringify({ type: 'Feature', properties: {}, geometry: { type: 'MultiPolygon', coordinates: mirrored } }));
+  writeFileSync(
+    path,
+    JSON.stringify({ type: 'Feature', properties: {}, geometry: { type: 'MultiPolygon', coordinates: mirrored } }),
+  );
   return {
     read(x, y, columns, rows) {
       if (x >= right || y >= bottom || x + columns <= left || y + rows <= top) return null;
@@ -59,6 +68,9 @@ function densified(ring: readonly Position[]): Position[] {
   return ring.flatMap(([x0 = 0, y0 = 0], i) => {
     const [x1 = x0, y1 = y0] = ring[i + 1] ?? [];
     const parts = Math.min(1000, Math.max(1, Math.ceil(Math.max(Math.abs(x1 - x0), Math.abs(y1 - y0)) / maxDegrees)));
-    return Array.from({ length: parts }, (_, k): Position => [x0 + ((x1 - x0) * k) / parts, y0 + ((y1 - y0) * k) / parts]);
+    return Array.from({ length: parts }, (_, k): Position => [
+      x0 + ((x1 - x0) * k) / parts,
+      y0 + ((y1 - y0) * k) / parts,
+    ]);
   });
 }

@@ -32,7 +32,15 @@ export interface BoxesOptions {
 const maxBoxes = 1_000_000;
 
 /** Writes what the model finds as boxes: outputs `boxes` [n, 4] (x0, y0, x1, y1 in pixels of the tile), `scores` [n] and `labels` [n]. */
-export async function writeBoxes({ resultPath, model, grid, mask, reader, tiles, context }: BoxesOptions): Promise<void> {
+export async function writeBoxes({
+  resultPath,
+  model,
+  grid,
+  mask,
+  reader,
+  tiles,
+  context,
+}: BoxesOptions): Promise<void> {
   const found: DetectedBox[] = [];
   for (const [i, tile] of tiles.entries()) {
     context.signal.throwIfAborted();
@@ -46,24 +54,45 @@ export async function writeBoxes({ resultPath, model, grid, mask, reader, tiles,
         const isHere = x >= 0 && y >= 0 && x < core.width && y < core.height;
         if (isHere && (area === null || area[y * core.width + x] === 1)) found.push(box);
       }
-      if (found.length > maxBoxes) throw new KitError('too_many_detections', `model ${model.id} finds more than ${maxBoxes} objects`);
+      if (found.length > maxBoxes)
+        throw new KitError('too_many_detections', `model ${model.id} finds more than ${maxBoxes} objects`);
     }
     context.progress((i + 1) / tiles.length);
   }
   const place = placing(grid.srs);
   const features = suppressed(found, model.maxOverlap).map((box) => featureOf(box, grid, place, model));
-  await writeFeatures(resultPath, model, features.filter((feature) => feature !== null));
+  await writeFeatures(
+    resultPath,
+    model,
+    features.filter((feature) => feature !== null),
+  );
 }
 
-function boxesOf(outputs: Readonly<Record<string, { readonly data: unknown }>>, { x, y }: Tile, { id, labels, minScore, background }: Model): DetectedBox[] {
+function boxesOf(
+  outputs: Readonly<Record<string, { readonly data: unknown }>>,
+  { x, y }: Tile,
+  { id, labels, minScore, background }: Model,
+): DetectedBox[] {
   const [boxes, scores, classes] = ['boxes', 'scores', 'labels'].map((name) => outputs[name]?.data);
-  if (!(boxes instanceof Float32Array) || !(scores instanceof Float32Array) || boxes.length !== scores.length * 4 || !(classes instanceof BigInt64Array || classes instanceof Int32Array || classes instanceof Float32Array)) {
+  if (
+    !(boxes instanceof Float32Array) ||
+    !(scores instanceof Float32Array) ||
+    boxes.length !== scores.length * 4 ||
+    !(classes instanceof BigInt64Array || classes instanceof Int32Array || classes instanceof Float32Array)
+  ) {
     throw new KitError('bad_model', `model ${id} must give boxes float32 [n, 4], scores float32 [n] and labels [n]`);
   }
   return Array.from(scores, (score, i): DetectedBox => {
     const [x0 = 0, y0 = 0, x1 = 0, y1 = 0] = boxes.subarray(i * 4, i * 4 + 4);
     return { x0: x + x0, y0: y + y0, x1: x + x1, y1: y + y1, score, label: Number(classes[i]) };
-  }).filter((box) => box.score >= minScore && box.label !== background && box.label < labels.length && box.x1 > box.x0 && box.y1 > box.y0);
+  }).filter(
+    (box) =>
+      box.score >= minScore &&
+      box.label !== background &&
+      box.label < labels.length &&
+      box.x1 > box.x0 &&
+      box.y1 > box.y0,
+  );
 }
 
 /** Of boxes of a class that overlap too much the most certain is kept (non-maximum suppression). */
@@ -74,7 +103,9 @@ export function suppressed(boxes: readonly DetectedBox[], maxOverlap: number): D
   const cell = 128;
   const cellsOf = (box: DetectedBox) => {
     const keys: string[] = [];
-    for (let cx = Math.floor(box.x0 / cell); cx <= Math.floor(box.x1 / cell); cx++) for (let cy = Math.floor(box.y0 / cell); cy <= Math.floor(box.y1 / cell); cy++) keys.push(`${box.label},${cx},${cy}`);
+    for (let cx = Math.floor(box.x0 / cell); cx <= Math.floor(box.x1 / cell); cx++)
+      for (let cy = Math.floor(box.y0 / cell); cy <= Math.floor(box.y1 / cell); cy++)
+        keys.push(`${box.label},${cx},${cy}`);
     return keys;
   };
   for (const box of [...boxes].sort((a, b) => b.score - a.score)) {
@@ -96,11 +127,31 @@ function overlap(a: DetectedBox, b: DetectedBox): number {
 }
 
 /** In longitude and latitude where the raster has a place, else in pixels; null where a corner has none. */
-function featureOf(box: DetectedBox, { geoTransform: t }: Grid, place: ReturnType<typeof placing>, { labels }: Model): Feature | null {
+function featureOf(
+  box: DetectedBox,
+  { geoTransform: t }: Grid,
+  place: ReturnType<typeof placing>,
+  { labels }: Model,
+): Feature | null {
   const corner = (column: number, row: number) => {
     if (!t) return place(column, row);
-    return place((t[0] ?? 0) + column * (t[1] ?? 0) + row * (t[2] ?? 0), (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0));
+    return place(
+      (t[0] ?? 0) + column * (t[1] ?? 0) + row * (t[2] ?? 0),
+      (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0),
+    );
   };
-  const ring = allPlaced([corner(box.x0, box.y1), corner(box.x1, box.y1), corner(box.x1, box.y0), corner(box.x0, box.y0), corner(box.x0, box.y1)]);
-  return ring && { type: 'Feature', geometry: { type: 'Polygon', coordinates: [ring] }, properties: { label: labels[box.label], class: box.label, score: Number(box.score.toFixed(4)) } };
+  const ring = allPlaced([
+    corner(box.x0, box.y1),
+    corner(box.x1, box.y1),
+    corner(box.x1, box.y0),
+    corner(box.x0, box.y0),
+    corner(box.x0, box.y1),
+  ]);
+  return (
+    ring && {
+      type: 'Feature',
+      geometry: { type: 'Polygon', coordinates: [ring] },
+      properties: { label: labels[box.label], class: box.label, score: Number(box.score.toFixed(4)) },
+    }
+  );
 }

@@ -24,8 +24,19 @@ export interface ClassRasterOptions {
 }
 
 /** Writes the likeliest class of every pixel, on the grid of the input; labels stand in the metadata. */
-export async function writeClassRaster({ path, model, grid, mask, reader, tiles, context, outputName }: ClassRasterOptions): Promise<void> {
-  const dataset = gdal.drivers.get('GTiff').create(path, grid.width, grid.height, 1, 'Byte', ['TILED=YES', 'COMPRESS=DEFLATE', 'BIGTIFF=IF_SAFER']);
+export async function writeClassRaster({
+  path,
+  model,
+  grid,
+  mask,
+  reader,
+  tiles,
+  context,
+  outputName,
+}: ClassRasterOptions): Promise<void> {
+  const dataset = gdal.drivers
+    .get('GTiff')
+    .create(path, grid.width, grid.height, 1, 'Byte', ['TILED=YES', 'COMPRESS=DEFLATE', 'BIGTIFF=IF_SAFER']);
   try {
     if (grid.geoTransform) dataset.geoTransform = [...grid.geoTransform];
     if (grid.srs) dataset.srs = grid.srs;
@@ -65,17 +76,31 @@ interface Scores {
   readonly pixels: number;
 }
 
-function scoresOf(output: { readonly data: unknown; readonly dims: readonly number[] } | undefined, { labels, tileSize, id }: Model): Scores {
+function scoresOf(
+  output: { readonly data: unknown; readonly dims: readonly number[] } | undefined,
+  { labels, tileSize, id }: Model,
+): Scores {
   const dims = output?.dims ?? [];
-  const isImage = dims.length === 4 && dims[0] === 1 && dims[1] === labels.length && dims[2] === tileSize && dims[3] === tileSize;
+  const isImage =
+    dims.length === 4 && dims[0] === 1 && dims[1] === labels.length && dims[2] === tileSize && dims[3] === tileSize;
   const isTile = dims.length === 2 && dims[0] === 1 && dims[1] === labels.length;
   if (!output || !(output.data instanceof Float32Array) || (!isImage && !isTile)) {
-    throw new KitError('bad_model', `model ${id} must give float32 scores [1, ${labels.length}, ${tileSize}, ${tileSize}] or [1, ${labels.length}], not [${dims.join(', ')}]`);
+    throw new KitError(
+      'bad_model',
+      `model ${id} must give float32 scores [1, ${labels.length}, ${tileSize}, ${tileSize}] or [1, ${labels.length}], not [${dims.join(', ')}]`,
+    );
   }
   return { data: output.data, pixels: isImage ? tileSize ** 2 : 1 };
 }
 
-function fillClasses(classes: Uint8Array, { data, pixels }: Scores, isValid: Uint8Array, area: Uint8Array | null, { x, y, core }: Tile, { labels, tileSize }: Model): void {
+function fillClasses(
+  classes: Uint8Array,
+  { data, pixels }: Scores,
+  isValid: Uint8Array,
+  area: Uint8Array | null,
+  { x, y, core }: Tile,
+  { labels, tileSize }: Model,
+): void {
   for (let row = 0; row < core.height; row++) {
     for (let column = 0; column < core.width; column++) {
       const to = row * core.width + column;
@@ -83,7 +108,11 @@ function fillClasses(classes: Uint8Array, { data, pixels }: Scores, isValid: Uin
       if (isValid[from] === 0 || (area !== null && area[to] === 0)) continue;
       let best = 0;
       for (let label = 1; label < labels.length; label++) {
-        if ((data[label * pixels + (pixels === 1 ? 0 : from)] as number) > (data[best * pixels + (pixels === 1 ? 0 : from)] as number)) best = label;
+        if (
+          (data[label * pixels + (pixels === 1 ? 0 : from)] as number) >
+          (data[best * pixels + (pixels === 1 ? 0 : from)] as number)
+        )
+          best = label;
       }
       classes[to] = best;
     }

@@ -32,7 +32,10 @@ const job: Job<InferenceInput, InferenceOutput> = async (input, context) => {
   // Its warnings go to a stream that nobody reads.
   env.logLevel = 'error';
   const session = await InferenceSession.create(model.onnxPath).catch((cause: unknown) => {
-    throw new KitError('bad_model', `model.onnx of ${model.id} cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`);
+    throw new KitError(
+      'bad_model',
+      `model.onnx of ${model.id} cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`,
+    );
   });
   const scene = openScene(files);
   try {
@@ -44,13 +47,23 @@ const job: Job<InferenceInput, InferenceOutput> = async (input, context) => {
     const mask = input.geometry ? createAreaMask(input.geometry, grid, workFolder) : null;
     const reader = new TileReader(session, bands, model);
     const tiles = tilesOf(grid, model);
-    const isBoxes = model.type === 'DETECTION' && ['boxes', 'scores', 'labels'].every((name) => session.outputNames.includes(name));
+    const isBoxes =
+      model.type === 'DETECTION' && ['boxes', 'scores', 'labels'].every((name) => session.outputNames.includes(name));
     if (isBoxes) {
       await writeBoxes({ model, resultPath, grid, mask, reader, tiles, context });
       return { extension: 'geojson' };
     }
     const rasterPath = model.type === 'DETECTION' ? `${resultPath}.classes.tif` : resultPath;
-    await writeClassRaster({ path: rasterPath, model, grid, mask, reader, tiles, context, outputName: session.outputNames[0] ?? '' });
+    await writeClassRaster({
+      path: rasterPath,
+      model,
+      grid,
+      mask,
+      reader,
+      tiles,
+      context,
+      outputName: session.outputNames[0] ?? '',
+    });
     if (model.type !== 'DETECTION') return { extension: 'tif' };
     await writeRegions({ classesPath: rasterPath, resultPath, model, workFolder });
     return { extension: 'geojson' };
@@ -66,7 +79,9 @@ function findBands(scene: Scene, model: Model): SceneBand[] {
   try {
     return model.bands.map((name) => scene.findBand(name));
   } catch (error) {
-    const isNamed = scene.bands.some(({ names }) => names.some((name) => model.bands.some((wanted) => wanted.toLowerCase() === name.toLowerCase())));
+    const isNamed = scene.bands.some(({ names }) =>
+      names.some((name) => model.bands.some((wanted) => wanted.toLowerCase() === name.toLowerCase())),
+    );
     if (error instanceof SceneError && !isNamed && scene.bands.length === model.bands.length) return [...scene.bands];
     throw error;
   }

@@ -19,7 +19,8 @@ export interface InferenceJob {
   readonly startedAtMs: number;
 }
 
-const columns = 'id, model_id as modelId, type, file_id as fileId, geometry, status, reason, result_name as resultName, started_at as startedAtMs';
+const columns =
+  'id, model_id as modelId, type, file_id as fileId, geometry, status, reason, result_name as resultName, started_at as startedAtMs';
 
 /** Inference jobs (spec 2.6, 3.3): SUBMITTED, RUNNING, DONE or FAILED. */
 export class InferenceJobs {
@@ -34,18 +35,27 @@ export class InferenceJobs {
   submit(model: Model, fileId: string, geometry: string | null): InferenceJob {
     const id = newId('inference');
     this.#database
-      .prepare(`insert into inference_jobs (id, model_id, type, file_id, geometry, status, started_at) values (?, ?, ?, ?, ?, 'SUBMITTED', ?)`)
+      .prepare(
+        `insert into inference_jobs (id, model_id, type, file_id, geometry, status, started_at) values (?, ?, ?, ?, ?, 'SUBMITTED', ?)`,
+      )
       .run(id, model.id, model.type, fileId, geometry, this.#clock.now());
     return this.find(id)!;
   }
 
   find(id: string): InferenceJob | null {
-    return this.#database.prepare<[string], InferenceJob>(`select ${columns} from inference_jobs where id = ?`).get(id) ?? null;
+    return (
+      this.#database.prepare<[string], InferenceJob>(`select ${columns} from inference_jobs where id = ?`).get(id) ??
+      null
+    );
   }
 
   /** Newest first. */
   listNewest(limit: number): InferenceJob[] {
-    return this.#database.prepare<[number], InferenceJob>(`select ${columns} from inference_jobs order by started_at desc, rowid desc limit ?`).all(limit);
+    return this.#database
+      .prepare<[number], InferenceJob>(
+        `select ${columns} from inference_jobs order by started_at desc, rowid desc limit ?`,
+      )
+      .all(limit);
   }
 
   /** The oldest job that waits, RUNNING from now on. */
@@ -60,7 +70,9 @@ export class InferenceJobs {
   }
 
   complete(id: string, resultName: string): void {
-    this.#database.prepare(`update inference_jobs set status = 'DONE', result_name = ? where id = ?`).run(resultName, id);
+    this.#database
+      .prepare(`update inference_jobs set status = 'DONE', result_name = ? where id = ?`)
+      .run(resultName, id);
   }
 
   fail(id: string, reason: string): void {

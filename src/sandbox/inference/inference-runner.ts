@@ -1,7 +1,14 @@
 import { dirname, join, parse } from 'node:path';
 import type { Logger } from 'pino';
 import type { Geometry } from 'geojson';
-import { ChildJobError, removeFolder, runInChild, takePlainFile, type ChildLimits, type Confinement } from '../../raster/index.ts';
+import {
+  ChildJobError,
+  removeFolder,
+  runInChild,
+  takePlainFile,
+  type ChildLimits,
+  type Confinement,
+} from '../../raster/index.ts';
 import type { Files } from '../files/files.ts';
 import { isOfTheMachine } from '../machine-error.ts';
 import { WorkLoop } from '../work-loop.ts';
@@ -65,7 +72,16 @@ export class InferenceRunner {
       const geometry = job.geometry === null ? null : (JSON.parse(job.geometry) as Geometry);
       const input: InferenceInput = { model, geometry };
       const lent = { path: join(blobDir, file.blob), name: file.originalName };
-      const { extension } = await runInChild<InferenceOutput>({ module: inferenceJob, input, files: [lent], reads: [dirname(model.onnxPath)], workFolder, confinement, limits, signal });
+      const { extension } = await runInChild<InferenceOutput>({
+        module: inferenceJob,
+        input,
+        files: [lent],
+        reads: [dirname(model.onnxPath)],
+        workFolder,
+        confinement,
+        limits,
+        signal,
+      });
       await takePlainFile(join(workFolder, 'result'), this.resultPath(job));
       jobs.complete(job.id, `${parse(file.originalName).name}-${model.id}.${extension}`);
     } catch (error) {
@@ -73,7 +89,10 @@ export class InferenceRunner {
       // Of this machine, not of the file: it is tried again.
       if (isOfTheMachine(error) && !isLastTry) throw error;
       const reason = error instanceof ChildJobError ? error.message : 'the model could not be run';
-      log.info({ inferenceId: job.id, reason, err: error instanceof ChildJobError ? undefined : error }, 'inference failed');
+      log.info(
+        { inferenceId: job.id, reason, err: error instanceof ChildJobError ? undefined : error },
+        'inference failed',
+      );
       jobs.fail(job.id, reason);
     } finally {
       await removeFolder(workFolder);

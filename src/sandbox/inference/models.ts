@@ -32,12 +32,22 @@ const modelFile = z
     /** DETECTION of boxes: of two of a class that overlap more than this (intersection over union), the less certain is left out. */
     maxOverlap: z.number().min(0).max(1).default(0.5),
   })
-  .refine(({ bands, normalisation }) => !normalisation || (normalisation.mean.length === bands.length && normalisation.std.length === bands.length), {
-    path: ['normalisation'],
-    error: 'must have one mean and one std for each band',
+  .refine(
+    ({ bands, normalisation }) =>
+      !normalisation || (normalisation.mean.length === bands.length && normalisation.std.length === bands.length),
+    {
+      path: ['normalisation'],
+      error: 'must have one mean and one std for each band',
+    },
+  )
+  .refine(({ normalisation }) => !normalisation || normalisation.std.every((one) => one > 0), {
+    path: ['normalisation', 'std'],
+    error: 'must be above 0',
   })
-  .refine(({ normalisation }) => !normalisation || normalisation.std.every((one) => one > 0), { path: ['normalisation', 'std'], error: 'must be above 0' })
-  .refine(({ tileSize, overlap }) => overlap * 2 < tileSize, { path: ['overlap'], error: 'must be less than half of tileSize' });
+  .refine(({ tileSize, overlap }) => overlap * 2 < tileSize, {
+    path: ['overlap'],
+    error: 'must be less than half of tileSize',
+  });
 
 export interface Model extends z.output<typeof modelFile> {
   /** Name of its folder. */
@@ -74,6 +84,7 @@ async function readModel(folder: string, id: string): Promise<Model> {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof z.ZodError) return error.issues.map((issue) => `model.json: ${issue.path.join('.')} ${issue.message}`).join('; ');
+  if (error instanceof z.ZodError)
+    return error.issues.map((issue) => `model.json: ${issue.path.join('.')} ${issue.message}`).join('; ');
   return error instanceof Error ? error.message : String(error);
 }

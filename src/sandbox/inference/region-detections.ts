@@ -8,13 +8,29 @@ import { allPlaced, placing, writeFeatures } from './detections.ts';
 import type { Model } from './models.ts';
 
 /** Writes connected pixels of one class as a polygon each, in longitude and latitude where the raster has a place, else in pixels. */
-export async function writeRegions({ classesPath, resultPath, model, workFolder }: { classesPath: string; resultPath: string; model: Model; workFolder: string }): Promise<void> {
+export async function writeRegions({
+  classesPath,
+  resultPath,
+  model,
+  workFolder,
+}: {
+  classesPath: string;
+  resultPath: string;
+  model: Model;
+  workFolder: string;
+}): Promise<void> {
   const classes = openRaster(classesPath, ['GTiff']);
   const polygons = gdal.drivers.get('GPKG').create(join(workFolder, 'regions.gpkg'));
   try {
     const layer = polygons.layers.create('regions', null, gdal.Polygon);
     layer.fields.add(new gdal.FieldDefn('class', gdal.OFTInteger));
-    gdal.polygonize({ src: classes.bands.get(1), dst: layer, mask: classes.bands.get(1).getMaskBand() ?? undefined, pixValField: 0, connectedness: 4 });
+    gdal.polygonize({
+      src: classes.bands.get(1),
+      dst: layer,
+      mask: classes.bands.get(1).getMaskBand() ?? undefined,
+      pixValField: 0,
+      connectedness: 4,
+    });
     await writeFeatures(resultPath, model, featuresOf(layer, classes, model));
   } finally {
     polygons.close();
@@ -22,7 +38,11 @@ export async function writeRegions({ classesPath, resultPath, model, workFolder 
   }
 }
 
-function* featuresOf(layer: gdal.Layer, classes: gdal.Dataset, { labels, background, minPixels }: Model): Generator<Feature> {
+function* featuresOf(
+  layer: gdal.Layer,
+  classes: gdal.Dataset,
+  { labels, background, minPixels }: Model,
+): Generator<Feature> {
   const { geoTransform: t, srs } = classes;
   const pixelArea = t ? Math.abs((t[1] ?? 1) * (t[5] ?? 1) - (t[2] ?? 0) * (t[4] ?? 0)) : 1;
   const place = placing(srs);
@@ -32,10 +52,21 @@ function* featuresOf(layer: gdal.Layer, classes: gdal.Dataset, { labels, backgro
     const pixels = Math.round(geometry.getArea() / pixelArea);
     if (found === background || found === noClass || pixels < minPixels) continue;
     const { coordinates } = geometry.toObject() as Polygon;
-    const rings = coordinates.map((ring) => allPlaced(ring.map(([x = 0, y = 0]) => place(x, y)))).filter((ring) => ring !== null);
+    const rings = coordinates
+      .map((ring) => allPlaced(ring.map(([x = 0, y = 0]) => place(x, y))))
+      .filter((ring) => ring !== null);
     // What lies where there is no longitude and latitude, beyond a projection's world, is nowhere.
     if (rings.length < coordinates.length) continue;
     const areaM2 = srs?.isProjected() ? Math.round(geometry.getArea()) : undefined;
-    yield { type: 'Feature', geometry: { type: 'Polygon', coordinates: rings }, properties: { label: labels[found] ?? String(found), class: found, pixels, ...(areaM2 === undefined ? {} : { areaM2 }) } };
+    yield {
+      type: 'Feature',
+      geometry: { type: 'Polygon', coordinates: rings },
+      properties: {
+        label: labels[found] ?? String(found),
+        class: found,
+        pixels,
+        ...(areaM2 === undefined ? {} : { areaM2 }),
+      },
+    };
   }
 }

@@ -1,7 +1,13 @@
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { Router } from 'express';
-import { downloadInference, getInferenceStatus, listModels, runInference, type InferenceJobView } from '../../contract/index.ts';
+import {
+  downloadInference,
+  getInferenceStatus,
+  listModels,
+  runInference,
+  type InferenceJobView,
+} from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import type { Files } from '../files/files.ts';
 import { sendAsDownload } from '../web/untrusted-content.ts';
@@ -32,7 +38,13 @@ export function inferenceRoutes({ models, jobs, runner, files, keys, unavailable
   router
     .route(listModels.path)
     // The one endpoint for which the spec also lists a bearer token (section 5).
-    .get(requireApiKey(keys, ['inference'], unauthorized, { bearer: true }), (_req, res) => void res.json([...models.values()].map(({ id, name, version, type, labels }) => ({ id, name, version, type, labels }))))
+    .get(
+      requireApiKey(keys, ['inference'], unauthorized, { bearer: true }),
+      (_req, res) =>
+        void res.json(
+          [...models.values()].map(({ id, name, version, type, labels }) => ({ id, name, version, type, labels })),
+        ),
+    )
     .all(methodNotAllowed('GET'));
 
   router
@@ -43,7 +55,10 @@ export function inferenceRoutes({ models, jobs, runner, files, keys, unavailable
       if (!files.find(fileId)) throw new SandboxError(404, 'file_not_found', 'File not found');
       const model = models.get(modelId);
       if (!model) throw new SandboxError(404, 'model_not_found', 'Model not found');
-      if (unavailable !== null) throw new SandboxError(500, 'inference_unavailable', unavailable, { details: [{ path: '', message: unavailable }] });
+      if (unavailable !== null)
+        throw new SandboxError(500, 'inference_unavailable', unavailable, {
+          details: [{ path: '', message: unavailable }],
+        });
       const job = jobs.submit(model, fileId, geometry ? JSON.stringify(geometry) : null);
       runner.wake();
       res.json(view(job));
@@ -64,10 +79,14 @@ export function inferenceRoutes({ models, jobs, runner, files, keys, unavailable
     .route(downloadInference.path)
     .get(failsWith('Error occurred while streaming the file'), key, async (req, res) => {
       const query = downloadInference.query.safeParse(req.query);
-      if (!query.success) throw new SandboxError(400, 'validation_failed', 'InferenceJob id cannot be null or empty', { details: [{ path: 'inferenceJobId', message: 'is required' }] });
+      if (!query.success)
+        throw new SandboxError(400, 'validation_failed', 'InferenceJob id cannot be null or empty', {
+          details: [{ path: 'inferenceJobId', message: 'is required' }],
+        });
       const job = jobs.find(query.data.inferenceJobId);
       if (!job) throw jobNotFound();
-      if (job.status !== 'DONE' || job.resultName === null) throw new SandboxError(400, 'inference_job_not_done', `Inference Job is ${job.status}`);
+      if (job.status !== 'DONE' || job.resultName === null)
+        throw new SandboxError(400, 'inference_job_not_done', `Inference Job is ${job.status}`);
       const content = createReadStream(runner.resultPath(job), { highWaterMark: 256 * 1024 });
       await new Promise<void>((resolve, reject) => void content.once('open', () => resolve()).once('error', reject));
       sendAsDownload(res, job.resultName, 'application/octet-stream');

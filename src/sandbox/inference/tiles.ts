@@ -20,7 +20,11 @@ export function tilesOf({ width, height }: Grid, { tileSize, overlap }: Model): 
   const tiles: Tile[] = [];
   for (let y = 0; y < height; y += step) {
     for (let x = 0; x < width; x += step) {
-      tiles.push({ x: x - overlap, y: y - overlap, core: { x, y, width: Math.min(step, width - x), height: Math.min(step, height - y) } });
+      tiles.push({
+        x: x - overlap,
+        y: y - overlap,
+        core: { x, y, width: Math.min(step, width - x), height: Math.min(step, height - y) },
+      });
     }
   }
   return tiles;
@@ -53,7 +57,10 @@ export class TileReader {
     const [name] = this.#session.inputNames;
     const tensor = new Tensor('float32', this.#input, [1, this.#bands.length, tileSize, tileSize]);
     const outputs = await this.#session.run({ [name ?? '']: tensor }).catch((cause: unknown) => {
-      throw new KitError('bad_model', `model ${this.#model.id} refuses its input of ${this.#bands.length} bands and ${tileSize} x ${tileSize} pixels: ${cause instanceof Error ? cause.message : String(cause)}`);
+      throw new KitError(
+        'bad_model',
+        `model ${this.#model.id} refuses its input of ${this.#bands.length} bands and ${tileSize} x ${tileSize} pixels: ${cause instanceof Error ? cause.message : String(cause)}`,
+      );
     });
     return { outputs, isValid: this.#isValid };
   }

@@ -20,13 +20,17 @@ export class Apps {
   /** Registers an app; one with the same id is replaced, so that a moved app is registered again. */
   register(manifest: AppManifest): AppManifest {
     this.#database
-      .prepare('insert into apps values (?, ?, (select count(*) from apps)) on conflict (id) do update set manifest = excluded.manifest')
+      .prepare(
+        'insert into apps values (?, ?, (select count(*) from apps)) on conflict (id) do update set manifest = excluded.manifest',
+      )
       .run(manifest.id, JSON.stringify(manifest));
     return manifest;
   }
 
   find(id: string): AppManifest | null {
-    const row = this.#database.prepare<[string], { manifest: string }>('select manifest from apps where id = ?').get(id);
+    const row = this.#database
+      .prepare<[string], { manifest: string }>('select manifest from apps where id = ?')
+      .get(id);
     return row ? (JSON.parse(row.manifest) as AppManifest) : null;
   }
 

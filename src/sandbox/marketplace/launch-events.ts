@@ -2,7 +2,8 @@ import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
 
 /** What happens to a launch besides the calls that it makes. */
-export type LaunchEventKind = 'launched' | 'approved' | 'rejected' | 'clock moved' | 'revoked' | 'fault armed' | 'faults disarmed';
+export type LaunchEventKind =
+  'launched' | 'approved' | 'rejected' | 'clock moved' | 'revoked' | 'fault armed' | 'faults disarmed';
 
 export interface LaunchEvent {
   /** Real: epoch milliseconds of the machine. */
@@ -38,7 +39,8 @@ export class LaunchEvents {
   /** Moves the clock of one launch, or of all. */
   moveClock(launchId: string | null, byMs: number): void {
     this.#clock.advance(byMs, launchId);
-    if (byMs > 0) this.note(launchId, 'clock moved', `by ${spanText(byMs)}${launchId === null ? ', for every launch' : ''}`, byMs);
+    if (byMs > 0)
+      this.note(launchId, 'clock moved', `by ${spanText(byMs)}${launchId === null ? ', for every launch' : ''}`, byMs);
   }
 
   /** Of the launch and of all, since the launch began: oldest first, the newest 500. */
@@ -70,6 +72,13 @@ export class LaunchEvents {
 
 /** `31 min`, `2 h`, `45 s`: as a person says how far a clock was moved. */
 export function spanText(ms: number): string {
-  const [size, unit] = ms >= 172_800_000 ? [86_400_000, 'days'] : ms >= 7_200_000 ? [3_600_000, 'h'] : ms >= 60_000 ? [60_000, 'min'] : [1_000, 's'];
+  const [size, unit] =
+    ms >= 172_800_000
+      ? [86_400_000, 'days']
+      : ms >= 7_200_000
+        ? [3_600_000, 'h']
+        : ms >= 60_000
+          ? [60_000, 'min']
+          : [1_000, 's'];
   return `${Number((ms / size).toFixed(1))} ${unit}`;
 }

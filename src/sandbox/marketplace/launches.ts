@@ -38,7 +38,14 @@ export class Launches {
   #users: Users;
   #events: LaunchEvents;
 
-  constructor(database: SandboxDatabase, clock: SandboxClock, tokens: IdentityTokens, apps: Apps, users: Users, events: LaunchEvents) {
+  constructor(
+    database: SandboxDatabase,
+    clock: SandboxClock,
+    tokens: IdentityTokens,
+    apps: Apps,
+    users: Users,
+    events: LaunchEvents,
+  ) {
     this.#database = database;
     this.#byId = database.prepare<[string], LaunchRow>('select * from launches where id = ?');
     this.#clock = clock;
@@ -81,12 +88,21 @@ export class Launches {
 
   /** Newest first. */
   listNewest(limit: number, skip = 0): Launch[] {
-    return this.#database.prepare<[number, number], LaunchRow>('select * from launches order by created_at desc, rowid desc limit ? offset ?').all(limit, skip).map(fromRow);
+    return this.#database
+      .prepare<[number, number], LaunchRow>(
+        'select * from launches order by created_at desc, rowid desc limit ? offset ?',
+      )
+      .all(limit, skip)
+      .map(fromRow);
   }
 
   /** Of an app; null where it was never launched. */
   newestOf(appId: string): Launch | null {
-    const row = this.#database.prepare<[string], LaunchRow>('select * from launches where app_id = ? order by created_at desc, rowid desc limit 1').get(appId);
+    const row = this.#database
+      .prepare<[string], LaunchRow>(
+        'select * from launches where app_id = ? order by created_at desc, rowid desc limit 1',
+      )
+      .get(appId);
     return row ? fromRow(row) : null;
   }
 
@@ -99,13 +115,22 @@ export class Launches {
   revoke(id: string): void {
     const launch = this.get(id);
     this.#tokens.revokeAll(launch.id);
-    const { changes } = this.#database.prepare('update launches set revoked_at = ? where id = ? and revoked_at is null').run(this.#clock.now(id), id);
+    const { changes } = this.#database
+      .prepare('update launches set revoked_at = ? where id = ? and revoked_at is null')
+      .run(this.#clock.now(id), id);
     if (changes > 0) this.#events.note(id, 'revoked', 'the session was ended; its tokens are refused');
   }
 }
 
 function fromRow(row: LaunchRow): Launch {
-  return { id: row.id, appId: row.app_id, userId: row.user_id, renewPolicy: row.renew_policy, createdAtMs: row.created_at, revokedAtMs: row.revoked_at };
+  return {
+    id: row.id,
+    appId: row.app_id,
+    userId: row.user_id,
+    renewPolicy: row.renew_policy,
+    createdAtMs: row.created_at,
+    revokedAtMs: row.revoked_at,
+  };
 }
 
 /** In `query` mode the address that a browser opens; in `form_post` mode the address that a form is posted to. */

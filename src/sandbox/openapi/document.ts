@@ -1,5 +1,10 @@
 import * as z from 'zod';
-import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject, type ZodOpenApiResponsesObject } from 'zod-openapi';
+import {
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiResponsesObject,
+} from 'zod-openapi';
 import { apiKeyHeader, errorBody } from '../../contract/index.ts';
 import { controlCalls } from './control-calls.ts';
 import type { DocumentedCall } from './documented-call.ts';
@@ -39,15 +44,26 @@ export function openApi31(serverUrl: string) {
     info: {
       title: 'Geospatial platform, as the sandbox serves it',
       version: '1.0.0',
-      description: 'Catalog, search, files, inference and external apps by the service interface; what it leaves open, by the assumptions of docs/contract.md. The calls below /sandbox are the sandbox\'s own.',
+      description:
+        "Catalog, search, files, inference and external apps by the service interface; what it leaves open, by the assumptions of docs/contract.md. The calls below /sandbox are the sandbox's own.",
     },
     servers: [{ url: serverUrl }],
     paths,
     components: {
       securitySchemes: {
-        apiKey: { type: 'apiKey', in: 'header', name: apiKeyHeader, description: 'Wanted by every call of the platform (section 5)' },
+        apiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: apiKeyHeader,
+          description: 'Wanted by every call of the platform (section 5)',
+        },
         bearer: { type: 'http', scheme: 'bearer', description: 'The key, at the models endpoint only (section 5)' },
-        adminKey: { type: 'apiKey', in: 'header', name: 'X-ADMIN-KEY', description: 'Wanted where SANDBOX_ADMIN_KEY is set' },
+        adminKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-ADMIN-KEY',
+          description: 'Wanted where SANDBOX_ADMIN_KEY is set',
+        },
       },
     },
   });
@@ -71,7 +87,14 @@ function operationOf(call: DocumentedCall): ZodOpenApiOperationObject {
       ...(call.query ? { query: call.query } : {}),
       ...(call.headers ? { header: call.headers } : {}),
     },
-    ...(call.json || call.form ? { requestBody: { required: !(call.json ?? call.form?.fields)?.safeParse({}).success || call.form?.file !== undefined, content: bodyOf(call) } } : {}),
+    ...(call.json || call.form
+      ? {
+          requestBody: {
+            required: !(call.json ?? call.form?.fields)?.safeParse({}).success || call.form?.file !== undefined,
+            content: bodyOf(call),
+          },
+        }
+      : {}),
     responses: responsesOf(call),
   };
 }
@@ -86,7 +109,8 @@ function bodyOf({ json: body, form }: DocumentedCall): Record<string, { schema: 
   if (body) return { [json]: { schema: body } };
   if (!form) return {};
   const { fields, file } = form;
-  if (!file) return { 'application/x-www-form-urlencoded': { schema: fields }, 'multipart/form-data': { schema: fields } };
+  if (!file)
+    return { 'application/x-www-form-urlencoded': { schema: fields }, 'multipart/form-data': { schema: fields } };
   const content = z.string().meta({ contentMediaType: 'application/octet-stream', type: 'string' });
   return { 'multipart/form-data': { schema: fields.extend({ [file]: content }) } };
 }
@@ -95,6 +119,8 @@ function responsesOf(call: DocumentedCall): ZodOpenApiResponsesObject {
   const { success = 200, mediaType = json, otherMediaTypes = [] } = call;
   const others = Object.fromEntries(otherMediaTypes.map((type) => [type, { schema: z.string() }]));
   const answer = success === 204 ? {} : { content: { [mediaType]: { schema: call.response ?? z.any() }, ...others } };
-  const failures = call.errors.map((status) => [status, { description: reasons[status] ?? 'Error', content: { [json]: { schema: error } } }] as const);
+  const failures = call.errors.map(
+    (status) => [status, { description: reasons[status] ?? 'Error', content: { [json]: { schema: error } } }] as const,
+  );
   return Object.fromEntries([[success, { description: reasons[success] ?? 'Success', ...answer }], ...failures]);
 }

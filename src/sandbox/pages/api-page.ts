@@ -32,7 +32,12 @@ interface Operation {
   readonly description?: string;
   readonly tags?: readonly string[];
   readonly security?: readonly Readonly<Record<string, unknown>>[];
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema?: Schema }[];
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required?: boolean;
+    readonly schema?: Schema;
+  }[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema?: Schema }>> };
   readonly responses?: Readonly<Record<string, { readonly description?: string }>>;
 }
@@ -61,14 +66,27 @@ const known: Readonly<Record<string, unknown>> = {
 /** `/docs`: every call of the interface with an example that can be sent from here; described in full by `/openapi.json`. */
 export function apiPage({ keys, publicUrl, render }: ApiPageOptions): Router {
   const router = Router();
-  const groups = groupsOf(openApi31('/') as unknown as { paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>; components: { schemas: Readonly<Record<string, Schema>> } });
+  const groups = groupsOf(
+    openApi31('/') as unknown as {
+      paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+      components: { schemas: Readonly<Record<string, Schema>> };
+    },
+  );
   router.get('/docs', (_req, res) => render(res, 'api', { groups, publicUrl: publicUrl(), keyHeader: apiKeyHeader }));
   router.post('/docs/key', (_req, res) => void res.status(201).json(keys.create(permissions)));
   return router;
 }
 
-function groupsOf({ paths, components }: { paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>; components: { schemas: Readonly<Record<string, Schema>> } }) {
-  const calls = Object.entries(paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => callOf(path, method, operation, components.schemas)));
+function groupsOf({
+  paths,
+  components,
+}: {
+  paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  components: { schemas: Readonly<Record<string, Schema>> };
+}) {
+  const calls = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => callOf(path, method, operation, components.schemas)),
+  );
   return [...Map.groupBy(calls, ({ tag }) => tag)].map(([tag, own]) => ({ tag, calls: own }));
 }
 
@@ -76,8 +94,16 @@ function callOf(path: string, method: string, operation: Operation, schemas: Rea
   const [mediaType, body] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
   const isJson = mediaType === 'application/json';
   const example = (name: string, schema: Schema | undefined) => String(exampleOf(name, schema ?? {}, schemas, 0));
-  const query = (operation.parameters ?? []).filter((one) => one.in === 'query' && one.required === true).map(({ name, schema }) => `${name}=${encodeURIComponent(example(name, schema))}`);
-  const filled = path.replace(/\{([A-Za-z]+)\}/g, (whole, name: string) => (name === 'id' && path.includes('/items/') ? 'olinda-landsat7' : name in known ? encodeURIComponent(String(known[name])) : whole));
+  const query = (operation.parameters ?? [])
+    .filter((one) => one.in === 'query' && one.required === true)
+    .map(({ name, schema }) => `${name}=${encodeURIComponent(example(name, schema))}`);
+  const filled = path.replace(/\{([A-Za-z]+)\}/g, (whole, name: string) =>
+    name === 'id' && path.includes('/items/')
+      ? 'olinda-landsat7'
+      : name in known
+        ? encodeURIComponent(String(known[name]))
+        : whole,
+  );
   return {
     id: `${method}-${path.replace(/[^A-Za-z]+/g, '-')}`,
     method: method.toUpperCase(),
@@ -87,11 +113,19 @@ function callOf(path: string, method: string, operation: Operation, schemas: Rea
     summary: operation.summary ?? '',
     section: operation.description ?? '',
     wantsKey: (operation.security ?? []).some((one) => 'apiKey' in one),
-    parameters: (operation.parameters ?? []).map(({ name, in: where, required, schema }) => ({ name, where, isRequired: required === true, type: typeOf(schema ?? {}) })),
+    parameters: (operation.parameters ?? []).map(({ name, in: where, required, schema }) => ({
+      name,
+      where,
+      isRequired: required === true,
+      type: typeOf(schema ?? {}),
+    })),
     mediaType: mediaType ?? null,
     fields: fieldsOf(body?.schema, schemas),
     body: isJson && body?.schema ? JSON.stringify(exampleOf('', body.schema, schemas, 0), null, 2) : null,
-    answers: Object.entries(operation.responses ?? {}).map(([status, { description }]) => ({ status, description: description ?? '' })),
+    answers: Object.entries(operation.responses ?? {}).map(([status, { description }]) => ({
+      status,
+      description: description ?? '',
+    })),
   };
 }
 
@@ -102,7 +136,11 @@ function resolved(schema: Schema, schemas: Readonly<Record<string, Schema>>): Sc
 
 function fieldsOf(schema: Schema | undefined, schemas: Readonly<Record<string, Schema>>) {
   const { properties = {}, required = [] } = resolved(schema ?? {}, schemas);
-  return Object.entries(properties).map(([name, field]) => ({ name, type: typeOf(resolved(field, schemas)), isRequired: required.includes(name) }));
+  return Object.entries(properties).map(([name, field]) => ({
+    name,
+    type: typeOf(resolved(field, schemas)),
+    isRequired: required.includes(name),
+  }));
 }
 
 function typeOf({ type, enum: values, anyOf, oneOf }: Schema): string {
@@ -121,8 +159,12 @@ function exampleOf(name: string, given: Schema, schemas: Readonly<Record<string,
   if (choice) return exampleOf(name, choice, schemas, depth + 1);
   const type = [schema.type ?? 'string'].flat()[0];
   if (type === 'object') {
-    const wanted = Object.entries(schema.properties ?? {}).filter(([field]) => schema.required?.includes(field) || (depth === 0 && field in known));
-    return depth > 4 ? {} : Object.fromEntries(wanted.map(([field, inner]) => [field, exampleOf(field, inner, schemas, depth + 1)]));
+    const wanted = Object.entries(schema.properties ?? {}).filter(
+      ([field]) => schema.required?.includes(field) || (depth === 0 && field in known),
+    );
+    return depth > 4
+      ? {}
+      : Object.fromEntries(wanted.map(([field, inner]) => [field, exampleOf(field, inner, schemas, depth + 1)]));
   }
   if (type === 'array') return schema.items && depth < 4 ? [exampleOf('', schema.items, schemas, depth + 1)] : [];
   if (type === 'number' || type === 'integer') return Math.max(0, schema.minimum ?? 1);

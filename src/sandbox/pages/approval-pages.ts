@@ -53,22 +53,54 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
     const waiting = operations.countRequested(asked);
     const page = pageOf({ page: req.query['waiting'] }, waiting, pendingPerPage);
     const decidedPage = pageOf(req.query, operations.count(asked) - waiting, decidedPerPage);
-    const pending = await Promise.all(operations.newest(pendingPerPage, { isWaiting: true, skip: page.skip, appId: asked }).map(async (operation) => ({ ...viewOperation(operation, options), ...(await viewRequest(operation, options)), ...appOf(operation) })));
-    const decided = operations.newest(decidedPerPage, { isWaiting: false, skip: decidedPage.skip, appId: asked }).map((operation) => viewOperation(operation, options));
-    render(res, 'approvals', { pending, page, decided, decidedPage, apps: apps.list(), asked, late: Number(req.query['late'] ?? 0) || 0 });
+    const pending = await Promise.all(
+      operations.newest(pendingPerPage, { isWaiting: true, skip: page.skip, appId: asked }).map(async (operation) => ({
+        ...viewOperation(operation, options),
+        ...(await viewRequest(operation, options)),
+        ...appOf(operation),
+      })),
+    );
+    const decided = operations
+      .newest(decidedPerPage, { isWaiting: false, skip: decidedPage.skip, appId: asked })
+      .map((operation) => viewOperation(operation, options));
+    render(res, 'approvals', {
+      pending,
+      page,
+      decided,
+      decidedPage,
+      apps: apps.list(),
+      asked,
+      late: Number(req.query['late'] ?? 0) || 0,
+    });
   });
 
   /** How the app has behaved, and whether it still waits. */
   function appOf({ id, launchId }: Operation) {
     const newest = trace.lastAboutAt(launchId, id);
     const isSilent = newest !== null && clock.machineNow() - newest > silentAfterMs;
-    return { lastCallAt: newest === null ? null : iso(newest), isSilent, verdict: verdicts.of(launchId).verdict.result, isRevoked: launches.get(launchId).revokedAtMs !== null };
+    return {
+      lastCallAt: newest === null ? null : iso(newest),
+      isSilent,
+      verdict: verdicts.of(launchId).verdict.result,
+      isRevoked: launches.get(launchId).revokedAtMs !== null,
+    };
   }
 
-  for (const [name, status] of [['approve', 'APPROVED'], ['reject', 'REJECTED']] as const) {
+  for (const [name, status] of [
+    ['approve', 'APPROVED'],
+    ['reject', 'REJECTED'],
+  ] as const) {
     router.post(`/approvals/:operationId/${name}`, (req, res) => {
       const isOfInspector = req.query['from'] === 'inspector';
-      const { launchId } = operations.decide(String(req.params['operationId']), status, isOfInspector ? 'the inspector' : req.query['from'] === 'frame' ? 'the panel beside the app' : 'the approvals page');
+      const { launchId } = operations.decide(
+        String(req.params['operationId']),
+        status,
+        isOfInspector
+          ? 'the inspector'
+          : req.query['from'] === 'frame'
+            ? 'the panel beside the app'
+            : 'the approvals page',
+      );
       res.redirect(303, isOfInspector ? `/launches/${launchId}` : '/approvals');
     });
     router.post(`/approvals/${name}`, form, (req, res) => {
@@ -90,7 +122,10 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
 }
 
 /** An operation as a person reads it. */
-export function viewOperation(operation: Operation, { launches, apps, users, clock }: Omit<ApprovalOptions, 'operations' | 'render'>) {
+export function viewOperation(
+  operation: Operation,
+  { launches, apps, users, clock }: Omit<ApprovalOptions, 'operations' | 'render'>,
+) {
   const launch = launches.get(operation.launchId);
   const user = users.find(launch.userId);
   return {
@@ -109,7 +144,10 @@ export function viewOperation(operation: Operation, { launches, apps, users, clo
 }
 
 /** What is asked for: the items that are named, with their places and bytes as far as these are known, and everything else in words. */
-export async function viewRequest({ parameters }: Operation, { catalog, assets, sources }: Pick<ApprovalPagesOptions, 'catalog' | 'assets' | 'sources'>) {
+export async function viewRequest(
+  { parameters }: Operation,
+  { catalog, assets, sources }: Pick<ApprovalPagesOptions, 'catalog' | 'assets' | 'sources'>,
+) {
   const named: { collectionId: string; itemId: string }[] = [];
   // Wherever an app names items of the catalog.
   const others = flatten(parameters, '', ({ collectionId, itemId }) => {
@@ -117,7 +155,9 @@ export async function viewRequest({ parameters }: Operation, { catalog, assets, 
     named.push({ collectionId, itemId });
     return true;
   });
-  const items = named.slice(0, mostItems).flatMap(({ collectionId, itemId }) => catalog.items.find(collectionId, itemId) ?? []);
+  const items = named
+    .slice(0, mostItems)
+    .flatMap(({ collectionId, itemId }) => catalog.items.find(collectionId, itemId) ?? []);
   const sizes = await Promise.all(items.map((item) => sources.sizeOf(item)));
   const lines = others.filter(({ path, text }) => !(path === 'input.type' && text === 'platform'));
   const rest = lines.length > mostLines ? [{ path: 'And', text: `${lines.length - mostLines} more` }] : [];
@@ -131,6 +171,11 @@ export async function viewRequest({ parameters }: Operation, { catalog, assets, 
 
 /** `sunAzimuth` and `sun_azimuth` as `Sun azimuth`, `bandA` as `Band A`. */
 function wordsOf(path: string): string {
-  const words = path.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replace(/[_-]+/g, ' ').replace(/\./g, ', ').trim().replace(/[A-Z](?=[a-z])/g, (letter) => letter.toLowerCase());
+  const words = path
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/[_-]+/g, ' ')
+    .replace(/\./g, ', ')
+    .trim()
+    .replace(/[A-Z](?=[a-z])/g, (letter) => letter.toLowerCase());
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

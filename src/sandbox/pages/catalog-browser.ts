@@ -49,22 +49,44 @@ export function catalogBrowser({ catalog, assets, objects, sources, apps, render
       });
       const found = await search(catalog, request);
       const isAll = Object.values(asked).every((value) => value === '');
-      render(res, 'catalog', { collections, asked, problem: null, real: isAll ? await realScenes() : [], found: { ...found, items: found.items.map(inList) }, pageSize });
+      render(res, 'catalog', {
+        collections,
+        asked,
+        problem: null,
+        real: isAll ? await realScenes() : [],
+        found: { ...found, items: found.items.map(inList) },
+        pageSize,
+      });
     } catch (error) {
       if (!(error instanceof SandboxError) || error.status !== 400) throw error;
       const problem = error.details?.map(({ path, message }) => `${path} ${message}`).join('; ') ?? error.message;
-      render(res.status(400), 'catalog', { collections, asked, problem, real: [], found: { items: [], numberMatched: 0, offset: 0, limit: pageSize }, pageSize });
+      render(res.status(400), 'catalog', {
+        collections,
+        asked,
+        problem,
+        real: [],
+        found: { items: [], numberMatched: 0, offset: 0, limit: pageSize },
+        pageSize,
+      });
     }
   });
 
-  const inList = (item: ItemRecord) => ({ ...viewItem(item, assets), collection: catalog.collections.find(item.collectionId)?.title ?? item.collectionId });
+  const inList = (item: ItemRecord) => ({
+    ...viewItem(item, assets),
+    collection: catalog.collections.find(item.collectionId)?.title ?? item.collectionId,
+  });
 
   /** What somebody flew: imported scenes, then those that the sandbox begins with. */
   async function realScenes() {
     const shipped = catalog.collections.list().filter(({ keywords }) => keywords.includes(realKeyword));
-    const collections = [...catalog.collections.list(importsCatalogId), ...shipped].map(({ id }) => id).slice(0, mostRealCollections);
+    const collections = [...catalog.collections.list(importsCatalogId), ...shipped]
+      .map(({ id }) => id)
+      .slice(0, mostRealCollections);
     if (collections.length === 0) return [];
-    const { items } = await search(catalog, parseValues(searchQuery, { collections: collections.join(','), limit: String(mostReal) }));
+    const { items } = await search(
+      catalog,
+      parseValues(searchQuery, { collections: collections.join(','), limit: String(mostReal) }),
+    );
     return items.filter(({ source }) => source.kind !== 'none').map(inList);
   }
 
@@ -77,7 +99,11 @@ export function catalogBrowser({ catalog, assets, objects, sources, apps, render
       item: { ...viewItem(item, assets), collection: collection?.title ?? item.collectionId },
       properties: flatten(item.properties).filter(({ path }) => path !== 'description'),
       bands: item.source.kind === 'scene' ? item.source.files : [],
-      assets: Object.entries(json.assets).map(([name, asset]) => ({ title: asset.title ?? name, type: asset.type ?? '', href: localHref(asset.href) })),
+      assets: Object.entries(json.assets).map(([name, asset]) => ({
+        title: asset.title ?? name,
+        type: asset.type ?? '',
+        href: localHref(asset.href),
+      })),
       dataHref: localHref(assets.data(item)),
       selfHref: json.links.find(({ rel }) => rel === 'self')?.href ?? '',
       apps: apps.list().slice(0, 3),
@@ -100,7 +126,8 @@ export function viewItem(item: ItemRecord, assets: AssetLinks) {
     id: item.id,
     collectionId: item.collectionId,
     // That of an upload is its file's id, as the interface wants it.
-    title: item.source.kind === 'file' && typeof item.properties['name'] === 'string' ? item.properties['name'] : item.title,
+    title:
+      item.source.kind === 'file' && typeof item.properties['name'] === 'string' ? item.properties['name'] : item.title,
     datetime: iso(item.datetimeMs),
     box: item.box,
     footprint: item.footprint,

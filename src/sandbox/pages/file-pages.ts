@@ -47,11 +47,31 @@ export interface FilePagesOptions {
 }
 
 /** `/files` and `/inference`: uploads and what became of them, and models run on them. */
-export function filePages({ files, sources, catalog, assets, models, jobs, runner, unavailable, render }: FilePagesOptions): Router {
+export function filePages({
+  files,
+  sources,
+  catalog,
+  assets,
+  models,
+  jobs,
+  runner,
+  unavailable,
+  render,
+}: FilePagesOptions): Router {
   const router = Router();
   const viewFile = (file: FileRecord) => {
     const item = catalog.items.findByFile(file.id);
-    return { id: file.id, name: file.originalName, size: file.size, sourceType: file.sourceType, status: file.status, reason: file.reason, mediaType: file.mediaType, createdAt: iso(file.createdAtMs), item: item && viewItem(item, assets) };
+    return {
+      id: file.id,
+      name: file.originalName,
+      size: file.size,
+      sourceType: file.sourceType,
+      status: file.status,
+      reason: file.reason,
+      mediaType: file.mediaType,
+      createdAt: iso(file.createdAtMs),
+      item: item && viewItem(item, assets),
+    };
   };
   router.get('/files', (req, res) => {
     const page = pageOf(req.query, files.count(), filesPerPage);
@@ -65,14 +85,23 @@ export function filePages({ files, sources, catalog, assets, models, jobs, runne
       unavailable,
       models: [...models.values()].map((model) => ({ ...model, classes: classesOf(model) })),
       files: fitting.map((file) => ({ ...viewFile(file), bandCount: file.facts?.raster?.bands.length ?? 0 })),
-      unfit: newest.filter((file) => !fitting.includes(file)).slice(0, mostUnfit).map((file) => ({ name: file.originalName, why: whyUnfit(file) })),
-      jobs: jobs.listNewest(mostShown).map((job) => ({ ...job, fileName: named(job.fileId), startedAt: iso(job.startedAtMs) })),
+      unfit: newest
+        .filter((file) => !fitting.includes(file))
+        .slice(0, mostUnfit)
+        .map((file) => ({ name: file.originalName, why: whyUnfit(file) })),
+      jobs: jobs
+        .listNewest(mostShown)
+        .map((job) => ({ ...job, fileName: named(job.fileId), startedAt: iso(job.startedAtMs) })),
       chosen: typeof req.query['file'] === 'string' ? req.query['file'] : null,
     });
   });
   router.get('/inference/:jobId', (req, res) => {
     const { job, item, model } = resultOf(req.params.jobId);
-    render(res, 'inference-result', { job: { ...job, fileName: files.find(job.fileId)?.originalName ?? job.fileId }, classes: model ? classesOf(model) : [], item: { ...viewItem(item, assets), previewHref: `/inference/${job.id}/preview.png` } });
+    render(res, 'inference-result', {
+      job: { ...job, fileName: files.find(job.fileId)?.originalName ?? job.fileId },
+      classes: model ? classesOf(model) : [],
+      item: { ...viewItem(item, assets), previewHref: `/inference/${job.id}/preview.png` },
+    });
   });
   router.get('/inference/:jobId/preview.png', async (req, res) => {
     const { job } = resultOf(req.params.jobId);
@@ -85,7 +114,8 @@ export function filePages({ files, sources, catalog, assets, models, jobs, runne
   function resultOf(jobId: string) {
     const job = jobs.find(jobId);
     const item = job && catalog.items.findByFile(job.fileId);
-    if (!job || !item || job.resultName === null) throw new SandboxError(404, 'inference_job_not_found', 'There is no result that could be shown on a map');
+    if (!job || !item || job.resultName === null)
+      throw new SandboxError(404, 'inference_job_not_found', 'There is no result that could be shown on a map');
     return { job, item, model: models.get(job.modelId) };
   }
   return router;

@@ -1,6 +1,12 @@
 /** Nested values as lines of path and text, without the objects that `takes` takes for itself. */
-export function flatten(value: unknown, path = '', takes: (object: Readonly<Record<string, unknown>>) => boolean = () => false): { path: string; text: string }[] {
+export function flatten(
+  value: unknown,
+  path = '',
+  takes: (object: Readonly<Record<string, unknown>>) => boolean = () => false,
+): { path: string; text: string }[] {
   if (value === null || typeof value !== 'object') return path === '' ? [] : [{ path, text: String(value) }];
   if (takes(value as Readonly<Record<string, unknown>>)) return [];
-  return Object.entries(value).flatMap(([name, inner]) => flatten(inner, path === '' ? name : `${path}.${name}`, takes));
+  return Object.entries(value).flatMap(([name, inner]) =>
+    flatten(inner, path === '' ? name : `${path}.${name}`, takes),
+  );
 }

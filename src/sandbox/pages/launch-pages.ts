@@ -25,7 +25,15 @@ const mostOperations = 20;
 /** Drawn before a launch began, and after now. */
 const lifeMarginMs = 60_000;
 /** What the page offers to arm. */
-const effects: readonly FaultEffect[] = [{ reset: true }, { dropResponse: true }, { status: 500 }, { status: 503, retryAfterSeconds: 2 }, { status: 429, retryAfterSeconds: 5 }, { status: 403 }, { delayMs: 3_000 }];
+const effects: readonly FaultEffect[] = [
+  { reset: true },
+  { dropResponse: true },
+  { status: 500 },
+  { status: 503, retryAfterSeconds: 2 },
+  { status: 429, retryAfterSeconds: 5 },
+  { status: 403 },
+  { delayMs: 3_000 },
+];
 
 /** Query of the inspector: which call stands in the pane, which are listed, what of the time is drawn. Times in epoch milliseconds. */
 const inspectorQuery = z.object({
@@ -53,7 +61,21 @@ export interface LaunchPagesOptions extends ApprovalOptions {
 
 /** `/launches`: the inspector. Each launch with its calls and what caused them over time, the verdict, and clock and faults at hand. */
 export function launchPages(options: LaunchPagesOptions): Router {
-  const { launches, operations, apps, users, clock, trace, verdicts, events, faults, tokens, uploadSessions, publicUrl, render } = options;
+  const {
+    launches,
+    operations,
+    apps,
+    users,
+    clock,
+    trace,
+    verdicts,
+    events,
+    faults,
+    tokens,
+    uploadSessions,
+    publicUrl,
+    render,
+  } = options;
   const router = Router();
   const viewLaunch = (launch: Launch) => ({
     id: launch.id,
@@ -64,15 +86,24 @@ export function launchPages(options: LaunchPagesOptions): Router {
     isRevoked: launch.revokedAtMs !== null,
   });
 
-  const viewVerdict = (verdict: Verdict) => ({ ...verdict, exercised: verdict.rules.filter(({ result }) => result !== 'not_exercised').length });
+  const viewVerdict = (verdict: Verdict) => ({
+    ...verdict,
+    exercised: verdict.rules.filter(({ result }) => result !== 'not_exercised').length,
+  });
 
-  const faultOf = ({ detail }: { detail: Readonly<Record<string, unknown>> }) => (detail['fault'] ? faultText(detail['fault'] as FaultEffect) : null);
+  const faultOf = ({ detail }: { detail: Readonly<Record<string, unknown>> }) =>
+    detail['fault'] ? faultText(detail['fault'] as FaultEffect) : null;
 
   router.get('/launches', (req, res) => {
     const page = pageOf(req.query, launches.count(), launchesPerPage);
     const shown = launches.listNewest(page.size, page.skip).map((launch) => {
       const { verdict, count } = verdicts.of(launch.id);
-      return { ...viewLaunch(launch), calls: count, verdict: viewVerdict(verdict), status: operations.latestOf(launch.id)?.status ?? null };
+      return {
+        ...viewLaunch(launch),
+        calls: count,
+        verdict: viewVerdict(verdict),
+        status: operations.latestOf(launch.id)?.status ?? null,
+      };
     });
     render(res, 'launches', { launches: shown, page, now: iso(clock.now()) });
   });
@@ -80,11 +111,21 @@ export function launchPages(options: LaunchPagesOptions): Router {
   router.get('/launches/:launchId', (req, res) => {
     const launch = launches.get(req.params.launchId);
     // What is no good in a hand-made address is as if it were not there.
-    const asked = inspectorQuery.safeParse(Object.fromEntries(Object.entries(req.query).filter(([, value]) => value !== ''))).data ?? {};
+    const asked =
+      inspectorQuery.safeParse(Object.fromEntries(Object.entries(req.query).filter(([, value]) => value !== '')))
+        .data ?? {};
     const { verdict, count } = verdicts.of(launch.id);
-    const broken = new Map(verdict.rules.flatMap(({ rule, violations }) => violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const))));
+    const broken = new Map(
+      verdict.rules.flatMap(({ rule, violations }) =>
+        violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const)),
+      ),
+    );
     const { endpoint, outcome, text, before } = asked;
-    const { total, calls } = trace.page(launch.id, { endpoint, text, before, ...(outcome === 'breaks' ? { among: [...broken.keys()] } : { outcome }) }, callsPerPage);
+    const { total, calls } = trace.page(
+      launch.id,
+      { endpoint, text, before, ...(outcome === 'breaks' ? { among: [...broken.keys()] } : { outcome }) },
+      callsPerPage,
+    );
     const viewCall = (call: CallView) => ({ ...call, breaks: broken.get(call.id) ?? null, fault: faultOf(call) });
     const chosen = asked.call === undefined ? null : trace.find(launch.id, asked.call);
     const all = operations.list(launch.id);
@@ -92,15 +133,34 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const window = windowOf(noted, asked);
     const newest = trace.drawn(launch.id, 0, Number.MAX_SAFE_INTEGER, mostDrawn);
     const drawn = window ? trace.drawn(launch.id, window.fromMs, window.toMs, mostDrawn) : newest;
-    const causes = causesOf(launch, noted, all.slice(0, mostOperations)).filter(({ at }) => !window || (Date.parse(at) >= window.fromMs && Date.parse(at) <= window.toMs));
+    const causes = causesOf(launch, noted, all.slice(0, mostOperations)).filter(
+      ({ at }) => !window || (Date.parse(at) >= window.fromMs && Date.parse(at) <= window.toMs),
+    );
     const tokenEndsAtMs = tokens.expiryOf(launch.id);
     render(res, 'inspector', {
-      launch: { ...viewLaunch(launch), now: iso(clock.now(launch.id)), machineNow: iso(clock.machineNow()), aheadText: clock.now(launch.id) - clock.machineNow() > 500 ? spanText(clock.now(launch.id) - clock.machineNow()) : null, tokenEndsAt: iso(tokenEndsAtMs), isTokenOver: clock.now(launch.id) >= tokenEndsAtMs },
+      launch: {
+        ...viewLaunch(launch),
+        now: iso(clock.now(launch.id)),
+        machineNow: iso(clock.machineNow()),
+        aheadText:
+          clock.now(launch.id) - clock.machineNow() > 500 ? spanText(clock.now(launch.id) - clock.machineNow()) : null,
+        tokenEndsAt: iso(tokenEndsAtMs),
+        isTokenOver: clock.now(launch.id) >= tokenEndsAtMs,
+      },
       operations: all.slice(0, mostOperations).map((operation) => viewOperation(operation, options)),
       operationCount: all.length,
-      uploads: uploadSessions.listByLaunch(launch.id).map((upload) => ({ ...upload, parts: uploadSessions.parts(upload.id) })),
+      uploads: uploadSessions
+        .listByLaunch(launch.id)
+        .map((upload) => ({ ...upload, parts: uploadSessions.parts(upload.id) })),
       verdict: viewVerdict(verdict),
-      timeline: timelineOf(drawn, verdict.rules, { causes, operations: new Map(all.map(({ id, name }, i) => [id, `${name}${all.length > 1 ? ` (${all.length - i})` : ''}`])), window, lanesOf: newest }),
+      timeline: timelineOf(drawn, verdict.rules, {
+        causes,
+        operations: new Map(
+          all.map(({ id, name }, i) => [id, `${name}${all.length > 1 ? ` (${all.length - i})` : ''}`]),
+        ),
+        window,
+        lanesOf: newest,
+      }),
       drawnCount: drawn.length,
       causes,
       calls: calls.map(viewCall),
@@ -108,14 +168,20 @@ export function launchPages(options: LaunchPagesOptions): Router {
       callCount: count,
       total,
       asked,
-      faults: faults.list().filter(({ launchId }) => launchId === null || launchId === launch.id).map((fault) => ({ ...fault, text: faultText(fault.effect) })),
+      faults: faults
+        .list()
+        .filter(({ launchId }) => launchId === null || launchId === launch.id)
+        .map((fault) => ({ ...fault, text: faultText(fault.effect) })),
       endpoints: externalAppEndpoints,
       effects: effects.map(faultText),
     });
   });
 
   /** Within the launch's life, whatever was asked for; undefined for all of it. */
-  function windowOf(noted: readonly LaunchEvent[], { from, to }: { from?: number | undefined; to?: number | undefined }): { fromMs: number; toMs: number } | undefined {
+  function windowOf(
+    noted: readonly LaunchEvent[],
+    { from, to }: { from?: number | undefined; to?: number | undefined },
+  ): { fromMs: number; toMs: number } | undefined {
     if (from === undefined || to === undefined || !(to > from)) return undefined;
     const begunMs = (noted[0]?.atMs ?? 0) - lifeMarginMs;
     const [fromMs, toMs] = [Math.max(begunMs, from), Math.min(clock.machineNow() + lifeMarginMs, to)];
@@ -124,11 +190,38 @@ export function launchPages(options: LaunchPagesOptions): Router {
 
   /** What was done, and what came of itself: the end of an operation's window, and of the newest token. */
   function causesOf(launch: Launch, noted: readonly LaunchEvent[], ofLaunch: readonly Operation[]): DrawnCause[] {
-    const tones: Partial<Record<LaunchEvent['kind'], DrawnCause['tone']>> = { approved: 'good', rejected: 'bad', revoked: 'bad', 'fault armed': 'bad' };
-    const done = noted.map(({ atMs, kind, text }): DrawnCause => ({ at: iso(atMs), kind, text, tone: tones[kind] ?? 'plain' }));
-    const expired = ofLaunch.filter(({ status }) => status === 'EXPIRED').map(({ expiresAtMs, name }) => ({ kind: 'expired', text: `${name}: nobody decided`, atMs: events.machineTimeOf(launch.id, expiresAtMs, noted) }));
-    const ended = launch.revokedAtMs === null ? [{ kind: 'token over', text: 'the newest token has ended', atMs: events.machineTimeOf(launch.id, tokens.expiryOf(launch.id), noted) }] : [];
-    const ofItself = [...expired, ...ended].flatMap(({ kind, text, atMs }): DrawnCause[] => (atMs === null ? [] : [{ at: iso(atMs), kind, text, tone: 'bad' }]));
+    const tones: Partial<Record<LaunchEvent['kind'], DrawnCause['tone']>> = {
+      approved: 'good',
+      rejected: 'bad',
+      revoked: 'bad',
+      'fault armed': 'bad',
+    };
+    const done = noted.map(({ atMs, kind, text }): DrawnCause => ({
+      at: iso(atMs),
+      kind,
+      text,
+      tone: tones[kind] ?? 'plain',
+    }));
+    const expired = ofLaunch
+      .filter(({ status }) => status === 'EXPIRED')
+      .map(({ expiresAtMs, name }) => ({
+        kind: 'expired',
+        text: `${name}: nobody decided`,
+        atMs: events.machineTimeOf(launch.id, expiresAtMs, noted),
+      }));
+    const ended =
+      launch.revokedAtMs === null
+        ? [
+            {
+              kind: 'token over',
+              text: 'the newest token has ended',
+              atMs: events.machineTimeOf(launch.id, tokens.expiryOf(launch.id), noted),
+            },
+          ]
+        : [];
+    const ofItself = [...expired, ...ended].flatMap(({ kind, text, atMs }): DrawnCause[] =>
+      atMs === null ? [] : [{ at: iso(atMs), kind, text, tone: 'bad' }],
+    );
     return [...done, ...ofItself].sort((a, b) => (a.at < b.at ? -1 : 1));
   }
 
@@ -139,9 +232,18 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const address = after === undefined ? word(before) : `${word(before)}"$IDENTITY_TOKEN"${word(after)}`;
     const type = request.headers['content-type'] ?? '';
     const isForm = type.startsWith('multipart/');
-    const headers = Object.entries(request.headers).filter(([name]) => name === 'idempotency-key' || (name === 'content-type' && !isForm));
-    const lines = [`curl -X ${method} ${address}`, `-H "${apiKeyHeader}: $API_KEY"`, ...headers.map(([name, value]) => `-H ${word(`${name}: ${value}`)}`)];
-    if (request.body) lines.push(`--data ${word(type.startsWith('application/x-www-form-urlencoded') ? String(new URLSearchParams(request.body as Record<string, string>)) : JSON.stringify(request.body))}`);
+    const headers = Object.entries(request.headers).filter(
+      ([name]) => name === 'idempotency-key' || (name === 'content-type' && !isForm),
+    );
+    const lines = [
+      `curl -X ${method} ${address}`,
+      `-H "${apiKeyHeader}: $API_KEY"`,
+      ...headers.map(([name, value]) => `-H ${word(`${name}: ${value}`)}`),
+    ];
+    if (request.body)
+      lines.push(
+        `--data ${word(type.startsWith('application/x-www-form-urlencoded') ? String(new URLSearchParams(request.body as Record<string, string>)) : JSON.stringify(request.body))}`,
+      );
     if (isForm) lines.push('-F file=@part.bin  # and the other fields of the form');
     return lines.join(' \\\n  ');
   }
@@ -149,7 +251,8 @@ export function launchPages(options: LaunchPagesOptions): Router {
   router.post('/launches/:launchId/clock', form, async (req, res) => {
     const { id } = launches.get(String(req.params['launchId']));
     const minutes = Number((req.body as Record<string, unknown>)['minutes']);
-    if (!(minutes > 0 && minutes <= 1_000_000)) throw invalid([{ path: 'minutes', message: 'must be more than 0 and at most 1,000,000' }]);
+    if (!(minutes > 0 && minutes <= 1_000_000))
+      throw invalid([{ path: 'minutes', message: 'must be more than 0 and at most 1,000,000' }]);
     events.moveClock(id, Math.round(minutes * 60_000));
     await options.afterClockMoved();
     res.redirect(303, `/launches/${id}`);
@@ -157,7 +260,15 @@ export function launchPages(options: LaunchPagesOptions): Router {
   router.post('/launches/:launchId/faults', form, (req, res) => {
     const { id } = launches.get(String(req.params['launchId']));
     const { endpoint, effect, after, times } = req.body as Record<string, unknown>;
-    faults.arm(parseValues(newFault, { launchId: id, endpoint, effect: effects.find((one) => faultText(one) === effect), after: Number(after), times: Number(times) }));
+    faults.arm(
+      parseValues(newFault, {
+        launchId: id,
+        endpoint,
+        effect: effects.find((one) => faultText(one) === effect),
+        after: Number(after),
+        times: Number(times),
+      }),
+    );
     res.redirect(303, `/launches/${id}#controls`);
   });
   router.post('/launches/:launchId/faults/:faultId/disarm', (req, res) => {
@@ -170,7 +281,14 @@ export function launchPages(options: LaunchPagesOptions): Router {
     launches.revoke(id);
     res.redirect(303, `/launches/${id}`);
   });
-  router.get('/reset', (_req, res) => render(res, 'reset', { launchCount: launches.count(), operationCount: operations.count(), fileCount: options.files.count(), faultCount: faults.list().length }));
+  router.get('/reset', (_req, res) =>
+    render(res, 'reset', {
+      launchCount: launches.count(),
+      operationCount: operations.count(),
+      fileCount: options.files.count(),
+      faultCount: faults.list().length,
+    }),
+  );
   router.post('/reset', async (_req, res) => {
     await options.reset();
     res.redirect(303, '/launches');

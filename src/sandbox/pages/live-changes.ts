@@ -24,7 +24,12 @@ export function liveChanges(database: SandboxDatabase): RequestHandler {
   const streams = new OpenStreams({ mostOfOne: 50, mostOfAll: 500 });
   return (req, res) => {
     const close = streams.open(req.socket.remoteAddress ?? '');
-    if (close === null) throw new SandboxError(429, 'too_many_requests', 'Too many pages are open. Close some; this one shows the state of when it was loaded.');
+    if (close === null)
+      throw new SandboxError(
+        429,
+        'too_many_requests',
+        'Too many pages are open. Close some; this one shows the state of when it was loaded.',
+      );
     res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
     res.flushHeaders();
     res.write('retry: 1000\n\n');
@@ -51,7 +56,9 @@ function countChanges(database: SandboxDatabase): () => Map<string, number> {
     database.prepare('insert into temp.changes values (?, 0)').run(topic);
     for (const table of tables) {
       for (const act of ['insert', 'update', 'delete']) {
-        database.exec(`create temp trigger ${table}_${act} after ${act} on main.${table} begin update changes set n = n + 1 where topic = '${topic}'; end`);
+        database.exec(
+          `create temp trigger ${table}_${act} after ${act} on main.${table} begin update changes set n = n + 1 where topic = '${topic}'; end`,
+        );
       }
     }
   }

@@ -29,19 +29,35 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
   /** Tokens are in no address of the sandbox: what opens an app waits here for the page that is redirected to. */
   const openings = new Map<string, Opening>();
 
-  function show(req: Request, res: Response, registering: { values: Readonly<Record<string, unknown>>; problems: Readonly<Record<string, string>> } = { values: {}, problems: {} }): void {
+  function show(
+    req: Request,
+    res: Response,
+    registering: { values: Readonly<Record<string, unknown>>; problems: Readonly<Record<string, string>> } = {
+      values: {},
+      problems: {},
+    },
+  ): void {
     const userId = parseCookies(req.get('cookie'))[actingUserCookie];
     const shown = apps.list().map((app) => {
       const launch = launches.newestOf(app.id);
       return { ...app, verdict: launch && { launchId: launch.id, result: verdicts.of(launch.id).verdict.result } };
     });
-    render(res, 'marketplace', { apps: shown, users: users.list(), userId, renewPolicies, launchModes, ...registering });
+    render(res, 'marketplace', {
+      apps: shown,
+      users: users.list(),
+      userId,
+      renewPolicies,
+      launchModes,
+      ...registering,
+    });
   }
 
   router.get('/', (req, res) => show(req, res));
 
   router.post('/marketplace/apps', form, (req, res) => {
-    const values = Object.fromEntries(Object.entries((req.body ?? {}) as Record<string, unknown>).filter(([, value]) => value !== ''));
+    const values = Object.fromEntries(
+      Object.entries((req.body ?? {}) as Record<string, unknown>).filter(([, value]) => value !== ''),
+    );
     const read = appManifest.safeParse(values);
     if (!read.success) {
       const problems = Object.fromEntries(validationDetails(read.error).map(({ path, message }) => [path, message]));
@@ -61,7 +77,10 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
     if (app.launchMode === 'query' && !isFramed) return res.redirect(303, launchUrl);
     // A form: the token goes where it must, and stands in no address of the sandbox.
     const url = new URL(app.launchUrl);
-    const fields: [string, string][] = [...(app.launchMode === 'query' ? url.searchParams : []), [launchTokenField, issued.token]];
+    const fields: [string, string][] = [
+      ...(app.launchMode === 'query' ? url.searchParams : []),
+      [launchTokenField, issued.token],
+    ];
     if (app.launchMode === 'query') url.search = '';
     const opening: Opening = { method: app.launchMode === 'query' ? 'get' : 'post', action: url.href, fields };
     if (!isFramed) return render(res, 'opening', { app, launch, ...opening });
@@ -75,13 +94,20 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
     const opening = openings.get(launch.id) ?? null;
     // A page that brings itself up to date opens nothing.
     if (req.get('sec-fetch-dest') !== 'empty') openings.delete(launch.id);
-    const newest = [true, false].flatMap((isWaiting) => operations.newest(mostBeside, { isWaiting, launchId: launch.id }));
+    const newest = [true, false].flatMap((isWaiting) =>
+      operations.newest(mostBeside, { isWaiting, launchId: launch.id }),
+    );
     render(res, 'frame', {
       launch,
       opening,
       app: apps.find(launch.appId) ?? { id: launch.appId, name: launch.appId },
       user: users.find(launch.userId)?.name ?? launch.userId,
-      operations: await Promise.all(newest.map(async (operation) => ({ ...viewOperation(operation, options), ...(await viewRequest(operation, options)) }))),
+      operations: await Promise.all(
+        newest.map(async (operation) => ({
+          ...viewOperation(operation, options),
+          ...(await viewRequest(operation, options)),
+        })),
+      ),
       callCount: trace.extent(launch.id).count,
     });
   });

@@ -47,13 +47,21 @@ export function signInRoutes({ adminKey, signer, now, render, isSecure }: SignIn
     validate: false,
     // Whoever it is: behind a proxy all have one address, and a key is guessed by many as well as by one.
     keyGenerator: () => 'everybody',
-    handler: (_req, _res, next) => next(new SandboxError(429, 'too_many_requests', 'Too many wrong keys. Try again in a few minutes.')),
+    handler: (_req, _res, next) =>
+      next(new SandboxError(429, 'too_many_requests', 'Too many wrong keys. Try again in a few minutes.')),
   });
   router.post('/sign-in', limited, urlencoded({ extended: false, limit: '4kb' }), (req, res) => {
     const { adminKey: given, to } = (req.body ?? {}) as Record<string, unknown>;
-    if (typeof given !== 'string' || !equalSecrets(given, adminKey)) return render(res.status(401), 'sign-in', { to: localPath(to), isWrong: true });
+    if (typeof given !== 'string' || !equalSecrets(given, adminKey))
+      return render(res.status(401), 'sign-in', { to: localPath(to), isWrong: true });
     const until = String(now() + signedInForMs);
-    res.cookie(cookieName, `${until}.${signer.sign(purpose, adminKey, until)}`, { httpOnly: true, sameSite: 'strict', secure: isSecure(), path: '/', maxAge: signedInForMs });
+    res.cookie(cookieName, `${until}.${signer.sign(purpose, adminKey, until)}`, {
+      httpOnly: true,
+      sameSite: 'strict',
+      secure: isSecure(),
+      path: '/',
+      maxAge: signedInForMs,
+    });
     res.redirect(303, localPath(to));
   });
   return router;

@@ -48,5 +48,7 @@ function policyOf(appOrigins: readonly string[], tileOrigins: readonly string[])
     'frame-ancestors': ["'none'"],
     'base-uri': ["'none'"],
   };
-  return Object.entries(directives).map(([name, values]) => `${name} ${values.join(' ')}`).join('; ');
+  return Object.entries(directives)
+    .map(([name, values]) => `${name} ${values.join(' ')}`)
+    .join('; ');
 }

@@ -36,7 +36,8 @@ export interface SandboxPagesOptions extends Omit<LaunchPagesOptions, 'render'>,
 
 /** The platform's calls as the sandbox's own pages make them: whoever may see the pages needs no key. */
 const browserApi = '/browser';
-const isOfPages = /^\/(?:$|(?:events|marketplace|approvals|catalog|files|inference|launches|reset|docs|browser)(?:\/|$))/;
+const isOfPages =
+  /^\/(?:$|(?:events|marketplace|approvals|catalog|files|inference|launches|reset|docs|browser)(?:\/|$))/;
 /** Answers of these are for programs, whoever asks. */
 const isOfApi = /^\/(public|sandbox|catalogs|openapi\.json|browser)(\/|$)/;
 /** What the pages' own scripts call is answered by JSON. */
@@ -63,16 +64,42 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
   guarded.use(filePages({ ...options, render }), sceneUploads(options.sceneUploads));
   guarded.use(launchPages({ ...options, render }));
   guarded.use(apiPage({ ...options, render }));
-  guarded.use(browserApi, fileRoutes({ ...options.fileApi, keys: pageKeys }), inferenceRoutes({ ...options.inferenceApi, keys: pageKeys }));
+  guarded.use(
+    browserApi,
+    fileRoutes({ ...options.fileApi, keys: pageKeys }),
+    inferenceRoutes({ ...options.inferenceApi, keys: pageKeys }),
+  );
 
   router.use(assetRoutes());
-  if (adminKey !== null) router.use(signInRoutes({ adminKey, signer, now: () => clock.now(), render, isSecure: () => publicUrl().startsWith('https:') }));
+  if (adminKey !== null)
+    router.use(
+      signInRoutes({
+        adminKey,
+        signer,
+        now: () => clock.now(),
+        render,
+        isSecure: () => publicUrl().startsWith('https:'),
+      }),
+    );
   router.use(guarded);
   // A person who has mistyped an address; programs are told by JSON.
-  router.use((req, _res, next) => next(req.method === 'GET' && req.accepts(['json', 'html']) === 'html' && !isOfApi.test(req.path) ? new SandboxError(404, 'path_not_found', 'Not found') : undefined));
+  router.use((req, _res, next) =>
+    next(
+      req.method === 'GET' && req.accepts(['json', 'html']) === 'html' && !isOfApi.test(req.path)
+        ? new SandboxError(404, 'path_not_found', 'Not found')
+        : undefined,
+    ),
+  );
   router.use(((error: unknown, req, res, next) => {
     if (!(error instanceof SandboxError) || isForScripts.test(req.originalUrl) || res.headersSent) return next(error);
-    render(res.status(error.status), 'error', { status: error.status, path: error.code === 'path_not_found' ? req.path : null, message: error.message, details: error.details ?? [], code: error.code, requestId: requestIdOf(res) });
+    render(res.status(error.status), 'error', {
+      status: error.status,
+      path: error.code === 'path_not_found' ? req.path : null,
+      message: error.message,
+      details: error.details ?? [],
+      code: error.code,
+      requestId: requestIdOf(res),
+    });
   }) satisfies ErrorRequestHandler);
   return router;
 }

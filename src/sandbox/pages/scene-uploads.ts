@@ -59,7 +59,8 @@ export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBy
 
   router.post('/files/scenes', form, async (req, res) => {
     const { name } = parseValues(newFolder, req.body ?? {});
-    if (isForeign(name)) throw invalid([{ path: 'name', message: 'is the name of a collection that the sandbox has; rename the folder' }]);
+    if (isForeign(name))
+      throw invalid([{ path: 'name', message: 'is the name of a collection that the sandbox has; rename the folder' }]);
     await sweep();
     if (open.size >= mostOpen) throw new SandboxError(503, 'busy', 'Too many folders are being sent; try again later');
     const id = newId('scene');
@@ -72,10 +73,15 @@ export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBy
   router.put('/files/scenes/:id/:name', async (req, res) => {
     const into = folderOf(req.params.id);
     const read = fileName.safeParse(req.params.name);
-    if (!read.success || !isOfScene(read.data)) throw invalid([{ path: 'name', message: `must be a raster (${[...rasterExtensions].join(', ')}) or a scene's metadata` }]);
-    if ((await readdir(into)).length >= mostFiles) throw invalid([{ path: 'name', message: `is one more than the ${mostFiles} files that a folder may have` }]);
+    if (!read.success || !isOfScene(read.data))
+      throw invalid([
+        { path: 'name', message: `must be a raster (${[...rasterExtensions].join(', ')}) or a scene's metadata` },
+      ]);
+    if ((await readdir(into)).length >= mostFiles)
+      throw invalid([{ path: 'name', message: `is one more than the ${mostFiles} files that a folder may have` }]);
     const bytes = Number(req.get('content-length') ?? NaN);
-    if (!(bytes >= 0 && bytes <= mostBytes)) throw invalid([{ path: 'Content-Length', message: `must say how many bytes come, at most ${mostBytes}` }]);
+    if (!(bytes >= 0 && bytes <= mostBytes))
+      throw invalid([{ path: 'Content-Length', message: `must say how many bytes come, at most ${mostBytes}` }]);
     const room = freeBytes ?? systemFreeBytes;
     await requireRoom(into, fileRules, async (of) => (await room(of)) - bytes);
     const path = join(into, basename(read.data));
@@ -92,7 +98,8 @@ export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBy
   router.post('/files/scenes/:id/import', async (req, res) => {
     const { id } = req.params;
     const gathered = folderOf(id);
-    if (!(await readdir(gathered)).some((name) => rasterExtensions.has(extname(name).toLowerCase()))) throw invalid([{ path: 'folder', message: 'holds no raster' }]);
+    if (!(await readdir(gathered)).some((name) => rasterExtensions.has(extname(name).toLowerCase())))
+      throw invalid([{ path: 'folder', message: 'holds no raster' }]);
     open.delete(id);
     await mkdir(folder, { recursive: true });
     await rename(dirname(gathered), join(folder, id));
@@ -100,7 +107,10 @@ export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBy
     const refusals: { where: string; reason: string }[] = [];
     let imported = 0;
     try {
-      ({ imported } = await importPath(path, { onProgress: () => {}, onRefused: (where, reason) => void refusals.push({ where, reason }) }));
+      ({ imported } = await importPath(path, {
+        onProgress: () => {},
+        onRefused: (where, reason) => void refusals.push({ where, reason }),
+      }));
     } finally {
       // Nothing reads from it.
       if (imported === 0) await rm(dirname(path), { recursive: true, force: true });

@@ -30,7 +30,11 @@ export function harOf(calls: readonly ListedCall[], baseUrl: string) {
           httpVersion: 'HTTP/1.1',
           cookies: [],
           headers: headersOf(call.response),
-          content: { size: call.responseBytes, mimeType: 'application/json', ...(call.response.body === null ? {} : { text: JSON.stringify(call.response.body) }) },
+          content: {
+            size: call.responseBytes,
+            mimeType: 'application/json',
+            ...(call.response.body === null ? {} : { text: JSON.stringify(call.response.body) }),
+          },
           redirectURL: '',
           headersSize: -1,
           bodySize: call.responseBytes,
@@ -48,5 +52,7 @@ function headersOf({ headers }: TracedMessage): { name: string; value: string }[
 }
 
 function postData({ headers, body }: TracedMessage) {
-  return body === null ? {} : { postData: { mimeType: headers['content-type'] ?? 'application/json', text: JSON.stringify(body) } };
+  return body === null
+    ? {}
+    : { postData: { mimeType: headers['content-type'] ?? 'application/json', text: JSON.stringify(body) } };
 }

@@ -14,14 +14,39 @@ export function junitXml(suites: readonly JudgedSuite[]): string {
 
 function suiteXml({ name, verdict, more = [] }: JudgedSuite): string {
   const ruleCases = verdict.rules.map(({ rule, clause, result, violations, violationCount }) => {
-    const told = violations.map(({ seen, expected, advice, calls }) => `${seen}; expected: ${expected}. ${advice} (calls ${calls.map(({ id }) => id).join(', ')})`).join('\n');
+    const told = violations
+      .map(
+        ({ seen, expected, advice, calls }) =>
+          `${seen}; expected: ${expected}. ${advice} (calls ${calls.map(({ id }) => id).join(', ')})`,
+      )
+      .join('\n');
     const inner =
-      result === 'failed' ? `<failure message="${violationCount} violations">${text(told)}</failure>` : result === 'not_exercised' ? '<skipped message="not exercised"/>' : result === 'warning' ? `<system-out>${text(`warning: ${told}`)}</system-out>` : '';
+      result === 'failed'
+        ? `<failure message="${violationCount} violations">${text(told)}</failure>`
+        : result === 'not_exercised'
+          ? '<skipped message="not exercised"/>'
+          : result === 'warning'
+            ? `<system-out>${text(`warning: ${told}`)}</system-out>`
+            : '';
     return caseXml(name, `${rule} (${clause})`, inner);
   });
-  const moreCases = more.map((one) => caseXml(name, one.name, one.failure !== null ? `<failure message="failed">${text(one.failure)}</failure>` : one.isSkipped ? '<skipped message="not exercised"/>' : ''));
-  const failures = verdict.rules.filter(({ result }) => result === 'failed').length + more.filter(({ failure }) => failure !== null).length;
-  const skipped = verdict.rules.filter(({ result }) => result === 'not_exercised').length + more.filter((one) => one.failure === null && one.isSkipped).length;
+  const moreCases = more.map((one) =>
+    caseXml(
+      name,
+      one.name,
+      one.failure !== null
+        ? `<failure message="failed">${text(one.failure)}</failure>`
+        : one.isSkipped
+          ? '<skipped message="not exercised"/>'
+          : '',
+    ),
+  );
+  const failures =
+    verdict.rules.filter(({ result }) => result === 'failed').length +
+    more.filter(({ failure }) => failure !== null).length;
+  const skipped =
+    verdict.rules.filter(({ result }) => result === 'not_exercised').length +
+    more.filter((one) => one.failure === null && one.isSkipped).length;
   return `  <testsuite name="${text(name)}" tests="${ruleCases.length + moreCases.length}" failures="${failures}" skipped="${skipped}">\n${[...ruleCases, ...moreCases].join('')}  </testsuite>\n`;
 }
 
@@ -34,6 +59,10 @@ const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', 
 
 /** For text and attributes; without the characters that XML 1.0 has no way to write. */
 function text(value: string): string {
-  // eslint-disable-next-line no-control-regex -- those are the characters that XML has not
-  return value.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '').replace(/[&<>"]/g, (character) => entities[character]!);
+  return (
+    value
+      // eslint-disable-next-line no-control-regex -- those are the characters that XML has not
+      .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '')
+      .replace(/[&<>"]/g, (character) => entities[character]!)
+  );
 }

@@ -46,10 +46,21 @@ export interface TimelineOptions {
  * Calls over real time: what caused them on top, then the session's own calls, then those of each operation, a lane for
  * each endpoint that was called. Null where there is nothing to draw. Lengths are units of the SVG.
  */
-export function timelineOf(calls: readonly DrawnCall[], rules: readonly JudgedRule[], { causes = [], operations = new Map(), window, lanesOf = calls }: TimelineOptions = {}) {
+export function timelineOf(
+  calls: readonly DrawnCall[],
+  rules: readonly JudgedRule[],
+  { causes = [], operations = new Map(), window, lanesOf = calls }: TimelineOptions = {},
+) {
   if (calls.length === 0 && causes.length === 0 && !window) return null;
-  const broken = new Map(rules.flatMap(({ rule, violations }) => violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const))));
-  const times = [...calls.flatMap(({ at, durationMs }) => [Date.parse(at), Date.parse(at) + durationMs]), ...causes.map(({ at }) => Date.parse(at))];
+  const broken = new Map(
+    rules.flatMap(({ rule, violations }) =>
+      violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const)),
+    ),
+  );
+  const times = [
+    ...calls.flatMap(({ at, durationMs }) => [Date.parse(at), Date.parse(at) + durationMs]),
+    ...causes.map(({ at }) => Date.parse(at)),
+  ];
   const from = window?.fromMs ?? Math.min(...times);
   const span = Math.max(1_000, (window?.toMs ?? Math.max(...times)) - from);
   const x = (ms: number) => labelWidth + Math.max(0, Math.min(1, (ms - from) / span)) * plotWidth;
@@ -98,11 +109,16 @@ export function timelineOf(calls: readonly DrawnCall[], rules: readonly JudgedRu
 
 const session = 'session';
 const others = 'others';
-const operationOf = ({ detail }: DrawnCall): string => (typeof detail['operationId'] === 'string' ? detail['operationId'] : session);
-const keyOf = (keys: readonly string[]) => (call: DrawnCall) => (keys.includes(operationOf(call)) ? operationOf(call) : others);
+const operationOf = ({ detail }: DrawnCall): string =>
+  typeof detail['operationId'] === 'string' ? detail['operationId'] : session;
+const keyOf = (keys: readonly string[]) => (call: DrawnCall) =>
+  keys.includes(operationOf(call)) ? operationOf(call) : others;
 
 /** The session's own calls, then operations as they came; the endpoints of each in the protocol's order. */
-function groupsOf(calls: readonly DrawnCall[], operations: ReadonlyMap<string, string>): { key: string; title: string | null; endpoints: string[] }[] {
+function groupsOf(
+  calls: readonly DrawnCall[],
+  operations: ReadonlyMap<string, string>,
+): { key: string; title: string | null; endpoints: string[] }[] {
   const known = [...new Set(calls.map(operationOf))].filter((key) => key !== session);
   const shown = known.slice(-mostGroups);
   const groupKey = keyOf([session, ...shown]);
@@ -111,7 +127,13 @@ function groupsOf(calls: readonly DrawnCall[], operations: ReadonlyMap<string, s
   const isPlain = order.length === 1 && order[0] === session;
   return order.map((key) => ({
     key,
-    title: isPlain ? null : key === session ? 'The session' : key === others ? `${known.length - shown.length} earlier operations` : (operations.get(key) ?? key),
+    title: isPlain
+      ? null
+      : key === session
+        ? 'The session'
+        : key === others
+          ? `${known.length - shown.length} earlier operations`
+          : (operations.get(key) ?? key),
     endpoints: externalAppEndpoints.filter((endpoint) => byGroup.get(key)?.some((call) => call.endpoint === endpoint)),
   }));
 }
@@ -119,19 +141,38 @@ function groupsOf(calls: readonly DrawnCall[], operations: ReadonlyMap<string, s
 /** Round times since the origin that lie within the span. */
 function ticksOf(fromMs: number, spanMs: number, stepMs: number): number[] {
   const first = Math.ceil(fromMs / stepMs);
-  return Array.from({ length: Math.max(0, Math.floor((fromMs + spanMs) / stepMs) - first + 1) }, (_, i) => Math.round((first + i) * stepMs));
+  return Array.from({ length: Math.max(0, Math.floor((fromMs + spanMs) / stepMs) - first + 1) }, (_, i) =>
+    Math.round((first + i) * stepMs),
+  );
 }
 
 /** At most about ten ticks, at round seconds. */
 function stepOf(spanMs: number): number {
-  return [0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 21_600, 86_400].map((seconds) => seconds * 1_000).find((step) => spanMs / step <= 10) ?? spanMs / 10;
+  return (
+    [0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 21_600, 86_400]
+      .map((seconds) => seconds * 1_000)
+      .find((step) => spanMs / step <= 10) ?? spanMs / 10
+  );
 }
 
 function labelOf(ms: number): string {
   return ms >= 120_000 && ms % 60_000 === 0 ? `${ms / 60_000} min` : `${ms / 1_000} s`;
 }
 
-function titleOf({ endpoint, delivered, status, detail }: DrawnCall, afterMs: number, rule: string | undefined): string {
-  const shown = (value: unknown, label: string) => (typeof value === 'string' || typeof value === 'number' ? [`${label}${value}`] : []);
-  return [`${(afterMs / 1000).toFixed(2)} s`, endpoint, delivered ? String(status) : 'no answer', ...shown(detail['operationStatus'], ''), ...shown(detail['partNumber'], 'part '), ...(detail['fault'] ? ['fault'] : []), ...(rule ? [`breaks ${rule}`] : [])].join('  ');
+function titleOf(
+  { endpoint, delivered, status, detail }: DrawnCall,
+  afterMs: number,
+  rule: string | undefined,
+): string {
+  const shown = (value: unknown, label: string) =>
+    typeof value === 'string' || typeof value === 'number' ? [`${label}${value}`] : [];
+  return [
+    `${(afterMs / 1000).toFixed(2)} s`,
+    endpoint,
+    delivered ? String(status) : 'no answer',
+    ...shown(detail['operationStatus'], ''),
+    ...shown(detail['partNumber'], 'part '),
+    ...(detail['fault'] ? ['fault'] : []),
+    ...(rule ? [`breaks ${rule}`] : []),
+  ].join('  ');
 }

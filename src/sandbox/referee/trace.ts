@@ -60,9 +60,13 @@ export class Trace {
     this.#database = database;
     this.#clock = clock;
     this.#log = log;
-    const wasKilled = database.prepare(`insert into settings values ('trace-open', '') on conflict (name) do nothing`).run().changes === 0;
+    const wasKilled =
+      database.prepare(`insert into settings values ('trace-open', '') on conflict (name) do nothing`).run().changes ===
+      0;
     if (wasKilled) database.prepare('insert into trace_gaps values (?)').run(clock.machineNow());
-    database.prepare('delete from trace_gaps where at not in (select at from trace_gaps order by at desc limit 1000)').run();
+    database
+      .prepare('delete from trace_gaps where at not in (select at from trace_gaps order by at desc limit 1000)')
+      .run();
   }
 
   /** Nothing more comes: the next start knows that nothing is missing. */
@@ -72,14 +76,23 @@ export class Trace {
 
   /** When the sandbox began again after a kill: the last calls before each may not have been noted. */
   gaps(): number[] {
-    return this.#database.prepare<[], { at: number }>('select at from trace_gaps order by at').all().map(({ at }) => at);
+    return this.#database
+      .prepare<[], { at: number }>('select at from trace_gaps order by at')
+      .all()
+      .map(({ at }) => at);
   }
 
   /**
    * Notes the call when it is over. A call with a token of no launch is nobody's, and is not kept.
    * `current` is the operation that it is about, where that is known without reading it any further; null where it is not.
    */
-  begin(req: Request, res: Response, endpoint: ExternalAppEndpoint, caller: { launchId: string; tokenNumber: number } | null, current: Operation | null): void {
+  begin(
+    req: Request,
+    res: Response,
+    endpoint: ExternalAppEndpoint,
+    caller: { launchId: string; tokenNumber: number } | null,
+    current: Operation | null,
+  ): void {
     const notes: CallNotes = { detail: {}, isUndelivered: false, lostStatus: null };
     res.locals['callNotes'] = notes;
     if (caller === null) return;
@@ -102,8 +115,13 @@ export class Trace {
       if (!this.#database.open) return;
       const { detail } = notes;
       if (typeof res.locals['errorCode'] === 'string') detail['code'] = res.locals['errorCode'];
-      if (current && detail['operationId'] === undefined && detail['foreign'] === undefined) Object.assign(detail, { operationId: current.id, operationStatus: current.status });
-      const scrub = scrubber([token, req.get(apiKeyHeader) ?? '', ...(endpoint === 'token.renew' ? tokensIn(answered.body) : [])]);
+      if (current && detail['operationId'] === undefined && detail['foreign'] === undefined)
+        Object.assign(detail, { operationId: current.id, operationStatus: current.status });
+      const scrub = scrubber([
+        token,
+        req.get(apiKeyHeader) ?? '',
+        ...(endpoint === 'token.renew' ? tokensIn(answered.body) : []),
+      ]);
       try {
         this.#note({
           launch_id: launchId,
@@ -117,10 +135,16 @@ export class Trace {
           request_bytes: Number(req.get('content-length') ?? 0),
           response_bytes: Number(res.get('content-length') ?? 0),
           // Its names are ours: no secret is one of them.
-          detail: JSON.stringify(Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, scrub(value)]))),
+          detail: JSON.stringify(
+            Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, scrub(value)])),
+          ),
           path: scrub(path) as string,
-          request: JSON.stringify(scrub({ headers: plainHeaders(req.headers), body: bounded(req.body) } satisfies TracedMessage)),
-          response: JSON.stringify(scrub({ headers: plainHeaders(res.getHeaders()), body: bounded(answered.body) } satisfies TracedMessage)),
+          request: JSON.stringify(
+            scrub({ headers: plainHeaders(req.headers), body: bounded(req.body) } satisfies TracedMessage),
+          ),
+          response: JSON.stringify(
+            scrub({ headers: plainHeaders(res.getHeaders()), body: bounded(answered.body) } satisfies TracedMessage),
+          ),
         });
       } catch (error) {
         // Of a body nested too deep to be looked through: the answer is gone already, and must not take the server with it.
@@ -139,7 +163,10 @@ export class Trace {
       }
     } catch (error) {
       // The answer is gone already; a full disk must not take the server with it.
-      this.#log.error({ err: error, endpoint: call.endpoint, waiting: this.#unwritten.length }, 'a call could not be noted for now');
+      this.#log.error(
+        { err: error, endpoint: call.endpoint, waiting: this.#unwritten.length },
+        'a call could not be noted for now',
+      );
       if (this.#unwritten.length > most.unwritten) this.#unwritten.shift();
     }
   }
@@ -159,7 +186,11 @@ export class Trace {
 
   /** How many calls of a launch are kept, and the newest one's id: what was judged of them holds until that changes. */
   extent(launchId: string): { count: number; newestId: number } {
-    return this.#database.prepare<[string], { count: number; newestId: number }>('select count(*) as count, coalesce(max(id), 0) as newestId from calls where launch_id = ?').get(launchId)!;
+    return this.#database
+      .prepare<[string], { count: number; newestId: number }>(
+        'select count(*) as count, coalesce(max(id), 0) as newestId from calls where launch_id = ?',
+      )
+      .get(launchId)!;
   }
 
   /** When a call about the operation last came, its creation included; in epoch milliseconds of the machine, null where none is kept. */
@@ -186,18 +217,37 @@ export class Trace {
     if (wanted.outcome === 'fault') conditions.push("json_extract(detail, '$.fault') is not null");
     if (wanted.among) conditions.push('id in (select value from json_each(@among))');
     // Of many calls the newest: it reads them whole.
-    if (wanted.text) conditions.push("id in (select id from calls where launch_id = @launchId order by id desc limit @mostRead) and instr(lower(path || ' ' || detail || ' ' || request || ' ' || response || ' ' || coalesce(status, '')), lower(@text)) > 0");
-    const values = { launchId, endpoint: wanted.endpoint ?? null, text: wanted.text ?? null, among: wanted.among ? JSON.stringify(wanted.among) : null, before: wanted.before ?? null, limit, mostRead: most.readForText };
-    const { total } = this.#database.prepare<[typeof values], { total: number }>(`select count(*) as total from calls where ${conditions.join(' and ')}`).get(values)!;
+    if (wanted.text)
+      conditions.push(
+        "id in (select id from calls where launch_id = @launchId order by id desc limit @mostRead) and instr(lower(path || ' ' || detail || ' ' || request || ' ' || response || ' ' || coalesce(status, '')), lower(@text)) > 0",
+      );
+    const values = {
+      launchId,
+      endpoint: wanted.endpoint ?? null,
+      text: wanted.text ?? null,
+      among: wanted.among ? JSON.stringify(wanted.among) : null,
+      before: wanted.before ?? null,
+      limit,
+      mostRead: most.readForText,
+    };
+    const { total } = this.#database
+      .prepare<[typeof values], { total: number }>(
+        `select count(*) as total from calls where ${conditions.join(' and ')}`,
+      )
+      .get(values)!;
     const rows = this.#database
-      .prepare<[typeof values], CallRow>(`select * from calls where ${conditions.join(' and ')} and (@before is null or id < @before) order by id desc limit @limit`)
+      .prepare<[typeof values], CallRow>(
+        `select * from calls where ${conditions.join(' and ')} and (@before is null or id < @before) order by id desc limit @limit`,
+      )
       .all(values);
     return { total, calls: rows.map(view) };
   }
 
   /** Null where there is none of this launch. */
   find(launchId: string, id: number) {
-    const row = this.#database.prepare<[string, number], CallRow>('select * from calls where launch_id = ? and id = ?').get(launchId, id);
+    const row = this.#database
+      .prepare<[string, number], CallRow>('select * from calls where launch_id = ? and id = ?')
+      .get(launchId, id);
     return row ? view(row) : null;
   }
 
@@ -209,11 +259,23 @@ export class Trace {
            where launch_id = ? and at between ? and ? order by id desc limit ?) order by at, id`,
       )
       .all(launchId, fromMs, toMs, limit);
-    return rows.map((row) => ({ id: row.id, at: iso(row.at), durationMs: row.duration_ms, endpoint: row.endpoint, status: row.status, delivered: row.delivered === 1, detail: JSON.parse(row.detail) as Record<string, unknown> }));
+    return rows.map((row) => ({
+      id: row.id,
+      at: iso(row.at),
+      durationMs: row.duration_ms,
+      endpoint: row.endpoint,
+      status: row.status,
+      delivered: row.delivered === 1,
+      detail: JSON.parse(row.detail) as Record<string, unknown>,
+    }));
   }
 
   #rows(launchId: string, limit: number = most.ofLaunch): CallRow[] {
-    return this.#database.prepare<[string, number], CallRow>('select * from (select * from calls where launch_id = ? order by at desc, id desc limit ?) order by at, id').all(launchId, limit);
+    return this.#database
+      .prepare<[string, number], CallRow>(
+        'select * from (select * from calls where launch_id = ? order by at desc, id desc limit ?) order by at, id',
+      )
+      .all(launchId, limit);
   }
 
   #insert(call: NewCall): void {
@@ -227,18 +289,38 @@ export class Trace {
     if (id % boundEvery !== 0) return;
     // Of this call's launch: whichever makes many calls comes by here soon.
     this.#database
-      .prepare('delete from calls where launch_id = ? and id <= (select id from calls where launch_id = ? order by id desc limit 1 offset ?)')
+      .prepare(
+        'delete from calls where launch_id = ? and id <= (select id from calls where launch_id = ? order by id desc limit 1 offset ?)',
+      )
       .run(call.launch_id, call.launch_id, most.ofLaunch);
     this.#database.prepare('delete from calls where id <= ?').run(id - most.ofAll);
   }
 }
 
 /** Headers whose values are no secrets; of all others only the name is kept. */
-const plain = new Set(['accept', 'accept-encoding', 'accept-language', 'cache-control', 'connection', 'content-length', 'content-type', 'date', 'expect', 'host', 'idempotency-key', 'retry-after', 'transfer-encoding', 'user-agent', 'x-request-id']);
+const plain = new Set([
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'cache-control',
+  'connection',
+  'content-length',
+  'content-type',
+  'date',
+  'expect',
+  'host',
+  'idempotency-key',
+  'retry-after',
+  'transfer-encoding',
+  'user-agent',
+  'x-request-id',
+]);
 
 function plainHeaders(headers: IncomingHttpHeaders | OutgoingHttpHeaders): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, plain.has(name.toLowerCase()) ? String(value) : '[redacted]']])),
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, plain.has(name.toLowerCase()) ? String(value) : '[redacted]']],
+    ),
   );
 }
 
@@ -246,7 +328,10 @@ function plainHeaders(headers: IncomingHttpHeaders | OutgoingHttpHeaders): Recor
 function pathOf(req: Request, token: string): string {
   const [path = ''] = req.originalUrl.split('?');
   const { operationId } = req.query;
-  return path.replace(encodeURIComponent(token), '{token}') + (typeof operationId === 'string' ? `?operationId=${encodeURIComponent(operationId)}` : '');
+  return (
+    path.replace(encodeURIComponent(token), '{token}') +
+    (typeof operationId === 'string' ? `?operationId=${encodeURIComponent(operationId)}` : '')
+  );
 }
 
 function bounded(body: unknown): unknown {
@@ -261,12 +346,15 @@ function tokensIn(body: unknown): string[] {
 
 /** An app may put a secret where it does not belong; the trace must not keep it. */
 function scrubber(secrets: readonly string[]): (value: unknown) => unknown {
-  const hidden = [...new Set(secrets.filter((secret) => secret !== '').flatMap((secret) => [secret, encodeURIComponent(secret)]))];
+  const hidden = [
+    ...new Set(secrets.filter((secret) => secret !== '').flatMap((secret) => [secret, encodeURIComponent(secret)])),
+  ];
   const clean = (text: string) => hidden.reduce((left, secret) => left.replaceAll(secret, '[redacted]'), text);
   const scrub = (value: unknown): unknown => {
     if (typeof value === 'string') return clean(value);
     if (Array.isArray(value)) return value.map(scrub);
-    if (value !== null && typeof value === 'object') return Object.fromEntries(Object.entries(value).map(([name, inner]) => [clean(name), scrub(inner)]));
+    if (value !== null && typeof value === 'object')
+      return Object.fromEntries(Object.entries(value).map(([name, inner]) => [clean(name), scrub(inner)]));
     return value;
   };
   return scrub;
@@ -303,7 +391,10 @@ function view(row: CallRow) {
     requestBytes: row.request_bytes,
     responseBytes: row.response_bytes,
     // Which operation an upload call was about may never have been read.
-    detail: { ...(row.endpoint.startsWith('upload.') && { operationId: null }), ...(JSON.parse(row.detail) as Record<string, unknown>) },
+    detail: {
+      ...(row.endpoint.startsWith('upload.') && { operationId: null }),
+      ...(JSON.parse(row.detail) as Record<string, unknown>),
+    },
     request: JSON.parse(row.request) as TracedMessage,
     response: JSON.parse(row.response) as TracedMessage,
   };

@@ -42,20 +42,31 @@ export interface CallDetail {
 export const isUpload = ({ endpoint }: TracedCall): boolean => endpoint.startsWith('upload.');
 
 /** Answered as asked, and the answer went out. */
-export const isOk = ({ delivered, status }: TracedCall): boolean => delivered && status !== null && status >= 200 && status < 300;
+export const isOk = ({ delivered, status }: TracedCall): boolean =>
+  delivered && status !== null && status >= 200 && status < 300;
 
-export const isRefused = (status: OperationStatus | undefined): boolean => status === 'REJECTED' || status === 'EXPIRED';
+export const isRefused = (status: OperationStatus | undefined): boolean =>
+  status === 'REJECTED' || status === 'EXPIRED';
 
 /** Did `call` come in when the answer to `earlier` was out already? In whole milliseconds, as `at` is. */
 export const cameAfter = (call: TracedCall, earlier: TracedCall): boolean => call.at >= Math.floor(earlier.endedAt);
 
 /** Status calls that told a decision: delivered APPROVED, REJECTED or EXPIRED. */
 export function decisionsIn(calls: readonly TracedCall[]): TracedCall[] {
-  return calls.filter((call) => call.endpoint === 'operation.status' && isOk(call) && call.detail.operationStatus !== undefined && call.detail.operationStatus !== 'REQUESTED');
+  return calls.filter(
+    (call) =>
+      call.endpoint === 'operation.status' &&
+      isOk(call) &&
+      call.detail.operationStatus !== undefined &&
+      call.detail.operationStatus !== 'REQUESTED',
+  );
 }
 
 /** Status calls by operation, those of another launch's left out: `token-scope` judges them. */
 export function pollsByOperation(calls: readonly TracedCall[]): Map<string, TracedCall[]> {
-  const polls = calls.filter(({ endpoint, detail }) => endpoint === 'operation.status' && detail.operationId !== undefined && detail.foreign === undefined);
+  const polls = calls.filter(
+    ({ endpoint, detail }) =>
+      endpoint === 'operation.status' && detail.operationId !== undefined && detail.foreign === undefined,
+  );
   return Map.groupBy(polls, ({ detail }) => detail.operationId!);
 }

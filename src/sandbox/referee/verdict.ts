@@ -10,7 +10,15 @@ import { uploadIdentity } from './rules/upload-identity.ts';
 import type { TracedCall } from './traced-call.ts';
 
 /** The protocol of spec 4.8, rule by rule. No two of them judge the same fault. */
-export const rules: readonly Rule[] = [uploadAfterApproval, pollInterval, pollStops, uploadIdentity, chunkOrder, noWorkAfterRefusal, tokenScope];
+export const rules: readonly Rule[] = [
+  uploadAfterApproval,
+  pollInterval,
+  pollStops,
+  uploadIdentity,
+  chunkOrder,
+  noWorkAfterRefusal,
+  tokenScope,
+];
 
 export const results = ['passed', 'warning', 'failed', 'not_exercised'] as const;
 export type Result = (typeof results)[number];
@@ -25,8 +33,12 @@ const mostTold = 50;
 export function judge(calls: readonly TracedCall[], gaps: readonly number[] = []) {
   /** By operation; of the launch where a call does not say its own. */
   const beganAt = new Map<string | undefined, number>();
-  for (const { at, detail } of calls) for (const id of [undefined, detail.operationId]) if (!beganAt.has(id)) beganAt.set(id, at);
-  const isSure = (violation: Violation) => violation.calls.every(({ at, detail }) => !gaps.some((gap) => (beganAt.get(detail.operationId) ?? Infinity) <= gap && gap <= at));
+  for (const { at, detail } of calls)
+    for (const id of [undefined, detail.operationId]) if (!beganAt.has(id)) beganAt.set(id, at);
+  const isSure = (violation: Violation) =>
+    violation.calls.every(
+      ({ at, detail }) => !gaps.some((gap) => (beganAt.get(detail.operationId) ?? Infinity) <= gap && gap <= at),
+    );
   const judged = rules.map((rule) => {
     const found = rule.judge(calls);
     const finding = rule.needsAllBefore ? { ...found, violations: found.violations.filter(isSure) } : found;

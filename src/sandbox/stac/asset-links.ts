@@ -33,7 +33,12 @@ export class AssetLinks {
 
   /** Without a size: at most `defaultPreviewSide` pixels a side, in the shape of the item's box. */
   preview(item: ItemRecord, size: { width: number; height: number } = shapeOf(item.box)): string {
-    return this.#sign(previewPath(item.collectionId, item.id), { bbox: item.box.join(','), sourceId: item.title, width: String(size.width), height: String(size.height) });
+    return this.#sign(previewPath(item.collectionId, item.id), {
+      bbox: item.box.join(','),
+      sourceId: item.title,
+      width: String(size.width),
+      height: String(size.height),
+    });
   }
 
   data(item: ItemRecord): string {
@@ -53,15 +58,22 @@ export class AssetLinks {
   verify(path: string, query: Query): void {
     const { signature, expires } = query;
     const values = Object.entries(query).filter(([name]) => name !== 'signature');
-    const isText = values.every(([, value]) => typeof value === 'string') && typeof signature === 'string' && typeof expires === 'string';
-    if (!isText || !this.#signer.verify(signature, purpose, path, ...values.flat().map(String))) throw new SandboxError(403, 'link_invalid', 'Link is not valid');
+    const isText =
+      values.every(([, value]) => typeof value === 'string') &&
+      typeof signature === 'string' &&
+      typeof expires === 'string';
+    if (!isText || !this.#signer.verify(signature, purpose, path, ...values.flat().map(String)))
+      throw new SandboxError(403, 'link_invalid', 'Link is not valid');
     if (this.#clock.now() >= Number(expires)) throw new SandboxError(403, 'link_expired', 'Link has expired');
   }
 
   #sign(path: string, values: Readonly<Record<string, string>>): string {
     const signed = { ...values, expires: String(this.#clock.now() + limits.downloadUrlMs) };
     const url = new URL(`${this.#publicUrl()}${path}`);
-    url.search = new URLSearchParams({ ...signed, signature: this.#signer.sign(purpose, path, ...Object.entries(signed).flat()) }).toString();
+    url.search = new URLSearchParams({
+      ...signed,
+      signature: this.#signer.sign(purpose, path, ...Object.entries(signed).flat()),
+    }).toString();
     return url.href;
   }
 }
@@ -98,22 +110,37 @@ export function previewOf(asked: Partial<PreviewRequest>, item: ItemRecord): Pre
 
 function readSide(name: string, value: unknown): number {
   const side = typeof value === 'string' && /^\d{1,6}$/.test(value) ? Number(value) : NaN;
-  if (!(side >= 1 && side <= limits.previewSidePixels)) throw invalid([{ path: name, message: `must be an integer from 1 to ${limits.previewSidePixels}` }]);
+  if (!(side >= 1 && side <= limits.previewSidePixels))
+    throw invalid([{ path: name, message: `must be an integer from 1 to ${limits.previewSidePixels}` }]);
   return side;
 }
 
 function readBox(value: unknown): Box {
-  const numbers = typeof value === 'string' ? value.split(',').map((one) => (one.trim() === '' ? NaN : Number(one))) : [];
+  const numbers =
+    typeof value === 'string' ? value.split(',').map((one) => (one.trim() === '' ? NaN : Number(one))) : [];
   const [west = NaN, south = NaN, east = NaN, north = NaN] = numbers;
-  const isBox = numbers.length === 4 && Math.abs(west) <= 180 && Math.abs(east) <= 180 && south >= -90 && north <= 90 && south < north && west !== east;
+  const isBox =
+    numbers.length === 4 &&
+    Math.abs(west) <= 180 &&
+    Math.abs(east) <= 180 &&
+    south >= -90 &&
+    north <= 90 &&
+    south < north &&
+    west !== east;
   if (!isBox) throw invalid([{ path: 'bbox', message: 'must be west,south,east,north in degrees, and not empty' }]);
   return [west, south, east, north];
 }
 
 /** Pixels of a preview in the shape of a box, as it is seen at its latitude. */
-export function shapeOf([west, south, east, north]: Box, longest: number = defaultPreviewSide): { width: number; height: number } {
+export function shapeOf(
+  [west, south, east, north]: Box,
+  longest: number = defaultPreviewSide,
+): { width: number; height: number } {
   const lonDegrees = west <= east ? east - west : east + 360 - west;
-  const ratio = (lonDegrees * Math.max(0.1, Math.cos((((south + north) / 2) * Math.PI) / 180))) / Math.max(1e-9, north - south);
+  const ratio =
+    (lonDegrees * Math.max(0.1, Math.cos((((south + north) / 2) * Math.PI) / 180))) / Math.max(1e-9, north - south);
   const side = (n: number) => Math.max(1, Math.min(longest, Math.round(n)));
-  return ratio >= 1 ? { width: longest, height: side(longest / ratio) } : { width: side(longest * ratio), height: longest };
+  return ratio >= 1
+    ? { width: longest, height: side(longest / ratio) }
+    : { width: side(longest * ratio), height: longest };
 }

@@ -14,8 +14,10 @@ const job: Job<CatalogMapInput, Uint8Array> = ({ boxes }) => {
   const x = (lon: number) => ((lon + 180) / 360) * width;
   const y = (lat: number) => ((90 - lat) / 180) * height;
   const lines: string[] = [];
-  for (let lon = -180; lon <= 180; lon += stepDegrees) lines.push(`<line x1="${x(lon)}" y1="0" x2="${x(lon)}" y2="${height}"/>`);
-  for (let lat = -90; lat <= 90; lat += stepDegrees) lines.push(`<line x1="0" y1="${y(lat)}" x2="${width}" y2="${y(lat)}"/>`);
+  for (let lon = -180; lon <= 180; lon += stepDegrees)
+    lines.push(`<line x1="${x(lon)}" y1="0" x2="${x(lon)}" y2="${height}"/>`);
+  for (let lat = -90; lat <= 90; lat += stepDegrees)
+    lines.push(`<line x1="0" y1="${y(lat)}" x2="${width}" y2="${y(lat)}"/>`);
   // At least a few pixels, or a city would not be seen on the globe.
   const marks = boxes.map(([west, south, east, north]) => {
     const [w, h] = [Math.max(6, x(east) - x(west)), Math.max(6, y(south) - y(north))];

@@ -36,7 +36,10 @@ export function catalogPages(catalog: Catalog, sources: ItemSources, publicUrl: 
         const extent = catalog.extentOf(id);
         return extent ? [extent.box] : [];
       });
-      res.type('image/jpeg').set('X-Content-Type-Options', 'nosniff').send(Buffer.from(await sources.map(boxes)));
+      res
+        .type('image/jpeg')
+        .set('X-Content-Type-Options', 'nosniff')
+        .send(Buffer.from(await sources.map(boxes)));
     })
     .all(methodNotAllowed('GET'));
   router
@@ -44,7 +47,13 @@ export function catalogPages(catalog: Catalog, sources: ItemSources, publicUrl: 
     .get((req, res) => {
       const found = getCatalog(String(req.params['catalogId']));
       res.set('Content-Security-Policy', "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'");
-      res.type('html').send(eta.render('about-catalog', { catalog: found, catalogs: collections.listCatalogs(found.id), collections: collectionsUnder(found.id) }));
+      res.type('html').send(
+        eta.render('about-catalog', {
+          catalog: found,
+          catalogs: collections.listCatalogs(found.id),
+          collections: collectionsUnder(found.id),
+        }),
+      );
     })
     .all(methodNotAllowed('GET'));
   return router;

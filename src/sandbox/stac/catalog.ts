@@ -34,7 +34,8 @@ export class Catalog {
 
   /** Extent of a collection, null where it has no item. */
   extentOf(collectionId: string) {
-    if (this.#extents?.version !== this.index.version) this.#extents = { version: this.index.version, value: this.index.extents() };
+    if (this.#extents?.version !== this.index.version)
+      this.#extents = { version: this.index.version, value: this.index.extents() };
     return this.#extents.value.get(collectionId) ?? null;
   }
 }

@@ -37,8 +37,18 @@ export const importsCatalogId = 'imports';
 export const realKeyword = 'real';
 
 const always: readonly CatalogRecord[] = [
-  { id: rootCatalogId, parentId: null, title: 'Sandbox catalog', description: 'Everything that this sandbox holds: seeded, imported and uploaded data.' },
-  { id: uploadsCatalogId, parentId: rootCatalogId, title: 'Uploads', description: 'Files that users and apps uploaded, one collection for each user.' },
+  {
+    id: rootCatalogId,
+    parentId: null,
+    title: 'Sandbox catalog',
+    description: 'Everything that this sandbox holds: seeded, imported and uploaded data.',
+  },
+  {
+    id: uploadsCatalogId,
+    parentId: rootCatalogId,
+    title: 'Uploads',
+    description: 'Files that users and apps uploaded, one collection for each user.',
+  },
 ];
 
 /** The hierarchy above the items (spec 2.1, 2.2): the root, its catalogs, and the collections of each. */
@@ -88,12 +98,20 @@ export class Collections {
   }
 
   findCatalog(id: string): CatalogRecord | null {
-    const row = this.#database.prepare<[string], CatalogRecord>('select id, parent_id as parentId, title, description from catalogs where id = ?').get(id);
+    const row = this.#database
+      .prepare<[string], CatalogRecord>(
+        'select id, parent_id as parentId, title, description from catalogs where id = ?',
+      )
+      .get(id);
     return row ?? null;
   }
 
   listCatalogs(parentId: string): CatalogRecord[] {
-    return this.#database.prepare<[string], CatalogRecord>('select id, parent_id as parentId, title, description from catalogs where parent_id = ? order by position').all(parentId);
+    return this.#database
+      .prepare<[string], CatalogRecord>(
+        'select id, parent_id as parentId, title, description from catalogs where parent_id = ? order by position',
+      )
+      .all(parentId);
   }
 
   find(id: string): CollectionRecord | null {
@@ -103,7 +121,12 @@ export class Collections {
 
   /** Of one catalog, or all. */
   list(catalogId: string | null = null): CollectionRecord[] {
-    return this.#database.prepare<{ catalogId: string | null }, CollectionRow>('select * from collections where @catalogId is null or catalog_id = @catalogId order by position').all({ catalogId }).map(fromRow);
+    return this.#database
+      .prepare<{ catalogId: string | null }, CollectionRow>(
+        'select * from collections where @catalogId is null or catalog_id = @catalogId order by position',
+      )
+      .all({ catalogId })
+      .map(fromRow);
   }
 }
 

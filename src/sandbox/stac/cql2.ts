@@ -1,5 +1,12 @@
 import type { Geometry } from 'geojson';
-import { bbox as bboxSchema, geojsonGeometry, limits, parseInstant, positionsOf, type Interval } from '../../contract/index.ts';
+import {
+  bbox as bboxSchema,
+  geojsonGeometry,
+  limits,
+  parseInstant,
+  positionsOf,
+  type Interval,
+} from '../../contract/index.ts';
 import { boxOfPositions, footprintOfBox, type Box } from '../../raster/footprint.ts';
 import { invalid } from '../web/sandbox-error.ts';
 import { likeMatcher } from './like.ts';
@@ -34,7 +41,13 @@ type Counted = 'filterOperators' | 'filterLiterals' | 'propertyReferences' | 'pa
 class Parse {
   /** Names of the properties that are looked at. */
   readonly properties = new Set<string>();
-  #counts: Record<Counted, number> = { filterOperators: 0, filterLiterals: 0, propertyReferences: 0, patternCharacters: 0, geometryPositions: 0 };
+  #counts: Record<Counted, number> = {
+    filterOperators: 0,
+    filterLiterals: 0,
+    propertyReferences: 0,
+    patternCharacters: 0,
+    geometryPositions: 0,
+  };
 
   count(what: Counted, by = 1): void {
     const most = what === 'geometryPositions' ? limits.geometryPositions : limits.search[what];
@@ -65,7 +78,18 @@ const comparisons: Readonly<Record<string, (order: number) => boolean>> = {
   '>': (order) => order > 0,
   '>=': (order) => order >= 0,
 };
-const operators = ['and', 'or', 'not', ...Object.keys(comparisons), 'between', 'in', 'like', 'isNull', 's_intersects', 't_intersects'];
+const operators = [
+  'and',
+  'or',
+  'not',
+  ...Object.keys(comparisons),
+  'between',
+  'in',
+  'like',
+  'isNull',
+  's_intersects',
+  't_intersects',
+];
 
 function refuse(path: string, message: string): never {
   throw invalid([{ path, message }]);
@@ -83,7 +107,8 @@ function parseExpression(json: unknown, path: string, parse: Parse): Filter {
     parse.count('filterLiterals');
     return () => json;
   }
-  if (!isObject(json) || typeof json['op'] !== 'string') return refuse(path, 'must be a CQL2-JSON expression {"op", "args"}');
+  if (!isObject(json) || typeof json['op'] !== 'string')
+    return refuse(path, 'must be a CQL2-JSON expression {"op", "args"}');
   const { op, args } = json;
   if (!operators.includes(op)) return refuse(`${path}.op`, `must be one of ${operators.join(', ')}`);
   if (!Array.isArray(args)) return refuse(`${path}.args`, 'must be an array');
@@ -117,22 +142,33 @@ function parseExpression(json: unknown, path: string, parse: Parse): Filter {
   }
   if (op === 'between') {
     requireArgs(3);
-    const [value, low, high] = args.map((arg, i) => valueOf(parseValue(arg, at(i), parse))) as [ValueOf, ValueOf, ValueOf];
+    const [value, low, high] = args.map((arg, i) => valueOf(parseValue(arg, at(i), parse))) as [
+      ValueOf,
+      ValueOf,
+      ValueOf,
+    ];
     return (item) => {
       const one = value(item);
-      return both(compare(one, low(item), (order) => order >= 0), compare(one, high(item), (order) => order <= 0));
+      return both(
+        compare(one, low(item), (order) => order >= 0),
+        compare(one, high(item), (order) => order <= 0),
+      );
     };
   }
   if (op === 'in') {
     requireArgs(2);
     const [value, list] = [valueOf(parseValue(args[0], at(0), parse)), args[1] as unknown];
     if (!Array.isArray(list)) return refuse(at(1), 'must be an array of values');
-    return isOneOf(value, list.map((one, i) => parseValue(one, `${at(1)}.${i}`, parse)));
+    return isOneOf(
+      value,
+      list.map((one, i) => parseValue(one, `${at(1)}.${i}`, parse)),
+    );
   }
   if (op === 'like') {
     requireArgs(2);
     const [value, pattern] = [valueOf(parseValue(args[0], at(0), parse)), args[1] as unknown];
-    if (typeof pattern !== 'string') return refuse(at(1), 'must be a pattern: a string in which % stands for any characters and _ for one');
+    if (typeof pattern !== 'string')
+      return refuse(at(1), 'must be a pattern: a string in which % stands for any characters and _ for one');
     parse.count('patternCharacters', pattern.length);
     const matches = likeMatcher(pattern);
     return (item) => {
@@ -153,7 +189,9 @@ export function spatialHint(json: unknown): Box | null {
   if (json['op'] === 'and') return args.map(spatialHint).find((hint) => hint !== null) ?? null;
   if (json['op'] !== 's_intersects') return null;
   const literal = args.find((arg) => !isProperty(arg));
-  return literal === undefined || args.every((arg) => !isProperty(arg)) ? null : boxOfPositions(positionsOf(parseGeometry(literal, 'filter')));
+  return literal === undefined || args.every((arg) => !isProperty(arg))
+    ? null
+    : boxOfPositions(positionsOf(parseGeometry(literal, 'filter')));
 }
 
 /** A property's name, with or without `properties.`. */
@@ -168,7 +206,8 @@ function parseValue(json: unknown, path: string, parse: Parse): Value {
   }
   if (isProperty(json)) {
     const name = propertyName(json.property);
-    if (name === 'geometry') return refuse(`${path}.property`, 'must not be geometry: every item has one, and s_intersects compares it');
+    if (name === 'geometry')
+      return refuse(`${path}.property`, 'must not be geometry: every item has one, and s_intersects compares it');
     parse.count('propertyReferences');
     parse.properties.add(name);
     return { of: (item) => operand(item.property(name)) };
@@ -203,9 +242,19 @@ function isOneOf(value: ValueOf, list: readonly Value[]): Filter {
   return (item) => {
     const wanted = value(item);
     if ((wanted.value ?? null) === null) return list.length === 0 ? false : null;
-    if ((wanted.value instanceof Instant ? false : plain.has(wanted.value)) || (wanted.ms !== null && moments.has(wanted.ms))) return true;
+    if (
+      (wanted.value instanceof Instant ? false : plain.has(wanted.value)) ||
+      (wanted.ms !== null && moments.has(wanted.ms))
+    )
+      return true;
     const isEqual = (order: number) => order === 0;
-    return some([...kinds.map((one) => () => compare(wanted, one, isEqual)), ...others.map((of) => () => compare(wanted, of(item), isEqual))], item);
+    return some(
+      [
+        ...kinds.map((one) => () => compare(wanted, one, isEqual)),
+        ...others.map((of) => () => compare(wanted, of(item), isEqual)),
+      ],
+      item,
+    );
   };
 }
 
@@ -224,7 +273,9 @@ class Instant {
 function parseTime(json: Readonly<Record<string, unknown>>, path: string): Instant {
   const [key, text] = 'timestamp' in json ? ['timestamp', json['timestamp']] : ['date', json['date']];
   const ms = typeof text === 'string' ? parseInstant(key === 'date' ? `${text}T00:00:00Z` : text) : null;
-  return ms === null ? refuse(`${path}.${key}`, key === 'date' ? 'must be a date such as 2024-01-31' : 'must be an RFC 3339 timestamp') : new Instant(ms);
+  return ms === null
+    ? refuse(`${path}.${key}`, key === 'date' ? 'must be a date such as 2024-01-31' : 'must be an RFC 3339 timestamp')
+    : new Instant(ms);
 }
 
 function parseTemporal(json: unknown, path: string, parse: Parse): (item: FilterSubject) => Interval | null {
@@ -275,7 +326,9 @@ function parseSpatial(args: readonly unknown[], at: (i: number) => string, parse
       parse.count('geometryPositions', positionsOf(geometry).length);
       return geometry;
     }
-    return propertyName(arg.property) === 'geometry' ? null : refuse(`${at(i)}.property`, 'must be geometry: items have no other');
+    return propertyName(arg.property) === 'geometry'
+      ? null
+      : refuse(`${at(i)}.property`, 'must be geometry: items have no other');
   });
   const literal = a ?? b;
   if (literal === null) return () => true;
@@ -290,14 +343,20 @@ function parseSpatial(args: readonly unknown[], at: (i: number) => string, parse
 function parseGeometry(json: unknown, path: string): Geometry {
   if (isObject(json) && 'bbox' in json) {
     const read = bboxSchema.safeParse(json['bbox']);
-    return read.success ? footprintOfBox(read.data) : refuse(`${path}.bbox`, read.error.issues[0]?.message ?? 'must be a bbox');
+    return read.success
+      ? footprintOfBox(read.data)
+      : refuse(`${path}.bbox`, read.error.issues[0]?.message ?? 'must be a bbox');
   }
   const read = geojsonGeometry.safeParse(json);
   return read.success ? read.data : refuse(path, read.error.issues[0]?.message ?? 'must be a GeoJSON geometry');
 }
 
 /** Null where the two cannot be compared. A timestamp compares with a text that is one. */
-function compare({ value: a, ms: x }: Operand, { value: b, ms: y }: Operand, holds: (order: number) => boolean): boolean | null {
+function compare(
+  { value: a, ms: x }: Operand,
+  { value: b, ms: y }: Operand,
+  holds: (order: number) => boolean,
+): boolean | null {
   if ((a ?? null) === null || (b ?? null) === null) return null;
   if (x !== null && y !== null) return holds(x - y);
   if (typeof a === 'number' && typeof b === 'number') return holds(a - b);

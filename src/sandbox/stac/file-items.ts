@@ -9,7 +9,13 @@ import { itemProperties } from './item-properties.ts';
 import type { NewItem, RasterGrid } from './items.ts';
 
 /** The item of a file that was read (contract, "File endpoints"); null where neither it nor its uploader says a place. */
-export function itemOfFile(file: FileRecord, facts: FileFacts, uploader: User, collectionId: string, nowMs: number): NewItem | null {
+export function itemOfFile(
+  file: FileRecord,
+  facts: FileFacts,
+  uploader: User,
+  collectionId: string,
+  nowMs: number,
+): NewItem | null {
   const { vectorMappingProperties, layerProperties, geometry, acquisitionDate } = file.properties;
   const given = geometry === undefined ? null : footprintOfWkt(geometry);
   const footprint = given ?? facts.footprint;
@@ -48,7 +54,11 @@ export function itemOfFile(file: FileRecord, facts: FileFacts, uploader: User, c
 export function gridOf({ raster }: FileFacts): RasterGrid | null {
   if (!raster?.geoTransform || raster.epsg === null) return null;
   const [x = 0, xByColumn = 0, xByRow = 0, y = 0, yByColumn = 0, yByRow = 0] = raster.geoTransform;
-  return { epsg: raster.epsg, shape: [raster.height, raster.width], transform: [xByColumn, xByRow, x, yByColumn, yByRow, y] };
+  return {
+    epsg: raster.epsg,
+    shape: [raster.height, raster.width],
+    transform: [xByColumn, xByRow, x, yByColumn, yByRow, y],
+  };
 }
 
 /** A point or a line has no area: its box stands for it, at least some ten metres wide. */
@@ -57,7 +67,12 @@ function footprintOfWkt(wkt: string): Footprint {
   if (geometry.type === 'Polygon' || geometry.type === 'MultiPolygon') return geometry;
   const half = 5e-5;
   const [west, south, east, north] = boxOfPositions(positionsOf(geometry));
-  return footprintOfBox([Math.max(-180, west - half), Math.max(-90, south - half), Math.min(180, east + half), Math.min(90, north + half)]);
+  return footprintOfBox([
+    Math.max(-180, west - half),
+    Math.max(-90, south - half),
+    Math.min(180, east + half),
+    Math.min(90, north + half),
+  ]);
 }
 
 /** A date alone is its first instant in UTC. */
@@ -68,8 +83,10 @@ function instantOf(text: string | undefined): number | null {
 }
 
 function describe(facts: FileFacts): string {
-  if (facts.raster) return `${facts.raster.width} x ${facts.raster.height} pixels, ${facts.raster.bands.length} band(s), ${facts.raster.driver}`;
-  if (facts.vector) return `${facts.vector.layers.reduce((sum, layer) => sum + layer.features, 0)} feature(s), ${facts.vector.driver}`;
+  if (facts.raster)
+    return `${facts.raster.width} x ${facts.raster.height} pixels, ${facts.raster.bands.length} band(s), ${facts.raster.driver}`;
+  if (facts.vector)
+    return `${facts.vector.layers.reduce((sum, layer) => sum + layer.features, 0)} feature(s), ${facts.vector.driver}`;
   return facts.mediaType;
 }
 

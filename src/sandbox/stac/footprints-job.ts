@@ -13,7 +13,12 @@ export interface ProjectedPlace {
 
 const job: Job<readonly ProjectedPlace[], (Footprint | null)[]> = async (places) =>
   places.map(({ epsg, origin: [west, north], size: [width, height] }) => {
-    const corners = [[west, north], [west, north - height], [west + width, north - height], [west + width, north]];
+    const corners = [
+      [west, north],
+      [west, north - height],
+      [west + width, north - height],
+      [west + width, north],
+    ];
     return footprintOf(corners, toLonLat(gdal.SpatialReference.fromEPSG(epsg)));
   });
 export default job;

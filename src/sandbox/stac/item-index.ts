@@ -127,7 +127,12 @@ export class ItemIndex {
   /** Box of the footprint; west greater than east across the antimeridian. */
   boxOf(row: number): Box {
     const boxes = this.#boxes;
-    return [boxes[row * 4] as number, boxes[row * 4 + 1] as number, boxes[row * 4 + 2] as number, boxes[row * 4 + 3] as number];
+    return [
+      boxes[row * 4] as number,
+      boxes[row * 4 + 1] as number,
+      boxes[row * 4 + 2] as number,
+      boxes[row * 4 + 3] as number,
+    ];
   }
 
   /** The footprint where memory tells it: one ring. */
@@ -141,7 +146,8 @@ export class ItemIndex {
     const wanted = collections && this.#maskOf(collections);
     const { startMs, endMs } = interval ?? { startMs: -Infinity, endMs: Infinity };
     if (wanted?.every((one) => one === 0)) return [];
-    const accepts = (atMs: number, collection: number) => atMs >= startMs && atMs <= endMs && (wanted === null || wanted[collection] === 1);
+    const accepts = (atMs: number, collection: number) =>
+      atMs >= startMs && atMs <= endMs && (wanted === null || wanted[collection] === 1);
     return box === null ? this.#all(accepts) : this.#inBoxes(splitBox(box), accepts);
   }
 
@@ -179,7 +185,8 @@ export class ItemIndex {
   #rankOfNew(item: IndexedItem): number | null {
     const { before, after } = this.#items.neighboursById(item.number);
     // A neighbour that is not here yet has no rank: NaN, which is between nothing.
-    const rank = (number: number | null, edge: number) => (number === null ? edge : (this.#idRanks[this.rowOf(number)] ?? NaN));
+    const rank = (number: number | null, edge: number) =>
+      number === null ? edge : (this.#idRanks[this.rowOf(number)] ?? NaN);
     const low = rank(before, -1);
     const high = rank(after, Math.max(this.#size, low) + 2);
     const middle = (low + high) / 2;
@@ -193,7 +200,8 @@ export class ItemIndex {
 
   #all(accepts: Accepts): number[] {
     const rows: number[] = [];
-    for (let row = 0; row < this.#size; row++) if (accepts(this.#datetimesMs[row] as number, this.#collections[row] as number)) rows.push(row);
+    for (let row = 0; row < this.#size; row++)
+      if (accepts(this.#datetimesMs[row] as number, this.#collections[row] as number)) rows.push(row);
     return rows;
   }
 
@@ -213,7 +221,14 @@ export class ItemIndex {
     const rows = this.#tree?.search([west, south, east, north], accepts, meets) ?? [];
     this.#tail.forEach(([x0, y0, x1, y1], i) => {
       const row = this.#treeRows + i;
-      if (x0 > east || x1 < west || y0 > north || y1 < south || !accepts(this.#datetimesMs[row] as number, this.#collections[row] as number)) return;
+      if (
+        x0 > east ||
+        x1 < west ||
+        y0 > north ||
+        y1 < south ||
+        !accepts(this.#datetimesMs[row] as number, this.#collections[row] as number)
+      )
+        return;
       if (meets(row, x0, y0, x1, y1)) rows.push(row);
     });
     return rows;
@@ -226,7 +241,12 @@ function searchBox([west, south, east, north]: Box): Box {
 }
 
 export function splitBox([west, south, east, north]: Box): Box[] {
-  return west <= east ? [[west, south, east, north]] : [[west, south, 180, north], [-180, south, east, north]];
+  return west <= east
+    ? [[west, south, east, north]]
+    : [
+        [west, south, 180, north],
+        [-180, south, east, north],
+      ];
 }
 
 /** The array with room for `length` values; its values are kept. */

@@ -3,7 +3,16 @@ import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ChildJobError, ChildPool, PoolBusyError, previewJob as resultJob, takePlainFile, type Confinement, type LentFile, type PreviewJobInput } from '../../raster/index.ts';
+import {
+  ChildJobError,
+  ChildPool,
+  PoolBusyError,
+  previewJob as resultJob,
+  takePlainFile,
+  type Confinement,
+  type LentFile,
+  type PreviewJobInput,
+} from '../../raster/index.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import type { Box } from '../../raster/footprint.ts';
@@ -64,7 +73,11 @@ export class ItemSources {
   constructor(options: ItemSourcesOptions) {
     this.#options = options;
     this.#sceneDir = join(options.dataDir, 'scenes');
-    this.#pool = new ChildPool({ confinement: options.confinement, folder: join(options.dataDir, 'work', 'previews'), limits: previewLimits });
+    this.#pool = new ChildPool({
+      confinement: options.confinement,
+      folder: join(options.dataDir, 'work', 'previews'),
+      limits: previewLimits,
+    });
   }
 
   /** A PNG of exactly the size that is asked for. */
@@ -72,16 +85,34 @@ export class ItemSources {
     const isClipped = item.source.kind === 'file' && item.source.isClipped;
     const input: PreviewInput = { footprint: item.footprint, isClipped, box, width, height };
     return this.#drawnOnce(JSON.stringify([item.source, item.footprint, box, width, height]), async () =>
-      this.#picture({ module: previewJob, input, owner: item.collectionId, files: await this.#rastersOf(item), signal }),
+      this.#picture({
+        module: previewJob,
+        input,
+        owner: item.collectionId,
+        files: await this.#rastersOf(item),
+        signal,
+      }),
     );
   }
 
   /** A WebP of at most `side` pixels a side, for lists. */
   async thumbnail(item: ItemRecord, side: number, signal?: AbortSignal): Promise<Uint8Array> {
     const isClipped = item.source.kind === 'file' && item.source.isClipped;
-    const input: PreviewInput = { footprint: item.footprint, isClipped, box: item.box, ...shapeOf(item.box, side), format: 'webp' };
+    const input: PreviewInput = {
+      footprint: item.footprint,
+      isClipped,
+      box: item.box,
+      ...shapeOf(item.box, side),
+      format: 'webp',
+    };
     return this.#drawnOnce(JSON.stringify([item.source, item.footprint, 'thumbnail', side]), async () =>
-      this.#picture({ module: previewJob, input, owner: item.collectionId, files: await this.#rastersOf(item), signal }),
+      this.#picture({
+        module: previewJob,
+        input,
+        owner: item.collectionId,
+        files: await this.#rastersOf(item),
+        signal,
+      }),
     );
   }
 
@@ -101,14 +132,22 @@ export class ItemSources {
   /** The files that an item was made of; none where it was made of none. Throws 404 where one is gone. */
   async files(item: ItemRecord): Promise<SourceFile[]> {
     const found = await this.#filesOf(item);
-    if (found.some(({ path }) => !existsSync(path))) throw new SandboxError(404, 'asset_not_available', 'The source file is not there any more');
+    if (found.some(({ path }) => !existsSync(path)))
+      throw new SandboxError(404, 'asset_not_available', 'The source file is not there any more');
     return found;
   }
 
   /** Bytes of an item's files; null where it has none, they are gone, or code has not made them yet. */
   async sizeOf(item: ItemRecord): Promise<number | null> {
     if (item.source.kind === 'none' || item.source.kind === 'synthetic') return null;
-    const sizes = await Promise.all((await this.#filesOf(item)).map(({ path }) => stat(path).then(({ size }) => size, () => null)));
+    const sizes = await Promise.all(
+      (await this.#filesOf(item)).map(({ path }) =>
+        stat(path).then(
+          ({ size }) => size,
+          () => null,
+        ),
+      ),
+    );
     return sizes.reduce<number | null>((sum, size) => (sum === null || size === null ? null : sum + size), 0);
   }
 
@@ -131,14 +170,22 @@ export class ItemSources {
 
   /** A transparent picture, for a collection without items. */
   blank({ width, height }: { width: number; height: number }): Promise<Uint8Array> {
-    const input: PreviewInput = { footprint: { type: 'Polygon', coordinates: [] }, isClipped: false, box: [-180, -90, 180, 90], width, height };
+    const input: PreviewInput = {
+      footprint: { type: 'Polygon', coordinates: [] },
+      isClipped: false,
+      box: [-180, -90, 180, 90],
+      width,
+      height,
+    };
     return this.#picture({ module: previewJob, input, owner: ownMaking });
   }
 
   /** A JPEG of the globe with boxes on it. */
   map(boxes: readonly Box[]): Promise<Uint8Array> {
     const input: CatalogMapInput = { boxes };
-    return this.#drawnOnce(JSON.stringify(['map', boxes]), () => this.#picture({ module: mapJob, input, owner: ownMaking }));
+    return this.#drawnOnce(JSON.stringify(['map', boxes]), () =>
+      this.#picture({ module: mapJob, input, owner: ownMaking }),
+    );
   }
 
   /** What a child answers is a picture only where it is bytes. */
@@ -165,7 +212,9 @@ export class ItemSources {
   async #rastersOf(item: ItemRecord): Promise<LentFile[]> {
     const { source } = item;
     if ('isRaster' in source && !source.isRaster) return [];
-    const files = await this.#filesOf(source.kind === 'scene' ? { ...item, source: { ...source, files: drawnOf(source.files) } } : item);
+    const files = await this.#filesOf(
+      source.kind === 'scene' ? { ...item, source: { ...source, files: drawnOf(source.files) } } : item,
+    );
     if (source.kind !== 'file' || !source.hasOverviews) return files;
     const overviews = { suffix: '.ovr', path: join(this.#options.overviewDir, `${source.blob}.ovr`) };
     return files.map((file) => ({ ...file, beside: [overviews] }));
@@ -173,8 +222,17 @@ export class ItemSources {
 
   /** A scene of the demo world, made when it is first asked for; whole or not there, whoever else makes it at the same time. */
   async #sceneOf(scene: SyntheticScene): Promise<string> {
-    const path = join(this.#sceneDir, `${createHash('sha256').update(JSON.stringify(scene)).digest('hex').slice(0, 32)}.tif`);
-    if (!existsSync(path)) await this.#run<null>({ module: sceneJob, input: scene, owner: ownMaking, collect: (workFolder) => takePlainFile(join(workFolder, 'scene.tif'), path) });
+    const path = join(
+      this.#sceneDir,
+      `${createHash('sha256').update(JSON.stringify(scene)).digest('hex').slice(0, 32)}.tif`,
+    );
+    if (!existsSync(path))
+      await this.#run<null>({
+        module: sceneJob,
+        input: scene,
+        owner: ownMaking,
+        collect: (workFolder) => takePlainFile(join(workFolder, 'scene.tif'), path),
+      });
     return path;
   }
 

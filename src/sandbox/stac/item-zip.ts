@@ -8,7 +8,12 @@ import yazl from 'yazl';
  * Streams an item's data as a zip archive: its source files, stored as they are (rasters do not shrink), or
  * its metadata alone where it was made of none. Nothing is held in memory, whatever the file's size.
  */
-export async function sendItemZip(res: Response, files: readonly { path: string; name: string }[], metadataName: string, metadata: unknown): Promise<void> {
+export async function sendItemZip(
+  res: Response,
+  files: readonly { path: string; name: string }[],
+  metadataName: string,
+  metadata: unknown,
+): Promise<void> {
   const archive = new yazl.ZipFile();
   // Opened here and not by yazl, which would leave it open where the reader goes away.
   const sources: ReadStream[] = [];
@@ -23,9 +28,12 @@ export async function sendItemZip(res: Response, files: readonly { path: string;
   fail.promise.catch(() => {});
   try {
     for (const file of files) {
-      archive.addReadStreamLazy(entryName(file.name), { compress: false, size: (await stat(file.path)).size }, (done) => done(null, open(file)));
+      archive.addReadStreamLazy(entryName(file.name), { compress: false, size: (await stat(file.path)).size }, (done) =>
+        done(null, open(file)),
+      );
     }
-    if (files.length === 0) archive.addBuffer(Buffer.from(JSON.stringify(metadata, null, 2)), entryName(metadataName), { compress: false });
+    if (files.length === 0)
+      archive.addBuffer(Buffer.from(JSON.stringify(metadata, null, 2)), entryName(metadataName), { compress: false });
     archive.on('error', fail.reject);
     const tellSize = (size: number) => {
       if (size >= 0 && !res.headersSent) res.set('Content-Length', String(size));

@@ -25,7 +25,16 @@ export interface SceneFile {
 
 /** Where an item's pixels come from. `grid` is null for what is no raster with a known CRS. */
 export type ItemSource =
-  | { readonly kind: 'file'; readonly fileId: string; readonly blob: string; readonly fileName: string; readonly isRaster: boolean; readonly hasOverviews: boolean; readonly isClipped: boolean; readonly grid: RasterGrid | null }
+  | {
+      readonly kind: 'file';
+      readonly fileId: string;
+      readonly blob: string;
+      readonly fileName: string;
+      readonly isRaster: boolean;
+      readonly hasOverviews: boolean;
+      readonly isClipped: boolean;
+      readonly grid: RasterGrid | null;
+    }
   | { readonly kind: 'path'; readonly path: string; readonly isRaster: boolean; readonly grid: RasterGrid | null }
   | { readonly kind: 'scene'; readonly files: readonly SceneFile[]; readonly grid: RasterGrid | null }
   | { readonly kind: 'shipped'; readonly fileName: string; readonly grid: RasterGrid }
@@ -136,7 +145,11 @@ export class Items {
   /** By id first, then by title (contract, "STAC"). */
   find(collectionId: string, idOrTitle: string): ItemRecord | null {
     for (const column of ['id', 'title'] as const) {
-      const row = this.#database.prepare<[string, string], ItemRow>(`select * from items where ${column} = ? and collection_id = ? order by number limit 1`).get(idOrTitle, collectionId);
+      const row = this.#database
+        .prepare<[string, string], ItemRow>(
+          `select * from items where ${column} = ? and collection_id = ? order by number limit 1`,
+        )
+        .get(idOrTitle, collectionId);
       if (row) return fromRow(row);
     }
     return null;
@@ -144,7 +157,9 @@ export class Items {
 
   /** The item that stands for an uploaded file. */
   findByFile(fileId: string): ItemRecord | null {
-    const row = this.#database.prepare<[string], { number: number }>('select number from items where file_id = ?').get(fileId);
+    const row = this.#database
+      .prepare<[string], { number: number }>('select number from items where file_id = ?')
+      .get(fileId);
     return row ? this.get(row.number) : null;
   }
 
@@ -162,7 +177,9 @@ export class Items {
   *indexed(after: number): IterableIterator<IndexedItem> {
     type Row = [number, string, number, number, number, number, number, Buffer | null];
     const rows = this.#database
-      .prepare<[number], Row>('select number, collection_id, datetime_ms, west, south, east, north, outline from items where number > ? order by number')
+      .prepare<[number], Row>(
+        'select number, collection_id, datetime_ms, west, south, east, north, outline from items where number > ? order by number',
+      )
       .raw()
       .iterate(after);
     for (const [number, collectionId, datetimeMs, west, south, east, north, outline] of rows) {
@@ -172,20 +189,36 @@ export class Items {
 
   /** Numbers of all items by id, then by collection. */
   *numbersById(): IterableIterator<number> {
-    for (const [number] of this.#database.prepare<[], [number]>('select number from items order by id, collection_id').raw().iterate()) yield number;
+    for (const [number] of this.#database
+      .prepare<[], [number]>('select number from items order by id, collection_id')
+      .raw()
+      .iterate())
+      yield number;
   }
 
   /** The numbers that stand next to an item in the order of `numbersById`. */
   neighboursById(number: number): { before: number | null; after: number | null } {
     const { id, collectionId } = this.get(number);
-    const before = this.#database.prepare<[string, string], { number: number }>('select number from items where (id, collection_id) < (?, ?) order by id desc, collection_id desc limit 1');
-    const after = this.#database.prepare<[string, string], { number: number }>('select number from items where (id, collection_id) > (?, ?) order by id, collection_id limit 1');
+    const before = this.#database.prepare<[string, string], { number: number }>(
+      'select number from items where (id, collection_id) < (?, ?) order by id desc, collection_id desc limit 1',
+    );
+    const after = this.#database.prepare<[string, string], { number: number }>(
+      'select number from items where (id, collection_id) > (?, ?) order by id, collection_id limit 1',
+    );
     return { before: before.get(id, collectionId)?.number ?? null, after: after.get(id, collectionId)?.number ?? null };
   }
 
   /** Extent in space and time of each collection that has items. */
   extents() {
-    type Row = { collectionId: string; west: number; south: number; east: number; north: number; startMs: number; endMs: number };
+    type Row = {
+      collectionId: string;
+      west: number;
+      south: number;
+      east: number;
+      north: number;
+      startMs: number;
+      endMs: number;
+    };
     return this.#database
       .prepare<[], Row>(
         `select collection_id as collectionId, min(case when west > east then -180 else west end) as west, min(south) as south,
@@ -199,16 +232,28 @@ export class Items {
   column(name: string, after: number, limit: number): [number, unknown][] {
     if (name === 'id' || name === 'title' || name === 'collection') {
       const column = name === 'collection' ? 'collection_id' : name;
-      return this.#database.prepare<[number, number], [number, string]>(`select number, ${column} from items where number > ? order by number limit ?`).raw().all(after, limit);
+      return this.#database
+        .prepare<[number, number], [number, string]>(
+          `select number, ${column} from items where number > ? order by number limit ?`,
+        )
+        .raw()
+        .all(after, limit);
     }
     const path = `$.${JSON.stringify(name)}`;
-    const rows = this.#database.prepare<[string, number, number], [number, string | null]>('select number, properties -> ? from items where number > ? order by number limit ?').raw().all(path, after, limit);
+    const rows = this.#database
+      .prepare<[string, number, number], [number, string | null]>(
+        'select number, properties -> ? from items where number > ? order by number limit ?',
+      )
+      .raw()
+      .all(path, after, limit);
     return rows.map(([number, value]) => [number, value === null ? null : (JSON.parse(value) as unknown)]);
   }
 
   /** Items whose pixels lie below the folder go; how many did. Reads every item: their sources are JSON. */
   removeBelow(folder: string): number {
-    return this.#database.prepare('delete from items where instr(source, ?) > 0').run(JSON.stringify(`${folder}/`).slice(1, -1)).changes;
+    return this.#database
+      .prepare('delete from items where instr(source, ?) > 0')
+      .run(JSON.stringify(`${folder}/`).slice(1, -1)).changes;
   }
 
   /** What belongs to uploaded files goes; how many did. */
@@ -224,7 +269,11 @@ function toOutline(bytes: Buffer): Outline {
 function fromRow(row: ItemRow): ItemRecord {
   const box: Box = [row.west, row.south, row.east, row.north];
   const footprint =
-    row.geometry !== null ? (JSON.parse(row.geometry) as Footprint) : row.outline === null ? footprintOfBox(box) : (polygonOf(toOutline(row.outline)) ?? footprintOfBox(box));
+    row.geometry !== null
+      ? (JSON.parse(row.geometry) as Footprint)
+      : row.outline === null
+        ? footprintOfBox(box)
+        : (polygonOf(toOutline(row.outline)) ?? footprintOfBox(box));
   return {
     number: row.number,
     id: row.id,

@@ -39,7 +39,9 @@ function partsOf(pattern: string): Token[][] {
 }
 
 function matchesAt(text: readonly string[], at: number, part: readonly Token[]): boolean {
-  return at >= 0 && at + part.length <= text.length && part.every((token, i) => token === one || token === text[at + i]);
+  return (
+    at >= 0 && at + part.length <= text.length && part.every((token, i) => token === one || token === text[at + i])
+  );
 }
 
 /** Finds the first place of `part` at or behind `from`, and answers where it ends; -1 where there is none. */
@@ -49,7 +51,7 @@ function finder(part: readonly Token[]): (text: readonly string[], from: number)
   const masks = new Map<string | null, Int32Array>([[null, maskOf(part, null)]]);
   for (const token of part) if (token !== one && !masks.has(token)) masks.set(token, maskOf(part, token));
   const anything = masks.get(null) as Int32Array;
-  const lastBit = 1 << (part.length - 1) % 32;
+  const lastBit = 1 << ((part.length - 1) % 32);
   return (text, from) => {
     const state = new Int32Array(words);
     for (let at = from; at < text.length; at++) {
@@ -69,7 +71,7 @@ function finder(part: readonly Token[]): (text: readonly string[], from: number)
 function maskOf(part: readonly Token[], character: string | null): Int32Array {
   const mask = new Int32Array(Math.ceil(part.length / 32));
   part.forEach((token, i) => {
-    if (token === one || token === character) mask[i >> 5] = (mask[i >> 5] as number) | (1 << i % 32);
+    if (token === one || token === character) mask[i >> 5] = (mask[i >> 5] as number) | (1 << (i % 32));
   });
   return mask;
 }

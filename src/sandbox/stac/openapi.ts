@@ -5,14 +5,30 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** OpenAPI 3.0 description of the catalog (the advertised class `oas30`), its schemas made from those that the server checks by. */
 export function openApiDocument(serverUrl: string): Json {
-  const response = (description: string, type: string, schema: Json = { type: 'object' }) => ({ description, content: { [type]: { schema } } });
-  const errors = { '400': { $ref: '#/components/responses/Error' }, '401': { $ref: '#/components/responses/Error' }, '404': { $ref: '#/components/responses/Error' } };
+  const response = (description: string, type: string, schema: Json = { type: 'object' }) => ({
+    description,
+    content: { [type]: { schema } },
+  });
+  const errors = {
+    '400': { $ref: '#/components/responses/Error' },
+    '401': { $ref: '#/components/responses/Error' },
+    '404': { $ref: '#/components/responses/Error' },
+  };
   const get = (operationId: string, summary: string, type: string, path: string, query: z.ZodObject | null = null) => ({
-    get: { operationId, summary, parameters: [...pathParameters(path), ...(query ? queryParameters(query) : [])], responses: { '200': response(summary, type), ...errors } },
+    get: {
+      operationId,
+      summary,
+      parameters: [...pathParameters(path), ...(query ? queryParameters(query) : [])],
+      responses: { '200': response(summary, type), ...errors },
+    },
   });
   return {
     openapi: '3.0.3',
-    info: { title: 'Sandbox STAC catalog', version: '1.0.0', description: 'Catalog browsing and item search of the geospatial platform, as the sandbox serves it.' },
+    info: {
+      title: 'Sandbox STAC catalog',
+      version: '1.0.0',
+      description: 'Catalog browsing and item search of the geospatial platform, as the sandbox serves it.',
+    },
     servers: [{ url: serverUrl }],
     security: [{ apiKey: [] }],
     paths: Object.fromEntries(
@@ -29,7 +45,10 @@ export function openApiDocument(serverUrl: string): Json {
           post: {
             operationId: 'postSearch',
             summary: 'Items that match',
-            requestBody: { required: true, content: { [mediaTypes.json]: { schema: jsonSchema(lenientSearchRequest) } } },
+            requestBody: {
+              required: true,
+              content: { [mediaTypes.json]: { schema: jsonSchema(lenientSearchRequest) } },
+            },
             responses: { '200': response('Items that match', mediaTypes.geojson), ...errors },
           },
         },
@@ -53,7 +72,12 @@ function jsonSchema(schema: z.ZodType): Json {
 }
 
 function pathParameters(path: string): Json[] {
-  return [...path.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
+  return [...path.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
 }
 
 function queryParameters(query: z.ZodObject): Json[] {

@@ -11,9 +11,12 @@ export type Outline = Float64Array;
 export function outlineOf(footprint: Footprint, [west, south, east, north]: Box): Outline | null {
   const rings = footprint.type === 'Polygon' ? footprint.coordinates : footprint.coordinates.flat();
   const isCorner = ([x, y]: Position) => (x === west || x === east) && (y === south || y === north);
-  const isBox = rings.length === 1 && rings[0]?.length === 5 && west <= east && rings[0].every(isCorner) && isAround(rings[0]);
+  const isBox =
+    rings.length === 1 && rings[0]?.length === 5 && west <= east && rings[0].every(isCorner) && isAround(rings[0]);
   if (isBox) return null;
-  return Float64Array.from(rings.flatMap((ring, i) => [...(i === 0 ? [] : [NaN, NaN]), ...ring.flatMap(([x = 0, y = 0]) => [x, y])]));
+  return Float64Array.from(
+    rings.flatMap((ring, i) => [...(i === 0 ? [] : [NaN, NaN]), ...ring.flatMap(([x = 0, y = 0]) => [x, y])]),
+  );
 }
 
 /** Consecutive corners differ in one coordinate: no bow tie. */
@@ -32,7 +35,15 @@ export function polygonOf(outline: Outline): Polygon | null {
 }
 
 /** True where the outline and the box (west not over east) share a point; edges count. Reads `coordinates` from `from` to `to`. */
-export function outlineMeetsBox(coordinates: Float64Array, from: number, to: number, west: number, south: number, east: number, north: number): boolean {
+export function outlineMeetsBox(
+  coordinates: Float64Array,
+  from: number,
+  to: number,
+  west: number,
+  south: number,
+  east: number,
+  north: number,
+): boolean {
   let inside = false;
   for (let i = from; i < to; i += 2) {
     const x1 = coordinates[i] as number;
@@ -50,9 +61,19 @@ export function outlineMeetsBox(coordinates: Float64Array, from: number, to: num
 }
 
 /** For an edge of which neither end is in the box. */
-export function segmentMeetsBox(x0: number, y0: number, x1: number, y1: number, west: number, south: number, east: number, north: number): boolean {
+export function segmentMeetsBox(
+  x0: number,
+  y0: number,
+  x1: number,
+  y1: number,
+  west: number,
+  south: number,
+  east: number,
+  north: number,
+): boolean {
   if (Number.isNaN(x0) || Number.isNaN(x1)) return false;
-  if ((x0 < west && x1 < west) || (x0 > east && x1 > east) || (y0 < south && y1 < south) || (y0 > north && y1 > north)) return false;
+  if ((x0 < west && x1 < west) || (x0 > east && x1 > east) || (y0 < south && y1 < south) || (y0 > north && y1 > north))
+    return false;
   // The box's corners lie on both sides of the line, or on it.
   const side = (x: number, y: number) => (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0);
   const a = side(west, south);

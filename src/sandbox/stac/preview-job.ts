@@ -48,8 +48,13 @@ async function drawRasters(paths: readonly string[], folder: string, input: Prev
     const warp = await warpOptions(folder, input);
     const layers = paths.map((path, i): Layer => {
       const source = opened(openRaster(path));
-      const bands = (paths.length > 1 ? [source.bands.get(1)] : colorBands(source)).flatMap((band) => ['-b', String(band.id)]);
-      const selected = opened(gdal.translate(`/vsimem/${randomUUID()}.vrt`, source, ['-of', 'VRT', ...bands, ...placed(source, input)]));
+      const bands = (paths.length > 1 ? [source.bands.get(1)] : colorBands(source)).flatMap((band) => [
+        '-b',
+        String(band.id),
+      ]);
+      const selected = opened(
+        gdal.translate(`/vsimem/${randomUUID()}.vrt`, source, ['-of', 'VRT', ...bands, ...placed(source, input)]),
+      );
       // Classes are not mixed: between forest and water lies no third thing.
       const resampling = ['-r', selected.bands.get(1).colorTable ? 'near' : 'bilinear'];
       return { selected, warped: opened(gdal.warp(`warped ${i}`, null, [selected], [...warp, ...resampling])) };
@@ -60,11 +65,25 @@ async function drawRasters(paths: readonly string[], folder: string, input: Prev
   }
 }
 
-async function warpOptions(folder: string, { box, width, height, isClipped, footprint }: PreviewInput): Promise<string[]> {
+async function warpOptions(
+  folder: string,
+  { box, width, height, isClipped, footprint }: PreviewInput,
+): Promise<string[]> {
   const [west, south, , north] = box;
   const east = box[2] < west ? box[2] + 360 : box[2];
   const options = ['-of', 'MEM', '-t_srs', `+proj=longlat +datum=WGS84 +no_defs +lon_wrap=${(west + east) / 2}`];
-  options.push('-te', ...[west, south, east, north].map(String), '-ts', String(width), String(height), '-dstalpha', '-ot', 'Float32', '-wm', '64');
+  options.push(
+    '-te',
+    ...[west, south, east, north].map(String),
+    '-ts',
+    String(width),
+    String(height),
+    '-dstalpha',
+    '-ot',
+    'Float32',
+    '-wm',
+    '64',
+  );
   if (!isClipped) return options;
   const cutline = join(folder, 'footprint.geojson');
   await writeFile(cutline, JSON.stringify({ type: 'Feature', properties: {}, geometry: footprint }));
@@ -77,7 +96,10 @@ function placed(source: gdal.Dataset, { footprint, box }: PreviewInput): string[
   const positions = (footprint.type === 'Polygon' ? footprint.coordinates : footprint.coordinates.flat()).flat();
   const xs = positions.map(([x = 0]) => x);
   const ys = positions.map(([, y = 0]) => y);
-  const corners = positions.length > 0 ? [Math.min(...xs), Math.max(...ys), Math.max(...xs), Math.min(...ys)] : [box[0], box[3], box[2], box[1]];
+  const corners =
+    positions.length > 0
+      ? [Math.min(...xs), Math.max(...ys), Math.max(...xs), Math.min(...ys)]
+      : [box[0], box[3], box[2], box[1]];
   return ['-a_srs', '+proj=longlat +datum=WGS84 +no_defs', '-a_ullr', ...corners.map(String)];
 }
 
@@ -90,8 +112,11 @@ async function toPicture(layers: readonly Layer[], { width, height, format }: Pr
   };
   // The last band of each is its alpha.
   const alphas = layers.map(({ warped }) => read(warped.bands.get(warped.bands.count())));
-  const values = layers.flatMap(({ warped, selected }) => selected.bands.map((band) => ({ band: read(warped.bands.get(band.id ?? 1)), ...stretchOf(band) })));
-  const only = layers.length === 1 && layers[0]?.selected.bands.count() === 1 ? classesOf(layers[0].selected.bands.get(1)) : null;
+  const values = layers.flatMap(({ warped, selected }) =>
+    selected.bands.map((band) => ({ band: read(warped.bands.get(band.id ?? 1)), ...stretchOf(band) })),
+  );
+  const only =
+    layers.length === 1 && layers[0]?.selected.bands.count() === 1 ? classesOf(layers[0].selected.bands.get(1)) : null;
   const colors = only && new Map(only.map(({ value, color }) => [value, color]));
   const rgba = Buffer.alloc(pixels * 4);
   for (let i = 0; i < pixels; i++) {
@@ -104,7 +129,9 @@ async function toPicture(layers: readonly Layer[], { width, height, format }: Pr
     }
     for (let channel = 0; channel < 3; channel++) {
       const one = values[values.length >= 3 ? channel : 0];
-      rgba[i * 4 + channel] = one ? Math.min(255, Math.max(0, Math.round(((one.band[i] ?? 0) - one.low) * one.factor))) : 0;
+      rgba[i * 4 + channel] = one
+        ? Math.min(255, Math.max(0, Math.round(((one.band[i] ?? 0) - one.low) * one.factor)))
+        : 0;
     }
     rgba[i * 4 + 3] = 255;
   }
@@ -136,7 +163,13 @@ function drawFootprint({ footprint, box, width, height, format }: PreviewInput):
   const x = (lon: number) => (((lon < west && box[2] < west ? lon + 360 : lon) - west) / (east - west)) * width;
   const y = (lat: number) => ((north - lat) / (north - south)) * height;
   const polygons = footprint.type === 'Polygon' ? [footprint.coordinates] : footprint.coordinates;
-  const path = polygons.flatMap((rings) => rings.map((ring) => `M${ring.map(([lon = 0, lat = 0]) => `${x(lon).toFixed(2)},${y(lat).toFixed(2)}`).join('L')}Z`)).join('');
+  const path = polygons
+    .flatMap((rings) =>
+      rings.map(
+        (ring) => `M${ring.map(([lon = 0, lat = 0]) => `${x(lon).toFixed(2)},${y(lat).toFixed(2)}`).join('L')}Z`,
+      ),
+    )
+    .join('');
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><path d="${path}" fill="#2f7d8c" fill-opacity="0.55" fill-rule="evenodd"/></svg>`;
   return encoded(sharp(Buffer.from(svg)), format);
 }

@@ -38,11 +38,14 @@ export class PropertyColumns {
   async #read(name: string, slice: Slice): Promise<PropertyColumn> {
     const { size, generation } = this.#index;
     const column = new Array<unknown>(size).fill(null);
-    for (let row = 0; row < size; ) {
+    for (let row = 0; row < size;) {
       const last = Math.min(size, row + rowsAtOnce);
       // The time stands in a column of its own.
-      if (name === 'datetime') for (; row < last; row++) column[row] = new Date(this.#index.datetimeMsOf(row)).toISOString();
-      else for (const [, value] of this.#items.column(name, row === 0 ? 0 : this.#index.numberOf(row - 1), last - row)) column[row++] = value;
+      if (name === 'datetime')
+        for (; row < last; row++) column[row] = new Date(this.#index.datetimeMsOf(row)).toISOString();
+      else
+        for (const [, value] of this.#items.column(name, row === 0 ? 0 : this.#index.numberOf(row - 1), last - row))
+          column[row++] = value;
       if (slice.isOver) await slice.next();
       // Numbered anew meanwhile: whoever asked begins again.
       if (generation !== this.#index.generation || row < last) return column;

@@ -15,7 +15,16 @@ import { clientGone } from '../web/client-gone.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
-import { assetPaths, dataPath, previewOf, previewPath, rasterPath, readPreviewQuery, thumbnailPath, type AssetLinks } from './asset-links.ts';
+import {
+  assetPaths,
+  dataPath,
+  previewOf,
+  previewPath,
+  rasterPath,
+  readPreviewQuery,
+  thumbnailPath,
+  type AssetLinks,
+} from './asset-links.ts';
 import type { Catalog } from './catalog.ts';
 import { rootCatalogId, type CollectionRecord } from './collections.ts';
 import { sendItemZip } from './item-zip.ts';
@@ -72,8 +81,16 @@ export function stacRoutes(options: StacRoutesOptions): Router {
   router
     .route(stacPaths.collections)
     .get(key, (_req, res) => {
-      const self = { rel: 'self', href: objects.href(stacPaths.collections), type: mediaTypes.json, title: 'Collections' };
-      res.json({ collections: collections.list().map((collection) => objects.collection(collection)), links: [self, objects.rootLink()] });
+      const self = {
+        rel: 'self',
+        href: objects.href(stacPaths.collections),
+        type: mediaTypes.json,
+        title: 'Collections',
+      };
+      res.json({
+        collections: collections.list().map((collection) => objects.collection(collection)),
+        links: [self, objects.rootLink()],
+      });
     })
     .all(methodNotAllowed('GET'));
   router
@@ -86,7 +103,16 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .get(key, async (req, res) => {
       const query = parseValues(itemsQuery, req.query);
       const collection = getCollection(req);
-      sendGeojson(res, itemsAnswer(await search(catalog, { ...query, collections: [collection.id] }, (item) => objects.item(item)), collection.id, req, objects, strict));
+      sendGeojson(
+        res,
+        itemsAnswer(
+          await search(catalog, { ...query, collections: [collection.id] }, (item) => objects.item(item)),
+          collection.id,
+          req,
+          objects,
+          strict,
+        ),
+      );
     })
     .all(methodNotAllowed('GET'));
   router
@@ -98,11 +124,17 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .route(stacPaths.search)
     .post(key, jsonBody, async (req, res) => {
       const request = parseValues(strict ? strictSearchRequest : lenientSearchRequest, req.body);
-      sendGeojson(res, searchAnswer(await search(catalog, request, searchView(request, req, objects)), request, req, objects, strict));
+      sendGeojson(
+        res,
+        searchAnswer(await search(catalog, request, searchView(request, req, objects)), request, req, objects, strict),
+      );
     })
     .get(key, async (req, res) => {
       const request = parseValues(searchQuery, req.query);
-      sendGeojson(res, searchAnswer(await search(catalog, request, searchView(request, req, objects)), request, req, objects, strict));
+      sendGeojson(
+        res,
+        searchAnswer(await search(catalog, request, searchView(request, req, objects)), request, req, objects, strict),
+      );
     })
     .all(methodNotAllowed('GET', 'POST'));
 
@@ -139,8 +171,14 @@ export function stacRoutes(options: StacRoutesOptions): Router {
       const { band } = req.query;
       const item = getItem(req);
       const files = await sources.files(item);
-      const file = item.source.kind === 'scene' ? files[item.source.files.findIndex((one) => one.band === band)] : files[0];
-      if (!file) throw new SandboxError(404, 'asset_not_available', item.source.kind === 'scene' ? 'The item has no such band' : 'The item was made of no file');
+      const file =
+        item.source.kind === 'scene' ? files[item.source.files.findIndex((one) => one.band === band)] : files[0];
+      if (!file)
+        throw new SandboxError(
+          404,
+          'asset_not_available',
+          item.source.kind === 'scene' ? 'The item has no such band' : 'The item was made of no file',
+        );
       sendAsDownload(res, file.name, 'application/octet-stream');
       res.sendFile(file.path, { dotfiles: 'allow', cacheControl: false }, (error) => {
         if (error && !res.headersSent) next(error);
@@ -154,7 +192,17 @@ export function stacRoutes(options: StacRoutesOptions): Router {
       requireLinkOrKey(req, thumbnailPath(String(req.params['collectionId'])));
       const [newest] = (await search(catalog, { collections: [getCollection(req).id], limit: 1 })).items;
       sendUntrusted(res, mediaTypes.png);
-      res.send(Buffer.from(newest ? await sources.preview(newest, { box: newest.box, sourceId: newest.title, ...thumbnailSize }, clientGone(res)) : await sources.blank(thumbnailSize)));
+      res.send(
+        Buffer.from(
+          newest
+            ? await sources.preview(
+                newest,
+                { box: newest.box, sourceId: newest.title, ...thumbnailSize },
+                clientGone(res),
+              )
+            : await sources.blank(thumbnailSize),
+        ),
+      );
     })
     .all(methodNotAllowed('GET'));
 

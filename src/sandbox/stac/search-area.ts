@@ -26,7 +26,8 @@ export class SearchArea {
   #relationTo(box: Box): 'apart' | 'within' | 'crossing' {
     const [west, south, east, north] = box;
     const isIn = (x: number, y: number) => x >= west && x <= east && y >= south && y <= north;
-    const touches = (x0: number, y0: number, x1: number, y1: number) => isIn(x0, y0) || isIn(x1, y1) || segmentMeetsBox(x0, y0, x1, y1, west, south, east, north);
+    const touches = (x0: number, y0: number, x1: number, y1: number) =>
+      isIn(x0, y0) || isIn(x1, y1) || segmentMeetsBox(x0, y0, x1, y1, west, south, east, north);
     if (this.#shape.someEdge(touches, box)) return 'crossing';
     // No edge meets the box: one corner speaks for all of it.
     return this.#shape.holds(west, south) ? 'within' : 'apart';

@@ -32,18 +32,36 @@ const mostTries = 5;
 /** Answers a search that was read and checked (spec 4.2), in slices. Throws 400 for a filter that is none, and 503 where it takes too long. */
 export function search(catalog: Catalog, request: SearchRequest): Promise<SearchResult>;
 /** The same, each item as `view` shows it: made in slices too. */
-export function search<View>(catalog: Catalog, request: SearchRequest, view: (item: ItemRecord) => View): Promise<SearchResult<View>>;
-export function search(catalog: Catalog, request: SearchRequest, view: (item: ItemRecord) => unknown = (item) => item): Promise<SearchResult<unknown>> {
+export function search<View>(
+  catalog: Catalog,
+  request: SearchRequest,
+  view: (item: ItemRecord) => View,
+): Promise<SearchResult<View>>;
+export function search(
+  catalog: Catalog,
+  request: SearchRequest,
+  view: (item: ItemRecord) => unknown = (item) => item,
+): Promise<SearchResult<unknown>> {
   const filter = request.filter === undefined ? null : parseFilter(request.filter);
   const rules = request.sortby?.length ? request.sortby : defaultSort;
-  const names = new Set([...(filter?.properties ?? []), ...rules.map(({ field }) => propertyName(field)).filter((name) => !indexed.has(name))]);
-  if (names.size > limits.search.properties) throw invalid([{ path: request.filter === undefined ? 'sortby' : 'filter', message: `must name at most ${limits.search.properties} different properties, those of sortby included` }]);
+  const names = new Set([
+    ...(filter?.properties ?? []),
+    ...rules.map(({ field }) => propertyName(field)).filter((name) => !indexed.has(name)),
+  ]);
+  if (names.size > limits.search.properties)
+    throw invalid([
+      {
+        path: request.filter === undefined ? 'sortby' : 'filter',
+        message: `must name at most ${limits.search.properties} different properties, those of sortby included`,
+      },
+    ]);
   return catalog.slices.run('the search', async (slice) => {
     for (let tries = 0; ; tries++) {
       const { generation } = catalog.index;
       const found = await searchOnce(catalog, request, filter, rules, [...names], slice, view);
       if (found && generation === catalog.index.generation) return found;
-      if (tries === mostTries) throw new SandboxError(503, 'busy', 'the catalog is changing too fast for the search; try again in a moment');
+      if (tries === mostTries)
+        throw new SandboxError(503, 'busy', 'the catalog is changing too fast for the search; try again in a moment');
     }
   });
 }
@@ -52,13 +70,23 @@ export function search(catalog: Catalog, request: SearchRequest, view: (item: It
 const indexed: ReadonlySet<string> = new Set(['datetime', 'id']);
 
 /** Null where the catalog was numbered anew meanwhile: rows are numbers that it makes void. */
-async function searchOnce(catalog: Catalog, request: SearchRequest, filter: ParsedFilter | null, sortby: readonly SortRule[], names: readonly string[], slice: Slice, view: (item: ItemRecord) => unknown): Promise<SearchResult<unknown> | null> {
+async function searchOnce(
+  catalog: Catalog,
+  request: SearchRequest,
+  filter: ParsedFilter | null,
+  sortby: readonly SortRule[],
+  names: readonly string[],
+  slice: Slice,
+  view: (item: ItemRecord) => unknown,
+): Promise<SearchResult<unknown> | null> {
   const { limit = pageLimits.default, offset = 0 } = request;
   const { generation } = catalog.index;
   const columns = new Map<string, PropertyColumn>();
   for (const name of names) columns.set(name, await catalog.columns.get(name, slice));
   const subject = new RowSubject(catalog, columns);
-  const rows = request.ids ? await rowsOfIds(catalog, request, filter, subject, slice) : await rowsOf(catalog, request, filter, subject, slice);
+  const rows = request.ids
+    ? await rowsOfIds(catalog, request, filter, subject, slice)
+    : await rowsOf(catalog, request, filter, subject, slice);
   const page = await selectPageInSlices(rows, orderBy(catalog, sortby, columns), offset, limit, slice);
   const items: unknown[] = [];
   let characters = 0;
@@ -73,7 +101,13 @@ async function searchOnce(catalog: Catalog, request: SearchRequest, filter: Pars
   return { items, numberMatched: rows.length, limit, offset, sortby };
 }
 
-async function rowsOf(catalog: Catalog, { bbox, collections, datetime, intersects, filter: json }: SearchRequest, filter: ParsedFilter | null, subject: RowSubject, slice: Slice): Promise<number[]> {
+async function rowsOf(
+  catalog: Catalog,
+  { bbox, collections, datetime, intersects, filter: json }: SearchRequest,
+  filter: ParsedFilter | null,
+  subject: RowSubject,
+  slice: Slice,
+): Promise<number[]> {
   const area = intersects ? new SearchArea(intersects) : null;
   const box = bbox ?? area?.box ?? (filter && spatialHint(json));
   const { index } = catalog;
@@ -86,13 +120,23 @@ async function rowsOf(catalog: Catalog, { bbox, collections, datetime, intersect
       await slice.next();
       if (generation !== index.generation) return rows;
     }
-    if ((!area || area.meets(index.boxOf(row), () => subject.at(row).footprint())) && (!filter || filter.test(subject.at(row)) === true)) rows.push(row);
+    if (
+      (!area || area.meets(index.boxOf(row), () => subject.at(row).footprint())) &&
+      (!filter || filter.test(subject.at(row)) === true)
+    )
+      rows.push(row);
   }
   return rows;
 }
 
 /** Few items, looked at one by one. */
-async function rowsOfIds(catalog: Catalog, request: SearchRequest, filter: ParsedFilter | null, subject: RowSubject, slice: Slice): Promise<number[]> {
+async function rowsOfIds(
+  catalog: Catalog,
+  request: SearchRequest,
+  filter: ParsedFilter | null,
+  subject: RowSubject,
+  slice: Slice,
+): Promise<number[]> {
   const { bbox, datetime, intersects, ids = [] } = request;
   const collections = request.collections && new Set(request.collections);
   const area = intersects ? new SearchArea(intersects) : null;

@@ -48,7 +48,11 @@ const series: readonly Series[] = [
     columns: 4,
     dates: 6,
     everyDays: 16,
-    more: (n) => ({ 'view:off_nadir': (n * 7) % 5, 'view:sun_azimuth': 120 + (n % 6) * 4, 'view:sun_elevation': 45 + (n % 6) * 3 }),
+    more: (n) => ({
+      'view:off_nadir': (n * 7) % 5,
+      'view:sun_azimuth': 120 + (n % 6) * 4,
+      'view:sun_elevation': 45 + (n % 6) * 3,
+    }),
   },
   {
     collectionId: 'harbour-radar',
@@ -101,7 +105,13 @@ interface RealScene {
   readonly provider: string;
   readonly sourceType: string;
   readonly grid: RasterGrid;
-  readonly collection: { readonly id: string; readonly catalogId: string; readonly title: string; readonly description: string; readonly keywords: readonly string[] };
+  readonly collection: {
+    readonly id: string;
+    readonly catalogId: string;
+    readonly title: string;
+    readonly description: string;
+    readonly keywords: readonly string[];
+  };
   readonly more: Record<string, unknown>;
 }
 
@@ -112,11 +122,22 @@ const realScenes: readonly RealScene[] = [
     title: 'olinda-landsat7',
     atMs: Date.UTC(2002, 6, 1, 12, 30),
     name: 'Olinda, Landsat 7',
-    description: 'Coast, city and forest at Olinda, Brazil: blue, green, red, near and short-wave infrared, 28.5 m. The day is not recorded: the date stands for the early 2000s. Courtesy of the U.S. Geological Survey; public domain.',
+    description:
+      'Coast, city and forest at Olinda, Brazil: blue, green, red, near and short-wave infrared, 28.5 m. The day is not recorded: the date stands for the early 2000s. Courtesy of the U.S. Geological Survey; public domain.',
     provider: 'U.S. Geological Survey',
     sourceType: 'MULTISPECTRAL',
-    grid: { epsg: 31985, shape: [352, 349], transform: [28.49999999927454, 0, 288776.25000080315, 0, -28.49999999927454, 9120760.750028737] },
-    collection: { id: 'olinda-coast', catalogId: 'earth-observation', title: 'Olinda coast', description: 'A real scene of Landsat 7 at Olinda, Brazil.', keywords: [realKeyword, 'optical', 'multispectral', 'landsat', 'coast'] },
+    grid: {
+      epsg: 31985,
+      shape: [352, 349],
+      transform: [28.49999999927454, 0, 288776.25000080315, 0, -28.49999999927454, 9120760.750028737],
+    },
+    collection: {
+      id: 'olinda-coast',
+      catalogId: 'earth-observation',
+      title: 'Olinda coast',
+      description: 'A real scene of Landsat 7 at Olinda, Brazil.',
+      keywords: [realKeyword, 'optical', 'multispectral', 'landsat', 'coast'],
+    },
     more: { platform: 'landsat-7', instruments: ['etm'], gsd: 28.5 },
   },
   {
@@ -125,31 +146,76 @@ const realScenes: readonly RealScene[] = [
     title: 'jacksboro-dem',
     atMs: Date.UTC(2000, 1, 16),
     name: 'Jacksboro fault, elevation',
-    description: 'Metres above the sea at the Jacksboro fault, Tennessee, 3 arc seconds. From the shuttle radar mission of February 2000, NASA; public domain.',
+    description:
+      'Metres above the sea at the Jacksboro fault, Tennessee, 3 arc seconds. From the shuttle radar mission of February 2000, NASA; public domain.',
     provider: 'NASA',
     sourceType: 'HEIGHTMAP',
     grid: { epsg: 4326, shape: [344, 403], transform: [1 / 1200, 0, -84.41375, 0, -1 / 1200, 36.44625] },
-    collection: { id: 'jacksboro-fault', catalogId: 'terrain', title: 'Jacksboro fault', description: 'Real elevation of the shuttle radar mission in Tennessee.', keywords: [realKeyword, 'elevation', 'terrain', 'srtm'] },
+    collection: {
+      id: 'jacksboro-fault',
+      catalogId: 'terrain',
+      title: 'Jacksboro fault',
+      description: 'Real elevation of the shuttle radar mission in Tennessee.',
+      keywords: [realKeyword, 'elevation', 'terrain', 'srtm'],
+    },
     more: { platform: 'sts-99' },
   },
 ];
 
 /** Fills an empty catalog with demo collections: the same on every machine. Their pixels are made when somebody asks for them. */
-export async function seedDemo(catalog: Catalog, place: { readonly workFolder: string; readonly confinement: Confinement }): Promise<void> {
+export async function seedDemo(
+  catalog: Catalog,
+  place: { readonly workFolder: string; readonly confinement: Confinement },
+): Promise<void> {
   const scenes = series.flatMap(scenesOf);
   const places: ProjectedPlace[] = [
-    ...scenes.map(({ scene }) => ({ epsg: scene.place.epsg, origin: scene.place.origin, size: [scenePixels * pixelSize, scenePixels * pixelSize] as const })),
-    ...realScenes.map(({ grid: { epsg, shape: [rows, columns], transform: [width = 0, , west = 0, , height = 0, north = 0] } }) => ({ epsg, origin: [west, north] as const, size: [columns * width, -rows * height] as const })),
+    ...scenes.map(({ scene }) => ({
+      epsg: scene.place.epsg,
+      origin: scene.place.origin,
+      size: [scenePixels * pixelSize, scenePixels * pixelSize] as const,
+    })),
+    ...realScenes.map(
+      ({
+        grid: {
+          epsg,
+          shape: [rows, columns],
+          transform: [width = 0, , west = 0, , height = 0, north = 0],
+        },
+      }) => ({ epsg, origin: [west, north] as const, size: [columns * width, -rows * height] as const }),
+    ),
   ];
-  const footprints = await runInChild<(Footprint | null)[]>({ module: new URL('./footprints-job.ts', import.meta.url), input: places, ...place });
+  const footprints = await runInChild<(Footprint | null)[]>({
+    module: new URL('./footprints-job.ts', import.meta.url),
+    input: places,
+    ...place,
+  });
   catalog.items.inTransaction(() => {
     for (const one of catalogs) catalog.collections.putCatalog({ ...one, parentId: rootCatalogId });
-    for (const one of series) catalog.collections.put({ ...one, id: one.collectionId, license: 'proprietary', createdAtMs: firstDay });
-    realScenes.forEach(({ collection, id, fileName, title, atMs, name, description, provider, sourceType, grid, more }, i) => {
-      catalog.collections.put({ ...collection, license: 'PDDL-1.0', createdAtMs: firstDay });
-      const properties = itemProperties({ name, description, layerType: 'RASTER', ingestedAtMs: firstDay, provider, sourceType, more });
-      catalog.items.put({ id, collectionId: collection.id, title, datetimeMs: atMs, footprint: footprintAt(scenes.length + i, id), properties, source: { kind: 'shipped', fileName, grid } });
-    });
+    for (const one of series)
+      catalog.collections.put({ ...one, id: one.collectionId, license: 'proprietary', createdAtMs: firstDay });
+    realScenes.forEach(
+      ({ collection, id, fileName, title, atMs, name, description, provider, sourceType, grid, more }, i) => {
+        catalog.collections.put({ ...collection, license: 'PDDL-1.0', createdAtMs: firstDay });
+        const properties = itemProperties({
+          name,
+          description,
+          layerType: 'RASTER',
+          ingestedAtMs: firstDay,
+          provider,
+          sourceType,
+          more,
+        });
+        catalog.items.put({
+          id,
+          collectionId: collection.id,
+          title,
+          datetimeMs: atMs,
+          footprint: footprintAt(scenes.length + i, id),
+          properties,
+          source: { kind: 'shipped', fileName, grid },
+        });
+      },
+    );
     scenes.forEach(({ of, n, column, atMs, scene }, i) => {
       const source = `${of.sourceType}_${new Date(atMs).toISOString().slice(0, 10).replaceAll('-', '')}_${String(column + 1).padStart(2, '0')}`;
       catalog.items.put({
@@ -167,7 +233,15 @@ export async function seedDemo(catalog: Catalog, place: { readonly workFolder: s
           sourceType: of.sourceType,
           more: of.more(n),
         }),
-        source: { kind: 'synthetic', scene, grid: { epsg: scene.place.epsg, shape: [scenePixels, scenePixels], transform: [pixelSize, 0, scene.place.origin[0], 0, -pixelSize, scene.place.origin[1]] } },
+        source: {
+          kind: 'synthetic',
+          scene,
+          grid: {
+            epsg: scene.place.epsg,
+            shape: [scenePixels, scenePixels],
+            transform: [pixelSize, 0, scene.place.origin[0], 0, -pixelSize, scene.place.origin[1]],
+          },
+        },
       });
     });
   });
@@ -184,8 +258,17 @@ function scenesOf(of: Series) {
   return Array.from({ length: of.columns * of.dates }, (_, n) => {
     const column = n % of.columns;
     // Neighbours overlap a little, as scenes of one orbit do.
-    const origin: [number, number] = [of.origin[0] + column * scenePixels * pixelSize * 0.95, of.origin[1] - (column % 3) * 2_000];
+    const origin: [number, number] = [
+      of.origin[0] + column * scenePixels * pixelSize * 0.95,
+      of.origin[1] - (column % 3) * 2_000,
+    ];
     const atMs = firstDay + Math.floor(n / of.columns) * of.everyDays * day + column * 7_000;
-    return { of, n, column, atMs, scene: { kind: of.kind, size: scenePixels, place: { epsg: of.epsg, origin }, shift: 1_000 + column * 480 } };
+    return {
+      of,
+      n,
+      column,
+      atMs,
+      scene: { kind: of.kind, size: scenePixels, place: { epsg: of.epsg, origin }, shift: 1_000 + column * 480 },
+    };
   });
 }

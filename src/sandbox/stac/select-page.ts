@@ -23,7 +23,7 @@ export function selectPage(rows: readonly number[], order: RowOrder, offset: num
 }
 
 function siftUp(heap: number[], from: number, order: RowOrder): void {
-  for (let i = from; i > 0; ) {
+  for (let i = from; i > 0;) {
     const parent = (i - 1) >> 1;
     if (order(heap[i] as number, heap[parent] as number) <= 0) return;
     swap(heap, i, parent);
@@ -32,9 +32,10 @@ function siftUp(heap: number[], from: number, order: RowOrder): void {
 }
 
 function siftDown(heap: number[], order: RowOrder): void {
-  for (let i = 0; ; ) {
+  for (let i = 0; ;) {
     let last = i;
-    for (const child of [2 * i + 1, 2 * i + 2]) if (child < heap.length && order(heap[child] as number, heap[last] as number) > 0) last = child;
+    for (const child of [2 * i + 1, 2 * i + 2])
+      if (child < heap.length && order(heap[child] as number, heap[last] as number) > 0) last = child;
     if (last === i) return;
     swap(heap, i, last);
     i = last;
@@ -49,7 +50,13 @@ function swap(heap: number[], a: number, b: number): void {
 const runLength = 8_192;
 
 /** As `selectPage`, in slices. */
-export async function selectPageInSlices(rows: readonly number[], order: RowOrder, offset: number, limit: number, slice: Slice): Promise<number[]> {
+export async function selectPageInSlices(
+  rows: readonly number[],
+  order: RowOrder,
+  offset: number,
+  limit: number,
+  slice: Slice,
+): Promise<number[]> {
   if (rows.length <= runLength) return selectPage(rows, order, offset, limit);
   const wanted = Math.min(rows.length, offset + limit);
   // Runs that are sorted by themselves, and then the first of all runs again and again.
@@ -67,7 +74,12 @@ export async function selectPageInSlices(rows: readonly number[], order: RowOrde
     first.at += 1;
     if (first.at === first.rows.length) heap.shift();
     // It moves behind those runs that are before it now: there are few.
-    for (let j = 0; first.at < first.rows.length && j + 1 < heap.length && order(head(first), head(heap[j + 1]!)) > 0; j++) [heap[j], heap[j + 1]] = [heap[j + 1]!, first];
+    for (
+      let j = 0;
+      first.at < first.rows.length && j + 1 < heap.length && order(head(first), head(heap[j + 1]!)) > 0;
+      j++
+    )
+      [heap[j], heap[j + 1]] = [heap[j + 1]!, first];
     if (slice.isOver) await slice.next();
   }
   return page;

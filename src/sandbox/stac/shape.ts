@@ -29,7 +29,10 @@ export class Shape {
     const polygons = [...positionsOfType('Polygon'), ...positionsOfType('MultiPolygon').flat()] as Position[][][];
     this.polygonCount = polygons.length;
     this.#representatives = [...this.points, ...[...lines, ...polygons.flat()].map((path) => path[0] ?? [])];
-    const paths = [...lines.map((path) => ({ path, polygon: -1 })), ...polygons.flatMap((rings, polygon) => rings.map((path) => ({ path, polygon })))];
+    const paths = [
+      ...lines.map((path) => ({ path, polygon: -1 })),
+      ...polygons.flatMap((rings, polygon) => rings.map((path) => ({ path, polygon }))),
+    ];
     this.#places = new Flatbush(this.#representatives.length);
     for (const [x = 0, y = 0] of this.#representatives) this.#places.add(x, y, x, y);
     this.#places.finish();
@@ -61,7 +64,11 @@ export class Shape {
       const known = new Set(shape.points.map(([x, y]) => `${x} ${y}`));
       return ([x, y]: Position) => known.has(`${x} ${y}`);
     };
-    return this.#reachesInto(other) || other.#reachesInto(this) || (this.points.length > 0 && other.points.length > 0 && other.points.some(isPointOf(this)));
+    return (
+      this.#reachesInto(other) ||
+      other.#reachesInto(this) ||
+      (this.points.length > 0 && other.points.length > 0 && other.points.some(isPointOf(this)))
+    );
   }
 
   /** True where a part of this shape lies in the other. */
@@ -93,7 +100,10 @@ export class Shape {
   }
 
   /** True where an edge fulfils `test`. With a box, of the edges whose own boxes meet it. */
-  someEdge(test: (x0: number, y0: number, x1: number, y1: number) => boolean, [west, south, east, north]: Box): boolean {
+  someEdge(
+    test: (x0: number, y0: number, x1: number, y1: number) => boolean,
+    [west, south, east, north]: Box,
+  ): boolean {
     let found = false;
     this.#tree?.search(west, south, east, north, (edge) => {
       found ||= test(...this.#endsOf(edge));
@@ -112,7 +122,17 @@ export class Shape {
     const ends = this.#ends;
     let found = false;
     this.#tree?.search(Math.min(x0, x1), Math.min(y0, y1), Math.max(x0, x1), Math.max(y0, y1), (edge) => {
-      if (!found) found = segmentsMeet(x0, y0, x1, y1, ends[edge * 4]!, ends[edge * 4 + 1]!, ends[edge * 4 + 2]!, ends[edge * 4 + 3]!);
+      if (!found)
+        found = segmentsMeet(
+          x0,
+          y0,
+          x1,
+          y1,
+          ends[edge * 4]!,
+          ends[edge * 4 + 1]!,
+          ends[edge * 4 + 2]!,
+          ends[edge * 4 + 3]!,
+        );
       return false;
     });
     return found;
@@ -125,7 +145,16 @@ export class Shape {
 }
 
 /** Two segments whose boxes meet. Exact: the orientations are not rounded. */
-function segmentsMeet(x0: number, y0: number, x1: number, y1: number, x2: number, y2: number, x3: number, y3: number): boolean {
+function segmentsMeet(
+  x0: number,
+  y0: number,
+  x1: number,
+  y1: number,
+  x2: number,
+  y2: number,
+  x3: number,
+  y3: number,
+): boolean {
   const a = orient2d(x0, y0, x1, y1, x2, y2);
   const b = orient2d(x0, y0, x1, y1, x3, y3);
   if ((a > 0 && b > 0) || (a < 0 && b < 0)) return false;

@@ -23,7 +23,8 @@ export class SpatialTree {
   constructor(boxes: Float64Array, datetimesMs: Float64Array, collections: Uint16Array) {
     this.#rows = byPlace(boxes);
     this.#tree = new Flatbush(this.#rows.length);
-    for (const row of this.#rows) this.#tree.add(boxes[row * 4] as number, boxes[row * 4 + 1] as number, boxes[row * 4 + 2], boxes[row * 4 + 3]);
+    for (const row of this.#rows)
+      this.#tree.add(boxes[row * 4] as number, boxes[row * 4 + 1] as number, boxes[row * 4 + 2], boxes[row * 4 + 3]);
     this.#tree.finish();
     this.#datetimesMs = Float64Array.from(this.#rows, (row) => datetimesMs[row] as number);
     this.#collections = Uint16Array.from(this.#rows, (row) => collections[row] as number);
@@ -36,7 +37,9 @@ export class SpatialTree {
       south,
       east,
       north,
-      (leaf, x0, y0, x1, y1) => accepts(datetimesMs[leaf] as number, collections[leaf] as number) && meets(rows[leaf] as number, x0, y0, x1, y1),
+      (leaf, x0, y0, x1, y1) =>
+        accepts(datetimesMs[leaf] as number, collections[leaf] as number) &&
+        meets(rows[leaf] as number, x0, y0, x1, y1),
     );
     return leaves.map((leaf) => rows[leaf] as number);
   }

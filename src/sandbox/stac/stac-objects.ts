@@ -48,15 +48,31 @@ export class StacObjects {
   catalog(record: CatalogRecord): StacCatalog {
     const { collections } = this.#options.catalog;
     const self = this.href(stacPaths.catalog, { catalogId: record.id });
-    const catalogs = collections.listCatalogs(record.id).map((child) => link('child', this.href(stacPaths.catalog, { catalogId: child.id }), mediaTypes.json, child.title));
+    const catalogs = collections
+      .listCatalogs(record.id)
+      .map((child) =>
+        link('child', this.href(stacPaths.catalog, { catalogId: child.id }), mediaTypes.json, child.title),
+      );
     // A leaf's children are its collections.
-    const children = catalogs.length > 0 ? catalogs : collections.list(record.id).map((child) => link('child', this.href(stacPaths.collection, { collectionId: child.id }), mediaTypes.json, child.title));
+    const children =
+      catalogs.length > 0
+        ? catalogs
+        : collections
+            .list(record.id)
+            .map((child) =>
+              link('child', this.href(stacPaths.collection, { collectionId: child.id }), mediaTypes.json, child.title),
+            );
     const own = [
       link('self', self, mediaTypes.json, record.title),
       this.rootLink(),
       link('search', this.href(stacPaths.search), mediaTypes.geojson, 'Search for items'),
       ...children,
-      link('preview', this.href(catalogPaths.preview, { catalogId: record.id }), mediaTypes.jpeg, `Where the items of ${record.title} lie`),
+      link(
+        'preview',
+        this.href(catalogPaths.preview, { catalogId: record.id }),
+        mediaTypes.jpeg,
+        `Where the items of ${record.title} lie`,
+      ),
       link('about', this.href(catalogPaths.about, { catalogId: record.id }), mediaTypes.html, `About ${record.title}`),
     ];
     return {
@@ -81,17 +97,38 @@ export class StacObjects {
       license: record.license,
       extent: {
         spatial: { bbox: [[...(extent?.box ?? [-180, -90, 180, 90])]] },
-        temporal: { interval: [[iso(extent?.interval.startMs ?? record.createdAtMs), extent ? iso(extent.interval.endMs) : null]] },
+        temporal: {
+          interval: [[iso(extent?.interval.startMs ?? record.createdAtMs), extent ? iso(extent.interval.endMs) : null]],
+        },
       },
       keywords: record.keywords,
       stac_version: stacVersion,
       links: [
         link('self', self, mediaTypes.json, record.title),
-        link('items', this.href(stacPaths.items, { collectionId: record.id }), mediaTypes.geojson, `Items of ${record.title}`),
+        link(
+          'items',
+          this.href(stacPaths.items, { collectionId: record.id }),
+          mediaTypes.geojson,
+          `Items of ${record.title}`,
+        ),
         this.rootLink(),
-        ...this.#forClients([link('parent', this.href(stacPaths.catalog, { catalogId: record.catalogId }), mediaTypes.json, 'Parent catalog')]),
+        ...this.#forClients([
+          link(
+            'parent',
+            this.href(stacPaths.catalog, { catalogId: record.catalogId }),
+            mediaTypes.json,
+            'Parent catalog',
+          ),
+        ]),
       ],
-      assets: { thumbnail: { href: this.#options.assets.thumbnail(record.id), type: mediaTypes.png, roles: ['thumbnail'], title: `Thumbnail of ${record.title}` } },
+      assets: {
+        thumbnail: {
+          href: this.#options.assets.thumbnail(record.id),
+          type: mediaTypes.png,
+          roles: ['thumbnail'],
+          title: `Thumbnail of ${record.title}`,
+        },
+      },
     };
   }
 
@@ -115,7 +152,12 @@ export class StacObjects {
       // Whoever made the item saw to the properties of the spec.
       properties: { datetime: iso(record.datetimeMs), ...record.properties } as StacItem['properties'],
       assets: {
-        rendered_preview: { href: assets.preview(record), title: 'Rendered preview', type: mediaTypes.png, roles: ['overview'] },
+        rendered_preview: {
+          href: assets.preview(record),
+          title: 'Rendered preview',
+          type: mediaTypes.png,
+          roles: ['overview'],
+        },
         data: { href: assets.data(record), title: 'Source data', type: mediaTypes.zip, roles: ['data'] },
         ...rasters,
       },
@@ -125,7 +167,15 @@ export class StacObjects {
         ...(inSearch
           ? [
               { ...root, method: 'GET' as const },
-              { ...link('preview', assets.preview(record, { width: previewLinkSide, height: previewLinkSide }), mediaTypes.html, 'Preview'), method: 'GET' as const },
+              {
+                ...link(
+                  'preview',
+                  assets.preview(record, { width: previewLinkSide, height: previewLinkSide }),
+                  mediaTypes.html,
+                  'Preview',
+                ),
+                method: 'GET' as const,
+              },
             ]
           : this.#forClients([root])),
         ...this.#forClients([link('parent', collection, mediaTypes.json, record.collectionId)]),
@@ -141,9 +191,25 @@ export class StacObjects {
     if (this.#options.strict || source.kind === 'none' || !source.grid) return {};
     const { epsg, shape, transform } = source.grid;
     const place = { roles: ['data'], 'proj:epsg': epsg, 'proj:shape': shape, 'proj:transform': transform };
-    if (source.kind !== 'scene') return { raster: { href: this.#options.assets.raster(record), title: 'Source raster', type: mediaTypeOf(nameOfSource(source)), ...place } };
+    if (source.kind !== 'scene')
+      return {
+        raster: {
+          href: this.#options.assets.raster(record),
+          title: 'Source raster',
+          type: mediaTypeOf(nameOfSource(source)),
+          ...place,
+        },
+      };
     return Object.fromEntries(
-      source.files.map(({ path, band, name }) => [band, { href: this.#options.assets.raster(record, band), title: name === band ? band : `${name} (${band})`, type: mediaTypeOf(path), ...place }]),
+      source.files.map(({ path, band, name }) => [
+        band,
+        {
+          href: this.#options.assets.raster(record, band),
+          title: name === band ? band : `${name} (${band})`,
+          type: mediaTypeOf(path),
+          ...place,
+        },
+      ]),
     );
   }
 
@@ -153,13 +219,26 @@ export class StacObjects {
 
   #catalogLinks(record: CatalogRecord): StacLink[] {
     const api = [
-      { ...link('search', this.href(stacPaths.search), mediaTypes.geojson, 'Search for items'), method: 'POST' as const },
+      {
+        ...link('search', this.href(stacPaths.search), mediaTypes.geojson, 'Search for items'),
+        method: 'POST' as const,
+      },
       link('data', this.href(stacPaths.collections), mediaTypes.json, 'Collections'),
       link('conformance', this.href(stacPaths.conformance), mediaTypes.json, 'Conformance classes'),
       link('service-desc', this.href(stacPaths.api), mediaTypes.openapi, 'OpenAPI description'),
       link('service-doc', this.href(catalogPaths.about, { catalogId: record.id }), mediaTypes.html, 'About'),
     ];
-    return record.parentId === null ? api : [...api, link('parent', this.href(stacPaths.catalog, { catalogId: record.parentId }), mediaTypes.json, 'Parent catalog')];
+    return record.parentId === null
+      ? api
+      : [
+          ...api,
+          link(
+            'parent',
+            this.href(stacPaths.catalog, { catalogId: record.parentId }),
+            mediaTypes.json,
+            'Parent catalog',
+          ),
+        ];
   }
 
   #forClients(links: readonly StacLink[]): readonly StacLink[] {
@@ -168,12 +247,24 @@ export class StacObjects {
 }
 
 function nameOfSource(source: ItemRecord['source']): string {
-  return source.kind === 'file' || source.kind === 'shipped' ? source.fileName : source.kind === 'path' ? source.path : 'scene.tif';
+  return source.kind === 'file' || source.kind === 'shipped'
+    ? source.fileName
+    : source.kind === 'path'
+      ? source.path
+      : 'scene.tif';
 }
 
 /** Of a source as it is read, by its name. */
 function mediaTypeOf(name: string): string {
-  const types: Readonly<Record<string, string>> = { '.tif': mediaTypes.geotiff, '.tiff': mediaTypes.geotiff, '.jp2': 'image/jp2', '.png': mediaTypes.png, '.jpg': mediaTypes.jpeg, '.jpeg': mediaTypes.jpeg, '.nc': 'application/netcdf' };
+  const types: Readonly<Record<string, string>> = {
+    '.tif': mediaTypes.geotiff,
+    '.tiff': mediaTypes.geotiff,
+    '.jp2': 'image/jp2',
+    '.png': mediaTypes.png,
+    '.jpg': mediaTypes.jpeg,
+    '.jpeg': mediaTypes.jpeg,
+    '.nc': 'application/netcdf',
+  };
   return types[extname(name).toLowerCase()] ?? 'application/octet-stream';
 }
 
@@ -196,7 +287,9 @@ export function withFields(item: StacItem, fields: FieldSet | undefined): Readon
   if (include.size === 0 && exclude.size === 0) return whole;
   let result: Record<string, unknown> = include.size > 0 ? {} : whole;
   // The broader first: what lies in one that is there already is there too.
-  const wanted = [...new Set([...alwaysIncluded, ...include])].map((path) => pathOf(path, whole)).sort((a, b) => a.length - b.length);
+  const wanted = [...new Set([...alwaysIncluded, ...include])]
+    .map((path) => pathOf(path, whole))
+    .sort((a, b) => a.length - b.length);
   if (include.size > 0) for (const path of wanted) copy(whole, result, path);
   // What is taken away is taken from a copy.
   if (exclude.size > 0) result = structuredClone(result);
@@ -223,7 +316,11 @@ function remove(target: Record<string, unknown>, [first = '', ...rest]: string[]
   else if (isObject(target[first])) remove(target[first], rest);
 }
 
-function copy(from: Readonly<Record<string, unknown>>, to: Record<string, unknown>, [first = '', ...rest]: string[]): void {
+function copy(
+  from: Readonly<Record<string, unknown>>,
+  to: Record<string, unknown>,
+  [first = '', ...rest]: string[],
+): void {
   if (!Object.hasOwn(from, first)) return;
   const value = from[first];
   // It is there, whole.

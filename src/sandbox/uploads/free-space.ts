@@ -11,6 +11,10 @@ export async function systemFreeBytes(folder: string): Promise<number> {
 }
 
 /** Throws where the disk is as good as full. */
-export async function requireRoom(folder: string, rules: UploadRules, freeBytes: (folder: string) => Promise<number> = systemFreeBytes): Promise<void> {
+export async function requireRoom(
+  folder: string,
+  rules: UploadRules,
+  freeBytes: (folder: string) => Promise<number> = systemFreeBytes,
+): Promise<void> {
   if ((await freeBytes(folder)) < reserveBytes) throw noRoom(rules);
 }

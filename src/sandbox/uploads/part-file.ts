@@ -87,7 +87,8 @@ export function digestPart(): PartSink {
 async function writeAll(file: FileHandle, buffers: readonly Buffer[], length: number, position: number): Promise<void> {
   const { bytesWritten } = await file.writev(buffers, position);
   // A short write is rare, and what follows it (a full disk, mostly) says why.
-  if (bytesWritten < length) await file.write(Buffer.concat(buffers), bytesWritten, length - bytesWritten, position + bytesWritten);
+  if (bytesWritten < length)
+    await file.write(Buffer.concat(buffers), bytesWritten, length - bytesWritten, position + bytesWritten);
 }
 
 /** Reads `content` to its end into `sink`, at the sink's pace. By events: an iterator would copy small reads together. */

@@ -96,7 +96,13 @@ export class UploadEngine {
       acceptForm();
       const { stored, spoolPath = '' } = taken;
       if (stored) return await stored;
-      return await this.#store(fields, access, () => createReadStream(spoolPath, { highWaterMark: 1024 * 1024 }), () => {}, formRead);
+      return await this.#store(
+        fields,
+        access,
+        () => createReadStream(spoolPath, { highWaterMark: 1024 * 1024 }),
+        () => {},
+        formRead,
+      );
     } catch (error) {
       rejectForm(error);
       await taken.stored?.catch(() => {});
@@ -107,7 +113,11 @@ export class UploadEngine {
   }
 
   /** Completes an upload (step 7 of spec 4.8, completeUpload of 4.4). Again after success: the same file. */
-  complete(request: CompleteUploadRequest, userOf: (session: UploadSession) => string, access: UploadAccess): Promise<FileRecord> {
+  complete(
+    request: CompleteUploadRequest,
+    userOf: (session: UploadSession) => string,
+    access: UploadAccess,
+  ): Promise<FileRecord> {
     const { sessions, files } = this.#options;
     return this.#lock.run(request.uploadId, async () => {
       const session = this.#session(request, access);
@@ -132,7 +142,10 @@ export class UploadEngine {
     const idle = listIdle();
     for (const session of idle) {
       // Looked at again under the lock: a chunk may have come while the sweep waited for it.
-      await this.#lock.run(session.id, async () => void (listIdle().some(({ id }) => id === session.id) && (await this.#discard(session))));
+      await this.#lock.run(
+        session.id,
+        async () => void (listIdle().some(({ id }) => id === session.id) && (await this.#discard(session))),
+      );
     }
     return idle.length;
   }
@@ -163,7 +176,9 @@ export class UploadEngine {
       const waitingBlob = isNext ? null : newId('blob');
       const sink = earlier
         ? digestPart()
-        : await (waitingBlob === null ? appendPart(join(blobDir, session.blob), session.appendedBytes) : appendPart(join(blobDir, waitingBlob), 0));
+        : await (waitingBlob === null
+            ? appendPart(join(blobDir, session.blob), session.appendedBytes)
+            : appendPart(join(blobDir, waitingBlob), 0));
       try {
         const written = await drainInto(sink, openContent());
         onTaken();
@@ -186,7 +201,9 @@ export class UploadEngine {
     if (session.fileId !== null) throw new SandboxError(400, 'upload_completed', 'Upload is completed');
     const expected = this.#options.sessions.nextPartNumber(session.id);
     if (rules.anyOrder || received === expected) return;
-    throw new SandboxError(400, 'chunk_out_of_order', `Chunk ${expected} is next, not ${received}`, { data: { expected, received } });
+    throw new SandboxError(400, 'chunk_out_of_order', `Chunk ${expected} is next, not ${received}`, {
+      data: { expected, received },
+    });
   }
 
   /** Answers first: what waited is moved before the session's next call, which the lock holds back. */
@@ -208,8 +225,12 @@ export class UploadEngine {
       if (!session || !part?.blob) return;
       const sink = await appendPart(join(blobDir, session.blob), session.appendedBytes);
       try {
-        const { size, sha256 } = await drainInto(sink, createReadStream(join(blobDir, part.blob), { highWaterMark: 1024 * 1024 }));
-        if (size !== part.size || sha256 !== part.sha256) throw new Error(`part ${part.partNumber} is not as it was acknowledged`);
+        const { size, sha256 } = await drainInto(
+          sink,
+          createReadStream(join(blobDir, part.blob), { highWaterMark: 1024 * 1024 }),
+        );
+        if (size !== part.size || sha256 !== part.sha256)
+          throw new Error(`part ${part.partNumber} is not as it was acknowledged`);
       } catch (error) {
         await sink.undo();
         throw error;
@@ -289,6 +310,18 @@ async function requireBytes(path: string, acknowledged: number): Promise<void> {
   await file.close();
 }
 
-function newFile({ launchId, fileName, appendedBytes, blob }: UploadSession, userId: string, request: CompleteUploadRequest): NewFile {
-  return { userId, launchId, fileName, sizeBytes: appendedBytes, blob, sourceType: request.sourceType, properties: request };
+function newFile(
+  { launchId, fileName, appendedBytes, blob }: UploadSession,
+  userId: string,
+  request: CompleteUploadRequest,
+): NewFile {
+  return {
+    userId,
+    launchId,
+    fileName,
+    sizeBytes: appendedBytes,
+    blob,
+    sourceType: request.sourceType,
+    properties: request,
+  };
 }

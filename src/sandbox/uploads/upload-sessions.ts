@@ -59,7 +59,9 @@ export class UploadSessions {
     const id = newId('upload');
     const key = `uploads/${newSecret()}/${fileName}`;
     this.#database
-      .prepare('insert into uploads (id, key, file_name, blob, launch_id, operation_id, last_chunk_at, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)')
+      .prepare(
+        'insert into uploads (id, key, file_name, blob, launch_id, operation_id, last_chunk_at, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)',
+      )
       .run(id, key, fileName, newId('blob'), owner.launchId, owner.operationId, nowMs, nowMs);
     return this.find(id)!;
   }
@@ -75,41 +77,56 @@ export class UploadSessions {
   }
 
   listByLaunch(launchId: string): UploadSession[] {
-    return this.#database.prepare<[string], SessionRow>('select * from uploads where launch_id = ? order by created_at, rowid').all(launchId).map(fromRow);
+    return this.#database
+      .prepare<[string], SessionRow>('select * from uploads where launch_id = ? order by created_at, rowid')
+      .all(launchId)
+      .map(fromRow);
   }
 
   parts(id: string): StoredPart[] {
     return this.#database
-      .prepare<[string], StoredPart>('select part_number as partNumber, size, sha256, blob from upload_parts where upload_id = ? order by part_number')
+      .prepare<[string], StoredPart>(
+        'select part_number as partNumber, size, sha256, blob from upload_parts where upload_id = ? order by part_number',
+      )
       .all(id);
   }
 
   part(id: string, partNumber: number): StoredPart | null {
     const row = this.#database
-      .prepare<[string, number], StoredPart>('select part_number as partNumber, size, sha256, blob from upload_parts where upload_id = ? and part_number = ?')
+      .prepare<[string, number], StoredPart>(
+        'select part_number as partNumber, size, sha256, blob from upload_parts where upload_id = ? and part_number = ?',
+      )
       .get(id, partNumber);
     return row ?? null;
   }
 
   /** The part that the session's file goes on with. */
   nextPartNumber(id: string): number {
-    const { n } = this.#database.prepare<[string], { n: number }>('select count(*) as n from upload_parts where upload_id = ? and blob is null').get(id)!;
+    const { n } = this.#database
+      .prepare<[string], { n: number }>('select count(*) as n from upload_parts where upload_id = ? and blob is null')
+      .get(id)!;
     return n + limits.firstPartNumber;
   }
 
   /** Acknowledges a part. From here on it is never lost. */
   commitPart(id: string, part: StoredPart, nowMs: number): void {
     this.#database.transaction(() => {
-      this.#database.prepare('insert into upload_parts (upload_id, part_number, size, sha256, blob) values (?, ?, ?, ?, ?)').run(id, part.partNumber, part.size, part.sha256, part.blob);
+      this.#database
+        .prepare('insert into upload_parts (upload_id, part_number, size, sha256, blob) values (?, ?, ?, ?, ?)')
+        .run(id, part.partNumber, part.size, part.sha256, part.blob);
       const appended = part.blob === null ? part.size : 0;
-      this.#database.prepare('update uploads set received_bytes = received_bytes + ?, last_chunk_at = ? where id = ?').run(appended, nowMs, id);
+      this.#database
+        .prepare('update uploads set received_bytes = received_bytes + ?, last_chunk_at = ? where id = ?')
+        .run(appended, nowMs, id);
     })();
   }
 
   /** A part that waited is in the session's file now. */
   commitAppended(id: string, part: UploadPart): void {
     this.#database.transaction(() => {
-      this.#database.prepare('update upload_parts set blob = null where upload_id = ? and part_number = ?').run(id, part.partNumber);
+      this.#database
+        .prepare('update upload_parts set blob = null where upload_id = ? and part_number = ?')
+        .run(id, part.partNumber);
       this.#database.prepare('update uploads set received_bytes = received_bytes + ? where id = ?').run(part.size, id);
     })();
   }
@@ -131,13 +148,19 @@ export class UploadSessions {
 
   /** Open sessions without a chunk since `beforeMs`, by the clock that `now` gives for their launch. */
   listIdle(idleMs: number, now: (launchId: string | null) => number): UploadSession[] {
-    const rows = this.#database.prepare<[], SessionRow & { last_chunk_at: number }>('select * from uploads where file_id is null').all();
+    const rows = this.#database
+      .prepare<[], SessionRow & { last_chunk_at: number }>('select * from uploads where file_id is null')
+      .all();
     return rows.filter((row) => row.last_chunk_at + idleMs <= now(row.launch_id)).map(fromRow);
   }
 
   /** Every blob that a session or a file still refers to. */
   referencedBlobs(): Set<string> {
-    const rows = this.#database.prepare<[], { blob: string }>('select blob from uploads union select blob from files union select blob from upload_parts where blob is not null').all();
+    const rows = this.#database
+      .prepare<[], { blob: string }>(
+        'select blob from uploads union select blob from files union select blob from upload_parts where blob is not null',
+      )
+      .all();
     return new Set(rows.map((row) => row.blob));
   }
 }

@@ -37,13 +37,24 @@ export function errorBoundary(log: Logger): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
     if (req.socket.destroyed) return; // nobody is there to be told
     if (res.headersSent) return next(error);
-    const known = isDiskFullError(error) ? noRoom(saysDiskFull.test(req.originalUrl) ? fileRules : externalAppRules, error) : asSandboxError(error);
+    const known = isDiskFullError(error)
+      ? noRoom(saysDiskFull.test(req.originalUrl) ? fileRules : externalAppRules, error)
+      : asSandboxError(error);
     const isInjected = (traceOf(res) as CallNotes | undefined)?.detail['fault'] !== undefined;
     // 503 is a bound that was kept to.
-    if (known.status >= 500) log[isInjected ? 'debug' : known.status === 503 ? 'warn' : 'error']({ err: error, requestId: requestIdOf(res) }, 'request failed');
+    if (known.status >= 500)
+      log[isInjected ? 'debug' : known.status === 503 ? 'warn' : 'error'](
+        { err: error, requestId: requestIdOf(res) },
+        'request failed',
+      );
     res.locals['errorCode'] = known.code;
     const failure = known.status >= 500 ? (res.locals['failureMessage'] as string | undefined) : undefined;
-    const body: ErrorBody = { error: failure ?? known.message, code: known.code, requestId: requestIdOf(res), ...known.data };
+    const body: ErrorBody = {
+      error: failure ?? known.message,
+      code: known.code,
+      requestId: requestIdOf(res),
+      ...known.data,
+    };
     if (known.details) body.details = [...known.details];
     // A route may have begun to describe another answer.
     res.removeHeader('Content-Disposition');
@@ -55,11 +66,20 @@ export function errorBoundary(log: Logger): ErrorRequestHandler {
 function asSandboxError(error: unknown): SandboxError {
   if (error instanceof SandboxError) return error;
   const { status, type } = (error ?? {}) as { status?: unknown; type?: unknown };
-  if (type === 'entity.parse.failed') return new SandboxError(400, 'malformed_json', 'Bad Request', { details: [{ path: '', message: 'is not JSON' }] });
-  if (type === 'entity.too.large') return new SandboxError(400, 'body_too_large', 'Bad Request', { details: [{ path: '', message: 'is too large' }] });
-  if (type === 'parameters.too.many') return new SandboxError(400, 'malformed_form', 'Bad Request', { details: [{ path: '', message: 'has too many fields' }] });
+  if (type === 'entity.parse.failed')
+    return new SandboxError(400, 'malformed_json', 'Bad Request', { details: [{ path: '', message: 'is not JSON' }] });
+  if (type === 'entity.too.large')
+    return new SandboxError(400, 'body_too_large', 'Bad Request', { details: [{ path: '', message: 'is too large' }] });
+  if (type === 'parameters.too.many')
+    return new SandboxError(400, 'malformed_form', 'Bad Request', {
+      details: [{ path: '', message: 'has too many fields' }],
+    });
   if (typeof status === 'number' && status >= 400 && status < 500) {
-    return new SandboxError(status, status === 415 ? 'unsupported_media_type' : 'validation_failed', STATUS_CODES[status] ?? 'Bad Request');
+    return new SandboxError(
+      status,
+      status === 415 ? 'unsupported_media_type' : 'validation_failed',
+      STATUS_CODES[status] ?? 'Bad Request',
+    );
   }
   return new SandboxError(500, 'internal_error', 'Internal Server Error', { cause: error });
 }

@@ -21,7 +21,8 @@ const overheadBytes = 1024 * 1024;
 const maxFields = 20;
 const fieldBytes = 1024 * 1024;
 
-const malformed = (message: string, cause?: unknown) => new SandboxError(400, 'malformed_form', 'Bad Request', { cause, details: [{ path: '', message }] });
+const malformed = (message: string, cause?: unknown) =>
+  new SandboxError(400, 'malformed_form', 'Bad Request', { cause, details: [{ path: '', message }] });
 const notWellFormed = (cause: unknown) => malformed('is not a well-formed multipart form', cause);
 
 /**
@@ -30,7 +31,11 @@ const notWellFormed = (cause: unknown) => malformed('is not a well-formed multip
  * a fault left of it. Throws 415 for what is no multipart form, 400 for a broken one, for one without the file or with
  * one under another name, and for a field that came twice; `tooLarge` as soon as that is known.
  */
-export async function readFileForm(req: IncomingMessage, body: Readable, options: FileFormOptions): Promise<Readonly<Record<string, string>>> {
+export async function readFileForm(
+  req: IncomingMessage,
+  body: Readable,
+  options: FileFormOptions,
+): Promise<Readonly<Record<string, string>>> {
   // By its own length, before anything is read.
   if (Number(req.headers['content-length'] ?? 0) > options.maxBytes + overheadBytes) throw options.tooLarge();
   const parser = createParser(req, options.maxBytes);
@@ -80,8 +85,13 @@ export async function readFileForm(req: IncomingMessage, body: Readable, options
     throw error;
   }
   const faults = [...repeated].map((name) => ({ path: shown(name), message: 'must come once' }));
-  for (const name of misnamed) faults.push({ path: options.fileField, message: `is required: the form's file part is called ${JSON.stringify(shown(name))}, and must be called ${JSON.stringify(options.fileField)}` });
-  if (files !== 1 && misnamed.size === 0) faults.push({ path: options.fileField, message: files === 0 ? 'is required' : 'must come once' });
+  for (const name of misnamed)
+    faults.push({
+      path: options.fileField,
+      message: `is required: the form's file part is called ${JSON.stringify(shown(name))}, and must be called ${JSON.stringify(options.fileField)}`,
+    });
+  if (files !== 1 && misnamed.size === 0)
+    faults.push({ path: options.fileField, message: files === 0 ? 'is required' : 'must come once' });
   if (faults.length > 0) {
     options.onRefused?.(fields);
     throw invalid(faults);
@@ -104,7 +114,14 @@ function createParser(req: IncomingMessage, maxBytes: number): busboy.Busboy {
       highWaterMark: 1024 * 1024,
       defParamCharset: 'utf8',
       preservePath: true,
-      limits: { files: 1, fields: maxFields, parts: maxFields + 1, fieldSize: fieldBytes, fileSize: maxBytes + 1, headerPairs: 50 },
+      limits: {
+        files: 1,
+        fields: maxFields,
+        parts: maxFields + 1,
+        fieldSize: fieldBytes,
+        fileSize: maxBytes + 1,
+        headerPairs: 50,
+      },
     });
   } catch (cause) {
     throw notWellFormed(cause);

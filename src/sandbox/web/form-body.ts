@@ -14,8 +14,16 @@ const urlencoded = express.urlencoded({ extended: false, limit: limits.jsonBodyB
 export const formBody: RequestHandler = (req, res, next) => {
   const keepSingle = (error?: unknown) => {
     if (error) return next(error);
-    const repeated = Object.entries((req.body ?? {}) as Record<string, unknown>).filter(([, value]) => typeof value !== 'string');
-    next(repeated.length > 0 ? invalid(repeated.map(([name]) => ({ path: name.slice(0, 100), message: 'must come once, and not be too long' }))) : undefined);
+    const repeated = Object.entries((req.body ?? {}) as Record<string, unknown>).filter(
+      ([, value]) => typeof value !== 'string',
+    );
+    next(
+      repeated.length > 0
+        ? invalid(
+            repeated.map(([name]) => ({ path: name.slice(0, 100), message: 'must come once, and not be too long' })),
+          )
+        : undefined,
+    );
   };
   if (!hasBody(req)) {
     req.body = {};
@@ -30,12 +38,19 @@ export const formBody: RequestHandler = (req, res, next) => {
 };
 
 function readMultipart(req: Parameters<RequestHandler>[0]): Promise<Record<string, unknown>> {
-  const malformed = (cause: unknown) => new SandboxError(400, 'malformed_form', 'Bad Request', { cause, details: [{ path: '', message: 'is not a well-formed multipart form' }] });
+  const malformed = (cause: unknown) =>
+    new SandboxError(400, 'malformed_form', 'Bad Request', {
+      cause,
+      details: [{ path: '', message: 'is not a well-formed multipart form' }],
+    });
   return new Promise((resolve, reject) => {
     const fields: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
     let parser: busboy.Busboy;
     try {
-      parser = busboy({ headers: req.headers, limits: { fields: 50, fieldSize: limits.jsonBodyBytes, headerPairs: 50 } });
+      parser = busboy({
+        headers: req.headers,
+        limits: { fields: 50, fieldSize: limits.jsonBodyBytes, headerPairs: 50 },
+      });
     } catch (cause) {
       return reject(malformed(cause));
     }

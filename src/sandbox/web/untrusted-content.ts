@@ -3,7 +3,11 @@ import type { Response } from 'express';
 /** Headers of what a stranger uploaded: it can neither act on a page of ours nor be taken for one (contract, "served content"). */
 export function sendUntrusted(res: Response, mediaType: string): void {
   res.type(mediaType);
-  res.set({ 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': 'sandbox', 'Cache-Control': 'private, no-transform' });
+  res.set({
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Security-Policy': 'sandbox',
+    'Cache-Control': 'private, no-transform',
+  });
 }
 
 /** As `sendUntrusted`, to be saved and not shown. */

@@ -6,7 +6,8 @@ export default defineStep<CogOptions>({
   id: 'cog',
   version: '1.0.0',
   title: 'Cloud Optimized GeoTIFF',
-  description: 'Rewrites one raster as a Cloud Optimized GeoTIFF with overviews. Values, CRS and nodata stay as they are.',
+  description:
+    'Rewrites one raster as a Cloud Optimized GeoTIFF with overviews. Values, CRS and nodata stay as they are.',
   parameters: {
     compression: {
       type: 'string',
@@ -15,7 +16,13 @@ export default defineStep<CogOptions>({
       enum: ['DEFLATE', 'LZW', 'ZSTD', 'NONE'],
       default: 'DEFLATE',
     },
-    blockSize: { type: 'integer', title: 'Tile size', description: 'Side of a tile in pixels.', enum: [256, 512, 1024], default: 512 },
+    blockSize: {
+      type: 'integer',
+      title: 'Tile size',
+      description: 'Side of a tile in pixels.',
+      enum: [256, 512, 1024],
+      default: 512,
+    },
     resampling: {
       type: 'string',
       title: 'Overview resampling',

@@ -8,7 +8,8 @@ export default defineStep<{ band: string; azimuth: number; altitude: number; zFa
   id: 'hillshade',
   version: '1.1.0',
   title: 'Hillshade',
-  description: 'Shaded relief of an elevation raster, lit from one direction. Heights are in metres, places in metres or degrees; use the z factor where they are not.',
+  description:
+    'Shaded relief of an elevation raster, lit from one direction. Heights are in metres, places in metres or degrees; use the z factor where they are not.',
   parameters: {
     band: {
       type: 'string',
@@ -18,9 +19,30 @@ export default defineStep<{ band: string; azimuth: number; altitude: number; zFa
       minLength: 1,
       maxLength: 64,
     },
-    azimuth: { type: 'number', title: 'Azimuth', description: 'Direction of the light in degrees, clockwise from north.', minimum: 0, maximum: 360, default: 315 },
-    altitude: { type: 'number', title: 'Altitude', description: 'Height of the light above the horizon in degrees.', minimum: 0, maximum: 90, default: 45 },
-    zFactor: { type: 'number', title: 'Z factor', description: 'What heights are multiplied by.', minimum: 0.000001, maximum: 1000, default: 1 },
+    azimuth: {
+      type: 'number',
+      title: 'Azimuth',
+      description: 'Direction of the light in degrees, clockwise from north.',
+      minimum: 0,
+      maximum: 360,
+      default: 315,
+    },
+    altitude: {
+      type: 'number',
+      title: 'Altitude',
+      description: 'Height of the light above the horizon in degrees.',
+      minimum: 0,
+      maximum: 90,
+      default: 45,
+    },
+    zFactor: {
+      type: 'number',
+      title: 'Z factor',
+      description: 'What heights are multiplied by.',
+      minimum: 0.000001,
+      maximum: 1000,
+      default: 1,
+    },
   },
   input: { description: 'One raster with heights.', synthetic: 'elevation' },
   output: {
@@ -33,10 +55,29 @@ export default defineStep<{ band: string; azimuth: number; altitude: number; zFa
   async run({ parameters, scene, gdal, raster, outputPath, workFolder, share }) {
     const { dataset, index } = scene.findBand(parameters.band);
     const computing = share(0, 0.5);
-    const args = ['-b', index, '-az', parameters.azimuth, '-alt', parameters.altitude, '-z', parameters.zFactor, '-s', dataset.srs?.isGeographic() ? metresOfDegree : 1, '-compute_edges'];
-    const shaded = gdal.dem(`${workFolder}/shaded.tif`, dataset, 'hillshade', [...args.map(String), '-of', 'GTiff'], undefined, {
-      progress_cb: (fraction) => computing.progress(fraction),
-    });
+    const args = [
+      '-b',
+      index,
+      '-az',
+      parameters.azimuth,
+      '-alt',
+      parameters.altitude,
+      '-z',
+      parameters.zFactor,
+      '-s',
+      dataset.srs?.isGeographic() ? metresOfDegree : 1,
+      '-compute_edges',
+    ];
+    const shaded = gdal.dem(
+      `${workFolder}/shaded.tif`,
+      dataset,
+      'hillshade',
+      [...args.map(String), '-of', 'GTiff'],
+      undefined,
+      {
+        progress_cb: (fraction) => computing.progress(fraction),
+      },
+    );
     const grid = raster.gridOf(dataset);
     const named = await raster.createRaster(
       { path: `${workFolder}/named.tif`, grid, dataType: 'Byte', bands: [{ description: 'hillshade', nodata: 0 }] },
@@ -51,7 +92,12 @@ export default defineStep<{ band: string; azimuth: number; altitude: number; zFa
       },
     );
     shaded.close();
-    raster.writeCog(named, outputPath, { compression: 'DEFLATE', blockSize: 512, resampling: 'AVERAGE' }, share(0.5, 1));
+    raster.writeCog(
+      named,
+      outputPath,
+      { compression: 'DEFLATE', blockSize: 512, resampling: 'AVERAGE' },
+      share(0.5, 1),
+    );
     named.close();
   },
 });

@@ -7,7 +7,8 @@ export default defineStep<{ bandA: string; bandB: string }>({
   id: 'ndvi',
   version: '1.0.0',
   title: 'Normalized difference',
-  description: 'The normalized difference (A - B) / (A + B) of two bands: NDVI with near infrared and red, NDWI with green and near infrared.',
+  description:
+    'The normalized difference (A - B) / (A + B) of two bands: NDVI with near infrared and red, NDWI with green and near infrared.',
   parameters: {
     bandA: {
       type: 'string',
@@ -26,7 +27,11 @@ export default defineStep<{ bandA: string; bandB: string }>({
       maxLength: 64,
     },
   },
-  input: { description: 'Two bands on the same grid, in one file or in one file each.', sourceTypes: ['MULTISPECTRAL', 'HYPERSPECTRAL', 'UNKNOWN'], synthetic: 'multispectral' },
+  input: {
+    description: 'Two bands on the same grid, in one file or in one file each.',
+    sourceTypes: ['MULTISPECTRAL', 'HYPERSPECTRAL', 'UNKNOWN'],
+    synthetic: 'multispectral',
+  },
   output: {
     fileName: 'ndvi.tif',
     sourceType: 'MULTISPECTRAL',
@@ -63,7 +68,12 @@ export default defineStep<{ bandA: string; bandB: string }>({
           share(0, 0.5),
         ),
     );
-    raster.writeCog(difference, outputPath, { compression: 'DEFLATE', blockSize: 512, resampling: 'AVERAGE' }, share(0.5, 1));
+    raster.writeCog(
+      difference,
+      outputPath,
+      { compression: 'DEFLATE', blockSize: 512, resampling: 'AVERAGE' },
+      share(0.5, 1),
+    );
     difference.close();
   },
 });

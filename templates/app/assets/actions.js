@@ -5,7 +5,11 @@ document.addEventListener('click', async ({ target }) => {
   target.disabled = true;
   const said = document.querySelector('#action-problem');
   try {
-    const response = await fetch(action, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
+    const response = await fetch(action, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    });
     const answer = await response.json();
     if (response.ok && then) return void location.assign(then + answer.id);
     said.textContent = response.ok ? '' : answer.error;

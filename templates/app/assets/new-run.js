@@ -8,7 +8,12 @@ const shownItems = 100;
 const earlier = dataOf('earlier');
 
 async function call(path, body) {
-  const response = await fetch(`${base}/api/${path}`, body === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const response = await fetch(
+    `${base}/api/${path}`,
+    body === undefined
+      ? {}
+      : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+  );
   const answer = await response.json();
   if (!response.ok) throw Object.assign(new Error(answer.error), { details: answer.details ?? [] });
   return answer;
@@ -23,18 +28,36 @@ function choice(input, parts, previewHref) {
   const label = document.createElement('label');
   label.className = 'item-choice';
   label.append(input);
-  if (previewHref) label.append(Object.assign(document.createElement('img'), { src: previewHref, alt: '', loading: 'lazy', width: 56, height: 40 }));
+  if (previewHref)
+    label.append(
+      Object.assign(document.createElement('img'), {
+        src: previewHref,
+        alt: '',
+        loading: 'lazy',
+        width: 56,
+        height: 40,
+      }),
+    );
   label.append(...parts);
   return label;
 }
 const smaller = (text) => Object.assign(document.createElement('small'), { textContent: text });
 
 function aboutOf({ title, datetime, sourceType, cloudCover }) {
-  const facts = [datetime?.slice(0, 10), sourceType?.toLowerCase().replaceAll('_', ' '), cloudCover === null ? null : `${Math.round(cloudCover)} % clouds`].filter(Boolean).join(', ');
+  const facts = [
+    datetime?.slice(0, 10),
+    sourceType?.toLowerCase().replaceAll('_', ' '),
+    cloudCover === null ? null : `${Math.round(cloudCover)} % clouds`,
+  ]
+    .filter(Boolean)
+    .join(', ');
   return { title, facts };
 }
 
-const collections = await call('collections').then((answer) => answer.collections, () => []);
+const collections = await call('collections').then(
+  (answer) => answer.collections,
+  () => [],
+);
 for (const { id, title } of collections) find('collection').append(new Option(title ?? id, id));
 
 /** The box that is searched; null for everywhere. */
@@ -64,13 +87,24 @@ function showChosen() {
   for (const box of find('items').querySelectorAll('input')) box.checked = chosen.has(box.value);
   const other = form.querySelector('[name="input"]:checked');
   const titles = [...chosen.values()].map(({ title, itemId }) => title ?? itemId);
-  find('chosen').textContent = titles.length > 0 ? `${titles.length === 1 ? 'Chosen' : `${titles.length} items are chosen`}: ${titles.join(', ')}` : other ? 'Chosen: the one that is marked above.' : 'Nothing is chosen.';
+  find('chosen').textContent =
+    titles.length > 0
+      ? `${titles.length === 1 ? 'Chosen' : `${titles.length} items are chosen`}: ${titles.join(', ')}`
+      : other
+        ? 'Chosen: the one that is marked above.'
+        : 'Nothing is chosen.';
   drawItems();
 }
 
 function drawItems() {
   if (!map) return;
-  const features = found.filter(({ geometry, whyNot }) => geometry && !whyNot).map((item) => ({ type: 'Feature', geometry: item.geometry, properties: { key: keyOf(item), chosen: chosen.has(keyOf(item)) } }));
+  const features = found
+    .filter(({ geometry, whyNot }) => geometry && !whyNot)
+    .map((item) => ({
+      type: 'Feature',
+      geometry: item.geometry,
+      properties: { key: keyOf(item), chosen: chosen.has(keyOf(item)) },
+    }));
   drawFootprints(map, features, (hit, lngLat) => {
     const items = hit.flatMap(({ key }) => found.find((item) => keyOf(item) === key) ?? []);
     if (items.length === 1 && !items[0].previewHref) return setChosen(items[0], !chosen.has(keyOf(items[0])));
@@ -81,7 +115,8 @@ function drawItems() {
 /** A list where footprints lie over each other; with its picture where there is one alone. */
 function offerOnMap(items, lngLat) {
   const place = document.createElement('div');
-  if (items.length === 1 && items[0].previewHref) place.append(Object.assign(document.createElement('img'), { src: items[0].previewHref, alt: '' }));
+  if (items.length === 1 && items[0].previewHref)
+    place.append(Object.assign(document.createElement('img'), { src: items[0].previewHref, alt: '' }));
   if (items.length > 1) place.append(`${items.length} items lie here:`);
   for (const item of items) {
     const { title, facts } = aboutOf(item);
@@ -101,9 +136,18 @@ async function search(offset = 0) {
   const [from, to, clouds] = [find('from').value, find('to').value, find('clouds').value];
   try {
     if (asked.length === 0) throw new Error('the platform has no collection to choose from');
-    const { items, numberMatched } = await call('items/search', { stepId: form.dataset.step, collections: asked, limit: shownItems, offset, ...(area ? { bbox: area } : {}), ...(from || to ? { datetime: `${from || '1900-01-01'}T00:00:00Z/${to || '2199-12-31'}T23:59:59Z` } : {}) });
+    const { items, numberMatched } = await call('items/search', {
+      stepId: form.dataset.step,
+      collections: asked,
+      limit: shownItems,
+      offset,
+      ...(area ? { bbox: area } : {}),
+      ...(from || to ? { datetime: `${from || '1900-01-01'}T00:00:00Z/${to || '2199-12-31'}T23:59:59Z` } : {}),
+    });
     if (mine !== searches) return;
-    const clear = items.filter(({ cloudCover }) => clouds === '' || cloudCover === null || cloudCover <= Number(clouds));
+    const clear = items.filter(
+      ({ cloudCover }) => clouds === '' || cloudCover === null || cloudCover <= Number(clouds),
+    );
     const fitting = clear.filter(({ whyNot }) => !whyNot);
     const added = find('all-sizes').checked ? clear : fitting;
     found = offset === 0 ? added : [...found, ...added];
@@ -111,7 +155,13 @@ async function search(offset = 0) {
     find('items').append(
       ...added.map((item) => {
         const { title, facts } = aboutOf(item);
-        const box = Object.assign(document.createElement('input'), { type: 'checkbox', name: 'item', value: keyOf(item), checked: chosen.has(keyOf(item)), disabled: Boolean(item.whyNot) });
+        const box = Object.assign(document.createElement('input'), {
+          type: 'checkbox',
+          name: 'item',
+          value: keyOf(item),
+          checked: chosen.has(keyOf(item)),
+          disabled: Boolean(item.whyNot),
+        });
         box.addEventListener('change', () => setChosen(item, box.checked));
         return choice(box, [title, smaller(item.whyNot ? `${facts}; it ${item.whyNot}` : facts)], item.previewHref);
       }),
@@ -119,10 +169,12 @@ async function search(offset = 0) {
     const hidden = clear.length - fitting.length;
     const seen = offset + items.length;
     const isMore = numberMatched === null ? items.length === shownItems : seen < numberMatched;
-    find('found').textContent = `${found.length} items are shown, newest first; ${seen} of ${numberMatched ?? seen} were looked at${hidden > 0 ? `, ${hidden} of the last do not fit this step` : ''}`;
+    find('found').textContent =
+      `${found.length} items are shown, newest first; ${seen} of ${numberMatched ?? seen} were looked at${hidden > 0 ? `, ${hidden} of the last do not fit this step` : ''}`;
     const boxes = found.map(({ bbox }) => bbox).filter((bbox) => bbox?.length === 4);
     // To where they are, unless somebody has said where to look.
-    if (map && !area && offset === 0 && boxes.length > 0) map.fitBounds(boundsAround(boxes), { padding: 60, maxZoom: 8, animate: false });
+    if (map && !area && offset === 0 && boxes.length > 0)
+      map.fitBounds(boundsAround(boxes), { padding: 60, maxZoom: 8, animate: false });
     find('more').hidden = !isMore;
     find('more').onclick = () => search(seen);
     drawItems();
@@ -136,7 +188,8 @@ find('box').addEventListener('change', ({ target }) => {
   const box = target.value.split(',').map(Number);
   setArea(target.value.trim() !== '' && box.length === 4 && box.every(Number.isFinite) ? box : null);
 });
-for (const id of ['collection', 'from', 'to', 'clouds', 'all-sizes']) find(id).addEventListener('change', () => search());
+for (const id of ['collection', 'from', 'to', 'clouds', 'all-sizes'])
+  find(id).addEventListener('change', () => search());
 form.addEventListener('change', ({ target }) => {
   if (target.name !== 'input') return;
   chosen.clear();
@@ -144,10 +197,17 @@ form.addEventListener('change', ({ target }) => {
 });
 await search();
 const { inputs } = await call('inputs').catch(() => ({ inputs: [] }));
-const radio = (value) => Object.assign(document.createElement('input'), { type: 'radio', name: 'input', value: JSON.stringify(value) });
-find('local').append(...inputs.map((name) => choice(radio({ type: 'local', path: name }), [`${name}, from the app's own folder`])));
-if (earlier?.type === 'platform') for (const item of earlier.items) chosen.set(keyOf(item), found.find((one) => keyOf(one) === keyOf(item)) ?? item);
-else if (earlier) [...form.querySelectorAll('[name="input"]')].forEach((one) => (one.checked = JSON.parse(one.value).type === earlier.type && JSON.parse(one.value).path === earlier.path));
+const radio = (value) =>
+  Object.assign(document.createElement('input'), { type: 'radio', name: 'input', value: JSON.stringify(value) });
+find('local').append(
+  ...inputs.map((name) => choice(radio({ type: 'local', path: name }), [`${name}, from the app's own folder`])),
+);
+if (earlier?.type === 'platform')
+  for (const item of earlier.items) chosen.set(keyOf(item), found.find((one) => keyOf(one) === keyOf(item)) ?? item);
+else if (earlier)
+  [...form.querySelectorAll('[name="input"]')].forEach(
+    (one) => (one.checked = JSON.parse(one.value).type === earlier.type && JSON.parse(one.value).path === earlier.path),
+  );
 showChosen();
 form.dataset.ready = 'true';
 
@@ -162,7 +222,11 @@ function parameters() {
 }
 
 function inputOf() {
-  if (chosen.size > 0) return { type: 'platform', items: [...chosen.values()].map(({ collectionId, itemId }) => ({ collectionId, itemId })) };
+  if (chosen.size > 0)
+    return {
+      type: 'platform',
+      items: [...chosen.values()].map(({ collectionId, itemId }) => ({ collectionId, itemId })),
+    };
   const other = form.querySelector('[name="input"]:checked');
   return other ? JSON.parse(other.value) : null;
 }

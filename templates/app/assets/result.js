@@ -17,8 +17,13 @@ async function show() {
   shown = true;
   find('map-place').hidden = false;
   // The map ends before the poles.
-  const corners = (result.corners ?? cornersOf(result.box)).map(([lon, lat]) => [lon, Math.max(-85, Math.min(85, lat))]);
-  const bounds = [0, 1].map((end) => [0, 1].map((axis) => (end === 0 ? Math.min : Math.max)(...corners.map((corner) => corner[axis]))));
+  const corners = (result.corners ?? cornersOf(result.box)).map(([lon, lat]) => [
+    lon,
+    Math.max(-85, Math.min(85, lat)),
+  ]);
+  const bounds = [0, 1].map((end) =>
+    [0, 1].map((axis) => (end === 0 ? Math.min : Math.max)(...corners.map((corner) => corner[axis]))),
+  );
   const map = await createMap(find('map'), { bounds });
   if (!map) return;
   find('map-controls').hidden = false;
@@ -28,8 +33,19 @@ async function show() {
   // Of the platform's, which need not let its pixels be read.
   if (result.box) return void drawImage(map, result.href, corners);
   if (result.input) drawImage(map, result.input.href, cornersOf(result.input.box), 'input');
-  const [picture, known] = await Promise.all([pictureOf(result.href), result.values ? fetch(result.values).then((response) => response.json(), () => null) : null]);
-  const canvas = Object.assign(document.createElement('canvas'), { width: picture.naturalWidth, height: picture.naturalHeight });
+  const [picture, known] = await Promise.all([
+    pictureOf(result.href),
+    result.values
+      ? fetch(result.values).then(
+          (response) => response.json(),
+          () => null,
+        )
+      : null,
+  ]);
+  const canvas = Object.assign(document.createElement('canvas'), {
+    width: picture.naturalWidth,
+    height: picture.naturalHeight,
+  });
   const pen = canvas.getContext('2d');
   pen.drawImage(picture, 0, 0);
   const redraw = drawCanvas(map, canvas, corners, 'preview');
@@ -39,7 +55,8 @@ async function show() {
   compare.addEventListener('input', () => {
     const from = Math.round((canvas.width * compare.value) / 100);
     pen.clearRect(0, 0, canvas.width, canvas.height);
-    if (from < canvas.width) pen.drawImage(picture, from, 0, canvas.width - from, canvas.height, from, 0, canvas.width - from, canvas.height);
+    if (from < canvas.width)
+      pen.drawImage(picture, from, 0, canvas.width - from, canvas.height, from, 0, canvas.width - from, canvas.height);
     redraw();
   });
 
@@ -50,8 +67,15 @@ async function show() {
   map.on('mousemove', ({ lngLat }) => {
     const [column, row] = placeIn(corners, [lngLat.lng, lngLat.lat]);
     const isInside = column >= 0 && column < 1 && row >= 0 && row < 1;
-    const value = isInside ? values.rows[Math.floor(row * values.height) * values.width + Math.floor(column * values.width)] : undefined;
-    find('read-out').textContent = value === undefined ? 'Point at the result to read its value.' : value === null ? 'No data here.' : `${names.get(value) || result.name || 'Value'}: ${value}${result.unit ? ` ${result.unit}` : ''}${names.get(value) ? '' : ' (nearby, of a small copy)'}`;
+    const value = isInside
+      ? values.rows[Math.floor(row * values.height) * values.width + Math.floor(column * values.width)]
+      : undefined;
+    find('read-out').textContent =
+      value === undefined
+        ? 'Point at the result to read its value.'
+        : value === null
+          ? 'No data here.'
+          : `${names.get(value) || result.name || 'Value'}: ${value}${result.unit ? ` ${result.unit}` : ''}${names.get(value) ? '' : ' (nearby, of a small copy)'}`;
   });
 }
 
@@ -65,7 +89,13 @@ function placeIn([origin, right, , below], [x, y]) {
 
 // A notification when a decision came, or the run ended, if the user wants.
 const stateOf = () => find('run').dataset.state;
-const told = { REJECTED: 'It was rejected.', APPROVED: 'It was approved; processing begins.', COMPLETED: 'Completed: the output is in the platform.', FAILED: 'It failed.', EXPIRED: 'Nobody decided in time.' };
+const told = {
+  REJECTED: 'It was rejected.',
+  APPROVED: 'It was approved; processing begins.',
+  COMPLETED: 'Completed: the output is in the platform.',
+  FAILED: 'It failed.',
+  EXPIRED: 'Nobody decided in time.',
+};
 let state = stateOf();
 let wants = false;
 function offer() {

@@ -23,11 +23,27 @@ document.addEventListener('submit', async (event) => {
   if (hole) return void show(output, `Put a value for ${hole} into the address first.`);
   const began = performance.now();
   try {
-    const response = await fetch(address.value, { method, headers: { ...(wantsKey === 'true' ? { 'x-api-key': key.value } : {}), ...(body ? { 'content-type': type } : {}) }, ...(body ? { body: body.value } : {}) });
+    const response = await fetch(address.value, {
+      method,
+      headers: {
+        ...(wantsKey === 'true' ? { 'x-api-key': key.value } : {}),
+        ...(body ? { 'content-type': type } : {}),
+      },
+      ...(body ? { body: body.value } : {}),
+    });
     const media = response.headers.get('content-type') ?? '';
-    const text = /json|text|xml/.test(media) ? await response.text() : `${(await response.blob()).size} bytes of ${media}`;
-    const hint = (response.status === 401 || response.status === 403) && wantsKey === 'true' && !key.value ? '. Make a key above first' : '';
-    show(output, `${response.status} ${response.statusText}, ${Math.round(performance.now() - began)} ms${hint}`, formatted(text));
+    const text = /json|text|xml/.test(media)
+      ? await response.text()
+      : `${(await response.blob()).size} bytes of ${media}`;
+    const hint =
+      (response.status === 401 || response.status === 403) && wantsKey === 'true' && !key.value
+        ? '. Make a key above first'
+        : '';
+    show(
+      output,
+      `${response.status} ${response.statusText}, ${Math.round(performance.now() - began)} ms${hint}`,
+      formatted(text),
+    );
   } catch (error) {
     show(output, error.message);
   }
@@ -58,5 +74,8 @@ document.addEventListener('click', async ({ target }) => {
   if (wantsKey === 'true') lines.push(`-H "x-api-key: ${key.value || '$API_KEY'}"`);
   if (body) lines.push(`-H "content-type: ${type}"`, `--data '${body.value.replaceAll("'", "'\\''")}'`);
   else if (type) lines.push('-F "file=@file.tif"  # and the other fields of the form');
-  await navigator.clipboard.writeText(lines.join(' \\\n  ')).then(() => (target.textContent = 'Copied'), () => show(form.querySelector('output'), '', lines.join(' \\\n  ')));
+  await navigator.clipboard.writeText(lines.join(' \\\n  ')).then(
+    () => (target.textContent = 'Copied'),
+    () => show(form.querySelector('output'), '', lines.join(' \\\n  ')),
+  );
 });

@@ -1,5 +1,14 @@
 // The found items on the map, once somebody means it; the box that is seen, or one that is drawn, as a search.
-import { boundsAround, boundsOf, createMap, dataOf, drawBox, drawFootprints, seenBox, whenWanted } from './shared/map.js';
+import {
+  boundsAround,
+  boundsOf,
+  createMap,
+  dataOf,
+  drawBox,
+  drawFootprints,
+  seenBox,
+  whenWanted,
+} from './shared/map.js';
 
 const form = document.querySelector('#search');
 const items = dataOf('items');
@@ -10,7 +19,8 @@ const isBox = asked.length === 4 && asked.every(Number.isFinite);
 await whenWanted(place);
 const map = await createMap(place, isBox ? { bounds: boundsOf(asked) } : {});
 if (map) {
-  if (!isBox && location.search && items.length > 0) map.fitBounds(boundsAround(items.map(({ bbox }) => bbox)), { padding: 60, maxZoom: 9, animate: false });
+  if (!isBox && location.search && items.length > 0)
+    map.fitBounds(boundsAround(items.map(({ bbox }) => bbox)), { padding: 60, maxZoom: 9, animate: false });
   drawFootprints(map, items, (found, lngLat) => map.popupOf(lngLat, about(found)));
   const search = (box) => {
     form.elements.bbox.value = box.map((n) => n.toFixed(4)).join(',');
@@ -26,7 +36,8 @@ if (map) {
 /** One with its picture; several as a list. */
 function about(found) {
   const part = document.createElement('div');
-  if (found.length === 1) part.append(Object.assign(document.createElement('img'), { src: found[0].thumbHref, alt: '' }));
+  if (found.length === 1)
+    part.append(Object.assign(document.createElement('img'), { src: found[0].thumbHref, alt: '' }));
   const list = part.appendChild(document.createElement('ul'));
   for (const { title, href, day } of found.slice(0, 30)) {
     const line = list.appendChild(document.createElement('li'));

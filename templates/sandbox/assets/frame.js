@@ -8,7 +8,11 @@ document.addEventListener('submit', async (event) => {
   // Where it was decided the answer leads to the list of approvals.
   const response = await fetch(event.target.action, { method: 'POST', redirect: 'manual' }).catch(() => null);
   problem.hidden = response?.type === 'opaqueredirect';
-  problem.textContent = problem.hidden ? '' : response === null ? 'The sandbox does not answer.' : `It could not be decided any more (${response.status}).`;
+  problem.textContent = problem.hidden
+    ? ''
+    : response === null
+      ? 'The sandbox does not answer.'
+      : `It could not be decided any more (${response.status}).`;
   submitter.disabled = false;
   document.dispatchEvent(new Event('refresh'));
 });

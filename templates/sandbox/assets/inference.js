@@ -4,8 +4,17 @@ const problem = form.querySelector('.problem');
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
   const { modelId, fileId, geometry } = form.elements;
-  const response = await fetch('/browser/public/inference/run', { method: 'POST', body: new URLSearchParams({ modelId: modelId.value, fileId: fileId.value, ...(geometry.value.trim() ? { geometry: geometry.value.trim() } : {}) }) });
+  const response = await fetch('/browser/public/inference/run', {
+    method: 'POST',
+    body: new URLSearchParams({
+      modelId: modelId.value,
+      fileId: fileId.value,
+      ...(geometry.value.trim() ? { geometry: geometry.value.trim() } : {}),
+    }),
+  });
   const answer = await response.json();
   problem.hidden = response.ok;
-  problem.textContent = response.ok ? '' : [answer.error, ...(answer.details ?? []).map(({ path, message }) => `${path} ${message}`)].join('; ');
+  problem.textContent = response.ok
+    ? ''
+    : [answer.error, ...(answer.details ?? []).map(({ path, message }) => `${path} ${message}`)].join('; ');
 });

@@ -3,7 +3,8 @@ const refresh = () => document.dispatchEvent(new Event('refresh'));
 
 function go(changes) {
   const url = new URL(location.href);
-  for (const [name, value] of Object.entries(changes)) value === null ? url.searchParams.delete(name) : url.searchParams.set(name, String(value));
+  for (const [name, value] of Object.entries(changes))
+    value === null ? url.searchParams.delete(name) : url.searchParams.set(name, String(value));
   url.hash = '';
   history.replaceState(null, '', url);
   refresh();
@@ -14,7 +15,8 @@ document.addEventListener('click', (event) => {
   if (link && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
     go({ call: link.dataset.call });
-    if (innerWidth < 1024) document.addEventListener('live', () => document.querySelector('#pane').scrollIntoView(), { once: true });
+    if (innerWidth < 1024)
+      document.addEventListener('live', () => document.querySelector('#pane').scrollIntoView(), { once: true });
     return;
   }
   const drawing = document.querySelector('svg.timeline');
@@ -27,7 +29,10 @@ document.addEventListener('click', (event) => {
     const size = zoom ? Math.max(200, span * zoom) : span;
     // Around the call that is chosen, if it is there to be seen.
     const chosen = drawing.querySelector('.chosen');
-    const middle = zoom && chosen ? from + ((Number(chosen.getAttribute('x')) - Number(drawing.dataset.x)) / Number(drawing.dataset.width)) * span : from + span / 2;
+    const middle =
+      zoom && chosen
+        ? from + ((Number(chosen.getAttribute('x')) - Number(drawing.dataset.x)) / Number(drawing.dataset.width)) * span
+        : from + span / 2;
     const start = middle - size / 2 + (pan ? span * pan : 0);
     go({ from: Math.round(start), to: Math.round(start + size) });
   }
@@ -36,7 +41,8 @@ document.addEventListener('click', (event) => {
 // Up and down through the list.
 document.querySelector('#calls').addEventListener('keydown', (event) => {
   const row = event.target.closest('tr');
-  const next = event.key === 'ArrowDown' ? row?.nextElementSibling : event.key === 'ArrowUp' ? row?.previousElementSibling : null;
+  const next =
+    event.key === 'ArrowDown' ? row?.nextElementSibling : event.key === 'ArrowUp' ? row?.previousElementSibling : null;
   const link = next?.querySelector('[data-call]');
   if (!link) return;
   event.preventDefault();
@@ -51,11 +57,15 @@ const timeAt = (drawing, clientX) => {
   const { left, width } = drawing.getBoundingClientRect();
   const units = ((clientX - left) / width) * drawing.viewBox.baseVal.width;
   const share = Math.max(0, Math.min(1, (units - Number(drawing.dataset.x)) / Number(drawing.dataset.width)));
-  return { x: Number(drawing.dataset.x) + share * Number(drawing.dataset.width), ms: Number(drawing.dataset.from) + share * Number(drawing.dataset.span) };
+  return {
+    x: Number(drawing.dataset.x) + share * Number(drawing.dataset.width),
+    ms: Number(drawing.dataset.from) + share * Number(drawing.dataset.span),
+  };
 };
 place.addEventListener('pointerdown', (event) => {
   const drawing = event.target.closest('svg.timeline');
-  if (drawing && event.button === 0 && event.pointerType === 'mouse') begun = { drawing, at: timeAt(drawing, event.clientX) };
+  if (drawing && event.button === 0 && event.pointerType === 'mouse')
+    begun = { drawing, at: timeAt(drawing, event.clientX) };
 });
 place.addEventListener('pointermove', (event) => {
   if (!begun) return;
@@ -66,7 +76,13 @@ place.addEventListener('pointermove', (event) => {
   begun.isDrag = true;
   begun.box ??= drawing.appendChild(document.createElementNS('http://www.w3.org/2000/svg', 'rect'));
   begun.box.setAttribute('class', 'select');
-  for (const [name, value] of Object.entries({ x: Math.min(at.x, now.x), y: 0, width: Math.abs(now.x - at.x), height: drawing.viewBox.baseVal.height })) begun.box.setAttribute(name, value);
+  for (const [name, value] of Object.entries({
+    x: Math.min(at.x, now.x),
+    y: 0,
+    width: Math.abs(now.x - at.x),
+    height: drawing.viewBox.baseVal.height,
+  }))
+    begun.box.setAttribute(name, value);
 });
 addEventListener('pointerup', (event) => {
   const was = begun;

@@ -12,8 +12,21 @@ function send(url, body, onProgress) {
     request.open('POST', url);
     request.responseType = 'json';
     request.upload.addEventListener('progress', ({ loaded }) => onProgress(loaded));
-    request.addEventListener('load', () => (request.status < 300 ? resolve(request.response) : reject(new Error([request.response?.error ?? request.status, ...(request.response?.details ?? []).map(({ path, message }) => `${path} ${message}`)].join('; ')))));
-    request.addEventListener('error', () => reject(new Error('the connection was lost; choose the file again to go on')));
+    request.addEventListener('load', () =>
+      request.status < 300
+        ? resolve(request.response)
+        : reject(
+            new Error(
+              [
+                request.response?.error ?? request.status,
+                ...(request.response?.details ?? []).map(({ path, message }) => `${path} ${message}`),
+              ].join('; '),
+            ),
+          ),
+    );
+    request.addEventListener('error', () =>
+      reject(new Error('the connection was lost; choose the file again to go on')),
+    );
     request.send(body);
   });
 }
@@ -26,7 +39,10 @@ const formOf = (values) => {
 
 function facts() {
   const { sourceType, acquisitionDate } = form.elements;
-  return { sourceType: sourceType.value, ...(acquisitionDate.value ? { acquisitionDate: `${acquisitionDate.value}T00:00:00Z` } : {}) };
+  return {
+    sourceType: sourceType.value,
+    ...(acquisitionDate.value ? { acquisitionDate: `${acquisitionDate.value}T00:00:00Z` } : {}),
+  };
 }
 
 async function upload(file, onProgress) {
@@ -36,14 +52,25 @@ async function upload(file, onProgress) {
   }
   // Which upload it was stays in this browser until it is complete.
   const memory = `upload:${file.name}:${file.size}:${file.lastModified}`;
-  const known = JSON.parse(localStorage.getItem(memory) ?? 'null') ?? { ...(await send(`${api}/generateUploadId`, new URLSearchParams({ fileName: file.name }), () => {})), parts: 0 };
+  const known = JSON.parse(localStorage.getItem(memory) ?? 'null') ?? {
+    ...(await send(`${api}/generateUploadId`, new URLSearchParams({ fileName: file.name }), () => {})),
+    parts: 0,
+  };
   const { uploadId, key } = known;
   try {
     for (let n = known.parts; n * chunkBytes < file.size; n++) {
-      await send(`${api}/uploadChunk`, formOf({ uploadId, key, partNumber: String(n + 1), file: file.slice(n * chunkBytes, (n + 1) * chunkBytes) }), (sent) => onProgress(n * chunkBytes + sent));
+      await send(
+        `${api}/uploadChunk`,
+        formOf({ uploadId, key, partNumber: String(n + 1), file: file.slice(n * chunkBytes, (n + 1) * chunkBytes) }),
+        (sent) => onProgress(n * chunkBytes + sent),
+      );
       localStorage.setItem(memory, JSON.stringify({ uploadId, key, parts: n + 1 }));
     }
-    const response = await fetch(`${api}/completeUpload`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ uploadId, key, fileSize: file.size, ...facts() }) });
+    const response = await fetch(`${api}/completeUpload`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ uploadId, key, fileSize: file.size, ...facts() }),
+    });
     const answer = await response.json();
     if (!response.ok) throw new Error(answer.error);
     localStorage.removeItem(memory);
@@ -80,7 +107,9 @@ async function take(files) {
 /** The folder of a scene: its files one by one, then one item of them. Subfolders are left out, as are files that no scene has. */
 async function takeFolder(files) {
   const [top] = files[0].webkitRelativePath.split('/');
-  const own = files.filter((file) => file.webkitRelativePath.split('/').length === 2 && /\.(tiff?|jp2|img|vrt|xml|txt|json)$/i.test(file.name));
+  const own = files.filter(
+    (file) => file.webkitRelativePath.split('/').length === 2 && /\.(tiff?|jp2|img|vrt|xml|txt|json)$/i.test(file.name),
+  );
   const line = list.appendChild(document.createElement('li'));
   const text = line.appendChild(document.createElement('span'));
   const say = (words, isBad = false) => {
@@ -90,15 +119,24 @@ async function takeFolder(files) {
   const ask = async (url, options) => {
     const response = await fetch(url, options);
     const answer = await response.json();
-    if (!response.ok) throw Object.assign(new Error((answer.details ?? []).map(({ path, message }) => `${path} ${message}`).join('; ') || answer.error), { isOfName: answer.details?.[0]?.path === 'name' });
+    if (!response.ok)
+      throw Object.assign(
+        new Error((answer.details ?? []).map(({ path, message }) => `${path} ${message}`).join('; ') || answer.error),
+        { isOfName: answer.details?.[0]?.path === 'name' },
+      );
     return answer;
   };
   try {
-    if (!own.some((file) => /\.(tiff?|jp2|img|vrt)$/i.test(file.name))) throw new Error('this folder has no raster (.tif, .jp2, .img)');
+    if (!own.some((file) => /\.(tiff?|jp2|img|vrt)$/i.test(file.name)))
+      throw new Error('this folder has no raster (.tif, .jp2, .img)');
     const { id } = await ask('/files/scenes', { method: 'POST', body: new URLSearchParams({ name: top }) });
     for (const [i, file] of own.entries()) {
       say(`file ${i + 1} of ${own.length}, ${file.name}`);
-      await ask(`/files/scenes/${id}/${encodeURIComponent(file.name)}`, { method: 'PUT', headers: { 'content-type': 'application/octet-stream' }, body: file }).catch((error) => {
+      await ask(`/files/scenes/${id}/${encodeURIComponent(file.name)}`, {
+        method: 'PUT',
+        headers: { 'content-type': 'application/octet-stream' },
+        body: file,
+      }).catch((error) => {
         if (!error.isOfName) throw error;
       });
     }
@@ -106,7 +144,8 @@ async function takeFolder(files) {
     const { imported, refusals } = await ask(`/files/scenes/${id}/import`, { method: 'POST' });
     say(imported === 1 ? 'is one item of the catalog: ' : `${imported} items of the catalog: `);
     line.append(Object.assign(document.createElement('a'), { href: '/catalog', textContent: 'see it' }));
-    if (refusals.length > 0) line.append(`; left out: ${refusals.map(({ where, reason }) => `${where} ${reason}`).join(', ')}`);
+    if (refusals.length > 0)
+      line.append(`; left out: ${refusals.map(({ where, reason }) => `${where} ${reason}`).join(', ')}`);
   } catch (error) {
     say(error.message, true);
   }
@@ -123,7 +162,11 @@ form.elements.file.addEventListener('change', async ({ target }) => {
   target.value = '';
   await take(chosen);
 });
-for (const [name, isOver] of [['dragover', true], ['dragleave', false], ['drop', false]]) {
+for (const [name, isOver] of [
+  ['dragover', true],
+  ['dragleave', false],
+  ['drop', false],
+]) {
   drop.addEventListener(name, (event) => {
     event.preventDefault();
     drop.classList.toggle('over', isOver);

@@ -21,7 +21,10 @@ export type AppFault = (typeof appFaults)[number];
 const chunkBytes = 1_000;
 
 /** A small app that begins at launch and knows nothing of the kit. It ignores what its fault is answered. Gives its launch address. */
-export async function startFaultyApp(fault: AppFault | null, platform: { url: string; apiKey: string }): Promise<string> {
+export async function startFaultyApp(
+  fault: AppFault | null,
+  platform: { url: string; apiKey: string },
+): Promise<string> {
   const stop = new AbortController();
   let firstToken: string | null = null;
   const server = createServer((req, res) => {
@@ -32,7 +35,11 @@ export async function startFaultyApp(fault: AppFault | null, platform: { url: st
     work(token).catch(() => {}); // the certifier sees what did not come
   });
 
-  async function call(method: string, path: string, body?: object | FormData): Promise<{ status: number; body: Record<string, string> }> {
+  async function call(
+    method: string,
+    path: string,
+    body?: object | FormData,
+  ): Promise<{ status: number; body: Record<string, string> }> {
     const isForm = body instanceof FormData;
     const response = await fetch(`${platform.url}/public/external-app${path}`, {
       method,
@@ -49,7 +56,8 @@ export async function startFaultyApp(fault: AppFault | null, platform: { url: st
     await call('GET', `/user/${token}/detail`);
     const { operationId } = (await call('POST', `/operation/${token}`, { name: 'faulty' })).body;
     const ask = (by: string) => call('GET', `/operation/${by}?operationId=${operationId}`);
-    if (fault === 'uploads-before-approval') await call('POST', `/file/${token}/upload/initiate`, { operationId, fileName: 'a.bin' });
+    if (fault === 'uploads-before-approval')
+      await call('POST', `/file/${token}/upload/initiate`, { operationId, fileName: 'a.bin' });
     if (fault === 'uploads-before-it-has-read-approved') {
       await sleep(1_500, undefined, { signal: stop.signal });
       return upload(token, operationId!);
@@ -69,12 +77,17 @@ export async function startFaultyApp(fault: AppFault | null, platform: { url: st
       const { status } = answer.body;
       if (status === 'REQUESTED') continue;
       if (fault === 'polls-on-after-approved' && status === 'APPROVED') void pollOn(ask, token, pause).catch(() => {});
-      if (status === 'APPROVED' || (status === 'EXPIRED' && fault === 'uploads-after-expiry')) await upload(token, operationId!);
+      if (status === 'APPROVED' || (status === 'EXPIRED' && fault === 'uploads-after-expiry'))
+        await upload(token, operationId!);
       return;
     }
   }
 
-  async function pollOn(ask: (by: string) => Promise<unknown>, token: string, pause: () => Promise<unknown>): Promise<void> {
+  async function pollOn(
+    ask: (by: string) => Promise<unknown>,
+    token: string,
+    pause: () => Promise<unknown>,
+  ): Promise<void> {
     for (let i = 0; i < 3; i++) {
       await pause();
       await ask(token);
@@ -82,12 +95,20 @@ export async function startFaultyApp(fault: AppFault | null, platform: { url: st
   }
 
   async function upload(token: string, operationId: string): Promise<void> {
-    const { uploadId, key } = (await call('POST', `/file/${token}/upload/initiate`, { operationId, fileName: 'a.bin' })).body;
-    const complete = (sent = key) => call('POST', `/file/${token}/upload/complete`, { uploadId, key: sent, fileSize: 3 * chunkBytes, sourceType: 'UNKNOWN' });
+    const { uploadId, key } = (await call('POST', `/file/${token}/upload/initiate`, { operationId, fileName: 'a.bin' }))
+      .body;
+    const complete = (sent = key) =>
+      call('POST', `/file/${token}/upload/complete`, {
+        uploadId,
+        key: sent,
+        fileSize: 3 * chunkBytes,
+        sourceType: 'UNKNOWN',
+      });
     for (const n of fault === 'chunks-out-of-order' ? [1, 3, 2, 3] : [1, 2, 3]) {
       const form = new FormData();
       const sentKey = fault === 'changes-the-key-midway' && n > 1 ? 'another-key' : key;
-      for (const [name, value] of Object.entries({ uploadId, key: sentKey, partNumber: n })) form.append(name, String(value));
+      for (const [name, value] of Object.entries({ uploadId, key: sentKey, partNumber: n }))
+        form.append(name, String(value));
       form.append('file', new Blob([new Uint8Array(chunkBytes).fill(n)]), 'part');
       if (fault === 'completes-early' && n === 3) await complete();
       await call('POST', `/file/${token}/upload/chunk`, form);

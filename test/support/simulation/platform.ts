@@ -39,7 +39,12 @@ export class SimPlatform {
 
   #runOf: (key: string) => string;
 
-  constructor(clock: VirtualClock, runOf: (key: string) => string, note: (what: string) => void, fault: (fault: string) => void) {
+  constructor(
+    clock: VirtualClock,
+    runOf: (key: string) => string,
+    note: (what: string) => void,
+    fault: (fault: string) => void,
+  ) {
     this.#clock = clock;
     this.#runOf = runOf;
     this.#note = note;
@@ -60,10 +65,18 @@ export class SimPlatform {
 
   /** The calls of one worker; `mayCall` as the real client asks it. */
   calls(mayCall: (signal: AbortSignal | undefined) => Promise<void>, call: SimCall): LaunchCalls {
-    const ask = async <T>(endpoint: 'operation.create' | 'operation.status' | 'upload.initiate' | 'upload.chunk' | 'upload.complete', signal: AbortSignal | undefined, effect: (process: SimProcess) => T): Promise<T> => {
+    const ask = async <T>(
+      endpoint: 'operation.create' | 'operation.status' | 'upload.initiate' | 'upload.chunk' | 'upload.complete',
+      signal: AbortSignal | undefined,
+      effect: (process: SimProcess) => T,
+    ): Promise<T> => {
       await mayCall(signal);
       const process = this.#clock.process()!;
-      const answer = await call(endpoint, () => new PlatformError(endpoint, 'connection_failed', 'no answer'), () => effect(process));
+      const answer = await call(
+        endpoint,
+        () => new PlatformError(endpoint, 'connection_failed', 'no answer'),
+        () => effect(process),
+      );
       signal?.throwIfAborted();
       return answer;
     };
@@ -73,12 +86,14 @@ export class SimPlatform {
     };
     const operationOf = (id: string): SimOperation => {
       const operation = [...this.#operations.values()].find((one) => one.id === id);
-      if (!operation) throw new PlatformError('operation.status', 'operation_not_found', 'there is none', { platformStatus: 404 });
+      if (!operation)
+        throw new PlatformError('operation.status', 'operation_not_found', 'there is none', { platformStatus: 404 });
       return operation;
     };
     const uploadOf = (endpoint: 'upload.chunk' | 'upload.complete', uploadId: string): SimUpload => {
       const upload = this.#uploads.get(uploadId);
-      if (!upload) throw new PlatformError(endpoint, 'upload_session_not_found', 'there is none', { platformStatus: 404 });
+      if (!upload)
+        throw new PlatformError(endpoint, 'upload_session_not_found', 'there is none', { platformStatus: 404 });
       return upload;
     };
     return {
@@ -94,10 +109,12 @@ export class SimPlatform {
         const caller = this.#clock.process()!;
         const answer = await ask('operation.status', signal, (process) => {
           const operation = operationOf(operationId);
-          if (operation.told.has(process)) this.#fault(`${operation.id} was polled by ${process.name} again, which had been told ${operation.status}`);
+          if (operation.told.has(process))
+            this.#fault(`${operation.id} was polled by ${process.name} again, which had been told ${operation.status}`);
           const last = operation.polls.at(-1);
           const gapMs = this.#clock.nowMs - (last?.atMs ?? -Infinity);
-          if (gapMs < leastGapMs) this.#fault(`${operation.id} was polled by ${process.name} ${gapMs} ms after ${last?.process.name}`);
+          if (gapMs < leastGapMs)
+            this.#fault(`${operation.id} was polled by ${process.name} ${gapMs} ms after ${last?.process.name}`);
           operation.polls.push({ atMs: this.#clock.nowMs, process });
           seen(`poll (${operation.status})`, operation, process);
           return { operationId, status: operation.status };
@@ -109,7 +126,8 @@ export class SimPlatform {
         ask('upload.initiate', signal, (process) => {
           const operation = operationOf(operationId);
           seen('initiate', operation, process);
-          if (operation.status !== 'APPROVED') this.#fault(`${operation.id} is ${operation.status}, and an upload was begun`);
+          if (operation.status !== 'APPROVED')
+            this.#fault(`${operation.id} is ${operation.status}, and an upload was begun`);
           const uploadId = `upload-${(this.#ids += 1)}`;
           this.#uploads.set(uploadId, { operation, parts: 0, fileId: null });
           return { uploadId, key: 'key' };
@@ -118,8 +136,13 @@ export class SimPlatform {
         ask('upload.chunk', signal, (process) => {
           const upload = uploadOf('upload.chunk', uploadId);
           seen(`chunk ${partNumber}`, upload.operation, process);
-          if (upload.fileId !== null && partNumber > upload.parts) throw new PlatformError('upload.chunk', 'upload_completed', 'it is', { platformStatus: 409 });
-          if (partNumber > upload.parts + 1) throw new PlatformError('upload.chunk', 'chunk_out_of_order', 'another is next', { platformStatus: 409, expectedPart: upload.parts + 1 });
+          if (upload.fileId !== null && partNumber > upload.parts)
+            throw new PlatformError('upload.chunk', 'upload_completed', 'it is', { platformStatus: 409 });
+          if (partNumber > upload.parts + 1)
+            throw new PlatformError('upload.chunk', 'chunk_out_of_order', 'another is next', {
+              platformStatus: 409,
+              expectedPart: upload.parts + 1,
+            });
           upload.parts = Math.max(upload.parts, partNumber);
           return { partNumber };
         }),
@@ -127,7 +150,10 @@ export class SimPlatform {
         ask('upload.complete', signal, (process) => {
           const upload = uploadOf('upload.complete', uploadId);
           seen('complete', upload.operation, process);
-          if (upload.parts !== 3) throw new PlatformError('upload.complete', 'upload_incomplete', `${upload.parts} parts`, { platformStatus: 409 });
+          if (upload.parts !== 3)
+            throw new PlatformError('upload.complete', 'upload_incomplete', `${upload.parts} parts`, {
+              platformStatus: 409,
+            });
           if (upload.fileId === null) upload.operation.files.push((upload.fileId = `file-${(this.#ids += 1)}`));
           return { fileId: upload.fileId, size: 25 };
         }),
@@ -136,7 +162,14 @@ export class SimPlatform {
 
   #begin(key: string): SimOperation {
     const runId = this.#runOf(key);
-    const operation: SimOperation = { id: `${runId} op-${(this.#ids += 1)}`, runId, status: 'REQUESTED', files: [], polls: [], told: new Set() };
+    const operation: SimOperation = {
+      id: `${runId} op-${(this.#ids += 1)}`,
+      runId,
+      status: 'REQUESTED',
+      files: [],
+      polls: [],
+      told: new Set(),
+    };
     this.#operations.set(key, operation);
     const { decision, decideAfterMs } = this.wanted.get(runId) ?? { decision: 'APPROVED', decideAfterMs: 0 };
     this.#clock.schedule(decideAfterMs, undefined, () => {

@@ -88,9 +88,21 @@ export class VirtualClock {
 
   /** Puts this clock into the place of the machine's until the function that it answers is called. */
   install(): () => void {
-    const real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout, setInterval: globalThis.setInterval, clearInterval: globalThis.clearInterval, now: Date.now, performanceNow: performance.now.bind(performance) };
+    const real = {
+      setTimeout: globalThis.setTimeout,
+      clearTimeout: globalThis.clearTimeout,
+      setInterval: globalThis.setInterval,
+      clearInterval: globalThis.clearInterval,
+      now: Date.now,
+      performanceNow: performance.now.bind(performance),
+    };
     const timer = (delayMs: number, work: () => void, isRepeated: boolean) => {
-      const handle = { event: this.schedule(delayMs, here.getStore(), () => fire()), unref: () => handle, ref: () => handle, hasRef: () => false };
+      const handle = {
+        event: this.schedule(delayMs, here.getStore(), () => fire()),
+        unref: () => handle,
+        ref: () => handle,
+        hasRef: () => false,
+      };
       const fire = () => {
         if (isRepeated) handle.event = this.schedule(delayMs, here.getStore(), fire);
         work();
@@ -102,7 +114,8 @@ export class VirtualClock {
       if (event) event.isOff = true;
     };
     const fakes = {
-      setTimeout: (work: (...args: unknown[]) => void, delayMs = 0, ...args: unknown[]) => timer(delayMs, () => work(...args), false),
+      setTimeout: (work: (...args: unknown[]) => void, delayMs = 0, ...args: unknown[]) =>
+        timer(delayMs, () => work(...args), false),
       setInterval: (work: () => void, delayMs = 0) => timer(delayMs, work, true),
       clearTimeout: clear,
       clearInterval: clear,
@@ -126,10 +139,14 @@ export const timersPromises = {
       const aborted = () => reject(new DOMException('The operation was aborted', 'AbortError'));
       if (signal?.aborted) return aborted();
       const timer = globalThis.setTimeout(() => resolve(value), delayMs);
-      signal?.addEventListener('abort', () => {
-        clearTimeout(timer);
-        aborted();
-      }, { once: true });
+      signal?.addEventListener(
+        'abort',
+        () => {
+          clearTimeout(timer);
+          aborted();
+        },
+        { once: true },
+      );
     });
   },
 };

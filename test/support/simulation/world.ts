@@ -29,14 +29,35 @@ export interface SimRun {
 
 /** Every call of an engine that leaves its process. */
 export const simCalls = [
-  ...(['create', 'find', 'countUnfinishedOf', 'countByState', 'claim', 'giveBack', 'renewLease', 'heldBy', 'release', 'listOrphans', 'countWaitingOf', 'transition', 'record'] as const).map((name) => `store.${name}` as const),
+  ...(
+    [
+      'create',
+      'find',
+      'countUnfinishedOf',
+      'countByState',
+      'claim',
+      'giveBack',
+      'renewLease',
+      'heldBy',
+      'release',
+      'listOrphans',
+      'countWaitingOf',
+      'transition',
+      'record',
+    ] as const
+  ).map((name) => `store.${name}` as const),
   ...(['insert', 'fetch', 'complete', 'fail'] as const).map((name) => `queue.${name}` as const),
   ...(['operation.create', 'operation.status', 'upload.initiate', 'upload.chunk', 'upload.complete'] as const),
 ] as const;
 
 /** What goes wrong. Of a call by its name and its number among those, so that every await is met; of the rest by its time. `stopped`: the caller, for longer than its lease. */
 export type SimFault =
-  | { readonly kind: 'call'; readonly name: (typeof simCalls)[number]; readonly nth: number; readonly what: 'not done' | 'done, answer lost' | 'killed before' | 'killed after' | 'stopped' }
+  | {
+      readonly kind: 'call';
+      readonly name: (typeof simCalls)[number];
+      readonly nth: number;
+      readonly what: 'not done' | 'done, answer lost' | 'killed before' | 'killed after' | 'stopped';
+    }
   | { readonly kind: 'kill'; readonly atMs: number; readonly process: number }
   | { readonly kind: 'terminate'; readonly atMs: number; readonly process: number }
   | { readonly kind: 'pause'; readonly atMs: number; readonly process: number; readonly forMs: number }
@@ -68,12 +89,28 @@ const restartAfterMs = 1_500;
 const stoppedForMs = 18_000;
 /** Until what was asked for last is there, or refused. */
 const settleMs = 2_000;
-const step = { id: 'step', version: '1.0.0', title: 'Step', description: '', output: { sourceType: 'RASTER', fileName: 'out.tif' } } as unknown as AnyStep;
+const step = {
+  id: 'step',
+  version: '1.0.0',
+  title: 'Step',
+  description: '',
+  output: { sourceType: 'RASTER', fileName: 'out.tif' },
+} as unknown as AnyStep;
 const emptyDatabase = await (async () => {
   const file = new Sqlite(':memory:');
   const database = new Kysely<AppTables>({ dialect: new SqliteDialect({ database: file }) });
   await migrate(database);
-  await database.insertInto('launches').values({ id: 'launch', first_token_hash: '', sealed_token: '', token_expires_at: null, user: '{"id":"u"}', created_at: 0 }).execute();
+  await database
+    .insertInto('launches')
+    .values({
+      id: 'launch',
+      first_token_hash: '',
+      sealed_token: '',
+      token_expires_at: null,
+      user: '{"id":"u"}',
+      created_at: 0,
+    })
+    .execute();
   const bytes = file.serialize();
   await database.destroy();
   return bytes;
@@ -105,7 +142,18 @@ class World {
   #databaseAway: { fromMs: number; toMs: number }[] = [];
   #file = new Sqlite(emptyDatabase);
   #database = new Kysely<AppTables>({ dialect: new SqliteDialect({ database: this.#file }) });
-  #jobs = new Map<string, { id: string; runId: string; lane: string; priority: number; order: number; activeUntilMs: number; notBeforeMs: number }>();
+  #jobs = new Map<
+    string,
+    {
+      id: string;
+      runId: string;
+      lane: string;
+      priority: number;
+      order: number;
+      activeUntilMs: number;
+      notBeforeMs: number;
+    }
+  >();
   #jobIds = 0;
   #disk = new Set<string>();
   #platform: SimPlatform;
@@ -122,22 +170,42 @@ class World {
     this.#clock = clock;
     this.#random = seeded(plan.seed);
     this.#file.pragma('journal_mode = MEMORY');
-    this.#platform = new SimPlatform(clock, (key) => this.#runOf(key), (what) => this.#note(what), (fault) => this.#faults.push(fault));
-    const names = plan.workers === 0 ? ['alone'] : ['web', ...Array.from({ length: plan.workers }, (_, i) => `worker-${i + 1}`)];
+    this.#platform = new SimPlatform(
+      clock,
+      (key) => this.#runOf(key),
+      (what) => this.#note(what),
+      (fault) => this.#faults.push(fault),
+    );
+    const names =
+      plan.workers === 0 ? ['alone'] : ['web', ...Array.from({ length: plan.workers }, (_, i) => `worker-${i + 1}`)];
     this.#workers = names.map((name) => ({ name, process: { name, isDead: true, pausedUntilMs: 0 }, engine: null }));
   }
 
   async run(): Promise<SimResult> {
     const { runs, faults } = this.#plan;
     for (const worker of this.#workers) this.#start(worker);
-    for (const fault of faults) if (fault.kind !== 'call') this.#clock.schedule(fault.atMs, undefined, () => this.#strike(fault));
+    for (const fault of faults)
+      if (fault.kind !== 'call') this.#clock.schedule(fault.atMs, undefined, () => this.#strike(fault));
     runs.forEach((run, i) => this.#clock.schedule(run.atMs, undefined, () => this.#submit(run, i)));
-    await this.#clock.pass(Math.max(0, ...runs.flatMap((run) => [run.atMs, run.cancelAtMs ?? 0]), ...faults.map((fault) => ('atMs' in fault ? fault.atMs + ('forMs' in fault ? fault.forMs : 0) : 0))) + settleMs);
-    while (this.#workers.some(({ process }) => process.pausedUntilMs + settleMs > this.#clock.nowMs)) await this.#clock.pass(settleMs);
+    await this.#clock.pass(
+      Math.max(
+        0,
+        ...runs.flatMap((run) => [run.atMs, run.cancelAtMs ?? 0]),
+        ...faults.map((fault) => ('atMs' in fault ? fault.atMs + ('forMs' in fault ? fault.forMs : 0) : 0)),
+      ) + settleMs,
+    );
+    while (this.#workers.some(({ process }) => process.pausedUntilMs + settleMs > this.#clock.nowMs))
+      await this.#clock.pass(settleMs);
     this.#note('all has been asked for');
     let left = 1;
     const look = () => {
-      left = (this.#file.prepare("select count(*) as n from runs where state not in ('COMPLETED', 'REJECTED', 'EXPIRED', 'CANCELLED', 'FAILED')").get() as { n: number }).n;
+      left = (
+        this.#file
+          .prepare(
+            "select count(*) as n from runs where state not in ('COMPLETED', 'REJECTED', 'EXPIRED', 'CANCELLED', 'FAILED')",
+          )
+          .get() as { n: number }
+      ).n;
       if (left > 0) this.#clock.schedule(250, undefined, look);
     };
     look();
@@ -149,11 +217,18 @@ class World {
   }
 
   #note(what: string, process = this.#clock.process()): void {
-    this.#history.push(`${(this.#clock.elapsedMs / 1000).toFixed(3).padStart(8)} ${(process?.name ?? '').padEnd(8)} ${what}`);
+    this.#history.push(
+      `${(this.#clock.elapsedMs / 1000).toFixed(3).padStart(8)} ${(process?.name ?? '').padEnd(8)} ${what}`,
+    );
   }
 
   /** A call to somebody else: it travels, is answered, and either may fail; the caller may be gone meanwhile. */
-  #call<T>(what: string, to: 'database' | 'platform' | null, lost: () => Error, effect: () => Promise<T> | T): Promise<T> {
+  #call<T>(
+    what: string,
+    to: 'database' | 'platform' | null,
+    lost: () => Error,
+    effect: () => Promise<T> | T,
+  ): Promise<T> {
     const process = this.#clock.process()!;
     const nth = this.#calls.get(what) ?? 0;
     this.#calls.set(what, nth + 1);
@@ -166,7 +241,8 @@ class World {
         if (strike) this.#note(`${what} (${nth}): ${strike}`, process);
         if (strike === 'stopped') process.pausedUntilMs = this.#clock.nowMs + stoppedForMs;
         if (strike === 'killed before') return this.#kill(process);
-        if (strike === 'not done' || (to && this.#away[to] > this.#clock.nowMs)) return void answer(() => reject(lost()));
+        if (strike === 'not done' || (to && this.#away[to] > this.#clock.nowMs))
+          return void answer(() => reject(lost()));
         let tell: () => void;
         try {
           const value = await effect();
@@ -225,22 +301,48 @@ class World {
     const lease = new WorkerLease(name, { isShared });
     const real = new SqlRunStore(this.#database, Date.now);
     const store = new Proxy(real, {
-      get: (target, method: keyof RunStore) => (...args: unknown[]) =>
-        this.#call(`store.${method}`, 'database', () => new DatabaseAwayError(new Error('connection terminated')), () => (target[method] as (...given: unknown[]) => unknown).apply(target, args)),
+      get:
+        (target, method: keyof RunStore) =>
+        (...args: unknown[]) =>
+          this.#call(
+            `store.${method}`,
+            'database',
+            () => new DatabaseAwayError(new Error('connection terminated')),
+            () => (target[method] as (...given: unknown[]) => unknown).apply(target, args),
+          ),
     }) as RunStore;
     const log = (level: string) => (facts: object, message: string) => {
-      if (level !== 'info' || 'state' in facts) this.#note(`${level} ${message} ${JSON.stringify(facts, (_key, value: unknown) => (value instanceof Error ? value.message : value))}`);
+      if (level !== 'info' || 'state' in facts)
+        this.#note(
+          `${level} ${message} ${JSON.stringify(facts, (_key, value: unknown) => (value instanceof Error ? value.message : value))}`,
+        );
     };
-    const logger: RunEngineOptions['log'] = { info: log('info'), warn: log('warn'), error: log('error'), child: () => logger };
+    const logger: RunEngineOptions['log'] = {
+      info: log('info'),
+      warn: log('warn'),
+      error: log('error'),
+      child: () => logger,
+    };
     return createRunEngine({
       store,
       queue: isShared ? new PgBossRunQueue(this.#boss()) : new LocalRunQueue(),
       progress: localProgress(),
       lease,
-      callsOf: () => this.#platform.calls((signal) => lease.held(signal), (what, lost, effect) => this.#call(what, 'platform', lost, effect)),
+      callsOf: () =>
+        this.#platform.calls(
+          (signal) => lease.held(signal),
+          (what, lost, effect) => this.#call(what, 'platform', lost, effect),
+        ),
       ownerOf: async () => 'u',
       steps: this.#steps(),
-      settings: { pollIntervalMs: 2_000, uploadPartBytes: 10, platformPatienceMs: 15 * 60_000, stepConcurrency: 2, stepQueue: 1_000, runsPerUser: 1_000 },
+      settings: {
+        pollIntervalMs: 2_000,
+        uploadPartBytes: 10,
+        platformPatienceMs: 15 * 60_000,
+        stepConcurrency: 2,
+        stepQueue: 1_000,
+        runsPerUser: 1_000,
+      },
       folders: this.#folders(machine, store),
       now: Date.now,
       log: logger,
@@ -250,7 +352,13 @@ class World {
   #folders(machine: string, store: RunStore): AttemptFolders {
     const root = this.#plan.sharesDisk ? 'disk' : machine;
     const folders = new WorkFolders(root, store, {
-      names: async (folder) => [...new Set([...this.#disk].filter((path) => path.startsWith(`${folder}/`)).map((path) => path.slice(folder.length + 1).split('/')[0]!))],
+      names: async (folder) => [
+        ...new Set(
+          [...this.#disk]
+            .filter((path) => path.startsWith(`${folder}/`))
+            .map((path) => path.slice(folder.length + 1).split('/')[0]!),
+        ),
+      ],
       remove: async (folder) => this.#remove(folder),
     });
     return {
@@ -263,10 +371,15 @@ class World {
 
   #remove(folder: string): void {
     const [, runId, claim] = folder.split('/');
-    const run = this.#file.prepare('select state, claim, output from runs where id = ?').get(runId) as { state: RunState; claim: number; output: string | null } | undefined;
-    const isOwned = run && !isFinal(run.state) && (claim === undefined || claim === String(run.claim) || run.output?.includes(`"${folder}/`));
+    const run = this.#file.prepare('select state, claim, output from runs where id = ?').get(runId) as
+      { state: RunState; claim: number; output: string | null } | undefined;
+    const isOwned =
+      run &&
+      !isFinal(run.state) &&
+      (claim === undefined || claim === String(run.claim) || run.output?.includes(`"${folder}/`));
     // What another machine has claimed on a disk of its own is not in this folder.
-    if (isOwned && [...this.#disk].some((path) => path.startsWith(`${folder}/`))) this.#faults.push(`${folder} was removed, and ${runId} is ${run.state} with claim ${run.claim}`);
+    if (isOwned && [...this.#disk].some((path) => path.startsWith(`${folder}/`)))
+      this.#faults.push(`${folder} was removed, and ${runId} is ${run.state} with claim ${run.claim}`);
     for (const path of this.#disk) if (path.startsWith(`${folder}/`)) this.#disk.delete(path);
   }
 
@@ -276,7 +389,10 @@ class World {
       find: () => step,
       check: async () => ({ step, parameters: {} }),
       load: () => ({ running: 0, waiting: 0 }),
-      run: async ({ workFolder, input }: { workFolder: string; input: Run['input'] }, { signal }: { signal: AbortSignal }) => {
+      run: async (
+        { workFolder, input }: { workFolder: string; input: Run['input'] },
+        { signal }: { signal: AbortSignal },
+      ) => {
         const runId = workFolder.split('/')[1]!;
         const process = this.#clock.process()!;
         const mine = this.#stepping.get(process) ?? [];
@@ -312,13 +428,24 @@ class World {
           for (const { data, priority } of jobs) {
             const key = `${lane} ${data.runId}`;
             const id = String((this.#jobIds += 1));
-            if (!this.#jobs.has(key)) this.#jobs.set(key, { id, runId: data.runId, lane, priority, order: this.#jobIds, activeUntilMs: 0, notBeforeMs: 0 });
+            if (!this.#jobs.has(key))
+              this.#jobs.set(key, {
+                id,
+                runId: data.runId,
+                lane,
+                priority,
+                order: this.#jobIds,
+                activeUntilMs: 0,
+                notBeforeMs: 0,
+              });
           }
         }),
       fetch: (lane: string, { batchSize }: { batchSize: number }) =>
         call('fetch', () => {
           const now = this.#clock.nowMs;
-          const ready = [...this.#jobs.values()].filter((job) => job.lane === lane && job.activeUntilMs <= now && job.notBeforeMs <= now).toSorted((a, b) => b.priority - a.priority || a.order - b.order);
+          const ready = [...this.#jobs.values()]
+            .filter((job) => job.lane === lane && job.activeUntilMs <= now && job.notBeforeMs <= now)
+            .toSorted((a, b) => b.priority - a.priority || a.order - b.order);
           return ready.slice(0, batchSize).map((job) => {
             job.activeUntilMs = now + 11_000;
             return { id: job.id, data: { runId: job.runId } };
@@ -326,7 +453,11 @@ class World {
         }),
       complete: (_lane: string, ids: unknown) => call('complete', () => settle(ids, (key) => this.#jobs.delete(key))),
       fail: (_lane: string, ids: unknown) =>
-        call('fail', () => settle(ids, (key) => Object.assign(this.#jobs.get(key)!, { activeUntilMs: 0, notBeforeMs: this.#clock.nowMs + 1_000 }))),
+        call('fail', () =>
+          settle(ids, (key) =>
+            Object.assign(this.#jobs.get(key)!, { activeUntilMs: 0, notBeforeMs: this.#clock.nowMs + 1_000 }),
+          ),
+        ),
       stop: async () => {},
     } as unknown as Boss;
   }
@@ -336,7 +467,9 @@ class World {
     if (process.isDead || !engine) return this.#note(`run ${i} finds nobody`);
     this.#clock.as(process, () => {
       const before = new Set(this.#runIds());
-      engine.start('launch', { stepId: 'step', parameters: {}, input: { type: 'synthetic', size: wanted.stepMs } }).catch((error: unknown) => this.#note(`run ${i} is refused: ${String(error)}`));
+      engine
+        .start('launch', { stepId: 'step', parameters: {}, input: { type: 'synthetic', size: wanted.stepMs } })
+        .catch((error: unknown) => this.#note(`run ${i} is refused: ${String(error)}`));
       const see = () => {
         const id = this.#runIds().find((one) => !before.has(one) && !this.#platform.wanted.has(one));
         if (id) {
@@ -388,19 +521,33 @@ class World {
       if (run.state === 'FAILED') tell(`is FAILED: ${JSON.stringify(run.failure)}`);
       if (operations.length > 1) tell(`has ${operations.length} operations`);
       if (run.state === 'COMPLETED' && files.length !== 1) tell(`has ${files.length} files`);
-      if (run.state === 'COMPLETED' && run.file?.fileId !== files[0]) tell(`names file ${run.file?.fileId}, the platform has ${files[0]}`);
-      if (run.state === 'REJECTED' && this.#platform.wanted.get(id)?.decision !== 'REJECTED') tell('is REJECTED, and was approved');
-      if (run.state === 'COMPLETED' && this.#platform.wanted.get(id)?.decision === 'REJECTED') tell('is COMPLETED, and was rejected');
+      if (run.state === 'COMPLETED' && run.file?.fileId !== files[0])
+        tell(`names file ${run.file?.fileId}, the platform has ${files[0]}`);
+      if (run.state === 'REJECTED' && this.#platform.wanted.get(id)?.decision !== 'REJECTED')
+        tell('is REJECTED, and was approved');
+      if (run.state === 'COMPLETED' && this.#platform.wanted.get(id)?.decision === 'REJECTED')
+        tell('is COMPLETED, and was rejected');
       const states = (await store.history(id)).map(({ state }) => state);
-      if (states.includes('PROCESSING') && states.indexOf('APPROVED') > states.indexOf('PROCESSING')) tell(`was processed before it was approved: ${states.join(' ')}`);
+      if (states.includes('PROCESSING') && states.indexOf('APPROVED') > states.indexOf('PROCESSING'))
+        tell(`was processed before it was approved: ${states.join(' ')}`);
       const left = [...this.#disk].filter((path) => path.includes(`/${id}/`));
       if (isFinal(run.state) && left.length > 0) tell(`ended, and ${left.join(', ')} is still there`);
       if (states.at(-1) !== run.state) tell(`is ${run.state}, and its history ends ${states.at(-1)}`);
       const endMs = this.#cancelled.get(id) ?? run.updatedAtMs;
       // A worker hears of an end from the database: what that was away for does not count, up to the lease, after which it calls no more.
-      const deaf = (atMs: number) => Math.min(leaseMs, this.#databaseAway.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, Math.min(toMs, atMs) - Math.max(fromMs, endMs)), 0));
-      const late = this.#platform.callsOf(id).filter(({ atMs, process }) => atMs > endMs + 2_500 + deaf(atMs) && process.pausedUntilMs < endMs);
-      if (isFinal(run.state) && late.length > 0) tell(`ended, and ${late[0]!.what} was called ${late[0]!.atMs - endMs} ms later`);
+      const deaf = (atMs: number) =>
+        Math.min(
+          leaseMs,
+          this.#databaseAway.reduce(
+            (sum, { fromMs, toMs }) => sum + Math.max(0, Math.min(toMs, atMs) - Math.max(fromMs, endMs)),
+            0,
+          ),
+        );
+      const late = this.#platform
+        .callsOf(id)
+        .filter(({ atMs, process }) => atMs > endMs + 2_500 + deaf(atMs) && process.pausedUntilMs < endMs);
+      if (isFinal(run.state) && late.length > 0)
+        tell(`ended, and ${late[0]!.what} was called ${late[0]!.atMs - endMs} ms later`);
     }
   }
 }

@@ -21,8 +21,14 @@ export const awaitDecision: Stage = async (run, context) => {
     signal: context.signal,
     now: context.now,
     onUnanswered: (error) => {
-      context.log.warn({ code: error.code, requestId: error.requestId }, 'the platform does not answer, polling goes on');
-      context.report({ ...noProgress, note: `${saidBy(error)}; asking again every ${context.settings.pollIntervalMs / 1_000} s` });
+      context.log.warn(
+        { code: error.code, requestId: error.requestId },
+        'the platform does not answer, polling goes on',
+      );
+      context.report({
+        ...noProgress,
+        note: `${saidBy(error)}; asking again every ${context.settings.pollIntervalMs / 1_000} s`,
+      });
     },
     onAnswered: () => context.report(waiting),
   });
@@ -31,6 +37,7 @@ export const awaitDecision: Stage = async (run, context) => {
 
 /** Every state after CREATED has an operation. */
 export function requireOperation(run: Run): string {
-  if (run.operationId === null) throw new KitError('internal_error', `run ${run.id} is ${run.state} without an operation`);
+  if (run.operationId === null)
+    throw new KitError('internal_error', `run ${run.id} is ${run.state} without an operation`);
   return run.operationId;
 }

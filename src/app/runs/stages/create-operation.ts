@@ -16,6 +16,10 @@ export const createOperation: Stage = async (run, context) => {
   const created = await patiently(context, () =>
     context.calls.createOperation({ idempotencyKey: run.idempotencyKey, operation }, context),
   );
-  const expiresAtMs = created.expiresAt === undefined ? context.now() + limits.operationWindowMs : Date.parse(created.expiresAt);
-  return commitMove(context, run, 'AWAITING_APPROVAL', { operationId: created.operationId, operationExpiresAtMs: expiresAtMs });
+  const expiresAtMs =
+    created.expiresAt === undefined ? context.now() + limits.operationWindowMs : Date.parse(created.expiresAt);
+  return commitMove(context, run, 'AWAITING_APPROVAL', {
+    operationId: created.operationId,
+    operationExpiresAtMs: expiresAtMs,
+  });
 };

@@ -24,7 +24,10 @@ export async function patiently<T>(context: StageContext, call: () => Promise<T>
       // From the first failure on: what went well before it has used up nothing.
       giveUpAtMs ??= context.now() + context.settings.platformPatienceMs;
       if (!(error instanceof PlatformError) || !error.isTransient || context.now() + pause > giveUpAtMs) throw error;
-      context.log.warn({ endpoint: error.endpoint, code: error.code, requestId: error.requestId, pauseMs: pause }, 'the platform is away, trying again');
+      context.log.warn(
+        { endpoint: error.endpoint, code: error.code, requestId: error.requestId, pauseMs: pause },
+        'the platform is away, trying again',
+      );
       context.report({ ...noProgress, note: `${saidBy(error)}; try ${tries} in ${pause / 1_000} s` });
       await abortableSleep(pause, context.signal);
     }

@@ -11,12 +11,24 @@ export const beginProcessing: Stage = (run, context) => context.store.transition
 /** PROCESSING to UPLOADING, with the output's digest. After a crash the step runs again from the start. */
 export const processInput: Stage = async (run, context) => {
   const keepAlive = setInterval(() => {
-    context.calls.keepAlive(context).catch((error: unknown) => context.log.warn({ err: error }, 'the token could not be renewed for now'));
+    context.calls
+      .keepAlive(context)
+      .catch((error: unknown) => context.log.warn({ err: error }, 'the token could not be renewed for now'));
   }, keepAliveEveryMs);
   try {
     const { result, ...output } = await context.steps.run(
-      { owner: await context.ownerOf(run.launchId), stepId: run.stepId, parameters: run.parameters, input: run.input, workFolder: context.workFolder },
-      { signal: context.signal, onProgress: (fraction, note) => context.report({ ...noProgress, fraction, note }), patiently: (call) => patiently(context, call) },
+      {
+        owner: await context.ownerOf(run.launchId),
+        stepId: run.stepId,
+        parameters: run.parameters,
+        input: run.input,
+        workFolder: context.workFolder,
+      },
+      {
+        signal: context.signal,
+        onProgress: (fraction, note) => context.report({ ...noProgress, fraction, note }),
+        patiently: (call) => patiently(context, call),
+      },
     );
     context.madeHere.sha256 = output.sha256;
     return await commitMove(context, run, 'UPLOADING', { output, upload: null, result });

@@ -11,19 +11,37 @@ import type { Stage } from './stage.ts';
 export const uploadOutput: Stage = async (run, context) => {
   const { output, upload } = run;
   const { sourceType } = context.steps.find(run.stepId).output;
-  const options = { calls: context.calls, signal: context.signal, patiently: <T>(call: () => Promise<T>) => patiently(context, call) };
-  const isHere = output !== null && (output.sha256 === context.madeHere.sha256 || (await context.folders.holds(output, context.signal)));
+  const options = {
+    calls: context.calls,
+    signal: context.signal,
+    patiently: <T>(call: () => Promise<T>) => patiently(context, call),
+  };
+  const isHere =
+    output !== null &&
+    (output.sha256 === context.madeHere.sha256 || (await context.folders.holds(output, context.signal)));
   let current = run;
   const completed = isHere
     ? await uploadFile(
-        { operationId: requireOperation(run), path: output.path, sizeBytes: output.sizeBytes, fileName: basename(output.path), sourceType, resume: upload },
+        {
+          operationId: requireOperation(run),
+          path: output.path,
+          sizeBytes: output.sizeBytes,
+          fileName: basename(output.path),
+          sourceType,
+          resume: upload,
+        },
         {
           ...options,
           partSizeBytes: context.settings.uploadPartBytes,
           save: async (progress) => {
             current = await context.store.record(current, { upload: progress });
           },
-          onProgress: (sent) => context.report({ fraction: sent / output.sizeBytes, note: 'uploading the output', bytes: { sent, total: output.sizeBytes } }),
+          onProgress: (sent) =>
+            context.report({
+              fraction: sent / output.sizeBytes,
+              note: 'uploading the output',
+              bytes: { sent, total: output.sizeBytes },
+            }),
         },
       )
     : output && (await completeWithoutFile({ sizeBytes: output.sizeBytes, sourceType, resume: upload }, options));

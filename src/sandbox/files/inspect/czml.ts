@@ -6,6 +6,7 @@ export const inspectCzml: Inspector = async ({ path }) => {
   const packets = await readJson(path, 'CZML document');
   if (!Array.isArray(packets) || !packets.every(isObject)) throw notA('CZML document');
   const [first] = packets;
-  if (first?.['id'] !== 'document' || typeof first['version'] !== 'string') throw notA('CZML document: its first packet must be the document, with a version');
+  if (first?.['id'] !== 'document' || typeof first['version'] !== 'string')
+    throw notA('CZML document: its first packet must be the document, with a version');
   return { kind: 'czml', mediaType: 'application/json', ...nowhere };
 };

@@ -60,14 +60,22 @@ const factsShape = z.looseObject({
   footprint: geojsonGeometry.refine(({ type }) => type === 'Polygon' || type === 'MultiPolygon').nullable(),
   acquiredAt: z.iso.datetime().nullable(),
   raster: z
-    .looseObject({ width: z.int().positive(), height: z.int().positive(), crs: z.string().nullable(), epsg: z.int().nullable(), geoTransform: z.array(z.number()).length(6).nullable(), bands: z.array(z.looseObject({})) })
+    .looseObject({
+      width: z.int().positive(),
+      height: z.int().positive(),
+      crs: z.string().nullable(),
+      epsg: z.int().nullable(),
+      geoTransform: z.array(z.number()).length(6).nullable(),
+      bands: z.array(z.looseObject({})),
+    })
     .optional(),
 });
 
 /** The facts of an inspection's answer. Throws where it is none. */
 export function readFacts(answer: unknown): FileFacts {
   const read = factsShape.safeParse(answer);
-  if (!read.success || JSON.stringify(answer).length > mostFactsCharacters) throw new Error('the inspection answered what are no facts of a file');
+  if (!read.success || JSON.stringify(answer).length > mostFactsCharacters)
+    throw new Error('the inspection answered what are no facts of a file');
   return answer as FileFacts;
 }
 

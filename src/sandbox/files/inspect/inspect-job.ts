@@ -5,7 +5,15 @@ import { rename, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Job } from '../../../raster/child/protocol.ts';
 import { kindOf, type FileKind } from '../file-kinds.ts';
-import { notA, overviewsName, type FileFacts, type Found, type InspectedFile, type Inspector, type InspectInput } from './facts.ts';
+import {
+  notA,
+  overviewsName,
+  type FileFacts,
+  type Found,
+  type InspectedFile,
+  type Inspector,
+  type InspectInput,
+} from './facts.ts';
 import { inspectCzml } from './czml.ts';
 import { inspectImage } from './image.ts';
 import { inspectPdf } from './pdf.ts';

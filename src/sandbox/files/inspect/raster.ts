@@ -6,7 +6,11 @@ import { openRaster, RasterError } from '../../../raster/open-raster.ts';
 import { notA, type BandFacts, type Inspector } from './facts.ts';
 
 const mediaTypes: Readonly<Record<string, string>> = {
-  GTiff: 'image/tiff', JP2OpenJPEG: 'image/jp2', PNG: 'image/png', JPEG: 'image/jpeg', netCDF: 'application/x-netcdf',
+  GTiff: 'image/tiff',
+  JP2OpenJPEG: 'image/jp2',
+  PNG: 'image/png',
+  JPEG: 'image/jpeg',
+  netCDF: 'application/x-netcdf',
 };
 
 /** Larger rasters without overviews get some, so that a preview need not read every pixel. */
@@ -32,7 +36,16 @@ export const inspectRaster: Inspector = ({ path, sourceType, buildOverviews: wan
       mediaType: mediaTypes[driver] ?? 'application/octet-stream',
       footprint: footprint(dataset),
       acquiredAt: acquiredAt(dataset),
-      raster: { driver, width, height, crs, epsg: epsgOf(dataset.srs), geoTransform: dataset.geoTransform, bands, builtOverviews: wanted && buildOverviews(dataset) },
+      raster: {
+        driver,
+        width,
+        height,
+        crs,
+        epsg: epsgOf(dataset.srs),
+        geoTransform: dataset.geoTransform,
+        bands,
+        builtOverviews: wanted && buildOverviews(dataset),
+      },
     };
   } finally {
     dataset.close();
@@ -61,7 +74,8 @@ function statistics(band: gdal.RasterBand): gdal.stats {
     return band.computeStatistics(true);
   } catch (error) {
     // GDAL's own word for a band that is all nodata, which is no fault.
-    if (error instanceof Error && /no valid pixels/i.test(error.message)) return { min: NaN, max: NaN, mean: NaN, std_dev: NaN };
+    if (error instanceof Error && /no valid pixels/i.test(error.message))
+      return { min: NaN, max: NaN, mean: NaN, std_dev: NaN };
     throw notA('whole raster: its pixels cannot be read');
   }
 }
@@ -80,8 +94,12 @@ function footprint(dataset: gdal.Dataset): Footprint | null {
 
 /** TIFF's own tag, `YYYY:MM:DD HH:MM:SS`, or what GDAL's readers of satellite products write. */
 function acquiredAt(dataset: gdal.Dataset): string | null {
-  const metadata = { ...(dataset.getMetadata() as Record<string, string>), ...(dataset.getMetadata('IMAGERY') as Record<string, string>) };
-  const written = metadata['ACQUISITIONDATETIME'] ?? metadata['TIFFTAG_DATETIME']?.replace(/^(\d{4}):(\d\d):(\d\d)/, '$1-$2-$3');
+  const metadata = {
+    ...(dataset.getMetadata() as Record<string, string>),
+    ...(dataset.getMetadata('IMAGERY') as Record<string, string>),
+  };
+  const written =
+    metadata['ACQUISITIONDATETIME'] ?? metadata['TIFFTAG_DATETIME']?.replace(/^(\d{4}):(\d\d):(\d\d)/, '$1-$2-$3');
   const time = Date.parse(`${written?.trim().replace(' ', 'T').replace(/Z?$/, 'Z')}`);
   return Number.isNaN(time) ? null : new Date(time).toISOString();
 }
@@ -90,7 +108,8 @@ function buildOverviews(dataset: gdal.Dataset): boolean {
   const { x, y } = dataset.rasterSize;
   const side = Math.max(x, y);
   if (x * y * dataset.bands.count() > overviewPixelBudget) return false;
-  if (side <= overviewsFrom || dataset.driver.description !== 'GTiff' || dataset.bands.get(1).overviews.count() > 0) return false;
+  if (side <= overviewsFrom || dataset.driver.description !== 'GTiff' || dataset.bands.get(1).overviews.count() > 0)
+    return false;
   const levels: number[] = [];
   for (let level = finestOverview; side / level > coarsestSide / 2; level *= 2) levels.push(level);
   gdal.config.set('COMPRESS_OVERVIEW', 'DEFLATE');

@@ -20,9 +20,11 @@ const maxJsonBytes = 64 * 1024 * 1024;
 /** A whole JSON file. Throws `notA(what)` for one that is too large or no JSON. */
 export async function readJson(path: string, what: string): Promise<unknown> {
   if ((await stat(path)).size > maxJsonBytes) throw notA(`${what} of at most ${maxJsonBytes} bytes`);
-  return readFile(path, 'utf8').then((text) => JSON.parse(text) as unknown).catch(() => {
-    throw notA(what);
-  });
+  return readFile(path, 'utf8')
+    .then((text) => JSON.parse(text) as unknown)
+    .catch(() => {
+      throw notA(what);
+    });
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -9,14 +9,26 @@ export const inspectTiles3d: Inspector = async ({ path, workFolder }) => {
   const { start } = await readEnds(path, 4);
   const isZip = start.toString('latin1') === 'PK\u0003\u0004';
   const tileset = await readJson(isZip ? await unpackTileset(path, workFolder) : path, '3D Tiles tileset');
-  if (!isObject(tileset) || !isObject(tileset['asset']) || typeof tileset['asset']['version'] !== 'string' || !isObject(tileset['root'])) {
+  if (
+    !isObject(tileset) ||
+    !isObject(tileset['asset']) ||
+    typeof tileset['asset']['version'] !== 'string' ||
+    !isObject(tileset['root'])
+  ) {
     throw notA('3D Tiles tileset: it must have asset.version and root');
   }
-  return { kind: 'tiles3d', mediaType: isZip ? 'application/zip' : 'application/json', ...nowhere, footprint: regionOf(tileset['root']) };
+  return {
+    kind: 'tiles3d',
+    mediaType: isZip ? 'application/zip' : 'application/json',
+    ...nowhere,
+    footprint: regionOf(tileset['root']),
+  };
 };
 
 async function unpackTileset(path: string, workFolder: string): Promise<string> {
-  const [name] = await unpack(path, workFolder, (entry) => (entry === 'tileset.json' ? 'unpacked-tileset.json' : null)).catch(() => {
+  const [name] = await unpack(path, workFolder, (entry) =>
+    entry === 'tileset.json' ? 'unpacked-tileset.json' : null,
+  ).catch(() => {
     throw notA('zip archive');
   });
   if (name === undefined) throw notA('3D Tiles archive: there is no tileset.json at its root');
@@ -28,7 +40,7 @@ function regionOf(root: Record<string, unknown>): Footprint | null {
   const volume = root['boundingVolume'];
   const region = isObject(volume) ? volume['region'] : undefined;
   if (!Array.isArray(region) || region.length !== 6 || !region.every((value) => typeof value === 'number')) return null;
-  const [west = 0, south = 0, east = 0, north = 0] = (region).map((radians) => (radians * 180) / Math.PI);
+  const [west = 0, south = 0, east = 0, north = 0] = region.map((radians) => (radians * 180) / Math.PI);
   const isRegion = Math.max(Math.abs(west), Math.abs(east)) <= 180 && south >= -90 && north <= 90 && south <= north;
   return isRegion ? footprintOfBox([west, south, east, north]) : null;
 }

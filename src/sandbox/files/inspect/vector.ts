@@ -17,7 +17,12 @@ const drivers: Readonly<Record<string, string>> = {
   CSV: 'text/csv',
 };
 
-const csvColumns = ['X_POSSIBLE_NAMES=lon*,lng,x,easting', 'Y_POSSIBLE_NAMES=lat*,y,northing', 'GEOM_POSSIBLE_NAMES=wkt,geom*,the_geom', 'KEEP_GEOM_COLUMNS=NO'];
+const csvColumns = [
+  'X_POSSIBLE_NAMES=lon*,lng,x,easting',
+  'Y_POSSIBLE_NAMES=lat*,y,northing',
+  'GEOM_POSSIBLE_NAMES=wkt,geom*,the_geom',
+  'KEEP_GEOM_COLUMNS=NO',
+];
 
 /** What a source type's features may be; the others take any. */
 const geometries: Partial<Record<SourceType, RegExp>> = {
@@ -58,7 +63,12 @@ async function inspectArchive(path: string, workFolder: string, sourceType: Sour
 
 function tryDriver(name: string, path: string): gdal.Dataset | null {
   // No schema is fetched, no reference followed, nothing written beside the file.
-  for (const [option, value] of [['GML_DOWNLOAD_WFS_SCHEMA', 'NO'], ['GML_SKIP_RESOLVE_ELEMS', 'ALL'], ['GML_SAVE_RESOLVED_TO', 'NO']] as const) gdal.config.set(option, value);
+  for (const [option, value] of [
+    ['GML_DOWNLOAD_WFS_SCHEMA', 'NO'],
+    ['GML_SKIP_RESOLVE_ELEMS', 'ALL'],
+    ['GML_SAVE_RESOLVED_TO', 'NO'],
+  ] as const)
+    gdal.config.set(option, value);
   try {
     const dataset = gdal.drivers.get(name).open(path, 'r', name === 'CSV' ? csvColumns : []);
     if (dataset.layers.count() > 0) return dataset;
@@ -72,8 +82,17 @@ function tryDriver(name: string, path: string): gdal.Dataset | null {
 function inspectDataset(dataset: gdal.Dataset, sourceType: SourceType, mediaType: string): Found {
   try {
     const wanted = geometries[sourceType];
-    const layers = dataset.layers.map((layer) => ({ name: layer.name, features: countFeatures(layer, wanted, sourceType) }));
-    return { kind: 'vector', mediaType, ...nowhere, footprint: footprint(dataset), vector: { driver: dataset.driver.description, layers } };
+    const layers = dataset.layers.map((layer) => ({
+      name: layer.name,
+      features: countFeatures(layer, wanted, sourceType),
+    }));
+    return {
+      kind: 'vector',
+      mediaType,
+      ...nowhere,
+      footprint: footprint(dataset),
+      vector: { driver: dataset.driver.description, layers },
+    };
   } finally {
     dataset.close();
   }
@@ -83,20 +102,39 @@ function inspectDataset(dataset: gdal.Dataset, sourceType: SourceType, mediaType
 function countFeatures(layer: gdal.Layer, wanted: RegExp | undefined, sourceType: SourceType): number {
   let count = 0;
   try {
-    for (let feature = layer.features.first(); feature !== null && count < checkedFeatures; feature = layer.features.next()) {
+    for (
+      let feature = layer.features.first();
+      feature !== null && count < checkedFeatures;
+      feature = layer.features.next()
+    ) {
       count += 1;
       const type = feature.getGeometry()?.name;
-      if (wanted && (type === undefined || !wanted.test(toCamelCase(type)))) throw notA(`${sourceType}: there is a ${type ?? 'feature without a geometry'} in it`);
+      if (wanted && (type === undefined || !wanted.test(toCamelCase(type))))
+        throw notA(`${sourceType}: there is a ${type ?? 'feature without a geometry'} in it`);
     }
   } catch (error) {
-    throw error instanceof Error && error.name === 'KitError' ? error : notA('whole vector file: its features cannot be read');
+    throw error instanceof Error && error.name === 'KitError'
+      ? error
+      : notA('whole vector file: its features cannot be read');
   }
   return count < checkedFeatures ? count : layer.features.count(true);
 }
 
 /** GDAL writes MULTIPOINT, OGC MultiPoint. */
 function toCamelCase(name: string): string {
-  const known = ['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'MultiCurve', 'CircularString', 'CompoundCurve', 'Polygon', 'MultiPolygon', 'CurvePolygon', 'MultiSurface'];
+  const known = [
+    'Point',
+    'MultiPoint',
+    'LineString',
+    'MultiLineString',
+    'MultiCurve',
+    'CircularString',
+    'CompoundCurve',
+    'Polygon',
+    'MultiPolygon',
+    'CurvePolygon',
+    'MultiSurface',
+  ];
   return known.find((one) => one.toUpperCase() === name.toUpperCase()) ?? name;
 }
 
@@ -106,7 +144,12 @@ function footprint(dataset: gdal.Dataset): Footprint | null {
     if (layer.features.count(true) === 0 || !layer.srs) return null;
     const { minX, minY, maxX, maxY } = layer.getExtent(true);
     if (![minX, minY, maxX, maxY].every(Number.isFinite)) return null;
-    const corners = [[minX, minY], [maxX, minY], [maxX, maxY], [minX, maxY]];
+    const corners = [
+      [minX, minY],
+      [maxX, minY],
+      [maxX, maxY],
+      [minX, maxY],
+    ];
     const outline = footprintOf(corners, layer.srs.isGeographic() ? (x, y) => [x, y] : toLonLat(layer.srs));
     return outline && boxOf(outline);
   });
@@ -114,7 +157,9 @@ function footprint(dataset: gdal.Dataset): Footprint | null {
   const [first] = known;
   if (!first) return null;
   if (known.length === 1) return footprintOfBox(grown(first));
-  const [west, south, east, north] = [0, 1, 2, 3].map((i) => (i < 2 ? Math.min : Math.max)(...known.map((box) => box[i] ?? 0))) as [number, number, number, number];
+  const [west, south, east, north] = [0, 1, 2, 3].map((i) =>
+    (i < 2 ? Math.min : Math.max)(...known.map((box) => box[i] ?? 0)),
+  ) as [number, number, number, number];
   return footprintOfBox(grown([west, south, east, north]));
 }
 
@@ -124,5 +169,10 @@ function grown([west, south, east, north]: Box): Box {
   const isFlatX = west === east;
   const isFlatY = south === north;
   const within = (value: number, limit: number) => Math.max(-limit, Math.min(limit, value));
-  return [within(isFlatX ? west - half : west, 180), within(isFlatY ? south - half : south, 90), within(isFlatX ? east + half : east, 180), within(isFlatY ? north + half : north, 90)];
+  return [
+    within(isFlatX ? west - half : west, 180),
+    within(isFlatY ? south - half : south, 90),
+    within(isFlatX ? east + half : east, 180),
+    within(isFlatY ? north + half : north, 90),
+  ];
 }

@@ -32,7 +32,8 @@ async function hasVideoProgram(file: FileHandle, size: number): Promise<boolean>
     const section = sectionOf(buffer.subarray(at, at + packetBytes));
     if (!section) continue;
     if (section.pid === 0) programMapPids(section.bytes).forEach((pid) => mapPids.add(pid));
-    else if (mapPids.has(section.pid) && streamTypes(section.bytes).some((type) => videoStreamTypes.has(type))) return true;
+    else if (mapPids.has(section.pid) && streamTypes(section.bytes).some((type) => videoStreamTypes.has(type)))
+      return true;
   }
   return false;
 }
@@ -57,16 +58,22 @@ function bodyOf(section: Buffer): Buffer {
 function programMapPids(section: Buffer): number[] {
   const body = bodyOf(section);
   if (section[0] !== 0x00) return [];
-  return Array.from({ length: Math.floor(body.length / 4) }, (_, i) => [body.readUInt16BE(i * 4), body.readUInt16BE(i * 4 + 2) & 0x1fff] as const).flatMap(
-    ([program, pid]) => (program === 0 ? [] : [pid]),
-  );
+  return Array.from(
+    { length: Math.floor(body.length / 4) },
+    (_, i) => [body.readUInt16BE(i * 4), body.readUInt16BE(i * 4 + 2) & 0x1fff] as const,
+  ).flatMap(([program, pid]) => (program === 0 ? [] : [pid]));
 }
 
 function streamTypes(section: Buffer): number[] {
   const body = bodyOf(section);
   if (section[0] !== 0x02 || body.length < 4) return [];
   const types: number[] = [];
-  for (let at = 4 + (body.readUInt16BE(2) & 0x0fff); at + 5 <= body.length; at += 5 + (body.readUInt16BE(at + 3) & 0x0fff)) types.push(body.readUInt8(at));
+  for (
+    let at = 4 + (body.readUInt16BE(2) & 0x0fff);
+    at + 5 <= body.length;
+    at += 5 + (body.readUInt16BE(at + 3) & 0x0fff)
+  )
+    types.push(body.readUInt8(at));
   return types;
 }
 
@@ -78,13 +85,14 @@ async function hasVideoTrack(file: FileHandle, size: number): Promise<boolean> {
   let found = false;
   let boxes = 0;
   async function walk(from: number, to: number): Promise<boolean> {
-    for (let at = from; at < to; ) {
+    for (let at = from; at < to;) {
       const head = (await file.read(Buffer.alloc(32), 0, 32, at)).buffer;
       const type = head.subarray(4, 8).toString('latin1');
       const declared = head.readUInt32BE(0);
       const length = declared === 0 ? to - at : declared === 1 ? Number(head.readBigUInt64BE(8)) : declared;
       const headBytes = declared === 1 ? 16 : 8;
-      if ((boxes += 1) > maxBoxes || length < headBytes || at + length > to || (at === 0 && type !== 'ftyp')) return false;
+      if ((boxes += 1) > maxBoxes || length < headBytes || at + length > to || (at === 0 && type !== 'ftyp'))
+        return false;
       if (type === 'hdlr' && head.subarray(headBytes + 8, headBytes + 12).toString('latin1') === 'vide') found = true;
       if (containers.has(type) && !(await walk(at + headBytes, at + length))) return false;
       at += length;

@@ -7,7 +7,8 @@ export const chunkOrder: Rule = {
   id: 'chunk-order',
   clause: '4.8, rule 3',
   holds: 'chunks from 1 on, in order, and complete only after all of them',
-  advice: 'Send one chunk after the other, each when the one before it was answered, and complete when the last one was. The same bytes of a part may be sent again.',
+  advice:
+    'Send one chunk after the other, each when the one before it was answered, and complete when the last one was. The same bytes of a part may be sent again.',
   needsAllBefore: true,
   judge(calls) {
     const { uploads } = followUploads(calls);
@@ -23,7 +24,8 @@ function judgeUpload({ calls }: TracedUpload): Violation[] {
   /** The chunk call before this one. */
   let before: TracedCall | null = null;
   let completed: { readonly call: TracedCall; readonly lastPart: number } | null = null;
-  const fail = (seen: string, expected: string, ...shown: TracedCall[]) => violations.push({ severity: 'failed', calls: shown, seen, expected });
+  const fail = (seen: string, expected: string, ...shown: TracedCall[]) =>
+    violations.push({ severity: 'failed', calls: shown, seen, expected });
 
   for (const call of calls) {
     const { partNumber, size, sha256, code } = call.detail;
@@ -37,10 +39,23 @@ function judgeUpload({ calls }: TracedUpload): Violation[] {
       fail(`chunk ${partNumber}`, `chunks count from ${limits.firstPartNumber}`, call);
       continue;
     }
-    if (partNumber > lastPart + 1) fail(`chunk ${partNumber} when ${lastPart + 1} was next`, `chunk ${lastPart + 1}`, call);
-    else if (before && partNumber > before.detail.partNumber! && before.delivered && !cameAfter(call, before)) fail(`chunk ${partNumber} while chunk ${before.detail.partNumber} was still under way`, 'each chunk when the one before it was answered', before, call);
-    if (code === 'chunk_conflict' || (code === 'upload_completed' && completed && partNumber <= completed.lastPart)) fail(`other bytes for chunk ${partNumber} than those that were sent before`, 'the same bytes, where a part is sent again', call);
-    if (completed && partNumber > completed.lastPart) fail(`chunk ${partNumber} after complete`, 'complete after the last chunk', completed.call, call);
+    if (partNumber > lastPart + 1)
+      fail(`chunk ${partNumber} when ${lastPart + 1} was next`, `chunk ${lastPart + 1}`, call);
+    else if (before && partNumber > before.detail.partNumber! && before.delivered && !cameAfter(call, before))
+      fail(
+        `chunk ${partNumber} while chunk ${before.detail.partNumber} was still under way`,
+        'each chunk when the one before it was answered',
+        before,
+        call,
+      );
+    if (code === 'chunk_conflict' || (code === 'upload_completed' && completed && partNumber <= completed.lastPart))
+      fail(
+        `other bytes for chunk ${partNumber} than those that were sent before`,
+        'the same bytes, where a part is sent again',
+        call,
+      );
+    if (completed && partNumber > completed.lastPart)
+      fail(`chunk ${partNumber} after complete`, 'complete after the last chunk', completed.call, call);
     before = call;
     // Cut on its way: it never came whole.
     if (!call.delivered && sha256 === undefined) continue;
@@ -50,17 +65,26 @@ function judgeUpload({ calls }: TracedUpload): Violation[] {
   return violations;
 }
 
-function judgeComplete(complete: TracedCall, calls: readonly TracedCall[], parts: ReadonlyMap<number, number | null>, fail: (seen: string, expected: string, ...shown: TracedCall[]) => void): void {
+function judgeComplete(
+  complete: TracedCall,
+  calls: readonly TracedCall[],
+  parts: ReadonlyMap<number, number | null>,
+  fail: (seen: string, expected: string, ...shown: TracedCall[]) => void,
+): void {
   const expected = 'complete only after all chunks were uploaded';
   if (parts.size === 0) return fail('complete without a chunk', expected, complete);
   const missing = firstMissing(parts);
   if (missing !== null) return fail(`complete without chunk ${missing}`, expected, complete);
-  const inFlight = calls.find((call) => call.endpoint === 'upload.chunk' && call.delivered && call.at < complete.at && !cameAfter(complete, call));
-  if (inFlight) return fail(`complete while chunk ${inFlight.detail.partNumber} was still under way`, expected, inFlight, complete);
+  const inFlight = calls.find(
+    (call) => call.endpoint === 'upload.chunk' && call.delivered && call.at < complete.at && !cameAfter(complete, call),
+  );
+  if (inFlight)
+    return fail(`complete while chunk ${inFlight.detail.partNumber} was still under way`, expected, inFlight, complete);
   const sizes = [...parts.values()];
   const received = sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
   const { fileSize } = complete.detail;
-  if (fileSize !== undefined && !sizes.includes(null) && received < fileSize) fail(`complete of ${fileSize} bytes when ${received} had come`, expected, complete);
+  if (fileSize !== undefined && !sizes.includes(null) && received < fileSize)
+    fail(`complete of ${fileSize} bytes when ${received} had come`, expected, complete);
 }
 
 function firstMissing(parts: ReadonlyMap<number, unknown>): number | null {

@@ -10,7 +10,12 @@ export const noWorkAfterRefusal: Rule = {
     const wasTold = decisionsIn(calls).some(({ detail }) => isRefused(detail.operationStatus));
     const violations = calls
       .filter((call) => isUpload(call) && call.detail.foreign === undefined && isRefused(call.detail.operationStatus))
-      .map((call): Violation => ({ severity: 'failed', calls: [call], seen: `${call.endpoint} while the operation was ${call.detail.operationStatus}`, expected: 'no initiate, chunk or complete after a refusal' }));
+      .map((call): Violation => ({
+        severity: 'failed',
+        calls: [call],
+        seen: `${call.endpoint} while the operation was ${call.detail.operationStatus}`,
+        expected: 'no initiate, chunk or complete after a refusal',
+      }));
     return { isExercised: wasTold || violations.length > 0, violations };
   },
 };

@@ -19,7 +19,10 @@ export const pollInterval: Rule = {
       return judged.slice(1).map((call, i) => [judged[i]!, call] as const);
     });
     const answered = intervals.filter(([before]) => isOk(before));
-    return { isExercised: answered.length > 0, violations: answered.flatMap(([before, call]) => violationOf(before, call) ?? []) };
+    return {
+      isExercised: answered.length > 0,
+      violations: answered.flatMap(([before, call]) => violationOf(before, call) ?? []),
+    };
   },
 };
 
@@ -27,7 +30,19 @@ export const pollInterval: Rule = {
 function violationOf(before: TracedCall, call: TracedCall): Violation | null {
   const fromStart = call.at - before.at;
   const fromAnswer = call.at - before.endedAt;
-  if (fromStart < min - toleranceMs) return { severity: 'failed', calls: [before, call], seen: `the next status call after ${fromStart} ms`, expected: `at least ${min} ms` };
-  if (fromAnswer > max + toleranceMs) return { severity: 'warning', calls: [before, call], seen: `the next status call after ${Math.round(fromAnswer)} ms`, expected: `at most ${max} ms` };
+  if (fromStart < min - toleranceMs)
+    return {
+      severity: 'failed',
+      calls: [before, call],
+      seen: `the next status call after ${fromStart} ms`,
+      expected: `at least ${min} ms`,
+    };
+  if (fromAnswer > max + toleranceMs)
+    return {
+      severity: 'warning',
+      calls: [before, call],
+      seen: `the next status call after ${Math.round(fromAnswer)} ms`,
+      expected: `at most ${max} ms`,
+    };
   return null;
 }

@@ -13,7 +13,9 @@ export const pollStops: Rule = {
     const polls = pollsByOperation(calls);
     const decided = Map.groupBy(decisionsIn(calls), ({ detail }) => detail.operationId ?? '');
     const violations = [...decided].flatMap(([operationId, [decision]]) => {
-      const again = (polls.get(operationId) ?? []).filter((call) => call !== decision && cameAfter(call, decision!) && isAnswered(call));
+      const again = (polls.get(operationId) ?? []).filter(
+        (call) => call !== decision && cameAfter(call, decision!) && isAnswered(call),
+      );
       return again.slice(allowedAgain).map((call): Violation => ({
         severity: 'failed',
         calls: [decision!, call],

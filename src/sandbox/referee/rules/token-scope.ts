@@ -5,13 +5,22 @@ export const tokenScope: Rule = {
   id: 'token-scope',
   clause: '4.8, rule 5',
   holds: "a token never with another launch's operation, upload or key, nor after its successor was first used",
-  advice: 'Keep token, operation, upload and key of each launch together. When a renewal answers another token, use that one from then on.',
+  advice:
+    'Keep token, operation, upload and key of each launch together. When a renewal answers another token, use that one from then on.',
   judge(calls) {
     const foreign = calls
       .filter(({ detail }) => detail.foreign !== undefined)
-      .map((call): Violation => ({ severity: 'failed', calls: [call], seen: `${call.endpoint} with the ${call.detail.foreign} of another launch`, expected: 'only what belongs to the launch of the token' }));
+      .map((call): Violation => ({
+        severity: 'failed',
+        calls: [call],
+        seen: `${call.endpoint} with the ${call.detail.foreign} of another launch`,
+        expected: 'only what belongs to the launch of the token',
+      }));
     return {
-      isExercised: calls.some(({ detail }) => detail.operationId !== undefined || detail.uploadId !== undefined || detail.foreign !== undefined),
+      isExercised: calls.some(
+        ({ detail }) =>
+          detail.operationId !== undefined || detail.uploadId !== undefined || detail.foreign !== undefined,
+      ),
       violations: [...foreign, ...oldTokens(calls)],
     };
   },
@@ -29,6 +38,13 @@ function oldTokens(calls: readonly TracedCall[]): Violation[] {
     const successor = numbers.find((number) => number > (call.detail.tokenNumber ?? Infinity));
     const used = successor === undefined ? undefined : firstUse.get(successor);
     if (!used || !cameAfter(call, used)) return [];
-    return [{ severity: 'failed', calls: [used, call], seen: `${call.endpoint} with a token whose successor was in use already`, expected: 'the newest token' }];
+    return [
+      {
+        severity: 'failed',
+        calls: [used, call],
+        seen: `${call.endpoint} with a token whose successor was in use already`,
+        expected: 'the newest token',
+      },
+    ];
   });
 }

@@ -10,11 +10,19 @@ export const uploadAfterApproval: Rule = {
   judge(calls) {
     const approvals = decisionsIn(calls).filter(({ detail }) => detail.operationStatus === 'APPROVED');
     // While an operation is refused another rule judges.
-    const judged = calls.filter((call) => isUpload(call) && call.detail.foreign === undefined && !isRefused(call.detail.operationStatus));
-    const isOf = (call: TracedCall, approval: TracedCall) => call.detail.operationId === undefined || call.detail.operationId === approval.detail.operationId;
+    const judged = calls.filter(
+      (call) => isUpload(call) && call.detail.foreign === undefined && !isRefused(call.detail.operationStatus),
+    );
+    const isOf = (call: TracedCall, approval: TracedCall) =>
+      call.detail.operationId === undefined || call.detail.operationId === approval.detail.operationId;
     const violations = judged
       .filter((call) => !approvals.some((approval) => isOf(call, approval) && cameAfter(call, approval)))
-      .map((call): Violation => ({ severity: 'failed', calls: [call], seen: whatWasSeen(call), expected: 'a status answer APPROVED before the first upload call' }));
+      .map((call): Violation => ({
+        severity: 'failed',
+        calls: [call],
+        seen: whatWasSeen(call),
+        expected: 'a status answer APPROVED before the first upload call',
+      }));
     return { isExercised: judged.length > 0, violations };
   },
 };

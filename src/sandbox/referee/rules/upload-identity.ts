@@ -5,13 +5,23 @@ export const uploadIdentity: Rule = {
   id: 'upload-identity',
   clause: '4.8, rule 3',
   holds: 'the uploadId and key of initiate for all chunks of an upload, and for its complete',
-  advice: 'Keep the uploadId and key that initiate answered, together, and send both with every chunk and with complete.',
+  advice:
+    'Keep the uploadId and key that initiate answered, together, and send both with every chunk and with complete.',
   needsAllBefore: true,
   judge(calls) {
     const judged = followUploads(calls).named.filter(({ meant }) => meant !== null);
     const violations = judged.flatMap((one): Violation[] => {
       const seen = whatChanged(one);
-      return seen === null ? [] : [{ severity: 'failed', calls: [one.call], seen: `${one.call.endpoint} ${seen}`, expected: 'both as initiate answered them' }];
+      return seen === null
+        ? []
+        : [
+            {
+              severity: 'failed',
+              calls: [one.call],
+              seen: `${one.call.endpoint} ${seen}`,
+              expected: 'both as initiate answered them',
+            },
+          ];
     });
     return { isExercised: judged.some(({ call }) => call.endpoint === 'upload.chunk'), violations };
   },
@@ -19,7 +29,10 @@ export const uploadIdentity: Rule = {
 
 function whatChanged({ call: { detail }, byId, byKey, meant }: NamedUpload): string | null {
   if (byId !== null && byId === byKey) return byId === meant ? null : 'of another upload than the parts before it';
-  const missing = [...(detail.uploadId === undefined ? ['uploadId'] : []), ...(detail.key === undefined ? ['key'] : [])];
+  const missing = [
+    ...(detail.uploadId === undefined ? ['uploadId'] : []),
+    ...(detail.key === undefined ? ['key'] : []),
+  ];
   if (missing.length > 0) return `without ${missing.join(' and ')}`;
   if (byId !== null && byKey !== null) return 'with the uploadId of one upload and the key of another';
   if (byId !== null) return "with the upload's uploadId and another key";

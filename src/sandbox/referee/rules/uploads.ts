@@ -28,13 +28,20 @@ export function followUploads(calls: readonly TracedCall[]): { uploads: TracedUp
   for (const call of calls) {
     const { endpoint, detail } = call;
     if (detail.foreign !== undefined) continue;
-    if (endpoint === 'upload.initiate' && detail.uploadId !== undefined && detail.key !== undefined) uploads.push({ uploadId: detail.uploadId, key: detail.key, operationId: detail.operationId, calls: [] });
+    if (endpoint === 'upload.initiate' && detail.uploadId !== undefined && detail.key !== undefined)
+      uploads.push({ uploadId: detail.uploadId, key: detail.key, operationId: detail.operationId, calls: [] });
     if ((endpoint !== 'upload.chunk' && endpoint !== 'upload.complete') || !isRead(call)) continue;
     const byId = uploads.find(({ uploadId }) => uploadId === detail.uploadId) ?? null;
     const byKey = uploads.find(({ key }) => key === detail.key) ?? null;
     const fresh = byId !== null && byId === byKey && !lastParts.has(byId) && !continued.has(byId) ? byId : null;
     if (fresh && endpoint === 'upload.chunk' && (detail.partNumber ?? 0) > 1) {
-      const before = uploads.findLast((one) => one !== fresh && one.operationId === fresh.operationId && !completed.has(one) && lastParts.get(one) === detail.partNumber! - 1);
+      const before = uploads.findLast(
+        (one) =>
+          one !== fresh &&
+          one.operationId === fresh.operationId &&
+          !completed.has(one) &&
+          lastParts.get(one) === detail.partNumber! - 1,
+      );
       if (before) continued.set(fresh, before);
     }
     const underWay = uploads.filter((upload) => !completed.has(upload));
@@ -42,7 +49,8 @@ export function followUploads(calls: readonly TracedCall[]): { uploads: TracedUp
     const meant = found && (continued.get(found) ?? found);
     named.push({ call, byId, byKey, meant });
     meant?.calls.push(call);
-    if (meant && detail.partNumber !== undefined) lastParts.set(meant, Math.max(lastParts.get(meant) ?? 0, detail.partNumber));
+    if (meant && detail.partNumber !== undefined)
+      lastParts.set(meant, Math.max(lastParts.get(meant) ?? 0, detail.partNumber));
     if (meant && detail.fileId !== undefined) completed.add(meant);
   }
   return { uploads, named };

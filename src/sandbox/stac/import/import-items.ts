@@ -21,7 +21,13 @@ export interface ImportResult {
 const batchSize = 5_000;
 
 /** Imports a file of STAC items, one to a line (NDJSON). A line that is none is told and left out; an item of the same id is replaced. */
-export async function importItems(catalog: Catalog, path: string, totalBytes: number, progress: ImportProgress, nowMs: number): Promise<ImportResult> {
+export async function importItems(
+  catalog: Catalog,
+  path: string,
+  totalBytes: number,
+  progress: ImportProgress,
+  nowMs: number,
+): Promise<ImportResult> {
   const known = new Set(catalog.collections.list().map(({ id }) => id));
   let [imported, refused, line, bytes] = [0, 0, 0, 0];
   let batch: NewItem[] = [];
@@ -37,7 +43,10 @@ export async function importItems(catalog: Catalog, path: string, totalBytes: nu
     batch = [];
     progress.onProgress(bytes, totalBytes);
   };
-  for await (const text of createInterface({ input: createReadStream(path, { highWaterMark: 1024 * 1024 }), crlfDelay: Infinity })) {
+  for await (const text of createInterface({
+    input: createReadStream(path, { highWaterMark: 1024 * 1024 }),
+    crlfDelay: Infinity,
+  })) {
     line += 1;
     bytes += Buffer.byteLength(text) + 1;
     if (text.trim() === '') continue;
@@ -65,6 +74,19 @@ function parse(text: string): unknown {
 /** A collection that nobody described is made, under the catalog of imports. */
 export function ensureCollection(catalog: Catalog, id: string, nowMs: number): void {
   if (catalog.collections.find(id)) return;
-  catalog.collections.putCatalog({ id: importsCatalogId, parentId: rootCatalogId, title: 'Imports', description: 'Collections that were imported into this sandbox.' });
-  catalog.collections.put({ id, catalogId: importsCatalogId, title: id, description: `Imported items of ${id}.`, license: 'proprietary', keywords: ['import'], createdAtMs: nowMs });
+  catalog.collections.putCatalog({
+    id: importsCatalogId,
+    parentId: rootCatalogId,
+    title: 'Imports',
+    description: 'Collections that were imported into this sandbox.',
+  });
+  catalog.collections.put({
+    id,
+    catalogId: importsCatalogId,
+    title: id,
+    description: `Imported items of ${id}.`,
+    license: 'proprietary',
+    keywords: ['import'],
+    createdAtMs: nowMs,
+  });
 }

@@ -10,20 +10,42 @@ import { isMetadataName } from './scene-metadata.ts';
 const itemExtensions: ReadonlySet<string> = new Set(['.ndjson', '.jsonl', '.geojsonl']);
 
 /** Imports a file of items, a raster, or a folder of both. Throws `KitError` for a path that is none of them. */
-export async function importPath(catalog: Catalog, path: string, place: ImportPlace, progress: ImportProgress, nowMs: number): Promise<ImportResult> {
+export async function importPath(
+  catalog: Catalog,
+  path: string,
+  place: ImportPlace,
+  progress: ImportProgress,
+  nowMs: number,
+): Promise<ImportResult> {
   const found = await stat(path).catch(() => {
     throw new KitError('bad_arguments', `--import ${path} does not exist`);
   });
-  const paths = found.isDirectory() ? (await readdir(path, { recursive: true })).map((name) => join(path, name)).sort() : [path];
+  const paths = found.isDirectory()
+    ? (await readdir(path, { recursive: true })).map((name) => join(path, name)).sort()
+    : [path];
   const ofKind = (extensions: ReadonlySet<string>) => paths.filter((one) => extensions.has(extname(one).toLowerCase()));
   const metadata = found.isDirectory() ? paths.filter((one) => isMetadataName(basename(one))) : [];
   const [items, rasters] = [ofKind(itemExtensions), ofKind(rasterExtensions)];
   if (items.length + rasters.length === 0) {
-    throw new KitError('bad_arguments', `--import ${path}: expected are items (${[...itemExtensions].join(', ')}), rasters (${[...rasterExtensions].join(', ')}) or a folder of them`);
+    throw new KitError(
+      'bad_arguments',
+      `--import ${path}: expected are items (${[...itemExtensions].join(', ')}), rasters (${[...rasterExtensions].join(', ')}) or a folder of them`,
+    );
   }
   const results: ImportResult[] = [];
   for (const one of items) results.push(await importItems(catalog, one, (await stat(one)).size, progress, nowMs));
-  if (rasters.length > 0) results.push(await importRasters(catalog, rasters, metadata, found.isDirectory() ? path : dirname(path), place, progress, nowMs));
+  if (rasters.length > 0)
+    results.push(
+      await importRasters(
+        catalog,
+        rasters,
+        metadata,
+        found.isDirectory() ? path : dirname(path),
+        place,
+        progress,
+        nowMs,
+      ),
+    );
   catalog.reload();
   return { imported: sum(results.map((one) => one.imported)), refused: sum(results.map((one) => one.refused)) };
 }

@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { basename, dirname, join, relative } from 'node:path';
-import { bandNames, ChildJobError, removeFolder, runInChild, sensorOfFileNames, type Confinement, type Sensor } from '../../../raster/index.ts';
+import {
+  bandNames,
+  ChildJobError,
+  removeFolder,
+  runInChild,
+  sensorOfFileNames,
+  type Confinement,
+  type Sensor,
+} from '../../../raster/index.ts';
 import { readFacts, type FileFacts, type InspectInput } from '../../files/inspect/facts.ts';
 import type { Catalog } from '../catalog.ts';
 import { gridOf } from '../file-items.ts';
@@ -29,7 +37,15 @@ interface Placed {
 }
 
 /** Imports rasters where they lie, their data and previews read from there: the bands of a scene as one item, any other each as its own. The collection is named after their folder. */
-export async function importRasters(catalog: Catalog, paths: readonly string[], metadataPaths: readonly string[], root: string, place: ImportPlace, progress: ImportProgress, nowMs: number): Promise<ImportResult> {
+export async function importRasters(
+  catalog: Catalog,
+  paths: readonly string[],
+  metadataPaths: readonly string[],
+  root: string,
+  place: ImportPlace,
+  progress: ImportProgress,
+  nowMs: number,
+): Promise<ImportResult> {
   const collectionId = collectionOfFolder(root);
   const nameOf = (path: string) => relative(root, path) || basename(path);
   let [imported, refused, done] = [0, 0, 0];
@@ -38,7 +54,8 @@ export async function importRasters(catalog: Catalog, paths: readonly string[], 
     try {
       const facts = await inspect(path, place);
       if (!facts.raster) throw new ChildJobError('no_raster', 'is no raster');
-      if (facts.footprint === null) throw new ChildJobError('no_footprint', 'says no place: it has no reference system or no transformation');
+      if (facts.footprint === null)
+        throw new ChildJobError('no_footprint', 'says no place: it has no reference system or no transformation');
       return { path, facts };
     } catch (error) {
       if (!(error instanceof ChildJobError)) throw error;
@@ -77,12 +94,21 @@ export async function importRasters(catalog: Catalog, paths: readonly string[], 
   const found: SceneOfGrid[] = [];
   for (const scene of scenes) {
     const bands: Placed[] = [];
-    for (const path of scene.paths) bands.push(...([await placed(path)].filter((one) => one !== null)));
-    const isAlone = scenes.filter(({ paths: [path = ''] }) => dirname(path) === dirname(scene.paths[0] ?? '')).length === 1;
+    for (const path of scene.paths) bands.push(...[await placed(path)].filter((one) => one !== null));
+    const isAlone =
+      scenes.filter(({ paths: [path = ''] }) => dirname(path) === dirname(scene.paths[0] ?? '')).length === 1;
     const metadata = await metadataFrom(metadataOf(scene, metadataPaths, root, isAlone));
     const sensor = sensorOf(metadata, scene);
     const folder = relative(root, dirname(scene.paths[0] ?? ''));
-    found.push(...byGrid(bands).map((ofGrid) => ({ stem: scene.stem, folder, metadata, facts: ofGrid[0]!.facts, files: filesOf(ofGrid, sensor, metadata) })));
+    found.push(
+      ...byGrid(bands).map((ofGrid) => ({
+        stem: scene.stem,
+        folder,
+        metadata,
+        facts: ofGrid[0]!.facts,
+        files: filesOf(ofGrid, sensor, metadata),
+      })),
+    );
   }
   // The one that shows colours, in the finest resolution, has the scene's own name; the others say their resolution with it.
   for (const scene of found.toSorted((a, b) => Number(hasRed(b)) - Number(hasRed(a)) || pixelsOf(b) - pixelsOf(a))) {
@@ -133,17 +159,28 @@ const pixelsOf = ({ facts }: SceneOfGrid) => facts.raster!.width * facts.raster!
 function toldSensor(fileNames: readonly string[], sensor: Sensor, { platform }: SceneMetadata): string {
   if (sensorOfFileNames(fileNames) === sensor) return '';
   const satellite = /^landsat-(\d)$/.exec(platform ?? '')?.[1];
-  return satellite === undefined ? '' : `${{ 'landsat-mss': 'LM', 'landsat-4-7': satellite === '7' ? 'LE' : 'LT', 'landsat-8-9': 'LC', 'sentinel-2': '' }[sensor]}0${satellite}_`;
+  return satellite === undefined
+    ? ''
+    : `${{ 'landsat-mss': 'LM', 'landsat-4-7': satellite === '7' ? 'LE' : 'LT', 'landsat-8-9': 'LC', 'sentinel-2': '' }[sensor]}0${satellite}_`;
 }
 
 function filesOf(bands: readonly Placed[], sensor: Sensor, metadata: SceneMetadata): SceneFile[] {
   const fileNames = bands.map(({ path }) => basename(path));
   const names = bandNames(fileNames, sensor);
   const prefix = toldSensor(fileNames, sensor, metadata);
-  return bands.map(({ path }, i) => ({ path, fileName: prefix + fileNames[i]!, band: names[i]?.[0] ?? fileNames[i]!, name: names[i]?.[1] ?? names[i]?.[0] ?? fileNames[i]! }));
+  return bands.map(({ path }, i) => ({
+    path,
+    fileName: prefix + fileNames[i]!,
+    band: names[i]?.[0] ?? fileNames[i]!,
+    name: names[i]?.[1] ?? names[i]?.[0] ?? fileNames[i]!,
+  }));
 }
 
-function itemOfScene({ stem, folder, metadata, facts, files }: SceneOfGrid, taken: ReadonlySet<string>, nowMs: number): Omit<NewItem, 'collectionId'> {
+function itemOfScene(
+  { stem, folder, metadata, facts, files }: SceneOfGrid,
+  taken: ReadonlySet<string>,
+  nowMs: number,
+): Omit<NewItem, 'collectionId'> {
   const metres = pixelMetres(facts);
   const atMs = metadata.acquiredAtMs ?? (facts.acquiredAt === null ? nowMs : Date.parse(facts.acquiredAt));
   const own = metadata.id ?? (stem || basename(folder) || 'scene');
@@ -159,7 +196,11 @@ function itemOfScene({ stem, folder, metadata, facts, files }: SceneOfGrid, take
     datetimeMs: atMs,
     footprint: facts.footprint!,
     properties: itemProperties({
-      name: [satellite, ...(metadata.acquiredAtMs === null ? [] : [new Date(atMs).toISOString().slice(0, 10)]), ...(title === own || metres === null ? [] : [`${metres} m`])].join(', '),
+      name: [
+        satellite,
+        ...(metadata.acquiredAtMs === null ? [] : [new Date(atMs).toISOString().slice(0, 10)]),
+        ...(title === own || metres === null ? [] : [`${metres} m`]),
+      ].join(', '),
       description: `${files.length} bands: ${files.map(({ band, name }) => (name === band ? band : `${name} (${band})`)).join(', ')}; ${facts.raster?.width} x ${facts.raster?.height} pixels${metres === null ? '' : ` of ${metres} m`}`,
       layerType: 'RASTER',
       ingestedAtMs: nowMs,
@@ -180,7 +221,12 @@ function itemOfScene({ stem, folder, metadata, facts, files }: SceneOfGrid, take
 }
 
 /** `landsat-8` for people. */
-const readable = (platform: string) => platform.replace(/^./, (first) => first.toUpperCase()).replace(/-(\d)/, ' $1').replace(/^(Sentinel) /, '$1-').replace(/\d[a-d]$/, (letter) => letter.toUpperCase());
+const readable = (platform: string) =>
+  platform
+    .replace(/^./, (first) => first.toUpperCase())
+    .replace(/-(\d)/, ' $1')
+    .replace(/^(Sentinel) /, '$1-')
+    .replace(/\d[a-d]$/, (letter) => letter.toUpperCase());
 
 function sensorOf({ platform, instruments }: SceneMetadata, { paths }: SceneGroup): Sensor {
   const landsat = /^landsat-(\d)$/.exec(platform ?? '')?.[1];
@@ -207,10 +253,17 @@ function pixelMetres({ raster }: FileFacts): number | null {
 }
 
 /** What may be about a scene: in its folder what is named as it is, or the only one where the scene is; above it Sentinel-2's, and what is named as it is. */
-function metadataOf({ stem, paths: [path = ''] }: SceneGroup, metadataPaths: readonly string[], root: string, isAlone: boolean): readonly string[] {
+function metadataOf(
+  { stem, paths: [path = ''] }: SceneGroup,
+  metadataPaths: readonly string[],
+  root: string,
+  isAlone: boolean,
+): readonly string[] {
   const fits = (name: string) => {
     if (/^MTD/i.test(name)) return true;
-    const [own, scene] = [name.replace(/[^A-Za-z0-9]*(MTL)?\.(txt|json)$/i, ''), stem].map((text) => text.toLowerCase()) as [string, string];
+    const [own, scene] = [name.replace(/[^A-Za-z0-9]*(MTL)?\.(txt|json)$/i, ''), stem].map((text) =>
+      text.toLowerCase(),
+    ) as [string, string];
     // The scene's may say more, as `..._T1_SR` of `..._T1_MTL.txt`; a name that says nothing is of whatever lies beside it.
     return own === '' || (scene !== '' && (scene.startsWith(own) || own.startsWith(scene)));
   };
@@ -228,7 +281,16 @@ function metadataOf({ stem, paths: [path = ''] }: SceneGroup, metadataPaths: rea
 /** Null where the file is no metadata after all, however it fails to be. */
 async function readMetadata(path: string, place: ImportPlace): Promise<SceneMetadata | null> {
   try {
-    const answer = await inOwnFolder(place, (workFolder) => runInChild<unknown>({ module: metadataJob, input: null, files: [{ path, name: 'metadata' }], workFolder, confinement: place.confinement, limits: { timeoutMs: metadataMs } }));
+    const answer = await inOwnFolder(place, (workFolder) =>
+      runInChild<unknown>({
+        module: metadataJob,
+        input: null,
+        files: [{ path, name: 'metadata' }],
+        workFolder,
+        confinement: place.confinement,
+        limits: { timeoutMs: metadataMs },
+      }),
+    );
     return sceneMetadata.nullable().catch(null).parse(answer);
   } catch (error) {
     if (!(error instanceof ChildJobError)) throw error;
@@ -239,7 +301,13 @@ async function readMetadata(path: string, place: ImportPlace): Promise<SceneMeta
 function inspect(path: string, place: ImportPlace): Promise<FileFacts> {
   const input: InspectInput = { sourceType: 'MULTISPECTRAL', buildOverviews: false };
   return inOwnFolder(place, async (workFolder) => {
-    const answer = await runInChild<unknown>({ module: inspectJob, input, files: [{ path, name: basename(path) }], workFolder, confinement: place.confinement });
+    const answer = await runInChild<unknown>({
+      module: inspectJob,
+      input,
+      files: [{ path, name: basename(path) }],
+      workFolder,
+      confinement: place.confinement,
+    });
     try {
       return readFacts(answer);
     } catch (cause) {
@@ -259,5 +327,10 @@ async function inOwnFolder<T>({ workFolder }: ImportPlace, work: (folder: string
 }
 
 function slug(name: string): string {
-  return name.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, '') || 'imported';
+  return (
+    name
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-+|-+$/g, '') || 'imported'
+  );
 }

@@ -32,7 +32,15 @@ export function readItem(json: unknown, itemsPath: string, nowMs: number): NewIt
     title: textOf(item['title']) || textOf(rest['title']) || id,
     datetimeMs: Math.floor(at),
     footprint: readFootprint(item['geometry']),
-    properties: itemProperties({ name: textOf(rest['name']) || id, description, layerType: 'RASTER', ingestedAtMs: nowMs, provider: 'import', sourceType, more }),
+    properties: itemProperties({
+      name: textOf(rest['name']) || id,
+      description,
+      layerType: 'RASTER',
+      ingestedAtMs: nowMs,
+      provider: 'import',
+      sourceType,
+      more,
+    }),
     source: readSource(item['assets'], itemsPath),
   };
 }
@@ -40,14 +48,16 @@ export function readItem(json: unknown, itemsPath: string, nowMs: number): NewIt
 function readFootprint(json: unknown): Polygon | MultiPolygon {
   const read = geojsonGeometry.safeParse(json);
   if (!read.success) throw new ItemLineError(`geometry ${read.error.issues[0]?.message ?? 'is not valid'}`);
-  if (read.data.type !== 'Polygon' && read.data.type !== 'MultiPolygon') throw new ItemLineError('geometry must be a Polygon or a MultiPolygon');
+  if (read.data.type !== 'Polygon' && read.data.type !== 'MultiPolygon')
+    throw new ItemLineError('geometry must be a Polygon or a MultiPolygon');
   return read.data;
 }
 
 /** A regular file in the folder of the items, or below it; anything else is left out: item files come from strangers too. */
 function readSource(assets: unknown, itemsPath: string): ItemSource {
   const data = (assets as { data?: { href?: unknown } } | null | undefined)?.data?.href;
-  if (typeof data !== 'string' || data === '' || data.includes('\0') || /^[a-z][a-z0-9+.-]*:/i.test(data)) return { kind: 'none' };
+  if (typeof data !== 'string' || data === '' || data.includes('\0') || /^[a-z][a-z0-9+.-]*:/i.test(data))
+    return { kind: 'none' };
   try {
     const root = realpathSync(dirname(itemsPath));
     const path = realpathSync(resolve(root, data));
@@ -59,12 +69,14 @@ function readSource(assets: unknown, itemsPath: string): ItemSource {
 }
 
 function requireObject(value: unknown, what: string): Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ItemLineError(`${what} must be an object`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ItemLineError(`${what} must be an object`);
   return value as Record<string, unknown>;
 }
 
 function requireText(value: unknown, what: string): string {
-  if (typeof value !== 'string' || value === '' || value.length > 512) throw new ItemLineError(`${what} must be a text of 1 to 512 characters`);
+  if (typeof value !== 'string' || value === '' || value.length > 512)
+    throw new ItemLineError(`${what} must be a text of 1 to 512 characters`);
   return value;
 }
 

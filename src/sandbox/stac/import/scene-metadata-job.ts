@@ -9,7 +9,11 @@ const mostBytes = 8 * 1024 * 1024;
 /** Job: reads the file that it is lent by its content; null where it is no metadata of a scene. */
 const job: Job<null, SceneMetadata | null> = async (_input, { files: [path = ''] }) => {
   const text = await readText(path);
-  const read = text.trimStart().startsWith('<') ? fromSentinel(text) : text.trimStart().startsWith('{') ? fromStac(text) : fromLandsat(text);
+  const read = text.trimStart().startsWith('<')
+    ? fromSentinel(text)
+    : text.trimStart().startsWith('{')
+      ? fromStac(text)
+      : fromLandsat(text);
   return read && sceneMetadata.parse(read);
 };
 export default job;
@@ -27,7 +31,10 @@ async function readText(path: string): Promise<string> {
 /** Lines `NAME = value` in groups, of collection 1 (`SCENE_CENTER_TIME` and the like) and 2. */
 function fromLandsat(text: string): Partial<SceneMetadata> | null {
   const values = new Map<string, string>();
-  for (const [, name = '', quoted, bare] of text.matchAll(/^[ \t]*([A-Z][A-Z0-9_]*)[ \t]*=[ \t]*(?:"([^"\n]*)"|(\S+))[ \t\r]*$/gm)) if (!values.has(name)) values.set(name, quoted ?? bare ?? '');
+  for (const [, name = '', quoted, bare] of text.matchAll(
+    /^[ \t]*([A-Z][A-Z0-9_]*)[ \t]*=[ \t]*(?:"([^"\n]*)"|(\S+))[ \t\r]*$/gm,
+  ))
+    if (!values.has(name)) values.set(name, quoted ?? bare ?? '');
   const satellite = /^LANDSAT_?(\d)$/.exec(values.get('SPACECRAFT_ID') ?? '')?.[1];
   if (satellite === undefined) return null;
   const time = (values.get('SCENE_CENTER_TIME') ?? '00:00:00Z').replace(/(\.\d{3})\d*/, '$1');
@@ -35,7 +42,10 @@ function fromLandsat(text: string): Partial<SceneMetadata> | null {
     ...noMetadata,
     id: values.get('LANDSAT_PRODUCT_ID') ?? values.get('LANDSAT_SCENE_ID') ?? null,
     platform: `landsat-${satellite}`,
-    instruments: (values.get('SENSOR_ID') ?? '').toLowerCase().split('_').filter((name) => name !== ''),
+    instruments: (values.get('SENSOR_ID') ?? '')
+      .toLowerCase()
+      .split('_')
+      .filter((name) => name !== ''),
     acquiredAtMs: instant(`${values.get('DATE_ACQUIRED')}T${time}`),
     cloudCover: within(values.get('CLOUD_COVER'), 0, 100),
     sunAzimuth: degrees(values.get('SUN_AZIMUTH')),
@@ -47,7 +57,8 @@ function fromLandsat(text: string): Partial<SceneMetadata> | null {
 /** `MTD_MSIL1C.xml`, `MTD_MSIL2A.xml` and those of granules, by the names of their elements wherever they stand. */
 function fromSentinel(text: string): Partial<SceneMetadata> | null {
   const document = new DOMParser({ onError: onWarningStopParsing }).parseFromString(text, 'text/xml');
-  const first = (...names: string[]) => names.map((name) => document.getElementsByTagName(name)[0]?.textContent?.trim()).find((found) => found);
+  const first = (...names: string[]) =>
+    names.map((name) => document.getElementsByTagName(name)[0]?.textContent?.trim()).find((found) => found);
   const name = first('SPACECRAFT_NAME') ?? /Sentinel-2[A-D]/i.exec(first('TILE_ID', 'PRODUCT_URI') ?? '')?.[0];
   const product = first('PRODUCT_URI', 'TILE_ID');
   if (name === undefined && product === undefined) return null;
@@ -63,10 +74,17 @@ function fromSentinel(text: string): Partial<SceneMetadata> | null {
 }
 
 function fromStac(text: string): Partial<SceneMetadata> | null {
-  const item = JSON.parse(text) as { type?: unknown; stac_version?: unknown; id?: unknown; properties?: Record<string, unknown> };
+  const item = JSON.parse(text) as {
+    type?: unknown;
+    stac_version?: unknown;
+    id?: unknown;
+    properties?: Record<string, unknown>;
+  };
   if (item.type !== 'Feature' || typeof item.stac_version !== 'string') return null;
   const given = item.properties ?? {};
-  const instruments = Array.isArray(given['instruments']) ? given['instruments'].filter((one): one is string => typeof one === 'string') : [];
+  const instruments = Array.isArray(given['instruments'])
+    ? given['instruments'].filter((one): one is string => typeof one === 'string')
+    : [];
   return {
     ...noMetadata,
     id: textOf(item.id),

@@ -17,7 +17,17 @@ export const sceneMetadata = z.object({
 });
 export type SceneMetadata = z.infer<typeof sceneMetadata>;
 
-export const noMetadata: SceneMetadata = { id: null, platform: null, instruments: [], acquiredAtMs: null, cloudCover: null, sunAzimuth: null, sunElevation: null, provider: null };
+export const noMetadata: SceneMetadata = {
+  id: null,
+  platform: null,
+  instruments: [],
+  acquiredAtMs: null,
+  cloudCover: null,
+  sunAzimuth: null,
+  sunElevation: null,
+  provider: null,
+};
 
 /** Landsat's `..._MTL.txt`, Sentinel-2's `MTD_*.xml`, a STAC item. */
-export const isMetadataName = (name: string): boolean => /(^|[_.-])MTL\.txt$/i.test(name) || /^MTD[^/]*\.xml$/i.test(name) || /\.json$/i.test(name);
+export const isMetadataName = (name: string): boolean =>
+  /(^|[_.-])MTL\.txt$/i.test(name) || /^MTD[^/]*\.xml$/i.test(name) || /\.json$/i.test(name);

@@ -5,19 +5,47 @@ export default defineStep<{ factor: number }>({
   version: '1.0.0',
   title: 'Multiply',
   description: 'Multiplies every value.',
-  parameters: { factor: { type: 'number', title: 'Factor', description: 'What values are multiplied by.', minimum: -100, maximum: 100 } },
+  parameters: {
+    factor: {
+      type: 'number',
+      title: 'Factor',
+      description: 'What values are multiplied by.',
+      minimum: -100,
+      maximum: 100,
+    },
+  },
   input: { description: 'One raster.', synthetic: 'elevation' },
-  output: { fileName: 'multiplied.tif', sourceType: 'HEIGHTMAP', bands: [{ description: 'product', dataType: 'Float32' }], preview: { ramp: 'gray', unit: 'm' } },
+  output: {
+    fileName: 'multiplied.tif',
+    sourceType: 'HEIGHTMAP',
+    bands: [{ description: 'product', dataType: 'Float32' }],
+    preview: { ramp: 'gray', unit: 'm' },
+  },
   async run({ parameters, scene, raster, outputPath, workFolder, share }) {
     const source = scene.onlyRaster();
     const product = await raster.createRaster(
-      { path: `${workFolder}/product.tif`, grid: raster.gridOf(source), dataType: 'Float32', bands: [{ description: 'product' }] },
+      {
+        path: `${workFolder}/product.tif`,
+        grid: raster.gridOf(source),
+        dataType: 'Float32',
+        bands: [{ description: 'product' }],
+      },
       (target) =>
-        raster.walkStrips([source.bands.get(1)], target.bands.get(1), ([values = []], out, count) => {
-          for (let i = 0; i < count; i++) out[i] = values[i]! * parameters.factor;
-        }, share(0, 0.5)),
+        raster.walkStrips(
+          [source.bands.get(1)],
+          target.bands.get(1),
+          ([values = []], out, count) => {
+            for (let i = 0; i < count; i++) out[i] = values[i]! * parameters.factor;
+          },
+          share(0, 0.5),
+        ),
     );
-    raster.writeCog(product, outputPath, { compression: 'DEFLATE', blockSize: 256, resampling: 'NEAREST' }, share(0.5, 1));
+    raster.writeCog(
+      product,
+      outputPath,
+      { compression: 'DEFLATE', blockSize: 256, resampling: 'NEAREST' },
+      share(0.5, 1),
+    );
     product.close();
   },
 });
