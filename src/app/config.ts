@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
-import { KitError, limits } from '../contract/index.ts';
+import { assumedLimits, KitError, type WireLimits } from '../contract/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../raster/index.ts';
 
 /** A setting that stops the start: names the variable, the value (never a secret's) and the rule. */
@@ -116,60 +116,61 @@ const httpUrl = z
   }, 'must be an http or https address without credentials, query or fragment')
   .transform((value) => value.replace(/\/+$/, ''));
 
-const environment = z.object({
-  HOST: z.string().default('127.0.0.1'),
-  PORT: integer(0, 65_535).optional(),
-  PLATFORM_URL: httpUrl,
-  DATA_DIR: z.string().default('data/app'),
-  INPUT_DIR: z.string().optional(),
-  ASSET_ORIGINS: z
-    .string()
-    .transform((value) =>
-      value
-        .split(',')
-        .map((one) => one.trim())
-        .filter((one) => one !== ''),
-    )
-    .refine(
-      (origins) => origins.every(isOrigin),
-      'must be origins such as https://data.platform.example, separated by commas, without paths',
-    )
-    .default([]),
-  INPUT_MAX_BYTES: integer(1, 2 ** 48).default(16 * 1024 ** 3),
-  POLL_INTERVAL_MS: integer(
-    limits.pollIntervalMs.min,
-    limits.pollIntervalMs.max,
-    `must be ${limits.pollIntervalMs.min} to ${limits.pollIntervalMs.max} (service interface 4.8, rule 2)`,
-  ).default(3_000),
-  UPLOAD_PART_BYTES: integer(1, limits.chunkBytes).default(16 * 1024 * 1024),
-  STEP_TIMEOUT_MS: integer(1, 7 * 24 * 3_600_000).default(3_600_000),
-  STEP_MEMORY_BYTES: integer(1, 2 ** 45).default(2 * 1024 ** 3),
-  STEP_DISK_BYTES: integer(1, 2 ** 48).default(64 * 1024 ** 3),
-  WORK_DISK_BYTES: integer(1, 2 ** 50).default(256 * 1024 ** 3),
-  STEP_CONCURRENCY: integer(1, 256).default(availableParallelism()),
-  STEP_QUEUE: integer(1, 1_000_000).default(1_000),
-  RUNS_PER_USER: integer(1, 1_000_000).default(100),
-  KEEP_DAYS: integer(1, 36_500).default(30),
-  PLATFORM_PATIENCE_MS: integer(0, 24 * 3_600_000).default(15 * 60_000),
-  TRUST_PROXY: z.enum(['true', 'false'], 'must be true or false').default('false'),
-  EMBEDDED_IN: z
-    .string()
-    .refine(isOrigin, 'must be an origin such as https://platform.example, without a path')
-    .optional(),
-  LAUNCHES_PER_MINUTE: integer(1, 1_000_000).default(120),
-  METRICS_PUBLIC: z.enum(['true', 'false'], 'must be true or false').default('false'),
-  MAP_TILES: z
-    .string()
-    .refine(
-      (value) => /^https?:\/\//.test(value) && ['{z}', '{x}', '{y}'].every((part) => value.includes(part)),
-      'must be an http or https address with {z}, {x} and {y}',
-    )
-    .optional(),
-  ...confinementVariables,
-  LOG_LEVEL: z
-    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level')
-    .default('info'),
-});
+const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
+  z.object({
+    HOST: z.string().default('127.0.0.1'),
+    PORT: integer(0, 65_535).optional(),
+    PLATFORM_URL: httpUrl,
+    DATA_DIR: z.string().default('data/app'),
+    INPUT_DIR: z.string().optional(),
+    ASSET_ORIGINS: z
+      .string()
+      .transform((value) =>
+        value
+          .split(',')
+          .map((one) => one.trim())
+          .filter((one) => one !== ''),
+      )
+      .refine(
+        (origins) => origins.every(isOrigin),
+        'must be origins such as https://data.platform.example, separated by commas, without paths',
+      )
+      .default([]),
+    INPUT_MAX_BYTES: integer(1, 2 ** 48).default(16 * 1024 ** 3),
+    POLL_INTERVAL_MS: integer(
+      pollIntervalMs.min,
+      pollIntervalMs.max,
+      `must be ${pollIntervalMs.min} to ${pollIntervalMs.max} (service interface 4.8, rule 2)`,
+    ).default(Math.min(Math.max(3_000, pollIntervalMs.min), pollIntervalMs.max)),
+    UPLOAD_PART_BYTES: integer(1, chunkBytes).default(Math.min(16 * 1024 * 1024, chunkBytes)),
+    STEP_TIMEOUT_MS: integer(1, 7 * 24 * 3_600_000).default(3_600_000),
+    STEP_MEMORY_BYTES: integer(1, 2 ** 45).default(2 * 1024 ** 3),
+    STEP_DISK_BYTES: integer(1, 2 ** 48).default(64 * 1024 ** 3),
+    WORK_DISK_BYTES: integer(1, 2 ** 50).default(256 * 1024 ** 3),
+    STEP_CONCURRENCY: integer(1, 256).default(availableParallelism()),
+    STEP_QUEUE: integer(1, 1_000_000).default(1_000),
+    RUNS_PER_USER: integer(1, 1_000_000).default(100),
+    KEEP_DAYS: integer(1, 36_500).default(30),
+    PLATFORM_PATIENCE_MS: integer(0, 24 * 3_600_000).default(15 * 60_000),
+    TRUST_PROXY: z.enum(['true', 'false'], 'must be true or false').default('false'),
+    EMBEDDED_IN: z
+      .string()
+      .refine(isOrigin, 'must be an origin such as https://platform.example, without a path')
+      .optional(),
+    LAUNCHES_PER_MINUTE: integer(1, 1_000_000).default(120),
+    METRICS_PUBLIC: z.enum(['true', 'false'], 'must be true or false').default('false'),
+    MAP_TILES: z
+      .string()
+      .refine(
+        (value) => /^https?:\/\//.test(value) && ['{z}', '{x}', '{y}'].every((part) => value.includes(part)),
+        'must be an http or https address with {z}, {x} and {y}',
+      )
+      .optional(),
+    ...confinementVariables,
+    LOG_LEVEL: z
+      .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level')
+      .default('info'),
+  });
 
 /**
  * Reads the app's settings once. Throws `ConfigError`. Where `APP_SECRET` is not set one is made in the
@@ -178,9 +179,9 @@ const environment = z.object({
 export function readAppConfig(
   env: NodeJS.ProcessEnv,
   warn: (message: string) => void,
-  options: { role?: string } = {},
+  options: { role?: string; limits?: WireLimits } = {},
 ): AppConfig {
-  const read = environment.safeParse(withoutEmpty(env));
+  const read = environment(options.limits ?? assumedLimits).safeParse(withoutEmpty(env));
   if (!read.success) {
     const problems = read.error.issues.map((issue) => {
       const name = String(issue.path[0]);

@@ -142,7 +142,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     callsOf,
     ownerOf: async (launchId) => (await launches.find(launchId))?.user.id ?? launchId,
     steps,
-    settings: config,
+    settings: { ...config, limits: profile.limits },
     folders: new WorkFolders(workDir, store),
     now,
     log,
@@ -193,7 +193,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     app.get('/', (_req, res) => void res.type('html').send(pages.render('home', { marketplace: config.platformUrl })));
     app.use('/launch', limitLaunches(config.launchesPerMinute));
     app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
-    app.use(launchRoutes({ client, launches, tokenField: profile.launchTokenField, now }));
+    app.use(launchRoutes({ client, launches, profile, now }));
     app.use('/launches/:launchId', requireLaunchSession, requireSameOrigin);
     app.use(
       '/launches/:launchId',
@@ -205,7 +205,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         steps,
         client,
         platformUrl: config.platformUrl,
-        platformPages: profile.pages,
+        profile,
       }),
     );
     app.use('/launches/:launchId/api', catalogRoutes(client, steps));

@@ -18,9 +18,11 @@ export type WireBody =
     }
   | { readonly kind: 'raw'; readonly mediaType: string; readonly content: Content };
 
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH';
+
 /** One HTTP request of the platform's interface, before base URL and API key. */
 export interface WireRequest {
-  readonly method: 'GET' | 'POST';
+  readonly method: HttpMethod;
   /** Path under the base URL, already percent-encoded. It may hold the identity token: never log it. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import { limits, type RenewedToken } from '../contract/index.ts';
+import type { RenewedToken } from '../contract/index.ts';
 import { PlatformError } from './platform-error.ts';
 
 export interface IdentityToken {
@@ -15,6 +15,8 @@ export interface IdentityTokenStore {
 
 /** How long before its expiry a token is renewed. */
 export const renewAheadMs = 5 * 60_000;
+/** Of a token that lives for less than an hour: for this share of its life. */
+const renewAheadShare = 1 / 12;
 /** A renewal that gains no time (the platform's 12 h cap) is not asked for again before this. */
 const renewAheadPauseMs = 60_000;
 
@@ -26,24 +28,28 @@ export class TokenKeeper {
   #store: IdentityTokenStore;
   #renewCall: (token: string, signal?: AbortSignal) => Promise<RenewedToken>;
   #now: () => number;
+  #tokenLifetimeMs: number;
+  #renewAheadMs: number;
   #renewing: Promise<IdentityToken> | null = null;
   #noAheadBeforeMs = 0;
 
   constructor(
     store: IdentityTokenStore,
     renewCall: (token: string, signal?: AbortSignal) => Promise<RenewedToken>,
-    now: () => number,
+    { now, tokenLifetimeMs }: { now: () => number; tokenLifetimeMs: number },
   ) {
     this.#store = store;
     this.#renewCall = renewCall;
     this.#now = now;
+    this.#tokenLifetimeMs = tokenLifetimeMs;
+    this.#renewAheadMs = Math.min(renewAheadMs, tokenLifetimeMs * renewAheadShare);
   }
 
   /** The token to use now, renewed first where it ends within `renewAheadMs`. */
   async current(signal?: AbortSignal): Promise<string> {
     const held = await this.#store.read();
     const now = this.#now();
-    if (held.expiresAtMs === null || held.expiresAtMs - now > renewAheadMs || now < this.#noAheadBeforeMs)
+    if (held.expiresAtMs === null || held.expiresAtMs - now > this.#renewAheadMs || now < this.#noAheadBeforeMs)
       return held.token;
     try {
       return (await this.renew(held.token, signal)).token;
@@ -68,7 +74,7 @@ export class TokenKeeper {
   async #renewNow(used: string): Promise<IdentityToken> {
     const renewed = await this.#renewCall(used);
     const expiresAtMs =
-      renewed.expiresAt === undefined ? this.#now() + limits.tokenLifetimeMs : Date.parse(renewed.expiresAt);
+      renewed.expiresAt === undefined ? this.#now() + this.#tokenLifetimeMs : Date.parse(renewed.expiresAt);
     const token = { token: renewed.token ?? used, expiresAtMs };
     await this.#store.write(token);
     return token;

@@ -171,7 +171,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
         );
         return renewed;
       },
-      now,
+      { now, tokenLifetimeMs: profile.limits.tokenLifetimeMs },
     );
 
     async function call<Input extends { token: string }, Output>(

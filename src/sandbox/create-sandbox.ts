@@ -27,6 +27,7 @@ import { Apps } from './marketplace/apps.ts';
 import { LaunchEvents } from './marketplace/launch-events.ts';
 import { Launches } from './marketplace/launches.ts';
 import { Trace } from './referee/trace.ts';
+import { rulesOf } from './referee/verdict.ts';
 import { Verdicts } from './referee/verdicts.ts';
 import { openApiRoutes } from './openapi/routes.ts';
 import { sandboxPages } from './pages/routes.ts';
@@ -43,17 +44,21 @@ import { ItemSources } from './stac/item-sources.ts';
 import { stacRoutes } from './stac/routes.ts';
 import { seedDemo } from './stac/seed.ts';
 import { StacObjects } from './stac/stac-objects.ts';
+import { assumedProfile, type WireProfile } from '../contract/index.ts';
 import { ownFolder, removeFolder, type Confinement } from '../raster/index.ts';
 import { UploadEngine } from './uploads/upload-engine.ts';
 import { UploadSessions } from './uploads/upload-sessions.ts';
 import { errorBoundary, pathNotFound } from './web/error-boundary.ts';
 import { requestId } from './web/request-id.ts';
+import { changesOf, speakWire } from './web/spoken-wire.ts';
 
 export interface SandboxOptions {
   readonly config: SandboxConfig;
   readonly log: Logger;
   /** How children are kept from everything that is not theirs. */
   readonly confinement: Confinement;
+  /** The wire that it speaks, which must be data (`wireProfile`). Default: as the contract assumes it. */
+  readonly profile?: WireProfile;
   /** Epoch milliseconds. Default: the machine's clock. */
   readonly machineNow?: () => number;
   /** Free bytes under a folder. Default: what the system says. */
@@ -87,11 +92,13 @@ export async function createSandbox({
   config,
   log,
   confinement,
+  profile = assumedProfile,
   machineNow = Date.now,
   freeBytes,
   inspection,
   whyNoInference = onnxruntimeMissing,
 }: SandboxOptions): Promise<Sandbox> {
+  const changes = changesOf(profile);
   const leaveFolder = ownFolder(config.dataDir);
   const database = openSandboxDatabase(config.dataDir);
   const blobDir = join(config.dataDir, 'blobs');
@@ -106,14 +113,21 @@ export async function createSandbox({
   const keys = new ApiKeys(database, () => clock.now());
   const users = new Users(database);
   const apps = new Apps(database);
-  const tokens = new IdentityTokens(database, clock, signer);
+  const tokens = new IdentityTokens(database, clock, signer, profile.limits);
   const events = new LaunchEvents(database, clock);
-  const launches = new Launches(database, clock, tokens, apps, users, events);
-  const operations = new Operations(database, clock, events);
+  const launches = new Launches(database, clock, tokens, apps, users, events, profile.launchTokenField);
+  const operations = new Operations(database, clock, events, profile.limits);
   const files = new Files(database, clock);
   const uploadSessions = new UploadSessions(database);
-  const uploads = new UploadEngine({ sessions: uploadSessions, files, clock, blobDir, freeBytes });
-  const catalog = new Catalog(database);
+  const uploads = new UploadEngine({
+    sessions: uploadSessions,
+    files,
+    clock,
+    blobDir,
+    limits: profile.limits,
+    freeBytes,
+  });
+  const catalog = new Catalog(database, (userId) => profile.uploadsCollection(userId));
   const sources = new ItemSources({ dataDir: config.dataDir, blobDir, overviewDir, confinement });
   const processing = new FileProcessing({
     files,
@@ -147,7 +161,7 @@ export async function createSandbox({
   });
   const faults = new Faults(database, events);
   const trace = new Trace(database, clock, log);
-  const verdicts = new Verdicts(trace);
+  const verdicts = new Verdicts(trace, rulesOf(profile.limits));
 
   if (config.apiKey !== null) keys.admit(config.apiKey);
   const madeApiKey = keys.list().length === 0 ? keys.create(permissions).apiKey : null;
@@ -207,6 +221,7 @@ export async function createSandbox({
   // Answers are of their moment and their caller; what may be kept says so itself.
   app.use(notKept);
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }));
+  if (profile !== assumedProfile) app.use(speakWire(changes));
   app.use(requireOwnOriginToChange(publicUrl));
   app.use(
     '/sandbox',
@@ -225,6 +240,7 @@ export async function createSandbox({
       events,
       faults,
       trace,
+      verdicts,
       publicUrl,
       afterClockMoved: sweep,
       reset,

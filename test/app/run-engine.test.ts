@@ -3,6 +3,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
+import { assumedLimits } from '../../src/contract/index.ts';
 import { DatabaseAwayError } from '../../src/app/database-away.ts';
 import { openDatabase } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
@@ -100,6 +101,7 @@ async function start({ process = async () => {}, beforeStore = () => {}, patienc
       pollIntervalMs: 2_000,
       uploadPartBytes: 1_000,
       platformPatienceMs: patienceMs,
+      limits: assumedLimits,
       stepConcurrency: 2,
       stepQueue: 100,
       runsPerUser: 100,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { assumedLimits } from '../../src/contract/index.ts';
 import { jittered, pollOperation } from '../../src/app/runs/operation-poller.ts';
 import {
   assertTransition,
@@ -44,12 +45,14 @@ describe('the poller', () => {
   test('keeps its interval within 2 to 5 s whatever the jitter', () => {
     for (const interval of [2000, 3000, 5000]) {
       for (const random of [0, 0.25, 0.5, 0.75, 1]) {
-        const delay = jittered(interval, random);
+        const delay = jittered(interval, random, assumedLimits.pollIntervalMs);
         expect(delay).toBeGreaterThanOrEqual(2000);
         expect(delay).toBeLessThanOrEqual(5000);
       }
     }
-    expect(new Set([0, 0.3, 0.6, 1].map((random) => jittered(3000, random))).size).toBe(4);
+    expect(new Set([0, 0.3, 0.6, 1].map((random) => jittered(3000, random, assumedLimits.pollIntervalMs))).size).toBe(
+      4,
+    );
   });
 
   const options = (answers: (string | Error)[], giveUpAtMs = Infinity) => {
@@ -60,6 +63,7 @@ describe('the poller', () => {
       poll: (signal = new AbortController().signal) =>
         pollOperation({
           intervalMs: 2000,
+          bounds: assumedLimits.pollIntervalMs,
           giveUpAtMs,
           signal,
           now: Date.now,

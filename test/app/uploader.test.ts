@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { assumedLimits } from '../../src/contract/index.ts';
 import { choosePartSize, uploadFile, type UploadProgress } from '../../src/app/upload/uploader.ts';
 import { createPlatformClient } from '../../src/platform-client/index.ts';
 import { fetchedDigest } from '../support/app.ts';
@@ -23,6 +24,7 @@ async function start(sandbox?: TestSandbox) {
       { operationId, path, sizeBytes: bytes.length, fileName: 'output.tif', sourceType: 'UNKNOWN', resume },
       {
         calls,
+        limits: assumedLimits,
         partSizeBytes,
         save: async (progress) => void saved.push(progress),
         onProgress: () => {},
@@ -141,6 +143,7 @@ describe('faults', () => {
       { operationId, path: '/dev/null', sizeBytes: 0, fileName: 'x', sourceType: 'UNKNOWN', resume: null },
       {
         calls: {} as never,
+        limits: assumedLimits,
         partSizeBytes,
         save: async () => {},
         onProgress: () => {},
@@ -160,9 +163,11 @@ describe('choosePartSize', () => {
     [160_000 * mib, 16 * mib, 16 * mib],
     [160_001 * mib, 16 * mib, 17 * mib],
     [10_000 * 512 * mib, 16 * mib, 512 * mib],
-  ])('%d bytes, %d wanted: %d', (size, wanted, expected) => expect(choosePartSize(size, wanted)).toBe(expected));
+  ])('%d bytes, %d wanted: %d', (size, wanted, expected) =>
+    expect(choosePartSize(size, wanted, assumedLimits)).toBe(expected),
+  );
 
   test('more than the platform takes is refused', () => {
-    expect(() => choosePartSize(10_000 * 512 * mib + 1, 16 * mib)).toThrow(/at most/);
+    expect(() => choosePartSize(10_000 * 512 * mib + 1, 16 * mib, assumedLimits)).toThrow(/at most/);
   });
 });

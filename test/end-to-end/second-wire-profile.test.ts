@@ -28,8 +28,8 @@ test("the whole flow on another platform's wire, with nothing changed but the pr
       'GET jobs',
       'POST prolong',
       'POST uploads',
-      'POST uploads/U/parts/1',
-      'POST uploads/U/parts/2',
+      'PUT uploads/U/parts/1',
+      'PUT uploads/U/parts/2',
       'POST uploads/U/finish',
     ]),
   );

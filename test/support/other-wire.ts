@@ -2,108 +2,56 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import * as z from 'zod';
-import { assumedProfile, operationStatus, type WireProfile } from '../../src/contract/index.ts';
+import { wireProfile } from '../../src/contract/index.ts';
 import { cleanUpLater } from './cleanup.ts';
 
-const session = (token: string) => `/v2/sessions/${encodeURIComponent(token)}`;
+const session = '/v2/sessions/:token';
 
-export const otherProfile: WireProfile = {
+export const otherProfile = wireProfile({
   name: 'other',
-  authenticate: (apiKey) => ({ Authorization: `Key ${apiKey}` }),
+  apiKey: { header: 'Authorization', prefix: 'Key ' },
   launchTokenField: 'session',
   pages: { approvals: null, item: null },
+  limits: { chunkBytes: 6_000 },
   calls: {
-    ...assumedProfile.calls,
-    renewToken: {
-      endpoint: 'token.renew',
-      encode: ({ token }) => ({ method: 'POST', path: `${session(token)}/prolong` }),
-      decode: (body) => ({ token: z.object({ session: z.string() }).parse(body).session }),
-    },
-    userDetail: {
-      endpoint: 'user.detail',
-      encode: ({ token }) => ({ method: 'GET', path: `${session(token)}/whoami` }),
-      decode: (body) => {
-        const { user_name, mail } = z.object({ user_name: z.string(), mail: z.string() }).parse(body);
-        return { id: mail, name: user_name, email: mail };
-      },
-    },
+    renewToken: { path: `${session}/prolong`, response: { token: 'session' } },
+    userDetail: { path: `${session}/whoami`, response: { id: 'mail', name: 'user_name', email: 'mail' } },
     createOperation: {
-      endpoint: 'operation.create',
-      encode: ({ token, idempotencyKey, operation }) => ({
-        method: 'POST',
-        path: `${session(token)}/jobs`,
-        body: { kind: 'json', value: { title: operation.name, args: operation.parameters, clientRef: idempotencyKey } },
-      }),
-      decode: (body) => ({ operationId: z.object({ jobRef: z.string() }).parse(body).jobRef }),
+      path: `${session}/jobs`,
+      request: { name: 'title', parameters: 'args', idempotencyKey: { in: 'body', name: 'clientRef' } },
+      response: { operationId: 'jobRef' },
     },
     getOperation: {
-      endpoint: 'operation.status',
-      encode: ({ token, operationId }) => ({
-        method: 'GET',
-        path: `${session(token)}/jobs`,
-        query: { ref: operationId },
-      }),
-      decode: (body) => {
-        const words = { waiting: 'REQUESTED', granted: 'APPROVED', denied: 'REJECTED', lapsed: 'EXPIRED' } as const;
-        const { verdict } = z.object({ verdict: z.enum(['waiting', 'granted', 'denied', 'lapsed']) }).parse(body);
-        return { status: operationStatus.parse(words[verdict]) };
+      path: `${session}/jobs`,
+      request: { operationId: 'ref' },
+      response: {
+        status: {
+          name: 'verdict',
+          values: { REQUESTED: 'waiting', APPROVED: 'granted', REJECTED: 'denied', EXPIRED: 'lapsed' },
+        },
       },
     },
     initiateUpload: {
-      endpoint: 'upload.initiate',
-      encode: ({ token, upload }) => ({
-        method: 'POST',
-        path: `${session(token)}/uploads`,
-        body: { kind: 'json', value: { job: upload.operationId, name: upload.fileName } },
-      }),
-      decode: (body) => {
-        const { upload_id, object_key } = z.object({ upload_id: z.string(), object_key: z.string() }).parse(body);
-        return { uploadId: upload_id, key: object_key };
-      },
+      path: `${session}/uploads`,
+      request: { operationId: 'job', fileName: 'name' },
+      response: { uploadId: 'upload_id', key: 'object_key' },
     },
     uploadChunk: {
-      endpoint: 'upload.chunk',
-      encode: ({ token, uploadId, key, partNumber, content }) => ({
-        method: 'POST',
-        path: `${session(token)}/uploads/${uploadId}/parts/${partNumber}`,
-        headers: { 'x-object-key': key },
-        body: { kind: 'raw', mediaType: 'application/octet-stream', content },
-      }),
-      decode: () => ({}),
+      method: 'PUT',
+      path: `${session}/uploads/:uploadId/parts/:partNumber`,
+      body: 'raw',
+      request: { key: { in: 'header', name: 'x-object-key' } },
     },
     completeUpload: {
-      endpoint: 'upload.complete',
-      encode: ({ token, completion }) => ({
-        method: 'POST',
-        path: `${session(token)}/uploads/${completion.uploadId}/finish`,
-        body: { kind: 'json', value: { object_key: completion.key, bytes: completion.fileSize } },
-      }),
-      decode: (body) => ({ fileId: z.object({ file: z.object({ ref: z.string() }) }).parse(body).file.ref }),
+      path: `${session}/uploads/:uploadId/finish`,
+      request: { key: 'object_key', fileSize: 'bytes' },
+      response: { fileId: 'file.ref' },
     },
-    getFileStatus: {
-      endpoint: 'file.status',
-      encode: ({ fileId }) => ({ method: 'GET', path: `/v2/files/${fileId}` }),
-      decode: () => ({ status: 'COMPLETED' }),
-    },
-    getDownloadUrl: {
-      endpoint: 'file.download-url',
-      encode: ({ fileId }) => ({ method: 'GET', path: `/v2/files/${fileId}/link` }),
-      decode: String,
-    },
+    getFileStatus: { path: '/v2/files/:id' },
+    getDownloadUrl: { path: '/v2/files/:fileId/link', response: { text: 'link.href' } },
   },
-  decodeError(status, body) {
-    const fault = z.object({ fault: z.string() }).safeParse(body);
-    const code = fault.success && fault.data.fault === 'session-over' ? 'token_expired' : null;
-    return {
-      code,
-      message: fault.success ? fault.data.fault : `status ${status}`,
-      requestId: null,
-      details: [],
-      expectedPart: null,
-    };
-  },
-};
+  errors: { fields: { error: 'fault.says', code: 'fault.kind' }, codes: { token_expired: 'session-over' } },
+});
 
 export interface OtherPlatform {
   readonly url: string;
@@ -139,9 +87,10 @@ export async function startOtherPlatform(apiKey: string): Promise<OtherPlatform>
     const json = () => JSON.parse(body.toString()) as Record<string, unknown>;
     const [, token = '', what = ''] = /^\/v2\/sessions\/([^/]+)\/([^?]*)/.exec(req.url ?? '') ?? [];
     platform.calls.push(`${req.method} ${what.replace(/uploads\/[^/]+/, 'uploads/U')}`);
-    if (req.headers.authorization !== `Key ${apiKey}`) return void answer(res, 403, { fault: 'who are you' });
+    if (req.headers.authorization !== `Key ${apiKey}`) return void answer(res, 403, { fault: { says: 'who are you' } });
     if (what === 'prolong') return void answer(res, 200, { session: live });
-    if (decodeURIComponent(token) !== live) return void answer(res, 403, { fault: 'session-over' });
+    if (decodeURIComponent(token) !== live)
+      return void answer(res, 403, { fault: { says: 'over', kind: 'session-over' } });
     if (what === 'whoami') return void answer(res, 200, { user_name: 'Chidi', mail: 'c@example.org' });
     if (what === 'jobs')
       return void answer(res, 200, req.method === 'POST' ? { jobRef: 'job-7' } : { verdict: platform.verdict });
@@ -160,7 +109,7 @@ export async function startOtherPlatform(apiKey: string): Promise<OtherPlatform>
       platform.files.set(id, whole);
       return void answer(res, 200, { file: { ref: id } });
     }
-    answer(res, 404, { fault: 'no such thing' });
+    answer(res, 404, { fault: { says: 'no such thing' } });
   }
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   cleanUpLater(() => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { isPathSegment, KitError, limits } from '../../contract/index.ts';
+import { isPathSegment, KitError, type WireLimits } from '../../contract/index.ts';
 import {
   PlatformError,
   type IdentityToken,
@@ -33,6 +33,7 @@ export async function beginLaunch(
   token: string,
   client: PlatformClient,
   launches: LaunchStore,
+  { tokenLifetimeMs }: Pick<WireLimits, 'tokenLifetimeMs'>,
   now: () => number,
 ): Promise<Launch> {
   const used = () =>
@@ -42,7 +43,7 @@ export async function beginLaunch(
       'This launch has been opened already. Each launch begins one session, in one browser.',
     );
   if (await launches.hasBegun(token)) throw used();
-  const held = memoryStore({ token, expiresAtMs: now() + limits.tokenLifetimeMs });
+  const held = memoryStore({ token, expiresAtMs: now() + tokenLifetimeMs });
   const user = await client.launch(held).userDetail().catch(explain);
   const launch: Launch = { id: randomBytes(16).toString('base64url'), user, createdAtMs: now() };
   if (!(await launches.begin(launch, token, await held.read()))) throw used();

@@ -1,6 +1,6 @@
 import compression from 'compression';
 import { Router, type RequestHandler, type Response } from 'express';
-import { collectionOfUploads, OpenStreams, type CatalogItem, type WireProfile } from '../../contract/index.ts';
+import { OpenStreams, type CatalogItem, type WireProfile } from '../../contract/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import type { Launch, LaunchStore } from '../launch/launch-store.ts';
 import { launchPath } from '../launch/sessions.ts';
@@ -23,7 +23,7 @@ export interface LaunchPagesOptions {
   readonly client: Pick<PlatformClient, 'getItem'>;
   /** Address of the platform, and its pages for people. */
   readonly platformUrl: string;
-  readonly platformPages: WireProfile['pages'];
+  readonly profile: Pick<WireProfile, 'pages' | 'uploadsCollection'>;
 }
 
 /** How old what a page shows may be. */
@@ -59,7 +59,7 @@ export function launchPages({
   steps,
   client,
   platformUrl,
-  platformPages,
+  profile,
 }: LaunchPagesOptions): Router {
   const router = Router({ mergeParams: true });
   const viewAll = runViewer({ store, engine, steps });
@@ -115,8 +115,8 @@ export function launchPages({
     const input = summary ? await inputOf(run) : null;
     const step = steps.steps.find(({ id }) => id === run.stepId);
     const links = {
-      approvals: platformPages.approvals && platformUrl + platformPages.approvals,
-      result: item?.collection && platformPages.item && platformUrl + platformPages.item(item.collection, item.id),
+      approvals: profile.pages.approvals && platformUrl + profile.pages.approvals,
+      result: item?.collection && profile.pages.item && platformUrl + profile.pages.item(item.collection, item.id),
     };
     const titles = Object.fromEntries(Object.entries(step?.parameters ?? {}).map(([name, { title }]) => [name, title]));
     send(res, 'run', launch, {
@@ -183,7 +183,7 @@ export function launchPages({
   async function resultOf({ state, file }: Run, { user }: Launch): Promise<CatalogItem | null> {
     if (state !== 'COMPLETED' || !file?.fileId || !user.id) return null;
     return client
-      .getItem(collectionOfUploads(user.id), file.fileId, { signal: AbortSignal.timeout(2_000) })
+      .getItem(profile.uploadsCollection(user.id), file.fileId, { signal: AbortSignal.timeout(2_000) })
       .catch(() => null);
   }
 

@@ -1,10 +1,11 @@
-import { isDecided, limits, type Decision, type OperationView } from '../../contract/index.ts';
+import { isDecided, type Decision, type OperationView, type WireLimits } from '../../contract/index.ts';
 import { abortableSleep, PlatformError } from '../../platform-client/index.ts';
 
 export interface PollOptions {
   readonly getStatus: () => Promise<OperationView>;
-  /** Within `limits.pollIntervalMs` (spec 4.8, rule 2). */
+  /** Within `bounds` (spec 4.8, rule 2). */
   readonly intervalMs: number;
+  readonly bounds: WireLimits['pollIntervalMs'];
   /** Epoch milliseconds after which a platform that does not answer is given up. */
   readonly giveUpAtMs: number;
   readonly signal: AbortSignal;
@@ -22,7 +23,10 @@ export interface PollOptions {
 export async function pollOperation(options: PollOptions): Promise<Decision> {
   let askedToWaitMs = 0;
   for (;;) {
-    await abortableSleep(Math.max(askedToWaitMs, jittered(options.intervalMs, Math.random())), options.signal);
+    await abortableSleep(
+      Math.max(askedToWaitMs, jittered(options.intervalMs, Math.random(), options.bounds)),
+      options.signal,
+    );
     askedToWaitMs = 0;
     try {
       const { status } = await options.getStatus();
@@ -41,7 +45,6 @@ const longestWaitMs = 120_000;
 const jitter = 0.1;
 
 /** `intervalMs` plus or minus a tenth, so that many runs do not poll in step, and never outside what the platform recommends. */
-export function jittered(intervalMs: number, random: number): number {
-  const { min, max } = limits.pollIntervalMs;
+export function jittered(intervalMs: number, random: number, { min, max }: WireLimits['pollIntervalMs']): number {
   return Math.min(max, Math.max(min, Math.round(intervalMs * (1 + jitter * (2 * random - 1)))));
 }

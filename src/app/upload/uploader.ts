@@ -1,6 +1,11 @@
 import { open } from 'node:fs/promises';
-import { limits, type Content, type CompletedUpload, type SourceType } from '../../contract/index.ts';
-import { KitError } from '../../contract/index.ts';
+import {
+  KitError,
+  type CompletedUpload,
+  type Content,
+  type SourceType,
+  type WireLimits,
+} from '../../contract/index.ts';
 import { PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
 
 /** How far an upload has come; enough to go on after a restart. */
@@ -26,6 +31,7 @@ export interface UploadOptions {
   readonly calls: Pick<LaunchCalls, 'initiateUpload' | 'uploadChunk' | 'completeUpload'>;
   /** Wanted size of a part; larger where the file would need more parts than the platform takes. */
   readonly partSizeBytes: number;
+  readonly limits: PartLimits;
   /** Called before progress is relied on. */
   readonly save: (progress: UploadProgress) => Promise<void>;
   readonly onProgress: (sentBytes: number) => void;
@@ -33,6 +39,9 @@ export interface UploadOptions {
   /** Wraps every call of the platform: how long to wait for one that is away. */
   readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
 }
+
+/** What the platform takes of one upload. */
+export type PartLimits = Pick<WireLimits, 'chunkBytes' | 'maxPartNumber'>;
 
 export class UploadError extends KitError {}
 
@@ -68,7 +77,7 @@ async function beginUpload(task: UploadTask, options: UploadOptions): Promise<Up
   const progress = {
     uploadId,
     key,
-    partSizeBytes: choosePartSize(task.sizeBytes, options.partSizeBytes),
+    partSizeBytes: choosePartSize(task.sizeBytes, options.partSizeBytes, options.limits),
     acknowledgedParts: 0,
   };
   await options.save(progress);
@@ -147,7 +156,7 @@ function needsNewSession(error: unknown): boolean {
 const mebibyte = 1024 * 1024;
 
 /** `wanted`, or as much more (in whole MiB) as keeps the file within the platform's number of parts. */
-export function choosePartSize(sizeBytes: number, wanted: number): number {
+export function choosePartSize(sizeBytes: number, wanted: number, limits: PartLimits): number {
   const least = Math.ceil(sizeBytes / limits.maxPartNumber);
   const size = least <= wanted ? wanted : Math.ceil(least / mebibyte) * mebibyte;
   if (size > limits.chunkBytes) {

@@ -13,7 +13,7 @@ import { newLaunch, type Launches } from '../marketplace/launches.ts';
 import { harOf } from '../referee/har.ts';
 import { junitXml } from '../referee/junit.ts';
 import type { Trace } from '../referee/trace.ts';
-import { judge } from '../referee/verdict.ts';
+import type { Verdicts } from '../referee/verdicts.ts';
 import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
@@ -32,6 +32,7 @@ export interface ControlOptions {
   readonly events: LaunchEvents;
   readonly faults: Faults;
   readonly trace: Trace;
+  readonly verdicts: Verdicts;
   readonly publicUrl: () => string;
   /** Runs what is due after time has moved. */
   readonly afterClockMoved: () => Promise<void>;
@@ -63,7 +64,8 @@ const endOfCalendarMs = Date.UTC(9999, 11, 31);
 
 /** The sandbox's own calls, under `/sandbox`: no part of the platform. */
 export function controlRoutes(options: ControlOptions): Router {
-  const { apps, users, keys, launches, tokens, operations, uploadSessions, clock, events, faults, trace } = options;
+  const { apps, users, keys, launches, tokens, operations, uploadSessions, clock, events, faults, trace, verdicts } =
+    options;
   const router = Router({ caseSensitive: true });
 
   router
@@ -129,7 +131,7 @@ export function controlRoutes(options: ControlOptions): Router {
     .get((req, res) => {
       const { format } = parseValues(verdictQuery, req.query);
       const launch = launches.get(req.params.launchId);
-      const verdict = judge(trace.calls(launch.id), trace.gaps());
+      const verdict = verdicts.of(launch.id).verdict;
       if (format === 'junit') res.type('application/xml').send(junitXml([{ name: launch.id, verdict }]));
       else res.json({ launchId: launch.id, appId: launch.appId, ...verdict });
     })

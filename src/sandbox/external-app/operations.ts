@@ -1,5 +1,10 @@
 import { createHash } from 'node:crypto';
-import { limits, operationTransitions, type OperationRequest, type OperationStatus } from '../../contract/index.ts';
+import {
+  operationTransitions,
+  type OperationRequest,
+  type OperationStatus,
+  type WireLimits,
+} from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { LaunchEvents } from '../marketplace/launch-events.ts';
@@ -40,8 +45,15 @@ export class Operations {
   #database: SandboxDatabase;
   #clock: SandboxClock;
   #events: LaunchEvents;
+  #windowMs: number;
 
-  constructor(database: SandboxDatabase, clock: SandboxClock, events: LaunchEvents) {
+  constructor(
+    database: SandboxDatabase,
+    clock: SandboxClock,
+    events: LaunchEvents,
+    limits: Pick<WireLimits, 'operationWindowMs'>,
+  ) {
+    this.#windowMs = limits.operationWindowMs;
     this.#database = database;
     this.#clock = clock;
     this.#events = events;
@@ -75,7 +87,7 @@ export class Operations {
         'REQUESTED',
         now,
         now,
-        now + limits.operationWindowMs,
+        now + this.#windowMs,
         idempotencyKey,
         bodyHash,
       );

@@ -1,4 +1,4 @@
-import { limits } from '../../contract/index.ts';
+import { type WireLimits } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { Launch } from '../marketplace/launch.ts';
@@ -26,18 +26,20 @@ const revoked = () => new SandboxError(403, 'token_revoked', 'Token revoked');
 const expired = () => new SandboxError(403, 'token_expired', 'Token expired');
 
 /**
- * Identity tokens, hashed at rest. A token lives `limits.tokenLifetimeMs` on its launch's clock; only a
- * renewal gives it more, up to `limits.tokenLifetimeMaxMs` after the launch.
+ * Identity tokens, hashed at rest. A token lives `tokenLifetimeMs` on its launch's clock; only a
+ * renewal gives it more, up to `tokenLifetimeMaxMs` after the launch.
  */
 export class IdentityTokens {
   #database: SandboxDatabase;
   #clock: SandboxClock;
   #signer: Signer;
+  #limits: WireLimits;
 
-  constructor(database: SandboxDatabase, clock: SandboxClock, signer: Signer) {
+  constructor(database: SandboxDatabase, clock: SandboxClock, signer: Signer, limits: WireLimits) {
     this.#database = database;
     this.#clock = clock;
     this.#signer = signer;
+    this.#limits = limits;
   }
 
   /** The first token of a launch. */
@@ -59,10 +61,10 @@ export class IdentityTokens {
     return row ? { launchId: row.launch_id, tokenNumber: row.number } : null;
   }
 
-  /** The launch of a token that may be renewed: alive, or over for at most `limits.tokenRenewalGraceMs`. Throws as `authenticate`. */
+  /** The launch of a token that may be renewed: alive, or over for at most `tokenRenewalGraceMs`. Throws as `authenticate`. */
   requireRenewable(token: string): string {
     const row = this.#live(token);
-    if (this.#clock.now(row.launch_id) > row.expires_at + limits.tokenRenewalGraceMs) throw expired();
+    if (this.#clock.now(row.launch_id) > row.expires_at + this.#limits.tokenRenewalGraceMs) throw expired();
     return row.launch_id;
   }
 
@@ -70,7 +72,7 @@ export class IdentityTokens {
   renew(token: string, launch: Launch): IssuedToken {
     const row = this.#live(token);
     this.requireRenewable(token);
-    if (this.#clock.now(launch.id) >= launch.createdAtMs + limits.tokenLifetimeMaxMs) throw expired();
+    if (this.#clock.now(launch.id) >= launch.createdAtMs + this.#limits.tokenLifetimeMaxMs) throw expired();
     this.#use(row);
     if (launch.renewPolicy === 'extend') {
       const expiresAtMs = Math.max(row.expires_at, this.#expiry(launch));
@@ -137,8 +139,8 @@ export class IdentityTokens {
 
   #expiry(launch: Launch): number {
     return Math.min(
-      this.#clock.now(launch.id) + limits.tokenLifetimeMs,
-      launch.createdAtMs + limits.tokenLifetimeMaxMs,
+      this.#clock.now(launch.id) + this.#limits.tokenLifetimeMs,
+      launch.createdAtMs + this.#limits.tokenLifetimeMaxMs,
     );
   }
 }

@@ -1,6 +1,6 @@
 import type { Statement } from 'better-sqlite3';
 import * as z from 'zod';
-import { launchTokenField, type AppManifest } from '../../contract/index.ts';
+import type { AppManifest } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { IdentityTokens, IssuedToken } from '../identity/identity-tokens.ts';
@@ -37,6 +37,8 @@ export class Launches {
   #apps: Apps;
   #users: Users;
   #events: LaunchEvents;
+  /** In which a launch's address holds the token. */
+  readonly tokenField: string;
 
   constructor(
     database: SandboxDatabase,
@@ -45,6 +47,7 @@ export class Launches {
     apps: Apps,
     users: Users,
     events: LaunchEvents,
+    tokenField: string,
   ) {
     this.#database = database;
     this.#byId = database.prepare<[string], LaunchRow>('select * from launches where id = ?');
@@ -53,6 +56,7 @@ export class Launches {
     this.#apps = apps;
     this.#users = users;
     this.#events = events;
+    this.tokenField = tokenField;
   }
 
   /** Mints a token for (app, user, launch). Without ids: the first app and the first user. */
@@ -76,7 +80,7 @@ export class Launches {
       this.#events.note(launch.id, 'launched', `${app.name}, by ${user.name}`);
       return this.#tokens.issue(launch);
     })();
-    return { launch, issued, launchUrl: launchAddress(app, issued.token) };
+    return { launch, issued, launchUrl: launchAddress(app, this.tokenField, issued.token) };
   }
 
   /** Throws 404 `launch_not_found`. */
@@ -134,8 +138,8 @@ function fromRow(row: LaunchRow): Launch {
 }
 
 /** In `query` mode the address that a browser opens; in `form_post` mode the address that a form is posted to. */
-function launchAddress(app: AppManifest, token: string): string {
+function launchAddress(app: AppManifest, tokenField: string, token: string): string {
   const url = new URL(app.launchUrl);
-  if (app.launchMode === 'query') url.searchParams.set(launchTokenField, token);
+  if (app.launchMode === 'query') url.searchParams.set(tokenField, token);
   return url.href;
 }

@@ -1,5 +1,5 @@
 import { Router, urlencoded, type Request, type Response } from 'express';
-import { appManifest, launchModes, launchTokenField, validationDetails } from '../../contract/index.ts';
+import { appManifest, launchModes, validationDetails } from '../../contract/index.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
 import { newLaunch } from '../marketplace/launches.ts';
 import { parseValues } from '../web/sandbox-error.ts';
@@ -79,7 +79,7 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
     const url = new URL(app.launchUrl);
     const fields: [string, string][] = [
       ...(app.launchMode === 'query' ? url.searchParams : []),
-      [launchTokenField, issued.token],
+      [launches.tokenField, issued.token],
     ];
     if (app.launchMode === 'query') url.search = '';
     const opening: Opening = { method: app.launchMode === 'query' ? 'get' : 'post', action: url.href, fields };

@@ -1,3 +1,4 @@
+import { assumedLimits, type WireLimits } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import { chunkOrder } from './rules/chunk-order.ts';
 import { noWorkAfterRefusal } from './rules/no-work-after-refusal.ts';
@@ -10,15 +11,17 @@ import { uploadIdentity } from './rules/upload-identity.ts';
 import type { TracedCall } from './traced-call.ts';
 
 /** The protocol of spec 4.8, rule by rule. No two of them judge the same fault. */
-export const rules: readonly Rule[] = [
+export const rulesOf = (limits: Pick<WireLimits, 'pollIntervalMs'>): readonly Rule[] => [
   uploadAfterApproval,
-  pollInterval,
+  pollInterval(limits.pollIntervalMs),
   pollStops,
   uploadIdentity,
   chunkOrder,
   noWorkAfterRefusal,
   tokenScope,
 ];
+
+export const rules = rulesOf(assumedLimits);
 
 export const results = ['passed', 'warning', 'failed', 'not_exercised'] as const;
 export type Result = (typeof results)[number];
@@ -30,7 +33,7 @@ const mostTold = 50;
  * Judges a launch by its calls, oldest first. What never happened is not exercised, and never passed. `gaps`: times, as
  * calls have them, before which some may be missing; what only they could tell is not judged.
  */
-export function judge(calls: readonly TracedCall[], gaps: readonly number[] = []) {
+export function judge(calls: readonly TracedCall[], gaps: readonly number[] = [], by = rules) {
   /** By operation; of the launch where a call does not say its own. */
   const beganAt = new Map<string | undefined, number>();
   for (const { at, detail } of calls)
@@ -39,7 +42,7 @@ export function judge(calls: readonly TracedCall[], gaps: readonly number[] = []
     violation.calls.every(
       ({ at, detail }) => !gaps.some((gap) => (beganAt.get(detail.operationId) ?? Infinity) <= gap && gap <= at),
     );
-  const judged = rules.map((rule) => {
+  const judged = by.map((rule) => {
     const found = rule.judge(calls);
     const finding = rule.needsAllBefore ? { ...found, violations: found.violations.filter(isSure) } : found;
     return {

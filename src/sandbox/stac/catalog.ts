@@ -1,3 +1,4 @@
+import { collectionOfUploads } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
 import { Slices } from '../slices.ts';
 import { Collections } from './collections.ts';
@@ -15,8 +16,9 @@ export class Catalog {
   readonly slices = new Slices();
   #extents: { version: number; value: ReturnType<ItemIndex['extents']> } | null = null;
 
-  constructor(database: SandboxDatabase) {
-    this.collections = new Collections(database);
+  /** `uploadsCollection`: the collection of a user's uploads. */
+  constructor(database: SandboxDatabase, uploadsCollection = collectionOfUploads) {
+    this.collections = new Collections(database, uploadsCollection);
     this.items = new Items(database);
     this.index = new ItemIndex(this.items);
     this.columns = new PropertyColumns(this.items, this.index);

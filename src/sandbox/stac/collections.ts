@@ -1,4 +1,3 @@
-import { collectionOfUploads } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
 
 export interface CatalogRecord {
@@ -54,9 +53,11 @@ const always: readonly CatalogRecord[] = [
 /** The hierarchy above the items (spec 2.1, 2.2): the root, its catalogs, and the collections of each. */
 export class Collections {
   #database: SandboxDatabase;
+  #uploadsCollection: (userId: string) => string;
 
-  constructor(database: SandboxDatabase) {
+  constructor(database: SandboxDatabase, uploadsCollection: (userId: string) => string) {
     this.#database = database;
+    this.#uploadsCollection = uploadsCollection;
     always.forEach((catalog) => this.putCatalog(catalog));
   }
 
@@ -82,7 +83,7 @@ export class Collections {
 
   /** Where the files of a user are published. */
   ensureUploadsOf(user: { id: string; name: string }, nowMs: number): string {
-    const id = collectionOfUploads(user.id);
+    const id = this.#uploadsCollection(user.id);
     if (!this.find(id)) {
       this.put({
         id,

@@ -3,7 +3,7 @@ import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { limits, uploadChunk, type CompleteUploadRequest } from '../../contract/index.ts';
+import { limits, uploadChunk, type CompleteUploadRequest, type WireLimits } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { FileRecord, Files, NewFile } from '../files/files.ts';
 import { newId } from '../secrets.ts';
@@ -32,6 +32,7 @@ export interface UploadEngineOptions {
   readonly clock: SandboxClock;
   /** Folder of all uploaded bytes, parts and finished files alike: completing moves nothing. */
   readonly blobDir: string;
+  readonly limits: Pick<WireLimits, 'chunkBytes' | 'maxPartNumber'>;
   /** Free bytes under a folder. Default: what the system says. */
   readonly freeBytes?: (folder: string) => Promise<number>;
 }
@@ -76,8 +77,8 @@ export class UploadEngine {
     try {
       const form = await readFileForm(req, body, {
         fileField: uploadChunk.fileField,
-        maxBytes: limits.chunkBytes,
-        tooLarge: () => chunkTooLarge(access.rules),
+        maxBytes: this.#options.limits.chunkBytes,
+        tooLarge: () => chunkTooLarge(access.rules, this.#options.limits.chunkBytes),
         onRefused: (form) => access.onMalformed?.(form),
         onFile: async (content, fieldsSoFar) => {
           const known = uploadChunk.fields.safeParse(fieldsSoFar);
@@ -93,6 +94,9 @@ export class UploadEngine {
       });
       if (!uploadChunk.fields.safeParse(form).success) access.onMalformed?.(form);
       const fields = parseValues(uploadChunk.fields, form);
+      const { maxPartNumber } = this.#options.limits;
+      if (fields.partNumber > maxPartNumber)
+        throw invalid([{ path: 'partNumber', message: `must be at most ${maxPartNumber}` }]);
       acceptForm();
       const { stored, spoolPath = '' } = taken;
       if (stored) return await stored;

@@ -1,5 +1,4 @@
 import { isDiskFullError } from '../machine-error.ts';
-import { limits } from '../../contract/index.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 
 /** Where the two groups of upload calls differ (contract, "File endpoints"). */
@@ -15,8 +14,8 @@ export const externalAppRules: UploadRules = { anyOrder: false, tooLargeStatus: 
 /** Spec 4.4 */
 export const fileRules: UploadRules = { anyOrder: true, tooLargeStatus: 413, noRoomStatus: 507 };
 
-export function chunkTooLarge(rules: UploadRules): SandboxError {
-  return new SandboxError(rules.tooLargeStatus, 'chunk_too_large', `Chunk is larger than ${limits.chunkBytes} bytes`);
+export function chunkTooLarge(rules: UploadRules, chunkBytes: number): SandboxError {
+  return new SandboxError(rules.tooLargeStatus, 'chunk_too_large', `Chunk is larger than ${chunkBytes} bytes`);
 }
 
 export function noRoom(rules: UploadRules, cause?: unknown): SandboxError {

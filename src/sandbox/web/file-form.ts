@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
+import { Transform, type Readable } from 'node:stream';
 import busboy from 'busboy';
 import { invalid, SandboxError } from './sandbox-error.ts';
+import { spokenBody } from './spoken-wire.ts';
 
 export interface FileFormOptions {
   /** Name of the form's file field. */
@@ -38,15 +39,18 @@ export async function readFileForm(
 ): Promise<Readonly<Record<string, string>>> {
   // By its own length, before anything is read.
   if (Number(req.headers['content-length'] ?? 0) > options.maxBytes + overheadBytes) throw options.tooLarge();
+  const spoken = spokenBody(req);
+  if (spoken?.isRaw) return readRawFile(body, spoken.fields, options);
   const parser = createParser(req, options.maxBytes);
-  const fields: Record<string, string> = {};
+  const fields: Record<string, string> = { ...spoken?.fields };
   const repeated = new Set<string>();
   const misnamed = new Set<string>();
   let files = 0;
   let taken: Promise<void> = Promise.resolve();
 
   const { promise: parsed, resolve, reject } = Promise.withResolvers<void>();
-  parser.on('field', (name, value, info) => {
+  parser.on('field', (wireName, value, info) => {
+    const name = spoken?.fieldOf(wireName) ?? wireName;
     if (name in fields || repeated.has(name) || info.valueTruncated) repeated.add(name);
     else fields[name] = value;
   });
@@ -95,6 +99,39 @@ export async function readFileForm(
   if (faults.length > 0) {
     options.onRefused?.(fields);
     throw invalid(faults);
+  }
+  return fields;
+}
+
+/** A body that is the file and nothing else, as some platforms have it; its fields stood in the address or the headers. */
+async function readRawFile(
+  body: Readable,
+  fields: Readonly<Record<string, string>>,
+  options: FileFormOptions,
+): Promise<Readonly<Record<string, string>>> {
+  let bytes = 0;
+  const content = new Transform({
+    highWaterMark: 1024 * 1024,
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes > options.maxBytes) done(options.tooLarge());
+      else done(null, chunk);
+    },
+  });
+  content.on('error', () => {}); // told by `onFile`, and there may be no reader yet
+  const onCut = () => content.destroy(malformed('ended before the chunk did'));
+  body.once('error', onCut);
+  body.once('close', () => {
+    if (!body.readableEnded) onCut();
+  });
+  body.pipe(content);
+  try {
+    await options.onFile(content, fields, undefined);
+  } catch (error) {
+    body.unpipe(content);
+    content.destroy();
+    body.resume();
+    throw error;
   }
   return fields;
 }

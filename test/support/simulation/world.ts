@@ -1,5 +1,6 @@
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
+import { assumedLimits } from '../../../src/contract/index.ts';
 import { DatabaseAwayError } from '../../../src/app/database-away.ts';
 import type { AppTables } from '../../../src/app/database.ts';
 import { migrate } from '../../../src/app/migrations.ts';
@@ -339,6 +340,7 @@ class World {
         pollIntervalMs: 2_000,
         uploadPartBytes: 10,
         platformPatienceMs: 15 * 60_000,
+        limits: assumedLimits,
         stepConcurrency: 2,
         stepQueue: 1_000,
         runsPerUser: 1_000,

@@ -1,4 +1,4 @@
-import { KitError, limits } from '../../../contract/index.ts';
+import { KitError } from '../../../contract/index.ts';
 import { pollOperation } from '../operation-poller.ts';
 import { noProgress } from '../run-progress.ts';
 import type { Run } from '../run.ts';
@@ -12,11 +12,12 @@ const waiting = { ...noProgress, note: 'waiting for the decision in the platform
 /** AWAITING_APPROVAL to APPROVED, REJECTED or EXPIRED, whichever the platform says; the app's own clock decides nothing. */
 export const awaitDecision: Stage = async (run, context) => {
   const operationId = requireOperation(run);
-  const windowEndsMs = run.operationExpiresAtMs ?? run.updatedAtMs + limits.operationWindowMs;
+  const windowEndsMs = run.operationExpiresAtMs ?? run.updatedAtMs + context.settings.limits.operationWindowMs;
   context.report(waiting);
   const status = await pollOperation({
     getStatus: () => context.calls.getOperation({ operationId }, context),
     intervalMs: context.settings.pollIntervalMs,
+    bounds: context.settings.limits.pollIntervalMs,
     giveUpAtMs: Math.max(windowEndsMs, context.now()) + patiencePastWindowMs,
     signal: context.signal,
     now: context.now,

@@ -1,4 +1,3 @@
-import { limits } from '../../../contract/index.ts';
 import { commitMove, patiently } from './patience.ts';
 import type { Stage } from './stage.ts';
 
@@ -17,7 +16,9 @@ export const createOperation: Stage = async (run, context) => {
     context.calls.createOperation({ idempotencyKey: run.idempotencyKey, operation }, context),
   );
   const expiresAtMs =
-    created.expiresAt === undefined ? context.now() + limits.operationWindowMs : Date.parse(created.expiresAt);
+    created.expiresAt === undefined
+      ? context.now() + context.settings.limits.operationWindowMs
+      : Date.parse(created.expiresAt);
   return commitMove(context, run, 'AWAITING_APPROVAL', {
     operationId: created.operationId,
     operationExpiresAtMs: expiresAtMs,

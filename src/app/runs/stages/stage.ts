@@ -1,3 +1,4 @@
+import type { WireLimits } from '../../../contract/index.ts';
 import type { LaunchCalls } from '../../../platform-client/index.ts';
 import type { StepHost } from '../../processing/step-host.ts';
 import type { RunProgress } from '../run-progress.ts';
@@ -20,6 +21,8 @@ export interface StageContext {
     readonly pollIntervalMs: number;
     readonly uploadPartBytes: number;
     readonly platformPatienceMs: number;
+    /** The platform's. */
+    readonly limits: WireLimits;
   };
   /** Digest of an output that this process has made itself and need not read again; null where another one did. */
   readonly madeHere: { sha256: string | null };

@@ -33,6 +33,7 @@ export const uploadOutput: Stage = async (run, context) => {
         {
           ...options,
           partSizeBytes: context.settings.uploadPartBytes,
+          limits: context.settings.limits,
           save: async (progress) => {
             current = await context.store.record(current, { upload: progress });
           },

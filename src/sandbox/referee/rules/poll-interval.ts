@@ -1,11 +1,12 @@
-import { limits } from '../../../contract/index.ts';
+import type { WireLimits } from '../../../contract/index.ts';
 import { cameAfter, decisionsIn, isOk, pollsByOperation, type TracedCall } from '../traced-call.ts';
 import type { Rule, Violation } from './rule.ts';
 
 const toleranceMs = 200;
-const { min, max } = limits.pollIntervalMs;
+type Bounds = WireLimits['pollIntervalMs'];
 
-export const pollInterval: Rule = {
+/** Within the platform's bounds. */
+export const pollInterval = ({ min, max }: Bounds): Rule => ({
   id: 'poll-interval',
   clause: '4.8, rule 2',
   holds: `between two status calls of one operation at least ${min} ms (and at most ${max} ms, as recommended)`,
@@ -21,13 +22,13 @@ export const pollInterval: Rule = {
     const answered = intervals.filter(([before]) => isOk(before));
     return {
       isExercised: answered.length > 0,
-      violations: answered.flatMap(([before, call]) => violationOf(before, call) ?? []),
+      violations: answered.flatMap(([before, call]) => violationOf(before, call, { min, max }) ?? []),
     };
   },
-};
+});
 
 /** From start to start or from answer to start, whichever is kinder: the longer for the minimum, the shorter for the maximum. */
-function violationOf(before: TracedCall, call: TracedCall): Violation | null {
+function violationOf(before: TracedCall, call: TracedCall, { min, max }: Bounds): Violation | null {
   const fromStart = call.at - before.at;
   const fromAnswer = call.at - before.endedAt;
   if (fromStart < min - toleranceMs)

@@ -1,14 +1,14 @@
 import * as z from 'zod';
-import { errorCodes, validationDetail, type ErrorCode, type ValidationDetail } from './error-codes.ts';
-import { completeUpload, type CompletedUpload, type CompleteUploadInput } from './external-app/complete-upload.ts';
-import { createOperation, type CreatedOperation, type CreateOperationInput } from './external-app/create-operation.ts';
-import { initiateUpload, type InitiatedUpload, type InitiateUploadInput } from './external-app/initiate-upload.ts';
-import { getOperation, type OperationStatusInput, type OperationView } from './external-app/operation-status.ts';
-import { renewToken, type RenewedToken, type RenewTokenInput } from './external-app/renew-token.ts';
-import { uploadChunk, type UploadChunkInput, type UploadedChunk } from './external-app/upload-chunk.ts';
-import { userDetail, type UserDetail, type UserDetailInput } from './external-app/user-detail.ts';
-import { getDownloadUrl, type DownloadUrlInput } from './files/download-url.ts';
-import { getFileStatus, type FileStatusInput, type FileStatusView } from './files/file-status.ts';
+import { errorCodes, validationDetail, type ErrorCode, type ValidationDetail } from '../error-codes.ts';
+import { completeUpload, type CompletedUpload, type CompleteUploadInput } from '../external-app/complete-upload.ts';
+import { createOperation, type CreatedOperation, type CreateOperationInput } from '../external-app/create-operation.ts';
+import { initiateUpload, type InitiatedUpload, type InitiateUploadInput } from '../external-app/initiate-upload.ts';
+import { getOperation, type OperationStatusInput, type OperationView } from '../external-app/operation-status.ts';
+import { renewToken, type RenewedToken, type RenewTokenInput } from '../external-app/renew-token.ts';
+import { uploadChunk, type UploadChunkInput, type UploadedChunk } from '../external-app/upload-chunk.ts';
+import { userDetail, type UserDetail, type UserDetailInput } from '../external-app/user-detail.ts';
+import { getDownloadUrl, type DownloadUrlInput } from '../files/download-url.ts';
+import { getFileStatus, type FileStatusInput, type FileStatusView } from '../files/file-status.ts';
 import {
   getCatalog,
   getCollection,
@@ -21,8 +21,11 @@ import {
   type GetCollectionInput,
   type GetItemInput,
   type SearchItemsInput,
-} from './stac/read-catalog.ts';
-import type { Call } from './wire.ts';
+} from '../stac/read-catalog.ts';
+import { collectionOfUploads } from '../file.ts';
+import type { Call } from '../wire.ts';
+import type { WireChanges } from './wire-changes.ts';
+import { assumedLimits, type WireLimits } from './wire-limits.ts';
 
 /** What an error answer says, in the kit's words. `code` is null where the platform's is not known. */
 export interface WireError {
@@ -66,6 +69,11 @@ export interface WireProfile {
     readonly approvals: string | null;
     readonly item: ((collectionId: string, itemId: string) => string) | null;
   };
+  readonly limits: WireLimits;
+  /** The collection in which the items of a user's uploads are. */
+  uploadsCollection(userId: string): string;
+  /** What the profile was made of, where that is data, for a sandbox that is to speak it; null for one in code alone. */
+  readonly changes: WireChanges | null;
 }
 
 /** The API key's header (spec 5); header names are case-insensitive. */
@@ -120,4 +128,7 @@ export const assumedProfile: WireProfile = {
   },
   launchTokenField,
   pages: platformPages,
+  limits: assumedLimits,
+  uploadsCollection: collectionOfUploads,
+  changes: { name: 'assumed' },
 };

@@ -1,0 +1,105 @@
+import * as z from 'zod';
+import { KitError } from '../kit-error.ts';
+import { errorCodes } from '../error-codes.ts';
+import { wireCallNames, wireCalls, type AssumedCall, type WireCallName } from './wire-calls.ts';
+
+const wireName = z.string().regex(/^[^\s/?#&=]{1,200}$/, 'must be the name of a field');
+const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
+const positive = z.int().min(1);
+
+const requestField = z.union([wireName, z.strictObject({ in: z.enum(['query', 'header', 'body']), name: wireName })]);
+const responseField = z.union([
+  wireName,
+  z.strictObject({
+    name: wireName.optional(),
+    values: z.record(z.string(), z.string()).optional(),
+  }),
+]);
+
+const callChanges = z.strictObject({
+  method: z.enum(['GET', 'POST', 'PUT', 'PATCH']).optional(),
+  path: z
+    .string()
+    .regex(/^\/[^?#\s]*$/, 'must begin with / and have neither query nor spaces')
+    .optional(),
+  body: z.literal('raw').optional(),
+  request: z.record(z.string(), requestField).optional(),
+  response: z.record(z.string(), responseField).optional(),
+});
+
+const schema = z.strictObject({
+  name: z.string().min(1).max(100),
+  apiKey: z.strictObject({ header: z.string().regex(headerName), prefix: z.string().max(100).default('') }).optional(),
+  launchTokenField: wireName.optional(),
+  pages: z
+    .strictObject({ approvals: z.string().nullable().optional(), item: z.string().nullable().optional() })
+    .optional(),
+  uploadsCollection: z.string().includes(':userId', 'must hold :userId').optional(),
+  limits: z
+    .strictObject({
+      operationWindowMs: positive,
+      pollIntervalMs: z.strictObject({ min: positive, max: positive }).refine(({ min, max }) => min <= max),
+      tokenLifetimeMs: positive,
+      tokenLifetimeMaxMs: positive,
+      tokenRenewalGraceMs: z.int().min(0),
+      chunkBytes: positive,
+      maxPartNumber: positive,
+    })
+    .partial()
+    .optional(),
+  errors: z
+    .strictObject({
+      fields: z
+        .partialRecord(z.enum(['error', 'code', 'requestId', 'details', 'expected', 'received']), wireName)
+        .optional(),
+      codes: z.partialRecord(z.enum(errorCodes), z.string()).optional(),
+    })
+    .optional(),
+  calls: z.partialRecord(z.enum(wireCallNames as [WireCallName, ...WireCallName[]]), callChanges).optional(),
+});
+
+/**
+ * Where a platform's wire differs from the one that the contract assumes. Plain data: it may stand in a JSON file, the app's
+ * client is made of it (`wireProfile`), and the sandbox can speak it.
+ */
+export type WireChanges = z.input<typeof schema>;
+export type CallChanges = z.input<typeof callChanges>;
+
+/** Changes that no platform could have. Names each place and its rule. */
+export class WireChangesError extends KitError {
+  constructor(problems: readonly string[]) {
+    super('bad_wire_profile', `the wire profile cannot be used:\n${problems.map((one) => `  ${one}`).join('\n')}`);
+  }
+}
+
+/** Checks what may have come from a file. Throws `WireChangesError`. */
+export function readWireChanges(value: unknown): WireChanges {
+  const read = schema.safeParse(value);
+  if (!read.success)
+    throw new WireChangesError(
+      read.error.issues.map(({ path, message }) => `${path.join('.') || 'profile'}: ${message}`),
+    );
+  const problems = Object.entries(read.data.calls ?? {}).flatMap(([name, changes]) =>
+    problemsOf(wireCalls[name as WireCallName], changes).map((problem) => `calls.${name}.${problem}`),
+  );
+  if (problems.length > 0) throw new WireChangesError(problems);
+  return read.data;
+}
+
+function problemsOf(call: AssumedCall, { path, request = {}, response = {} }: CallChanges): string[] {
+  const fields = Object.keys(call.request);
+  const inPath = [...(path ?? call.path).matchAll(/:([A-Za-z]+)/g)].map(([, name = '']) => name);
+  const unknown = (names: readonly string[], known: readonly string[], where: string) =>
+    names
+      .filter((name) => !known.includes(name))
+      .map((name) => `${where}: there is no field ${name}; known are ${known.join(', ')}`);
+  const lost = fields.filter(
+    (name) => call.request[name] === 'path' && !inPath.includes(name) && request[name] === undefined,
+  );
+  return [
+    ...unknown(Object.keys(request), fields, 'request'),
+    ...unknown(Object.keys(response), call.response, 'response'),
+    ...unknown(inPath, fields, 'path'),
+    ...lost.map((name) => `path: :${name} is missing, and request does not say where it goes instead`),
+  ];
+}

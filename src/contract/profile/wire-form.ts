@@ -1,0 +1,98 @@
+import type { HttpMethod } from '../wire.ts';
+import { wireCalls, type FieldPlace, type WireCallName } from './wire-calls.ts';
+import type { CallChanges } from './wire-changes.ts';
+
+/** A field of a request on the wire. */
+export interface WireField {
+  /** The contract's name. */
+  readonly field: string;
+  readonly place: FieldPlace;
+  /** The platform's name: of a path the name of its segment. */
+  readonly name: string;
+}
+
+/** One call as it stands on a wire: the contract's, or a platform's that differs. */
+export interface WireForm {
+  readonly method: HttpMethod;
+  readonly path: string;
+  readonly fields: readonly WireField[];
+  /** The file's bytes are the whole body. */
+  readonly isRaw: boolean;
+}
+
+/** The call as the contract assumes it. */
+export function assumedForm(name: WireCallName): WireForm {
+  const { method, path, request, headers } = wireCalls[name];
+  const fields = Object.entries(request).map(([field, place]) => ({
+    field,
+    place,
+    name: (headers as Record<string, string>)[field] ?? field,
+  }));
+  return { method, path, fields, isRaw: false };
+}
+
+/** The call on the wire that `changes` describe. */
+export function changedForm(name: WireCallName, changes: CallChanges): WireForm {
+  const assumed = assumedForm(name);
+  const path = changes.path ?? assumed.path;
+  const isRaw = changes.body === 'raw';
+  const inPath = new Set([...path.matchAll(/:([A-Za-z]+)/g)].map(([, one]) => one));
+  const fields = assumed.fields.map((before): WireField => {
+    const { field } = before;
+    if (inPath.has(field)) return { field, place: 'path', name: field };
+    const change = changes.request?.[field];
+    if (typeof change === 'object') return { field, place: change.in, name: change.name };
+    // A body of bytes has no room for fields.
+    const place = isRaw && before.place === 'body' ? 'query' : before.place;
+    return { field, place, name: change ?? before.name };
+  });
+  return { method: changes.method ?? assumed.method, path, fields, isRaw };
+}
+
+/** The values of a path's `:name` segments, decoded; null where it is another path. */
+export function matchPath(template: string, path: string): Readonly<Record<string, string>> | null {
+  const [wanted, given] = [template.split('/'), path.split('/')];
+  if (wanted.length !== given.length) return null;
+  const values: Record<string, string> = {};
+  for (const [i, segment] of wanted.entries()) {
+    const value = given[i] ?? '';
+    if (!segment.startsWith(':')) {
+      if (segment !== value) return null;
+      continue;
+    }
+    if (value === '') return null;
+    try {
+      values[segment.slice(1)] = decodeURIComponent(value);
+    } catch {
+      return null;
+    }
+  }
+  return values;
+}
+
+/** The value at a dotted path of an object; undefined where there is none. */
+export function valueAt(object: unknown, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>(
+      (at, name) =>
+        at !== null && typeof at === 'object' && Object.hasOwn(at, name)
+          ? (at as Record<string, unknown>)[name]
+          : undefined,
+      object,
+    );
+}
+
+/** Sets the value at a dotted path, making the objects on its way. */
+export function setAt(object: Record<string, unknown>, path: string, value: unknown): void {
+  const names = path.split('.');
+  const last = names.pop() ?? '';
+  let at = object;
+  for (const name of names) {
+    const next = Object.hasOwn(at, name) ? at[name] : undefined;
+    const inner = next !== null && typeof next === 'object' ? (next as Record<string, unknown>) : {};
+    Object.defineProperty(at, name, { value: inner, enumerable: true, writable: true, configurable: true });
+    at = inner;
+  }
+  Object.defineProperty(at, last, { value, enumerable: true, writable: true, configurable: true });
+}

@@ -1,0 +1,30 @@
+import { limits } from '../limits.ts';
+
+/** What of the wire's limits an app has to keep to. Times in milliseconds, sizes in bytes. */
+export interface WireLimits {
+  /** How long an operation waits for its decision (spec 3.1). */
+  readonly operationWindowMs: number;
+  /** Between two status calls (spec 4.8, rule 2). */
+  readonly pollIntervalMs: { readonly min: number; readonly max: number };
+  /** Life of an identity token from its launch or its last renewal. */
+  readonly tokenLifetimeMs: number;
+  /** No renewal carries a token past this age of its launch. */
+  readonly tokenLifetimeMaxMs: number;
+  /** How long after its end a token can still be renewed. */
+  readonly tokenRenewalGraceMs: number;
+  /** Largest chunk. */
+  readonly chunkBytes: number;
+  /** Most chunks of one upload. */
+  readonly maxPartNumber: number;
+}
+
+/** As spec section 8 says, and where it is silent as `limits` assumes. */
+export const assumedLimits: WireLimits = {
+  operationWindowMs: limits.operationWindowMs,
+  pollIntervalMs: limits.pollIntervalMs,
+  tokenLifetimeMs: limits.tokenLifetimeMs,
+  tokenLifetimeMaxMs: limits.tokenLifetimeMaxMs,
+  tokenRenewalGraceMs: limits.tokenRenewalGraceMs,
+  chunkBytes: limits.chunkBytes,
+  maxPartNumber: limits.maxPartNumber,
+};
