@@ -21,7 +21,7 @@ test('docs/configuration.md names every setting, and no other', async () => {
     )
   ).join('');
   const settings = new Set(
-    [...code.matchAll(/^ {2}([A-Z][A-Z_]+):|readSecret\(env, '([A-Z_]+)'\)/gm)].map(([, a, b]) => a ?? b!),
+    [...code.matchAll(/^ {2,4}([A-Z][A-Z_]+):|readSecret\(env, '([A-Z_]+)'\)/gm)].map(([, a, b]) => a ?? b!),
   );
   const documented = new Set(
     [...page.matchAll(/`([A-Z][A-Z_]+)`/g)]

@@ -13,7 +13,7 @@ import { assumedProfile, type WireProfile } from './wire-profile.ts';
 export function wireProfile(given: WireChanges): WireProfile {
   const changes = readWireChanges(given);
   const { apiKey, pages, uploadsCollection, errors = {}, calls = {} } = changes;
-  const changed = wireCallNames.map((name) => {
+  const changed = wireCallNames.map((name): [string, unknown] => {
     const call: Call<never, unknown> = assumedProfile.calls[name];
     return [name, calls[name] ? changeCall(name, call, calls[name]) : call];
   });
@@ -23,7 +23,7 @@ export function wireProfile(given: WireChanges): WireProfile {
       ? (key) => ({ [apiKey.header]: `${apiKey.prefix ?? ''}${key}` })
       : (key) => assumedProfile.authenticate(key),
     // Each call keeps the types of the assumed one: what is changed is how it stands on the wire.
-    calls: Object.fromEntries(changed),
+    calls: Object.fromEntries(changed) as unknown as WireProfile['calls'],
     decodeError: (status, body) => assumedProfile.decodeError(status, assumedError(body, errors)),
     launchTokenField: changes.launchTokenField ?? assumedProfile.launchTokenField,
     pages: {
