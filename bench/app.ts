@@ -1,17 +1,18 @@
-/** The app with the bench's own step in its registry; otherwise as `npm run app` starts it. */
+/** The app with the bench's own step; otherwise as `npm run app` starts it. */
 import { pino } from 'pino';
 import { readAppConfig } from '../src/app/config.ts';
 import { createApp } from '../src/app/create-app.ts';
 import { confine } from '../src/commands/confine.ts';
 import { stopOnSignal } from '../src/commands/command.ts';
-import { serve } from '../src/commands/serve.ts';
+import { serve } from '../src/serve.ts';
+import definition from './steps/app.ts';
 
 const config = readAppConfig(process.env, () => {});
 const app = await createApp({
   config,
   log: pino({ level: config.logLevel }),
   confinement: await confine(config.confinement, [config.dataDir]),
-  registry: new URL('./steps/registry.ts', import.meta.url),
+  definition,
 });
 const served = await serve(app.handler, { host: config.host, port: config.port, portSetting: 'PORT' });
 stopOnSignal(async () => {

@@ -4,8 +4,12 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import Sqlite from 'better-sqlite3';
-import { openLaunch } from '../src/commands/demo/app-session.ts';
+import { openLaunch } from '../src/testing/app-session.ts';
+import { loadMyApp } from '../src/commands/my-app.ts';
+import { trialRun } from '../src/commands/trial-run.ts';
 import { startProcess } from './processes.ts';
+
+const trial = trialRun(await loadMyApp(), 64);
 
 const { values } = parseArgs({
   options: {
@@ -50,7 +54,7 @@ try {
     await created.arrayBuffer();
   }
   const session = await openLaunch(last.launchUrl);
-  await session.startRun({ stepId: 'cog', input: { type: 'synthetic', size: 64 } });
+  await session.startRun(trial);
   fill(new URL(session.home).pathname.split('/')[2]!);
   console.log(`${launches} launches; ${runs} ended runs, half of them in one launch; ms of ${calls} calls each\n`);
   console.log(
@@ -59,7 +63,14 @@ try {
   const ofApp = { headers: { cookie: session.cookie } };
   const own = new URL(session.home).pathname;
   let slowest = 0;
-  for (const path of [own, `${own}api/runs`, `${own}api/runs?limit=25`, `${own}new/cog`, '/metrics', '/ready'])
+  for (const path of [
+    own,
+    `${own}api/runs`,
+    `${own}api/runs?limit=25`,
+    `${own}new/${trial.stepId}`,
+    '/metrics',
+    '/ready',
+  ])
     slowest = Math.max(slowest, await time('app', app.url, path, ofApp));
   const ofSandbox = { headers: { 'x-api-key': apiKey } };
   for (const path of [

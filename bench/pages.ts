@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { startService, type ServiceProcess } from '../src/commands/service-process.ts';
-import { sandboxCall } from '../src/commands/sandbox-call.ts';
+import { sandboxCall } from '../src/testing/sandbox-call.ts';
 
 const apiKey = 'bench-key';
 const goals = {

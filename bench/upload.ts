@@ -8,8 +8,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunView } from '../src/app/runs/run-view.ts';
 import { createPlatformClient } from '../src/platform-client/index.ts';
-import { openLaunch } from '../src/commands/demo/app-session.ts';
+import { openLaunch } from '../src/testing/app-session.ts';
 import { sandboxControl } from '../src/commands/demo/sandbox-control.ts';
+import definition from './steps/app.ts';
 import { startProcess } from './processes.ts';
 
 const apiKey = 'bench-key';
@@ -45,7 +46,7 @@ export async function benchUpload(mebibytes: number, parent: string): Promise<Up
   });
   const client = createPlatformClient({ baseUrl: sandbox.url, apiKey });
   try {
-    const control = sandboxControl(sandbox.url);
+    const control = sandboxControl(sandbox.url, definition);
     const { launchId, launchUrl } = await control.launch(`${app.url}/launch`);
     const session = await openLaunch(launchUrl);
     const { id } = await session.startRun({

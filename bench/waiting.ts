@@ -6,8 +6,12 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { limits } from '../src/contract/index.ts';
-import { openLaunch } from '../src/commands/demo/app-session.ts';
+import { openLaunch } from '../src/testing/app-session.ts';
+import { loadMyApp } from '../src/commands/my-app.ts';
+import { trialRun } from '../src/commands/trial-run.ts';
 import { startProcess, type BenchProcess } from './processes.ts';
+
+const trial = trialRun(await loadMyApp(), 64);
 
 const { values } = parseArgs({
   options: {
@@ -57,8 +61,7 @@ try {
   );
   for (const { launchUrl } of opened) {
     const session = await openLaunch(launchUrl);
-    for (let i = 0; i < runs / launches; i++)
-      await session.startRun({ stepId: 'cog', input: { type: 'synthetic', size: 64 } });
+    for (let i = 0; i < runs / launches; i++) await session.startRun(trial);
   }
   const list = async () => (await control<{ operations: typeof operations }>('operations')).operations;
   for (operations = await list(); operations.length < runs; operations = await list()) await sleep(500);

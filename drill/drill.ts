@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { seeded } from '../models/seeded.ts';
 import { isFinal, type RunState } from '../src/app/runs/run-state.ts';
-import { openLaunch, type AppSession } from '../src/commands/demo/app-session.ts';
+import { openLaunch, type AppSession } from '../src/testing/app-session.ts';
+import { loadMyApp } from '../src/commands/my-app.ts';
+import { trialRun } from '../src/commands/trial-run.ts';
 import { startBusyLoops } from './busy.ts';
 import { compare } from './compare.ts';
 import type { DrillPlatform } from './platform.ts';
@@ -52,7 +54,7 @@ export interface DrillResult {
 
 const runsAtOnce = { alone: 5, shared: 8 };
 const rejectShare = 0.15;
-const scene = { stepId: 'cog', input: { type: 'synthetic', size: 256 } };
+const scene = trialRun(await loadMyApp(), 256);
 const topUpEveryMs = 1_000;
 const lastCalls = 8;
 

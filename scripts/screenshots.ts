@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { chromium, type Page } from 'playwright-core';
 import sharp from 'sharp';
 import { startService } from '../src/commands/service-process.ts';
-import { sandboxCall } from '../src/commands/sandbox-call.ts';
+import { sandboxCall } from '../src/testing/sandbox-call.ts';
 
 const target = fileURLToPath(new URL('../docs/screenshots', import.meta.url));
 const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-screenshots-'));

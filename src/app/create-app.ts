@@ -5,20 +5,26 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import express, { type RequestHandler } from 'express';
 import helmet from 'helmet';
-import { sql } from 'kysely';
 import type { Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
-import { assumedProfile, isPlainOrigin, type WireProfile } from '../contract/index.ts';
-import { ownFolder, type Confinement } from '../raster/index.ts';
-import { createPlatformClient, type LaunchCalls, type RetryPolicy } from '../platform-client/index.ts';
+import { assumedProfile, isPlainOrigin } from '../contract/index.ts';
+import type { Confinement } from '../raster/index.ts';
+import {
+  createPlatformClient,
+  type HttpTransport,
+  type LaunchCalls,
+  type RetryPolicy,
+} from '../platform-client/index.ts';
 import { catalogRoutes } from './catalog/routes.ts';
 import type { AppConfig } from './config.ts';
-import { openDatabase } from './database.ts';
-import { LaunchStore } from './launch/launch-store.ts';
+import type { AppDefinition } from './definition/app-definition.ts';
+import { checkDefinition, manifestOf } from './definition/check-definition.ts';
+import type { LaunchStore } from './launch/launch-store.ts';
+import { openStores } from './open-stores.ts';
+import { sweep } from './sweep.ts';
 import { limitLaunches } from './launch/launch-limit.ts';
 import { launchRoutes } from './launch/routes.ts';
-import { createTokenSealer } from './launch/sealed-token.ts';
-import { DatabaseSessionStore } from './launch/session-store.ts';
+import type { SessionStore } from './launch/session-store.ts';
 import { launchSessions, requireLaunchSession } from './launch/sessions.ts';
 import { createMetrics } from './monitoring/metrics.ts';
 import { monitoringRoutes } from './monitoring/routes.ts';
@@ -29,30 +35,47 @@ import { createPlatformInput } from './processing/platform-input.ts';
 import { createStepHost } from './processing/step-host.ts';
 import { createWorkSpace } from './processing/work-space.ts';
 import { RecentMap } from './recent-map.ts';
-import { PgBossRunQueue } from './runs/pg-boss-run-queue.ts';
 import { runRoutes } from './runs/routes.ts';
 import { createRunEngine } from './runs/run-engine.ts';
-import { localProgress, sharedProgress } from './runs/run-progress.ts';
-import { LocalRunQueue } from './runs/run-queue.ts';
-import { SqlRunStore } from './runs/sql-run-store.ts';
+import type { ProgressBoard } from './runs/run-progress.ts';
+import type { RunQueue } from './runs/run-queue.ts';
+import type { RunStore } from './runs/run.ts';
 import { WorkFolders } from './runs/work-folders.ts';
 import { WorkerLease } from './runs/worker-lease.ts';
 import { errorBoundary, notFound } from './web/errors.ts';
 import { loggedPath } from './web/logged-path.ts';
 import { requireSameOrigin } from './web/same-origin.ts';
 
+/** Where the app keeps what outlives a request. Each has a suite that any store of yours can run (`src/testing`). */
+export interface AppStores {
+  readonly runs: RunStore;
+  readonly launches: LaunchStore;
+  readonly sessions: SessionStore;
+  /** Closed with the app. */
+  readonly progress: ProgressBoard;
+  /** Stopped and closed with the app. One that is shared says that other processes take runs of the same stores. */
+  readonly queue: RunQueue;
+}
+
+export interface Clock {
+  /** Epoch milliseconds. */
+  now(): number;
+}
+
 export interface AppOptions {
   readonly config: AppConfig;
+  /** What the app is. Throws `DefinitionError` where it cannot be that. */
+  readonly definition: AppDefinition;
   readonly log: Logger;
   /** How children are kept from everything that is not theirs. */
   readonly confinement: Confinement;
-  /** The platform's wire. Default: as the contract assumes it. */
-  readonly profile?: WireProfile;
-  /** Module that exports `steps`. Default: the kit's registry. */
-  readonly registry?: URL;
+  /** Those that are not given are made in the database of `config`; where all are given none is opened. */
+  readonly stores?: Partial<AppStores>;
+  /** Default: the machine's. */
+  readonly clock?: Clock;
+  /** What carries calls to the platform. Default: HTTP to `config.platformUrl`. */
+  readonly http?: HttpTransport;
   readonly retry?: Partial<RetryPolicy>;
-  /** Epoch milliseconds. */
-  readonly now?: () => number;
 }
 
 export interface App {
@@ -71,28 +94,15 @@ const mostLaunches = 10_000;
 /** Sessions that have expired, tokens that nobody can use any more, and what was kept for long enough, go. */
 const sweepEveryMs = 3_600_000;
 
-/** The reference app, wired. It listens nowhere yet: the caller serves `handler`. */
+/** An app, wired. It listens nowhere yet: the caller serves `handler`. */
 export async function createApp(options: AppOptions): Promise<App> {
-  const { config, log, confinement } = options;
-  const now = options.now ?? Date.now;
-  const profile = options.profile ?? assumedProfile;
-
-  const databaseUrl = config.databaseUrl?.reveal() ?? null;
-  const isShared = databaseUrl !== null;
-  // SQLite has runs of this process alone; those of a shared database may be anybody's.
-  const leaveFolder = databaseUrl === null ? ownFolder(config.dataDir) : () => {};
-  const database = await openDatabase({ dataDir: config.dataDir, databaseUrl });
-  const queue =
-    databaseUrl === null
-      ? new LocalRunQueue()
-      : await PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web', log });
-  const progress =
-    databaseUrl === null
-      ? localProgress()
-      : sharedProgress(database, (error) => log.warn({ err: error }, 'progress could not be written'));
-  const sessions = new DatabaseSessionStore(database, now);
-  const launches = new LaunchStore(database, createTokenSealer(config.secrets), { isShared });
-  const store = new SqlRunStore(database, now, { isShared });
+  const { config, definition, log, confinement, clock = Date } = options;
+  checkDefinition(definition);
+  const now = () => clock.now();
+  const profile = definition.profile ?? assumedProfile;
+  const { stores, close: closeStores } = await openStores(options.stores ?? {}, config, now, log);
+  const { queue, progress, sessions, launches, runs: store } = stores;
+  const { isShared } = queue;
   // Its pid may be another's after a restart, or on another machine of the same name.
   const lease = new WorkerLease(`${hostname()}:${process.pid}:${randomBytes(6).toString('base64url')}`, { isShared });
   const metrics = createMetrics();
@@ -100,6 +110,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     baseUrl: config.platformUrl,
     apiKey: config.platformApiKey.reveal(),
     profile,
+    transport: options.http,
     retry: options.retry,
     log: log.child({ part: 'platform-client' }),
     onCall: (call) => metrics.observeCall(call),
@@ -108,8 +119,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const workDir = join(config.dataDir, 'work');
   mkdirSync(workDir, { recursive: true });
   const stepLimits = { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes };
-  const steps = await createStepHost({
-    registry: options.registry ?? new URL('../steps/registry.ts', import.meta.url),
+  const steps = createStepHost({
+    definition,
     inputDir: config.inputDir,
     platformInput: createPlatformInput({
       client,
@@ -150,19 +161,19 @@ export async function createApp(options: AppOptions): Promise<App> {
     onSessionOver: (launchId) => launches.eraseToken(launchId),
   });
 
-  const sweep = async () => {
-    await sessions.sweep();
-    await launches.eraseTokens(now());
-    const beforeMs = now() - config.keepDays * dayMs;
-    const forgotten = { runs: await store.forget(beforeMs), launches: await launches.forget(beforeMs) };
-    if (forgotten.runs + forgotten.launches > 0) log.info(forgotten, 'what was older than KEEP_DAYS was removed');
+  const sweepOrTell = async () => {
+    try {
+      const forgotten = await sweep(stores, { nowMs: now(), keepMs: config.keepDays * dayMs, limits: profile.limits });
+      if (forgotten.runs + forgotten.launches > 0) log.info(forgotten, 'what was older than KEEP_DAYS was removed');
+    } catch (error) {
+      log.error({ err: error }, 'sweep failed');
+    }
   };
-  const sweepOrTell = () => sweep().catch((error: unknown) => log.error({ err: error }, 'sweep failed'));
   await sweepOrTell();
   const sweeping = setInterval(() => void sweepOrTell(), sweepEveryMs);
   sweeping.unref();
 
-  const pages = createPages(config);
+  const pages = createPages({ mapTiles: config.mapTiles, app: definition });
   const app = express();
   app.disable('x-powered-by');
   app.set('trust proxy', config.trustProxy ? 1 : false);
@@ -176,7 +187,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       metrics,
       sources: { countRuns: () => store.countByState(), stepLoad: () => steps.load() },
       readiness: {
-        askDatabase: async () => void (await sql`select 1`.execute(database)),
+        askDatabase: () => store.check(),
         platformUrl: config.platformUrl,
         dataDir: config.dataDir,
         confinement: confinement.summary,
@@ -189,7 +200,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   app.use(errorBoundary(pages));
 
   function servePages(): void {
-    app.use(assetRoutes());
+    app.use(assetRoutes(definition));
+    app.get('/manifest', (_req, res) => void res.json(manifestOf(definition)));
     app.get('/', (_req, res) => void res.type('html').send(pages.render('home', { marketplace: config.platformUrl })));
     app.use('/launch', limitLaunches(config.launchesPerMinute));
     app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
@@ -206,6 +218,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         client,
         platformUrl: config.platformUrl,
         profile,
+        appPages: definition.pages,
       }),
     );
     app.use('/launches/:launchId/api', catalogRoutes(client, steps));
@@ -222,8 +235,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       clearInterval(sweeping);
       await stopWork();
       client.close();
-      await database.destroy();
-      leaveFolder();
+      await closeStores();
     },
   };
 }

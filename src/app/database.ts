@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { Kysely, PostgresDialect, SqliteDialect, type Generated } from 'kysely';
+import { Kysely, PostgresDialect, SqliteDialect } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
 import { ensurePrivateFile } from '../raster/index.ts';
@@ -22,9 +22,13 @@ export interface LaunchRow {
   /** JSON of the platform's user details. */
   user: string;
   created_at: number;
-  /** How often a run of it has changed, and when the last time. */
-  changes: Generated<number>;
-  changed_at: Generated<number>;
+}
+
+/** How often runs of a launch have changed, and when the last time. */
+export interface LaunchChangesRow {
+  launch_id: string;
+  changes: number;
+  changed_at: number;
 }
 
 export interface RunRow {
@@ -105,6 +109,7 @@ export interface SessionRow {
 
 export interface AppTables {
   launches: LaunchRow;
+  launch_changes: LaunchChangesRow;
   runs: RunRow;
   workers: WorkerRow;
   run_states: RunStateRow;

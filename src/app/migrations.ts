@@ -1,4 +1,4 @@
-import { sql, type Kysely } from 'kysely';
+import { sql, SqliteAdapter, type Kysely } from 'kysely';
 import { Migrator, type Migration } from 'kysely/migration';
 
 const statements = (...texts: string[]): Migration => ({
@@ -6,6 +6,31 @@ const statements = (...texts: string[]): Migration => ({
     for (const text of texts) await sql.raw(text).execute(database);
   },
 });
+
+const withoutLaunches = statements(`alter table runs drop constraint if exists runs_launch_id_fkey`);
+
+/** SQLite drops no constraint: the table is made anew, and what refers to it is looked at when all is done. */
+const withoutLaunchesInSqlite = statements(
+  `pragma defer_foreign_keys = on`,
+  `create table runs_before as select * from runs`,
+  `drop table runs`,
+  `create table runs (
+    id text primary key, launch_id text not null, state text not null,
+    step_id text not null, step_version text not null, parameters text not null, input text not null,
+    idempotency_key text not null, operation_id text, operation_expires_at bigint, output text, upload text,
+    file text, failure text, created_at bigint not null, updated_at bigint not null,
+    claim bigint not null default 0, worker text, owner text not null default '')`,
+  `insert into runs select * from runs_before`,
+  `drop table runs_before`,
+  `create index runs_by_launch on runs (launch_id, created_at)`,
+  `create index runs_by_state on runs (state)`,
+  `create index runs_by_owner on runs (owner, state)`,
+  `create index runs_by_worker on runs (worker)`,
+  `create index runs_by_launch_and_state on runs (launch_id, state)`,
+  `create index runs_by_change on runs (updated_at)`,
+  `create index runs_by_owner_and_time on runs (owner, created_at)`,
+  `create index runs_by_owner_and_change on runs (owner, updated_at)`,
+);
 
 /** Each runs once, in the order of the names; SQL that SQLite and PostgreSQL both take. Never change one that was released. */
 const migrations: Readonly<Record<string, Migration>> = {
@@ -63,6 +88,20 @@ const migrations: Readonly<Record<string, Migration>> = {
     `create index runs_by_owner_and_time on runs (owner, created_at)`,
     `create index runs_by_owner_and_change on runs (owner, updated_at)`,
   ),
+  // Runs and launches may lie in stores of their own: neither refers to the other's table.
+  '009-apart': {
+    async up(database: Kysely<unknown>) {
+      await statements(
+        `create table launch_changes (launch_id text primary key, changes bigint not null, changed_at bigint not null)`,
+        `insert into launch_changes select id, changes, changed_at from launches where changes > 0`,
+        `alter table launches drop column changes`,
+        `alter table launches drop column changed_at`,
+      ).up(database);
+      await (database.getExecutor().adapter instanceof SqliteAdapter ? withoutLaunchesInSqlite : withoutLaunches).up(
+        database,
+      );
+    },
+  },
 };
 
 /** Brings a database up to date; processes that start at the same time wait for each other. */

@@ -1,23 +1,37 @@
-import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { readAppConfig } from '../app/config.ts';
 import { createApp } from '../app/create-app.ts';
-import { KitError } from '../contract/index.ts';
+import { readArguments } from './arguments.ts';
 import { confine } from './confine.ts';
 import { runCommand, stopOnSignal } from './command.ts';
-import { serve } from './serve.ts';
+import { loadMyApp } from './my-app.ts';
+import { serve } from '../serve.ts';
 
 /** The app's requests are small: one that dribbles in keeps a connection for no good. */
 const requestTimeoutMs = 30_000;
 
+const usage = `usage: npm run app -- [--role all|web|worker]: your app (src/my-app/app.ts, or the module that MY_APP names)
+
+  --role ROLE      web serves users, worker takes runs further, all does both (default); two of them need DATABASE_URL
+
+PLATFORM_URL       address of the platform; of a sandbox here http://127.0.0.1:4010
+PLATFORM_API_KEY   the key that the platform gave the app, or PLATFORM_API_KEY_FILE
+PORT               where it listens (default 3000)
+DATABASE_URL       postgres://...; without it SQLite below DATA_DIR (default data/app)
+
+All settings: docs/configuration.md`;
+
 await runCommand(async () => {
-  const config = readAppConfig(process.env, (warning) => console.error(`warning: ${warning}`), readOptions());
+  const options = readOptions();
+  const definition = await loadMyApp();
+  const limits = definition.profile?.limits;
+  const config = readAppConfig(process.env, (warning) => console.error(`warning: ${warning}`), { ...options, limits });
   const log = pino(
     { level: config.logLevel, base: { service: 'app', role: config.role } },
     pino.destination({ dest: 2, sync: true }),
   );
   const confinement = await confine(config.confinement, [config.dataDir, config.inputDir]);
-  const app = await createApp({ config, log, confinement });
+  const app = await createApp({ config, definition, log, confinement });
   const served = await serve(app.handler, {
     host: config.host,
     port: config.port,
@@ -37,10 +51,6 @@ await runCommand(async () => {
   console.log(`app ready ${served.url}`);
 });
 
-function readOptions(): { role?: string } {
-  try {
-    return parseArgs({ options: { role: { type: 'string' } } }).values;
-  } catch (error) {
-    throw new KitError('bad_arguments', `${(error as Error).message}\nusage: npm run app -- [--role all|web|worker]`);
-  }
+function readOptions() {
+  return readArguments(usage, { options: { role: { type: 'string' } } }).values;
 }

@@ -5,26 +5,25 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import * as z from 'zod';
-import { KitError } from '../contract/index.ts';
+import { assumedProfile, KitError } from '../contract/index.ts';
 import { readSandboxConfig } from '../sandbox/config.ts';
 import { createSandbox } from '../sandbox/create-sandbox.ts';
-import { readCertifyOptions, type CertifyOptions, type StartRequest, type VerifyOptions } from './certify/options.ts';
+import { readCertifyOptions, type CertifyOptions, type VerifyOptions } from './certify/options.ts';
 import { tableOf, writeReports } from './certify/outputs.ts';
 import { exitStatusOf, summarize, type ExpectedFailure, type Report } from './certify/report.ts';
 import { runPlan } from './certify/run-plan.ts';
-import { planVersion, scenarios } from './certify/scenarios.ts';
+import { planVersion, scenariosOf } from './certify/scenarios.ts';
 import { faultOfReport, keyOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
 import { confine } from './confine.ts';
 import { endingSignals, runCommand } from './command.ts';
+import { loadMyApp } from './my-app.ts';
 import { startService } from './service-process.ts';
-import { serve } from './serve.ts';
+import { trialRun } from './trial-run.ts';
+import { readWireProfile } from './wire-profile.ts';
+import { serve } from '../serve.ts';
 
-/** How the reference app is told to begin: its users choose a step and an input. */
-const referenceStart: StartRequest = {
-  method: 'POST',
-  path: 'api/runs',
-  body: JSON.stringify({ stepId: 'cog', input: { type: 'synthetic', size: 256 } }),
-};
+/** Side of the raster that the app's own run begins with, in pixels. */
+const trialSide = 256;
 /** How long an app that is started beside the certifier may take until it answers. */
 const appStartMs = 120_000;
 
@@ -66,6 +65,13 @@ function readReport(text: string, name: string): Report {
 async function certify(options: CertifyOptions): Promise<number> {
   const signKey = options.signKeyFile === null ? null : await readSignKey(options.signKeyFile);
   const expected = options.expectFile === null ? [] : await readExpected(options.expectFile);
+  const callerFolder = process.env['INIT_CWD'] ?? process.cwd();
+  const definition = options.launchUrl === null ? await loadMyApp() : null;
+  const profile =
+    options.profileFile === null
+      ? (definition?.profile ?? assumedProfile)
+      : await readWireProfile(options.profileFile, callerFolder);
+  const scenarios = scenariosOf(profile.limits);
   const chosen = options.only.length === 0 ? scenarios : scenarios.filter(({ id }) => options.only.includes(id));
   const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-certify-'));
   const interruption = new AbortController();
@@ -94,6 +100,7 @@ async function certify(options: CertifyOptions): Promise<number> {
     const sandbox = await createSandbox({
       config: { ...config, apiKey },
       confinement,
+      profile,
       log: pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true })),
     });
     stops.unshift(() => sandbox.close());
@@ -103,7 +110,7 @@ async function certify(options: CertifyOptions): Promise<number> {
     console.log(`sandbox ready ${served.url}`);
 
     let { launchUrl, startRequest } = options;
-    if (launchUrl === null) {
+    if (definition !== null) {
       const app = await startService('app', [], {
         PLATFORM_URL: served.url,
         PLATFORM_API_KEY: apiKey,
@@ -116,28 +123,29 @@ async function certify(options: CertifyOptions): Promise<number> {
       });
       stops.unshift(() => app.stop());
       launchUrl = `${app.url}/launch`;
-      startRequest ??= referenceStart;
-      console.log(`reference app      ${app.url}`);
+      startRequest ??= { method: 'POST', path: 'api/runs', body: JSON.stringify(trialRun(definition, trialSide)) };
+      console.log(`${definition.id.padEnd(18)} ${app.url}`);
     } else {
       if (config.apiKey === null)
         console.log(
           `api key ${apiKey}\n  made because SANDBOX_API_KEY is not set; configure the app under test to it and to ${served.url}`,
         );
-      await waitForApp(launchUrl, interruption.signal);
+      await waitForApp(options.launchUrl!, interruption.signal);
     }
     console.log(`${chosen.length} scenarios side by side; the app polls in real seconds, so this takes a while\n`);
     const startedAt = new Date();
     const reports = await runPlan(chosen, {
       ...options,
       sandbox: { url: served.url, adminKey },
-      launchUrl,
+      launchUrl: launchUrl!,
+      tokenField: profile.launchTokenField,
       startRequest,
       signal: interruption.signal,
       onStatus: (scenario, status) =>
         status !== 'RUNNING' &&
         console.log(`${status.toLowerCase().padEnd(11)} ${scenario.id.padEnd(22)} ${scenario.title}`),
     });
-    const summary = summarize(reports, { app: launchUrl, planVersion, startedAt, finishedAt: new Date(), expected });
+    const summary = summarize(reports, { app: launchUrl!, planVersion, startedAt, finishedAt: new Date(), expected });
     const report = signKey === null ? summary : await signReport(summary, signKey);
     await writeReports(report, options);
     console.log(`\n${tableOf(report)}`);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, parse } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
+import type { AppDefinition } from '../app/definition/app-definition.ts';
 import type { RunView } from '../app/runs/run-view.ts';
 import { KitError } from '../contract/index.ts';
 import { createPlatformClient } from '../platform-client/index.ts';
@@ -18,13 +19,21 @@ import {
   type PreviewJobInput,
 } from '../raster/index.ts';
 import { onInterrupt, runCommand } from './command.ts';
-import { openLaunch, typedParameters, type AppSession, type FoundItem } from './demo/app-session.ts';
+import { openLaunch, typedParameters, type AppSession, type FoundItem } from '../testing/app-session.ts';
 import { fetchFile, waitForFile } from './demo/fetch-result.ts';
 import { readDemoOptions, type DemoOptions } from './demo/options.ts';
 import { createReport, type Report } from './demo/report.ts';
 import { sandboxControl, type SandboxControl } from './demo/sandbox-control.ts';
+import { loadMyApp } from './my-app.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
+import { profileArguments } from './wire-profile.ts';
 import { stageInputs } from './demo/stage-inputs.ts';
+
+/** What is shown: the options, and whose app. */
+interface Demo extends DemoOptions {
+  readonly stepId: string;
+  readonly definition: AppDefinition;
+}
 
 const followEveryMs = 150;
 const previewSide = 512;
@@ -39,7 +48,14 @@ const demoCollections: Readonly<Record<string, string>> = {
 };
 
 await runCommand(async () => {
-  const options = readDemoOptions(process.argv.slice(2), process.env['INIT_CWD'] ?? process.cwd());
+  const given = readDemoOptions(process.argv.slice(2), process.env['INIT_CWD'] ?? process.cwd());
+  const definition = await loadMyApp();
+  const options = { ...given, stepId: given.stepId ?? definition.steps[0]!.id, definition };
+  if (!definition.steps.some(({ id }) => id === options.stepId))
+    throw new KitError(
+      'bad_arguments',
+      `there is no step ${JSON.stringify(options.stepId)}; there are ${definition.steps.map(({ id }) => id).join(', ')}`,
+    );
   const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-demo-'));
   // Those that are starting too: what begins while the demo is interrupted is stopped like any other.
   const services: Promise<ServiceProcess>[] = [];
@@ -72,7 +88,7 @@ await runCommand(async () => {
   }
 });
 
-async function demo(options: DemoOptions, folder: string, start: typeof startService): Promise<number> {
+async function demo(options: Demo, folder: string, start: typeof startService): Promise<number> {
   const report = createReport(process.stdout);
   const inputDir = join(folder, 'inputs');
   const scene = join(inputDir, importedCollection);
@@ -93,6 +109,7 @@ async function demo(options: DemoOptions, folder: string, start: typeof startSer
       '0',
       '--data',
       join(folder, 'sandbox'),
+      ...profileArguments(options.definition),
       ...(stagedFiles > 0 ? ['--seed', 'none', '--import', scene] : ['--seed', 'demo']),
     ],
     { SANDBOX_API_KEY: apiKey, LOG_LEVEL: logLevel },
@@ -110,7 +127,7 @@ async function demo(options: DemoOptions, folder: string, start: typeof startSer
   });
   report.line(`app                ${app.url}`);
 
-  const control = sandboxControl(sandbox.url);
+  const control = sandboxControl(sandbox.url, options.definition);
   const { launchId, launchUrl } = await control.launch(`${app.url}/launch`);
   const session = await openLaunch(launchUrl);
   report.line('launched           by the marketplace, with a fresh identity token');
@@ -127,7 +144,7 @@ async function demo(options: DemoOptions, folder: string, start: typeof startSer
 
 /** The items that are processed, found by a search: the user's own, all of them, or the newest demo item that suits the step. */
 async function chooseInput(
-  options: DemoOptions,
+  options: Demo,
   session: AppSession,
   { stagedFiles, platform }: { stagedFiles: number; platform: { url: string; apiKey: string } },
   report: Report,
@@ -166,7 +183,7 @@ function platformInput(items: readonly FoundItem[], report: Report): object {
 
 /** Starts the run, decides as the user would when the operation waits, and follows it to its end. */
 async function startAndFollow(
-  options: DemoOptions,
+  options: Demo,
   input: object,
   session: AppSession,
   control: SandboxControl,
@@ -201,7 +218,7 @@ async function startAndFollow(
 
 /** Fetches the platform's file back and compares it with what the step made. 0 only where the file is COMPLETED and equal. */
 async function deliver(
-  options: DemoOptions,
+  options: Demo,
   run: RunView,
   session: AppSession,
   platform: { url: string; apiKey: string },
@@ -215,7 +232,11 @@ async function deliver(
     report.line('the platform did not name the file that it made: it cannot be fetched back');
     return 1;
   }
-  const client = createPlatformClient({ baseUrl: platform.url, apiKey: platform.apiKey });
+  const client = createPlatformClient({
+    baseUrl: platform.url,
+    apiKey: platform.apiKey,
+    profile: options.definition.profile,
+  });
   const status = await waitForFile(client, fileId);
   report.line(`platform's file    ${status}`);
   const fetched = await fetchFile(client, fileId, options.outDir, fileName);
@@ -256,7 +277,7 @@ function confinementOfDemo(): Promise<Confinement> {
 }
 
 /** A run that ended without an output: right where that was decided, with no upload call. */
-function refused(options: DemoOptions, run: RunView, uploadCalls: number, report: Report): number {
+function refused(options: Demo, run: RunView, uploadCalls: number, report: Report): number {
   if (run.failure) {
     report.line(`failed: ${run.failure.message}`);
     report.line(run.failure.advice);

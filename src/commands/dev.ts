@@ -1,16 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import openInBrowser from 'open';
-import { isLoopbackName, KitError } from '../contract/index.ts';
+import { isLoopbackName } from '../contract/index.ts';
+import { kitFolder } from '../raster/index.ts';
+import { readArguments } from './arguments.ts';
 import { onInterrupt, runCommand } from './command.ts';
 import { logLines } from './dev/log-lines.ts';
 import { watchFiles, type FileWatch } from './dev/watch-files.ts';
+import { loadMyApp } from './my-app.ts';
+import { profileArguments } from './wire-profile.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
-import { sandboxCall } from './sandbox-call.ts';
+import { sandboxCall } from '../testing/sandbox-call.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
+const root = kitFolder('.');
 /** A real scene of a real coast, with the app one click away. */
 const firstScene = '/catalog/olinda-coast/olinda-landsat7';
 
@@ -37,6 +39,8 @@ const concerns = {
     'scripts/preload.mjs',
   ],
   app: [
+    'src/my-app',
+    'templates/my-app',
     'src/app',
     'src/steps',
     'src/platform-client',
@@ -52,7 +56,7 @@ type Name = keyof typeof concerns;
 
 await runCommand(async () => {
   const options = readOptions();
-  if (options.help) return void console.log(usage);
+  const definition = await loadMyApp();
   const callerFolder = process.env['INIT_CWD'] ?? process.cwd();
   const folder = resolve(callerFolder, options.data);
   const apiKey = process.env['SANDBOX_API_KEY'] ?? randomBytes(24).toString('base64url');
@@ -86,6 +90,7 @@ await runCommand(async () => {
           portOf('sandbox', options.port),
           '--data',
           join(folder, 'sandbox'),
+          ...profileArguments(definition),
           ...toImport.flatMap((path) => ['--import', path]),
         ],
         { ...shared, SANDBOX_API_KEY: apiKey, SANDBOX_ADMIN_KEY: adminKey },
@@ -132,9 +137,7 @@ await runCommand(async () => {
     const app = urls.get('app');
     if (!sandbox || app === undefined) return;
     await sandboxCall({ url: sandbox.url, adminKey }, 'apps', {
-      id: 'reference-app',
-      name: 'Reference app',
-      description: 'The app of this kit, restarted whenever its code changes.',
+      ...(await manifestOf(app)),
       launchUrl: `${app}/launch`,
     });
   }
@@ -179,20 +182,20 @@ await runCommand(async () => {
   }
 });
 
+/** What the app says of itself. */
+async function manifestOf(app: string): Promise<object> {
+  return (await (await fetch(`${app}/manifest`)).json()) as object;
+}
+
 function readOptions() {
-  try {
-    return parseArgs({
-      options: {
-        port: { type: 'string', default: '4010' },
-        'app-port': { type: 'string', default: '3000' },
-        host: { type: 'string', default: '127.0.0.1' },
-        data: { type: 'string', default: 'data/dev' },
-        import: { type: 'string', multiple: true, default: [] },
-        'no-open': { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
-      },
-    }).values;
-  } catch (error) {
-    throw new KitError('bad_arguments', `${(error as Error).message}\n${usage}`);
-  }
+  return readArguments(usage, {
+    options: {
+      port: { type: 'string', default: '4010' },
+      'app-port': { type: 'string', default: '3000' },
+      host: { type: 'string', default: '127.0.0.1' },
+      data: { type: 'string', default: 'data/dev' },
+      import: { type: 'string', multiple: true, default: [] },
+      'no-open': { type: 'boolean', default: false },
+    },
+  }).values;
 }

@@ -1,21 +1,32 @@
-import { parseArgs } from 'node:util';
 import { pino } from 'pino';
-import { KitError } from '../contract/index.ts';
 import { readSandboxConfig } from '../sandbox/config.ts';
 import { createSandbox } from '../sandbox/create-sandbox.ts';
+import { readArguments } from './arguments.ts';
 import { confine } from './confine.ts';
 import { importWithProgress } from './sandbox/import.ts';
 import { runCommand, stopOnSignal } from './command.ts';
-import { serve } from './serve.ts';
+import { serve } from '../serve.ts';
+import { readWireProfile } from './wire-profile.ts';
 
-const usage = 'npm run sandbox -- [--port N] [--data DIR] [--seed demo|none] [--import PATH]...';
+const usage = `usage: npm run sandbox -- [options]: the platform on this machine
+
+  --port N         where it listens (default 4010; 0 takes any free one)
+  --data DIR       where it keeps everything (default data/sandbox)
+  --seed demo|none what an empty catalog begins with (default demo)
+  --import PATH    items, rasters, or a folder of a scene, for the catalog; repeatable
+  --profile FILE   the wire that it speaks: a module or JSON (docs/contract.md; default: as the contract has it)
+
+SANDBOX_API_KEY is the key that apps call it with; without it one is made and shown once. HOST, PUBLIC_URL,
+SANDBOX_ADMIN_KEY and more: docs/configuration.md. Pages for people are at its address, the control calls below /sandbox.`;
 
 await runCommand(async () => {
   const options = readOptions();
   const config = readSandboxConfig(process.env, options);
   const log = pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true }));
+  const callerFolder = process.env['INIT_CWD'] ?? process.cwd();
+  const profile = options.profile === undefined ? undefined : await readWireProfile(options.profile, callerFolder);
   const confinement = await confine(config.confinement, [config.dataDir]);
-  const sandbox = await createSandbox({ config, log, confinement });
+  const sandbox = await createSandbox({ config, log, confinement, profile });
   for (const path of options.import ?? []) await importWithProgress(sandbox, path);
   const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' }).catch(
     async (error: unknown) => {
@@ -36,17 +47,14 @@ await runCommand(async () => {
   console.log(`sandbox ready ${served.url}`);
 });
 
-function readOptions(): { port?: string; data?: string; seed?: string; import?: string[] } {
-  try {
-    return parseArgs({
-      options: {
-        port: { type: 'string' },
-        data: { type: 'string' },
-        seed: { type: 'string' },
-        import: { type: 'string', multiple: true },
-      },
-    }).values;
-  } catch (error) {
-    throw new KitError('bad_arguments', `${(error as Error).message}\nusage: ${usage}`);
-  }
+function readOptions() {
+  return readArguments(usage, {
+    options: {
+      port: { type: 'string' },
+      data: { type: 'string' },
+      seed: { type: 'string' },
+      import: { type: 'string', multiple: true },
+      profile: { type: 'string' },
+    },
+  }).values;
 }

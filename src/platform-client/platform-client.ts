@@ -20,7 +20,7 @@ import type {
 import { assumedProfile } from '../contract/index.ts';
 import { listCollections, type CollectionEntry } from './browse-catalog.ts';
 import { downloadTo, type Download } from './download.ts';
-import { createHttpTransport } from './http-transport.ts';
+import { createHttpTransport, type HttpTransport } from './http-transport.ts';
 import { TokenKeeper, type IdentityTokenStore } from './identity-token.ts';
 import { PlatformError } from './platform-error.ts';
 import { defaultRetryPolicy, withRetries, type RetryPolicy } from './retry-policy.ts';
@@ -45,6 +45,8 @@ export interface PlatformClientOptions {
   readonly apiKey: string;
   /** Default: the wire as the contract assumes it. */
   readonly profile?: WireProfile;
+  /** What carries the calls; the client closes it. Default: HTTP to `baseUrl`. */
+  readonly transport?: HttpTransport;
   readonly retry?: Partial<RetryPolicy>;
   /** Per try, for every call but chunks. Default 30,000. */
   readonly timeoutMs?: number;
@@ -112,7 +114,8 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   const timeoutMs = options.timeoutMs ?? 30_000;
   const chunkTimeoutMs = options.chunkTimeoutMs ?? 120_000;
   const now = options.now ?? Date.now;
-  const transport = createHttpTransport({ baseUrl: options.baseUrl, apiKey: options.apiKey, profile });
+  const transport =
+    options.transport ?? createHttpTransport({ baseUrl: options.baseUrl, apiKey: options.apiKey, profile });
 
   function send<Input, Output>(
     call: Call<Input, Output>,

@@ -1,4 +1,8 @@
 import type gdal from 'gdal-async';
+import type * as z from 'zod';
+
+/** The schema language of parameters: the kit's own copy. */
+export * as z from 'zod';
 import type { SourceType } from '../contract/index.ts';
 import type { createRaster, gridOf, writeCog } from '../raster/cog.ts';
 import type { JobContext } from '../raster/child/protocol.ts';
@@ -6,20 +10,6 @@ import type { PreviewStyle } from '../raster/preview.ts';
 import type { requireSameGrid, Scene } from '../raster/scene.ts';
 import type { SyntheticKind } from '../raster/synthetic-scene.ts';
 import type { walkStrips } from '../raster/block-walk.ts';
-
-/** One parameter as JSON Schema (draft-07). Give bounds: the host enforces what stands here and nothing else. */
-export interface ParameterSchema {
-  readonly type: 'string' | 'number' | 'integer' | 'boolean';
-  readonly title: string;
-  readonly description: string;
-  readonly default?: string | number | boolean;
-  readonly enum?: readonly (string | number)[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly pattern?: string;
-}
 
 export interface BandDeclaration {
   readonly description: string;
@@ -36,8 +26,11 @@ export interface StepDeclaration {
   readonly version: string;
   readonly title: string;
   readonly description: string;
-  /** By name. Unknown names are refused, missing ones take their default or are an error. */
-  readonly parameters: Readonly<Record<string, ParameterSchema>>;
+  /**
+   * A string, a number, a boolean or a choice by name, each with its bounds and `.meta({ title, description })`. The host
+   * refuses unknown names; missing ones take their default or are an error. Forms and documents are made of it.
+   */
+  readonly parameters: z.ZodObject;
   readonly input: {
     /** What a user has to bring, in words. */
     readonly description: string;
@@ -78,14 +71,17 @@ export interface StepJob<Parameters> extends JobContext {
   readonly share: (from: number, to: number) => JobContext;
 }
 
-export interface Step<Parameters> extends StepDeclaration {
-  run(job: StepJob<Parameters>): Promise<void>;
+export interface Step<Parameters extends z.ZodObject> extends StepDeclaration {
+  readonly parameters: Parameters;
+  run(job: StepJob<z.output<Parameters>>): Promise<void>;
 }
 
-/** A step whose parameters' type the registry does not know; the host has checked them before `run`. */
-export type AnyStep = Step<never>;
+/** A step whose parameters' type its holder does not know; the host has checked them before `run`. */
+export interface AnyStep extends StepDeclaration {
+  run(job: StepJob<never>): Promise<void>;
+}
 
-/** A step is a declaration and one function. `Parameters` is the type of what the declaration's parameters let through. */
-export function defineStep<Parameters>(step: Step<Parameters>): AnyStep {
+/** A step is a declaration and one function; the type of its parameters follows from their schema. */
+export function defineStep<Parameters extends z.ZodObject>(step: Step<Parameters>): AnyStep {
   return step;
 }

@@ -4,14 +4,13 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
 import { readResult } from '../../src/app/processing/output-summary.ts';
+import toySteps from '../support/toy-steps/app.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { startStepHost } from '../support/step-host.ts';
 
-const toyRegistry = new URL('../support/toy-steps/registry.ts', import.meta.url);
-
 describe('of a step that ran', () => {
   test('one band: its numbers, a histogram between the percentiles of its picture, its corners', async () => {
-    const { run, inputDir } = await startStepHost({ registry: toyRegistry });
+    const { run, inputDir } = await startStepHost({ definition: toySteps });
     await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 50, height: 20, value: (x) => x }));
     const { result } = await run('multiply', { type: 'local', path: 'a.tif' }, { factor: 2 });
     const { summary, picture } = result!;
@@ -66,14 +65,14 @@ describe('of a step that ran', () => {
     ['over the antimeridian', [169, 20, 0.2], [169, 189, 189, 169]],
     ['written beyond it', [179.5, 20, 0.02], [-180.5, -178.5, -178.5, -180.5]],
   ])('%s in degrees: the corners lie side by side', async (_name, origin, longitudes) => {
-    const { run, inputDir } = await startStepHost({ registry: toyRegistry });
+    const { run, inputDir } = await startStepHost({ definition: toySteps });
     await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 100, height: 50, value: (x) => x, epsg: 4326, origin }));
     const { summary } = (await run('multiply', { type: 'local', path: 'a.tif' }, { factor: 1 })).result!;
     expect(summary.corners!.map(([lon]) => Number(lon.toFixed(6)))).toEqual(longitudes);
   });
 
   test('three classes are three colours, named and counted; one that does not occur is not told', async () => {
-    const { run, inputDir } = await startStepHost({ registry: toyRegistry });
+    const { run, inputDir } = await startStepHost({ definition: toySteps });
     await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 30, height: 10, value: (x) => x }));
     const { summary, picture } = (await run('classify', { type: 'local', path: 'a.tif' }, {})).result!;
     expect(summary.bands[0]!.colors).toBeNull();
@@ -91,7 +90,7 @@ describe('of a step that ran', () => {
   });
 
   test('a small grid of values stays, for the read-out under the pointer', async () => {
-    const { run, inputDir } = await startStepHost({ registry: toyRegistry });
+    const { run, inputDir } = await startStepHost({ definition: toySteps });
     await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 50, height: 20, value: (x) => x }));
     const { values } = (await run('multiply', { type: 'local', path: 'a.tif' }, { factor: 2 })).result!.summary;
     expect([values!.width, values!.height, values!.rows[7], values!.rows[50 * 19 + 49]]).toEqual([50, 20, 14, 98]);

@@ -7,7 +7,7 @@ import { assumedLimits } from '../../src/contract/index.ts';
 import { DatabaseAwayError } from '../../src/app/database-away.ts';
 import { openDatabase } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
-import { LaunchStore } from '../../src/app/launch/launch-store.ts';
+import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
 import { Secret } from '../../src/app/config.ts';
 import type { StepHost } from '../../src/app/processing/step-host.ts';
 import { createRunEngine, type RunEngineOptions } from '../../src/app/runs/run-engine.ts';
@@ -19,12 +19,11 @@ import { WorkerLease } from '../../src/app/runs/worker-lease.ts';
 import { WorkFolders } from '../../src/app/runs/work-folders.ts';
 import type { LaunchCalls } from '../../src/platform-client/index.ts';
 import { ChildJobError } from '../../src/raster/index.ts';
-import { steps } from '../../src/steps/registry.ts';
+import { ndvi as step } from '../../src/steps/index.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';
 
-const [step] = steps;
-const wanted = { stepId: step!.id, parameters: {}, input: { type: 'synthetic', size: 64 } } as const;
+const wanted = { stepId: step.id, parameters: {}, input: { type: 'synthetic', size: 64 } } as const;
 
 interface Fakes {
   /** Runs in place of the step; answers the output's path. */
@@ -39,7 +38,7 @@ async function start({ process = async () => {}, beforeStore = () => {}, patienc
   const folder = await testFolder();
   const database = await openDatabase({ dataDir: folder, databaseUrl: null });
   cleanUpLater(() => database.destroy());
-  await new LaunchStore(database, createTokenSealer([new Secret('s'.repeat(32))])).begin(
+  await new SqlLaunchStore(database, createTokenSealer([new Secret('s'.repeat(32))])).begin(
     { id: 'launch', user: { id: 'u' }, createdAtMs: 0 },
     'token',
     { token: 'token', expiresAtMs: null },
@@ -67,9 +66,9 @@ async function start({ process = async () => {}, beforeStore = () => {}, patienc
   };
   let attempts = 0;
   const host = {
-    steps,
-    find: () => step!,
-    check: async () => ({ step: step!, parameters: {} }),
+    steps: [step],
+    find: () => step,
+    check: async () => ({ step, parameters: {} }),
     load: () => ({ running: 0, waiting: 0 }),
     run: async ({ workFolder }: { workFolder: string }) => {
       await mkdir(join(workFolder, 'output'), { recursive: true });

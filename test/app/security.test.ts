@@ -12,7 +12,17 @@ async function start(options: StartAppOptions = {}) {
 }
 
 /** What everybody may ask for, or what a launch itself is. */
-const open = ['GET /', 'GET /health', 'GET /ready', 'GET /metrics', 'HEAD /launch', 'GET /launch', 'POST /launch'];
+const open = [
+  'GET /',
+  'GET /health',
+  'GET /ready',
+  'GET /metrics',
+  'GET /manifest',
+  'GET /assets/icon',
+  'HEAD /launch',
+  'GET /launch',
+  'POST /launch',
+];
 
 test("one user can neither see nor touch another's run: 404 on every route that the app has", async () => {
   const { sandbox, app } = await start();

@@ -3,18 +3,18 @@ import { access, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { createWorkSpace } from '../../src/app/processing/work-space.ts';
+import toySteps from '../support/toy-steps/app.ts';
+import badSteps from '../support/bad-steps.ts';
 import { testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { readGeoTiff } from '../support/read-geotiff.ts';
 import { processesIn } from '../support/processes.ts';
 import { startStepHost } from '../support/step-host.ts';
 
-const toyRegistry = new URL('../support/toy-steps/registry.ts', import.meta.url);
-const badRegistry = new URL('../support/bad-steps.ts', import.meta.url);
 const synthetic = { type: 'synthetic', size: 64 } as const;
 
 test('a step from outside: one folder and one line in a registry', async () => {
-  const { run, inputDir, host } = await startStepHost({ registry: toyRegistry });
+  const { run, inputDir, host } = await startStepHost({ definition: toySteps });
   await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 5, height: 4, value: (x, y) => x + 10 * y }));
   expect(host.steps.map(({ id }) => id)).toEqual(['multiply', 'classify']);
   const output = await run('multiply', { type: 'local', path: 'a.tif' }, { factor: 3 });
@@ -34,25 +34,25 @@ test('a step from outside: one folder and one line in a registry', async () => {
 describe('limits', () => {
   test('time: an endless step is ended, child and all', async () => {
     // Long enough for a child to begin on a busy machine.
-    const { run, workFolder } = await startStepHost({ registry: badRegistry, limits: { timeoutMs: 10_000 } });
+    const { run, workFolder } = await startStepHost({ definition: badSteps, limits: { timeoutMs: 10_000 } });
     await expect(run('endless', synthetic)).rejects.toMatchObject({ code: 'job_timeout' });
     expect(processesIn(workFolder)).toEqual([]);
   });
 
   test('memory: a step that takes too much is ended', async () => {
-    const { run } = await startStepHost({ registry: badRegistry, limits: { memoryBytes: 400 * 2 ** 20 } });
+    const { run } = await startStepHost({ definition: badSteps, limits: { memoryBytes: 400 * 2 ** 20 } });
     await expect(run('greedy', synthetic)).rejects.toMatchObject({ code: 'job_memory_exceeded' });
   });
 
   test('disk: a step that writes too much is ended', async () => {
-    const { run } = await startStepHost({ registry: badRegistry, limits: { diskBytes: 50 * 2 ** 20 } });
+    const { run } = await startStepHost({ definition: badSteps, limits: { diskBytes: 50 * 2 ** 20 } });
     await expect(run('wordy', synthetic)).rejects.toMatchObject({ code: 'job_disk_exceeded' });
   });
 
   test('all work folders together: a step waits while they are full, and may take what is left', async () => {
     const folder = await testFolder();
     const { run } = await startStepHost({
-      registry: badRegistry,
+      definition: badSteps,
       workSpace: createWorkSpace({ folder, quotaBytes: 50 * 2 ** 20 }),
       workFolder: join(folder, 'mine'),
     });
@@ -69,7 +69,7 @@ describe('limits', () => {
 
 describe('cancel', () => {
   test.each(['endless', 'cooperative'])('%s: rejects with the reason, and the child is gone', async (stepId) => {
-    const { run, workFolder } = await startStepHost({ registry: badRegistry });
+    const { run, workFolder } = await startStepHost({ definition: badSteps });
     const abort = new AbortController();
     const running = run(stepId, synthetic, {}, abort.signal);
     running.catch(() => {});
@@ -81,7 +81,7 @@ describe('cancel', () => {
   });
 
   test('before it began: nothing is started', async () => {
-    const { run, workFolder } = await startStepHost({ registry: badRegistry });
+    const { run, workFolder } = await startStepHost({ definition: badSteps });
     await expect(run('endless', synthetic, {}, AbortSignal.abort(new Error('no')))).rejects.toThrow('no');
     await expect(access(workFolder)).rejects.toThrow();
   });
@@ -97,13 +97,13 @@ describe('a bad step touches nothing but its run', () => {
     ['wrong-type', 'step_broke_its_declaration'],
     ['wrong-nodata', 'step_broke_its_declaration'],
   ])('%s: %s', async (stepId, code) => {
-    const { run } = await startStepHost({ registry: badRegistry });
+    const { run } = await startStepHost({ definition: badSteps });
     await expect(run(stepId, synthetic)).rejects.toMatchObject({ code });
   });
 
   test('no secret of the server reaches the child', async () => {
     process.env['PLATFORM_API_KEY'] = 'a-secret-that-steps-must-not-see';
-    const { run } = await startStepHost({ registry: badRegistry });
+    const { run } = await startStepHost({ definition: badSteps });
     const { message: seen } = await run('curious', synthetic).then(
       () => new Error('it told nothing'),
       (error: unknown) => error as Error,

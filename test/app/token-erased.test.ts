@@ -51,10 +51,10 @@ test('past its life: erased at the next start, but not while a run is under way'
   await busy.session.waitFor(other, 'AWAITING_APPROVAL');
   await app.close();
   expect(sealedTokens(dataDir).map((one) => one !== '')).toEqual([true, true]);
-  const early = await startApp(sandbox.url, { dataDir, now: () => Date.now() + 11 * hour });
+  const early = await startApp(sandbox.url, { dataDir, clock: { now: () => Date.now() + 11 * hour } });
   await early.close();
   expect(sealedTokens(dataDir).map((one) => one !== '')).toEqual([true, true]);
-  const late = await startApp(sandbox.url, { dataDir, now: () => Date.now() + 13 * hour });
+  const late = await startApp(sandbox.url, { dataDir, clock: { now: () => Date.now() + 13 * hour } });
   await late.close();
   expect(sealedTokens(dataDir).map((one) => one !== '')).toEqual([false, true]);
 });

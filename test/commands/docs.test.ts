@@ -7,10 +7,9 @@ import { projectRoot } from '../support/folders.ts';
 
 const text = (path: string) => readFile(join(projectRoot, path), 'utf8');
 
-test('the step of docs/steps.md is the one that a test runs', async () => {
+test('the step of docs/steps.md is the example of the room, which a test runs', async () => {
   const shown = /```ts\n(import[^]*?)```/.exec(await text('docs/steps.md'))?.[1];
-  const run = await text('test/support/toy-steps/multiply/index.ts');
-  expect(shown).toBe(run.replace('../../../../src/steps/step.ts', '../step.ts'));
+  expect(shown).toBe(await text('src/my-app/steps/scale/index.ts'));
 });
 
 test('docs/configuration.md names every setting, and no other', async () => {

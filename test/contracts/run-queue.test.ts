@@ -2,13 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { PgBossRunQueue } from '../../src/app/runs/pg-boss-run-queue.ts';
-import {
-  LocalRunQueue,
-  type Lane,
-  type QueuedRun,
-  type QueueWorker,
-  type RunQueue,
-} from '../../src/app/runs/run-queue.ts';
+import { LocalRunQueue, type RunQueue } from '../../src/app/runs/run-queue.ts';
+import { notingWorker, queued, runQueueSuite } from '../../src/testing/suites/run-queue-suite.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { hasPostgres, startPostgres, query } from '../support/postgres.ts';
 
@@ -18,21 +13,7 @@ beforeAll(async () => {
 });
 
 const log = { warn: () => {} };
-const run = (runId: string, lane: Lane = 'wait', behind = 0): QueuedRun => ({ runId, lane, behind });
-
-/** A worker that notes what it was given. */
-function notingWorker(take: QueueWorker['take'] = async () => {}, room: QueueWorker['room'] = () => 100) {
-  const given: string[] = [];
-  const worker: QueueWorker = {
-    room,
-    log,
-    take: async (one) => {
-      given.push(`${one.lane} ${one.runId}`);
-      await take(one);
-    },
-  };
-  return { given, worker };
-}
+const run = queued;
 
 function closeLater(queue: RunQueue): RunQueue {
   cleanUpLater(async () => {
@@ -49,60 +30,8 @@ const adapters: [string, boolean, () => Promise<RunQueue>][] = [
 ];
 
 describe.each(adapters)('%s', (_name, isHere, make) => {
-  test.runIf(isHere)('what is added is given once, whether before or after work began', async () => {
-    const queue = await make();
-    const { worker, given } = notingWorker();
-    await queue.add([run('a')]);
-    await queue.work(worker);
-    await queue.add([run('b'), run('c', 'process')]);
-    await expect.poll(() => given.toSorted(), { timeout: 10_000 }).toHaveLength(3);
-    await sleep(1_500);
-    expect(given.toSorted()).toEqual(['process c', 'wait a', 'wait b']);
-  });
-
-  test.runIf(isHere)('added again while it is being taken: no harm', async () => {
-    const queue = await make();
-    const taking = Promise.withResolvers<void>();
-    const { worker, given } = notingWorker(() => taking.promise);
-    await queue.work(worker);
-    await queue.add([run('a')]);
-    await expect.poll(() => given, { timeout: 10_000 }).toEqual(['wait a']);
-    await queue.add([run('a')]);
-    await sleep(1_500);
-    expect(given).toEqual(['wait a']);
-    taking.resolve();
-  });
-
-  test.runIf(isHere)('what could not be taken is given again, and what was taken can be added anew', async () => {
-    const queue = await make();
-    let tries = 0;
-    const { worker, given } = notingWorker(async () => {
-      if ((tries += 1) < 3) throw new Error('the database is away');
-    });
-    await queue.work(worker);
-    await queue.add([run('a')]);
-    await expect.poll(() => given, { timeout: 15_000 }).toEqual(['wait a', 'wait a', 'wait a']);
-    await sleep(500);
-    await queue.add([run('a')]);
-    await expect.poll(() => given, { timeout: 10_000 }).toHaveLength(4);
-  });
-
-  test.runIf(isHere)('stop: nothing more is given, and what is being taken is waited for', async () => {
-    const queue = await make();
-    let ended = false;
-    const { worker, given } = notingWorker(async () => {
-      await sleep(200);
-      ended = true;
-    });
-    await queue.work(worker);
-    await queue.add([run('a')]);
-    await expect.poll(() => given, { timeout: 10_000 }).toHaveLength(1);
-    await queue.stop();
-    expect(ended).toBe(true);
-    await queue.add([run('b')]);
-    await sleep(1_000);
-    expect(given).toHaveLength(1);
-  });
+  if (isHere) runQueueSuite({ test, expect }, make);
+  else test.skip('there is no PostgreSQL here', () => {});
 });
 
 describe('between processes', () => {

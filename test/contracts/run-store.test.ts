@@ -1,19 +1,22 @@
-/** What a store of runs promises, whichever database it is in. */
-import { randomUUID } from 'node:crypto';
+/** What the stores promise, whichever database they are in; the suites are those that any store of a fork's can run. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { sql, type Kysely } from 'kysely';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DatabaseAwayError } from '../../src/app/database-away.ts';
 import { openDatabase, type AppDatabase, type AppTables } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
-import { LaunchStore } from '../../src/app/launch/launch-store.ts';
-import { DatabaseSessionStore } from '../../src/app/launch/session-store.ts';
+import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
+import { SqlSessionStore } from '../../src/app/launch/session-store.ts';
 import { Secret } from '../../src/app/config.ts';
-import { sharedProgress } from '../../src/app/runs/run-progress.ts';
-import { IllegalTransitionError } from '../../src/app/runs/run-state.ts';
-import type { Run } from '../../src/app/runs/run.ts';
+import { localProgress, sharedProgress } from '../../src/app/runs/run-progress.ts';
 import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
+import { sweep } from '../../src/app/sweep.ts';
+import { assumedLimits } from '../../src/contract/index.ts';
+import { launchStoreSuite } from '../../src/testing/suites/launch-store-suite.ts';
+import { progressSuite } from '../../src/testing/suites/progress-suite.ts';
+import { newRun, runStoreSuite } from '../../src/testing/suites/run-store-suite.ts';
+import { sessionStoreSuite } from '../../src/testing/suites/session-store-suite.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';
 import { hasPostgres, startPostgres } from '../support/postgres.ts';
@@ -53,383 +56,94 @@ test('a SQLite file that another has locked for too long, or that has no room, i
 });
 
 describe.each(adapters)('%s', (name, isHere, open) => {
-  let database: AppDatabase;
-  let store: SqlRunStore;
-  let clock = 1_700_000_000_000;
-  beforeAll(async () => {
-    if (!isHere) return;
-    database = await open();
+  if (!isHere) return void test.skip('there is no PostgreSQL here', () => {});
+  const tools = { test, expect };
+  const opened = async () => {
+    const database = await open();
     cleanUpLater(() => database.destroy());
-    store = new SqlRunStore(database, () => (clock += 1), { isShared: name === 'PostgreSQL' });
-    await launches().begin({ id: 'launch', user: { id: 'u' }, createdAtMs: clock }, 'first', {
-      token: 'first',
-      expiresAtMs: null,
-    });
-  });
-  const launches = () => new LaunchStore(database, createTokenSealer([new Secret('x'.repeat(32))]));
-  const newRun = (more: Partial<Run> = {}): Run => ({
-    id: randomUUID(),
-    launchId: 'launch',
-    state: 'CREATED',
-    stepId: 'cog',
-    stepVersion: '1.0.0',
-    parameters: { a: 1, b: 'ünïcödé "quoted"', c: true },
-    input: { type: 'synthetic', size: 64 },
-    idempotencyKey: randomUUID(),
-    operationId: null,
-    operationExpiresAtMs: null,
-    output: null,
-    upload: null,
-    file: null,
-    failure: null,
-    claim: 0,
-    owner: 'u',
-    createdAtMs: clock,
-    updatedAtMs: clock,
-    ...more,
-  });
-  const added = async (more?: Partial<Run>) => {
-    const run = newRun(more);
-    await store.create(run);
-    return run;
+    return database;
   };
+  const isShared = name === 'PostgreSQL';
+  const sealer = createTokenSealer([new Secret('x'.repeat(32))]);
 
-  test.runIf(isHere)('gives back what was kept, to the letter', async () => {
-    const run = await added();
-    expect(await store.find(run.id)).toEqual(run);
-    expect(await store.find('nothing')).toBeNull();
-    expect((await store.listByLaunch('launch', { limit: 1_000 })).map(({ id }) => id)).toContain(run.id);
-    expect(await store.listByLaunch('other', { limit: 10 })).toEqual([]);
-  });
+  describe('runs', () =>
+    runStoreSuite(tools, async (now) => {
+      const database = await opened();
+      return {
+        store: new SqlRunStore(database, now, { isShared }),
+        silence: (worker) =>
+          database
+            .updateTable('workers')
+            .set((of) => ({ alive_at: of('alive_at', '-', 3_600_000) }))
+            .where('name', '=', worker)
+            .execute(),
+      };
+    }));
 
-  test.runIf(isHere)('moves with its facts in one commit, and tells the history', async () => {
-    const run = await added();
-    const waiting = await store.transition(run, 'AWAITING_APPROVAL', {
-      operationId: 'op',
-      operationExpiresAtMs: clock + 5,
-    });
-    const approved = await store.transition(waiting, 'APPROVED');
-    expect(await store.find(run.id)).toEqual(approved);
-    expect(approved).toMatchObject({ state: 'APPROVED', operationId: 'op' });
-    const history = await store.history(run.id);
-    expect(history.map(({ state }) => state)).toEqual(['CREATED', 'AWAITING_APPROVAL', 'APPROVED']);
-    expect(history.map(({ atMs }) => atMs)).toEqual(history.map(({ atMs }) => atMs).toSorted((a, b) => a - b));
-  });
+  describe('launches', () =>
+    launchStoreSuite(tools, async () => {
+      const database = await opened();
+      return {
+        store: new SqlLaunchStore(database, sealer, { isShared }),
+        reopen: async () => new SqlLaunchStore(database, sealer),
+        dump: async () => JSON.stringify(await database.selectFrom('launches').selectAll().execute()),
+      };
+    }));
 
-  test.runIf(isHere)("keeps a result beside the run: the last attempt's, under its claim alone", async () => {
-    const result = (width: number) => ({
-      summary: { width, height: 1, corners: null, values: null, bands: [] },
-      picture: Uint8Array.from([0, 255, 137, width]),
-    });
-    const run = await added({ state: 'PROCESSING' });
-    expect([await store.summary(run.id), await store.picture(run.id)]).toEqual([null, null]);
-    const first = await store.record(run, { result: result(1) });
-    expect(Object.keys(first)).not.toContain('result');
-    const claimed = (await store.claim(run.id, 'worker'))!;
-    await expect(store.transition(run, 'UPLOADING', { result: result(2) })).rejects.toThrow(IllegalTransitionError);
-    expect((await store.summary(run.id))!.width).toBe(1);
-    await store.transition(claimed, 'UPLOADING', { result: result(3) });
-    expect([await store.summary(run.id), [...(await store.picture(run.id))!]]).toEqual([
-      result(3).summary,
-      [0, 255, 137, 3],
+  describe('sessions', () =>
+    sessionStoreSuite(tools, async (now) => {
+      const database = await opened();
+      const rows = () => database.selectFrom('sessions').selectAll().execute();
+      return {
+        store: new SqlSessionStore(database, now),
+        count: async () => (await rows()).length,
+        dump: async () => JSON.stringify(await rows()),
+      };
+    }));
+
+  describe('progress', () =>
+    progressSuite(tools, async () => {
+      const database = await opened();
+      const runs = new SqlRunStore(database, Date.now, { isShared });
+      const run = newRun({ id: 'r', launchId: 'l' });
+      await runs.create(run);
+      return {
+        writer: sharedProgress(database, () => {}),
+        reader: sharedProgress(database, () => {}),
+        run,
+        changes: async () => (await runs.changesOf('l')).number,
+      };
+    }));
+
+  test('a sweep forgets what is old, and leaves what is under way', async () => {
+    const database = await opened();
+    const [launches, runs] = [new SqlLaunchStore(database, sealer), new SqlRunStore(database, Date.now, { isShared })];
+    const hour = 3_600_000;
+    const nowMs = 1_000 * hour;
+    for (const [id, atMs] of [
+      ['empty', 0],
+      ['used', 0],
+      ['busy', 0],
+      ['new', nowMs],
+    ] as const)
+      await launches.begin({ id, user: { id: 'u' }, createdAtMs: atMs }, id, { token: id, expiresAtMs: null });
+    await runs.create(newRun({ launchId: 'used', state: 'REJECTED', createdAtMs: 1, updatedAtMs: nowMs }));
+    await runs.create(newRun({ launchId: 'busy', createdAtMs: 1, updatedAtMs: 1 }));
+    const stores = { runs, launches, sessions: new SqlSessionStore(database, () => nowMs) };
+    const options = { nowMs, keepMs: 24 * hour, limits: assumedLimits };
+    expect(await sweep(stores, options)).toEqual({ runs: 0, launches: 1 });
+    const isThere = async (id: string) => (await launches.find(id)) !== null;
+    expect(await Promise.all(['empty', 'used', 'busy', 'new'].map(isThere))).toEqual([false, true, true, true]);
+    await expect(launches.tokens('used').read()).rejects.toMatchObject({ code: 'token_erased' });
+    expect([await launches.tokens('busy').read(), await launches.tokens('new').read()]).toMatchObject([
+      { token: 'busy' },
+      { token: 'new' },
     ]);
-  });
-
-  test.runIf(isHere)(
-    'refuses a move that the table does not have, one from a state that was left, and facts for it',
-    async () => {
-      const run = await added();
-      expect(() => store.transition(run, 'PROCESSING')).toThrow(IllegalTransitionError);
-      await store.transition(run, 'CANCELLED');
-      await expect(store.transition(run, 'AWAITING_APPROVAL')).rejects.toMatchObject({
-        code: 'illegal_transition',
-        data: { from: 'CANCELLED', to: 'AWAITING_APPROVAL', runId: run.id },
-      });
-      await expect(store.record(run, { upload: null })).rejects.toThrow(IllegalTransitionError);
-    },
-  );
-
-  test.runIf(isHere)('of two that move at the same time one does', async () => {
-    const run = await added();
-    const results = await Promise.allSettled([
-      store.transition(run, 'AWAITING_APPROVAL', { operationId: 'a' }),
-      store.transition(run, 'CANCELLED'),
-    ]);
-    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-    expect((await store.history(run.id)).length).toBe(2);
-  });
-
-  test.runIf(isHere)('a run belongs to who claimed it last: an earlier worker can write nothing any more', async () => {
-    const run = await added();
-    const first = (await store.claim(run.id, 'one'))!;
-    const second = (await store.claim(run.id, 'two'))!;
-    expect([first.claim, second.claim]).toEqual([1, 2]);
-    await expect(store.transition(first, 'AWAITING_APPROVAL')).rejects.toThrow(IllegalTransitionError);
-    await expect(store.record(first, { upload: null })).rejects.toThrow(IllegalTransitionError);
-    expect([(await store.heldBy('one')).has(run.id), (await store.heldBy('two')).get(run.id)]).toEqual([false, 2]);
-    await store.giveBack(first);
-    const moved = await store.transition(second, 'AWAITING_APPROVAL', { operationId: 'op' });
-    expect((await store.heldBy('two')).get(run.id)).toBe(2);
-    await store.transition(moved, 'REJECTED');
-    expect((await store.heldBy('two')).has(run.id)).toBe(false);
-    expect(await store.claim(run.id, 'three')).toBeNull();
-    expect(
-      (await store.stages(run.id)).map(({ state, attempt, worker, outcome }) => [state, attempt, worker, outcome]),
-    ).toEqual([
-      ['CREATED', 1, 'one', 'abandoned'],
-      ['CREATED', 2, 'two', 'AWAITING_APPROVAL'],
-      ['AWAITING_APPROVAL', 2, 'two', 'REJECTED'],
-    ]);
-    for (const { begunAtMs, endedAtMs } of await store.stages(run.id))
-      expect(endedAtMs).toBeGreaterThanOrEqual(begunAtMs);
-  });
-
-  test.runIf(isHere)('what happens in one millisecond has its order', async () => {
-    const run = await added();
-    const still = new SqlRunStore(database, () => clock);
-    let moved = (await still.claim(run.id, 'one'))!;
-    const states = [
-      'AWAITING_APPROVAL',
-      'APPROVED',
-      'PROCESSING',
-      'UPLOADING',
-      'PROCESSING',
-      'UPLOADING',
-      'COMPLETED',
-    ] as const;
-    for (const state of states) moved = await still.transition(moved, state);
-    expect((await still.history(run.id)).map(({ state }) => state)).toEqual(['CREATED', ...states]);
-    expect((await still.stages(run.id)).map(({ outcome }) => outcome)).toEqual(states);
-  });
-
-  test.runIf(isHere)('of many that claim at the same time each has another claim', async () => {
-    const run = await added();
-    const claims = await Promise.all(Array.from({ length: 8 }, (_, i) => store.claim(run.id, `w${i}`)));
-    expect(claims.map((claimed) => claimed?.claim).sort()).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
-  });
-
-  /** Its lease, as if it had said nothing for an hour. */
-  const died = (worker: string) =>
-    database
-      .updateTable('workers')
-      .set((of) => ({ alive_at: of('alive_at', '-', 3_600_000) }))
-      .where('name', '=', worker)
-      .execute();
-
-  test.runIf(isHere)(
-    'what a living worker has nobody else can claim: when its lease is over one of many can',
-    async () => {
-      const run = await added();
-      const workers = Array.from({ length: 8 }, (_, i) => `living-${i}`);
-      for (const worker of ['owner', ...workers]) await store.renewLease(worker);
-      expect((await store.claim(run.id, 'owner'))?.claim).toBe(1);
-      expect(await store.claim(run.id, 'living-0')).toBeNull();
-      expect((await store.claim(run.id, 'owner'))?.claim).toBe(2);
-      await died('owner');
-      const claims = await Promise.all(workers.map((worker) => store.claim(run.id, worker)));
-      expect(claims.filter((claimed) => claimed !== null).map(({ claim }) => claim)).toEqual([3]);
-      await store.renewLease('owner');
-      expect(await store.claim(run.id, 'owner')).toBeNull();
-      await store.forgetWorkers(0);
-      expect((await store.claim(run.id, 'owner'))?.claim).toBe(4);
-    },
-  );
-
-  test.runIf(isHere)('lists what no living worker has', async () => {
-    const [ended, mine, living, dead, free] = [
-      await added(),
-      await added(),
-      await added(),
-      await added(),
-      await added(),
-    ];
-    for (const worker of ['me', 'other', 'dead']) await store.renewLease(worker);
-    await store.transition(ended, 'FAILED', { failure: { code: 'c', message: 'm', advice: 'a', requestId: null } });
-    await store.claim(mine.id, 'me');
-    const claimed = (await store.claim(living.id, 'other'))!;
-    await store.claim(dead.id, 'dead');
-    const all = [ended, mine, living, dead, free].map(({ id }) => id);
-    const orphans = async (forMs?: number) =>
-      (await store.listOrphans('me', forMs))
-        .map(({ id }) => id)
-        .filter((id) => all.includes(id))
-        .toSorted();
-    expect(await orphans()).toEqual([free.id]);
-    await died('dead');
-    expect(await orphans()).toEqual([dead.id, free.id].toSorted());
-    expect(await orphans(10_000)).toEqual([dead.id]);
-    await store.giveBack(claimed);
-    expect(await orphans()).toEqual([living.id, dead.id, free.id].toSorted());
-    expect((await store.countByState())['FAILED']).toBeGreaterThanOrEqual(1);
-  });
-
-  test.runIf(isHere)('tells the launches whose approved runs nobody has, for their tokens', async () => {
-    await launch('waits');
-    const run = (await store.claim((await added({ launchId: 'waits' })).id, 'me'))!;
-    const waiting = async () => (await store.listWaitingLaunches()).includes('waits');
-    const approved = await store.transition(
-      await store.transition(run, 'AWAITING_APPROVAL', { operationId: 'o' }),
-      'APPROVED',
-    );
-    expect(await waiting()).toBe(false);
-    await store.giveBack(approved);
-    expect(await waiting()).toBe(true);
-    await store.transition(approved, 'CANCELLED');
-    expect(await waiting()).toBe(false);
-  });
-
-  test.runIf(isHere)('a worker that stops gives back all that it has, in one go', async () => {
-    const runs = [await added({ owner: 'v' }), await added({ owner: 'v' }), await added({ owner: 'v' })];
-    await store.renewLease('stopping');
-    for (const { id } of runs) await store.claim(id, 'stopping');
-    const approved = await store.transition(
-      await store.transition((await store.find(runs[0]!.id))!, 'AWAITING_APPROVAL', { operationId: 'o' }),
-      'APPROVED',
-    );
-    expect((await store.release('stopping')).map(({ id, state, owner }) => [id, state, owner]).toSorted()).toEqual(
-      runs.map(({ id }) => [id, id === approved.id ? 'APPROVED' : 'CREATED', 'v']).toSorted(),
-    );
-    expect((await store.heldBy('stopping')).size).toBe(0);
-    for (const { id } of runs) expect((await store.stages(id)).at(-1)?.outcome).toBe('given back');
-    expect(await store.countWaitingOf('v')).toBe(1);
-    await store.claim(approved.id, 'another');
-    expect(await store.countWaitingOf('v')).toBe(0);
-  });
-
-  const launch = async (id: string, createdAtMs = clock) =>
-    launches().begin({ id, user: { id: 'u' }, createdAtMs }, id, { token: id, expiresAtMs: null });
-
-  test.runIf(isHere)('lists a launch in pages, newest first, though runs are added meanwhile', async () => {
-    await launch('paged');
-    const atMs = (clock += 10);
-    const make = (i: number) =>
-      added({ id: `paged-${i}`, launchId: 'paged', createdAtMs: atMs + Math.floor(i / 3), updatedAtMs: atMs });
-    for (let i = 0; i < 7; i++) await make(i);
-    const page = async (before?: string) =>
-      (await store.listByLaunch('paged', { limit: 3, before })).map(({ id }) => id);
-    expect(await page()).toEqual(['paged-6', 'paged-5', 'paged-4']);
-    await make(9);
-    expect([await page('paged-4'), await page('paged-1'), await page('paged-0')]).toEqual([
-      ['paged-3', 'paged-2', 'paged-1'],
-      ['paged-0'],
-      [],
-    ]);
-    expect(await page('nothing')).toEqual([]);
-    expect([...(await store.histories(['paged-1', 'nothing'])).values()].map((states) => states.length)).toEqual([
-      1, 0,
-    ]);
-  });
-
-  test.runIf(isHere)('one number says whether anything of a launch has changed', async () => {
-    await launch('watched');
-    const numbers: number[] = [];
-    const look = async () => {
-      const { number, ...rest } = await store.changesOf('watched');
-      numbers.push(number);
-      return rest;
-    };
-    expect(await look()).toEqual({ lastAtMs: 0, isUnderWay: false });
-    const run = await added({ launchId: 'watched' });
-    expect(await look()).toEqual({ lastAtMs: run.createdAtMs, isUnderWay: true });
-    const recorded = await store.record(run, {
-      upload: { uploadId: 'u', key: 'k', partSizeBytes: 1, acknowledgedParts: 1 },
-    });
-    await look();
-    const ended = await store.transition(recorded, 'CANCELLED');
-    expect(await look()).toEqual({ lastAtMs: ended.updatedAtMs, isUnderWay: false });
-    await added();
-    await look();
-    expect(numbers).toEqual([0, 1, 2, 3, 3]);
-  });
-
-  test.runIf(isHere)(
-    'forgets what ended long ago, with all that there is of it, and launches that nothing is left of',
-    async () => {
-      for (const id of ['old', 'used', 'new']) await launch(id, id === 'new' ? clock : 1_000);
-      const long = { createdAtMs: 1_000, updatedAtMs: 2_000 };
-      const [gone, open, recent] = [
-        await added({ launchId: 'old', state: 'REJECTED', ...long }),
-        await added({ launchId: 'used', ...long }),
-        await added({ launchId: 'new', state: 'REJECTED' }),
-      ];
-      await database.insertInto('run_results').values({ run_id: gone.id, summary: '{}', picture: '' }).execute();
-      const progress = sharedProgress(database, () => {});
-      progress.report(gone, { fraction: 1, note: null, bytes: null });
-      await expect.poll(() => progress.get(gone.id), { timeout: 5_000 }).toMatchObject({ fraction: 1 });
-      await progress.close();
-      expect(await store.forget(10_000)).toBe(1);
-      expect(await Promise.all([gone, open, recent].map(async ({ id }) => (await store.find(id)) !== null))).toEqual([
-        false,
-        true,
-        true,
-      ]);
-      expect([await store.history(gone.id), await store.stages(gone.id), await store.summary(gone.id)]).toEqual([
-        [],
-        [],
-        null,
-      ]);
-      expect(await launches().forget(10_000)).toBeGreaterThanOrEqual(1);
-      expect(await Promise.all(['old', 'used', 'new'].map(async (id) => (await launches().find(id)) !== null))).toEqual(
-        [false, true, true],
-      );
-    },
-  );
-
-  test.runIf(isHere)('an erased token stays erased, whoever was renewing it', async () => {
-    await launch('erased');
-    const tokens = launches().tokens('erased');
-    await tokens.read();
-    await launches().eraseToken('erased');
-    await expect(tokens.write({ token: 'renewed', expiresAtMs: null })).rejects.toMatchObject({ code: 'token_erased' });
-    await expect(tokens.read()).rejects.toMatchObject({ code: 'token_erased' });
-  });
-
-  test.runIf(isHere)('launches: a token begins one, sealed, renewed and erased', async () => {
-    const begin = () =>
-      launches().begin({ id: randomUUID(), user: { id: 'u', name: 'N' }, createdAtMs: 1 }, 'the-token', {
-        token: 'the-token',
-        expiresAtMs: 5,
-      });
-    const begun = await Promise.all([begin(), begin(), begin()]);
-    expect(begun.filter(Boolean)).toHaveLength(1);
-    expect(await launches().hasBegun('the-token')).toBe(true);
-    const { id } = await database
-      .selectFrom('launches')
-      .select('id')
-      .where('created_at', '=', 1)
-      .executeTakeFirstOrThrow();
-    const tokens = launches().tokens(id);
-    expect(await tokens.read()).toEqual({ token: 'the-token', expiresAtMs: 5 });
-    await tokens.write({ token: 'next', expiresAtMs: null });
-    expect(await launches().tokens(id).read()).toEqual({ token: 'next', expiresAtMs: null });
-    expect(JSON.stringify(await database.selectFrom('launches').selectAll().execute())).not.toMatch(/the-token|next/);
-    await launches().eraseTokens(Date.now());
-    await expect(tokens.read()).rejects.toMatchObject({ code: 'token_erased' });
-  });
-
-  test.runIf(isHere)('sessions are kept until they end', async () => {
-    let now = 1_000;
-    const sessions = new DatabaseSessionStore(database, () => now);
-    const get = () =>
-      new Promise((resolve, reject) =>
-        sessions.get('sid', (error, session) => (error ? reject(error) : resolve(session))),
-      );
-    const session = { cookie: { originalMaxAge: null }, launchId: 'l' };
-    await new Promise<void>((resolve) => sessions.set('sid', session, () => resolve()));
-    expect(await get()).toEqual(session);
-    now += 13 * 3_600_000;
-    expect(await get()).toBeNull();
-    await sessions.sweep();
-    expect(await database.selectFrom('sessions').selectAll().execute()).toEqual([]);
-  });
-
-  test.runIf(isHere)('progress that is written by one is read by another', async () => {
-    const run = await added();
-    const [writer, reader] = [sharedProgress(database, () => {}), sharedProgress(database, () => {})];
-    const uploading = { fraction: 0.5, note: 'uploading', bytes: { sent: 5, total: 10 } };
-    writer.report(run, { fraction: 0.1, note: null, bytes: null });
-    writer.report(run, uploading);
-    await expect.poll(() => reader.get(run.id), { timeout: 5_000 }).toEqual(uploading);
-    await Promise.all([writer.close(), reader.close()]);
   });
 });
+
+describe('progress in one process', () =>
+  progressSuite({ test, expect }, async () => {
+    const board = localProgress();
+    return { writer: board, reader: board, run: { id: 'r', launchId: 'l' } };
+  }));

@@ -105,9 +105,9 @@ describe.concurrent('demo', () => {
   });
 
   test.each([
-    [['--step', 'nope'], /there is no step "nope"; there are ndvi, cog, hillshade/],
-    [['--step', 'hillshade', '--param', 'azimuth=400'], /azimuth: must be <= 360/],
-    [['--step', 'hillshade', '--param', 'azimuth=north'], /azimuth: must be number/],
+    [['--step', 'nope'], /there is no step "nope"; there are ndvi, cog, hillshade, scale/],
+    [['--step', 'hillshade', '--param', 'azimuth=400'], /azimuth: must be at most 360/],
+    [['--step', 'hillshade', '--param', 'azimuth=north'], /azimuth: must be a number/],
     [['--param', 'nope=1'], /nope: is no parameter of this step; known are bandA, bandB/],
     [['--param', 'nope'], /--param nope must be name=value/],
     [['--input', '/no/such/file'], /\/no\/such\/file: there is no such file or folder/],

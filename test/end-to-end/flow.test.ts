@@ -2,6 +2,7 @@
 import { access, appendFile, readdir, rm } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { externalAppEndpoints } from '../../src/contract/index.ts';
+import badSteps from '../support/bad-steps.ts';
 import {
   fetchedDigest,
   launchApp,
@@ -260,8 +261,7 @@ describe.concurrent('cancel', () => {
   });
 
   test.each(['PROCESSING', 'UPLOADING'] as const)('while %s: it stops, and leaves no work folder', async (state) => {
-    const registry = new URL('../support/bad-steps.ts', import.meta.url);
-    const flow = await start(state === 'PROCESSING' ? { registry } : {});
+    const flow = await start(state === 'PROCESSING' ? { definition: badSteps } : {});
     if (state === 'UPLOADING') await flow.fault('upload.chunk', { delayMs: 3000 }, { times: 10 });
     const { id, decide } = await flow.requested(state === 'PROCESSING' ? { stepId: 'endless' } : smallRun);
     await decide('approve');

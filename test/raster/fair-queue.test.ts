@@ -1,6 +1,7 @@
 /** Turns in processing: so many at a time, round the owners, and nobody waits in vain. */
 import { expect, test } from 'vitest';
 import { FairQueue } from '../../src/raster/index.ts';
+import badSteps from '../support/bad-steps.ts';
 import { launchApp, startApp } from '../support/app.ts';
 import { startSandbox } from '../support/sandbox.ts';
 
@@ -67,7 +68,7 @@ test('a full queue: a new run is refused with 503 and says why; with room again 
   const sandbox = await startSandbox();
   const app = await startApp(sandbox.url, {
     env: { STEP_QUEUE: '1' },
-    registry: new URL('../support/bad-steps.ts', import.meta.url),
+    definition: badSteps,
   });
   const { session } = await launchApp(sandbox, app);
   const wanted = { stepId: 'cooperative', input: { type: 'synthetic', size: 64 } };

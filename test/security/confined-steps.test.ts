@@ -8,13 +8,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import type { ChildLimits, ConfinementMode } from '../../src/raster/index.ts';
+import hostileOutputs from '../support/hostile-outputs.ts';
+import hostileSteps from '../support/hostile-steps.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
 import { processesIn } from '../support/processes.ts';
 import { startStepHost } from '../support/step-host.ts';
 
-const registry = new URL('../support/hostile-steps.ts', import.meta.url);
 const isRoot = process.getuid?.() === 0;
 
 async function attempt(
@@ -23,7 +24,11 @@ async function attempt(
   target: string,
   options: { limits?: ChildLimits; onMemory?: (bytes: number) => void } = {},
 ) {
-  const { run, workFolder } = await startStepHost({ registry, confinement: await testConfinement(mode), ...options });
+  const { run, workFolder } = await startStepHost({
+    definition: hostileSteps,
+    confinement: await testConfinement(mode),
+    ...options,
+  });
   const { code, message } = await run('hostile', { type: 'synthetic', size: 64 }, { attack, target }).then(
     () => ({ code: 'delivered', message: '' }),
     (error: unknown) => error as { code: string; message: string },
@@ -185,7 +190,7 @@ describe('what a step leaves as its output', () => {
   test.each(['link', 'hard-link', 'pipe', 'folder'])('a %s is not taken for a file', async (kind) => {
     const secret = await fileIn('secret', 'do not deliver');
     const { run, workFolder } = await startStepHost({
-      registry: new URL('../support/hostile-outputs.ts', import.meta.url),
+      definition: hostileOutputs,
     });
     await expect(run('leaves', { type: 'synthetic', size: 64 }, { kind, target: secret })).rejects.toMatchObject({
       code: 'job_output_unsafe',

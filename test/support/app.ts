@@ -5,8 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { readAppConfig } from '../../src/app/config.ts';
 import { createApp, type AppOptions } from '../../src/app/create-app.ts';
+import type { WireProfile } from '../../src/contract/index.ts';
+import myApp from '../../src/my-app/app.ts';
 import type { RunView } from '../../src/app/runs/run-view.ts';
-import { serve } from '../../src/commands/serve.ts';
+import { serve } from '../../src/serve.ts';
 import { makeFolder } from './folders.ts';
 import { apiKey, type TestSandbox } from './sandbox.ts';
 import { testConfinement } from './confinement.ts';
@@ -22,6 +24,8 @@ export interface TestApp {
 export type StartAppOptions = Partial<Omit<AppOptions, 'config' | 'log'>> & {
   dataDir?: string;
   env?: Record<string, string>;
+  /** In place of the definition's. */
+  profile?: WireProfile;
 };
 
 /** Fast retries, so that faults pass in a moment; polling as fast as the platform allows. */
@@ -29,7 +33,7 @@ const quickRetry = { minDelayMs: 20, maxDelayMs: 100 };
 
 /** The app on a free port against `platformUrl`, closed and its folder removed when the test ends. */
 export async function startApp(platformUrl: string, options: StartAppOptions = {}): Promise<TestApp> {
-  const { dataDir = await makeFolder(), env = {}, ...rest } = options;
+  const { dataDir = await makeFolder(), env = {}, profile, definition = myApp, ...rest } = options;
   const config = readAppConfig(
     {
       PLATFORM_URL: platformUrl,
@@ -42,9 +46,11 @@ export async function startApp(platformUrl: string, options: StartAppOptions = {
       ...env,
     },
     () => {},
+    { limits: profile?.limits },
   );
   const app = await createApp({
     config,
+    definition: profile ? { ...definition, profile } : definition,
     log: pino({ level: config.logLevel }),
     retry: quickRetry,
     confinement: await testConfinement(),

@@ -1,7 +1,8 @@
 /** Steps that misbehave, each in one way. */
+import { defineApp } from '../../src/app/definition/app-definition.ts';
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defineStep, type BandDeclaration, type StepJob } from '../../src/steps/step.ts';
+import { defineStep, z, type BandDeclaration, type StepJob } from '../../src/steps/step.ts';
 
 type Job = StepJob<Record<string, never>>;
 
@@ -10,12 +11,12 @@ function bad(
   run: (job: Job) => Promise<void>,
   bands: readonly BandDeclaration[] = [{ description: 'b', dataType: 'Float32' }],
 ) {
-  return defineStep<Record<string, never>>({
+  return defineStep({
     id,
     version: '1.0.0',
     title: id,
     description: id,
-    parameters: {},
+    parameters: z.object({}),
     input: { description: 'anything', synthetic: 'elevation' },
     output: { fileName: 'out.tif', sourceType: 'UNKNOWN', bands, preview: { ramp: 'gray' } },
     run: async (job) => {
@@ -34,7 +35,7 @@ async function writeElevation({ scene, raster, outputPath, share }: Job): Promis
   );
 }
 
-export const steps = [
+const steps = [
   bad('endless', async () => {
     for (;;);
   }),
@@ -71,3 +72,11 @@ export const steps = [
     throw new Error(JSON.stringify(process.env));
   }),
 ];
+
+export default defineApp({
+  module: import.meta.url,
+  id: 'bad-steps',
+  name: 'bad-steps',
+  description: 'Steps of a test.',
+  steps,
+});

@@ -1,11 +1,12 @@
 /** Stands for the app in a test that kills it: runs one hostile step for ever. */
 import { establishConfinement, type ConfinementMode } from '../../src/raster/index.ts';
+import hostileSteps from './hostile-steps.ts';
 import { createStepHost } from '../../src/app/processing/step-host.ts';
 
 const [mode = 'required', workFolder = '', marker = ''] = process.argv.slice(2);
 const nobody = () => Promise.reject(new Error('there is no platform here'));
-const host = await createStepHost({
-  registry: new URL('./hostile-steps.ts', import.meta.url),
+const host = createStepHost({
+  definition: hostileSteps,
   inputDir: '/nowhere',
   confinement: await establishConfinement({ mode: mode as ConfinementMode, warn: () => {} }),
   platformInput: { check: nobody, fetch: nobody },

@@ -1,18 +1,19 @@
 /** A step that writes what it should, and then puts something else in its place: as a hostile file that had taken over its process could. */
+import { defineApp } from '../../src/app/definition/app-definition.ts';
 import { execFileSync } from 'node:child_process';
 import { linkSync, mkdirSync, renameSync, symlinkSync } from 'node:fs';
-import { defineStep } from '../../src/steps/step.ts';
+import { defineStep, z } from '../../src/steps/step.ts';
 
-export const steps = [
-  defineStep<{ kind: string; target: string }>({
+const steps = [
+  defineStep({
     id: 'leaves',
     version: '1.0.0',
     title: 'leaves',
     description: 'leaves',
-    parameters: {
-      kind: { type: 'string', title: 'kind', description: 'kind' },
-      target: { type: 'string', title: 'target', description: 'target' },
-    },
+    parameters: z.object({
+      kind: z.string().meta({ title: 'kind', description: 'kind' }),
+      target: z.string().meta({ title: 'target', description: 'target' }),
+    }),
     input: { description: 'anything', synthetic: 'elevation' },
     output: { fileName: 'out.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
     async run({ parameters: { kind, target }, scene, raster, outputPath, share }) {
@@ -32,3 +33,11 @@ export const steps = [
     },
   }),
 ];
+
+export default defineApp({
+  module: import.meta.url,
+  id: 'hostile-outputs',
+  name: 'hostile-outputs',
+  description: 'Steps of a test.',
+  steps,
+});

@@ -1,4 +1,5 @@
 /** A step that tries to leave its process in every way it knows. It tells by an error, `stopped` or `got`, how far it came. */
+import { defineApp } from '../../src/app/definition/app-definition.ts';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -7,12 +8,7 @@ import { connect, type NetConnectOpts } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../src/contract/kit-error.ts';
-import { defineStep } from '../../src/steps/step.ts';
-
-interface Parameters {
-  readonly attack: string;
-  readonly target: string;
-}
+import { defineStep, z } from '../../src/steps/step.ts';
 
 const python = (code: string, ...args: string[]) =>
   execFileSync('/usr/bin/python3', ['-c', code, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
@@ -98,16 +94,16 @@ const attacks: Readonly<Record<string, (target: string) => Promise<string> | str
   },
 };
 
-export const steps = [
-  defineStep<Parameters>({
+const steps = [
+  defineStep({
     id: 'hostile',
     version: '1.0.0',
     title: 'hostile',
     description: 'hostile',
-    parameters: {
-      attack: { type: 'string', title: 'attack', description: 'attack' },
-      target: { type: 'string', title: 'target', description: 'target', default: '' },
-    },
+    parameters: z.object({
+      attack: z.string().meta({ title: 'attack', description: 'attack' }),
+      target: z.string().default('').meta({ title: 'target', description: 'target' }),
+    }),
     input: { description: 'anything', synthetic: 'elevation' },
     output: { fileName: 'out.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
     async run({ parameters: { attack, target } }) {
@@ -120,3 +116,11 @@ export const steps = [
     },
   }),
 ];
+
+export default defineApp({
+  module: import.meta.url,
+  id: 'hostile-steps',
+  name: 'hostile-steps',
+  description: 'Steps of a test.',
+  steps,
+});

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import myApp from '../../src/my-app/app.ts';
 import { createStepHost, type StepHostOptions, type StepRunOptions } from '../../src/app/processing/step-host.ts';
 import type { RunInput } from '../../src/app/processing/run-input.ts';
 import { testConfinement } from './confinement.ts';
@@ -8,7 +9,6 @@ const noPlatform = {
   check: () => Promise.reject(new Error('there is no platform here')),
   fetch: () => Promise.reject(new Error('there is no platform here')),
 };
-const kitRegistry = new URL('../../src/steps/registry.ts', import.meta.url);
 
 /** A step host over an input folder of the test's own. */
 export async function startStepHost({
@@ -17,8 +17,8 @@ export async function startStepHost({
 }: Partial<StepHostOptions> & { workFolder?: string } = {}) {
   const folder = await testFolder();
   const inputDir = options.inputDir ?? folder;
-  const host = await createStepHost({
-    registry: kitRegistry,
+  const host = createStepHost({
+    definition: myApp,
     concurrency: 2,
     platformInput: noPlatform,
     confinement: await testConfinement(),

@@ -5,8 +5,13 @@ import type { AppDatabase } from '../database.ts';
 /** How long a browser's session lives: as long as a launch's token can (contract, "Tokens"). */
 export const sessionLifetimeMs = 12 * 3_600_000;
 
+/** Where browsers' sessions are kept: a store of express-session, which forgets what has expired when it is asked to. */
+export interface SessionStore extends Store {
+  sweep(): Promise<void>;
+}
+
 /** Sessions in the app's database, under the hash of their id, so that a restart signs nobody out and a copy of the database signs nobody in. */
-export class DatabaseSessionStore extends Store {
+export class SqlSessionStore extends Store implements SessionStore {
   #database: AppDatabase;
   #now: () => number;
 

@@ -3,7 +3,7 @@ import type { Request, RequestHandler } from 'express';
 import session from 'express-session';
 import type { AppConfig } from '../config.ts';
 import { RequestError } from '../web/errors.ts';
-import type { DatabaseSessionStore } from './session-store.ts';
+import type { SessionStore } from './session-store.ts';
 
 declare module 'express-session' {
   interface SessionData {
@@ -22,7 +22,7 @@ export function launchPath(launchId: string): string {
  * Sessions of one launch each. The cookie is scoped to the launch's path, so that two launches of two
  * users in one browser have a session each and cannot mix.
  */
-export function launchSessions(config: AppConfig, store: DatabaseSessionStore): RequestHandler {
+export function launchSessions(config: AppConfig, store: SessionStore): RequestHandler {
   // The first signs, all verify.
   const secret = config.secrets.map((one) =>
     Buffer.from(hkdfSync('sha256', one.reveal(), '', 'session cookies', 32)).toString('base64url'),

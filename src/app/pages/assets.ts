@@ -1,24 +1,29 @@
-import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import compression from 'compression';
 import { Router, static as serveStatic } from 'express';
+import { kitFolder, vendoredFolders } from '../../raster/index.ts';
+import type { AppDefinition } from '../definition/app-definition.ts';
 
-const projectFolder = (name: string) => fileURLToPath(new URL(`../../../${name}`, import.meta.url));
-
-/** Style sheets and modules of the pages, below `/assets`; those of installed packages by `templates/shared/vendored.json`. */
-export function assetRoutes(): Router {
-  const vendored = JSON.parse(readFileSync(projectFolder('templates/shared/vendored.json'), 'utf8')) as Readonly<
-    Record<string, string>
-  >;
+/**
+ * Style sheets, modules and pictures of the pages, below `/assets`: the app's own where it has one of that name, else the
+ * kit's; those of installed packages by `templates/shared/vendored.json`. `/assets/icon` is the app's icon.
+ */
+export function assetRoutes({ templates, icon }: Pick<AppDefinition, 'templates' | 'icon'>): Router {
+  const own = templates ? fileURLToPath(templates) : null;
+  const files = (folder: string) => serveStatic(folder, { index: false, setHeaders: fresh });
   const router = Router();
   router.use('/assets', compression());
-  router.use('/assets/shared', serveStatic(projectFolder('templates/shared'), { index: false, setHeaders: fresh }));
-  for (const [name, folder] of Object.entries(vendored))
-    router.use(
-      `/assets/vendor/${name}`,
-      serveStatic(projectFolder(`node_modules/${folder}`), { index: false, setHeaders: kept }),
-    );
-  router.use('/assets', serveStatic(projectFolder('templates/app/assets'), { index: false, setHeaders: fresh }));
+  router.get('/assets/icon', (_req, res) => {
+    fresh(res);
+    res.sendFile(icon ? fileURLToPath(icon) : kitFolder('templates/shared/mark.svg'));
+  });
+  if (own !== null) router.use('/assets/shared', files(join(own, 'shared')));
+  router.use('/assets/shared', files(kitFolder('templates/shared')));
+  for (const [name, folder] of vendoredFolders())
+    router.use(`/assets/vendor/${name}`, serveStatic(folder, { index: false, setHeaders: kept }));
+  if (own !== null) router.use('/assets', files(join(own, 'assets')));
+  router.use('/assets', files(kitFolder('templates/app/assets')));
   return router;
 }
 

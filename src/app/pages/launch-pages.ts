@@ -4,7 +4,9 @@ import { OpenStreams, type CatalogItem, type WireProfile } from '../../contract/
 import type { PlatformClient } from '../../platform-client/index.ts';
 import type { Launch, LaunchStore } from '../launch/launch-store.ts';
 import { launchPath } from '../launch/sessions.ts';
+import type { AppDefinition } from '../definition/app-definition.ts';
 import type { StepHost } from '../processing/step-host.ts';
+import { parameterSchema } from '../processing/step-parameters.ts';
 import type { RunEngine } from '../runs/run-engine.ts';
 import { isFinal, runStates, runTransitions, type RunState } from '../runs/run-state.ts';
 import { sendPicture } from '../runs/routes.ts';
@@ -24,6 +26,8 @@ export interface LaunchPagesOptions {
   /** Address of the platform, and its pages for people. */
   readonly platformUrl: string;
   readonly profile: Pick<WireProfile, 'pages' | 'uploadsCollection'>;
+  /** The app's own. */
+  readonly appPages?: AppDefinition['pages'];
 }
 
 /** How old what a page shows may be. */
@@ -60,6 +64,7 @@ export function launchPages({
   client,
   platformUrl,
   profile,
+  appPages = [],
 }: LaunchPagesOptions): Router {
   const router = Router({ mergeParams: true });
   const viewAll = runViewer({ store, engine, steps });
@@ -103,9 +108,17 @@ export function launchPages({
     const isOwn = earlier !== null && earlier.stepId === step.id && earlier.owner === ownerOf(launch);
     send(res, 'new-run', launch, {
       step,
+      parameters: parameterSchema(step).properties,
       earlier: isOwn ? { parameters: earlier.parameters, input: earlier.input } : null,
     });
   });
+
+  for (const page of appPages)
+    router.get(`/pages/${page.path}`, async (req, res) => {
+      const launch = await launchOf(req.params);
+      const { user } = launch;
+      send(res, page.template, launch, { ...(await page.data?.({ user })), user, title: page.title, here: page.path });
+    });
 
   router.get('/runs/:runId', async (req, res) => {
     const launch = await launchOf(req.params);
@@ -118,7 +131,9 @@ export function launchPages({
       approvals: profile.pages.approvals && platformUrl + profile.pages.approvals,
       result: item?.collection && profile.pages.item && platformUrl + profile.pages.item(item.collection, item.id),
     };
-    const titles = Object.fromEntries(Object.entries(step?.parameters ?? {}).map(([name, { title }]) => [name, title]));
+    const titles = Object.fromEntries(
+      Object.entries(step ? parameterSchema(step).properties : {}).map(([name, { title }]) => [name, title]),
+    );
     send(res, 'run', launch, {
       ...{ run: shown, path: pathOf(shown), item, summary, links, input, titles },
       ...{

@@ -10,6 +10,7 @@ import {
   type LentFile,
 } from '../../raster/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
+import type { AppDefinition } from '../definition/app-definition.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
 import { readResult } from './output-summary.ts';
 import { findRasters, type ItemReference, type RunInput } from './run-input.ts';
@@ -59,8 +60,8 @@ export interface StepRunOptions {
 const fetchPart = 0.2;
 
 export interface StepHostOptions {
-  /** Module that exports `steps: readonly AnyStep[]`. */
-  readonly registry: URL;
+  /** The steps, and the module whose default export holds them: child processes load them from there. */
+  readonly definition: Pick<AppDefinition, 'module' | 'steps'>;
   readonly inputDir: string;
   readonly confinement: Confinement;
   readonly platformInput: PlatformInput;
@@ -73,8 +74,8 @@ export interface StepHostOptions {
   readonly onMemory?: (bytes: number) => void;
 }
 
-export async function createStepHost(options: StepHostOptions): Promise<StepHost> {
-  const { steps } = (await import(options.registry.href)) as { steps: readonly AnyStep[] };
+export function createStepHost(options: StepHostOptions): StepHost {
+  const { steps } = options.definition;
   const queue = new FairQueue(options.concurrency);
   const fetches = new FairQueue(options.concurrency);
 
@@ -141,13 +142,13 @@ export async function createStepHost(options: StepHostOptions): Promise<StepHost
     const stepFolder = join(workFolder, 'step');
     const files = source.paths.map((path): LentFile => ({ path, name: basename(path) }));
     const input: StepJobInput = {
-      registry: options.registry.href,
+      definition: options.definition.module,
       stepId: step.id,
       parameters: task.parameters,
       synthetic: source.synthetic,
     };
     const { confinement, onMemory } = options;
-    const imports = [options.registry];
+    const imports = [new URL(options.definition.module)];
     const output = await runInChild<StepOutput>({
       module: stepJob,
       input,

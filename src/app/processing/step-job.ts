@@ -17,8 +17,8 @@ import type { StepParameters } from './step-parameters.ts';
 import { summarize } from './summarize.ts';
 
 export interface StepJobInput {
-  /** Module that exports `steps`. */
-  readonly registry: string;
+  /** Module whose default export holds the steps. */
+  readonly definition: string;
   readonly stepId: string;
   readonly parameters: StepParameters;
   /** Makes the input by code; null where the input is the files that the job is lent. */
@@ -43,7 +43,9 @@ class BrokenStepError extends KitError {
 const parts = { input: 0.05, step: 0.95, digest: 0.98 };
 
 const job: Job<StepJobInput, StepOutput> = async (input, context) => {
-  const { steps } = (await import(input.registry)) as { steps: readonly AnyStep[] };
+  const {
+    default: { steps },
+  } = (await import(input.definition)) as { default: { steps: readonly AnyStep[] } };
   const step = steps.find(({ id }) => id === input.stepId);
   if (!step) throw new KitError('unknown_step', `there is no step ${input.stepId}`);
 

@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import * as z from 'zod';
 import { KitError, type ValidationDetail } from '../../contract/index.ts';
 import type { StepDeclaration } from '../../steps/step.ts';
 
@@ -17,50 +17,77 @@ export class InvalidParametersError extends KitError {
 
 export type StepParameters = Readonly<Record<string, string | number | boolean>>;
 
-/** The declaration's parameters as one JSON Schema: unknown names refused, everything without a default required. */
-export function parameterSchema(step: StepDeclaration) {
-  const required = Object.entries(step.parameters).flatMap(([name, schema]) =>
-    schema.default === undefined ? [name] : [],
-  );
-  return { type: 'object', properties: step.parameters, required, additionalProperties: false };
+/** What forms and the API show of one parameter: JSON Schema, draft-07. */
+export interface ParameterView {
+  readonly type?: 'string' | 'number' | 'integer' | 'boolean';
+  readonly title?: string;
+  readonly description?: string;
+  readonly default?: string | number | boolean;
+  readonly enum?: readonly (string | number | boolean)[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
 }
 
-const validators = new WeakMap<StepDeclaration, ValidateFunction<StepParameters>>();
+/** A step's parameters as one JSON Schema: unknown names refused, everything without a default required. */
+export interface ParametersView {
+  readonly type: 'object';
+  readonly properties: Readonly<Record<string, ParameterView>>;
+  readonly required: readonly string[];
+  readonly additionalProperties: false;
+}
 
-function validatorOf(step: StepDeclaration): ValidateFunction<StepParameters> {
-  const known =
-    validators.get(step) ??
-    new Ajv({ allErrors: true, useDefaults: true }).compile<StepParameters>(parameterSchema(step));
-  validators.set(step, known);
-  return known;
+const views = new WeakMap<StepDeclaration, ParametersView>();
+
+export function parameterSchema(step: StepDeclaration): ParametersView {
+  const known = views.get(step);
+  if (known) return known;
+  const { properties = {}, required = [] } = z.toJSONSchema(step.parameters, { target: 'draft-7', io: 'input' });
+  const view = {
+    type: 'object',
+    properties: properties as ParametersView['properties'],
+    required,
+    additionalProperties: false,
+  } as const;
+  views.set(step, view);
+  return view;
 }
 
 /** Checks `parameters` against the step's declaration and fills in defaults. Throws `InvalidParametersError`. */
 export function checkParameters(step: StepDeclaration, parameters: unknown): StepParameters {
-  const validate = validatorOf(step);
-  const candidate: unknown = structuredClone(parameters ?? {});
-  if (validate(candidate)) return candidate;
-  const known = Object.keys(step.parameters).join(', ') || 'none';
+  const read = step.parameters.strict().safeParse(parameters ?? {}, { error: inWords });
+  // Parameters are scalars: the definition was checked for it.
+  if (read.success) return read.data as StepParameters;
+  const known = Object.keys(step.parameters.shape).join(', ') || 'none';
   throw new InvalidParametersError(
     step.id,
-    (validate.errors ?? []).map((error) => detail(error, known)),
+    read.error.issues.flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map((key) => ({ path: key, message: `is no parameter of this step; known are ${known}` }))
+        : [{ path: issue.path.join('.') || 'parameters', message: issue.message }],
+    ),
   );
 }
 
-function detail(error: ErrorObject, known: string): ValidationDetail {
-  const at = error.instancePath.slice(1).replaceAll('/', '.');
-  const named = (key: string) => [at, String((error.params as Record<string, unknown>)[key])].filter(Boolean).join('.');
-  switch (error.keyword) {
-    case 'additionalProperties':
-      return { path: named('additionalProperty'), message: `is no parameter of this step; known are ${known}` };
-    case 'required':
-      return { path: named('missingProperty'), message: 'is required' };
-    case 'enum':
-      return {
-        path: at,
-        message: `must be one of ${String((error.params as { allowedValues: unknown[] }).allowedValues)}`,
-      };
+const inWords: z.core.$ZodErrorMap = (issue) => {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined
+        ? 'is required'
+        : `must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`;
+    case 'invalid_value':
+      return issue.input === undefined ? 'is required' : `must be one of ${issue.values.map(String).join(', ')}`;
+    case 'too_small':
+      return issue.origin === 'string'
+        ? `must have at least ${issue.minimum} characters`
+        : `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`;
+    case 'too_big':
+      return issue.origin === 'string'
+        ? `must have at most ${issue.maximum} characters`
+        : `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}`;
     default:
-      return { path: at || 'parameters', message: error.message ?? 'is invalid' };
+      return undefined;
   }
-}
+};

@@ -70,9 +70,9 @@ export function sharedProgress(database: AppDatabase, onError: (error: unknown) 
     // One by one: two processes that took several at once, each in its own order, could wait for each other.
     for (const id of launchIds)
       await database
-        .updateTable('launches')
+        .updateTable('launch_changes')
         .set((of) => ({ changes: of('changes', '+', 1) }))
-        .where('id', '=', id)
+        .where('launch_id', '=', id)
         .execute();
   };
   const timer = setInterval(() => (writing = writing.then(write).catch(onError)), writeEveryMs);

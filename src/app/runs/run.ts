@@ -135,6 +135,13 @@ export interface RunStore {
   forgetWorkers(deadForMs: number): Promise<void>;
   /** Removes what there is of runs that ended before then. How many there were. */
   forget(endedBeforeMs: number): Promise<number>;
+  /** Which of the launches have runs; `unfinished`: that have not ended. */
+  launchesWithRuns(
+    launchIds: readonly string[],
+    options?: { readonly unfinished?: boolean },
+  ): Promise<ReadonlySet<string>>;
+  /** Resolves where the store answers. */
+  check(): Promise<void>;
   countByState(): Promise<Partial<Record<RunState, number>>>;
   /** Moves the run and keeps `facts` in one commit. Throws `IllegalTransitionError` where the run is not in its state any more, or another worker has it. */
   transition(run: Run, to: RunState, facts?: RunFacts): Promise<Run>;

@@ -94,7 +94,7 @@ export class SqlRunStore implements RunStore {
 
   async changesOf(launchId: string): Promise<LaunchChanges> {
     const row = await this.#database
-      .selectFrom('launches')
+      .selectFrom('launch_changes')
       .select((of) => [
         'changes',
         'changed_at',
@@ -104,7 +104,7 @@ export class SqlRunStore implements RunStore {
           )
           .as('is_under_way'),
       ])
-      .where('id', '=', launchId)
+      .where('launch_id', '=', launchId)
       .executeTakeFirst();
     return {
       number: Number(row?.changes ?? 0),
@@ -321,11 +321,36 @@ export class SqlRunStore implements RunStore {
         for (const table of ['run_states', 'run_stages', 'run_progress', 'run_results'] as const)
           await trx.deleteFrom(table).where('run_id', 'in', ids).execute();
         await trx.deleteFrom('runs').where('id', 'in', ids).execute();
+        await trx
+          .deleteFrom('launch_changes')
+          .where('changed_at', '<', endedBeforeMs)
+          .where((of) =>
+            of.not(
+              of.exists(
+                of.selectFrom('runs').select('runs.id').whereRef('runs.launch_id', '=', 'launch_changes.launch_id'),
+              ),
+            ),
+          )
+          .execute();
       });
       forgotten += ids.length;
       // SQLite is asked without a pause: requests come in between.
       await new Promise((resolve) => setImmediate(resolve));
     }
+  }
+
+  async launchesWithRuns(
+    launchIds: readonly string[],
+    { unfinished: open = false }: { readonly unfinished?: boolean } = {},
+  ): Promise<ReadonlySet<string>> {
+    if (launchIds.length === 0) return new Set();
+    const query = this.#database.selectFrom('runs').select('launch_id').distinct().where('launch_id', 'in', launchIds);
+    const rows = await (open ? query.where('state', 'in', unfinished) : query).execute();
+    return new Set(rows.map((row) => row.launch_id));
+  }
+
+  async check(): Promise<void> {
+    await sql`select 1`.execute(this.#database);
   }
 
   async countByState(): Promise<Partial<Record<RunState, number>>> {
@@ -404,9 +429,13 @@ async function addState(database: Kysely<AppTables>, runId: string, state: RunSt
 
 async function countChange(database: Kysely<AppTables>, launchId: string, at: number): Promise<void> {
   await database
-    .updateTable('launches')
-    .set((of) => ({ changes: of('changes', '+', 1), changed_at: at }))
-    .where('id', '=', launchId)
+    .insertInto('launch_changes')
+    .values({ launch_id: launchId, changes: 1, changed_at: at })
+    .onConflict((conflict) =>
+      conflict
+        .column('launch_id')
+        .doUpdateSet((of) => ({ changes: of('launch_changes.changes', '+', 1), changed_at: at })),
+    )
     .execute();
 }
 

@@ -1,4 +1,3 @@
-import { launchTokenField } from '../../contract/index.ts';
 import type { StartRequest } from './options.ts';
 
 const mostRedirects = 10;
@@ -9,18 +8,20 @@ const mostNameCharacters = 100;
 export class Browser {
   #cookies = new Map<string, string>();
   #signal: AbortSignal;
+  #tokenField: string;
   /** What the page that the launch led to calls the app: its `application-name`, or its title; null where it says neither. */
   appName: string | null = null;
 
-  /** `signal` ends what is under way. */
-  constructor(signal: AbortSignal) {
+  /** `signal` ends what is under way; `tokenField` holds the token of a launch by form. */
+  constructor(signal: AbortSignal, tokenField: string) {
     this.#signal = signal;
+    this.#tokenField = tokenField;
   }
 
   /** In form_post mode `token` is posted to the address; in query mode the address holds it. Gives where the launch led. */
   async open(launchUrl: string, token: string | null): Promise<URL> {
     let request: RequestInit =
-      token === null ? {} : { method: 'POST', body: new URLSearchParams({ [launchTokenField]: token }) };
+      token === null ? {} : { method: 'POST', body: new URLSearchParams({ [this.#tokenField]: token }) };
     let address = new URL(launchUrl);
     let response = await this.#send(address, request);
     for (let i = 0; response.status >= 300 && response.status < 400; i++) {

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
-import { KitError } from '../../contract/index.ts';
+import { readArguments, wrongArguments } from '../arguments.ts';
 import { scenarios } from './scenarios.ts';
 
 /** How an app that waits for a click is told to begin: a request to where its launch led. */
@@ -17,6 +16,8 @@ export interface CertifyOptions {
   readonly launchUrl: string | null;
   readonly launchMode: 'query' | 'form_post';
   readonly startRequest: StartRequest | null;
+  /** The wire that the sandbox speaks; null for that of the app, or the contract's. */
+  readonly profileFile: string | null;
   readonly port: string;
   /** How long an app may take for what a scenario waits for. */
   readonly patienceMs: number;
@@ -35,18 +36,49 @@ export interface VerifyOptions {
   readonly publicKeyFile: string | null;
 }
 
-const usage = `usage: npm run certify -- [--launch-url URL] [--launch-mode query|form_post] [--start-request 'POST path {json}'] [--port N]
-                          [--patience SECONDS] [--scenario ID]... [--expect FILE] [--sign-key FILE] [--json FILE] [--junit FILE] [--html FILE]
-       npm run certify -- verify REPORT [--public-key FILE]
-scenarios: ${scenarios.map(({ id }) => id).join(', ')}`;
+const usage = `usage: npm run certify -- [options]: launches an app through the plan and judges it, rule by rule
+       npm run certify -- verify REPORT [--public-key FILE]: whether a signed report is good
 
-function wrong(message: string): KitError {
-  return new KitError('bad_arguments', `${message}\n${usage}`);
-}
+  --launch-url URL       the app under test, running already; without it your own is started and judged
+  --launch-mode MODE     how it is launched: query (default) or form_post
+  --start-request TEXT   what begins a run once the app is open: 'POST path {json}'
+  --profile FILE         the wire that the sandbox speaks (default: your app's own, of a foreign app the contract's)
+  --port N               of the certifier's own sandbox (default 4010); SANDBOX_API_KEY is its key
+  --patience SECONDS     how long the app may take for what a scenario waits for (default 60)
+  --scenario ID          only these; repeatable
+  --expect FILE          failures that are known: [{"scenario": "chunk-cut", "rule": "chunk-order"}]
+  --sign-key FILE        signs the report with this Ed25519 key
+  --json, --junit, --html FILE   reports
+
+scenarios: ${scenarios.map(({ id }) => id).join(', ')}
+Exit 0 only where nothing failed and every rule that applies was exercised (docs/certification.md).`;
+
+const wrong = (message: string) => wrongArguments(message, usage);
 
 /** Reads the command line; paths are relative to `cwd`. Throws `KitError`. */
 export function readCertifyOptions(args: readonly string[], cwd: string): CertifyOptions | VerifyOptions {
-  const { values, positionals } = parse(args);
+  const { values, positionals } = readArguments(
+    usage,
+    {
+      allowPositionals: true,
+      options: {
+        'launch-url': { type: 'string' },
+        'launch-mode': { type: 'string', default: 'query' },
+        'start-request': { type: 'string' },
+        port: { type: 'string', default: '4010' },
+        patience: { type: 'string', default: '60' },
+        scenario: { type: 'string', multiple: true, default: [] },
+        expect: { type: 'string' },
+        'sign-key': { type: 'string' },
+        'public-key': { type: 'string' },
+        json: { type: 'string' },
+        junit: { type: 'string' },
+        html: { type: 'string' },
+        profile: { type: 'string' },
+      },
+    },
+    args,
+  );
   const path = (file: string | undefined) => (file === undefined ? null : resolve(cwd, file));
   if (positionals[0] === 'verify') {
     if (positionals.length !== 2) throw wrong('verify needs the report, and nothing else');
@@ -67,6 +99,7 @@ export function readCertifyOptions(args: readonly string[], cwd: string): Certif
     launchUrl,
     launchMode,
     startRequest: values['start-request'] === undefined ? null : readStartRequest(values['start-request']),
+    profileFile: values.profile ?? null,
     port: values.port,
     patienceMs: patience * 1000,
     only: values.scenario,
@@ -92,29 +125,4 @@ function readStartRequest(text: string): StartRequest {
     }
   }
   return { method, path, body: body ?? null };
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        'launch-url': { type: 'string' },
-        'launch-mode': { type: 'string', default: 'query' },
-        'start-request': { type: 'string' },
-        port: { type: 'string', default: '4010' },
-        patience: { type: 'string', default: '60' },
-        scenario: { type: 'string', multiple: true, default: [] },
-        expect: { type: 'string' },
-        'sign-key': { type: 'string' },
-        'public-key': { type: 'string' },
-        json: { type: 'string' },
-        junit: { type: 'string' },
-        html: { type: 'string' },
-      },
-    });
-  } catch (error) {
-    throw wrong((error as Error).message);
-  }
 }

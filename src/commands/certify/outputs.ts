@@ -1,14 +1,14 @@
 import { writeFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 import { KitError } from '../../contract/index.ts';
 import { junitXml } from '../../sandbox/referee/junit.ts';
 import { timelineOf } from '../../sandbox/referee/timeline.ts';
 import { worst } from '../../sandbox/referee/verdict.ts';
+import { kitFolder } from '../../raster/index.ts';
 import type { CertifyOptions } from './options.ts';
 import type { Report } from './report.ts';
 
-const templates = fileURLToPath(new URL('../../../templates', import.meta.url));
+const templates = kitFolder('templates');
 
 /** Writes the files that were asked for. Throws `KitError` for one that cannot be written. */
 export async function writeReports(

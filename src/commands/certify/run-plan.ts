@@ -1,5 +1,5 @@
 import { KitError } from '../../contract/index.ts';
-import { sandboxCall, type SandboxAddress } from '../sandbox-call.ts';
+import { sandboxCall, type SandboxAddress } from '../../testing/sandbox-call.ts';
 import { Browser, OpenError } from './browser.ts';
 import type { CertifyOptions, StartRequest } from './options.ts';
 import { digestOfTrace, mergeRules, resultOfScenario, type ScenarioReport, type Status } from './report.ts';
@@ -10,6 +10,8 @@ export interface PlanOptions {
   readonly sandbox: SandboxAddress;
   readonly launchUrl: string;
   readonly launchMode: CertifyOptions['launchMode'];
+  /** The form field of a launch by form. */
+  readonly tokenField: string;
   readonly startRequest: StartRequest | null;
   readonly patienceMs: number;
   /** Ends the plan early: what runs is INTERRUPTED. */
@@ -97,11 +99,11 @@ async function prepare(
 async function open(
   launchUrl: string,
   token: string | null,
-  { startRequest, signal }: Pick<PlanOptions, 'startRequest' | 'signal'>,
+  { startRequest, tokenField, signal }: Pick<PlanOptions, 'startRequest' | 'tokenField' | 'signal'>,
 ): Promise<string | null> {
   for (let tries = 1; ; tries++) {
     try {
-      const browser = new Browser(signal);
+      const browser = new Browser(signal, tokenField);
       const home = await browser.open(launchUrl, token);
       if (startRequest) await browser.start(home, startRequest);
       return browser.appName;

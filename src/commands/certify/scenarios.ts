@@ -1,4 +1,4 @@
-import { limits } from '../../contract/index.ts';
+import { assumedLimits, type WireLimits } from '../../contract/index.ts';
 import type { FaultEffect, FaultEndpoint, WatchedLaunch } from './watched-launch.ts';
 
 export interface Scenario {
@@ -25,148 +25,153 @@ export interface Scenario {
 export const planVersion = '1.0.0';
 
 const minute = 60_000;
-const { max: slowestPollMs } = limits.pollIntervalMs;
-/** Long enough for two more polls, of which one would be a re-read. */
-const watchMs = 2 * slowestPollMs + 1_000;
+/** The plan for a platform with these limits. */
+export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs }: WireLimits): readonly Scenario[] {
+  /** Long enough for two more polls, of which one would be a re-read. */
+  const watchMs = 2 * pollIntervalMs.max + 1_000;
+  /** Shortly before the operation expires. */
+  const lateMs = (operationWindowMs * 5) / 6;
+  const tokenAgeMs = Math.max(0, tokenLifetimeMs - 10 * minute);
 
-async function approveAndFollow(launch: WatchedLaunch): Promise<void> {
-  await launch.approve();
-  await launch.told('APPROVED');
-  await Promise.all([launch.delivered(), launch.watch(watchMs)]);
+  async function approveAndFollow(launch: WatchedLaunch): Promise<void> {
+    await launch.approve();
+    await launch.told('APPROVED');
+    await Promise.all([launch.delivered(), launch.watch(watchMs)]);
+  }
+  async function expire(launch: WatchedLaunch): Promise<void> {
+    await launch.polls(1);
+    await launch.advance(operationWindowMs + minute);
+    await launch.told('EXPIRED');
+  }
+  async function outliveToken(launch: WatchedLaunch): Promise<void> {
+    await launch.polls(1);
+    await launch.advance(Math.min(11 * minute, tokenLifetimeMs + minute));
+    await launch.polls(2);
+    await approveAndFollow(launch);
+  }
+  const withFaults = (launch: WatchedLaunch) => launch.polls(1).then(() => approveAndFollow(launch));
+
+  return [
+    { id: 'approve-at-once', title: 'The user approves at once', missing: 'failed', act: approveAndFollow },
+    {
+      id: 'approve-late',
+      title: `The user approves after ${Math.round(lateMs / minute)} minutes`,
+      missing: 'failed',
+      async act(launch) {
+        await launch.polls(3);
+        await launch.advance(lateMs);
+        await launch.polls(1);
+        await approveAndFollow(launch);
+      },
+    },
+    {
+      id: 'reject',
+      title: 'The user rejects: nothing may come',
+      missing: 'failed',
+      async act(launch) {
+        await launch.polls(1);
+        await launch.reject();
+        await launch.told('REJECTED');
+        await launch.watch(watchMs);
+      },
+    },
+    {
+      id: 'never-answered',
+      title: 'Nobody decides, and the operation expires: nothing may come',
+      missing: 'failed',
+      async act(launch) {
+        await expire(launch);
+        await launch.watch(watchMs);
+      },
+    },
+    {
+      id: 'approve-after-expiry',
+      title: 'The user approves when it is too late: nothing may come',
+      missing: 'failed',
+      async act(launch) {
+        await expire(launch);
+        if (!(await launch.isApprovalRefused())) throw new Error('the sandbox took an approval after the expiry');
+        await launch.watch(watchMs);
+      },
+    },
+    {
+      id: 'token-expires-extend',
+      title: 'The token ends while the app waits; renewal gives it more time',
+      missing: 'warning',
+      renewPolicy: 'extend',
+      tokenAgeMs,
+      act: outliveToken,
+    },
+    {
+      id: 'token-expires-rotate',
+      title: 'The token ends while the app waits; renewal gives another one',
+      missing: 'warning',
+      renewPolicy: 'rotate',
+      tokenAgeMs,
+      act: outliveToken,
+    },
+    {
+      id: 'token-revoked',
+      title: 'The token is revoked while the app waits: it stops asking',
+      missing: 'warning',
+      async act(launch) {
+        await launch.polls(1);
+        await launch.revoke();
+        await launch.watch(watchMs);
+        await launch.refusedAtMost(3);
+      },
+    },
+    {
+      id: 'status-fails',
+      title: 'The status call fails twice, then asks to wait',
+      missing: 'warning',
+      faults: [
+        { endpoint: 'operation.status', effect: { status: 500 }, after: 1, times: 2 },
+        { endpoint: 'operation.status', effect: { status: 503, retryAfterSeconds: 2 }, after: 3 },
+      ],
+      act: (launch) => launch.polls(2).then(() => approveAndFollow(launch)),
+    },
+    {
+      id: 'chunk-cut',
+      title: 'The connection is cut in the middle of a chunk',
+      missing: 'warning',
+      faults: [{ endpoint: 'upload.chunk', effect: { reset: true } }],
+      act: withFaults,
+    },
+    {
+      id: 'chunk-answer-lost',
+      title: 'The answer to a chunk is lost',
+      missing: 'warning',
+      faults: [{ endpoint: 'upload.chunk', effect: { dropResponse: true } }],
+      act: withFaults,
+    },
+    {
+      id: 'complete-answer-lost',
+      title: 'The answer to complete is lost',
+      missing: 'warning',
+      faults: [{ endpoint: 'upload.complete', effect: { dropResponse: true } }],
+      act: withFaults,
+    },
+    {
+      id: 'slow-answers',
+      title: 'Answers take their time',
+      missing: 'warning',
+      faults: [
+        { endpoint: 'operation.status', effect: { delayMs: 3_000 }, times: 2 },
+        { endpoint: 'upload.chunk', effect: { delayMs: 2_000 } },
+      ],
+      act: withFaults,
+    },
+    {
+      id: 'user-detail-fails',
+      title: 'The user details fail at first',
+      missing: 'warning',
+      faults: [{ endpoint: 'user.detail', effect: { status: 500 } }],
+      act: approveAndFollow,
+    },
+    { id: 'two-users', title: 'Two users launch the app at once', missing: 'failed', launches: 2, act: withFaults },
+  ];
 }
 
-async function expire(launch: WatchedLaunch): Promise<void> {
-  await launch.polls(1);
-  await launch.advance(limits.operationWindowMs + minute);
-  await launch.told('EXPIRED');
-}
-
-async function outliveToken(launch: WatchedLaunch): Promise<void> {
-  await launch.polls(1);
-  await launch.advance(11 * minute);
-  await launch.polls(2);
-  await approveAndFollow(launch);
-}
-
-const withFaults = (launch: WatchedLaunch) => launch.polls(1).then(() => approveAndFollow(launch));
-
-export const scenarios: readonly Scenario[] = [
-  { id: 'approve-at-once', title: 'The user approves at once', missing: 'failed', act: approveAndFollow },
-  {
-    id: 'approve-late',
-    title: 'The user approves after 25 minutes',
-    missing: 'failed',
-    async act(launch) {
-      await launch.polls(3);
-      await launch.advance(25 * minute);
-      await launch.polls(1);
-      await approveAndFollow(launch);
-    },
-  },
-  {
-    id: 'reject',
-    title: 'The user rejects: nothing may come',
-    missing: 'failed',
-    async act(launch) {
-      await launch.polls(1);
-      await launch.reject();
-      await launch.told('REJECTED');
-      await launch.watch(watchMs);
-    },
-  },
-  {
-    id: 'never-answered',
-    title: 'Nobody decides, and the operation expires: nothing may come',
-    missing: 'failed',
-    async act(launch) {
-      await expire(launch);
-      await launch.watch(watchMs);
-    },
-  },
-  {
-    id: 'approve-after-expiry',
-    title: 'The user approves when it is too late: nothing may come',
-    missing: 'failed',
-    async act(launch) {
-      await expire(launch);
-      if (!(await launch.isApprovalRefused())) throw new Error('the sandbox took an approval after the expiry');
-      await launch.watch(watchMs);
-    },
-  },
-  {
-    id: 'token-expires-extend',
-    title: 'The token ends while the app waits; renewal gives it more time',
-    missing: 'warning',
-    renewPolicy: 'extend',
-    tokenAgeMs: 50 * minute,
-    act: outliveToken,
-  },
-  {
-    id: 'token-expires-rotate',
-    title: 'The token ends while the app waits; renewal gives another one',
-    missing: 'warning',
-    renewPolicy: 'rotate',
-    tokenAgeMs: 50 * minute,
-    act: outliveToken,
-  },
-  {
-    id: 'token-revoked',
-    title: 'The token is revoked while the app waits: it stops asking',
-    missing: 'warning',
-    async act(launch) {
-      await launch.polls(1);
-      await launch.revoke();
-      await launch.watch(watchMs);
-      await launch.refusedAtMost(3);
-    },
-  },
-  {
-    id: 'status-fails',
-    title: 'The status call fails twice, then asks to wait',
-    missing: 'warning',
-    faults: [
-      { endpoint: 'operation.status', effect: { status: 500 }, after: 1, times: 2 },
-      { endpoint: 'operation.status', effect: { status: 503, retryAfterSeconds: 2 }, after: 3 },
-    ],
-    act: (launch) => launch.polls(2).then(() => approveAndFollow(launch)),
-  },
-  {
-    id: 'chunk-cut',
-    title: 'The connection is cut in the middle of a chunk',
-    missing: 'warning',
-    faults: [{ endpoint: 'upload.chunk', effect: { reset: true } }],
-    act: withFaults,
-  },
-  {
-    id: 'chunk-answer-lost',
-    title: 'The answer to a chunk is lost',
-    missing: 'warning',
-    faults: [{ endpoint: 'upload.chunk', effect: { dropResponse: true } }],
-    act: withFaults,
-  },
-  {
-    id: 'complete-answer-lost',
-    title: 'The answer to complete is lost',
-    missing: 'warning',
-    faults: [{ endpoint: 'upload.complete', effect: { dropResponse: true } }],
-    act: withFaults,
-  },
-  {
-    id: 'slow-answers',
-    title: 'Answers take their time',
-    missing: 'warning',
-    faults: [
-      { endpoint: 'operation.status', effect: { delayMs: 3_000 }, times: 2 },
-      { endpoint: 'upload.chunk', effect: { delayMs: 2_000 } },
-    ],
-    act: withFaults,
-  },
-  {
-    id: 'user-detail-fails',
-    title: 'The user details fail at first',
-    missing: 'warning',
-    faults: [{ endpoint: 'user.detail', effect: { status: 500 } }],
-    act: approveAndFollow,
-  },
-  { id: 'two-users', title: 'Two users launch the app at once', missing: 'failed', launches: 2, act: withFaults },
-];
+/** The plan for the contract's own limits. */
+export const scenarios = scenariosOf(assumedLimits);

@@ -4,7 +4,7 @@ import { KitError, type OperationStatus } from '../../contract/index.ts';
 import type { controlAnswers } from '../../sandbox/control/answers.ts';
 import { faultText, type newFault } from '../../sandbox/control/faults.ts';
 import { spanText } from '../../sandbox/marketplace/launch-events.ts';
-import { sandboxCall, type SandboxAddress } from '../sandbox-call.ts';
+import { sandboxCall, type SandboxAddress } from '../../testing/sandbox-call.ts';
 
 export type TracedCall = z.output<typeof controlAnswers.trace>['calls'][number];
 export type LaunchVerdict = z.output<typeof controlAnswers.verdict>;

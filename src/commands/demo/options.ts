@@ -1,29 +1,46 @@
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
-import { KitError } from '../../contract/index.ts';
+import { readArguments, wrongArguments } from '../arguments.ts';
 
 export const decisions = ['approve', 'reject', 'expire'] as const;
 
 export interface DemoOptions {
   /** The user's own rasters and folders of rasters, absolute; empty for a synthetic scene. */
   readonly inputs: readonly string[];
-  readonly stepId: string;
+  /** Null for the app's first. */
+  readonly stepId: string | null;
   /** As given: the step's declaration says what they become. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly outDir: string;
   readonly decision: (typeof decisions)[number];
 }
 
-const usage =
-  'usage: npm run demo -- [--input PATH]... [--step ID] [--param name=value]... [--out DIR] [--decision approve|reject|expire]';
+const usage = `usage: npm run demo -- [options]: the whole flow on this machine, from the launch to the delivered file
 
-function wrong(message: string): KitError {
-  return new KitError('bad_arguments', `${message}\n${usage}`);
-}
+  --input PATH       a raster, or a folder of a scene's bands; repeatable (default: an item of the demo catalog)
+  --step ID          what to run (default: the app's first step)
+  --param name=value a parameter of the step; repeatable
+  --out DIR          where the result and its preview go (default data/demo)
+  --decision WORD    what the user does: approve (default), reject or expire
+
+Exit 0 only where the platform's file is COMPLETED and equal to what the step made.`;
+
+const wrong = (message: string) => wrongArguments(message, usage);
 
 /** Reads the command line. Paths are relative to where the user called npm. Throws `KitError`. */
 export function readDemoOptions(args: readonly string[], cwd: string): DemoOptions {
-  const { values } = parse(args);
+  const { values } = readArguments(
+    usage,
+    {
+      options: {
+        input: { type: 'string', multiple: true, default: [] },
+        step: { type: 'string' },
+        param: { type: 'string', multiple: true, default: [] },
+        out: { type: 'string', default: 'data/demo' },
+        decision: { type: 'string', default: 'approve' },
+      },
+    },
+    args,
+  );
   const decision = decisions.find((known) => known === values.decision);
   if (!decision) throw wrong(`--decision ${values.decision} must be one of ${decisions.join(', ')}`);
   const parameters: Record<string, string> = {};
@@ -35,26 +52,9 @@ export function readDemoOptions(args: readonly string[], cwd: string): DemoOptio
   }
   return {
     inputs: values.input.map((path) => resolve(cwd, path)),
-    stepId: values.step,
+    stepId: values.step ?? null,
     parameters,
     outDir: resolve(cwd, values.out),
     decision,
   };
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      options: {
-        input: { type: 'string', multiple: true, default: [] },
-        step: { type: 'string', default: 'ndvi' },
-        param: { type: 'string', multiple: true, default: [] },
-        out: { type: 'string', default: 'data/demo' },
-        decision: { type: 'string', default: 'approve' },
-      },
-    });
-  } catch (error) {
-    throw wrong((error as Error).message);
-  }
 }

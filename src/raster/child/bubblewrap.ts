@@ -1,7 +1,7 @@
 /** The arguments of bubblewrap: what a child process sees of the machine. */
 import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { kitRoot } from '../kit-folder.ts';
 
 /** What one child process may read and write, beside programs and libraries. */
 export interface ChildPlace {
@@ -54,11 +54,9 @@ const rootFolders = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 /** What the loader, time zones, fonts and Debian's alternatives are found by; nothing that names a user or a secret. */
 const settings = ['/etc/ld.so.cache', '/etc/alternatives', '/etc/localtime', '/etc/fonts'];
 
-const kitRoot = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
-
 /** The kit's code and its packages, wherever a package manager has put them. */
 function codeFolders(): string[] {
-  const found = [join(kitRoot, 'src'), join(kitRoot, 'package.json')];
+  const found = ['src', 'dist', 'package.json'].map((name) => join(kitRoot, name));
   for (let folder = kitRoot; ; folder = dirname(folder)) {
     found.push(join(folder, 'node_modules'));
     if (folder === dirname(folder)) return found.filter((path) => existsSync(path));

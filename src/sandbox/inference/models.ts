@@ -1,9 +1,9 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import * as z from 'zod';
 import { inferenceTypes } from '../../contract/index.ts';
+import { kitFolder } from '../../raster/index.ts';
 
 const numbers = z.array(z.number());
 
@@ -56,7 +56,7 @@ export interface Model extends z.output<typeof modelFile> {
 }
 
 /** The models that ship with the sandbox. */
-const shipped = fileURLToPath(new URL('../../../models', import.meta.url));
+const shipped = kitFolder('models');
 
 /**
  * Models of the kit's own folder and of `dataDir`/models, by id; of two with the same id the latter. A

@@ -1,10 +1,10 @@
-import { fileURLToPath } from 'node:url';
 import type { Response } from 'express';
 import { Eta } from 'eta';
 import { isPlainOrigin } from '../../contract/index.ts';
 import type { Apps } from '../marketplace/apps.ts';
+import { kitFolder } from '../../raster/index.ts';
 
-const templates = fileURLToPath(new URL('../../../templates', import.meta.url));
+const templates = kitFolder('templates');
 
 export interface PageOptions {
   readonly apps: Apps;

@@ -1,15 +1,15 @@
 import { Router } from 'express';
 import { Eta } from 'eta';
-import { fileURLToPath } from 'node:url';
 import { requireOwnHost } from '../control/guards.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
+import { kitFolder } from '../../raster/index.ts';
 import type { Catalog } from './catalog.ts';
 import type { ItemSources } from './item-sources.ts';
 import { catalogPaths } from './stac-objects.ts';
 import { uploadsCatalogId, type CatalogRecord } from './collections.ts';
 
-const templates = fileURLToPath(new URL('../../../templates/sandbox', import.meta.url));
+const templates = kitFolder('templates/sandbox');
 
 /** What the links `preview` and `about` of a catalog lead to (spec 2.1). They need no key, and so tell nothing of users: collections of uploads are left out. */
 export function catalogPages(catalog: Catalog, sources: ItemSources, publicUrl: () => string): Router {

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import {
   ChildJobError,
   ChildPool,
@@ -12,6 +11,7 @@ import {
   type Confinement,
   type LentFile,
   type PreviewJobInput,
+  kitFolder,
 } from '../../raster/index.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
@@ -54,7 +54,7 @@ export interface SourceFile {
 }
 
 /** Of the demo world, in the project's `scenes`. */
-const shippedPath = (fileName: string) => fileURLToPath(new URL(`../../../scenes/${fileName}`, import.meta.url));
+const shippedPath = (fileName: string) => kitFolder(`scenes/${fileName}`);
 
 /** In true colour where a scene has it; else its first band. */
 function drawnOf(files: readonly SceneFile[]): SceneFile[] {

@@ -1,36 +1,26 @@
-import type { CogOptions } from '../../raster/cog.ts';
-import { defineStep } from '../step.ts';
+import { defineStep, z } from '../step.ts';
 
 /** Any raster as a Cloud Optimized GeoTIFF: tiled, compressed, with overviews, in the order that range requests like. */
-export default defineStep<CogOptions>({
+export default defineStep({
   id: 'cog',
   version: '1.0.0',
   title: 'Cloud Optimized GeoTIFF',
   description:
     'Rewrites one raster as a Cloud Optimized GeoTIFF with overviews. Values, CRS and nodata stay as they are.',
-  parameters: {
-    compression: {
-      type: 'string',
-      title: 'Compression',
-      description: 'All are lossless; DEFLATE is read everywhere.',
-      enum: ['DEFLATE', 'LZW', 'ZSTD', 'NONE'],
-      default: 'DEFLATE',
-    },
-    blockSize: {
-      type: 'integer',
-      title: 'Tile size',
-      description: 'Side of a tile in pixels.',
-      enum: [256, 512, 1024],
-      default: 512,
-    },
-    resampling: {
-      type: 'string',
+  parameters: z.object({
+    compression: z
+      .enum(['DEFLATE', 'LZW', 'ZSTD', 'NONE'])
+      .default('DEFLATE')
+      .meta({ title: 'Compression', description: 'All are lossless; DEFLATE is read everywhere.' }),
+    blockSize: z
+      .literal([256, 512, 1024])
+      .default(512)
+      .meta({ title: 'Tile size', description: 'Side of a tile in pixels.' }),
+    resampling: z.enum(['NEAREST', 'AVERAGE', 'BILINEAR', 'CUBIC', 'MODE']).default('NEAREST').meta({
       title: 'Overview resampling',
       description: 'How overviews are made. NEAREST or MODE for classes, AVERAGE or CUBIC for measurements.',
-      enum: ['NEAREST', 'AVERAGE', 'BILINEAR', 'CUBIC', 'MODE'],
-      default: 'NEAREST',
-    },
-  },
+    }),
+  }),
   input: { description: 'One raster file with any bands.', synthetic: 'multispectral' },
   output: { fileName: 'cog.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
 

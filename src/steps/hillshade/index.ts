@@ -1,49 +1,41 @@
-import { defineStep } from '../step.ts';
+import { defineStep, z } from '../step.ts';
 
 /** gdaldem's own figure, for heights in metres over a grid in degrees. */
 const metresOfDegree = 111_120;
 
 /** Shaded relief of a digital elevation model, by gdaldem's Horn formula. */
-export default defineStep<{ band: string; azimuth: number; altitude: number; zFactor: number }>({
+export default defineStep({
   id: 'hillshade',
   version: '1.1.0',
   title: 'Hillshade',
   description:
     'Shaded relief of an elevation raster, lit from one direction. Heights are in metres, places in metres or degrees; use the z factor where they are not.',
-  parameters: {
-    band: {
-      type: 'string',
-      title: 'Elevation band',
-      description: 'Name or number of the band that holds heights.',
-      default: '1',
-      minLength: 1,
-      maxLength: 64,
-    },
-    azimuth: {
-      type: 'number',
-      title: 'Azimuth',
-      description: 'Direction of the light in degrees, clockwise from north.',
-      minimum: 0,
-      maximum: 360,
-      default: 315,
-    },
-    altitude: {
-      type: 'number',
-      title: 'Altitude',
-      description: 'Height of the light above the horizon in degrees.',
-      minimum: 0,
-      maximum: 90,
-      default: 45,
-    },
-    zFactor: {
-      type: 'number',
-      title: 'Z factor',
-      description: 'What heights are multiplied by.',
-      minimum: 0.000001,
-      maximum: 1000,
-      default: 1,
-    },
-  },
+  parameters: z.object({
+    band: z
+      .string()
+      .min(1)
+      .max(64)
+      .default('1')
+      .meta({ title: 'Elevation band', description: 'Name or number of the band that holds heights.' }),
+    azimuth: z
+      .number()
+      .min(0)
+      .max(360)
+      .default(315)
+      .meta({ title: 'Azimuth', description: 'Direction of the light in degrees, clockwise from north.' }),
+    altitude: z
+      .number()
+      .min(0)
+      .max(90)
+      .default(45)
+      .meta({ title: 'Altitude', description: 'Height of the light above the horizon in degrees.' }),
+    zFactor: z
+      .number()
+      .min(0.000001)
+      .max(1000)
+      .default(1)
+      .meta({ title: 'Z factor', description: 'What heights are multiplied by.' }),
+  }),
   input: { description: 'One raster with heights.', synthetic: 'elevation' },
   output: {
     fileName: 'hillshade.tif',

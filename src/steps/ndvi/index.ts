@@ -1,32 +1,26 @@
-import { defineStep } from '../step.ts';
+import { defineStep, z } from '../step.ts';
 
 const nodata = -9999;
 
 /** (A - B) / (A + B), as Float32. No data where the sum is 0 or either band has none. */
-export default defineStep<{ bandA: string; bandB: string }>({
+export default defineStep({
   id: 'ndvi',
   version: '1.0.0',
   title: 'Normalized difference',
   description:
     'The normalized difference (A - B) / (A + B) of two bands: NDVI with near infrared and red, NDWI with green and near infrared.',
-  parameters: {
-    bandA: {
-      type: 'string',
+  parameters: z.object({
+    bandA: z.string().min(1).max(64).default('nir').meta({
       title: 'Band A',
       description: 'Common name (nir, red, green, swir16), name (B5) or number of the band that counts positively.',
-      default: 'nir',
-      minLength: 1,
-      maxLength: 64,
-    },
-    bandB: {
-      type: 'string',
-      title: 'Band B',
-      description: 'The band that counts negatively, named in the same way.',
-      default: 'red',
-      minLength: 1,
-      maxLength: 64,
-    },
-  },
+    }),
+    bandB: z
+      .string()
+      .min(1)
+      .max(64)
+      .default('red')
+      .meta({ title: 'Band B', description: 'The band that counts negatively, named in the same way.' }),
+  }),
   input: {
     description: 'Two bands on the same grid, in one file or in one file each.',
     sourceTypes: ['MULTISPECTRAL', 'HYPERSPECTRAL', 'UNKNOWN'],

@@ -1,12 +1,12 @@
-import { defineStep } from '../../../../src/steps/step.ts';
+import { defineStep, z } from '../../../../src/steps/step.ts';
 
 /** Thirds of a raster by its values, as classes with names and colours. */
-export default defineStep<object>({
+export default defineStep({
   id: 'classify',
   version: '1.0.0',
   title: 'Classify',
   description: 'Low, middle and high.',
-  parameters: {},
+  parameters: z.object({}),
   input: { description: 'One raster.', sourceTypes: ['HEIGHTMAP'], synthetic: 'elevation' },
   output: {
     fileName: 'classes.tif',

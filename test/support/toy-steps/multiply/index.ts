@@ -1,19 +1,13 @@
-import { defineStep } from '../../../../src/steps/step.ts';
+import { defineStep, z } from '../../../../src/steps/step.ts';
 
-export default defineStep<{ factor: number }>({
+export default defineStep({
   id: 'multiply',
   version: '1.0.0',
   title: 'Multiply',
   description: 'Multiplies every value.',
-  parameters: {
-    factor: {
-      type: 'number',
-      title: 'Factor',
-      description: 'What values are multiplied by.',
-      minimum: -100,
-      maximum: 100,
-    },
-  },
+  parameters: z.object({
+    factor: z.number().min(-100).max(100).meta({ title: 'Factor', description: 'What values are multiplied by.' }),
+  }),
   input: { description: 'One raster.', synthetic: 'elevation' },
   output: {
     fileName: 'multiplied.tif',

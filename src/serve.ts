@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { KitError } from '../contract/index.ts';
+import { KitError } from './contract/index.ts';
 
 const idleConnectionMs = 300_000;
 const lookForSlowMs = 5_000;
@@ -8,6 +8,8 @@ const lookForSlowMs = 5_000;
 export interface Served {
   /** `http://host:port`, with the port that was really taken. */
   readonly url: string;
+  /** Keeps no process from ending. */
+  unref(): void;
   /** Takes no new connections, lets answers under way end, and cuts what is left after `graceMs`. */
   close(graceMs?: number): Promise<void>;
 }
@@ -35,6 +37,7 @@ export async function serve(handler: RequestListener, address: ServeOptions): Pr
   const host = address.host.includes(':') ? `[${address.host}]` : address.host;
   return {
     url: `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${port}`,
+    unref: () => void server.unref(),
     close: (graceMs = 2_000) =>
       new Promise((resolve) => {
         const cut = setTimeout(() => server.closeAllConnections(), graceMs);

@@ -1,5 +1,5 @@
-import type { RunView } from '../../app/runs/run-view.ts';
-import { KitError, type ValidationDetail } from '../../contract/index.ts';
+import type { RunView } from '../app/runs/run-view.ts';
+import { KitError, type ValidationDetail } from '../contract/index.ts';
 
 interface StepView {
   readonly id: string;

@@ -1,17 +1,18 @@
-import { defineStep } from '../../src/steps/step.ts';
+import { defineApp } from '../../src/app/definition/app-definition.ts';
+import { defineStep, z } from '../../src/steps/step.ts';
 
 const width = 16_384;
 const bytesPerMebibyte = 1024 * 1024;
 
 /** Writes an uncompressed raster of a wanted size, quickly and without repeating itself: something big to upload. */
-const big = defineStep<{ mebibytes: number }>({
+const big = defineStep({
   id: 'big',
   version: '1.0.0',
   title: 'A big raster',
   description: 'Makes an uncompressed raster of a wanted size.',
-  parameters: {
-    mebibytes: { type: 'integer', title: 'Size', description: 'Size in MiB.', minimum: 1, maximum: 65_536 },
-  },
+  parameters: z.object({
+    mebibytes: z.int().min(1).max(65_536).meta({ title: 'Size', description: 'Size in MiB.' }),
+  }),
   input: { description: 'Nothing is read.', synthetic: 'elevation' },
   output: {
     fileName: 'big.tif',
@@ -34,4 +35,10 @@ const big = defineStep<{ mebibytes: number }>({
   },
 });
 
-export const steps = [big];
+export default defineApp({
+  module: import.meta.url,
+  id: 'bench',
+  name: 'bench',
+  description: 'Steps of a test.',
+  steps: [big],
+});

@@ -1,0 +1,226 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import * as z from 'zod';
+import {
+  fileName,
+  KitError,
+  sourceType,
+  sourceTypes,
+  wireCallNames,
+  type WireCallName,
+  type WireProfile,
+} from '../../contract/index.ts';
+import type { AnyStep } from '../../steps/step.ts';
+import { InvalidParametersError, checkParameters, parameterSchema } from '../processing/step-parameters.ts';
+import type { AppDefinition } from './app-definition.ts';
+
+/** A definition that no app can run with: each place, and the rule that it breaks. */
+export class DefinitionError extends KitError {
+  constructor(module: string, problems: readonly string[]) {
+    super(
+      'bad_app_definition',
+      `the app in ${module} cannot be started:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
+    );
+  }
+}
+
+const identifier = z
+  .string('is missing')
+  .regex(/^[a-z][a-z0-9-]{0,63}$/, 'must be a-z, 0-9 and -, first a letter, at most 64');
+const words = (most: number) =>
+  z.string('is missing').trim().min(1, 'must not be empty').max(most, `must be at most ${most} characters`);
+const folder = z
+  .instanceof(URL, { error: 'must be a file: URL, such as new URL(..., import.meta.url)' })
+  .refine(({ protocol }) => protocol === 'file:', 'must be a file: URL');
+/** GDAL's names that a step can write and a page can draw. */
+const dataTypes = ['Byte', 'Int8', 'UInt16', 'Int16', 'UInt32', 'Int32', 'Float32', 'Float64'] as const;
+
+const band = z.object({
+  description: z.string(),
+  dataType: z.enum(dataTypes, `must be one of ${dataTypes.join(', ')}`),
+  nodata: z.number('must be a number').optional(),
+});
+const color = z.tuple(
+  [z.int().min(0).max(255), z.int().min(0).max(255), z.int().min(0).max(255)],
+  'must be three integers from 0 to 255',
+);
+
+const step = z.object({
+  id: identifier,
+  version: z
+    .string('is missing')
+    .regex(/^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/, 'must be a semantic version such as 1.0.0'),
+  title: words(200),
+  description: words(2_000),
+  parameters: z.instanceof(z.ZodObject, { error: 'must be z.object({...})' }),
+  input: z.object({
+    description: words(2_000),
+    sourceTypes: z.array(sourceType).min(1, 'must not be empty: leave it out for all').optional(),
+    synthetic: z.enum(['multispectral', 'elevation', 'radar'], 'must be multispectral, elevation or radar'),
+  }),
+  output: z.object({
+    fileName,
+    sourceType: z.enum(sourceTypes, `must be one of ${sourceTypes.join(', ')}`),
+    bands: z.union(
+      [z.literal('as-input'), z.array(band).min(1)],
+      "must be 'as-input', or a list of { description, dataType, nodata? }",
+    ),
+    preview: z.object({
+      ramp: z.enum(['gray', 'rdylgn'], 'must be gray or rdylgn'),
+      range: z
+        .tuple([z.number(), z.number()])
+        .refine(([low, high]) => low < high, 'must be [lowest, highest]')
+        .optional(),
+      unit: z.string().max(50).optional(),
+      classes: z.array(z.object({ value: z.number(), name: words(200), color })).optional(),
+    }),
+  }),
+  run: z.custom((value) => typeof value === 'function', 'must be a function'),
+});
+
+const page = z.object({
+  path: identifier,
+  title: words(100),
+  template: z
+    .string('is missing')
+    .regex(/^[A-Za-z0-9][A-Za-z0-9/_-]*$/, 'must be the name of a template, without .eta'),
+  data: z.custom((value) => value === undefined || typeof value === 'function', 'must be a function').optional(),
+});
+
+const definition = z.strictObject(
+  {
+    module: z.string('is missing: give import.meta.url').regex(/^file:/, 'must be import.meta.url'),
+    id: identifier,
+    name: words(200),
+    description: words(2_000),
+    icon: folder.optional(),
+    steps: z.array(step, 'must be a list of steps').min(1, 'must not be empty'),
+    profile: z
+      .custom((value) => value === undefined || isProfile(value), 'must be a wire profile: wireProfile({...})')
+      .optional(),
+    templates: folder.optional(),
+    pages: z.array(page).optional(),
+  },
+  { error: (issue) => (issue.code === 'unrecognized_keys' ? `has no field ${issue.keys.join(', ')}` : undefined) },
+);
+
+/** Throws `DefinitionError` where the app cannot be what its definition says. */
+export function checkDefinition(given: AppDefinition): void {
+  const module =
+    typeof given?.module === 'string' && given.module.startsWith('file:')
+      ? fileURLToPath(given.module)
+      : 'its definition';
+  const read = definition.safeParse(given);
+  if (!read.success)
+    throw new DefinitionError(
+      module,
+      read.error.issues.map((issue) => `${placeOf(issue.path, given)}: ${issue.message}`),
+    );
+  const problems = [
+    ...repeated(
+      given.steps.map(({ id }) => id),
+      'steps',
+      'another step has the id',
+    ),
+    ...repeated(
+      (given.pages ?? []).map(({ path }) => path),
+      'pages',
+      'another page has the path',
+    ),
+    ...given.steps.flatMap((one, i) =>
+      problemsOfParameters(one).map((problem) => `${placeOf(['steps', i], given)}.parameters.${problem}`),
+    ),
+    ...problemsOfFiles(given),
+  ];
+  if (problems.length > 0) throw new DefinitionError(module, problems);
+}
+
+/** `steps[1] (ndvi).output.fileName` */
+function placeOf(path: readonly PropertyKey[], given: AppDefinition): string {
+  const place = path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .replace(/^\./, '');
+  const [list, index] = path;
+  const id = list === 'steps' && typeof index === 'number' ? given.steps[index]?.id : undefined;
+  return typeof id === 'string'
+    ? place.replace(`[${String(index)}]`, `[${String(index)}] (${id})`)
+    : place || 'the definition';
+}
+
+function repeated(names: readonly string[], list: string, rule: string): string[] {
+  return names.flatMap((name, i) => (names.indexOf(name) < i ? [`${list}[${i}]: ${rule} ${name}`] : []));
+}
+
+function problemsOfParameters(one: AnyStep): string[] {
+  const types = ['string', 'number', 'integer', 'boolean'];
+  let view: ReturnType<typeof parameterSchema>;
+  try {
+    view = parameterSchema(one);
+  } catch (error) {
+    return [`: cannot be shown as JSON Schema (${error instanceof Error ? error.message : String(error)})`];
+  }
+  const problems = Object.entries(view.properties).flatMap(([name, { type, title, enum: values }]) => [
+    ...(types.includes(type ?? '') || values ? [] : [`${name}: must be a string, a number, a boolean or a choice`]),
+    ...(title ? [] : [`${name}: has no title: add .meta({ title, description })`]),
+  ]);
+  if (problems.length > 0) return problems;
+  const defaults = Object.entries(view.properties).flatMap(([name, { default: value }]) =>
+    value === undefined ? [] : [[name, value] as const],
+  );
+  try {
+    // What has no default is not asked for here.
+    checkParameters({ ...one, parameters: one.parameters.partial() }, Object.fromEntries(defaults));
+    return [];
+  } catch (error) {
+    if (!(error instanceof InvalidParametersError)) throw error;
+    return error.details.map(({ path, message }) => `${path}: its default ${message}`);
+  }
+}
+
+const mostIconBytes = 180 * 1024;
+
+function problemsOfFiles({ icon, templates, pages = [] }: AppDefinition): string[] {
+  const problems: string[] = [];
+  if (icon) {
+    const path = fileURLToPath(icon);
+    if (!/\.(svg|png)$/i.test(path)) problems.push(`icon: ${path} must be an SVG or a PNG`);
+    else if (!existsSync(path)) problems.push(`icon: there is no file ${path}`);
+    else if (statSync(path).size > mostIconBytes) problems.push(`icon: ${path} must be at most ${mostIconBytes} bytes`);
+  }
+  if (templates && !existsSync(templates)) problems.push(`templates: there is no folder ${fileURLToPath(templates)}`);
+  pages.forEach(({ template }, i) => {
+    const path = templates && new URL(`${template}.eta`, `${templates.href.replace(/\/$/, '')}/`);
+    if (!path) problems.push(`pages[${i}]: a page of your own needs templates, the folder of its template`);
+    else if (!existsSync(path)) problems.push(`pages[${i}].template: there is no file ${fileURLToPath(path)}`);
+  });
+  return problems;
+}
+
+function isProfile(value: unknown): boolean {
+  if (value === null || typeof value !== 'object') return false;
+  const profile = value as Partial<WireProfile>;
+  const isCall = (name: WireCallName) =>
+    (['encode', 'decode'] as const).every((half) => typeof profile.calls?.[name]?.[half] === 'function');
+  return (
+    typeof profile.name === 'string' &&
+    (['authenticate', 'decodeError', 'uploadsCollection'] as const).every(
+      (name) => typeof profile[name] === 'function',
+    ) &&
+    typeof profile.limits === 'object' &&
+    wireCallNames.every(isCall)
+  );
+}
+
+/** What the marketplace is told of an app, but for its address. */
+export function manifestOf(definition: AppDefinition) {
+  const { id, name, description } = definition;
+  return { id, name, description, icon: iconDataUrl(definition) };
+}
+
+/** The icon as a `data:` URL; undefined where the app has none of its own. */
+function iconDataUrl({ icon }: Pick<AppDefinition, 'icon'>): string | undefined {
+  if (!icon) return undefined;
+  const type = /\.png$/i.test(icon.pathname) ? 'image/png' : 'image/svg+xml';
+  return `data:${type};base64,${readFileSync(icon).toString('base64')}`;
+}

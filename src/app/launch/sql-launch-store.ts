@@ -1,0 +1,119 @@
+import { KitError, type UserDetail } from '../../contract/index.ts';
+import type { IdentityToken, IdentityTokenStore } from '../../platform-client/index.ts';
+import type { AppDatabase } from '../database.ts';
+import type { Launch, LaunchPage, LaunchStore } from './launch-store.ts';
+import { hashToken, type TokenSealer } from './sealed-token.ts';
+
+const tokenErased = () =>
+  new KitError('token_erased', 'this session has ended and its token was erased', { status: 409 });
+
+/** In the place of a sealed token that is no more. */
+const erased = '';
+
+/** Launches in a SQL database, their tokens sealed. */
+export class SqlLaunchStore implements LaunchStore {
+  #database: AppDatabase;
+  #sealer: TokenSealer;
+
+  /** Tokens that were read or written, where no other process writes them: thousands of runs ask again and again. */
+  #known: Map<string, IdentityToken> | null;
+  #erasures = 0;
+
+  /** `isShared`: other processes use the same database. */
+  constructor(database: AppDatabase, sealer: TokenSealer, { isShared = true } = {}) {
+    this.#database = database;
+    this.#sealer = sealer;
+    this.#known = isShared ? null : new Map();
+  }
+
+  async hasBegun(token: string): Promise<boolean> {
+    const row = await this.#database
+      .selectFrom('launches')
+      .select('id')
+      .where('first_token_hash', '=', hashToken(token))
+      .executeTakeFirst();
+    return row !== undefined;
+  }
+
+  async begin(launch: Launch, firstToken: string, held: IdentityToken): Promise<boolean> {
+    const result = await this.#database
+      .insertInto('launches')
+      .values({
+        id: launch.id,
+        first_token_hash: hashToken(firstToken),
+        sealed_token: await this.#sealer.seal(launch.id, held.token),
+        token_expires_at: held.expiresAtMs,
+        user: JSON.stringify(launch.user),
+        created_at: launch.createdAtMs,
+      })
+      .onConflict((conflict) => conflict.column('first_token_hash').doNothing())
+      .executeTakeFirst();
+    return result.numInsertedOrUpdatedRows === 1n;
+  }
+
+  async find(id: string): Promise<Launch | null> {
+    const row = await this.#database
+      .selectFrom('launches')
+      .select(['id', 'user', 'created_at'])
+      .where('id', '=', id)
+      .executeTakeFirst();
+    return row ? { id: row.id, user: JSON.parse(row.user) as UserDetail, createdAtMs: Number(row.created_at) } : null;
+  }
+
+  async listBegunBefore({ begunBeforeMs, limit, after = '', withToken = false }: LaunchPage): Promise<string[]> {
+    const query = this.#database
+      .selectFrom('launches')
+      .select('id')
+      .where('created_at', '<', begunBeforeMs)
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(limit);
+    const rows = await (withToken ? query.where('sealed_token', '!=', erased) : query).execute();
+    return rows.map(({ id }) => id);
+  }
+
+  async forget(ids: readonly string[]): Promise<number> {
+    if (ids.length === 0) return 0;
+    const { numDeletedRows } = await this.#database.deleteFrom('launches').where('id', 'in', ids).executeTakeFirst();
+    for (const id of ids) this.#known?.delete(id);
+    return Number(numDeletedRows);
+  }
+
+  async eraseToken(launchId: string): Promise<void> {
+    await this.#database.updateTable('launches').set({ sealed_token: erased }).where('id', '=', launchId).execute();
+    this.#known?.delete(launchId);
+    this.#erasures += 1;
+  }
+
+  tokens(launchId: string): IdentityTokenStore {
+    return {
+      read: async () => {
+        const known = this.#known?.get(launchId);
+        if (known) return known;
+        const row = await this.#database
+          .selectFrom('launches')
+          .select(['sealed_token', 'token_expires_at'])
+          .where('id', '=', launchId)
+          .executeTakeFirstOrThrow();
+        if (row.sealed_token === erased) throw tokenErased();
+        const erasures = this.#erasures;
+        const expiresAtMs = row.token_expires_at === null ? null : Number(row.token_expires_at);
+        const held = { token: await this.#sealer.open(launchId, row.sealed_token), expiresAtMs };
+        // Unless it was erased while it was opened.
+        if (erasures === this.#erasures) this.#known?.set(launchId, held);
+        return held;
+      },
+      write: async ({ token, expiresAtMs }) => {
+        const { numUpdatedRows } = await this.#database
+          .updateTable('launches')
+          .set({ sealed_token: await this.#sealer.seal(launchId, token), token_expires_at: expiresAtMs })
+          .where('id', '=', launchId)
+          // A renewal that was under way when the token was erased does not bring one back.
+          .where('sealed_token', '!=', erased)
+          .executeTakeFirst();
+        if (numUpdatedRows === 0n) throw tokenErased();
+        this.#known?.set(launchId, { token, expiresAtMs });
+      },
+    };
+  }
+}

@@ -1,0 +1,51 @@
+import type { Logger } from 'pino';
+import { ownFolder } from '../raster/index.ts';
+import type { AppConfig } from './config.ts';
+import type { AppStores } from './create-app.ts';
+import { openDatabase } from './database.ts';
+import { createTokenSealer } from './launch/sealed-token.ts';
+import { SqlSessionStore } from './launch/session-store.ts';
+import { SqlLaunchStore } from './launch/sql-launch-store.ts';
+import { PgBossRunQueue } from './runs/pg-boss-run-queue.ts';
+import { localProgress, sharedProgress } from './runs/run-progress.ts';
+import { LocalRunQueue } from './runs/run-queue.ts';
+import { SqlRunStore } from './runs/sql-run-store.ts';
+
+/** The stores of an app: those that are given, and the others in the database of `config`, which is opened only for them. */
+export async function openStores(
+  given: Partial<AppStores>,
+  config: AppConfig,
+  now: () => number,
+  log: Logger,
+): Promise<{ stores: AppStores; close: () => Promise<void> }> {
+  const { runs, launches, sessions, progress, queue } = given;
+  if (runs && launches && sessions && progress && queue)
+    return { stores: { runs, launches, sessions, progress, queue }, close: async () => {} };
+
+  const databaseUrl = config.databaseUrl?.reveal() ?? null;
+  const isShared = databaseUrl !== null;
+  // SQLite has runs of this process alone; those of a shared database may be anybody's.
+  const leaveFolder = isShared ? () => {} : ownFolder(config.dataDir);
+  const database = await openDatabase({ dataDir: config.dataDir, databaseUrl });
+  const ownQueue = async () =>
+    databaseUrl === null
+      ? new LocalRunQueue()
+      : PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web', log });
+  const ownProgress = () =>
+    isShared
+      ? sharedProgress(database, (error) => log.warn({ err: error }, 'progress could not be written'))
+      : localProgress();
+  return {
+    stores: {
+      runs: runs ?? new SqlRunStore(database, now, { isShared }),
+      launches: launches ?? new SqlLaunchStore(database, createTokenSealer(config.secrets), { isShared }),
+      sessions: sessions ?? new SqlSessionStore(database, now),
+      progress: progress ?? ownProgress(),
+      queue: queue ?? (await ownQueue()),
+    },
+    async close() {
+      await database.destroy();
+      leaveFolder();
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { AppDefinition } from '../app/definition/app-definition.ts';
+import { assumedProfile, KitError, wireProfile, type WireChanges, type WireProfile } from '../contract/index.ts';
+
+/** The wire profile in a file: data as JSON, or the default export of a module, which may be an app. Throws `KitError`. */
+export async function readWireProfile(file: string, folder: string): Promise<WireProfile> {
+  const path = resolve(folder, file);
+  if (path.endsWith('.json')) return wireProfile(await readJson(path));
+  const { default: profile } = (await import(pathToFileURL(path).href).catch((cause: unknown) => {
+    throw new KitError('bad_arguments', `--profile ${file} cannot be loaded: ${(cause as Error).message}`, { cause });
+  })) as { default?: WireProfile | AppDefinition };
+  if (profile && 'decodeError' in profile) return profile;
+  if (profile && 'steps' in profile) return profile.profile ?? assumedProfile;
+  throw new KitError(
+    'bad_arguments',
+    `--profile ${file} must export a wire profile: export default wireProfile({...})`,
+  );
+}
+
+/** The arguments that make a sandbox speak the wire of an app. */
+export function profileArguments({ module, profile }: Pick<AppDefinition, 'module' | 'profile'>): string[] {
+  const isAssumed =
+    profile === undefined || (profile.changes !== null && Object.keys(profile.changes).join() === 'name');
+  return isAssumed ? [] : ['--profile', fileURLToPath(module)];
+}
+
+async function readJson(path: string): Promise<WireChanges> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as WireChanges;
+  } catch (cause) {
+    throw new KitError('bad_arguments', `--profile ${path} cannot be read as JSON: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+}

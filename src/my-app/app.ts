@@ -1,0 +1,14 @@
+import { cog, defineApp, hillshade, ndvi } from '../index.ts';
+import profile from './profile.ts';
+import scale from './steps/scale/index.ts';
+
+/** Your app. This folder, `templates/my-app` and `test/my-app` are yours; everything else is the kit's (docs/forking.md). */
+export default defineApp({
+  module: import.meta.url,
+  id: 'reference-app',
+  name: 'Reference app',
+  description: 'The app of this kit: processes a raster after your approval and delivers the result.',
+  steps: [ndvi, cog, hillshade, scale],
+  profile,
+  templates: new URL('../../templates/my-app/', import.meta.url),
+});

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The folder in which the kit lies: a repository, or a package that is installed somewhere. */
+export const kitRoot = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
+
+/** A file or folder of the kit's: `templates/shared`. */
+export function kitFolder(name: string): string {
+  return join(kitRoot, name);
+}
+
+/** Folders of installed packages that pages load from, by the name below `/assets/vendor` (`templates/shared/vendored.json`). */
+export function vendoredFolders(): ReadonlyMap<string, string> {
+  const listed = JSON.parse(readFileSync(kitFolder('templates/shared/vendored.json'), 'utf8')) as Record<
+    string,
+    string
+  >;
+  return new Map(Object.entries(listed).map(([name, path]) => [name, packageFolder(path)]));
+}
+
+/** A folder of a package, wherever the package manager has put that: `maplibre-gl/dist`. */
+function packageFolder(path: string): string {
+  const [name = '', ...inside] = path.split('/');
+  const manifest = findPackageJSON(name, import.meta.url);
+  if (manifest === undefined) throw new Error(`the package ${name} is not installed`);
+  return join(dirname(manifest), ...inside);
+}

@@ -1,0 +1,16 @@
+/** What a step is made with, and the steps that the kit brings. */
+import cog from './cog/index.ts';
+import hillshade from './hillshade/index.ts';
+import ndvi from './ndvi/index.ts';
+
+export {
+  defineStep,
+  z,
+  type AnyStep,
+  type BandDeclaration,
+  type Step,
+  type StepDeclaration,
+  type StepJob,
+} from './step.ts';
+export type { PreviewStyle } from '../raster/preview.ts';
+export { cog, hillshade, ndvi };

@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunView } from '../app/runs/run-view.ts';
+import { KitError } from '../contract/index.ts';
+import { createPlatformClient } from '../platform-client/index.ts';
+import { openLaunch } from './app-session.ts';
+import type { RunningApp } from './start-app.ts';
+import type { RunningSandbox } from './start-sandbox.ts';
+
+/** What a run is asked for: the body of the app's `POST api/runs`. */
+export interface WantedRun {
+  readonly stepId: string;
+  readonly parameters?: object;
+  /** Default: a raster of 64 pixels a side that code makes, of the kind that the step declares. */
+  readonly input?: object;
+}
+
+export interface Delivered {
+  readonly run: RunView;
+  readonly launchId: string;
+  /** What the platform gives back for the file: the bytes that a user would download. */
+  readonly bytes: Uint8Array;
+}
+
+const lookEveryMs = 100;
+
+/**
+ * Takes one run through the whole flow: launches the app, asks for the run, approves, waits for its end, and fetches the
+ * file back from the platform. Throws `KitError` where the run does not complete, with what its user would read.
+ */
+export async function deliver(
+  platform: RunningSandbox,
+  app: Pick<RunningApp, 'launchUrl'>,
+  wanted: WantedRun,
+): Promise<Delivered> {
+  const { launchId, launchUrl } = await platform.launch(app.launchUrl);
+  const session = await openLaunch(launchUrl);
+  let run = await session.startRun({ input: { type: 'synthetic', size: 64 }, ...wanted });
+  await platform.approve({ launchId });
+  while (!run.isFinal) {
+    await sleep(lookEveryMs);
+    run = await session.run(run.id);
+  }
+  if (run.state !== 'COMPLETED' || !run.file?.fileId)
+    throw new KitError(
+      run.failure?.code ?? 'run_not_completed',
+      `the run ended ${run.state}: ${run.failure?.message ?? ''}`,
+    );
+  const client = createPlatformClient({ baseUrl: platform.url, apiKey: platform.apiKey, profile: platform.profile });
+  try {
+    const response = await fetch(await client.getDownloadUrl(run.file.fileId));
+    return { run, launchId, bytes: new Uint8Array(await response.arrayBuffer()) };
+  } finally {
+    client.close();
+  }
+}

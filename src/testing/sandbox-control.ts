@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type * as z from 'zod';
+import { KitError, type AppManifest } from '../contract/index.ts';
+import type { controlAnswers } from '../sandbox/control/answers.ts';
+import type { newFault } from '../sandbox/control/faults.ts';
+import { sandboxCall, type SandboxAddress } from './sandbox-call.ts';
+
+type Answers = { readonly [Name in keyof typeof controlAnswers]: z.output<(typeof controlAnswers)[Name]> };
+export type SandboxOperation = Answers['operation'];
+export type SandboxLaunch = Answers['newLaunch'];
+export type SandboxVerdict = Answers['verdict'];
+export type SandboxCall = Answers['trace']['calls'][number];
+export type SandboxFault = z.input<typeof newFault>;
+
+/** An operation by its id, or the one that a launch's app asks for: that is waited for. */
+export type WhichOperation = string | { readonly launchId: string; readonly timeoutMs?: number };
+
+export interface LaunchWish {
+  /** Of the marketplace's users, by default the first. */
+  readonly userId?: string;
+  /** What a renewal gives: the same token with more time (default), or another one. */
+  readonly renewPolicy?: 'extend' | 'rotate';
+  /** How the token reaches the app. Default: `query`. */
+  readonly launchMode?: AppManifest['launchMode'];
+}
+
+/** A sandbox's control calls, typed (docs/sandbox.md). Each throws `KitError` where the sandbox refuses it. */
+export interface SandboxControl {
+  /** Launches the app at this address, as the marketplace does: opened in a browser, `launchUrl` begins the session. */
+  launch(appLaunchUrl: string, wish?: LaunchWish): Promise<SandboxLaunch>;
+  /** The user's decision. */
+  approve(which: WhichOperation): Promise<SandboxOperation>;
+  reject(which: WhichOperation): Promise<SandboxOperation>;
+  /** Newest first. */
+  operations(): Promise<SandboxOperation[]>;
+  /** The operation that a launch's app asks for, as soon as it does. Throws after `timeoutMs`, default 30,000. */
+  nextOperation(launchId: string, timeoutMs?: number): Promise<SandboxOperation>;
+  /** Moves the platform's clock: of one launch, or of everything. */
+  advance(advanceMs: number, launchId?: string): Promise<void>;
+  /** Makes calls fail as said (docs/sandbox.md, "Faults"). */
+  arm(fault: SandboxFault): Promise<void>;
+  /** What the referee says of a launch so far, rule by rule. */
+  verdict(launchId: string): Promise<SandboxVerdict>;
+  /** Every call that a launch's app has made, oldest first. */
+  trace(launchId: string): Promise<SandboxCall[]>;
+  /** Ends a launch: its token is refused from now on. */
+  revoke(launchId: string): Promise<void>;
+  /** Back to the seeded state. */
+  reset(): Promise<void>;
+}
+
+const lookEveryMs = 100;
+
+export function sandboxControl(sandbox: SandboxAddress): SandboxControl {
+  const call = <Name extends keyof Answers>(path: string, body?: object) =>
+    sandboxCall<Answers[Name]>(sandbox, path, body);
+  const operations = async () => (await call<'operations'>('operations')).operations;
+  /** An app for each address and way of launching: registered once, launched often. */
+  const appIdOf = (url: string, mode: string) => `at-${Buffer.from(`${mode} ${url}`).toString('hex').slice(-50)}`;
+
+  async function nextOperation(launchId: string, timeoutMs = 30_000): Promise<SandboxOperation> {
+    const giveUpAt = performance.now() + timeoutMs;
+    for (;;) {
+      const { operations: asked } = await call<'launch'>(`launches/${launchId}`);
+      const waiting = asked.find(({ status }) => status === 'REQUESTED');
+      if (waiting) return waiting;
+      if (performance.now() > giveUpAt)
+        throw new KitError(
+          'no_operation',
+          `the app of launch ${launchId} asked for no operation within ${timeoutMs} ms`,
+        );
+      await sleep(lookEveryMs);
+    }
+  }
+  async function decide(which: WhichOperation, decision: 'approve' | 'reject'): Promise<SandboxOperation> {
+    const id = typeof which === 'string' ? which : (await nextOperation(which.launchId, which.timeoutMs)).operationId;
+    return call<'operation'>(`operations/${id}/${decision}`, {});
+  }
+
+  return {
+    async launch(appLaunchUrl, { userId, renewPolicy, launchMode = 'query' } = {}) {
+      const id = appIdOf(appLaunchUrl, launchMode);
+      await call<'app'>('apps', { id, name: 'App under test', launchUrl: appLaunchUrl, launchMode });
+      return call<'newLaunch'>('launches', { appId: id, userId, renewPolicy });
+    },
+    approve: (which) => decide(which, 'approve'),
+    reject: (which) => decide(which, 'reject'),
+    operations,
+    nextOperation,
+    advance: async (advanceMs, launchId) => void (await call<'clock'>('clock', { advanceMs, launchId })),
+    arm: async (fault) => void (await call<'fault'>('faults', fault)),
+    verdict: (launchId) => call<'verdict'>(`launches/${launchId}/verdict`),
+    trace: async (launchId) => (await call<'trace'>(`launches/${launchId}/trace`)).calls,
+    revoke: async (launchId) => void (await sandboxCall(sandbox, `launches/${launchId}/revoke`, {})),
+    reset: async () => void (await sandboxCall(sandbox, 'reset', {})),
+  };
+}

@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { assumedProfile, KitError, type WireProfile } from '../contract/index.ts';
+import { establishConfinement, type Confinement } from '../raster/index.ts';
+import { readSandboxConfig, type Seed } from '../sandbox/config.ts';
+import { createSandbox } from '../sandbox/create-sandbox.ts';
+import { serve } from '../serve.ts';
+import { sandboxControl, type SandboxControl } from './sandbox-control.ts';
+
+export interface StartSandboxOptions {
+  /** What the catalog begins with. Default: `none`, which starts at once. */
+  readonly seed?: Seed;
+  /** Items, rasters or folders of scenes, for the catalog. Default: none. */
+  readonly imports?: readonly string[];
+  /** The wire that it speaks, made of data. Default: as the contract assumes it. */
+  readonly profile?: WireProfile;
+  /** Where it listens. Default: 0, any free port. */
+  readonly port?: number;
+  /** Further settings, by their names in docs/configuration.md. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** The whole platform, in this process. It ends with the process, or by `close`; nothing of it stays. */
+export interface RunningSandbox extends SandboxControl, AsyncDisposable {
+  /** The spec's {base_url}: what an app is configured to. */
+  readonly url: string;
+  /** The key that apps call it with: all permissions. */
+  readonly apiKey: string;
+  /** The wire that it speaks. */
+  readonly profile: WireProfile;
+  close(): Promise<void>;
+}
+
+let confinement: Promise<Confinement> | null = null;
+
+/** How foreign files are kept in, found out once for the process. */
+export function confinementOfTests(): Promise<Confinement> {
+  return (confinement ??= establishConfinement({ mode: 'auto', warn: (message) => console.warn(message) }));
+}
+
+/** A folder that goes with the process, however that ends. */
+export function folderOfTests(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'marketplace-app-kit-test-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Starts a sandbox for a test: `const platform = await startSandbox()`. */
+export async function startSandbox(options: StartSandboxOptions = {}): Promise<RunningSandbox> {
+  const { seed = 'none', imports = [], profile = assumedProfile, port = 0, env = {} } = options;
+  const folder = folderOfTests();
+  const config = readSandboxConfig(
+    { LOG_LEVEL: 'silent', SANDBOX_API_KEY: randomBytes(24).toString('base64url'), ...env },
+    { port: String(port), data: folder, seed },
+  );
+  const sandbox = await createSandbox({
+    config,
+    log: pino({ level: config.logLevel }),
+    confinement: await confinementOfTests(),
+    profile,
+  });
+  const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: 'port' });
+  // A test that has ended is not kept from ending by a platform that nobody asks any more.
+  served.unref();
+  sandbox.listensAt(served.url);
+  for (const path of imports) {
+    const refused: string[] = [];
+    await sandbox.importPath(path, {
+      onProgress: () => {},
+      onRefused: (where, reason) => refused.push(`${where}: ${reason}`),
+    });
+    if (refused.length > 0) throw new KitError('import_refused', `${path} cannot be imported:\n${refused.join('\n')}`);
+  }
+  let closing: Promise<void> | null = null;
+  const close = () =>
+    (closing ??= (async () => {
+      await served.close(0);
+      await sandbox.close();
+      rmSync(folder, { recursive: true, force: true });
+    })());
+  return {
+    ...sandboxControl({ url: served.url, adminKey: config.adminKey ?? undefined }),
+    url: served.url,
+    apiKey: config.apiKey!,
+    profile,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

@@ -1,0 +1,34 @@
+import { noProgress, type ProgressBoard } from '../../app/runs/run-progress.ts';
+import type { SuiteTools } from './suite-tools.ts';
+
+/** A board to be held to what `ProgressBoard` promises. */
+export interface ProgressSubject {
+  /** Where a worker reports. */
+  readonly writer: ProgressBoard;
+  /** Where a page reads: the same one, or another process's. */
+  readonly reader: ProgressBoard;
+  /** A run that the store of runs knows. */
+  readonly run: { readonly id: string; readonly launchId: string };
+  /** How often the launch has changed, where others than the reader tell of it. Default: never. */
+  readonly changes?: () => Promise<number>;
+}
+
+const withinMs = 5_000;
+
+/** What a board promises on which workers report and pages read. Closes both. */
+export function progressSuite({ test, expect }: SuiteTools, open: () => Promise<ProgressSubject>): void {
+  test('what a worker reported last a page reads, and learns that it has changed, until the run is not under way', async () => {
+    const { writer, reader, run, changes = async () => 0 } = await open();
+    const seen = async () => (await changes()) + reader.changesOf(run.launchId);
+    expect(await reader.get(run.id)).toEqual(noProgress);
+    const before = await seen();
+    const uploading = { fraction: 0.5, note: 'uploading', bytes: { sent: 5, total: 10 } };
+    writer.report(run, { fraction: 0.1, note: null, bytes: null });
+    writer.report(run, uploading);
+    await expect.poll(() => reader.get(run.id), { timeout: withinMs }).toEqual(uploading);
+    await expect.poll(seen, { timeout: withinMs }).not.toBe(before);
+    writer.clear(run);
+    await expect.poll(() => reader.get(run.id), { timeout: withinMs }).toEqual(noProgress);
+    await Promise.all([writer.close(), reader.close()]);
+  });
+}

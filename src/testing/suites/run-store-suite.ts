@@ -1,0 +1,316 @@
+import { randomUUID } from 'node:crypto';
+import { IllegalTransitionError } from '../../app/runs/run-state.ts';
+import type { Run, RunStore } from '../../app/runs/run.ts';
+import type { SuiteTools } from './suite-tools.ts';
+
+/** A store to be held to what `RunStore` promises. */
+export interface RunStoreSubject {
+  readonly store: RunStore;
+  /** Makes it as if the worker had said nothing for an hour. */
+  readonly silence: (worker: string) => Promise<unknown>;
+}
+
+/** A run that has just been asked for, of the user `u`. */
+export function newRun(more: Partial<Run> = {}): Run {
+  return {
+    id: randomUUID(),
+    launchId: 'launch',
+    state: 'CREATED',
+    stepId: 'cog',
+    stepVersion: '1.0.0',
+    parameters: { a: 1, b: 'ünïcödé "quoted"', c: true },
+    input: { type: 'synthetic', size: 64 },
+    idempotencyKey: randomUUID(),
+    operationId: null,
+    operationExpiresAtMs: null,
+    output: null,
+    upload: null,
+    file: null,
+    failure: null,
+    claim: 0,
+    owner: 'u',
+    createdAtMs: 0,
+    updatedAtMs: 0,
+    ...more,
+  };
+}
+
+/**
+ * What a store of runs promises, whatever it is made of. `open` gives an empty one, whose times are `now`'s (epoch
+ * milliseconds); the suite asks for two. Call it within a `describe` of your own.
+ */
+export function runStoreSuite(
+  { test, expect }: SuiteTools,
+  open: (now: () => number) => Promise<RunStoreSubject>,
+): void {
+  let clock = 1_700_000_000_000;
+  let opened: Promise<RunStoreSubject> | null = null;
+  const subjectOf = () => (opened ??= open(() => (clock += 1)));
+  let subject: RunStoreSubject;
+  let store: RunStore;
+  const added = async (more?: Partial<Run>) => {
+    const run = newRun({ createdAtMs: clock, updatedAtMs: clock, ...more });
+    await store.create(run);
+    return run;
+  };
+  const check = (name: string, run: () => Promise<void>) =>
+    test(name, async () => {
+      subject = await subjectOf();
+      store = subject.store;
+      await run();
+    });
+
+  check('gives back what was kept, to the letter', async () => {
+    const run = await added();
+    expect(await store.find(run.id)).toEqual(run);
+    expect(await store.find('nothing')).toBeNull();
+    expect((await store.listByLaunch('launch', { limit: 1_000 })).map(({ id }) => id)).toContain(run.id);
+    expect(await store.listByLaunch('other', { limit: 10 })).toEqual([]);
+  });
+
+  check('moves with its facts in one commit, and tells the history', async () => {
+    const run = await added();
+    const waiting = await store.transition(run, 'AWAITING_APPROVAL', {
+      operationId: 'op',
+      operationExpiresAtMs: clock + 5,
+    });
+    const approved = await store.transition(waiting, 'APPROVED');
+    expect(await store.find(run.id)).toEqual(approved);
+    expect(approved).toMatchObject({ state: 'APPROVED', operationId: 'op' });
+    const history = await store.history(run.id);
+    expect(history.map(({ state }) => state)).toEqual(['CREATED', 'AWAITING_APPROVAL', 'APPROVED']);
+    expect(history.map(({ atMs }) => atMs)).toEqual(history.map(({ atMs }) => atMs).toSorted((a, b) => a - b));
+  });
+
+  check("keeps a result beside the run: the last attempt's, under its claim alone", async () => {
+    const result = (width: number) => ({
+      summary: { width, height: 1, corners: null, values: null, bands: [] },
+      picture: Uint8Array.from([0, 255, 137, width]),
+    });
+    const run = await added({ state: 'PROCESSING' });
+    expect([await store.summary(run.id), await store.picture(run.id)]).toEqual([null, null]);
+    const first = await store.record(run, { result: result(1) });
+    expect(Object.keys(first)).not.toContain('result');
+    const claimed = (await store.claim(run.id, 'worker'))!;
+    await expect(store.transition(run, 'UPLOADING', { result: result(2) })).rejects.toThrow(IllegalTransitionError);
+    expect((await store.summary(run.id))!.width).toBe(1);
+    await store.transition(claimed, 'UPLOADING', { result: result(3) });
+    expect([await store.summary(run.id), [...(await store.picture(run.id))!]]).toEqual([
+      result(3).summary,
+      [0, 255, 137, 3],
+    ]);
+  });
+
+  check('refuses a move that the table does not have, one from a state that was left, and facts for it', async () => {
+    const run = await added();
+    expect(() => store.transition(run, 'PROCESSING')).toThrow(IllegalTransitionError);
+    await store.transition(run, 'CANCELLED');
+    await expect(store.transition(run, 'AWAITING_APPROVAL')).rejects.toMatchObject({
+      code: 'illegal_transition',
+      data: { from: 'CANCELLED', to: 'AWAITING_APPROVAL', runId: run.id },
+    });
+    await expect(store.record(run, { upload: null })).rejects.toThrow(IllegalTransitionError);
+  });
+
+  check('of two that move at the same time one does', async () => {
+    const run = await added();
+    const results = await Promise.allSettled([
+      store.transition(run, 'AWAITING_APPROVAL', { operationId: 'a' }),
+      store.transition(run, 'CANCELLED'),
+    ]);
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect((await store.history(run.id)).length).toBe(2);
+  });
+
+  check('a run belongs to who claimed it last: an earlier worker can write nothing any more', async () => {
+    const run = await added();
+    const first = (await store.claim(run.id, 'one'))!;
+    const second = (await store.claim(run.id, 'two'))!;
+    expect([first.claim, second.claim]).toEqual([1, 2]);
+    await expect(store.transition(first, 'AWAITING_APPROVAL')).rejects.toThrow(IllegalTransitionError);
+    await expect(store.record(first, { upload: null })).rejects.toThrow(IllegalTransitionError);
+    expect([(await store.heldBy('one')).has(run.id), (await store.heldBy('two')).get(run.id)]).toEqual([false, 2]);
+    await store.giveBack(first);
+    const moved = await store.transition(second, 'AWAITING_APPROVAL', { operationId: 'op' });
+    expect((await store.heldBy('two')).get(run.id)).toBe(2);
+    await store.transition(moved, 'REJECTED');
+    expect((await store.heldBy('two')).has(run.id)).toBe(false);
+    expect(await store.claim(run.id, 'three')).toBeNull();
+    expect(
+      (await store.stages(run.id)).map(({ state, attempt, worker, outcome }) => [state, attempt, worker, outcome]),
+    ).toEqual([
+      ['CREATED', 1, 'one', 'abandoned'],
+      ['CREATED', 2, 'two', 'AWAITING_APPROVAL'],
+      ['AWAITING_APPROVAL', 2, 'two', 'REJECTED'],
+    ]);
+    for (const { begunAtMs, endedAtMs } of await store.stages(run.id))
+      expect(endedAtMs).toBeGreaterThanOrEqual(begunAtMs);
+  });
+
+  check('what happens in one millisecond has its order', async () => {
+    const { store: still } = await open(() => clock);
+    const run = newRun();
+    await still.create(run);
+    let moved = (await still.claim(run.id, 'one'))!;
+    const states = [
+      'AWAITING_APPROVAL',
+      'APPROVED',
+      'PROCESSING',
+      'UPLOADING',
+      'PROCESSING',
+      'UPLOADING',
+      'COMPLETED',
+    ] as const;
+    for (const state of states) moved = await still.transition(moved, state);
+    expect((await still.history(run.id)).map(({ state }) => state)).toEqual(['CREATED', ...states]);
+    expect((await still.stages(run.id)).map(({ outcome }) => outcome)).toEqual(states);
+  });
+
+  check('of many that claim at the same time each has another claim', async () => {
+    const run = await added();
+    const claims = await Promise.all(Array.from({ length: 8 }, (_, i) => store.claim(run.id, `w${i}`)));
+    expect(claims.map((claimed) => claimed?.claim).sort()).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  check('what a living worker has nobody else can claim: when its lease is over one of many can', async () => {
+    const run = await added();
+    const workers = Array.from({ length: 8 }, (_, i) => `living-${i}`);
+    for (const worker of ['owner', ...workers]) await store.renewLease(worker);
+    expect((await store.claim(run.id, 'owner'))?.claim).toBe(1);
+    expect(await store.claim(run.id, 'living-0')).toBeNull();
+    expect((await store.claim(run.id, 'owner'))?.claim).toBe(2);
+    await subject.silence('owner');
+    const claims = await Promise.all(workers.map((worker) => store.claim(run.id, worker)));
+    expect(claims.filter((claimed) => claimed !== null).map(({ claim }) => claim)).toEqual([3]);
+    await store.renewLease('owner');
+    expect(await store.claim(run.id, 'owner')).toBeNull();
+    await store.forgetWorkers(0);
+    expect((await store.claim(run.id, 'owner'))?.claim).toBe(4);
+  });
+
+  check('lists what no living worker has', async () => {
+    const [ended, mine, living, dead, free] = [
+      await added(),
+      await added(),
+      await added(),
+      await added(),
+      await added(),
+    ];
+    for (const worker of ['me', 'other', 'dead']) await store.renewLease(worker);
+    await store.transition(ended, 'FAILED', { failure: { code: 'c', message: 'm', advice: 'a', requestId: null } });
+    await store.claim(mine.id, 'me');
+    const claimed = (await store.claim(living.id, 'other'))!;
+    await store.claim(dead.id, 'dead');
+    const all = [ended, mine, living, dead, free].map(({ id }) => id);
+    const orphans = async (forMs?: number) =>
+      (await store.listOrphans('me', forMs))
+        .map(({ id }) => id)
+        .filter((id) => all.includes(id))
+        .toSorted();
+    expect(await orphans()).toEqual([free.id]);
+    await subject.silence('dead');
+    expect(await orphans()).toEqual([dead.id, free.id].toSorted());
+    expect(await orphans(10_000)).toEqual([dead.id]);
+    await store.giveBack(claimed);
+    expect(await orphans()).toEqual([living.id, dead.id, free.id].toSorted());
+    expect((await store.countByState())['FAILED']).toBeGreaterThanOrEqual(1);
+  });
+
+  check('tells the launches whose approved runs nobody has, for their tokens', async () => {
+    const run = (await store.claim((await added({ launchId: 'waits' })).id, 'me'))!;
+    const waiting = async () => (await store.listWaitingLaunches()).includes('waits');
+    const approved = await store.transition(
+      await store.transition(run, 'AWAITING_APPROVAL', { operationId: 'o' }),
+      'APPROVED',
+    );
+    expect(await waiting()).toBe(false);
+    await store.giveBack(approved);
+    expect(await waiting()).toBe(true);
+    await store.transition(approved, 'CANCELLED');
+    expect(await waiting()).toBe(false);
+  });
+
+  check('a worker that stops gives back all that it has, in one go', async () => {
+    const runs = [await added({ owner: 'v' }), await added({ owner: 'v' }), await added({ owner: 'v' })];
+    await store.renewLease('stopping');
+    for (const { id } of runs) await store.claim(id, 'stopping');
+    const approved = await store.transition(
+      await store.transition((await store.find(runs[0]!.id))!, 'AWAITING_APPROVAL', { operationId: 'o' }),
+      'APPROVED',
+    );
+    expect((await store.release('stopping')).map(({ id, state, owner }) => [id, state, owner]).toSorted()).toEqual(
+      runs.map(({ id }) => [id, id === approved.id ? 'APPROVED' : 'CREATED', 'v']).toSorted(),
+    );
+    expect((await store.heldBy('stopping')).size).toBe(0);
+    for (const { id } of runs) expect((await store.stages(id)).at(-1)?.outcome).toBe('given back');
+    expect(await store.countWaitingOf('v')).toBe(1);
+    await store.claim(approved.id, 'another');
+    expect(await store.countWaitingOf('v')).toBe(0);
+  });
+
+  check('lists a launch in pages, newest first, though runs are added meanwhile', async () => {
+    const atMs = (clock += 10);
+    const make = (i: number) =>
+      added({ id: `paged-${i}`, launchId: 'paged', createdAtMs: atMs + Math.floor(i / 3), updatedAtMs: atMs });
+    for (let i = 0; i < 7; i++) await make(i);
+    const page = async (before?: string) =>
+      (await store.listByLaunch('paged', { limit: 3, before })).map(({ id }) => id);
+    expect(await page()).toEqual(['paged-6', 'paged-5', 'paged-4']);
+    await make(9);
+    expect([await page('paged-4'), await page('paged-1'), await page('paged-0')]).toEqual([
+      ['paged-3', 'paged-2', 'paged-1'],
+      ['paged-0'],
+      [],
+    ]);
+    expect(await page('nothing')).toEqual([]);
+    expect([...(await store.histories(['paged-1', 'nothing'])).values()].map((states) => states.length)).toEqual([
+      1, 0,
+    ]);
+  });
+
+  check('one number says whether anything of a launch has changed', async () => {
+    const numbers: number[] = [];
+    const look = async () => {
+      const { number, ...rest } = await store.changesOf('watched');
+      numbers.push(number);
+      return rest;
+    };
+    expect(await look()).toEqual({ lastAtMs: 0, isUnderWay: false });
+    const run = await added({ launchId: 'watched' });
+    expect(await look()).toEqual({ lastAtMs: run.createdAtMs, isUnderWay: true });
+    const recorded = await store.record(run, {
+      upload: { uploadId: 'u', key: 'k', partSizeBytes: 1, acknowledgedParts: 1 },
+    });
+    await look();
+    const ended = await store.transition(recorded, 'CANCELLED');
+    expect(await look()).toEqual({ lastAtMs: ended.updatedAtMs, isUnderWay: false });
+    await added();
+    await look();
+    expect(numbers).toEqual([0, 1, 2, 3, 3]);
+  });
+
+  check('forgets what ended long ago, with all that there is of it, and tells which launches are used', async () => {
+    const long = { createdAtMs: 1_000, updatedAtMs: 2_000 };
+    const [gone, open, recent] = [
+      await added({ launchId: 'old', state: 'REJECTED', ...long }),
+      await added({ launchId: 'used', ...long }),
+      await added({ launchId: 'new', state: 'REJECTED' }),
+    ];
+    const ids = ['old', 'used', 'new', 'nothing'];
+    expect([...(await store.launchesWithRuns(ids))].toSorted()).toEqual(['new', 'old', 'used']);
+    expect([...(await store.launchesWithRuns(ids, { unfinished: true }))]).toEqual(['used']);
+    expect(await store.forget(10_000)).toBe(1);
+    expect(await Promise.all([gone, open, recent].map(async ({ id }) => (await store.find(id)) !== null))).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect([await store.history(gone.id), await store.stages(gone.id), await store.summary(gone.id)]).toEqual([
+      [],
+      [],
+      null,
+    ]);
+    expect([...(await store.launchesWithRuns(ids))].toSorted()).toEqual(['new', 'used']);
+    await store.check();
+  });
+}
