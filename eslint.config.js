@@ -16,7 +16,7 @@ function boundary(folder, forbidden, reason) {
 }
 
 export default tseslint.config(
-  { ignores: ['node_modules/', 'data/', 'coverage/'] },
+  { ignores: ['node_modules/', 'data/', 'coverage/', 'dist/'] },
   js.configs.recommended,
   {
     files: ['**/*.ts'],

@@ -18,7 +18,11 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { fileURLToPath } from 'node:url';
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const kit = dirname(dirname(fileURLToPath(import.meta.url)));
+/** The project that the kit is a package of; null where the kit is the project. */
+const host = /^(.*?)[/\\]node_modules[/\\]/.exec(kit)?.[1] ?? null;
+const isPackage = host !== null;
+const root = host ?? kit;
 const modules = join(root, 'node_modules');
 const stampPath = join(modules, '.marketplace-app-kit-setup.json');
 const buildLog = join(modules, '.gdal-async-build.log');
@@ -42,7 +46,7 @@ try {
 
 async function setUp() {
   const lock = createHash('sha256')
-    .update(readFileSync(join(root, 'package-lock.json')))
+    .update(readFileSync(isPackage ? join(kit, 'package.json') : join(root, 'package-lock.json')))
     .digest('hex');
   const stamp = readStamp();
   if (
@@ -53,7 +57,7 @@ async function setUp() {
   )
     return;
 
-  if (stamp.lock !== lock) {
+  if (stamp.lock !== lock && !isPackage) {
     const restoreBinding = keepBinding();
     installPackages();
     restoreBinding();

@@ -33,7 +33,7 @@ const reasons: Readonly<Record<number, string>> = {
 export const documentedCalls: readonly DocumentedCall[] = [...platformCalls, ...controlCalls];
 
 /** OpenAPI 3.1 of the whole sandbox, its schemas those that requests are checked by and clients read with. */
-export function openApi31(serverUrl: string) {
+export function openApi31(serverUrl: string): ReturnType<typeof createDocument> {
   const paths: ZodOpenApiPathsObject = {};
   for (const call of documentedCalls) {
     const path = documentedPath(call.path);

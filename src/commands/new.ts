@@ -1,0 +1,103 @@
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { KitError } from '../contract/index.ts';
+import { kitFolder } from '../raster/index.ts';
+import { readArguments, wrongArguments } from './arguments.ts';
+import { runCommand } from './command.ts';
+
+const usage = `usage: marketplace-app-kit new FOLDER [--kit SPEC]: a project of your own that depends on this kit
+
+  --kit SPEC   where npm finds the kit: a version, or the path of a tarball (default: this version)
+
+It writes an app with an example step, its test, a README and a workflow. npm run demo and npm test set up the rest.`;
+
+/** What a project's tests need beside the kit and its sandbox, at the versions that the kit itself is tested with. */
+const ownTools = ['@types/node', 'geotiff', 'onnxruntime-node', 'typescript', 'vitest'];
+/** The room as the kit has it, and what its imports are called from outside. */
+const room = ['src/my-app', 'templates/my-app', 'test/my-app'];
+const imports: readonly (readonly [RegExp, string])[] = [
+  [/'(?:\.\.\/)+index\.ts'/g, "'marketplace-app-kit'"],
+  [/'(?:\.\.\/)+src\/testing\/index\.ts'/g, "'marketplace-app-kit/testing'"],
+];
+
+interface Manifest {
+  readonly version: string;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+
+await runCommand(async () => {
+  const { values, positionals } = readArguments(usage, {
+    allowPositionals: true,
+    options: { kit: { type: 'string' } },
+  });
+  const [given] = positionals;
+  if (given === undefined || positionals.length > 1)
+    throw wrongArguments('new needs the folder of the project, and nothing else', usage);
+  const callerFolder = process.env['INIT_CWD'] ?? process.cwd();
+  const folder = resolve(callerFolder, given);
+  const name = basename(folder);
+  if (!/^[a-z0-9][a-z0-9._-]{0,213}$/.test(name))
+    throw wrongArguments(`${name} cannot be the name of a package: use a-z, 0-9, ., _ and -`, usage);
+  const there = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw new KitError('bad_arguments', `${folder} cannot be used (${error.code})`);
+  });
+  if (there.length > 0) throw new KitError('bad_arguments', `${folder} is not empty: nothing was written`);
+
+  const kit = JSON.parse(await readFile(kitFolder('package.json'), 'utf8')) as Manifest;
+  const manifest = {
+    name,
+    dependencies: { 'marketplace-app-kit': specOf(values.kit, callerFolder, folder) ?? `^${kit.version}` },
+    devDependencies: sorted({ ...kit.peerDependencies, ...toolsOf(kit) }),
+  };
+  for (const file of await filesBelow(kitFolder('starter'))) {
+    const text = await readFile(join(kitFolder('starter'), file), 'utf8');
+    const filled =
+      file === 'package.json'
+        ? `${JSON.stringify({ ...(JSON.parse(text) as object), ...manifest }, null, 2)}\n`
+        : text.replaceAll('{{name}}', name);
+    // npm leaves a .gitignore out of a package.
+    await write(join(folder, file === 'gitignore' ? '.gitignore' : file), filled);
+  }
+  for (const part of room) {
+    for (const file of await filesBelow(kitFolder(part))) {
+      const from = join(kitFolder(part), file);
+      const to = join(folder, part, file);
+      await mkdir(dirname(to), { recursive: true });
+      if (!/\.ts$/.test(file)) await cp(from, to);
+      else
+        await write(
+          to,
+          imports.reduce((text, [pattern, by]) => text.replace(pattern, by), await readFile(from, 'utf8')),
+        );
+    }
+  }
+  console.log(
+    `${relative(callerFolder, folder) || '.'} is there. Go on with\n\n    cd ${relative(callerFolder, folder) || '.'}\n    npm run demo\n    npm test`,
+  );
+});
+
+/** A path is written as the project sees it, where it is one. */
+function specOf(spec: string | undefined, callerFolder: string, folder: string): string | null {
+  if (spec === undefined) return null;
+  return /^[./]|\.tgz$/.test(spec) ? `file:${relative(folder, resolve(callerFolder, spec))}` : spec;
+}
+
+function toolsOf({ devDependencies }: Manifest): Record<string, string | undefined> {
+  return Object.fromEntries(ownTools.map((tool) => [tool, devDependencies[tool]]));
+}
+
+function sorted(versions: Readonly<Record<string, string | undefined>>): object {
+  return Object.fromEntries(Object.entries(versions).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath, entry.name)));
+}
+
+async function write(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+}
