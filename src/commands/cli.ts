@@ -23,6 +23,9 @@ const commands: Readonly<Record<string, () => Promise<unknown>>> = {
   certify: () => import('./certify.ts'),
   app: () => import('./app.ts'),
 };
+/** Large, and the sandbox says what is missing without it. */
+const onlyForModels = 'onnxruntime-node';
+
 /** They start a sandbox, or are one. */
 const wantSandbox = new Set(['demo', 'dev', 'sandbox', 'certify']);
 
@@ -35,9 +38,6 @@ else {
     await runCommand(() => Promise.reject(new KitError('bad_arguments', `there is no command ${name}\n\n${usage}`)));
   if (command && process.exitCode !== 1) await command();
 }
-
-/** Large, and the sandbox says what is missing without it. */
-const onlyForModels = 'onnxruntime-node';
 
 /** An app in production carries none of them. Throws `KitError` where one is missing. */
 function requireSandboxPackages(): void {

@@ -1,0 +1,224 @@
+/** The kit as somebody has it who installed it: a packed tarball in a project of theirs, and nothing of this repository. */
+import { execFile, spawn } from 'node:child_process';
+import { cp, mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, expect, test } from 'vitest';
+import { makeFolder, projectRoot, testFolder } from '../support/folders.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { mutant } from '../support/mutant.ts';
+
+const run = promisify(execFile);
+const timeout = 120_000;
+const shipped = [
+  'bin',
+  'docs',
+  'models',
+  'scenes',
+  'starter',
+  'test/my-app',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'CHANGELOG.md',
+  'README.md',
+  'LICENSE',
+];
+
+/** The project that `new` wrote, its packages in place as npm would have put them. */
+let project: string;
+let env: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  // A copy is packed: packing writes into its folder.
+  const source = await mutant([], shipped);
+  const folder = await makeFolder();
+  cleanUpLater(() => rm(folder, { recursive: true, force: true }));
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: source });
+  const [tarball = ''] = await readdir(folder);
+  await run('tar', ['-xzf', join(folder, tarball), '-C', folder]);
+
+  // npm's own work takes minutes and the network: links to the files that it once put here stand in for it.
+  project = join(folder, 'flood-mapper');
+  const modules = join(project, 'node_modules');
+  const outside = join(folder, 'node_modules');
+  await copyLinked(join(projectRoot, 'node_modules'), outside);
+  await cp(join(folder, 'package'), join(outside, 'marketplace-app-kit'), { recursive: true });
+  env = { ...process.env, NO_COLOR: '1', INIT_CWD: '', MY_APP: '' };
+  delete env['INIT_CWD'];
+  const cli = join(outside, 'marketplace-app-kit/bin/marketplace-app-kit.mjs');
+  await run(process.execPath, [cli, 'new', 'flood-mapper', '--kit', `./${tarball}`], { cwd: folder, env });
+  await run('mv', [outside, modules]);
+  env['PATH'] = [join(modules, '.bin'), process.env['PATH']].join(delimiter);
+}, timeout);
+
+async function copyLinked(from: string, to: string): Promise<void> {
+  // Across file systems there are no hard links.
+  await run('cp', ['-al', from, to]).catch(async () => {
+    await rm(to, { recursive: true, force: true });
+    await run('cp', ['-a', from, to]);
+  });
+}
+
+const kit = (...args: string[]) =>
+  run(process.execPath, [join(project, 'node_modules/marketplace-app-kit/bin/marketplace-app-kit.mjs'), ...args], {
+    cwd: project,
+    env,
+    timeout,
+  });
+
+test('a new project holds the room, a README and a workflow, in fewer than 400 lines, and depends on the tarball', async () => {
+  const files = (await readdir(project, { recursive: true, withFileTypes: true })).filter(
+    (entry) => entry.isFile() && !`${entry.parentPath}/`.includes('/node_modules/'),
+  );
+  const texts = await Promise.all(files.map((entry) => readFile(join(entry.parentPath, entry.name), 'utf8')));
+  expect(texts.reduce((lines, text) => lines + text.split('\n').length, 0)).toBeLessThan(400);
+  expect(files.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['app.ts', 'profile.ts', 'README.md', 'test.yml', '.gitignore', 'scale.test.ts']),
+  );
+  const manifest = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as {
+    name: string;
+    dependencies: object;
+  };
+  expect(manifest.name).toBe('flood-mapper');
+  expect(manifest.dependencies).toEqual({
+    'marketplace-app-kit': expect.stringMatching(/^file:\.\.\/marketplace-app-kit-.*\.tgz$/) as string,
+  });
+  expect(texts.join('\n')).not.toMatch(/\.\.\/(\.\.\/)*(src\/testing\/)?index\.ts/);
+});
+
+test(
+  "its types are there: the project's own type check passes, and a mistake is found",
+  async () => {
+    await run('tsc', [], { cwd: project, env, timeout });
+    const broken = join(project, 'src/broken.ts');
+    await run('sh', [
+      '-c',
+      `echo "import { startSandbox } from 'marketplace-app-kit/testing'; void startSandbox({ seed: 7 });" > ${broken}`,
+    ]);
+    await expect(run('tsc', [], { cwd: project, env, timeout })).rejects.toMatchObject({
+      stdout: expect.stringContaining('broken.ts') as string,
+    });
+    await rm(broken);
+  },
+  timeout,
+);
+
+test(
+  'its tests pass: the example step through the whole flow, in its own app, on the packed platform',
+  async () => {
+    const { stdout } = await run('vitest', ['run'], { cwd: project, env, timeout });
+    expect(stdout).toMatch(/Tests +1 passed/);
+  },
+  timeout,
+);
+
+test(
+  'its demo shows its own app, with its own step',
+  async () => {
+    const { stdout } = await kit('demo', '--step', 'scale', '--param', 'factor=0.5', '--out', 'out');
+    expect(stdout).toMatch(/sha256 fetched +[0-9a-f]{64} +equal/);
+    expect(await readdir(join(project, 'out'))).toEqual(['scaled.png', 'scaled.tif']);
+  },
+  timeout,
+);
+
+test(
+  'the examples of docs/examples: a test in three lines, of an app in Python',
+  async () => {
+    await cp(join(projectRoot, 'docs/examples'), join(project, 'examples'), { recursive: true });
+    const { stdout } = await run('vitest', ['run', '--root', 'examples/vitest', '--testTimeout', '60000'], {
+      cwd: project,
+      env,
+      timeout,
+    });
+    expect(stdout).toMatch(/Tests +2 passed/);
+  },
+  timeout,
+);
+
+test(
+  'the app in Python is judged by the packed certifier',
+  async () => {
+    const apiKey = 'a-key-for-the-app-in-python';
+    const port = 20_000 + (process.pid % 20_000);
+    const args = [
+      'certify',
+      '--port',
+      String(port),
+      '--launch-url',
+      `http://127.0.0.1:${port + 1}/launch`,
+      ...['approve-at-once', 'reject', 'chunk-cut', 'token-expires-rotate', 'two-users'].flatMap((id) => [
+        '--scenario',
+        id,
+      ]),
+    ];
+    const certifier = spawn(
+      process.execPath,
+      [join(project, 'node_modules/marketplace-app-kit/bin/marketplace-app-kit.mjs'), ...args],
+      { cwd: project, env: { ...env, SANDBOX_API_KEY: apiKey } },
+    );
+    const app = spawn('python3', [join(projectRoot, 'docs/examples/python/app.py')], {
+      env: {
+        ...process.env,
+        PLATFORM_URL: `http://127.0.0.1:${port}`,
+        PLATFORM_API_KEY: apiKey,
+        PORT: String(port + 1),
+      },
+    });
+    cleanUpLater(() => void [certifier.kill(), app.kill()]);
+    let said = '';
+    certifier.stdout.on('data', (bytes) => (said += String(bytes)));
+    await new Promise((resolve) => certifier.once('exit', resolve));
+    for (const rule of [
+      'upload-after-approval',
+      'poll-interval',
+      'poll-stops',
+      'upload-identity',
+      'chunk-order',
+      'token-scope',
+    ])
+      expect(said).toMatch(new RegExp(`${rule} +PASSED`));
+    expect(said).not.toMatch(/FAILED/);
+  },
+  timeout,
+);
+
+test('--help says what there is, and what is wrong is told', async () => {
+  expect((await kit('--help')).stdout).toMatch(/new FOLDER[^]*demo[^]*dev[^]*sandbox[^]*certify[^]*app/);
+  for (const command of ['new', 'demo', 'dev', 'sandbox', 'certify', 'app'])
+    expect((await kit(command, '--help')).stdout, command).toMatch(/^usage: [^]*\n\n/);
+  await expect(kit('sandbax')).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/there is no command sandbax\n\nusage/) as string,
+  });
+  await expect(kit('new', '.')).rejects.toMatchObject({
+    stderr: expect.stringContaining('is not empty: nothing was written') as string,
+  });
+  await expect(kit('new', 'Big Name')).rejects.toMatchObject({
+    stderr: expect.stringContaining('cannot be the name of a package') as string,
+  });
+});
+
+test('an app in production does without what only the sandbox needs', async () => {
+  const manifest = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8')) as {
+    peerDependencies: Record<string, string>;
+  };
+  const folder = await testFolder();
+  await mkdir(folder, { recursive: true });
+  const hidden = join(folder, 'hidden');
+  await mkdir(hidden);
+  const names = Object.keys(manifest.peerDependencies).filter((name) => !name.startsWith('@'));
+  for (const name of names) await run('mv', [join(project, 'node_modules', name), hidden]);
+  try {
+    await expect(kit('sandbox')).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/npm install --save-dev .*busboy@\^/) as string,
+    });
+    // It comes as far as its settings.
+    await expect(kit('app')).rejects.toMatchObject({
+      stderr: expect.stringContaining('PLATFORM_URL is required') as string,
+    });
+  } finally {
+    for (const name of names) await run('mv', [join(hidden, name), join(project, 'node_modules', name)]);
+  }
+});
