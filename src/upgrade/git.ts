@@ -1,0 +1,50 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { promisify } from 'node:util';
+import { KitError } from '../contract/index.ts';
+
+const run = promisify(execFile);
+const mostBytes = 256 * 1024 * 1024;
+
+/** Git in one folder. Nothing of a user's configuration changes what it prints or merges. */
+export class Git {
+  readonly folder: string;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  /** What it prints. Throws `KitError` with what it says where it fails. */
+  async run(...args: readonly string[]): Promise<string> {
+    try {
+      return (await run('git', [...plain, ...args], { cwd: this.folder, maxBuffer: mostBytes })).stdout;
+    } catch (cause) {
+      const said = (cause as { stderr?: string }).stderr?.trim();
+      throw new KitError('git_failed', `git ${args[0]} failed: ${said || (cause as Error).message}`, { cause });
+    }
+  }
+
+  /** Whether it ends well. */
+  succeeds(...args: readonly string[]): boolean {
+    return spawnSync('git', [...plain, ...args], { cwd: this.folder, stdio: 'ignore' }).status === 0;
+  }
+
+  async lines(...args: readonly string[]): Promise<string[]> {
+    return (await this.run(...args, '-z')).split('\0').filter((line) => line !== '');
+  }
+
+  /** A file as a commit has it (or, of a conflict, a stage: `:1`); null where it has none. */
+  async show(commit: string, path: string): Promise<string | null> {
+    return this.succeeds('cat-file', '-e', `${commit}:${path}`) ? this.run('show', `${commit}:${path}`) : null;
+  }
+}
+
+const plain = [
+  '-c',
+  'core.quotePath=false',
+  '-c',
+  'merge.renames=false',
+  '-c',
+  'merge.conflictStyle=merge',
+  '-c',
+  'advice.detachedHead=false',
+];

@@ -1,0 +1,55 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { changedByFork, type Fork, type Migration, type Todo } from '../migration.ts';
+
+const homes = ['templates/app/', 'templates/shared/'];
+
+/** `templates/app/run.eta` is overridden by `templates/my-app/run.eta`, what is shared by its name below `shared/`. */
+const overrideOf = (path: string) => path.replace(/^templates\/(app\/)?/, 'templates/my-app/');
+
+/** Templates that a fork edited in the kit's folders move to its own, where they stand in for the kit's. */
+export const ownTemplates: Migration = {
+  name: 'own-templates',
+  since: '0.2.0',
+  async detect(fork) {
+    const changed = await changedByFork(fork, ...homes);
+    const kept: string[] = [];
+    for (const path of changed) {
+      // Removed by the fork, or moved already.
+      if ((await fork.git.show(fork.before, path)) === null) continue;
+      if ((await fork.git.show(fork.before, overrideOf(path))) !== null) continue;
+      if (!(await isDone(fork, path))) kept.push(path);
+    }
+    return kept;
+  },
+  async apply(fork, found) {
+    const todos: Todo[] = [];
+    for (const path of found) {
+      const mine = await fork.git.show(fork.before, path);
+      if (mine === null) continue;
+      await write(join(fork.folder, overrideOf(path)), mine);
+      const kits = await fork.git.show(fork.kit, path);
+      if (kits === null) await rm(join(fork.folder, path), { force: true });
+      else await write(join(fork.folder, path), kits);
+      if (kits !== null && kits !== (await fork.git.show(fork.base, path)))
+        todos.push({
+          name: 'own-templates',
+          place: overrideOf(path),
+          what: `the kit has changed ${path} since you copied it: take over what you want of it (git diff ${fork.base.slice(0, 12)} ${fork.kit.slice(0, 12)} -- ${path})`,
+        });
+    }
+    return todos;
+  },
+};
+
+async function isDone({ git, folder, kit }: Fork, path: string): Promise<boolean> {
+  const { readFile } = await import('node:fs/promises');
+  const now = await readFile(join(folder, path), 'utf8').catch(() => null);
+  const mine = await readFile(join(folder, overrideOf(path)), 'utf8').catch(() => null);
+  return mine !== null && now === (await git.show(kit, path));
+}
+
+async function write(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+}
