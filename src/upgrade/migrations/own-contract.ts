@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { changedByFork, type Migration } from '../migration.ts';
 
 /** What a fork changed of the wire within the contract belongs into its profile: only a person knows what was meant. */
@@ -5,7 +7,14 @@ export const ownContract: Migration = {
   name: 'own-contract',
   since: '0.2.0',
   async detect(fork) {
-    return changedByFork(fork, 'src/contract/');
+    const changed = await changedByFork(fork, 'src/contract/');
+    const texts = await Promise.all(
+      changed.map(async (path) => [
+        await readFile(join(fork.folder, path), 'utf8').catch(() => null),
+        await fork.git.show(fork.kit, path),
+      ]),
+    );
+    return changed.filter((_, i) => texts[i]![0] !== texts[i]![1]);
   },
   async apply(fork, found) {
     return Promise.all(

@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { changedByFork, type Fork, type Migration, type Todo } from '../migration.ts';
 
@@ -43,7 +43,6 @@ export const ownTemplates: Migration = {
 };
 
 async function isDone({ git, folder, kit }: Fork, path: string): Promise<boolean> {
-  const { readFile } = await import('node:fs/promises');
   const now = await readFile(join(folder, path), 'utf8').catch(() => null);
   const mine = await readFile(join(folder, overrideOf(path)), 'utf8').catch(() => null);
   return mine !== null && now === (await git.show(kit, path));
