@@ -9,6 +9,8 @@ import { seeded } from '../models/seeded.ts';
 import { benchItems, collections, firstMs, spanMs, writeItems } from './stac-items.ts';
 import { buildPeer, type PeerQuery } from './stac-peer.ts';
 
+const iso = (ms: number) => new Date(ms).toISOString();
+
 const { values } = parseArgs({
   options: {
     items: { type: 'string', default: '1000000' },
@@ -86,7 +88,6 @@ function search(query: PeerQuery): Promise<{ numberMatched: number; ms: number }
     sent.end(body);
   });
 }
-const iso = (ms: number) => new Date(ms).toISOString();
 
 /** Boxes round seeded places, each with its own interval and collections: no two alike, so that no cache could help. */
 function makeQueries(degrees: number, seed: number, n: number): PeerQuery[] {

@@ -28,8 +28,9 @@ export class Git {
     return spawnSync('git', [...plain, ...args], { cwd: this.folder, stdio: 'ignore' }).status === 0;
   }
 
-  async lines(...args: readonly string[]): Promise<string[]> {
-    return (await this.run(...args, '-z')).split('\0').filter((line) => line !== '');
+  /** Paths, one by one. */
+  async lines(command: string, ...args: readonly string[]): Promise<string[]> {
+    return (await this.run(command, '-z', ...args)).split('\0').filter((line) => line !== '');
   }
 
   /** A file as a commit has it (or, of a conflict, a stage: `:1`); null where it has none. */
@@ -38,13 +39,4 @@ export class Git {
   }
 }
 
-const plain = [
-  '-c',
-  'core.quotePath=false',
-  '-c',
-  'merge.renames=false',
-  '-c',
-  'merge.conflictStyle=merge',
-  '-c',
-  'advice.detachedHead=false',
-];
+const plain = ['-c', 'core.quotePath=false', '-c', 'merge.conflictStyle=merge', '-c', 'advice.detachedHead=false'];

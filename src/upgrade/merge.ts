@@ -28,6 +28,8 @@ export async function mergeKit(fork: Fork): Promise<string[]> {
     if (ofTheKit.some((pattern) => pattern.test(path))) await takeKits(fork, path);
     else await mergeLaidOut(fork, path);
   }
+  // A line in the old registry may have merged into what stands there now.
+  for (const path of ['src/steps/registry.ts', 'src/steps/index.ts']) await takeKits(fork, path);
   return unmerged(fork);
 }
 
@@ -42,7 +44,7 @@ async function keepRoom({ git, before }: Fork): Promise<void> {
 
 async function takeKits({ git, folder, kit }: Fork, path: string): Promise<void> {
   if ((await git.show(kit, path)) === null) {
-    await git.run('rm', '-q', '-f', '--', path);
+    await git.run('rm', '-q', '-f', '--ignore-unmatch', '--', path);
     await rm(join(folder, path), { force: true });
   } else await git.run('checkout', '-q', kit, '--', path);
 }

@@ -65,8 +65,9 @@ await runCommand(async () => {
   return begin(git, folder, statePath, { from: addressOf(values.from, callerFolder), to: values.to });
 });
 
-const addressOf = (from: string, folder: string) =>
-  !isAbsolute(from) && existsSync(resolve(folder, from)) ? resolve(folder, from) : from;
+function addressOf(from: string, folder: string): string {
+  return !isAbsolute(from) && existsSync(resolve(folder, from)) ? resolve(folder, from) : from;
+}
 
 async function begin(
   git: Git,
