@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { Kysely, PostgresDialect, SqliteDialect } from 'kysely';
+import { Kysely, PostgresDialect, sql, SqliteDialect } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
 import { ensurePrivateFile } from '../raster/index.ts';
@@ -139,7 +139,8 @@ export async function openDatabase({
   const migrated =
     databaseUrl === null ? database : new Kysely<AppTables>({ dialect: postgres(databaseUrl, { max: 1 }) });
   try {
-    await migrate(migrated);
+    const hasChanged = await migrate(migrated);
+    if (databaseUrl === null) await enforceReferences(database, { hasChanged });
     if (migrated !== database) await migrated.destroy();
   } catch (error) {
     await migrated.destroy();
@@ -155,6 +156,16 @@ export async function openDatabase({
   return database;
 }
 
+/** Of SQLite, whose migrations ran without. Throws where one left something that refers to nothing. */
+async function enforceReferences(database: AppDatabase, { hasChanged }: { hasChanged: boolean }): Promise<void> {
+  if (hasChanged) {
+    const { rows } = await sql<{ table: string }>`pragma foreign_key_check`.execute(database);
+    if (rows.length > 0)
+      throw new Error(`${rows.length} rows refer to rows that are not there, the first of them in ${rows[0]?.table}`);
+  }
+  await sql`pragma foreign_keys = on`.execute(database);
+}
+
 /** The code of a connection's or a database's error, which holds no address. */
 export function reasonOf(error: unknown): string {
   const { code } = error as { code?: unknown };
@@ -167,7 +178,8 @@ function sqlite(dataDir: string): SqliteDialect {
   const file = new Sqlite(path);
   file.pragma('journal_mode = WAL');
   file.pragma('synchronous = FULL');
-  file.pragma('foreign_keys = ON');
+  // Until the migrations are through: one that makes a table anew would take what refers to it along.
+  file.pragma('foreign_keys = OFF');
   file.pragma('busy_timeout = 5000');
   return new SqliteDialect({ database: tellingFile(file) });
 }

@@ -1,7 +1,13 @@
 import { sql, SqliteAdapter, type Kysely } from 'kysely';
 import { Migrator, type Migration } from 'kysely/migration';
 
-const statements = (...texts: string[]): Migration => ({
+/** SQL that runs once. `texts` are what a release holds: they never change afterwards. */
+interface SqlMigration extends Migration {
+  readonly texts: readonly string[];
+}
+
+const statements = (...texts: string[]): SqlMigration => ({
+  texts,
   async up(database: Kysely<unknown>) {
     for (const text of texts) await sql.raw(text).execute(database);
   },
@@ -9,9 +15,8 @@ const statements = (...texts: string[]): Migration => ({
 
 const withoutLaunches = statements(`alter table runs drop constraint if exists runs_launch_id_fkey`);
 
-/** SQLite drops no constraint: the table is made anew, and what refers to it is looked at when all is done. */
+/** SQLite drops no constraint: the table is made anew. What refers to it is not looked at meanwhile (`openDatabase`). */
 const withoutLaunchesInSqlite = statements(
-  `pragma defer_foreign_keys = on`,
   `create table runs_before as select * from runs`,
   `drop table runs`,
   `create table runs (
@@ -32,8 +37,23 @@ const withoutLaunchesInSqlite = statements(
   `create index runs_by_owner_and_change on runs (owner, updated_at)`,
 );
 
+const apartTables = statements(
+  `create table launch_changes (launch_id text primary key, changes bigint not null, changed_at bigint not null)`,
+  `insert into launch_changes select id, changes, changed_at from launches where changes > 0`,
+  `alter table launches drop column changes`,
+  `alter table launches drop column changed_at`,
+);
+const apart: SqlMigration = {
+  texts: [...apartTables.texts, ...withoutLaunches.texts, ...withoutLaunchesInSqlite.texts],
+  async up(database: Kysely<unknown>) {
+    await apartTables.up(database);
+    const isSqlite = database.getExecutor().adapter instanceof SqliteAdapter;
+    await (isSqlite ? withoutLaunchesInSqlite : withoutLaunches).up(database);
+  },
+};
+
 /** Each runs once, in the order of the names; SQL that SQLite and PostgreSQL both take. Never change one that was released. */
-const migrations: Readonly<Record<string, Migration>> = {
+export const migrations: Readonly<Record<string, SqlMigration>> = {
   '001-runs': statements(
     `create table if not exists launches (
       id text primary key, first_token_hash text not null unique, sealed_token text not null,
@@ -89,26 +109,14 @@ const migrations: Readonly<Record<string, Migration>> = {
     `create index runs_by_owner_and_change on runs (owner, updated_at)`,
   ),
   // Runs and launches may lie in stores of their own: neither refers to the other's table.
-  '009-apart': {
-    async up(database: Kysely<unknown>) {
-      await statements(
-        `create table launch_changes (launch_id text primary key, changes bigint not null, changed_at bigint not null)`,
-        `insert into launch_changes select id, changes, changed_at from launches where changes > 0`,
-        `alter table launches drop column changes`,
-        `alter table launches drop column changed_at`,
-      ).up(database);
-      await (database.getExecutor().adapter instanceof SqliteAdapter ? withoutLaunchesInSqlite : withoutLaunches).up(
-        database,
-      );
-    },
-  },
+  '009-apart': apart,
 };
 
-/** Brings a database up to date; processes that start at the same time wait for each other. */
-export async function migrate<Tables>(database: Kysely<Tables>): Promise<void> {
-  const { error } = await new Migrator({
-    db: database,
-    provider: { getMigrations: () => Promise.resolve({ ...migrations }) },
-  }).migrateToLatest();
+/** Brings a database up to date, or as far as a named migration; processes that start at the same time wait for each other. True where there was something to do. */
+export async function migrate<Tables>(database: Kysely<Tables>, upTo?: string): Promise<boolean> {
+  const provider = { getMigrations: () => Promise.resolve({ ...migrations }) };
+  const migrator = new Migrator({ db: database, provider });
+  const { error, results = [] } = await (upTo === undefined ? migrator.migrateToLatest() : migrator.migrateTo(upTo));
   if (error !== undefined) throw error;
+  return results.length > 0;
 }

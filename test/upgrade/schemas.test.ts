@@ -1,0 +1,132 @@
+/** Databases as each release left them, opened by this one. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { Kysely, PostgresDialect, sql, SqliteDialect } from 'kysely';
+import pg from 'pg';
+import { describe, expect, test } from 'vitest';
+import { Secret } from '../../src/app/config.ts';
+import { openDatabase } from '../../src/app/database.ts';
+import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
+import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
+import { migrate, migrations } from '../../src/app/migrations.ts';
+import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { projectRoot, testFolder } from '../support/folders.ts';
+import { hasPostgres, startPostgres } from '../support/postgres.ts';
+
+interface Release {
+  readonly version: string;
+  readonly lastMigration: string;
+}
+const folder = join(projectRoot, 'releases');
+const releases = readdirSync(folder).map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Release);
+
+const sealer = createTokenSealer([new Secret('x'.repeat(32))]);
+const isUnder = (release: Release, name: string) => name <= release.lastMigration;
+
+/** What a user of that release had. */
+async function fill(database: Kysely<unknown>, release: Release): Promise<void> {
+  const token = await sealer.seal('launch', 'the-token');
+  const hasChanges = !isUnder(release, '009-apart');
+  const launch = hasChanges ? sql`, changes, changed_at` : sql``;
+  const launchValues = hasChanges ? sql`, 7, 1700000000500` : sql``;
+  await sql`insert into launches (id, first_token_hash, sealed_token, token_expires_at, "user", created_at ${launch})
+    values ('launch', 'hash', ${token}, 1700003600000, '{"id":"u","name":"Ünï"}', 1700000000000 ${launchValues})`.execute(
+    database,
+  );
+  await sql`insert into runs (id, owner, launch_id, state, step_id, step_version, parameters, input, idempotency_key, operation_id, created_at, updated_at, claim, worker)
+    values ('waits', 'u', 'launch', 'AWAITING_APPROVAL', 'ndvi', '1.0.0', '{"bandA":"nir"}', '{"type":"synthetic","size":64}', 'key', 'op', 1700000000001, 1700000000400, 2, 'gone:1'),
+           ('done', 'u', 'launch', 'COMPLETED', 'cog', '1.0.0', '{}', '{"type":"synthetic","size":64}', 'key2', 'op2', 1700000000002, 1700000000500, 1, null)`.execute(
+    database,
+  );
+  await sql`insert into run_states (run_id, seq, state, at) values ('waits', 1, 'CREATED', 1700000000001), ('waits', 2, 'AWAITING_APPROVAL', 1700000000400)`.execute(
+    database,
+  );
+  await sql`insert into run_stages (run_id, seq, state, attempt, worker, begun_at) values ('waits', 1, 'AWAITING_APPROVAL', 2, 'gone:1', 1700000000400)`.execute(
+    database,
+  );
+  await sql`insert into run_progress (run_id, progress) values ('waits', '{}')`.execute(database);
+  await sql`insert into run_results (run_id, summary, picture) values ('done', '{"width":3}', 'AAEC')`.execute(
+    database,
+  );
+}
+
+const adapters: [
+  string,
+  boolean,
+  () => Promise<{ old: () => Kysely<unknown>; open: () => ReturnType<typeof openDatabase> }>,
+][] = [
+  [
+    'SQLite',
+    true,
+    async () => {
+      const dataDir = await testFolder();
+      return {
+        old: () => new Kysely({ dialect: new SqliteDialect({ database: new Sqlite(join(dataDir, 'app.db')) }) }),
+        open: () => openDatabase({ dataDir, databaseUrl: null }),
+      };
+    },
+  ],
+  [
+    'PostgreSQL',
+    hasPostgres,
+    async () => {
+      const databaseUrl = await (await startPostgres()).create();
+      return {
+        old: () =>
+          new Kysely({
+            dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: databaseUrl, max: 1 }) }),
+          }),
+        open: () => openDatabase({ dataDir: '', databaseUrl }),
+      };
+    },
+  ],
+];
+
+describe.each(adapters)('%s', (name, isHere, make) => {
+  test.runIf(isHere).each(releases)('what $version kept is there, to the letter, and goes on', async (release) => {
+    const place = await make();
+    const old = place.old();
+    await migrate(old, release.lastMigration);
+    await fill(old, release);
+    await old.destroy();
+
+    const database = await place.open();
+    cleanUpLater(() => database.destroy());
+    const runs = new SqlRunStore(database, Date.now, { isShared: name === 'PostgreSQL' });
+    const launches = new SqlLaunchStore(database, sealer);
+    expect(await launches.find('launch')).toEqual({
+      id: 'launch',
+      user: { id: 'u', name: 'Ünï' },
+      createdAtMs: 1_700_000_000_000,
+    });
+    expect(await launches.tokens('launch').read()).toEqual({ token: 'the-token', expiresAtMs: 1_700_003_600_000 });
+    expect(await runs.find('waits')).toMatchObject({
+      state: 'AWAITING_APPROVAL',
+      parameters: { bandA: 'nir' },
+      operationId: 'op',
+      claim: 2,
+      owner: 'u',
+    });
+    expect((await runs.history('waits')).map(({ state }) => state)).toEqual(['CREATED', 'AWAITING_APPROVAL']);
+    expect((await runs.stages('waits')).map(({ worker }) => worker)).toEqual(['gone:1']);
+    expect([await runs.summary('done'), [...(await runs.picture('done'))!]]).toEqual([{ width: 3 }, [0, 1, 2]]);
+    if (!isUnder(release, '009-apart'))
+      expect(await runs.changesOf('launch')).toEqual({ number: 7, lastAtMs: 1_700_000_000_500, isUnderWay: true });
+    // It goes on: claimed by a worker of today, and moved; nothing refers to what is not there.
+    const claimed = (await runs.claim('waits', 'me'))!;
+    await runs.transition(claimed, 'APPROVED');
+    expect(await runs.forget(Date.now())).toBe(1);
+    expect(await runs.find('done')).toBeNull();
+    if (name === 'SQLite') expect((await sql`pragma foreign_key_check`.execute(database)).rows).toEqual([]);
+    if (name === 'SQLite')
+      expect((await sql`pragma foreign_keys`.execute(database)).rows).toEqual([{ foreign_keys: 1 }]);
+    const { rows } = await sql<{ worker: string }>`select worker from runs where id = 'waits'`.execute(database);
+    expect(rows).toEqual([{ worker: 'me' }]);
+  });
+});
+
+test('the last migration of each release is still there', () => {
+  for (const { lastMigration } of releases) expect(Object.keys(migrations)).toContain(lastMigration);
+});
