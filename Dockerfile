@@ -42,7 +42,10 @@ COPY src/raster src/raster
 COPY src/platform-client src/platform-client
 COPY src/steps src/steps
 COPY src/app src/app
-COPY src/commands/app.ts src/commands/command.ts src/commands/serve.ts src/commands/
+COPY src/my-app src/my-app
+COPY templates/my-app templates/my-app
+COPY src/index.ts src/serve.ts src/
+COPY src/commands/app.ts src/commands/arguments.ts src/commands/command.ts src/commands/confine.ts src/commands/my-app.ts src/commands/
 RUN mkdir -p /data node_modules/.cache && chown node:node /data node_modules/.cache
 USER node
 ENV DATA_DIR=/data \
@@ -65,7 +68,8 @@ COPY templates/shared templates/shared
 COPY models models
 COPY scenes scenes
 COPY src/commands/sandbox src/commands/sandbox
-COPY src/commands/sandbox.ts src/commands/command.ts src/commands/serve.ts src/commands/
+COPY src/serve.ts src/
+COPY src/commands/sandbox.ts src/commands/arguments.ts src/commands/command.ts src/commands/confine.ts src/commands/wire-profile.ts src/commands/
 RUN mkdir -p /data node_modules/.cache && chown node:node /data node_modules/.cache
 USER node
 VOLUME /data

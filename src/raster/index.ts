@@ -12,7 +12,7 @@ export { bandNames, bandOfFileName, sensorOfFileNames, type Sensor } from './ban
 export { classColors } from './class-table.ts';
 export { FairQueue } from './child/fair-queue.ts';
 export { runInChild, type ChildJobOptions } from './child/host.ts';
-export { kitFolder, vendoredFolders } from './kit-folder.ts';
+export { isPackage, kitFolder, vendoredFolders } from './kit-folder.ts';
 export type { LentFile } from './child/lend-file.ts';
 export { ChildPool, PoolBusyError } from './child/pool.ts';
 export { ChildJobError, type ChildLimits } from './child/limits.ts';

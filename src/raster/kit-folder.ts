@@ -1,10 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The folder in which the kit lies: a repository, or a package that is installed somewhere. */
 export const kitRoot = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
+
+/** The kit was installed by a package manager, and is not a repository of its own. */
+export const isPackage = !existsSync(join(kitRoot, 'src', 'commands'));
 
 /** A file or folder of the kit's: `templates/shared`. */
 export function kitFolder(name: string): string {

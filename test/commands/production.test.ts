@@ -45,3 +45,15 @@ test('the app imports nothing that npm ci --omit=dev leaves out', async () => {
   for (const name of ['express', 'axios', 'kysely', 'gdal-async', 'pg-boss', 'sharp']) expect(packages).toContain(name);
   expect([...packages].filter((name) => !(name in dependencies))).toEqual([]);
 });
+
+test.each(['app', 'sandbox'])('the image of the %s holds every module that it loads', async (name) => {
+  const stage =
+    new RegExp(`FROM base AS ${name}\\n([^]*?)\\nCMD`).exec(await readFile(new URL('Dockerfile', root), 'utf8'))?.[1] ??
+    '';
+  const copied = [...stage.matchAll(/^COPY (?!--from)(.+) (\S+)$/gm)].flatMap(([, sources = '']) => sources.split(' '));
+  const modules = [...(await importsOf(new URL(`src/commands/${name}.ts`, root))).keys()].map((path) =>
+    path.slice(fileURLToPath(root).length),
+  );
+  expect(modules.length).toBeGreaterThan(50);
+  expect(modules.filter((path) => !copied.some((one) => path === one || path.startsWith(`${one}/`)))).toEqual([]);
+});

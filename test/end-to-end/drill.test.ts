@@ -179,7 +179,7 @@ describe('the drill can fail: it finds an app that', () => {
       const { faults } = await drillIn(
         {
           families: ['worker stopped'],
-          each: 4,
+          each: 8,
           leastInEach: 0,
           seed: 9,
           states: ['AWAITING_APPROVAL'],

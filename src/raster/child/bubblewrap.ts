@@ -1,6 +1,7 @@
 /** The arguments of bubblewrap: what a child process sees of the machine. */
 import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { kitRoot } from '../kit-folder.ts';
 
 /** What one child process may read and write, beside programs and libraries. */
@@ -56,10 +57,30 @@ const settings = ['/etc/ld.so.cache', '/etc/alternatives', '/etc/localtime', '/e
 
 /** The kit's code and its packages, wherever a package manager has put them. */
 function codeFolders(): string[] {
-  const found = ['src', 'dist', 'package.json'].map((name) => join(kitRoot, name));
-  for (let folder = kitRoot; ; folder = dirname(folder)) {
+  return [...['src', 'dist', 'package.json'].map((name) => join(kitRoot, name)), ...packagesFor(kitRoot)].filter(
+    (path) => existsSync(path),
+  );
+}
+
+/**
+ * What a module of somebody's project may import: what lies beside it, the rest of the `src` that it is in, and the packages of
+ * the project. Never the project's folder as a whole: data may lie there.
+ */
+export function codeBeside(module: URL): string[] {
+  const folder = dirname(fileURLToPath(module));
+  let root = folder;
+  while (root !== dirname(root) && !existsSync(join(root, 'package.json'))) root = dirname(root);
+  const source = join(root, 'src');
+  const ofProject = isInside(folder, source) ? [source] : [];
+  return [folder, ...ofProject, join(root, 'package.json'), ...packagesFor(folder)].filter((path) => existsSync(path));
+}
+
+/** Where Node looks for packages, from this folder on upwards. */
+function packagesFor(from: string): string[] {
+  const found: string[] = [];
+  for (let folder = from; ; folder = dirname(folder)) {
     found.push(join(folder, 'node_modules'));
-    if (folder === dirname(folder)) return found.filter((path) => existsSync(path));
+    if (folder === dirname(folder)) return found;
   }
 }
 

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { codeBeside } from './bubblewrap.ts';
 import type { ChildLimits } from './limits.ts';
 import { ChildRunner } from './runner.ts';
 import type { Confinement } from './confinement.ts';
@@ -57,7 +58,7 @@ export async function runInChild<Output>({
       ...options,
       place: {
         workFolder: options.workFolder,
-        reads: [...reads, ...[options.module, ...imports].map(folderOf)],
+        reads: [...reads, folderOf(options.module), ...imports.flatMap(codeBeside)],
         lends: binds,
       },
     });
