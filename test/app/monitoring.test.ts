@@ -1,14 +1,14 @@
 /** Health, readiness and metrics of the app. */
-import { request } from 'node:http';
 import { networkInterfaces } from 'node:os';
+import supertest from 'supertest';
 import { describe, expect, test } from 'vitest';
 import { checkReadiness } from '../../src/app/monitoring/readiness.ts';
-import { launchApp, smallRun, startApp } from '../support/app.ts';
+import { launchApp, smallRun, startApp, type TestApp } from '../support/app.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { testFolder } from '../support/folders.ts';
 import { startSandbox } from '../support/sandbox.ts';
 
-const text = async (url: string) => (await fetch(url)).text();
+const metricsOf = async (app: TestApp) => (await supertest(app.handler).get('/metrics')).text;
 const value = (metrics: string, line: string) =>
   Number(
     metrics
@@ -20,10 +20,10 @@ const value = (metrics: string, line: string) =>
 
 test('health and readiness: all is well', async () => {
   const app = await startApp((await startSandbox()).url);
-  expect(await (await fetch(`${app.url}/health`)).json()).toEqual({ status: 'ok' });
+  expect((await supertest(app.handler).get('/health')).body).toEqual({ status: 'ok' });
   const { summary: confinement } = await testConfinement();
-  const answer = await fetch(`${app.url}/ready`);
-  expect([answer.status, await answer.json()]).toEqual([
+  const answer = await supertest(app.handler).get('/ready');
+  expect([answer.status, answer.body]).toEqual([
     200,
     { status: 'ready', confinement, checks: { database: 'ok', platform: 'ok', disk: 'ok' } },
   ]);
@@ -35,12 +35,12 @@ describe('not ready', () => {
     const app = await startApp(sandbox.url);
     await sandbox.close();
     const { summary: confinement } = await testConfinement();
-    const answer = await fetch(`${app.url}/ready`);
-    expect([answer.status, await answer.json()]).toEqual([
+    const answer = await supertest(app.handler).get('/ready');
+    expect([answer.status, answer.body]).toEqual([
       503,
       { status: 'not ready', confinement, checks: { database: 'ok', platform: 'failed: does not answer', disk: 'ok' } },
     ]);
-    expect((await fetch(`${app.url}/health`)).status).toBe(200);
+    await supertest(app.handler).get('/health').expect(200);
   });
 
   test('where the database is gone, or the disk is full', async () => {
@@ -66,10 +66,10 @@ test('metrics count runs, stages, calls by result, and steps', async () => {
   await sandbox.control('POST', 'faults', { launchId, endpoint: 'operation.create', effect: { status: 503 } });
   const { id } = await session.start(smallRun);
   const { operationId } = await session.waitFor(id, 'AWAITING_APPROVAL');
-  expect(value(await text(`${app.url}/metrics`), 'app_runs{state="AWAITING_APPROVAL"}')).toBe(1);
+  expect(value(await metricsOf(app), 'app_runs{state="AWAITING_APPROVAL"}')).toBe(1);
   await sandbox.control('POST', `operations/${operationId}/approve`);
   await session.waitFor(id, 'COMPLETED');
-  const metrics = await text(`${app.url}/metrics`);
+  const metrics = await metricsOf(app);
   expect(value(metrics, 'app_runs{state="COMPLETED"}')).toBe(1);
   expect(value(metrics, 'app_runs{state="AWAITING_APPROVAL"}')).toBe(0);
   expect(value(metrics, 'app_platform_calls_total{endpoint="operation.create",result="503"}')).toBe(1);
@@ -86,16 +86,9 @@ test('metrics answer on loopback only, unless they are public', async () => {
   const sandbox = await startSandbox();
   const app = await startApp(sandbox.url, { env: { HOST: '0.0.0.0' } });
   const open = await startApp(sandbox.url, { env: { HOST: '0.0.0.0', METRICS_PUBLIC: 'true' } });
-  const proxied = (url: string) =>
-    new Promise(
-      (resolve, reject) =>
-        void request(`${url}/metrics`, { headers: { 'x-forwarded-for': '203.0.113.7' } }, (res) =>
-          resolve(res.resume().statusCode),
-        )
-          .on('error', reject)
-          .end(),
-    );
-  expect([await proxied(app.url), await proxied(open.url)]).toEqual([404, 200]);
+  const proxied = async (one: TestApp) =>
+    (await supertest(one.handler).get('/metrics').set('x-forwarded-for', '203.0.113.7')).status;
+  expect([await proxied(app), await proxied(open)]).toEqual([404, 200]);
   const outside = Object.values(networkInterfaces())
     .flat()
     .find((one) => one && !one.internal && one.family === 'IPv4')?.address;

@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import supertest from 'supertest';
 import { expect, test } from 'vitest';
 import myApp from '../../src/my-app/app.ts';
 import { launchApp, startApp } from '../support/app.ts';
@@ -65,16 +66,21 @@ test('a template, a part or an asset of the fork stands in for that of the kit, 
   const { id } = await session.start({ stepId: 'cog', input: { type: 'synthetic', size: 64 } });
   expect(await page(`runs/${id}`)).toContain('<b class="ours">');
 
-  const asset = async (path: string) => (await fetch(`${app.url}/assets/${path}`)).text();
+  const http = supertest(app.handler);
+  const asset = async (path: string) => {
+    const { text, body } = (await http.get(`/assets/${path}`)) as { text?: string; body: unknown };
+    // SVG is no text to it.
+    return text ?? String(body);
+  };
   expect(await asset('app.css')).toContain('rebeccapurple');
   expect(await asset('shared/style.css')).toBe('/* ours */');
   expect(await asset('icon')).toContain('our-icon');
   expect(await asset('shared/page.js')).toContain('copy');
   expect(await asset('new-run.js')).not.toBe('');
-  expect((await fetch(`${app.url}/assets/../launch.eta`)).status).toBe(404);
-  expect((await fetch(`${app.url}/assets/%2e%2e/launch.eta`)).status).toBe(404);
+  await http.get('/assets/../launch.eta').expect(404);
+  await http.get('/assets/%2e%2e/launch.eta').expect(404);
 
-  const manifest = (await (await fetch(`${app.url}/manifest`)).json()) as object;
+  const manifest = (await http.get('/manifest').expect(200)).body as object;
   expect(await sandbox.control('POST', 'apps', { ...manifest, launchUrl: `${app.url}/launch` })).toMatchObject({
     id: 'ours',
     name: 'Flood <mapper>',

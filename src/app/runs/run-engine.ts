@@ -1,4 +1,3 @@
-import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
 import { abortableSleep, PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
@@ -8,6 +7,7 @@ import type { StepHost } from '../processing/step-host.ts';
 import { DatabaseAwayError } from '../database-away.ts';
 import { describeFailure, failureKindOf, isSessionOver } from './run-failure.ts';
 import { Repeats } from './repeats.ts';
+import { createRunIntake } from './run-intake.ts';
 import { noProgress, type ProgressBoard, type RunProgress } from './run-progress.ts';
 import type { Lane, QueuedRun, RunQueue } from './run-queue.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
@@ -105,7 +105,7 @@ interface Driven {
 
 /** Drives each run from state to state, every state committed before what it allows is done. */
 export function createRunEngine(options: RunEngineOptions): RunEngine {
-  const { store, queue, progress, steps, settings, now, lease, folders } = options;
+  const { store, queue, progress, settings, now, lease, folders } = options;
   const { worker } = lease;
   const driven = new Map<string, Driven>();
   /** Those that were handed over among them. */
@@ -114,6 +114,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   /** Since when the world has kept a run from going on, and when it last did, by run. */
   const away = new Map<string, { readonly sinceMs: number; readonly lastMs: number }>();
   let stopping = false;
+  const takeIn = createRunIntake(options);
 
   /** From the queue: makes the run this worker's, and drives it from then on. */
   async function take({ runId, lane }: Pick<QueuedRun, 'runId' | 'lane'>): Promise<void> {
@@ -267,73 +268,13 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     return run;
   }
 
-  /** Runs of one user are counted and committed one after the other. */
-  const starting = new Map<string, Promise<unknown>>();
-
-  async function inTurn<T>(owner: string, work: () => Promise<T>): Promise<T> {
-    const turn = (starting.get(owner) ?? Promise.resolve()).then(work, work);
-    starting.set(owner, turn);
-    return turn.finally(() => starting.get(owner) === turn && starting.delete(owner));
-  }
-
   async function start(launchId: string, wanted: NewRun): Promise<Run> {
     if (stopping)
       throw new KitError('shutting_down', 'the app is about to stop and takes no new runs; try again in a moment', {
         status: 503,
         data: { isForUser: true },
       });
-    const { step, parameters } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);
-    const owner = await options.ownerOf(launchId);
-    const atMs = now();
-    const run: Run = {
-      id: randomBytes(16).toString('base64url'),
-      owner,
-      launchId,
-      state: 'CREATED',
-      stepId: step.id,
-      stepVersion: step.version,
-      parameters,
-      input: wanted.input,
-      idempotencyKey: randomUUID(),
-      operationId: null,
-      operationExpiresAtMs: null,
-      output: null,
-      upload: null,
-      file: null,
-      failure: null,
-      claim: 0,
-      createdAtMs: atMs,
-      updatedAtMs: atMs,
-    };
-    await inTurn(owner, async () => {
-      await requireRoom(owner);
-      await store.create(run);
-    });
-    // It is there: refused now it would be asked for twice. Who looks for runs that nobody has queues it.
-    await queue
-      .add([{ runId: run.id, lane: 'wait', behind: 0 }])
-      .catch((error: unknown) =>
-        options.log.warn({ err: error, runId: run.id }, 'a new run could not be queued for now'),
-      );
-    return run;
-  }
-
-  async function requireRoom(owner: string): Promise<void> {
-    const open = await store.countUnfinishedOf(owner);
-    if (open >= settings.runsPerUser) {
-      throw new KitError(
-        'too_many_runs',
-        `you have ${open} runs that have not ended, and no more than ${settings.runsPerUser} are taken; decide on one that waits, cancel one, or wait until one has ended`,
-        { status: 429, data: { isForUser: true } },
-      );
-    }
-    const { APPROVED = 0, PROCESSING = 0 } = await store.countByState();
-    if (APPROVED + PROCESSING < settings.stepQueue) return;
-    throw new KitError(
-      'busy',
-      `${APPROVED + PROCESSING} runs are waiting for processing, and no more are taken for now; try again later`,
-      { status: 503, data: { isForUser: true } },
-    );
+    return takeIn(launchId, wanted);
   }
 
   /** Queues what no living worker has. How many there were. */

@@ -1,6 +1,6 @@
-import { sql, type ExpressionBuilder, type Kysely, type RawBuilder, type Updateable } from 'kysely';
-import type { AppDatabase, AppTables, RunRow } from '../database.ts';
-import type { OutputSummary, RunResult } from '../processing/output-summary.ts';
+import { sql, type ExpressionBuilder, type RawBuilder } from 'kysely';
+import type { AppDatabase, AppTables } from '../database.ts';
+import type { OutputSummary } from '../processing/output-summary.ts';
 import { assertTransition, IllegalTransitionError, isFinal, runStates, type RunState } from './run-state.ts';
 import type {
   LaunchChanges,
@@ -12,6 +12,8 @@ import type {
   RunStore,
   UnfinishedRun,
 } from './run.ts';
+import { addState, beginStage, countChange, endStage, putResult } from './run-journal.ts';
+import { factColumns, fromRow, toRow, toUnfinished } from './run-rows.ts';
 import { leaseMs } from './worker-lease.ts';
 
 /** Few enough that nobody waits long for the database meanwhile. */
@@ -397,135 +399,4 @@ export class SqlRunStore implements RunStore {
       return { ...run, ...kept, state: to, updatedAtMs: atMs };
     });
   }
-}
-
-const toUnfinished = (row: Pick<RunRow, 'id' | 'owner' | 'state'>): UnfinishedRun => ({
-  id: row.id,
-  owner: row.owner,
-  state: row.state as RunState,
-});
-
-/** The last attempt's. */
-async function putResult(database: Kysely<AppTables>, runId: string, { summary, picture }: RunResult): Promise<void> {
-  const columns = { summary: JSON.stringify(summary), picture: Buffer.from(picture).toString('base64') };
-  await database
-    .insertInto('run_results')
-    .values({ run_id: runId, ...columns })
-    .onConflict((conflict) => conflict.column('run_id').doUpdateSet(columns))
-    .execute();
-}
-
-/** Behind what the table has of the run. */
-function nextSeq(table: 'run_states' | 'run_stages', runId: string) {
-  return sql<number>`(select coalesce(max(seq), 0) + 1 from ${sql.table(table)} where run_id = ${runId})`;
-}
-
-async function addState(database: Kysely<AppTables>, runId: string, state: RunState, at: number): Promise<void> {
-  await database
-    .insertInto('run_states')
-    .values({ run_id: runId, seq: nextSeq('run_states', runId), state, at })
-    .execute();
-}
-
-async function countChange(database: Kysely<AppTables>, launchId: string, at: number): Promise<void> {
-  await database
-    .insertInto('launch_changes')
-    .values({ launch_id: launchId, changes: 1, changed_at: at })
-    .onConflict((conflict) =>
-      conflict
-        .column('launch_id')
-        .doUpdateSet((of) => ({ changes: of('launch_changes.changes', '+', 1), changed_at: at })),
-    )
-    .execute();
-}
-
-async function beginStage(
-  database: Kysely<AppTables>,
-  { id, state, claim }: Run,
-  worker: string,
-  at: number,
-): Promise<void> {
-  await database
-    .insertInto('run_stages')
-    .values({
-      run_id: id,
-      seq: nextSeq('run_stages', id),
-      state,
-      attempt: claim,
-      worker,
-      begun_at: at,
-      ended_at: null,
-      outcome: null,
-    })
-    .execute();
-}
-
-async function endStage(database: Kysely<AppTables>, runId: string, outcome: string, at: number): Promise<void> {
-  await database
-    .updateTable('run_stages')
-    .set({ ended_at: at, outcome })
-    .where('run_id', '=', runId)
-    .where('ended_at', 'is', null)
-    .execute();
-}
-
-const json = (value: unknown) => (value === null ? null : JSON.stringify(value));
-const parsed = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T));
-
-function factColumns(facts: RunFacts): Updateable<RunRow> {
-  const columns: Updateable<RunRow> = {};
-  if (facts.operationId !== undefined) columns.operation_id = facts.operationId;
-  if (facts.operationExpiresAtMs !== undefined) columns.operation_expires_at = facts.operationExpiresAtMs;
-  if (facts.output !== undefined) columns.output = json(facts.output);
-  if (facts.upload !== undefined) columns.upload = json(facts.upload);
-  if (facts.file !== undefined) columns.file = json(facts.file);
-  if (facts.failure !== undefined) columns.failure = json(facts.failure);
-  return columns;
-}
-
-function toRow(run: Run): RunRow {
-  return {
-    id: run.id,
-    owner: run.owner,
-    launch_id: run.launchId,
-    state: run.state,
-    step_id: run.stepId,
-    step_version: run.stepVersion,
-    parameters: JSON.stringify(run.parameters),
-    input: JSON.stringify(run.input),
-    idempotency_key: run.idempotencyKey,
-    operation_id: run.operationId,
-    operation_expires_at: run.operationExpiresAtMs,
-    output: json(run.output),
-    upload: json(run.upload),
-    file: json(run.file),
-    failure: json(run.failure),
-    claim: run.claim,
-    worker: null,
-    created_at: run.createdAtMs,
-    updated_at: run.updatedAtMs,
-  };
-}
-
-function fromRow(row: RunRow): Run {
-  return {
-    id: row.id,
-    owner: row.owner,
-    launchId: row.launch_id,
-    state: row.state as RunState,
-    stepId: row.step_id,
-    stepVersion: row.step_version,
-    parameters: JSON.parse(row.parameters) as Run['parameters'],
-    input: JSON.parse(row.input) as Run['input'],
-    idempotencyKey: row.idempotency_key,
-    operationId: row.operation_id,
-    operationExpiresAtMs: row.operation_expires_at === null ? null : Number(row.operation_expires_at),
-    output: parsed(row.output),
-    upload: parsed(row.upload),
-    file: parsed(row.file),
-    failure: parsed(row.failure),
-    claim: Number(row.claim),
-    createdAtMs: Number(row.created_at),
-    updatedAtMs: Number(row.updated_at),
-  };
 }

@@ -1,8 +1,12 @@
+import { parseSetCookie, stringifyCookie } from 'cookie';
 import type { StartRequest } from './options.ts';
 
 const mostRedirects = 10;
 const mostHeadBytes = 64 * 1024;
 const mostNameCharacters = 100;
+
+/** A cookie goes back as it came: what it means is the app's. */
+const asItCame = (value: string) => value;
 
 /** Opens a launch as a browser would: one jar of cookies, redirects followed. Throws `OpenError` where the app refuses. */
 export class Browser {
@@ -47,7 +51,7 @@ export class Browser {
   }
 
   async #send(address: URL, init: RequestInit): Promise<Response> {
-    const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const cookie = stringifyCookie(Object.fromEntries(this.#cookies), { encode: asItCame });
     const response = await fetch(address, {
       ...init,
       redirect: 'manual',
@@ -61,8 +65,8 @@ export class Browser {
       );
     });
     for (const line of response.headers.getSetCookie()) {
-      const [, name, value] = /^([^=;]+)=([^;]*)/.exec(line) ?? [];
-      if (name !== undefined && value !== undefined) this.#cookies.set(name.trim(), value);
+      const { name, value } = parseSetCookie(line, { decode: asItCame });
+      if (value !== undefined) this.#cookies.set(name, value);
     }
     const body = Buffer.from(await response.arrayBuffer());
     if (response.headers.get('content-type')?.startsWith('text/html'))

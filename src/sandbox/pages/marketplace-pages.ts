@@ -1,10 +1,10 @@
+import { parseCookie } from 'cookie';
 import { Router, urlencoded, type Request, type Response } from 'express';
 import { appManifest, launchModes, validationDetails } from '../../contract/index.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
 import { newLaunch } from '../marketplace/launches.ts';
 import { parseValues } from '../web/sandbox-error.ts';
 import { viewOperation, viewRequest, type ApprovalPagesOptions } from './approval-pages.ts';
-import { parseCookies } from './cookies.ts';
 
 const form = urlencoded({ extended: false, limit: '512kb' });
 /** Operations of each kind in the panel. */
@@ -37,7 +37,7 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
       problems: {},
     },
   ): void {
-    const userId = parseCookies(req.get('cookie'))[actingUserCookie];
+    const userId = parseCookie(req.get('cookie') ?? '')[actingUserCookie];
     const shown = apps.list().map((app) => {
       const launch = launches.newestOf(app.id);
       return { ...app, verdict: launch && { launchId: launch.id, result: verdicts.of(launch.id).verdict.result } };

@@ -1,6 +1,6 @@
 import { rateLimit } from 'express-rate-limit';
+import { parseCookie } from 'cookie';
 import { Router, urlencoded, type Request, type RequestHandler } from 'express';
-import { parseCookies } from './cookies.ts';
 import { requireAdmin } from '../control/guards.ts';
 import { equalSecrets, type Signer } from '../secrets.ts';
 import type { RenderPage } from './page.ts';
@@ -68,7 +68,7 @@ export function signInRoutes({ adminKey, signer, now, render, isSecure }: SignIn
 }
 
 function isSignedIn(req: Request, adminKey: string, signer: Signer, nowMs: number): boolean {
-  const [until = '', signature = ''] = (parseCookies(req.get('cookie'))[cookieName] ?? '').split('.');
+  const [until = '', signature = ''] = (parseCookie(req.get('cookie') ?? '')[cookieName] ?? '').split('.');
   return Number(until) > nowMs && signer.verify(signature, purpose, adminKey, until);
 }
 

@@ -1,8 +1,8 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { apiKeyHeader, type ExternalAppEndpoint } from '../../contract/index.ts';
 import { iso, type SandboxClock } from '../clock.ts';
+import { bounded, pathOf, plainHeaders, scrubber, tokensIn } from './redaction.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { Operation } from '../external-app/operations.ts';
 import type { DrawnCall } from './timeline.ts';
@@ -28,7 +28,6 @@ export interface TracedMessage {
 const most = { readForText: 5_000, ofLaunch: 50_000, ofAll: 1_000_000, shown: 10_000, unwritten: 10_000 };
 /** How often the bounds are looked after, in calls: it costs a walk over the launch's calls. */
 const boundEvery = 100;
-const mostBodyCharacters = 16_384;
 
 interface CallRow {
   id: number;
@@ -295,69 +294,6 @@ export class Trace {
       .run(call.launch_id, call.launch_id, most.ofLaunch);
     this.#database.prepare('delete from calls where id <= ?').run(id - most.ofAll);
   }
-}
-
-/** Headers whose values are no secrets; of all others only the name is kept. */
-const plain = new Set([
-  'accept',
-  'accept-encoding',
-  'accept-language',
-  'cache-control',
-  'connection',
-  'content-length',
-  'content-type',
-  'date',
-  'expect',
-  'host',
-  'idempotency-key',
-  'retry-after',
-  'transfer-encoding',
-  'user-agent',
-  'x-request-id',
-]);
-
-function plainHeaders(headers: IncomingHttpHeaders | OutgoingHttpHeaders): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, plain.has(name.toLowerCase()) ? String(value) : '[redacted]']],
-    ),
-  );
-}
-
-/** The path as the interface writes it, with `{token}` for the token, and of the query what the interface has there. */
-function pathOf(req: Request, token: string): string {
-  const [path = ''] = req.originalUrl.split('?');
-  const { operationId } = req.query;
-  return (
-    path.replace(encodeURIComponent(token), '{token}') +
-    (typeof operationId === 'string' ? `?operationId=${encodeURIComponent(operationId)}` : '')
-  );
-}
-
-function bounded(body: unknown): unknown {
-  if (body === undefined || body === null || typeof body !== 'object') return null;
-  return JSON.stringify(body).length > mostBodyCharacters ? null : body;
-}
-
-function tokensIn(body: unknown): string[] {
-  const token = (body as { token?: unknown } | null)?.token;
-  return typeof token === 'string' ? [token] : [];
-}
-
-/** An app may put a secret where it does not belong; the trace must not keep it. */
-function scrubber(secrets: readonly string[]): (value: unknown) => unknown {
-  const hidden = [
-    ...new Set(secrets.filter((secret) => secret !== '').flatMap((secret) => [secret, encodeURIComponent(secret)])),
-  ];
-  const clean = (text: string) => hidden.reduce((left, secret) => left.replaceAll(secret, '[redacted]'), text);
-  const scrub = (value: unknown): unknown => {
-    if (typeof value === 'string') return clean(value);
-    if (Array.isArray(value)) return value.map(scrub);
-    if (value !== null && typeof value === 'object')
-      return Object.fromEntries(Object.entries(value).map(([name, inner]) => [clean(name), scrub(inner)]));
-    return value;
-  };
-  return scrub;
 }
 
 export function traceOf(res: Response): CallNotes {

@@ -12,6 +12,7 @@ import { invalid } from '../web/sandbox-error.ts';
 import { likeMatcher } from './like.ts';
 import { SearchArea } from './search-area.ts';
 import { Shape } from './shape.ts';
+import { both, every, negate, some } from './three-valued.ts';
 
 /** One item, as a filter looks at it. */
 export interface FilterSubject {
@@ -368,34 +369,6 @@ function compare(
 function toMs(value: unknown): number | null {
   if (value instanceof Instant) return value.ms;
   return typeof value === 'string' ? parseInstant(value) : null;
-}
-
-function every(parts: readonly Filter[], item: FilterSubject): boolean | null {
-  let result: boolean | null = true;
-  for (const part of parts) {
-    const one = part(item);
-    if (one === false) return false;
-    if (one === null) result = null;
-  }
-  return result;
-}
-
-function some(parts: readonly Filter[], item: FilterSubject): boolean | null {
-  let result: boolean | null = false;
-  for (const part of parts) {
-    const one = part(item);
-    if (one === true) return true;
-    if (one === null) result = null;
-  }
-  return result;
-}
-
-function both(a: boolean | null, b: boolean | null): boolean | null {
-  return a === false || b === false ? false : a === null || b === null ? null : true;
-}
-
-function negate(value: boolean | null): boolean | null {
-  return value === null ? null : !value;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

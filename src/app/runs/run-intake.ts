@@ -1,0 +1,79 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { KitError } from '../../contract/index.ts';
+import type { NewRun, RunEngineOptions } from './run-engine.ts';
+import type { Run } from './run.ts';
+
+/** Takes new runs in, as many as there is room for: commits each, and queues it. */
+export function createRunIntake({
+  store,
+  queue,
+  steps,
+  settings,
+  ownerOf,
+  now,
+  log,
+}: RunEngineOptions): (launchId: string, wanted: NewRun) => Promise<Run> {
+  /** Runs of one user are counted and committed one after the other. */
+  const starting = new Map<string, Promise<unknown>>();
+
+  async function inTurn<T>(owner: string, work: () => Promise<T>): Promise<T> {
+    const turn = (starting.get(owner) ?? Promise.resolve()).then(work, work);
+    starting.set(owner, turn);
+    return turn.finally(() => starting.get(owner) === turn && starting.delete(owner));
+  }
+
+  async function start(launchId: string, wanted: NewRun): Promise<Run> {
+    const { step, parameters } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);
+    const owner = await ownerOf(launchId);
+    const atMs = now();
+    const run: Run = {
+      id: randomBytes(16).toString('base64url'),
+      owner,
+      launchId,
+      state: 'CREATED',
+      stepId: step.id,
+      stepVersion: step.version,
+      parameters,
+      input: wanted.input,
+      idempotencyKey: randomUUID(),
+      operationId: null,
+      operationExpiresAtMs: null,
+      output: null,
+      upload: null,
+      file: null,
+      failure: null,
+      claim: 0,
+      createdAtMs: atMs,
+      updatedAtMs: atMs,
+    };
+    await inTurn(owner, async () => {
+      await requireRoom(owner);
+      await store.create(run);
+    });
+    // It is there: refused now it would be asked for twice. Who looks for runs that nobody has queues it.
+    await queue
+      .add([{ runId: run.id, lane: 'wait', behind: 0 }])
+      .catch((error: unknown) => log.warn({ err: error, runId: run.id }, 'a new run could not be queued for now'));
+    return run;
+  }
+
+  async function requireRoom(owner: string): Promise<void> {
+    const open = await store.countUnfinishedOf(owner);
+    if (open >= settings.runsPerUser) {
+      throw new KitError(
+        'too_many_runs',
+        `you have ${open} runs that have not ended, and no more than ${settings.runsPerUser} are taken; decide on one that waits, cancel one, or wait until one has ended`,
+        { status: 429, data: { isForUser: true } },
+      );
+    }
+    const { APPROVED = 0, PROCESSING = 0 } = await store.countByState();
+    if (APPROVED + PROCESSING < settings.stepQueue) return;
+    throw new KitError(
+      'busy',
+      `${APPROVED + PROCESSING} runs are waiting for processing, and no more are taken for now; try again later`,
+      { status: 503, data: { isForUser: true } },
+    );
+  }
+
+  return start;
+}

@@ -1,0 +1,68 @@
+/** What the trace keeps of a call: no key, no token, and no body without an end. */
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import type { Request } from 'express';
+
+const mostBodyCharacters = 16_384;
+
+/** Headers whose values are no secrets; of all others only the name is kept. */
+const plain = new Set([
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'cache-control',
+  'connection',
+  'content-length',
+  'content-type',
+  'date',
+  'expect',
+  'host',
+  'idempotency-key',
+  'retry-after',
+  'transfer-encoding',
+  'user-agent',
+  'x-request-id',
+]);
+
+export function plainHeaders(headers: IncomingHttpHeaders | OutgoingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, plain.has(name.toLowerCase()) ? String(value) : '[redacted]']],
+    ),
+  );
+}
+
+/** The path as the interface writes it, with `{token}` for the token, and of the query what the interface has there. */
+export function pathOf(req: Request, token: string): string {
+  const [path = ''] = req.originalUrl.split('?');
+  const { operationId } = req.query;
+  return (
+    path.replace(encodeURIComponent(token), '{token}') +
+    (typeof operationId === 'string' ? `?operationId=${encodeURIComponent(operationId)}` : '')
+  );
+}
+
+export function bounded(body: unknown): unknown {
+  if (body === undefined || body === null || typeof body !== 'object') return null;
+  return JSON.stringify(body).length > mostBodyCharacters ? null : body;
+}
+
+export function tokensIn(body: unknown): string[] {
+  const token = (body as { token?: unknown } | null)?.token;
+  return typeof token === 'string' ? [token] : [];
+}
+
+/** An app may put a secret where it does not belong; the trace must not keep it. */
+export function scrubber(secrets: readonly string[]): (value: unknown) => unknown {
+  const hidden = [
+    ...new Set(secrets.filter((secret) => secret !== '').flatMap((secret) => [secret, encodeURIComponent(secret)])),
+  ];
+  const clean = (text: string) => hidden.reduce((left, secret) => left.replaceAll(secret, '[redacted]'), text);
+  const scrub = (value: unknown): unknown => {
+    if (typeof value === 'string') return clean(value);
+    if (Array.isArray(value)) return value.map(scrub);
+    if (value !== null && typeof value === 'object')
+      return Object.fromEntries(Object.entries(value).map(([name, inner]) => [clean(name), scrub(inner)]));
+    return value;
+  };
+  return scrub;
+}
