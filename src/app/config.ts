@@ -74,9 +74,9 @@ export interface AppConfig {
   readonly workDiskBytes: number;
   /** `STEP_CONCURRENCY`, default: cores. */
   readonly stepConcurrency: number;
-  /** `STEP_QUEUE`, default 1,000: with so many runs approved and not yet processed no new one is taken. */
+  /** `STEP_QUEUE`, default 1,000: while this many runs are approved and not yet processed, the app accepts no new one. */
   readonly stepQueue: number;
-  /** `RUNS_PER_USER`, default 100: with so many runs of a user that have not ended no new one is taken. */
+  /** `RUNS_PER_USER`, default 100: while a user has this many runs that have not ended, the app accepts no new one from that user. */
   readonly runsPerUser: number;
   /** `PLATFORM_PATIENCE_MS`, default 15 min: how long a platform that does not answer is tried again before a run fails. */
   readonly platformPatienceMs: number;
@@ -173,8 +173,8 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
   });
 
 /**
- * Reads the app's settings once. Throws `ConfigError`. Where `APP_SECRET` is not set one is made in the
- * data folder, and `warn` is told so.
+ * Reads the app's settings once. Throws `ConfigError`. If `APP_SECRET` is not set, makes one in the
+ * data folder and says so through `warn`.
  */
 export function readAppConfig(
   env: NodeJS.ProcessEnv,

@@ -64,12 +64,12 @@ export interface Clock {
 
 export interface AppOptions {
   readonly config: AppConfig;
-  /** What the app is. Throws `DefinitionError` where it cannot be that. */
+  /** What the app is. `createApp` throws `DefinitionError` if no app can be that. */
   readonly definition: AppDefinition;
   readonly log: Logger;
   /** How children are kept from everything that is not theirs. */
   readonly confinement: Confinement;
-  /** Those that are not given are made in the database of `config`; where all are given none is opened. */
+  /** The app makes missing stores in the database of `config`; if all are given, it opens no database. */
   readonly stores?: Partial<AppStores>;
   /** Default: the machine's. */
   readonly clock?: Clock;
@@ -80,7 +80,7 @@ export interface AppOptions {
 
 export interface App {
   readonly handler: RequestListener;
-  /** Begins to take runs, unless the role is `web`; how many an earlier process had left unfinished. */
+  /** Starts to take runs, unless the role is `web`. Returns how many runs an earlier process left unfinished. */
   work(): Promise<number>;
   /** Leaves every run where it is, for another worker or the next start. Pages are still served. */
   stopWork(): Promise<void>;
@@ -89,9 +89,9 @@ export interface App {
 }
 
 const dayMs = 86_400_000;
-/** Launches whose calls share a token's renewal; the one that was used least lately makes room. */
+/** How many launches' calls it keeps, so that they share a token's renewal; the least recently used one makes room. */
 const mostLaunches = 10_000;
-/** Sessions that have expired, tokens that nobody can use any more, and what was kept for long enough, go. */
+/** How often the app removes expired sessions, tokens that nobody can use any more, and whatever it has kept long enough. */
 const sweepEveryMs = 3_600_000;
 
 /** An app, wired. It listens nowhere yet: the caller serves `handler`. */
@@ -103,7 +103,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { stores, close: closeStores } = await openStores(options.stores ?? {}, config, now, log);
   const { queue, progress, sessions, launches, runs: store } = stores;
   const { isShared } = queue;
-  // Its pid may be another's after a restart, or on another machine of the same name.
+  // Another process may have the same pid after a restart, or on another machine of the same name.
   const lease = new WorkerLease(`${hostname()}:${process.pid}:${randomBytes(6).toString('base64url')}`, { isShared });
   const metrics = createMetrics();
   const client = createPlatformClient({
@@ -164,7 +164,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const sweepOrTell = async () => {
     try {
       const forgotten = await sweep(stores, { nowMs: now(), keepMs: config.keepDays * dayMs, limits: profile.limits });
-      if (forgotten.runs + forgotten.launches > 0) log.info(forgotten, 'what was older than KEEP_DAYS was removed');
+      if (forgotten.runs + forgotten.launches > 0) log.info(forgotten, 'removed what was older than KEEP_DAYS');
     } catch (error) {
       log.error({ err: error }, 'sweep failed');
     }

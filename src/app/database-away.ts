@@ -3,16 +3,16 @@ import pg from 'pg';
 import { KitError } from '../contract/index.ts';
 import { isOfTheWorld } from '../raster/index.ts';
 
-/** The database did not do what it was asked, for a reason that is its own: it is away, full, or ended the connection. Ask again. */
+/** The database failed for a reason of its own: it is away, is full, or has ended the connection. Ask again. */
 export class DatabaseAwayError extends KitError {
   constructor(cause: unknown) {
-    super('database_away', 'the database does not answer for now', { status: 503, cause });
+    super('database_away', 'the database does not answer at the moment', { status: 503, cause });
   }
 }
 
 /**
- * A connection whose end nobody waits for: a server that ends it says so to whoever holds it, and where that is nobody it
- * would end the process. What is asked of it afterwards fails, and tells.
+ * A connection that may end while nobody listens: `pg` then emits an error, and without a listener that
+ * would end the process. The next query on it fails and reports the error.
  */
 export class QuietClient extends pg.Client {
   constructor(config?: pg.ClientConfig) {
@@ -24,7 +24,7 @@ export class QuietClient extends pg.Client {
 /** SQLSTATE classes that are about the question, not about the database: data, constraints, syntax and names. */
 const ofTheQuestion = /^(22|23|42|0A|21|2[68]|3[4DF])/;
 
-/** A database's error in the kit's words, where it is the database that failed; else as it is. */
+/** Turns an error into a `DatabaseAwayError` if the database itself failed; returns any other error as it is. */
 export function asDatabaseError(error: unknown): unknown {
   if (error instanceof KitError || !(error instanceof Error)) return error;
   return isOfQuestion(error) ? error : new DatabaseAwayError(error);
@@ -59,7 +59,7 @@ export function tellingFile(file: SqliteDatabase & { readonly inTransaction: boo
   return {
     close: () => file.close(),
     prepare: telling((text: string) => {
-      // SQLite has rolled back by itself where there was no room: that it did is no error, and must not hide the one that was.
+      // SQLite rolls back by itself when the disk is full: the failing rollback is then no error, and must not hide the real one.
       if (text === 'rollback' && !file.inTransaction) return nothingToDo;
       const statement = file.prepare(text);
       return {

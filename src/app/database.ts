@@ -7,7 +7,7 @@ import { ensurePrivateFile } from '../raster/index.ts';
 import { DatabaseAwayError, QuietClient, tellingFile, tellingPool } from './database-away.ts';
 import { migrate } from './migrations.ts';
 
-/** To PostgreSQL, of one process. */
+/** Connections of one process to PostgreSQL. */
 const connections = 10;
 /** A connection whose other end is gone without a word would else be waited for as long as TCP does, a quarter of an hour. */
 const answerWithinMs = 20_000;
@@ -33,7 +33,7 @@ export interface LaunchChangesRow {
 
 export interface RunRow {
   id: string;
-  /** Id of the user whose it is; empty for runs from before that was kept. */
+  /** Id of the user who owns the run; empty for runs from before the app kept it. */
   owner: string;
   launch_id: string;
   state: string;
@@ -51,7 +51,7 @@ export interface RunRow {
   failure: string | null;
   /** How often a worker has taken the run: only the last may write. */
   claim: number;
-  /** Who has the run; null where nobody does, and of one that has ended. */
+  /** The worker that has the run; null if nobody has it or it has ended. */
   worker: string | null;
   created_at: number;
   updated_at: number;
@@ -150,13 +150,13 @@ export async function openDatabase({
       ? error
       : new KitError(
           'database_unavailable',
-          `DATABASE_URL: the database could not be opened (${reasonOf(error instanceof DatabaseAwayError ? error.cause : error)})`,
+          `DATABASE_URL: the app could not open the database (${reasonOf(error instanceof DatabaseAwayError ? error.cause : error)})`,
         );
   }
   return database;
 }
 
-/** Of SQLite, whose migrations ran without. Throws where one left something that refers to nothing. */
+/** Checks SQLite's foreign keys, because its migrations run without them. Throws if one left a row that refers to nothing. */
 async function enforceReferences(database: AppDatabase, { hasChanged }: { hasChanged: boolean }): Promise<void> {
   if (hasChanged) {
     const { rows } = await sql<{ table: string }>`pragma foreign_key_check`.execute(database);
@@ -178,7 +178,7 @@ function sqlite(dataDir: string): SqliteDialect {
   const file = new Sqlite(path);
   file.pragma('journal_mode = WAL');
   file.pragma('synchronous = FULL');
-  // Until the migrations are through: one that makes a table anew would take what refers to it along.
+  // Off until the migrations are done: one that rebuilds a table would delete the rows that refer to it.
   file.pragma('foreign_keys = OFF');
   file.pragma('busy_timeout = 5000');
   return new SqliteDialect({ database: tellingFile(file) });

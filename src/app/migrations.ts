@@ -15,7 +15,7 @@ const statements = (...texts: string[]): SqlMigration => ({
 
 const withoutLaunches = statements(`alter table runs drop constraint if exists runs_launch_id_fkey`);
 
-/** SQLite drops no constraint: the table is made anew. What refers to it is not looked at meanwhile (`openDatabase`). */
+/** SQLite cannot drop a constraint, so this rebuilds the table. `openDatabase` turns foreign keys off meanwhile. */
 const withoutLaunchesInSqlite = statements(
   `create table runs_before as select * from runs`,
   `drop table runs`,
@@ -83,7 +83,7 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
     `alter table runs add column owner text not null default ''`,
     `create index runs_by_owner on runs (owner, state)`,
   ),
-  // Two states of one millisecond have an order; those from before have that of their times.
+  // Gives two states of one millisecond an order; older states keep the order of their times.
   '004-order': statements(
     `alter table run_states add column seq bigint not null default 0`,
     `alter table run_stages add column seq bigint not null default 0`,

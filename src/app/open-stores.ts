@@ -11,7 +11,7 @@ import { localProgress, sharedProgress } from './runs/run-progress.ts';
 import { LocalRunQueue } from './runs/run-queue.ts';
 import { SqlRunStore } from './runs/sql-run-store.ts';
 
-/** The stores of an app: those that are given, and the others in the database of `config`, which is opened only for them. */
+/** The stores of an app. Opens the database of `config` only for the stores that are not given. */
 export async function openStores(
   given: Partial<AppStores>,
   config: AppConfig,
@@ -33,7 +33,7 @@ export async function openStores(
       : PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web', log });
   const ownProgress = () =>
     isShared
-      ? sharedProgress(database, (error) => log.warn({ err: error }, 'progress could not be written'))
+      ? sharedProgress(database, (error) => log.warn({ err: error }, 'could not write the progress of runs'))
       : localProgress();
   return {
     stores: {

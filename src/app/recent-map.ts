@@ -1,4 +1,4 @@
-/** A map that keeps `most` entries: beyond that, what was asked for or set least lately makes room. */
+/** A map that keeps `most` entries: beyond that it drops the least recently read or set one. */
 export class RecentMap<Key, Value> {
   #entries = new Map<Key, Value>();
   #most: number;

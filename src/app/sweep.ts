@@ -13,13 +13,13 @@ export interface SweepOptions {
   readonly nowMs: number;
   /** How long ended runs are kept, and launches with their users' details. */
   readonly keepMs: number;
-  /** Of the platform: how long a token can be of use. */
+  /** The platform's limits: how long a token is of use. */
   readonly limits: Pick<WireLimits, 'tokenLifetimeMaxMs' | 'tokenRenewalGraceMs'>;
 }
 
 const pageSize = 200;
 
-/** Removes what nobody may have any more: sessions that have expired, tokens that nobody can use, and what was kept for long enough. How much that was. */
+/** Removes expired sessions, tokens that nobody can use, and whatever was kept for long enough. Returns how much it removed. */
 export async function sweep(
   { runs, launches, sessions }: SweptStores,
   { nowMs, keepMs, limits }: SweepOptions,

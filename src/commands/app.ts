@@ -7,7 +7,7 @@ import { runCommand, stopOnSignal } from './command.ts';
 import { loadMyApp } from './my-app.ts';
 import { serve } from '../serve.ts';
 
-/** The app's requests are small: one that dribbles in keeps a connection for no good. */
+/** The app's requests are small: a request that arrives slowly only blocks a connection. */
 const requestTimeoutMs = 30_000;
 
 const usage = `usage: npm run app -- [--role all|web|worker]: your app (src/my-app/app.ts, or the module that MY_APP names)
@@ -45,9 +45,9 @@ await runCommand(async () => {
     await Promise.all([served.close(), app.stopWork()]);
     await app.close();
   });
-  log.info({ confinement: confinement.summary }, 'foreign files are opened in child processes');
+  log.info({ confinement: confinement.summary }, 'the app opens foreign files in child processes');
   const unfinished = await app.work();
-  if (unfinished > 0) log.info({ runs: unfinished }, 'going on with unfinished runs');
+  if (unfinished > 0) log.info({ runs: unfinished }, 'continuing unfinished runs');
   console.log(`app ready ${served.url}`);
 });
 

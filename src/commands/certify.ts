@@ -47,7 +47,7 @@ async function verify({ reportFile, publicKeyFile }: VerifyOptions): Promise<num
   );
   if (publicKeyFile === null)
     console.log(
-      `signed by the key that the report names itself; compare it with the one you trust, or give that with --public-key:\n${keyOfReport(report)}`,
+      `the report itself names the key that signed it; compare that key with the one you trust, or give yours with --public-key:\n${keyOfReport(report)}`,
     );
   return exitStatusOf(report);
 }
@@ -59,7 +59,7 @@ function readReport(text: string, name: string): Report {
   } catch {
     // Told below.
   }
-  throw new KitError('bad_arguments', `${name} is no report of certify (--json FILE writes one)`);
+  throw new KitError('bad_arguments', `${name} is not a report of certify (--json FILE writes one)`);
 }
 
 async function certify(options: CertifyOptions): Promise<number> {
@@ -128,7 +128,7 @@ async function certify(options: CertifyOptions): Promise<number> {
     } else {
       if (config.apiKey === null)
         console.log(
-          `api key ${apiKey}\n  made because SANDBOX_API_KEY is not set; configure the app under test to it and to ${served.url}`,
+          `api key ${apiKey}\n  made because SANDBOX_API_KEY is not set; give the app under test this key and the address ${served.url}`,
         );
       await waitForApp(options.launchUrl!, interruption.signal);
     }

@@ -39,7 +39,7 @@ else {
   if (command && process.exitCode !== 1) await command();
 }
 
-/** An app in production carries none of them. Throws `KitError` where one is missing. */
+/** Checks for the sandbox's packages, which an app in production does without. Throws `KitError` if one is missing. */
 function requireSandboxPackages(): void {
   const { resolve } = createRequire(import.meta.url);
   const { peerDependencies } = createRequire(import.meta.url)('../../package.json') as {

@@ -26,7 +26,7 @@ export function onInterrupt(onFirst: () => void): void {
   }
 }
 
-/** Orchestrators kill after ten seconds what they asked to end. A database that does not answer must not hold a process so long; what it left is found without it. */
+/** Orchestrators kill a process ten seconds after they asked it to end. A database that does not answer must not hold a process that long; others find what the process left. */
 const stopWithinMs = 9_000;
 
 /** Calls `stop` once on a signal that asks the process to end, or when the process that started it as a service is gone, and ends the process when it is done or has taken too long; a second signal ends it at once. */

@@ -57,7 +57,7 @@ await runCommand(async () => {
       `there is no step ${JSON.stringify(options.stepId)}; there are ${definition.steps.map(({ id }) => id).join(', ')}`,
     );
   const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-demo-'));
-  // Those that are starting too: what begins while the demo is interrupted is stopped like any other.
+  // Includes services that are still starting, so that an interrupt stops them like any other.
   const services: Promise<ServiceProcess>[] = [];
   let isInterrupted = false;
   const start: typeof startService = (...service) => {
@@ -160,7 +160,7 @@ async function chooseInput(
   const items = await session.searchItems({ collections: [importedCollection], limit: mostItems });
   if ((await countImportedFiles(platform)) === stagedFiles) return platformInput(items, report);
   report.line(
-    "input              from the app's own folder: not all of it has a place on the map, or a format that a catalog takes",
+    "input              from the app's own folder: the catalog does not take all of it, for want of a place on the map or a fitting format",
   );
   return { type: 'local', path: importedCollection };
 }
@@ -229,7 +229,7 @@ async function deliver(
   const fileName = step?.output.fileName ?? 'output.tif';
   const fileId = run.file?.fileId;
   if (!fileId || !run.output) {
-    report.line('the platform did not name the file that it made: it cannot be fetched back');
+    report.line('the platform did not name the file that it made: the demo cannot fetch it back');
     return 1;
   }
   const client = createPlatformClient({

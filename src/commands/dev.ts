@@ -131,7 +131,7 @@ await runCommand(async () => {
       console.error(`the app is not in the marketplace yet: ${(error as Error).message}`),
     );
   }
-  /** Whichever came last: a sandbox that does not run now learns of it when it does. */
+  /** Runs after either one starts: a sandbox that is not running now learns of the app once it runs. */
   async function registerApp(): Promise<void> {
     const sandbox = running.get('sandbox');
     const app = urls.get('app');
@@ -156,7 +156,7 @@ await runCommand(async () => {
       };
       watches.push(
         await watchFiles(root, concerns[name], onChange, (error) =>
-          console.error(`changes may go unseen: ${error.message}`),
+          console.error(`dev may miss changes: ${error.message}`),
         ),
       );
     }

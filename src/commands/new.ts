@@ -33,7 +33,7 @@ await runCommand(async () => {
   });
   const [given] = positionals;
   if (given === undefined || positionals.length > 1)
-    throw wrongArguments('new needs the folder of the project, and nothing else', usage);
+    throw wrongArguments('new needs one argument: the folder of the project', usage);
   const callerFolder = process.env['INIT_CWD'] ?? process.cwd();
   const folder = resolve(callerFolder, given);
   const name = basename(folder);
@@ -43,7 +43,7 @@ await runCommand(async () => {
     if (error.code === 'ENOENT') return [];
     throw new KitError('bad_arguments', `${folder} cannot be used (${error.code})`);
   });
-  if (there.length > 0) throw new KitError('bad_arguments', `${folder} is not empty: nothing was written`);
+  if (there.length > 0) throw new KitError('bad_arguments', `${folder} is not empty: new wrote nothing`);
 
   const kit = JSON.parse(await readFile(kitFolder('package.json'), 'utf8')) as Manifest;
   const manifest = {
@@ -74,7 +74,7 @@ await runCommand(async () => {
     }
   }
   console.log(
-    `${relative(callerFolder, folder) || '.'} is there. Go on with\n\n    cd ${relative(callerFolder, folder) || '.'}\n    npm run demo\n    npm test`,
+    `${relative(callerFolder, folder) || '.'} is ready. Go on with\n\n    cd ${relative(callerFolder, folder) || '.'}\n    npm run demo\n    npm test`,
   );
 });
 

@@ -15,7 +15,7 @@ await runCommand(async () => {
   if (kept !== made)
     throw new KitError(
       'out_of_date',
-      'docs/openapi.json is not what the contract makes: run npm run openapi and look at what changed',
+      'docs/openapi.json differs from what the contract makes: run npm run openapi and look at what changed',
     );
 });
 

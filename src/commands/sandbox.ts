@@ -35,14 +35,14 @@ await runCommand(async () => {
     },
   );
   sandbox.listensAt(served.url);
-  log.info({ confinement: confinement.summary }, 'foreign files are opened in child processes');
+  log.info({ confinement: confinement.summary }, 'the sandbox opens foreign files in child processes');
   stopOnSignal(async () => {
     await served.close();
     await sandbox.close();
   });
   if (sandbox.madeApiKey !== null) {
     console.log(`api key ${sandbox.madeApiKey}`);
-    console.log('  made because SANDBOX_API_KEY is not set; it is shown this once, and good for this data folder');
+    console.log('  made because SANDBOX_API_KEY is not set; you see it only now; it is good for this data folder');
   }
   console.log(`sandbox ready ${served.url}`);
 });

@@ -54,7 +54,7 @@ export async function startService(
   const ended = exited.then((how): never => {
     throw new KitError(
       'service_ended',
-      isReady ? `the ${name} ended unexpectedly (${how})` : `the ${name} did not start: what it said stands above`,
+      isReady ? `the ${name} ended unexpectedly (${how})` : `the ${name} did not start: see its output above`,
     );
   });
   ended.catch(() => {});

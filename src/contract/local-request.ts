@@ -24,7 +24,7 @@ function isLoopbackAddress(address: string | undefined): boolean {
   return plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
 }
 
-/** True for a name that leads to this machine wherever it is looked up: as a URL's `hostname` has it. */
+/** True for a name, in the form of a URL's `hostname`, that leads to this machine wherever it is looked up. */
 export function isLoopbackName(name: string): boolean {
   return (
     name === 'localhost' ||

@@ -10,7 +10,7 @@ export class OpenStreams {
     this.#mostOfAll = mostOfAll;
   }
 
-  /** Counts one more of `owner`, until the function that it answers is called; null where there is no room. */
+  /** Counts one more stream of `owner` until the caller calls the returned function; null if there is no room. */
   open(owner: string): (() => void) | null {
     const own = this.#byOwner.get(owner) ?? 0;
     if (own >= this.#mostOfOne || this.#all >= this.#mostOfAll) return null;

@@ -43,7 +43,7 @@ export function isPathSegment(value: string): boolean {
   return value !== '' && value !== '.' && value !== '..' && value.isWellFormed();
 }
 
-/** A value that would lead an address elsewhere. The value is not told: it may be a token. */
+/** A value would lead an address elsewhere. The error does not show the value: it may be a token. */
 export class PathValueError extends KitError {
   constructor(name: string) {
     super(

@@ -20,7 +20,7 @@ const callsAtOnce = 6;
 
 /**
  * Every collection below the root, in the order of the links (spec 2.1: the interface has no list of them).
- * What a link promises and the platform does not have is left out; throws where the root cannot be read.
+ * Leaves out links that lead to nothing; throws if it cannot read the root.
  */
 export async function listCollections(calls: CatalogCalls): Promise<CollectionEntry[]> {
   const limit = pLimit(callsAtOnce);

@@ -1,7 +1,7 @@
 /** An end in time for one call, beside whatever else may end it. */
 export interface Deadline {
   readonly signal: AbortSignal;
-  /** True where it was the time that ended it. */
+  /** True if the time limit ended the call. */
   readonly isOver: boolean;
   /** Something moved: the time begins anew. */
   restart(): void;

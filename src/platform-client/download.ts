@@ -11,14 +11,14 @@ export interface Download {
   readonly href: string;
   /** Origins that it may lead to. */
   readonly allowedOrigins: readonly string[];
-  /** File that is written, whole or not at all usable. */
+  /** The file to write. It is unusable until it is whole. */
   readonly path: string;
   readonly maxBytes: number;
   /** `totalBytes` is null where the platform does not say. */
   readonly onProgress?: (bytes: number, totalBytes: number | null) => void;
 }
 
-/** A link that is not fetched, or content that is not taken. Trying again changes nothing. */
+/** The client refuses the link or its content. Trying again changes nothing. */
 export class DownloadError extends KitError {
   constructor(code: 'asset_origin_refused' | 'asset_too_large', message: string) {
     super(code, message, { status: 422 });
@@ -36,7 +36,7 @@ export function requireAllowed(href: string, allowedOrigins: readonly string[]):
     return url;
   throw new DownloadError(
     'asset_origin_refused',
-    `the platform's link leads to ${url?.origin ?? 'no address'}; data is fetched from ${allowedOrigins.join(', ')} only (ASSET_ORIGINS)`,
+    `the platform's link leads to ${url?.origin ?? 'no address'}; the app fetches data only from ${allowedOrigins.join(', ')} (ASSET_ORIGINS)`,
   );
 }
 
@@ -60,7 +60,7 @@ export async function downloadTo(
     const tooLarge = () =>
       new DownloadError(
         'asset_too_large',
-        `the item's data is larger than the ${maxBytes} bytes that are taken (INPUT_MAX_BYTES)`,
+        `the item's data is larger than the ${maxBytes} bytes that the app takes (INPUT_MAX_BYTES)`,
       );
     if ((totalBytes ?? 0) > maxBytes) throw tooLarge();
     let bytes = 0;
@@ -101,7 +101,7 @@ async function refuseUnlessOk(response: Response): Promise<void> {
     throw new PlatformError(
       endpoint,
       'redirect_refused',
-      `answered ${response.status}, a redirect, which is never followed`,
+      `answered ${response.status}, a redirect, which the app never follows`,
       facts,
     );
   throw new PlatformError(endpoint, 'unknown_error', `answered ${response.status}`, facts);

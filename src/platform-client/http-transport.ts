@@ -10,7 +10,7 @@ import { parseRetryAfter } from './retry-policy.ts';
 
 export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Until the answer is there; from the last piece that moved, where the body is streamed. */
+  /** Time until the answer must be there; for a streamed body, counted from the last piece that moved. */
   readonly timeoutMs: number;
   /** Values that must not stand in an error's message. */
   readonly secrets: readonly string[];
@@ -127,7 +127,7 @@ function encodeBody(body: WireBody | undefined, onMoved: () => void): EncodedBod
   }
 }
 
-/** A piece is asked for when those before it have gone. */
+/** Asks for a piece only when those before it have gone. */
 function telling(content: Content, onMoved: () => void): Content {
   return {
     sizeBytes: content.sizeBytes,
@@ -158,11 +158,11 @@ function decode<Output>(call: Call<never, Output>, body: unknown, answer: Answer
   try {
     return call.decode(body);
   } catch {
-    // JSON of another shape is the platform's own, and stays so. What is no JSON was cut on its way, or comes from something in between.
+    // JSON of another shape still comes from the platform. Anything that is not JSON was cut on its way, or comes from something in between.
     const [code, reason] =
       typeof body === 'string'
-        ? (['broken_answer', 'with a body that is no JSON'] as const)
-        : (['unexpected_answer', 'without what the wire profile needs'] as const);
+        ? (['broken_answer', 'with a body that is not JSON'] as const)
+        : (['unexpected_answer', 'without a value that the wire profile needs'] as const);
     // The body is not quoted: it may hold a token.
     throw new PlatformError(call.endpoint, code, `answered ${answer.status} ${reason}`, {
       platformStatus: answer.status,
@@ -183,7 +183,7 @@ function answerError(
     retryAfterMs: parseRetryAfter(answer.header('retry-after'), Date.now()),
   };
   if (answer.status < 400) {
-    const reason = `answered ${answer.status}, a redirect, which is never followed; set PLATFORM_URL to the platform's final address`;
+    const reason = `answered ${answer.status}, a redirect, which the app never follows; set PLATFORM_URL to the platform's final address`;
     return new PlatformError(endpoint, 'redirect_refused', reason, facts);
   }
   const error = profile.decodeError(answer.status, body);

@@ -15,7 +15,7 @@ export interface IdentityTokenStore {
 
 /** How long before its expiry a token is renewed. */
 export const renewAheadMs = 5 * 60_000;
-/** Of a token that lives for less than an hour: for this share of its life. */
+/** A token that lives for less than an hour is renewed ahead by this share of its life. */
 const renewAheadShare = 1 / 12;
 /** A renewal that gains no time (the platform's 12 h cap) is not asked for again before this. */
 const renewAheadPauseMs = 60_000;

@@ -76,7 +76,7 @@ export interface LaunchCalls {
     input: { idempotencyKey: string; operation: OperationRequest },
     options?: CallOptions,
   ): Promise<CreatedOperation>;
-  /** One try: an answer that was lost is asked for again by the next poll, and no sooner. */
+  /** Makes one try only: after a lost answer the next poll asks again, and nothing sooner. */
   getOperation(input: { operationId: string }, options?: CallOptions): Promise<OperationView>;
   initiateUpload(upload: InitiateUploadInput['upload'], options?: CallOptions): Promise<InitiatedUpload>;
   uploadChunk(
@@ -159,7 +159,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
 
   function repeat<T>(attempt: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     return withRetries(attempt, retry, signal, (error, attemptNumber) =>
-      options.log?.warn(describe(error, { attemptNumber }), 'platform call failed, will be repeated'),
+      options.log?.warn(describe(error, { attemptNumber }), 'platform call failed, repeating it'),
     );
   }
 

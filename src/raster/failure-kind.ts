@@ -21,13 +21,13 @@ const ofSqlite = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL|NOM
 /** JavaScript's own errors: whoever wrote the code did not mean them. */
 const ofTheCode = [TypeError, ReferenceError, RangeError, SyntaxError, EvalError, URIError];
 
-/** True for an error of the system, or of a database in a file, that says nothing of what was asked, only of where it was asked. */
+/** True for an error of the system, or of a database in a file, that is about the machine and not about the request. */
 export function isOfTheWorld(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' && (ofTheWorld.has(code) || ofSqlite.test(code));
 }
 
-/** Of an error that nobody gave a meaning. Readers of files, GDAL among them, throw plain errors at a file that is damaged. */
+/** Classifies an error that nobody gave a meaning. Readers of files, GDAL among them, throw plain errors for a damaged file. */
 export function kindOfPlainError(error: unknown): FailureKind {
   if (isOfTheWorld(error)) return 'world';
   return !(error instanceof Error) || ofTheCode.some((one) => error instanceof one) || error.name === 'AssertionError'

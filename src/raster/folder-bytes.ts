@@ -4,7 +4,7 @@ import { join } from 'node:path';
 /** More entries than this are no work of an honest job: the folder counts as endless. */
 const mostEntries = 100_000;
 
-/** Bytes of the files in a folder and below it. Links are not followed, wherever whoever wrote there points them; what goes away meanwhile is not counted. */
+/** Counts the bytes of the files in a folder and below it. Follows no link, since whoever writes there can point it anywhere; skips files that vanish meanwhile. */
 export async function folderBytes(folder: string): Promise<number> {
   const folders = [folder];
   let [bytes, count] = [0, 0];

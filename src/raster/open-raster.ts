@@ -25,7 +25,7 @@ export function openRaster(path: string, drivers: readonly string[] = rasterDriv
   if (!isAbsolute(path) || /^[\\/]vsi/i.test(path) || !statSync(path).isFile())
     throw new UnsafePathError(path, 'is not a local file');
   const dataset = tryDrivers(path, drivers);
-  if (!dataset) throw new RasterError('not_a_raster', `the file is no raster that may be read (${drivers.join(', ')})`);
+  if (!dataset) throw new RasterError('not_a_raster', `the file is no raster of these formats (${drivers.join(', ')})`);
   try {
     requireReadable(dataset);
   } catch (error) {
@@ -41,7 +41,7 @@ function requireReadable(dataset: gdal.Dataset): void {
   if (x * y > rasterBudget.pixels || bands > rasterBudget.bands) {
     throw new RasterError(
       'raster_too_large',
-      `the raster claims ${x} x ${y} pixels in ${bands} bands; at most ${rasterBudget.pixels} pixels in ${rasterBudget.bands} bands are read`,
+      `the raster claims ${x} x ${y} pixels in ${bands} bands; the limit is ${rasterBudget.pixels} pixels in ${rasterBudget.bands} bands`,
       { x, y, bands },
     );
   }
@@ -50,7 +50,7 @@ function requireReadable(dataset: gdal.Dataset): void {
   if (domain !== null) {
     throw new RasterError(
       'raster_names_files',
-      `the raster's metadata (${domain}) names other files, which are not read; write it anew without, as \`gdal_translate -nomd\` does`,
+      `the raster's metadata (${domain}) names other files, which nothing reads; write it again without them, as \`gdal_translate -nomd\` does`,
       { domain },
     );
   }

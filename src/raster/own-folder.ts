@@ -15,7 +15,7 @@ export class FolderInUseError extends KitError {
 }
 
 /**
- * Takes a data folder for this process until the function that it answers is called, or the process ends in whichever way:
+ * Takes a data folder for this process until the caller calls the returned function, or the process ends in any way:
  * the lock is the system's, on an open file. Throws `FolderInUseError`.
  */
 export function ownFolder(folder: string): () => void {

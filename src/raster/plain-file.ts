@@ -6,7 +6,7 @@ import { KitError } from '../contract/kit-error.ts';
 /** A child process left something else than a file of its own where its output should be. */
 export class NotAPlainFileError extends KitError {
   constructor() {
-    super('job_output_unsafe', 'the processing left no plain file as its output', { status: 422 });
+    super('job_output_unsafe', 'the processing wrote no plain file as its output', { status: 422 });
   }
 }
 

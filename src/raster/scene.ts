@@ -80,14 +80,14 @@ export function openScene(paths: readonly string[]): Scene {
       if (found.length > 1) {
         throw new SceneError(
           'band_ambiguous',
-          `${found.length} bands are called ${JSON.stringify(name)}: ${found.map((b) => `${b.fileName} band ${b.index}`).join(', ')}`,
+          `${found.length} bands have the name ${JSON.stringify(name)}: ${found.map((b) => `${b.fileName} band ${b.index}`).join(', ')}`,
           { name },
         );
       }
       if (!found[0])
         throw new SceneError(
           'band_not_found',
-          `no band is called ${JSON.stringify(name)}; there are ${available.join(', ')}`,
+          `no band has the name ${JSON.stringify(name)}; the input has ${available.join(', ')}`,
           { name },
         );
       return found[0];
@@ -96,7 +96,7 @@ export function openScene(paths: readonly string[]): Scene {
       if (datasets.length !== 1 || !datasets[0]) {
         throw new SceneError(
           'not_one_raster',
-          `one raster file is expected, the input has ${datasets.length}: ${fileNames.join(', ')}`,
+          `the step takes one raster file, the input has ${datasets.length}: ${fileNames.join(', ')}`,
           { fileNames },
         );
       }

@@ -83,11 +83,11 @@ export function readSandboxConfig(
     );
   if (adminKey !== null && adminKey === readSecret(env, 'SANDBOX_API_KEY'))
     throw new SandboxConfigError(
-      'SANDBOX_ADMIN_KEY must be another than SANDBOX_API_KEY: an app that has the API key could approve its own operations',
+      'SANDBOX_ADMIN_KEY must differ from SANDBOX_API_KEY: an app that has the API key could approve its own operations',
     );
   if (adminKey === null && publicUrl !== null && !isLoopbackName(new URL(publicUrl).hostname)) {
     throw new SandboxConfigError(
-      `PUBLIC_URL=${publicUrl} is reached from elsewhere, and without SANDBOX_ADMIN_KEY whoever reaches it could approve operations: set SANDBOX_ADMIN_KEY (${minAdminKeyLength} characters at least), or leave PUBLIC_URL out`,
+      `others can reach PUBLIC_URL=${publicUrl}, and without SANDBOX_ADMIN_KEY they could approve operations: set SANDBOX_ADMIN_KEY (${minAdminKeyLength} characters at least), or leave PUBLIC_URL out`,
     );
   }
   return Object.freeze({

@@ -175,7 +175,7 @@ export async function createSandbox({
   inferenceJobs.requeueUnfinished();
   inference.wake();
   const sweep = () =>
-    uploads.sweep().then((swept) => void (swept > 0 && log.info({ swept }, 'idle upload sessions swept')));
+    uploads.sweep().then((swept) => void (swept > 0 && log.info({ swept }, 'removed idle upload sessions')));
   await sweep();
   const sweeping = setInterval(
     () => void sweep().catch((error: unknown) => log.error({ err: error }, 'sweep failed')),

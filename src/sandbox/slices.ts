@@ -23,7 +23,7 @@ export class Slices {
   async run<T>(what: string, work: (slice: Slice) => Promise<T>): Promise<T> {
     const { sliceMs, deadlineMs, mostAtOnce } = this.#options;
     if (this.#open >= mostAtOnce)
-      throw new SandboxError(503, 'busy', `too many of these are under way already; try ${what} again in a moment`);
+      throw new SandboxError(503, 'busy', `the sandbox is busy with too many of these; try ${what} again in a moment`);
     this.#open += 1;
     try {
       const slice = new Slice(() => this.#turn(), sliceMs, deadlineMs, what);
@@ -70,7 +70,7 @@ export class Slice {
       throw new SandboxError(
         503,
         'search_timeout',
-        `${this.#what} took longer than ${this.#deadlineMs / 1000} s and was given up; ask for less, by a smaller bbox, fewer collections or a shorter datetime`,
+        `${this.#what} took longer than ${this.#deadlineMs / 1000} s, so the sandbox gave it up; ask for less: a smaller bbox, fewer collections or a shorter datetime`,
       );
     }
   }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Fork } from './migration.ts';
 
-/** Where the lines are that the fork wrote. */
+/** Counts where the fork's own lines are now. */
 export interface OwnLines {
   readonly written: number;
   /** In the fork's files as they are now, or in a conflict. */
@@ -13,7 +13,7 @@ export interface OwnLines {
   readonly lost: readonly string[];
 }
 
-/** Layout is the formatter's: a line is looked for without its spaces, and without the comma that it may end in. */
+/** The formatter may change the layout, so lines are compared without spaces and without a final comma. */
 const plain = (text: string) => text.replace(/\s+/g, '').replace(/,(?=[)\]}])/g, '');
 const isTelling = (line: string) => plain(line).length > 3;
 const isText = (path: string) =>
@@ -33,7 +33,7 @@ export async function countOwnLines(fork: Fork, rewrittenPaths: readonly string[
       line += 1;
     }
   }
-  // What was merged, moved and written, tracked or not yet.
+  // Covers everything merged, moved or written, tracked or not.
   const files = (await git.lines('ls-files', '--cached', '--others', '--exclude-standard')).filter(isText);
   const texts = await Promise.all(
     [...new Set(files)].map((file) => readFile(join(folder, file), 'utf8').catch(() => '')),

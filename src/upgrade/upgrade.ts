@@ -19,9 +19,9 @@ const usage = `usage: npm run upgrade -- --from REMOTE --to REF: takes a later k
   --continue     after you have resolved the conflicts that it named
   --abort        back to the commit that you had before
 
-It refuses a tree with changes of yours that are not committed. Your room (src/my-app, templates/my-app, test/my-app) stays as
-it is. What a release asks of a fork is done by its migrations; what they cannot do stands in ${todoFile}, and npm test fails
-until you have done it. Stopped anywhere, --abort gives back what you had.`;
+It refuses a tree with uncommitted changes. Your room (src/my-app, templates/my-app, test/my-app) stays as
+it is. Migrations do what a release asks of a fork; ${todoFile} lists what they cannot do, and npm test fails
+until you have done it. Wherever it stopped, --abort restores what you had.`;
 
 /** Kept within .git: what is under way. */
 interface UnderWay {
@@ -56,7 +56,7 @@ await runCommand(async () => {
       );
     return finish({ git, folder, ...underWay }, statePath);
   }
-  if (values.from === undefined || values.to === undefined) throw wrongArguments('--from and --to are needed', usage);
+  if (values.from === undefined || values.to === undefined) throw wrongArguments('give --from and --to', usage);
   if (underWay)
     throw new KitError(
       'upgrade_under_way',
@@ -77,7 +77,7 @@ async function begin(
 ): Promise<number> {
   const dirty = (await git.run('status', '--porcelain', '--untracked-files=normal')).trim();
   if (dirty !== '')
-    throw new KitError('dirty_tree', `commit or stash what you have changed first; nothing was touched:\n${dirty}`);
+    throw new KitError('dirty_tree', `commit or stash your changes first; the upgrade has touched nothing:\n${dirty}`);
   await git.run('fetch', '--no-tags', '--quiet', from, to);
   const kit = (await git.run('rev-parse', 'FETCH_HEAD^{commit}')).trim();
   const before = (await git.run('rev-parse', 'HEAD')).trim();
@@ -126,7 +126,7 @@ async function finish(fork: Fork, statePath: string): Promise<number> {
     ...lines.lost.map((place) => ({
       name: 'line-lost',
       place,
-      what: `this line of yours is nowhere any more: git show ${fork.before.slice(0, 12)}`,
+      what: `the upgrade lost this line of yours: git show ${fork.before.slice(0, 12)}`,
     })),
   );
   await writeTodos(folder, todos);

@@ -130,7 +130,7 @@ describe('refused, with a page that says why and what to do', () => {
     const { token } = await sandbox.launch();
     const answer = await open(`${app.url}/launch?token=${token}`);
     expect(answer.status).toBe(502);
-    expect(await answer.text()).toContain('API key is refused');
+    expect(await answer.text()).toContain('refuses its API key');
   });
 
   test('no session, or an unknown launch: 404', async () => {

@@ -236,6 +236,6 @@ describe.runIf(hasChromium)('in a browser', () => {
     const { launchUrl } = await it.sandbox.launch();
     await it.sandbox.close();
     await it.page.goto(launchUrl);
-    await it.page.getByText('the platform could not be asked').waitFor();
+    await it.page.getByText('could not ask the platform').waitFor();
   });
 });

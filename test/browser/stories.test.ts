@@ -198,7 +198,7 @@ describe.runIf(hasChromium)('a story', () => {
       page.on('dialog', (dialog) => void dialog.accept());
       await page.getByText('Faults and clock').click();
       await page.getByRole('button', { name: 'Revoke the token' }).click();
-      await page.getByText('This session was ended').waitFor();
+      await page.getByText('This session has ended').waitFor();
       await page.goto(`${sandbox.url}/launches`);
       await page.getByRole('link', { name: 'Reset the sandbox' }).click();
       await page.getByText('Keep everything').waitFor();

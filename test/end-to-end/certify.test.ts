@@ -196,13 +196,13 @@ test('npm run certify: the reference app passes the whole plan; reports are writ
     status: 0,
     output: expect.stringContaining('good: FINISHED PASSED') as string,
   });
-  expect((await verify(files.json, '--public-key', other)).output).toContain('not by this key');
+  expect((await verify(files.json, '--public-key', other)).output).toContain('the signature does not match');
   const forged = join(folder, 'forged.json');
   await writeFile(forged, JSON.stringify({ ...written, app: 'http://another.example/launch' }));
   expect(await verify(forged)).toMatchObject({ status: 1, output: expect.stringContaining('NOT GOOD') as string });
   (written.scenarios[0]!.launches[0]!.calls as unknown[]).pop();
   await writeFile(forged, JSON.stringify(written));
-  expect((await verify(forged)).output).toContain('is not the one that was recorded');
+  expect((await verify(forged)).output).toContain('is not the one that certify recorded');
 }, 180_000);
 
 test.each([
@@ -211,8 +211,8 @@ test.each([
   [['--start-request', 'api/runs'], /must be a method, a path/],
   [['--start-request', 'POST api/runs {'], /is not JSON/],
   [['--sign-key', '/nowhere'], /\/nowhere cannot be read \(ENOENT\)/],
-  [['verify'], /verify needs the report/],
-  [['verify', '/dev/null'], /is no report of certify/],
+  [['verify'], /verify needs one argument: the report/],
+  [['verify', '/dev/null'], /is not a report of certify/],
 ] as [string[], RegExp][])('%j: exit 1 and one clear message', async (args, message) => {
   const { exited, output } = startCommand('certify', args, {});
   expect(await exited).toBe(1);

@@ -174,7 +174,7 @@ test.each([
   [
     [],
     { DATABASE_URL: 'postgres://u:hidden-password@127.0.0.1:1/d', APP_SECRET: 'x'.repeat(32) },
-    /the database could not be opened/,
+    /could not open the database/,
   ],
 ] as [string[], Record<string, string>, RegExp][])(
   '%j %j: the start is refused, and no password shown',

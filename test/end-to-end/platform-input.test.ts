@@ -135,6 +135,6 @@ test('a search that the platform refuses says what was wrong; a platform that is
   const away = await session.get('api/collections');
   expect([away.status, await away.text()]).toEqual([
     502,
-    expect.stringContaining('the platform could not be asked') as string,
+    expect.stringContaining('the app could not ask the platform') as string,
   ]);
 });

@@ -192,7 +192,7 @@ test('--help says what there is, and what is wrong is told', async () => {
     stderr: expect.stringMatching(/there is no command sandbax\n\nusage/) as string,
   });
   await expect(kit('new', '.')).rejects.toMatchObject({
-    stderr: expect.stringContaining('is not empty: nothing was written') as string,
+    stderr: expect.stringContaining('is not empty: new wrote nothing') as string,
   });
   await expect(kit('new', 'Big Name')).rejects.toMatchObject({
     stderr: expect.stringContaining('cannot be the name of a package') as string,

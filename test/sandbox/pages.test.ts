@@ -80,7 +80,7 @@ describe('approvals', () => {
     const { launchId } = await operation(sandbox, 'Late');
     await sandbox.control('POST', `launches/${launchId}/revoke`);
     expect(await page(sandbox, '/approvals')).toContain('was revoked');
-    expect(await page(sandbox, `/launches/${launchId}`)).toContain('This session was ended');
+    expect(await page(sandbox, `/launches/${launchId}`)).toContain('This session has ended');
     expect(await page(sandbox, '/launches')).toContain('revoked');
   });
 });
@@ -118,7 +118,7 @@ describe('the inspector', () => {
     expect((await sandbox.control('GET', 'faults')).faults).toEqual([]);
     await submit(sandbox, `/launches/${launchId}/revoke`);
     expect(causesOf(await page(sandbox, `/launches/${launchId}`))).toContain(
-      'revoked the session was ended; its tokens are refused',
+      'revoked the session has ended; the sandbox refuses its tokens',
     );
   });
 

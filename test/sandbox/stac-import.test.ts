@@ -139,7 +139,7 @@ describe('rasters', () => {
     await startSandbox({
       async prepare(made) {
         await expect(made.importPath(join(folder, 'nothing'), quiet)).rejects.toThrow('does not exist');
-        await expect(made.importPath(folder, quiet)).rejects.toThrow('expected are items');
+        await expect(made.importPath(folder, quiet)).rejects.toThrow('give items');
       },
     });
   });

@@ -257,7 +257,7 @@ describe.skipIf(!hasHistory)('a fork of 0.1.0', () => {
       await run('git', ['commit', '-q', '--allow-empty', '-m', 'x'], { cwd: stranger });
       expect((await upgrade(folder, '--from', stranger, '--to', 'HEAD')).said).toContain('no commit in common');
       expect((await upgrade(folder, '--continue')).said).toContain('no upgrade is under way');
-      expect((await upgrade(folder, '--from', kit)).said).toContain('--from and --to are needed');
+      expect((await upgrade(folder, '--from', kit)).said).toContain('give --from and --to');
     },
   );
 

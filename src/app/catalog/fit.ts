@@ -1,7 +1,7 @@
 import { sourceTypes, type SourceType } from '../../contract/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
 
-/** Those whose data is pixels. */
+/** Source types whose data is pixels. */
 const rasters: readonly SourceType[] = [
   'MULTISPECTRAL',
   'HYPERSPECTRAL',
@@ -16,7 +16,7 @@ const rasters: readonly SourceType[] = [
   'IMAGE',
 ];
 
-/** Why an item is no input for the step, in words; null where it may be one. An item that does not say what it is may be. */
+/** Says why an item cannot be the step's input; null if it can. An item that does not state its source type is accepted. */
 export function whyNot(step: AnyStep, sourceType: string | undefined): string | null {
   const known = sourceTypes.find((one) => one === sourceType);
   const wanted = step.input.sourceTypes ?? rasters;

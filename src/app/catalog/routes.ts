@@ -7,7 +7,7 @@ import { parseRequest } from '../web/errors.ts';
 import { whyNot } from './fit.ts';
 
 const everywhere: [number, number, number, number] = [-180, -90, 180, 90];
-/** Both ends: the interface shows no open one. */
+/** Needs both ends: the interface shows no open interval. */
 const everTime = '1900-01-01T00:00:00Z/2200-01-01T00:00:00Z';
 
 /** Body of `POST api/items/search`. Newest first. */
@@ -49,7 +49,7 @@ export function catalogRoutes(
   return router;
 }
 
-/** No link to the data: that is fetched by the app, when it is approved. */
+/** Holds no link to the data: the app itself fetches that once the run is approved. */
 function viewItem(item: CatalogItem, onlyCollection: string | undefined) {
   return {
     collectionId: item.collection ?? onlyCollection ?? null,

@@ -14,12 +14,12 @@ import type { AnyStep } from '../../steps/step.ts';
 import { InvalidParametersError, checkParameters, parameterSchema } from '../processing/step-parameters.ts';
 import type { AppDefinition } from './app-definition.ts';
 
-/** A definition that no app can run with: each place, and the rule that it breaks. */
+/** No app can run with this definition: names each wrong place and the rule that it breaks. */
 export class DefinitionError extends KitError {
   constructor(module: string, problems: readonly string[]) {
     super(
       'bad_app_definition',
-      `the app in ${module} cannot be started:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
+      `the app in ${module} cannot start:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
     );
   }
 }
@@ -158,7 +158,7 @@ function problemsOfParameters(one: AnyStep): string[] {
   try {
     view = parameterSchema(one);
   } catch (error) {
-    return [`: cannot be shown as JSON Schema (${error instanceof Error ? error.message : String(error)})`];
+    return [`: JSON Schema cannot express it (${error instanceof Error ? error.message : String(error)})`];
   }
   const problems = Object.entries(view.properties).flatMap(([name, { type, title, enum: values }]) => [
     ...(types.includes(type ?? '') || values ? [] : [`${name}: must be a string, a number, a boolean or a choice`]),
@@ -169,7 +169,7 @@ function problemsOfParameters(one: AnyStep): string[] {
     value === undefined ? [] : [[name, value] as const],
   );
   try {
-    // What has no default is not asked for here.
+    // Checks the defaults only: parameters without one need no value here.
     checkParameters({ ...one, parameters: one.parameters.partial() }, Object.fromEntries(defaults));
     return [];
   } catch (error) {
@@ -212,7 +212,7 @@ function isProfile(value: unknown): boolean {
   );
 }
 
-/** What the marketplace is told of an app, but for its address. */
+/** What the app tells the marketplace about itself, except its address. */
 export function manifestOf(definition: AppDefinition) {
   const { id, name, description } = definition;
   return { id, name, description, icon: iconDataUrl(definition) };

@@ -17,17 +17,17 @@ function refusal(status: number, code: string, message: string, advice = launchA
 /** A token as it may come: one non-empty URL-safe word of sane length. */
 export function readLaunchToken(value: unknown): string {
   if (value === undefined || value === '')
-    throw refusal(400, 'launch_without_token', 'This address begins a launch, but no identity token came with it.');
+    throw refusal(400, 'launch_without_token', 'This address begins a launch, but it carries no identity token.');
   if (typeof value !== 'string' || !/^[\x21-\x7e]{1,4096}$/.test(value) || !isPathSegment(value)) {
-    throw refusal(400, 'launch_token_malformed', 'What came as the identity token is none.');
+    throw refusal(400, 'launch_token_malformed', 'This address begins a launch, but its identity token is malformed.');
   }
   return value;
 }
 
 /**
  * Begins a launch with a fresh identity token: asks the platform who the user is, then keeps the token
- * sealed. A token begins one session; a second one is refused, and a token that the platform could not
- * be asked about is not used up.
+ * sealed. A token begins one session only, so a second use is refused. If the platform could not be asked
+ * about a token, the token stays unused.
  */
 export async function beginLaunch(
   token: string,
@@ -40,7 +40,7 @@ export async function beginLaunch(
     refusal(
       403,
       'launch_already_used',
-      'This launch has been opened already. Each launch begins one session, in one browser.',
+      'A browser has opened this launch already. Each launch begins one session, in one browser.',
     );
   if (await launches.hasBegun(token)) throw used();
   const held = memoryStore({ token, expiresAtMs: now() + tokenLifetimeMs });
@@ -73,13 +73,13 @@ function explain(error: unknown): never {
         502,
         'app_not_accepted',
         `The platform does not accept this app (${facts}).`,
-        'Tell whoever runs this app that its API key is refused.',
+        'Tell whoever runs this app that the platform refuses its API key.',
       );
     default:
       throw refusal(
         502,
         'platform_unavailable',
-        `The platform could not be asked who you are (${facts}).`,
+        `The app could not ask the platform who you are (${facts}).`,
         'Reload this page in a moment: your launch is still good.',
       );
   }

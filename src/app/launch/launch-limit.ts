@@ -18,7 +18,7 @@ export function limitLaunches(perMinute: number): RequestHandler {
         new RequestError(
           429,
           'too_many_launches',
-          'There were too many launches from this address. Try again in a minute.',
+          'This address has launched the app too often. Try again in a minute.',
         ),
       ),
   });

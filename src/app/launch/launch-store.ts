@@ -17,7 +17,7 @@ export interface LaunchPage {
   readonly withToken?: boolean;
 }
 
-/** Where launches and their identity tokens are kept. What a call has acknowledged is durable; a token is never kept in the clear. */
+/** Keeps launches and their identity tokens. What a call has acknowledged is durable; the store never keeps a token in the clear. */
 export interface LaunchStore {
   /** True where `token` has begun a launch before. */
   hasBegun(token: string): Promise<boolean>;
@@ -28,7 +28,7 @@ export interface LaunchStore {
   listBegunBefore(page: LaunchPage): Promise<string[]>;
   /** Erases a launch's token for good: a renewal that is under way brings none back. Its reads and writes reject with the code `token_erased`. */
   eraseToken(launchId: string): Promise<void>;
-  /** Removes launches with what is known of their users. How many there were. */
+  /** Removes launches and their users' details. Returns how many it removed. */
   forget(ids: readonly string[]): Promise<number>;
   /** The launch's token; a renewed one is committed before anything can use it. */
   tokens(launchId: string): IdentityTokenStore;

@@ -15,14 +15,14 @@ export class TokenUnreadableError extends KitError {
   constructor() {
     super(
       'token_unreadable',
-      "this session's token cannot be read any more: the app's secret was changed since. Launch the app again from the marketplace.",
+      "the app can no longer read this session's token, because its secret has changed. Launch the app again from the marketplace.",
       { status: 409 },
     );
   }
 }
 
 interface Key {
-  /** Tells which secret it is without telling the secret. */
+  /** Identifies a secret without revealing it. */
   readonly id: string;
   readonly bytes: Uint8Array;
 }

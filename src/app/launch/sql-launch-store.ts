@@ -5,9 +5,9 @@ import type { Launch, LaunchPage, LaunchStore } from './launch-store.ts';
 import { hashToken, type TokenSealer } from './sealed-token.ts';
 
 const tokenErased = () =>
-  new KitError('token_erased', 'this session has ended and its token was erased', { status: 409 });
+  new KitError('token_erased', 'this session has ended, and the app has erased its token', { status: 409 });
 
-/** In the place of a sealed token that is no more. */
+/** Replaces a sealed token that was erased. */
 const erased = '';
 
 /** Launches in a SQL database, their tokens sealed. */
@@ -99,7 +99,7 @@ export class SqlLaunchStore implements LaunchStore {
         const erasures = this.#erasures;
         const expiresAtMs = row.token_expires_at === null ? null : Number(row.token_expires_at);
         const held = { token: await this.#sealer.open(launchId, row.sealed_token), expiresAtMs };
-        // Unless it was erased while it was opened.
+        // Skipped if the token was erased while it was being opened.
         if (erasures === this.#erasures) this.#known?.set(launchId, held);
         return held;
       },

@@ -25,7 +25,7 @@ export function createMetrics(): Metrics {
   const runs = new Gauge({ name: 'app_runs', help: 'Runs by state.', labelNames: ['state'], registers });
   const steps = new Gauge({
     name: 'app_steps',
-    help: 'Processing steps that run, and that wait for their turn.',
+    help: 'Processing steps that run, and those that wait for their turn.',
     labelNames: ['is'],
     registers,
   });
@@ -50,7 +50,7 @@ export function createMetrics(): Metrics {
   });
   const stepMemory = new Gauge({
     name: 'app_step_resident_memory_bytes',
-    help: 'Resident set of the step process that was sampled last.',
+    help: 'Resident set of the step process at the latest sample.',
     registers,
   });
 

@@ -5,7 +5,7 @@ export interface ReadinessOptions {
   readonly askDatabase: () => Promise<void>;
   readonly platformUrl: string;
   readonly dataDir: string;
-  /** How foreign files are opened; told, and no condition: a start where it must be is refused. */
+  /** How the process confines foreign files. Only reported, never a failed check: if confinement is required and missing, the process does not start. */
   readonly confinement: string;
   /** Free bytes under a folder. Default: what the system says. */
   readonly freeBytes?: (folder: string) => Promise<number>;
@@ -22,7 +22,7 @@ export interface Readiness {
 const platformTimeoutMs = 3_000;
 const leastFreeBytes = 256 * 1024 * 1024;
 
-/** Can this process do its work now? Each check by itself, and none says more than it must. */
+/** Checks whether this process can do its work now. Each check stands alone and reveals no more than it must. */
 export async function checkReadiness({
   askDatabase,
   platformUrl,
@@ -33,7 +33,7 @@ export async function checkReadiness({
   const [database, platform, disk] = await Promise.all([
     check('does not answer', askDatabase),
     check('does not answer', async () => {
-      // Any answer but a failure of its own: the address is asked without key and token.
+      // Accepts any answer below 500: the check calls the address without key and token.
       const { status } = await fetch(platformUrl, {
         redirect: 'manual',
         signal: AbortSignal.timeout(platformTimeoutMs),

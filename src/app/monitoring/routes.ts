@@ -28,7 +28,7 @@ export function monitoringRoutes({ metrics, sources, readiness, publicMetrics }:
   return router;
 }
 
-/** How long an answer is good: whoever asks again and again asks the platform no more often. */
+/** How long an answer is reused, so that frequent requests do not call the platform more often. */
 const readyForMs = 2_000;
 
 function lookedAtSeldom<T>(look: () => Promise<T>): () => Promise<T> {

@@ -30,9 +30,9 @@ export interface LaunchPagesOptions {
   readonly appPages?: AppDefinition['pages'];
 }
 
-/** How old what a page shows may be. */
+/** How old the content of a page may get. */
 const lookEveryMs = 500;
-/** Time itself changes what pages show, and so does what the platform makes of a file. */
+/** Pages refresh at least this often, because time itself and the platform's work on a file change what they show. */
 const atLeastEveryMs = 3_000;
 const runsPerPage = 25;
 const mostInputs = 1_000;
@@ -42,7 +42,7 @@ const filters = {
   done: ['COMPLETED'],
   other: runStates.filter((state) => isFinal(state) && state !== 'COMPLETED'),
 } as const satisfies Record<string, readonly RunState[]>;
-/** By then the platform has read a file that was delivered, or never will. */
+/** After this the platform has read a delivered file, or never will. */
 const settledAfterMs = 5 * 60_000;
 /** The states that a run passes when all goes well, as the page draws them. */
 const goodPath = [
@@ -102,7 +102,7 @@ export function launchPages({
   router.get('/new/:stepId', async (req, res) => {
     const launch = await launchOf(req.params);
     const step = steps.steps.find(({ id }) => id === req.params.stepId);
-    if (!step) throw new RequestError(404, 'unknown_step', 'there is no such step');
+    if (!step) throw new RequestError(404, 'unknown_step', 'this app has no such step');
     const from = textOf(req.query['from']);
     const earlier = from === undefined ? null : await store.find(from);
     const isOwn = earlier !== null && earlier.stepId === step.id && earlier.owner === ownerOf(launch);
@@ -172,7 +172,7 @@ export function launchPages({
   async function findRun(runId: string, launch: Launch): Promise<Run> {
     const run = await store.find(runId);
     if (run && (run.launchId === launch.id || (run.owner !== '' && run.owner === launch.user.id))) return run;
-    throw new RequestError(404, 'run_not_found', 'There is no such run of yours.');
+    throw new RequestError(404, 'run_not_found', 'You have no such run.');
   }
 
   /** Whether anything of the launch has changed, or a run of the same user has moved elsewhere: two questions, however many runs there are. */
@@ -202,7 +202,7 @@ export function launchPages({
       .catch(() => null);
   }
 
-  /** What a run began with, for the map; null where it is no one item with a picture, or the platform is away. */
+  /** The run's input, for the map; null unless it is a single item with a picture, and if the platform is away. */
   async function inputOf({ id, input }: Run): Promise<{ href: string; box: readonly number[] } | null> {
     const [first, another] = input.type === 'platform' ? input.items : [];
     if (!first || another) return null;
@@ -219,7 +219,7 @@ export function launchPages({
   return router;
 }
 
-/** Of a launch whose user has no id the runs are its own. */
+/** If a launch's user has no id, the launch itself owns its runs. */
 const ownerOf = ({ id, user }: Launch): string => user.id ?? id;
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
@@ -229,7 +229,7 @@ function boxAround(corners: readonly (readonly [number, number])[]): [number, nu
   return [edge(0, Math.min), edge(1, Math.min), edge(0, Math.max), edge(1, Math.max)];
 }
 
-/** Where a run is on its way: what it has passed, where it is, and the end it took where that is not the good one. */
+/** The path of a run: the states that it has passed, the one that it is in, and its end if that is not COMPLETED. */
 function pathOf({
   state,
   history,
@@ -268,7 +268,7 @@ function runEvents(
       throw new RequestError(
         429,
         'too_many_streams',
-        'Too many pages of this launch are open, or too many in all. Close some; this page shows the state of when it was loaded.',
+        'Too many pages of this launch are open, or too many in all. Close some and reload this page: until then it does not update.',
       );
     res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
     res.flushHeaders();
@@ -284,7 +284,7 @@ function runEvents(
           res.write('event: change\ndata: \n\n');
         }
       } catch (error) {
-        req.log.warn({ err: error }, 'a page could not be told of changes');
+        req.log.warn({ err: error }, 'could not tell a page of changes');
       } finally {
         busy = false;
       }

@@ -16,7 +16,7 @@ export interface PagesOptions {
   readonly app: Pick<AppDefinition, 'name' | 'description' | 'templates' | 'pages'>;
 }
 
-/** Names of templates begin with this where they are of the app, and with `shared/` where app and sandbox share them. */
+/** Names of the app's templates begin with this; names of templates that app and sandbox share begin with `shared/`. */
 const ofApp = 'app/';
 
 export function createPages({ mapTiles, app }: PagesOptions): Pages {
@@ -24,7 +24,7 @@ export function createPages({ mapTiles, app }: PagesOptions): Pages {
   const kit = kitFolder('templates');
   const eta = new Eta({ views: kit, cache: true, autoEscape: true });
 
-  /** A template's name by its file, whosever it is. */
+  /** Maps a file to its template's name, whether app or kit owns it. */
   function nameOf(path: string): string {
     const inOwn = own === null ? '..' : relative(own, path);
     const name = inOwn.startsWith('..') ? relative(kit, path).split(sep).join('/') : inOwn.split(sep).join('/');

@@ -18,7 +18,7 @@ import { InputError, type ItemReference } from './run-input.ts';
 export interface FetchOptions {
   readonly signal: AbortSignal;
   readonly onProgress: (fraction: number) => void;
-  /** Repeats a call to the platform while that is away. */
+  /** Repeats a call while the platform is away. */
   readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
 }
 
@@ -33,10 +33,10 @@ export interface PlatformInput {
 export interface PlatformInputOptions {
   readonly client: Pick<PlatformClient, 'getItem' | 'download'>;
   readonly allowedOrigins: readonly string[];
-  /** Of all items of a run together, packed and unpacked. */
+  /** Limits all items of a run together, packed and unpacked. */
   readonly maxBytes: number;
   readonly confinement: Confinement;
-  /** Of the process that unpacks an item's archive; its disk is what is left of `maxBytes`. */
+  /** Limits the process that unpacks an item's archive; its disk limit is what is left of `maxBytes`. */
   readonly limits?: ChildLimits;
 }
 
@@ -65,7 +65,7 @@ export function createPlatformInput({
       throw error;
     });
     if (item.dataHref === undefined)
-      throw new InputError(`item ${JSON.stringify(itemId)} has no data that could be fetched`);
+      throw new InputError(`item ${JSON.stringify(itemId)} has no data that the app can fetch`);
     requireAllowed(item.dataHref, allowedOrigins);
     return { ...item, dataHref: item.dataHref };
   }
@@ -103,13 +103,13 @@ export function createPlatformInput({
       limits: { ...limits, diskBytes: bytesLeft + unpackedSlackBytes },
     });
     if (answer === null) {
-      // Not what the interface says, but a raster all the same: whether it can be read, opening it tells.
+      // The interface promises an archive, but this may still be a raster: opening it shows whether it is readable.
       const named = join(folder, plainName(item.title ?? item.id));
       await rename(path, named);
       return [named];
     }
     await rm(path);
-    // A child says what it likes: names are names of its own folder, and no paths.
+    // A child may answer anything, so accept only names in its own folder, never paths.
     const names = fileNames.parse(answer);
     if (names.length === 0)
       throw new InputError(
@@ -132,7 +132,7 @@ export function createPlatformInput({
         paths.push(...fetched);
         for (const path of fetched) bytesLeft -= await requirePlainFile(path);
         if (paths.length > maxFiles)
-          throw new InputError(`the items hold more than ${maxFiles} rasters, which is the most that is read`);
+          throw new InputError(`the items hold more than ${maxFiles} rasters, the most that the app reads`);
       }
       return paths;
     },

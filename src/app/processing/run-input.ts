@@ -41,7 +41,7 @@ export async function findRasters(inputDir: string, path: string): Promise<strin
   if (names.length === 0)
     throw new InputError(`${JSON.stringify(path)} holds no raster; looked for ${[...rasterExtensions].join(' ')}`);
   if (names.length > maxFiles)
-    throw new InputError(`${JSON.stringify(path)} holds ${names.length} rasters; at most ${maxFiles} are read`);
+    throw new InputError(`${JSON.stringify(path)} holds ${names.length} rasters; the app reads at most ${maxFiles}`);
   return Promise.all(names.map((name) => resolveFileInside(inputDir, join(path, name))));
 }
 

@@ -25,22 +25,22 @@ export interface StepHost {
   /** Throws `KitError` with code `unknown_step`. */
   find(stepId: string): AnyStep;
   /**
-   * What a run of these would be given: checked parameters, and an input that is there. Throws
+   * Checks parameters and input, and returns what a run would get. Throws
    * `KitError` (400), so that no user is asked to approve what cannot run.
    */
   check(stepId: string, parameters: unknown, input: RunInput): Promise<{ step: AnyStep; parameters: StepParameters }>;
   /** Steps that run now, and that wait for their turn. */
   load(): { running: number; waiting: number };
   /**
-   * Fetches the input, runs a step on it in a child process and gives the output's path, size and sha256, and what people look at of it.
-   * A folder left by an earlier try is removed first. Rejects with `ChildJobError`, with what fetching throws,
+   * Fetches the input, runs a step on it in a child process and returns the output's path, size and sha256, and the summary and picture that people look at.
+   * Removes a folder left by an earlier try first. Rejects with `ChildJobError`, with what fetching throws,
    * or the signal's reason.
    */
   run(task: StepTask, options: StepRunOptions): Promise<StepOutput & { path: string }>;
 }
 
 export interface StepTask {
-  /** Whose it is: turns go round the owners. */
+  /** Who owns the task: owners take turns. */
   readonly owner: string;
   readonly stepId: string;
   readonly parameters: StepParameters;
@@ -99,7 +99,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
       case 'local':
         return { synthetic: null, paths: await findRasters(options.inputDir, input.path) };
       case 'platform':
-        // In turns of their own: what waits for the platform keeps no step from running.
+        // Fetches have a queue of their own, so that waiting for the platform keeps no step from running.
         return {
           synthetic: null,
           paths: await fetches.run(owner, () => fetchInTime(input.items, folder, fetching), fetching.signal),
@@ -119,12 +119,12 @@ export function createStepHost(options: StepHostOptions): StepHost {
     return options.platformInput.fetch(items, folder, { ...fetching, signal }).catch((error: unknown) => {
       fetching.signal.throwIfAborted();
       throw timeout.aborted
-        ? new KitError('job_timeout', `the input was not fetched within ${timeoutMs} ms`, { status: 422 })
+        ? new KitError('job_timeout', `the app could not fetch the input within ${timeoutMs} ms`, { status: 422 })
         : error;
     });
   }
 
-  /** A step's own limits, and no more of the disk than the work space has left. */
+  /** The step's own limits, with its disk limit cut to what the work space has left. */
   async function limitsNow(): Promise<ChildLimits | undefined> {
     const { limits, workSpace } = options;
     if (!workSpace) return limits;

@@ -120,13 +120,13 @@ function checkOutput(step: AnyStep, path: string, scene: Scene): void {
     const actual = describe(output);
     const declared = step.output.bands === 'as-input' ? describe(scene.onlyRaster()) : step.output.bands;
     if (actual.length !== declared.length)
-      throw new BrokenStepError(step.id, `wrote ${actual.length} bands, declared are ${declared.length}`);
+      throw new BrokenStepError(step.id, `wrote ${actual.length} bands, but declares ${declared.length}`);
     declared.forEach((band, i) => {
       const got = actual[i];
       if (got?.dataType !== band.dataType)
-        throw new BrokenStepError(step.id, `wrote band ${i + 1} as ${got?.dataType}, declared is ${band.dataType}`);
+        throw new BrokenStepError(step.id, `wrote band ${i + 1} as ${got?.dataType}, but declares ${band.dataType}`);
       if (!Object.is(got.nodata, band.nodata))
-        throw new BrokenStepError(step.id, `wrote band ${i + 1} with nodata ${got.nodata}, declared is ${band.nodata}`);
+        throw new BrokenStepError(step.id, `wrote nodata ${got.nodata} in band ${i + 1}, but declares ${band.nodata}`);
     });
   } finally {
     output.close();

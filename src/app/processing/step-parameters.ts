@@ -65,7 +65,7 @@ export function checkParameters(step: StepDeclaration, parameters: unknown): Ste
     step.id,
     read.error.issues.flatMap((issue) =>
       issue.code === 'unrecognized_keys'
-        ? issue.keys.map((key) => ({ path: key, message: `is no parameter of this step; known are ${known}` }))
+        ? issue.keys.map((key) => ({ path: key, message: `is not a parameter of this step, which knows ${known}` }))
         : [{ path: issue.path.join('.') || 'parameters', message: issue.message }],
     ),
   );

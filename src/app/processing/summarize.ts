@@ -13,7 +13,7 @@ const mostBands = 16;
 /** Without overviews. */
 const mostPixels = 100_000_000;
 
-/** Draws an output in its style, and counts what is in it. Null where every pixel would have to be read for that, and there are too many. */
+/** Draws an output in its style and counts what is in it. Null if that would mean reading every pixel and there are too many. */
 export async function summarize(path: string, style: PreviewStyle): Promise<RunResult | null> {
   const dataset = openRaster(path);
   try {

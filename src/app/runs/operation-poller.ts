@@ -40,7 +40,7 @@ export async function pollOperation(options: PollOptions): Promise<Decision> {
   }
 }
 
-/** A platform that asks for more is asked again after this. */
+/** The longest pause between polls, even if the platform asks for a longer one. */
 const longestWaitMs = 120_000;
 const jitter = 0.1;
 

@@ -9,7 +9,7 @@ import { giveAgainMs, type Lane, type QueuedRun, type QueueWorker, type RunQueue
 const lanes: readonly Lane[] = ['wait', 'process'];
 const queueOf = (lane: Lane) => `runs-${lane}`;
 
-/** The least that pg-boss takes. A job is done as soon as its run is claimed: one that lasts so long belongs to a worker that died with it. */
+/** The shortest time that pg-boss accepts. A job is done as soon as a worker has claimed its run, so a job that lasts this long belongs to a dead worker. */
 const heartbeatSeconds = 10;
 const longestSeconds = 60;
 const retries = 1_000_000;
@@ -60,8 +60,8 @@ export class PgBossRunQueue implements RunQueue {
       },
       ...poolOptions,
     });
-    // Of what it does by itself; what cannot be done for somebody is thrown where it is asked for.
-    boss.on('error', (error) => log.warn({ err: error }, 'the queue met an error'));
+    // Errors of pg-boss' own background work; a failed call throws to its caller.
+    boss.on('error', (error) => log.warn({ err: error }, 'the queue reported an error'));
     const options = {
       heartbeatSeconds,
       expireInSeconds: longestSeconds,
@@ -77,7 +77,7 @@ export class PgBossRunQueue implements RunQueue {
       }
     } catch (error) {
       await boss.stop({ graceful: false }).catch(() => {});
-      throw new KitError('database_unavailable', `DATABASE_URL: the queue could not be opened (${reasonOf(error)})`);
+      throw new KitError('database_unavailable', `DATABASE_URL: the app could not open the queue (${reasonOf(error)})`);
     }
     return new PgBossRunQueue(boss);
   }
@@ -113,7 +113,7 @@ export class PgBossRunQueue implements RunQueue {
     }
   }
 
-  /** How many there were. Off the queue is what was taken; what could not be, or what nobody could say of whether it was, is given again. */
+  /** Returns how many jobs there were. Runs that were taken leave the queue; it offers the others again, and those whose outcome is unknown. */
   async #give(lane: Lane, batchSize: number, worker: QueueWorker): Promise<number> {
     try {
       const jobs = await this.#boss.fetch(queueOf(lane), { batchSize });
@@ -124,7 +124,7 @@ export class PgBossRunQueue implements RunQueue {
       if (left.length > 0) await this.#boss.fail(queueOf(lane), left);
       return jobs.length;
     } catch (error) {
-      worker.log.warn({ err: error, lane }, 'the queue could not be asked for now');
+      worker.log.warn({ err: error, lane }, 'could not ask the queue for runs; trying again');
       return 0;
     }
   }
@@ -134,7 +134,7 @@ export class PgBossRunQueue implements RunQueue {
       await worker.take({ runId, lane });
       return true;
     } catch (error) {
-      worker.log.warn({ err: error, runId }, 'a run could not be taken for now; it is given again');
+      worker.log.warn({ err: error, runId }, 'the worker could not take a run; the queue gives it again');
       return false;
     }
   }

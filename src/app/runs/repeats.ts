@@ -1,4 +1,4 @@
-/** Work that is done again and again until `stop`, each never twice at a time. What fails is told, and tried the next time. */
+/** Repeats pieces of work until `stop`, and never runs one twice at the same time. Reports a failure, and tries again the next time. */
 export class Repeats {
   #timers: NodeJS.Timeout[] = [];
   #onError: (error: unknown, what: string) => void;

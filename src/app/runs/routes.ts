@@ -60,7 +60,7 @@ export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoute
   async function findRun(params: { launchId?: string; runId: string }): Promise<Run> {
     const run = await store.find(params.runId);
     if (run?.launchId !== launchOf(params) || !run)
-      throw new RequestError(404, 'run_not_found', 'there is no such run in this launch');
+      throw new RequestError(404, 'run_not_found', 'this launch has no such run');
     return run;
   }
 

@@ -26,15 +26,15 @@ export interface NewRun {
 export interface RunEngine {
   /** Commits a new run and queues it. Throws where step or parameters are wrong, `busy` where too many runs wait for processing, and `too_many_runs` where the user has too many. */
   start(launchId: string, wanted: NewRun): Promise<Run>;
-  /** A new run, and so a new operation, for what an ended one asked (spec 3.1). Throws `run_not_ended`. */
+  /** Starts a new run, and so a new operation, with what an ended run asked for (spec 3.1). Throws `run_not_ended`. */
   retry(run: Run): Promise<Run>;
   /** Ends the run where it is. An operation that waits in the platform is left to its user and its 30 minutes. */
   cancel(run: Run): Promise<Run>;
   /** What the run does at the moment, in whichever process. */
   progress(runId: string): Promise<RunProgress>;
-  /** Another number where the progress of the launch's runs has changed and the launch itself does not say so. */
+  /** A number that changes whenever the progress of the launch's runs has changed and the launch itself does not say so. */
   progressChangesOf(launchId: string): number;
-  /** Begins to take runs, those that an earlier process left unfinished among them; how many those were. */
+  /** Starts to take runs, including those that an earlier process left unfinished, and returns how many those were. */
   work(): Promise<number>;
   /** Stops where each run is, for a later process; resolves when nothing runs any more. */
   stop(): Promise<void>;
@@ -44,7 +44,7 @@ export interface RunEngineOptions {
   readonly store: RunStore;
   readonly queue: RunQueue;
   readonly progress: ProgressBoard;
-  /** This process among those that take runs. */
+  /** Identifies this process among the workers, and says whether its lease holds. */
   readonly lease: WorkerLease;
   readonly callsOf: (launchId: string) => LaunchCalls;
   /** Whose a launch is: turns are shared out between owners. */
@@ -52,16 +52,16 @@ export interface RunEngineOptions {
   readonly steps: StepHost;
   readonly settings: StageContext['settings'] & {
     readonly stepConcurrency: number;
-    /** Runs that may wait for processing or be in it; where there are so many no new one is taken. */
+    /** How many runs may wait for processing or be in it; beyond that the engine accepts no new one. */
     readonly stepQueue: number;
     /** Runs of one user that have not ended; one more is refused. */
     readonly runsPerUser: number;
   };
   readonly folders: AttemptFolders;
   readonly now: () => number;
-  /** Told of a launch whose token the platform refuses for good. */
+  /** Called with a launch whose token the platform refuses for good. */
   readonly onSessionOver?: (launchId: string) => Promise<void>;
-  /** Told how long a run was in a state, when it leaves it. */
+  /** Called when a run leaves a state, with how long it was in it. */
   readonly onStage?: (state: RunState, seconds: number) => void;
   readonly log: StageLog & {
     error(facts: object, message: string): void;
@@ -73,17 +73,17 @@ export interface RunEngineOptions {
 const mostDriven = 10_000;
 /** How often a worker says that it lives, and asks what it still has: where others may take it, and where nobody can. */
 const renewEveryMs = { shared: 1_000, alone: 5_000 };
-/** How often runs are looked for that no living worker has, and how long one may wait for its turn before it is queued again. */
+/** How often a worker looks for runs that no living worker has, and how long a run may wait for its turn before it is queued again. */
 const recoverEveryMs = 2_500;
 const overlookedAfterMs = 10_000;
 /** How often folders are looked for that nobody owns, and leases of workers that are long dead. */
 const tidyEveryMs = 60_000;
 const forgottenAfterMs = 3_600_000;
-/** After what the world did to a run. */
+/** Pause before another attempt, after something outside stopped a run. */
 const tryAgainMs = 1_000;
-/** An attempt that lasted so long was kept from nothing. */
+/** If an attempt lasted this long, nothing outside was in its way. */
 const wellAfterMs = 60_000;
-/** How often launches whose approved runs wait for a worker have their tokens looked after. */
+/** How often a worker renews the tokens of launches whose approved runs wait for a worker. */
 const keepAliveEveryMs = 60_000;
 /** What stopping waits for a database that is away: others find the runs anyway. */
 const releaseWithinMs = 3_000;
@@ -108,18 +108,18 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   const { store, queue, progress, settings, now, lease, folders } = options;
   const { worker } = lease;
   const driven = new Map<string, Driven>();
-  /** Those that were handed over among them. */
+  /** Includes runs that were handed over. */
   const underWay = new Set<Promise<void>>();
   const repeats = new Repeats((error, what) => options.log.error({ err: error }, what));
-  /** Since when the world has kept a run from going on, and when it last did, by run. */
+  /** By run: since when something outside has held it up, and when that last happened. */
   const away = new Map<string, { readonly sinceMs: number; readonly lastMs: number }>();
   let stopping = false;
   const takeIn = createRunIntake(options);
 
-  /** From the queue: makes the run this worker's, and drives it from then on. */
+  /** Takes a run from the queue: claims it for this worker, then drives it. */
   async function take({ runId, lane }: Pick<QueuedRun, 'runId' | 'lane'>): Promise<void> {
     if (stopping) throw new GivenUp('the worker is stopping');
-    // It goes on here, whoever asks again: a second attempt beside the first would only take its work away.
+    // This worker already drives it: a second attempt beside the first would only take its work away.
     if (driven.has(runId)) return;
     const entry: Driven = {
       lane,
@@ -146,7 +146,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     }
   }
 
-  /** Handed from lane to lane it may be here again already. */
+  /** After a hand-over from lane to lane this worker may already have the run again. */
   function leave(runId: string, entry: Driven): void {
     if (driven.get(runId) !== entry) return;
     driven.delete(runId);
@@ -154,21 +154,21 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     if (entry.launchId !== null) progress.clear({ id: runId, launchId: entry.launchId });
   }
 
-  /** Takes a run as far as this worker can, however often the world comes between. */
+  /** Drives a run as far as this worker can, however often something outside interrupts it. */
   async function drive(first: Run, entry: Driven): Promise<void> {
     for (let run: Run | null = first; run !== null; run = await claimAgain(run.id, entry)) {
       try {
         return await runStages(run, entry);
       } catch (error) {
         // Neither committed nor failed, as when the database is away: the run stays as it is.
-        options.log.error({ err: error, runId: run.id }, 'run could not be taken further for now; it is tried again');
+        options.log.error({ err: error, runId: run.id }, 'could not take the run further; trying again');
       }
     }
   }
 
-  /** For another attempt. Null where the run has ended, or is not this worker's any more. */
+  /** Claims the run for another attempt. Null if it has ended, or this worker no longer has it. */
   async function claimAgain(runId: string, entry: Driven): Promise<Run | null> {
-    // Where it was handed over it is not this entry's any more; a hand-over that failed is found by whoever looks for such runs.
+    // After a hand-over the run no longer belongs to this entry. If a hand-over failed, `recover` finds the run.
     while (!entry.abort.signal.aborted && driven.get(runId) === entry) {
       try {
         await abortableSleep(tryAgainMs, entry.abort.signal);
@@ -177,7 +177,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         return run;
       } catch (error) {
         if (!entry.abort.signal.aborted)
-          options.log.warn({ err: error, runId }, 'run could not be claimed for now; it is tried again');
+          options.log.warn({ err: error, runId }, 'could not claim the run; trying again');
       }
     }
     return null;
@@ -221,7 +221,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     await folders.tidyRun(runId);
   }
 
-  /** To the lane where the next stage is done, and off this one. */
+  /** Moves the run from this lane to the lane of its next stage. */
   async function handOver(run: Run, lane: Lane, entry: Driven): Promise<void> {
     const behind = lane === 'process' ? await store.countWaitingOf(run.owner) : 0;
     await store.giveBack(run);
@@ -229,21 +229,21 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     await queue.add([{ runId: run.id, lane, behind }]);
   }
 
-  /** Ends a run whose stage threw, in the state it has by now; throws on what the world will mend. */
+  /** Ends a run whose stage threw, in the state that it has by now; rethrows errors of the outside world that may pass. */
   async function end({ id, claim }: Run, error: unknown, log: RunEngineOptions['log']): Promise<Run> {
     const run = await findRun(id);
-    // Another worker has it by now, and what this one met is no failure of the run.
+    // Either the run has ended or another worker has it by now, so this error is no failure of the run.
     if (isFinal(run.state) || run.claim !== claim) return run;
     const failure = describeFailure(error);
     const kind = failureKindOf(error);
-    // A database that is away is waited for as long as it is: nothing could be committed either.
+    // Waits for a database without limit: while it is away, nothing can be committed either.
     if (error instanceof DatabaseAwayError || (kind === 'world' && !(error instanceof PlatformError) && !isOverdue(id)))
       throw error;
     if (isSessionOver(error)) await options.onSessionOver?.(run.launchId);
     if (kind === 'defect')
       log.error(
         { err: error, childStack: error instanceof ChildJobError ? error.childStack : undefined, state: run.state },
-        'run failed by a defect',
+        'a defect made the run fail',
       );
     else
       log.warn(
@@ -253,10 +253,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     return store.transition(run, 'FAILED', { failure });
   }
 
-  /** What the platform's own calls have waited for is past its patience when it comes here; the rest of the world is waited for as long. */
+  /** Platform calls have already used up their patience when they throw; everything else outside gets the same patience here. */
   function isOverdue(runId: string): boolean {
     const before = away.get(runId);
-    // What went well for so long in between has used up nothing.
+    // After an attempt that went well for long enough, patience starts anew.
     const sinceMs = before && now() - before.lastMs < wellAfterMs ? before.sinceMs : now();
     away.set(runId, { sinceMs, lastMs: now() });
     return now() - sinceMs >= settings.platformPatienceMs;
@@ -277,7 +277,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     return takeIn(launchId, wanted);
   }
 
-  /** Queues what no living worker has. How many there were. */
+  /** Queues the runs that no living worker has. Returns how many there were. */
   async function recover(forMs: number): Promise<number> {
     if (!lease.mayJudgeOthers) return 0;
     const orphans = (await store.listOrphans(worker, forMs)).filter(({ id }) => !driven.has(id));
@@ -285,19 +285,19 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     return orphans.length;
   }
 
-  /** Of runs that nobody has: whoever has one looks after its token itself. */
+  /** Renews the tokens of runs that nobody has; a worker that has a run looks after its token itself. */
   async function keepTokensAlive(): Promise<void> {
     for (const launchId of await store.listWaitingLaunches()) {
       await options
         .callsOf(launchId)
         .keepAlive()
         .catch((error: unknown) =>
-          options.log.warn({ err: error, launchId }, 'the token of a waiting run could not be renewed for now'),
+          options.log.warn({ err: error, launchId }, 'could not renew the token of a waiting run this time'),
         );
     }
   }
 
-  /** Says that this worker lives, lets go of what is not its own any more, and takes up what is and what it does not drive. */
+  /** Renews this worker's lease, lets go of runs that it no longer has, and takes up runs that it has but does not drive. */
   async function renewLease(): Promise<void> {
     const fromMs = lease.now();
     if (queue.isShared) await store.renewLease(worker);
@@ -305,7 +305,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const held = await store.heldBy(worker);
     for (const { id, entry, claim } of before) {
       if (entry.claim === claim && held.get(id) !== claim)
-        entry.abort.abort(new GivenUp('the run was ended, or taken, elsewhere'));
+        entry.abort.abort(new GivenUp('another process ended the run, or took it'));
     }
     lease.renewed(fromMs);
     const idle = [...held.keys()].filter((id) => !driven.has(id));
@@ -325,7 +325,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     async cancel(run) {
       if (isFinal(run.state)) throw new IllegalTransitionError(run.id, run.state, 'CANCELLED');
       const cancelled = await commitCancel(run);
-      // Whoever drives it lets go: at once where that is here, else when it next asks what it has.
+      // The worker that drives it lets go: at once if that is this one, else when it next checks which runs it has.
       const entry = driven.get(run.id);
       entry?.abort.abort(new Cancelled('cancelled by the user'));
       await entry?.done.catch(() => {});
@@ -337,11 +337,11 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await folders.tidy();
       await renewLease();
       await queue.work({ take, room, log: options.log });
-      repeats.every(renewEveryMs[queue.isShared ? 'shared' : 'alone'], 'the lease could not be renewed', renewLease);
-      repeats.every(recoverEveryMs, 'overlooked runs could not be looked for', () => recover(overlookedAfterMs));
+      repeats.every(renewEveryMs[queue.isShared ? 'shared' : 'alone'], 'could not renew the lease', renewLease);
+      repeats.every(recoverEveryMs, 'could not look for overlooked runs', () => recover(overlookedAfterMs));
       if (queue.isShared)
-        repeats.every(keepAliveEveryMs, 'tokens of waiting runs could not be looked after', keepTokensAlive);
-      repeats.every(tidyEveryMs, 'what nobody owns could not be looked for', async () => {
+        repeats.every(keepAliveEveryMs, 'could not keep the tokens of waiting runs alive', keepTokensAlive);
+      repeats.every(tidyEveryMs, 'could not remove abandoned work folders and workers', async () => {
         await folders.tidy();
         await store.forgetWorkers(forgottenAfterMs);
       });
@@ -365,11 +365,11 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       const released = await store.release(worker);
       if (queue.isShared && released.length > 0) await queue.add(inTurns(released));
     } catch (error) {
-      options.log.warn({ err: error }, 'runs could not be handed over');
+      options.log.warn({ err: error }, 'could not hand over runs to other workers');
     }
   }
 
-  /** Cancelled is what is committed. Whoever drives the run may move it meanwhile: then once more. */
+  /** Only a commit cancels a run. Its worker may move it meanwhile: then this tries once more. */
   async function commitCancel(run: Run): Promise<Run> {
     try {
       return await store.transition(run, 'CANCELLED');

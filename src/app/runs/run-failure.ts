@@ -7,16 +7,16 @@ import type { RunFailure } from './run.ts';
 const launchAgain = 'Launch the app again from the marketplace and start a new run.';
 const tryLater = 'Start the run again in a while. If it happens again, tell the platform the request id.';
 const changeInput = 'Correct the input or the parameters and start a new run.';
-const askOperator = 'Tell whoever runs this app: it is not set up rightly, or has a defect.';
+const askOperator = 'Tell whoever runs this app: its configuration is wrong, or it has a bug.';
 
 const advice: Readonly<Record<string, string>> = {
   token_revoked: `The platform has ended this session. ${launchAgain}`,
-  token_expired: `The session was over before it could be renewed. ${launchAgain}`,
+  token_expired: `The session ended before the app could renew it. ${launchAgain}`,
   token_erased: `This session has ended. ${launchAgain}`,
   token_unreadable: launchAgain,
   job_processes_exceeded: 'Take another input, or report this one to whoever runs this app.',
   job_output_unsafe: askOperator,
-  raster_names_files: 'Write the file anew without its metadata, and start a new run with that.',
+  raster_names_files: 'Write the file again without its metadata, and start a new run with that.',
   raster_needs_confinement: 'Take a file of another format, or ask whoever runs this app to install bubblewrap.',
   token_not_found: `The platform does not know this session. ${launchAgain}`,
   authentication_failed: askOperator,
@@ -30,7 +30,7 @@ const advice: Readonly<Record<string, string>> = {
   timeout: tryLater,
   internal_error: tryLater,
   injected_fault: tryLater,
-  insufficient_storage: 'The platform has no room for the output. Start the run again when it has.',
+  insufficient_storage: 'The platform has no room for the output. Start the run again once it has room.',
   asset_origin_refused: askOperator,
   asset_too_large: 'Take a smaller item, or ask whoever runs this app for a larger limit (INPUT_MAX_BYTES).',
   archive_too_large: 'Take a smaller item, or ask whoever runs this app for a larger limit (INPUT_MAX_BYTES).',
@@ -42,8 +42,8 @@ const advice: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whose failure it was that ended a stage. What the platform refuses for good is told to the user; a platform, a
- * database or a disk that is away is the world's, and is waited for; what nobody meant is a defect.
+ * Says whose failure ended a stage. The user learns what the platform refuses for good. A platform, a
+ * database or a disk that is away belongs to the world, and the app waits for it. Whatever nobody meant is a defect.
  */
 export function failureKindOf(error: unknown): FailureKind {
   if (error instanceof ChildJobError) return error.kind;
@@ -52,13 +52,12 @@ export function failureKindOf(error: unknown): FailureKind {
   return error instanceof KitError && error.status < 500 ? 'user' : 'defect';
 }
 
-/** A run's failure in words for its user. What is a defect says no more than that: its text stays in the log. */
+/** Describes a run's failure for its user. For a defect it says only that: the error's text stays in the log. */
 export function describeFailure(error: unknown): RunFailure {
   if (error instanceof ChildJobError && error.code === 'job_failed' && error.kind === 'defect') {
     return {
       code: 'step_defect',
-      message:
-        'the app has a bug: its processing step failed in a way that nobody meant, and your input is not at fault',
+      message: 'the app has a bug: its processing step failed in an unexpected way, and your input is not at fault',
       advice: askOperator,
       requestId: null,
     };
@@ -79,13 +78,13 @@ export function describeFailure(error: unknown): RunFailure {
   if (failureKindOf(error) === 'world')
     return {
       code: 'world_away',
-      message: 'the disk or another part of the machine that the app runs on did not work for too long',
+      message: 'the disk or another part of the machine that the app runs on was out of order for too long',
       advice: tryLater,
       requestId: null,
     };
   return {
     code: 'internal_error',
-    message: 'the app failed in an unforeseen way: this is a bug of the app',
+    message: 'the app has a bug: it failed unexpectedly',
     advice: askOperator,
     requestId: null,
   };

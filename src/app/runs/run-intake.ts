@@ -13,7 +13,7 @@ export function createRunIntake({
   now,
   log,
 }: RunEngineOptions): (launchId: string, wanted: NewRun) => Promise<Run> {
-  /** Runs of one user are counted and committed one after the other. */
+  /** Counts and commits the runs of one user one after the other. */
   const starting = new Map<string, Promise<unknown>>();
 
   async function inTurn<T>(owner: string, work: () => Promise<T>): Promise<T> {
@@ -50,10 +50,10 @@ export function createRunIntake({
       await requireRoom(owner);
       await store.create(run);
     });
-    // It is there: refused now it would be asked for twice. Who looks for runs that nobody has queues it.
+    // The run is committed: an error now would make the user ask twice. The engine's `recover` will queue it.
     await queue
       .add([{ runId: run.id, lane: 'wait', behind: 0 }])
-      .catch((error: unknown) => log.warn({ err: error, runId: run.id }, 'a new run could not be queued for now'));
+      .catch((error: unknown) => log.warn({ err: error, runId: run.id }, 'could not queue a new run at the moment'));
     return run;
   }
 
@@ -62,7 +62,7 @@ export function createRunIntake({
     if (open >= settings.runsPerUser) {
       throw new KitError(
         'too_many_runs',
-        `you have ${open} runs that have not ended, and no more than ${settings.runsPerUser} are taken; decide on one that waits, cancel one, or wait until one has ended`,
+        `you have ${open} runs that have not ended, and the app takes no more than ${settings.runsPerUser}; decide on one that waits, cancel one, or wait until one has ended`,
         { status: 429, data: { isForUser: true } },
       );
     }
@@ -70,7 +70,7 @@ export function createRunIntake({
     if (APPROVED + PROCESSING < settings.stepQueue) return;
     throw new KitError(
       'busy',
-      `${APPROVED + PROCESSING} runs are waiting for processing, and no more are taken for now; try again later`,
+      `${APPROVED + PROCESSING} runs are waiting for processing, and the app takes no more at the moment; try again later`,
       { status: 503, data: { isForUser: true } },
     );
   }

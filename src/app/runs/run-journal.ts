@@ -5,7 +5,7 @@ import type { RunResult } from '../processing/output-summary.ts';
 import type { RunState } from './run-state.ts';
 import type { Run } from './run.ts';
 
-/** The last attempt's. */
+/** Keeps only the last attempt's result. */
 export async function putResult(
   database: Kysely<AppTables>,
   runId: string,
@@ -19,7 +19,7 @@ export async function putResult(
     .execute();
 }
 
-/** Behind what the table has of the run. */
+/** The next number behind the run's rows in the table. */
 function nextSeq(table: 'run_states' | 'run_stages', runId: string) {
   return sql<number>`(select coalesce(max(seq), 0) + 1 from ${sql.table(table)} where run_id = ${runId})`;
 }

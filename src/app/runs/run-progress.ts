@@ -16,11 +16,11 @@ export const noProgress: RunProgress = { fraction: null, note: null, bytes: null
 /** Whose progress it is. */
 type Reported = Pick<Run, 'id' | 'launchId'>;
 
-/** Where workers write the progress of their runs, and whoever shows it reads. */
+/** Workers write the progress of their runs here, and pages read it. */
 export interface ProgressBoard {
   report(run: Reported, progress: RunProgress): void;
   get(runId: string): Promise<RunProgress>;
-  /** Another number where the progress of a run of the launch has changed, unless the launch itself says so. */
+  /** A number that changes whenever the progress of one of the launch's runs has changed, unless the launch itself says so. */
   changesOf(launchId: string): number;
   /** The run is not under way here any more. */
   clear(run: Reported): void;
@@ -30,7 +30,7 @@ export interface ProgressBoard {
 /** Launches whose changes are counted; of the oldest beyond that a page looks once too often. */
 const mostCounted = 10_000;
 
-/** Of one process. */
+/** The board of a single process. */
 export function localProgress(): ProgressBoard {
   const known = new Map<string, RunProgress>();
   const changes = new RecentMap<string, number>(mostCounted);
@@ -51,7 +51,7 @@ export function localProgress(): ProgressBoard {
 
 const writeEveryMs = 500;
 
-/** Of many processes: what has changed is written twice a second, however often it changes. */
+/** The board of many processes: writes changes twice a second, however often progress changes. */
 export function sharedProgress(database: AppDatabase, onError: (error: unknown) => void): ProgressBoard {
   const changed = new Map<string, { launchId: string; progress: RunProgress }>();
   let writing = Promise.resolve();

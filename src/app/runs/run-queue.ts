@@ -13,30 +13,30 @@ export interface QueuedRun {
 }
 
 /**
- * Wakes workers, at least once for each run that is added. Who has a run, and how far it came, the store says, and
- * nothing here: a run is off the queue as soon as a worker has it.
+ * Wakes workers at least once for each run that is added. Only the store says who has a run and how far it came:
+ * a run leaves the queue as soon as a worker has it.
  */
 export interface RunQueue {
   /** True where other processes take runs of the same queue. */
   readonly isShared: boolean;
-  /** Sees to it that a worker takes the runs. Again, or of one that is under way, is no harm. */
+  /** Makes sure that a worker takes the runs. Adding a run twice, or one that is under way, does no harm. */
   add(runs: readonly QueuedRun[]): Promise<void>;
   /** Gives runs to `worker` until `stop`. */
   work(worker: QueueWorker): Promise<void>;
-  /** Gives no more; resolves when every `take` has. */
+  /** Stops giving runs; resolves when every `take` has settled. */
   stop(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface QueueWorker {
-  /** Resolves when the run is this worker's, or nobody has to take it. Where it rejects, the run is given again, to this worker or another. */
+  /** Resolves when this worker has the run, or when nobody needs to take it. If it rejects, the queue offers the run again, to this worker or another. */
   take(run: Pick<QueuedRun, 'runId' | 'lane'>): Promise<void>;
   /** How many runs of the lane there is room for now. */
   room(lane: Lane): number;
   readonly log: Pick<StageLog, 'warn'>;
 }
 
-/** How long after a worker could not take a run it is given again: what kept it, a database above all, needs a moment. */
+/** How long the queue waits before it offers a run again that a worker could not take: the obstacle, usually the database, needs a moment. */
 export const giveAgainMs = 1_000;
 
 /** The queue of one process that does everything: a run is given as soon as it is added. */
@@ -76,7 +76,7 @@ export class LocalRunQueue implements RunQueue {
       try {
         return await worker.take(run);
       } catch (error) {
-        worker.log.warn({ err: error, runId: run.runId }, 'a run could not be taken for now; it is given again');
+        worker.log.warn({ err: error, runId: run.runId }, 'the worker could not take a run; the queue gives it again');
       }
       await sleep(giveAgainMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
     }

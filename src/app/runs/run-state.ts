@@ -15,7 +15,7 @@ export const runStates = [
 ] as const;
 export type RunState = (typeof runStates)[number];
 
-/** What may follow what. Nothing leads to PROCESSING but APPROVED, a repeat of itself, and an output that was lost. */
+/** Which state may follow which. Only APPROVED, PROCESSING itself (a repeat) and a lost output lead to PROCESSING. */
 export const runTransitions: Readonly<Record<RunState, readonly RunState[]>> = {
   CREATED: ['AWAITING_APPROVAL', 'CANCELLED', 'FAILED'],
   AWAITING_APPROVAL: ['APPROVED', 'REJECTED', 'EXPIRED', 'CANCELLED', 'FAILED'],
@@ -33,7 +33,7 @@ export function isFinal(state: RunState): boolean {
   return runTransitions[state].length === 0;
 }
 
-/** A move that the table does not have, or one from a state that the run has left meanwhile. */
+/** The table does not allow the move, or the run has left its state meanwhile. */
 export class IllegalTransitionError extends KitError {
   constructor(runId: string, from: RunState, to: RunState) {
     super('illegal_transition', `run ${runId} cannot go from ${from} to ${to}`, {

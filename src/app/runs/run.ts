@@ -99,20 +99,20 @@ export interface RunStore {
   find(id: string): Promise<Run | null>;
   /** Newest first: at most `limit`, of those that are older than the run `before` where there is one. */
   listByLaunch(launchId: string, page: RunPage): Promise<Run[]>;
-  /** Of one user, over all launches: as `listByLaunch`; in one of `states` where they are given. */
+  /** As `listByLaunch`, for one user over all launches; only runs in one of `states` if they are given. */
   listByOwner(owner: string, page: RunPage & { readonly states?: readonly RunState[] }): Promise<Run[]>;
   countByOwner(owner: string, states?: readonly RunState[]): Promise<number>;
   /** When a run of the user last changed its state, over all launches; 0 where there is none. */
   lastChangeOf(owner: string): Promise<number>;
-  /** Whether any run of the launch has changed: another number. */
+  /** Its number changes whenever a run of the launch changes. */
   changesOf(launchId: string): Promise<LaunchChanges>;
-  /** Runs that have not ended and that neither `worker` nor another living one has: of those that nobody has taken only what has not moved for `forMs`, default 0. Oldest first. */
+  /** Unfinished runs that neither `worker` nor another living worker has, oldest first. A run that nobody has taken is listed only if it has not moved for `forMs`, default 0. */
   listOrphans(worker: string, forMs?: number): Promise<UnfinishedRun[]>;
   /** Launches with approved runs that no worker has. */
   listWaitingLaunches(): Promise<string[]>;
   /** Approved runs of one user that no worker has. */
   countWaitingOf(owner: string): Promise<number>;
-  /** Of all launches of one user. */
+  /** Counts one user's unfinished runs over all launches. */
   countUnfinishedOf(owner: string): Promise<number>;
   /** What people read of the run's output; null where there is none. */
   summary(id: string): Promise<OutputSummary | null>;
@@ -121,7 +121,7 @@ export interface RunStore {
   history(id: string): Promise<RunStateChange[]>;
   histories(ids: readonly string[]): Promise<Map<string, RunStateChange[]>>;
   stages(id: string): Promise<RunStage[]>;
-  /** Gives the run to `worker`, under a claim that fences every write of whoever had it before. Null where it has ended, is not there, or is another living worker's. */
+  /** Gives the run to `worker`, under a claim that blocks every write of earlier workers. Null if it has ended, does not exist, or another living worker has it. */
   claim(id: string, worker: string): Promise<Run | null>;
   /** Notes that the worker leaves the run where it is. */
   giveBack(run: Pick<Run, 'id' | 'claim'>): Promise<void>;
@@ -129,11 +129,11 @@ export interface RunStore {
   renewLease(worker: string): Promise<void>;
   /** The claims of the unfinished runs that the worker has, by run. */
   heldBy(worker: string): Promise<Map<string, number>>;
-  /** Gives back all that the worker has, and ends its lease. What it gave back. */
+  /** Gives back all runs that the worker has, ends its lease, and returns those runs. */
   release(worker: string): Promise<UnfinishedRun[]>;
   /** Takes away the leases of workers that have said nothing for so long. */
   forgetWorkers(deadForMs: number): Promise<void>;
-  /** Removes what there is of runs that ended before then. How many there were. */
+  /** Removes everything about runs that ended before then. Returns how many there were. */
   forget(endedBeforeMs: number): Promise<number>;
   /** Which of the launches have runs; `unfinished`: that have not ended. */
   launchesWithRuns(

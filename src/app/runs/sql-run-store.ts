@@ -16,7 +16,7 @@ import { addState, beginStage, countChange, endStage, putResult } from './run-jo
 import { factColumns, fromRow, toRow, toUnfinished } from './run-rows.ts';
 import { leaseMs } from './worker-lease.ts';
 
-/** Few enough that nobody waits long for the database meanwhile. */
+/** How many runs to remove at once: few enough that nobody waits long for the database meanwhile. */
 const forgottenAtOnce = 200;
 const unfinished = runStates.filter((state) => !isFinal(state));
 
@@ -122,7 +122,7 @@ export class SqlRunStore implements RunStore {
       .where('state', 'in', unfinished)
       .where((of) =>
         of.or([
-          // One from a clock that was ahead is as good as old.
+          // A time ahead of ours comes from a clock that was wrong: count it as old.
           of.and([
             of('worker', 'is', null),
             of.or([of('updated_at', '<=', this.#now() - forMs), of('updated_at', '>', this.#now())]),

@@ -5,7 +5,7 @@ import { removeFolder } from '../../raster/index.ts';
 import { isFinal } from './run-state.ts';
 import type { RunOutput, RunStore } from './run.ts';
 
-/** Where attempts work, one folder for each, and what they leave. */
+/** Gives each attempt a folder of its own, and removes what attempts leave behind. */
 export interface AttemptFolders {
   of(runId: string, claim: number): string;
   /** Takes away what nobody owns any more: all of runs that have ended, and attempts that another has replaced. */
@@ -17,7 +17,7 @@ export interface AttemptFolders {
 
 /** What tidying does to a disk. */
 export interface TidiedDisk {
-  /** What is in a folder; nothing where it is not there. */
+  /** Names in a folder; empty if the folder does not exist. */
   names(folder: string): Promise<readonly string[]>;
   remove(folder: string): Promise<unknown>;
 }
@@ -26,7 +26,7 @@ const ofTheMachine: TidiedDisk = { names: namesIn, remove: removeFolder };
 const verifyBytes = 1024 * 1024;
 
 /**
- * Where attempts work: `<run>/<claim>` each, so that what a killed one left, or still writes, is nobody else's. Other
+ * Gives each attempt the folder `<run>/<claim>`, so that it never meets what a killed one left or still writes. Other
  * processes may work in the same folder.
  */
 export class WorkFolders implements AttemptFolders {
@@ -50,7 +50,7 @@ export class WorkFolders implements AttemptFolders {
 
   async tidyRun(runId: string): Promise<void> {
     const folder = join(this.#root, runId);
-    // Before the run is looked up: what a later claim makes meanwhile is not among them.
+    // Lists names before it looks up the run, so that the list holds nothing that a later claim makes meanwhile.
     const names = await this.#disk.names(folder);
     const run = await this.#store.find(runId);
     if (!run || isFinal(run.state)) return void (await this.#disk.remove(folder));

@@ -8,7 +8,7 @@ const lookAgainMs = 100;
 /** After a database was away for everybody, the others get so long to say that they live. */
 const settleMs = 3_000;
 
-/** How this process is known to others, and whether they still take it for living. */
+/** The name by which other workers know this process, and whether they still count it as alive. */
 export class WorkerLease {
   readonly worker: string;
   #endsAtMs: number;
@@ -29,21 +29,21 @@ export class WorkerLease {
     return this.#clock();
   }
 
-  /** It was renewed by a statement that was begun at `fromMs`, by `now`. */
+  /** Notes a renewal whose statement began at `fromMs`, as `now` tells it. */
   renewed(fromMs: number): void {
     if (this.#endsAtMs === Infinity) return;
     if (this.#endsAtMs !== -Infinity && fromMs >= this.#endsAtMs) this.#settledAtMs = this.#clock() + settleMs;
     this.#endsAtMs = fromMs + leaseMs - marginMs;
   }
 
-  /** False while a lease that is over may be so for a reason that is over too. */
+  /** False while other leases may have ended only because the database was away, which is over now. */
   get mayJudgeOthers(): boolean {
     return this.#clock() >= this.#settledAtMs;
   }
 
   /**
-   * Resolves while the lease holds. A worker that was stopped, or cut off from the database, for longer waits here until it
-   * knows what it still has: another may have gone on where it stood. Rejects with the signal's reason.
+   * Resolves while the lease holds. A worker that was stopped or cut off from the database for longer waits here until it
+   * knows which runs it still has: another worker may have continued them. Rejects with the signal's reason.
    */
   async held(signal: AbortSignal | undefined): Promise<void> {
     while (this.#clock() >= this.#endsAtMs) await abortableSleep(lookAgainMs, signal);

@@ -123,8 +123,8 @@ function complete(
 }
 
 /**
- * Completes an upload of which the platform has every part, without the file. Null where parts are missing, or where the
- * platform has lost it. Whoever began it may have completed it before it died: another upload would be a second file.
+ * Completes an upload whose parts the platform all has, without the file. Null if parts are missing, or if the
+ * platform has lost it. The process that began it may have completed it before it died: another upload would make a second file.
  */
 export async function completeWithoutFile(
   task: Pick<UploadTask, 'sizeBytes' | 'sourceType' | 'resume'>,
@@ -179,7 +179,7 @@ function filePart(path: string, startByte: number, sizeBytes: number, onRead: (b
           const buffer = Buffer.allocUnsafeSlow(Math.min(readBytes, sizeBytes - read));
           const { bytesRead } = await file.read(buffer, 0, buffer.length, startByte + read);
           if (bytesRead === 0)
-            throw new UploadError('output_changed', 'the output became shorter while it was uploaded');
+            throw new UploadError('output_changed', 'the output became shorter while the app uploaded it');
           read += bytesRead;
           onRead(read);
           yield buffer.subarray(0, bytesRead);

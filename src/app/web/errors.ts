@@ -4,7 +4,7 @@ import { KitError, validationDetails, type ValidationDetail } from '../../contra
 import { PlatformError } from '../../platform-client/index.ts';
 import type { Pages } from '../pages/pages.ts';
 
-/** A request of the browser's that is not as it should be. */
+/** The browser sent a malformed request. */
 export class RequestError extends KitError {
   readonly details: readonly ValidationDetail[];
   constructor(status: number, code: string, message: string, details: readonly ValidationDetail[] = []) {
@@ -51,7 +51,7 @@ function sendJson(res: Response, error: KitError, requestId: string): void {
 function asKitError(error: unknown): KitError {
   if (error instanceof PlatformError) {
     // Its message holds no token, key or address.
-    return new KitError(error.code, `the platform could not be asked: ${error.message}`, {
+    return new KitError(error.code, `the app could not ask the platform: ${error.message}`, {
       status: error.platformStatus === 400 ? 400 : 502,
     });
   }
@@ -60,7 +60,7 @@ function asKitError(error: unknown): KitError {
     error instanceof Error && !(error instanceof KitError) ? (error as { status?: unknown }).status : undefined;
   // body-parser and the router name the client's faults themselves.
   if (typeof status === 'number' && status >= 400 && status < 500)
-    return new RequestError(status, 'bad_request', 'the request could not be read');
+    return new RequestError(status, 'bad_request', 'the app could not read the request');
   return new KitError('internal_error', 'something went wrong in this app', {
     status: error instanceof KitError ? error.status : 500,
   });

@@ -5,8 +5,8 @@ const beforeIds = new Set(['launches', 'runs', 'new']);
 const id = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
- * An address as a log may hold it: its path, and of that the words and ids that the app itself has made. Whatever else somebody
- * asked for could be a token that was put in the wrong place.
+ * Makes an address safe for a log: keeps only its path, and there only the words and ids that the app itself made. Anything else
+ * could be a token in the wrong place.
  */
 export function loggedPath(url: string): string {
   const segments = (url.split(/[?#]/)[0] ?? '').split('/');

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express';
 import { RequestError } from './errors.ts';
 
-/** Whatever changes something must come from the app's own pages: a page elsewhere must not act for the user. */
+/** Requires that every request that changes something comes from the app's own pages: no other site may act for the user. */
 export const requireSameOrigin: RequestHandler = (req, _res, next) => {
   if (req.method === 'GET' || req.method === 'HEAD') return next();
   const origin = req.get('origin');

@@ -31,7 +31,7 @@ export class Browser {
     for (let i = 0; response.status >= 300 && response.status < 400; i++) {
       const location = response.headers.get('location');
       if (location === null || i === mostRedirects || !URL.canParse(location, address.href))
-        throw new OpenError(response.status, 'the app redirects the launch to nowhere');
+        throw new OpenError(response.status, 'the app redirects the launch without an address');
       address = new URL(location, address);
       // These two keep method and body (RFC 9110, 15.4.8 and 15.4.9); after the others a browser asks with GET.
       if (response.status !== 307 && response.status !== 308) request = {};

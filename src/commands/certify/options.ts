@@ -46,7 +46,7 @@ const usage = `usage: npm run certify -- [options]: launches an app through the 
   --port N               of the certifier's own sandbox (default 4010); SANDBOX_API_KEY is its key
   --patience SECONDS     how long the app may take for what a scenario waits for (default 60)
   --scenario ID          only these; repeatable
-  --expect FILE          failures that are known: [{"scenario": "chunk-cut", "rule": "chunk-order"}]
+  --expect FILE          known failures: [{"scenario": "chunk-cut", "rule": "chunk-order"}]
   --sign-key FILE        signs the report with this Ed25519 key
   --json, --junit, --html FILE   reports
 
@@ -81,10 +81,10 @@ export function readCertifyOptions(args: readonly string[], cwd: string): Certif
   );
   const path = (file: string | undefined) => (file === undefined ? null : resolve(cwd, file));
   if (positionals[0] === 'verify') {
-    if (positionals.length !== 2) throw wrong('verify needs the report, and nothing else');
+    if (positionals.length !== 2) throw wrong('verify needs one argument: the report');
     return { reportFile: resolve(cwd, positionals[1]!), publicKeyFile: path(values['public-key']) };
   }
-  if (positionals.length > 0) throw wrong(`${positionals[0]} is nothing that certify knows`);
+  if (positionals.length > 0) throw wrong(`${positionals[0]} is not something that certify knows`);
   const launchUrl = values['launch-url'] ?? null;
   if (launchUrl !== null && !(URL.canParse(launchUrl) && /^https?:$/.test(new URL(launchUrl).protocol)))
     throw wrong(`--launch-url ${launchUrl} must be an http or https address`);

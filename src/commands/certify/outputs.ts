@@ -28,7 +28,7 @@ export async function writeReports(
   }
 }
 
-/** A failure that was expected is none here, and one that did not happen is one. */
+/** An expected failure does not count as one; an expected failure that did not happen does. */
 export function junitOf({ scenarios, expected }: Report): string {
   const isExpected = (id: string, rule: string) =>
     expected.met.includes(`${id}: ${rule}`) || expected.met.includes(`*: ${rule}`);
@@ -51,7 +51,7 @@ export function junitOf({ scenarios, expected }: Report): string {
   });
   const unmet = expected.unmet.map((name) => ({
     name,
-    failure: 'was expected to fail, and did not',
+    failure: 'should have failed as expected, and did not',
     isSkipped: false,
   }));
   return junitXml([

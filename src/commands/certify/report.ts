@@ -22,7 +22,7 @@ export interface ScenarioReport {
   readonly appName: string | null;
   readonly status: Status;
   readonly result: Outcome;
-  /** What was waited for and did not come; null where all came. */
+  /** What the scenario waited for in vain; null if everything came. */
   readonly missing: { readonly severity: 'failed' | 'warning'; readonly message: string } | null;
   readonly faults: readonly {
     readonly endpoint: string;

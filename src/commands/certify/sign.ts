@@ -62,11 +62,11 @@ export function keyOfReport({ signature }: Report): string | null {
 export async function faultOfReport(report: Report, trusted: KeyObject | null): Promise<string | null> {
   for (const { id, launches } of report.scenarios) {
     if (launches.some(({ calls, sha256 }) => digestOfTrace(calls) !== sha256))
-      return `the trace of ${id} is not the one that was recorded`;
+      return `the trace of ${id} is not the one that certify recorded`;
   }
   if (digestOfTraces(report.scenarios) !== report.tracesSha256) return 'the digest of the traces is wrong';
   const { signature } = report;
-  if (!signature) return 'the report is not signed';
+  if (!signature) return 'the report has no signature';
   const header = headerOf(signature.protected);
   if (header?.alg !== algorithm) return `the signature is by ${String(header?.alg)}, not ${algorithm}`;
   try {
@@ -76,7 +76,7 @@ export async function faultOfReport(report: Report, trusted: KeyObject | null): 
     });
     return null;
   } catch {
-    return 'the signature is not of this report, or not by this key';
+    return 'the signature does not match this report, or this key';
   }
 }
 

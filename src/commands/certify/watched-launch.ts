@@ -125,7 +125,7 @@ export class WatchedLaunch {
   /** Throws `NotSeen` where the app went on after it was told that its token is revoked. */
   async refusedAtMost(count: number): Promise<void> {
     const refused = (await this.calls()).filter(({ detail }) => detail['code'] === 'token_revoked').length;
-    if (refused > count) throw new NotSeen(`the app called ${refused} times with a token that was revoked`);
+    if (refused > count) throw new NotSeen(`the app called ${refused} times with a revoked token`);
   }
 
   /** Watches that what must not come does not come. */

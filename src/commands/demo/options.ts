@@ -47,7 +47,7 @@ export function readDemoOptions(args: readonly string[], cwd: string): DemoOptio
   for (const pair of values.param) {
     const [, name, value] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
     if (name === undefined || value === undefined) throw wrong(`--param ${pair} must be name=value`);
-    if (name in parameters) throw wrong(`--param ${name} is given twice`);
+    if (name in parameters) throw wrong(`--param ${name} comes twice; give it once`);
     parameters[name] = value;
   }
   return {

@@ -13,7 +13,7 @@ export async function stageInputs(inputs: readonly string[], folder: string): Pr
     for (const path of await rastersOf(input)) {
       const name = basename(path);
       if (staged.has(name))
-        throw new KitError('bad_input', `--input: two rasters are called ${name}; rename one of them`);
+        throw new KitError('bad_input', `--input: two rasters have the name ${name}; rename one of them`);
       staged.add(name);
       await bring(path, folder);
     }
@@ -40,7 +40,7 @@ async function rastersOf(input: string): Promise<string[]> {
   if (kind.isFile() && !rasterExtensions.has(extname(input).toLowerCase()))
     throw new KitError(
       'bad_input',
-      `--input ${input}: the file is no raster by its name; what can be read ends in ${[...rasterExtensions].join(' ')}`,
+      `--input ${input}: by its name the file is not a raster; the demo reads files that end in ${[...rasterExtensions].join(' ')}`,
     );
   if (kind.isFile()) return [input];
   const names = (await readdir(input)).filter((name) => rasterExtensions.has(extname(name).toLowerCase())).sort();

@@ -24,7 +24,7 @@ export async function importWithProgress(sandbox: Sandbox, path: string): Promis
       onRefused: (where, reason) => void (refusals.length < shownRefusals && refusals.push(`  ${where}: ${reason}`)),
     });
     bar?.stop();
-    console.log(`imported ${imported} items from ${path}${refused > 0 ? `; ${refused} were left out:` : ''}`);
+    console.log(`imported ${imported} items from ${path}${refused > 0 ? `; left out ${refused}:` : ''}`);
     refusals.forEach((line) => console.log(line));
     if (refused > refusals.length) console.log(`  and ${refused - refusals.length} more`);
   } finally {

@@ -10,7 +10,7 @@ const response = z.object({
   name: z.string(),
   organization: z.string(),
 });
-/** Whose launch it is, the app has to know: what belongs to a user is told apart by it. */
+/** The app must know whose launch it is, to keep the users' belongings apart. */
 const read = tolerant(response, ['id']);
 
 export type UserDetailInput = { token: string };

@@ -144,7 +144,7 @@ export const searchItems = {
   }),
   decode(body: unknown): CatalogItems {
     const { features, numberMatched } = page.parse(body);
-    // One that has no identifier cannot be used, and does not spoil the others.
+    // Skips an item without identifier: it is of no use, but must not spoil the others.
     const items = features.flatMap((feature) => (item.safeParse(feature).success ? [readItem(feature)] : []));
     return { items, numberMatched };
   },

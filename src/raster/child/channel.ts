@@ -47,7 +47,7 @@ export class Channel {
         try {
           onMessage(JSON.parse(line, decodeBytes) as unknown);
         } catch {
-          return end('it sent what is no message');
+          return end('it sent something other than a message');
         }
       }
     });

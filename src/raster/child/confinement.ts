@@ -55,12 +55,12 @@ export interface ConfinementOptions {
 /** Confinement is required, and does not work here. */
 export class ConfinementError extends KitError {
   constructor(reason: string) {
-    super('not_confined', `child processes cannot be confined: ${reason}\n${remedy}`);
+    super('not_confined', `the kit cannot confine child processes: ${reason}\n${remedy}`);
   }
 }
 
 const remedy =
-  'Foreign files are opened in child processes that bubblewrap keeps from everything else. Install it (apt-get install bubblewrap) and let it make ' +
+  'The kit opens foreign files in child processes that bubblewrap keeps from everything else. Install it (apt-get install bubblewrap) and let it make ' +
   'user namespaces: docs/security.md has the flags for Docker and Kubernetes. STEP_CONFINEMENT=none starts without, which is right only where every file is your own.';
 
 /** Where the time of a start goes: the probe starts a child, which loads GDAL. */

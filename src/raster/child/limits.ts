@@ -43,7 +43,7 @@ export const defaultLimits: Required<ChildLimits> = {
   diskBytes: 64 * 1024 ** 3,
   processes: 64,
 };
-/** Memory can grow by a gigabyte in a second: from half of what is allowed on it is looked at more often. */
+/** Memory can grow by a gigabyte in a second, so the watch looks more often once half of the limit is used. */
 const sampleEveryMs = 80;
 const sampleOftenMs = 20;
 const sampleDiskEveryMs = 200;
@@ -61,8 +61,8 @@ export function limitError(code: string, what: string, limit: number, unit: stri
 }
 
 /**
- * More than what a library writes between two looks. What finds no room is lost, and not every library says so; a file
- * of its own that it removes then makes room again, and nothing is to be seen.
+ * More than a library writes between two looks. A write that finds no room is lost, and not every library says so; if it
+ * then removes a file of its own, there is room again, and the loss leaves no trace.
  */
 const fullBytes = 16 * 1024 ** 2;
 /** With less than this, looks are more often. */
@@ -72,7 +72,7 @@ const scarceBytes = 256 * 1024 ** 2;
 async function roomOn(folder: string): Promise<number> {
   const disk = await statfs(folder).catch(() => null);
   if (disk === null || disk.blocks === 0) return Infinity;
-  // What is kept for the superuser is the superuser's.
+  // Only the superuser may use the blocks that are reserved for it.
   return (process.getuid?.() === 0 ? disk.bfree : disk.bavail) * disk.bsize;
 }
 
@@ -91,7 +91,7 @@ export interface WatchOptions {
   readonly workFolder: string;
   readonly limits: Required<ChildLimits>;
   readonly onMemory: (bytes: number) => void;
-  /** Told of every look at which a limit is exceeded. */
+  /** Called at every look that finds a limit exceeded. */
   readonly onOver: (error: ChildJobError) => void;
 }
 
@@ -105,7 +105,7 @@ export class LimitWatch {
 
   constructor(options: WatchOptions) {
     this.#options = options;
-    // Not at once: whoever is told has to be there first.
+    // Starts a little later: its listener must exist first.
     this.#usage = setTimeout(() => this.#lookAtUsage(), sampleOftenMs);
     this.#disk = setTimeout(() => void this.#lookAtDisk(), sampleDiskEveryMs);
     this.#room = setTimeout(() => void this.#lookForRoom(), sampleOftenMs);

@@ -12,7 +12,7 @@ import { ChildRunner } from './runner.ts';
 
 export interface ChildPoolOptions {
   readonly confinement: Confinement;
-  /** The children's folders are made in it. On the file system of the files that they are lent: they are lent by link. */
+  /** Holds the children's folders. Must be on the same file system as the files that children are lent, because the pool lends by link. */
   readonly folder: string;
   /** What a child may use; `timeoutMs` is a job's. */
   readonly limits?: ChildLimits;
@@ -50,7 +50,7 @@ interface Kept {
   idle: NodeJS.Timeout | undefined;
 }
 
-/** Child processes that are kept for their owner's next job: for many small ones, of which a process start would be most of the time. */
+/** Keeps child processes for their owner's next job. Suits many small jobs, for which starting a process would take most of the time. */
 export class ChildPool {
   #options: Required<Omit<ChildPoolOptions, 'limits'>> & Pick<ChildPoolOptions, 'limits'>;
   #turns: FairQueue;
@@ -117,7 +117,7 @@ export class ChildPool {
 
   async #childFor(owner: string, module: URL): Promise<Kept> {
     const found = this.#idle.findIndex((one) => one.owner === owner && one.runner.isAlive);
-    // Where all that are kept are others', one of them makes room.
+    // If all kept processes belong to other owners, one of them makes room.
     const [kept] = found >= 0 ? this.#idle.splice(found, 1) : [];
     if (kept) {
       clearTimeout(kept.idle);
@@ -139,7 +139,7 @@ export class ChildPool {
     return { runner, owner, folder, jobs: 0, idle: undefined };
   }
 
-  /** Empties the child's folders, and keeps it for the next job where that may be. */
+  /** Empties the child's folders and, if possible, keeps the child for the next job. */
   async #keep(child: Kept): Promise<void> {
     if (!child.runner.isAlive || child.jobs >= jobsPerChild || this.#abort.signal.aborted) return this.#end(child);
     const isEmpty = (await emptyFolder(join(child.folder, 'in'))) && (await emptyFolder(join(child.folder, 'work')));

@@ -77,7 +77,7 @@ export class ChildRunner {
     });
     if (confinement.filter !== null)
       (this.#child.stdio[filterDescriptor] as Writable).on('error', () => {}).end(confinement.filter);
-    // An end of the channel that is not the child's own end: it is not to be trusted any further.
+    // The channel ended although the child has not: do not trust the child any further.
     this.#channel = new Channel(
       this.#child.stdio[channelDescriptor] as Duplex,
       (message) => this.#onMessage(message),
@@ -185,7 +185,7 @@ export class ChildRunner {
     this.#onMessage = (message) => {
       const read = fromChild.safeParse(message);
       if (!read.success)
-        return this.#stopNow(new ChildJobError('job_crashed', 'the process was ended: it sent what is no answer'));
+        return this.#stopNow(new ChildJobError('job_crashed', 'the process was ended: it sent no valid answer'));
       if (read.data.type === 'progress') job.onProgress?.(read.data.fraction, read.data.note);
       else resolve(read.data);
     };
@@ -210,7 +210,7 @@ export class ChildRunner {
     void this.#channel.send(message);
   }
 
-  /** An end that nobody asked for. A limit that the kernel holds ends a process in ways of its own. */
+  /** Describes an end that nobody asked for. The kernel ends a process in its own ways when it exceeds a kernel limit. */
   #crash(exit: string): ChildJobError {
     const data = { stderr: this.#stderr };
     if (exit === 'SIGXFSZ')

@@ -30,7 +30,7 @@ export function createWarmUp(
       ['--disable-warning=ExperimentalWarning', entry, ...modules.map(({ href }) => href)],
       { env: environment, stdio: 'ignore' },
     );
-    // It is worth nothing to wait for, and not to be told when it fails: children compile for themselves then.
+    // Nobody waits for it or reports its failure: without it children compile for themselves.
     child.once('error', () => {});
     child.unref();
   };

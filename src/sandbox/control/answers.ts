@@ -1,11 +1,10 @@
+/** What the control calls answer (contract, "Sandbox control"). */
 import * as z from 'zod';
 import { appManifest, externalAppEndpoints, instant, operationStatus } from '../../contract/index.ts';
 import { permissions } from '../identity/api-keys.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
 import { results, rules } from '../referee/verdict.ts';
 import { newFault } from './faults.ts';
-
-/** What the control calls answer (contract, "Sandbox control"). */
 
 const user = z.object({ id: z.string(), email: z.string(), name: z.string(), organization: z.string() });
 const fault = newFault

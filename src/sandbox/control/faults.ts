@@ -190,7 +190,7 @@ function cutInTheMiddle(req: Request): Transform {
       if (passed.length === bytes.length) return done(null, passed);
       this.push(passed);
       req.socket.destroy();
-      done(new Error('connection cut by an armed fault'));
+      done(new Error('an armed fault cut the connection'));
     },
   });
 }

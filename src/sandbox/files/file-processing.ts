@@ -44,7 +44,7 @@ export class FileProcessing {
     this.#loop = new WorkLoop({
       take: () => files.takeQueued(mostOfOneUser),
       run: (file, signal, isLastTry) => this.#process(file, signal, isLastTry),
-      onError: (error) => log.error({ err: error }, 'file processing stopped; it goes on with the next file'),
+      onError: (error) => log.error({ err: error }, 'file processing stopped; it continues with the next file'),
       concurrency: workers,
     });
   }
@@ -79,7 +79,7 @@ export class FileProcessing {
       if (signal.aborted) return;
       // Of this machine, not of the file: it is tried again.
       if (isOfTheMachine(error) && !isLastTry) throw error;
-      const reason = error instanceof ChildJobError ? error.message : 'the file could not be processed';
+      const reason = error instanceof ChildJobError ? error.message : 'the sandbox could not process the file';
       log.info({ fileId: file.id, reason, err: error instanceof ChildJobError ? undefined : error }, 'file failed');
       return files.fail(file.id, reason);
     }

@@ -34,7 +34,7 @@ const job: Job<InferenceInput, InferenceOutput> = async (input, context) => {
   const session = await InferenceSession.create(model.onnxPath).catch((cause: unknown) => {
     throw new KitError(
       'bad_model',
-      `model.onnx of ${model.id} cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`,
+      `model.onnx of ${model.id} does not load: ${cause instanceof Error ? cause.message : String(cause)}`,
     );
   });
   const scene = openScene(files);

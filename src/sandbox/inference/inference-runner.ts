@@ -41,7 +41,7 @@ export class InferenceRunner {
     this.#loop = new WorkLoop({
       take: () => options.jobs.takeSubmitted(),
       run: (job, signal, isLastTry) => this.#run(job, signal, isLastTry),
-      onError: (error) => options.log.error({ err: error }, 'inference stopped; it goes on with the next job'),
+      onError: (error) => options.log.error({ err: error }, 'inference stopped; it continues with the next job'),
     });
   }
 
@@ -68,7 +68,7 @@ export class InferenceRunner {
     const workFolder = join(workDir, job.id);
     try {
       const [model, file] = [models.get(job.modelId), files.find(job.fileId)];
-      if (!model || !file) throw new ChildJobError('input_gone', 'the model or the file is not there any more');
+      if (!model || !file) throw new ChildJobError('input_gone', 'the model or the file no longer exists');
       const geometry = job.geometry === null ? null : (JSON.parse(job.geometry) as Geometry);
       const input: InferenceInput = { model, geometry };
       const lent = { path: join(blobDir, file.blob), name: file.originalName };
@@ -88,7 +88,7 @@ export class InferenceRunner {
       if (signal.aborted) return;
       // Of this machine, not of the file: it is tried again.
       if (isOfTheMachine(error) && !isLastTry) throw error;
-      const reason = error instanceof ChildJobError ? error.message : 'the model could not be run';
+      const reason = error instanceof ChildJobError ? error.message : 'the sandbox could not run the model';
       log.info(
         { inferenceId: job.id, reason, err: error instanceof ChildJobError ? undefined : error },
         'inference failed',

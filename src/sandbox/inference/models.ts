@@ -68,7 +68,7 @@ export async function loadModels(dataDir: string, log: Logger): Promise<Readonly
     const entries = await readdir(root, { withFileTypes: true }).catch(() => []);
     for (const { name } of entries.filter((entry) => entry.isDirectory()).sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const model = await readModel(join(root, name), name).catch((error: unknown) => {
-        log.error({ model: name, reason: reasonOf(error) }, 'a model was left out');
+        log.error({ model: name, reason: reasonOf(error) }, 'the sandbox left out a model');
         return null;
       });
       if (model) models.set(name, model);

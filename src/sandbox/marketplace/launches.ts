@@ -122,7 +122,7 @@ export class Launches {
     const { changes } = this.#database
       .prepare('update launches set revoked_at = ? where id = ? and revoked_at is null')
       .run(this.#clock.now(id), id);
-    if (changes > 0) this.#events.note(id, 'revoked', 'the session was ended; its tokens are refused');
+    if (changes > 0) this.#events.note(id, 'revoked', 'the session has ended; the sandbox refuses its tokens');
   }
 }
 

@@ -28,7 +28,7 @@ function classesOf({ labels }: Model): { name: string; color: readonly number[];
 
 function whyUnfit({ status, facts, reason }: FileRecord): string {
   if (status === 'FAILED') return reason ?? 'could not be read';
-  if (status !== 'COMPLETED') return 'is still being processed';
+  if (status !== 'COMPLETED') return 'is still in processing';
   return facts?.vector ? 'holds vectors, and models take rasters' : 'is no raster';
 }
 const previewSide = 1024;
@@ -115,7 +115,7 @@ export function filePages({
     const job = jobs.find(jobId);
     const item = job && catalog.items.findByFile(job.fileId);
     if (!job || !item || job.resultName === null)
-      throw new SandboxError(404, 'inference_job_not_found', 'There is no result that could be shown on a map');
+      throw new SandboxError(404, 'inference_job_not_found', 'This job has no result that a map can show');
     return { job, item, model: models.get(job.modelId) };
   }
   return router;

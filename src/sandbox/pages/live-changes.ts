@@ -28,7 +28,7 @@ export function liveChanges(database: SandboxDatabase): RequestHandler {
       throw new SandboxError(
         429,
         'too_many_requests',
-        'Too many pages are open. Close some; this one shows the state of when it was loaded.',
+        'Too many pages are open. Close some and reload this one: until then it does not update.',
       );
     res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
     res.flushHeaders();

@@ -62,7 +62,7 @@ export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBy
     if (isForeign(name))
       throw invalid([{ path: 'name', message: 'is the name of a collection that the sandbox has; rename the folder' }]);
     await sweep();
-    if (open.size >= mostOpen) throw new SandboxError(503, 'busy', 'Too many folders are being sent; try again later');
+    if (open.size >= mostOpen) throw new SandboxError(503, 'busy', 'Too many folders are under way; try again later');
     const id = newId('scene');
     // The collection is named after it.
     const path = join(workFolder, id, name);

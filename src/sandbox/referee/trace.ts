@@ -147,7 +147,7 @@ export class Trace {
         });
       } catch (error) {
         // Of a body nested too deep to be looked through: the answer is gone already, and must not take the server with it.
-        this.#log.error({ err: error, endpoint }, 'a call could not be noted');
+        this.#log.error({ err: error, endpoint }, 'could not record a call');
       }
     });
   }
@@ -164,7 +164,7 @@ export class Trace {
       // The answer is gone already; a full disk must not take the server with it.
       this.#log.error(
         { err: error, endpoint: call.endpoint, waiting: this.#unwritten.length },
-        'a call could not be noted for now',
+        'could not record a call at the moment',
       );
       if (this.#unwritten.length > most.unwritten) this.#unwritten.shift();
     }

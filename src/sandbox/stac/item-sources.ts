@@ -133,7 +133,7 @@ export class ItemSources {
   async files(item: ItemRecord): Promise<SourceFile[]> {
     const found = await this.#filesOf(item);
     if (found.some(({ path }) => !existsSync(path)))
-      throw new SandboxError(404, 'asset_not_available', 'The source file is not there any more');
+      throw new SandboxError(404, 'asset_not_available', 'The source file no longer exists');
     return found;
   }
 
@@ -192,13 +192,13 @@ export class ItemSources {
   async #picture(order: Order<unknown>): Promise<Uint8Array> {
     const answer = await this.#run(order);
     if (answer instanceof Uint8Array) return answer;
-    throw new Error('a picture could not be made: the answer is none');
+    throw new Error('could not make a picture: the child answered something else');
   }
 
   async #run<Output>({ files = [], ...order }: Order<Output>): Promise<Output> {
     // What fails here is ours, not the caller's: the cause goes to the log.
     return this.#pool.run<Output>({ ...order, files }).catch((cause: unknown) => {
-      if (cause instanceof ChildJobError) throw new Error('a picture could not be made', { cause });
+      if (cause instanceof ChildJobError) throw new Error('could not make a picture', { cause });
       if (cause instanceof PoolBusyError) throw new SandboxError(503, 'busy', 'Internal Server Error');
       throw cause;
     });

@@ -43,7 +43,7 @@ export function changesOf(profile: WireProfile): WireChanges {
   if (profile.changes) return profile.changes;
   throw new KitError(
     'bad_wire_profile',
-    `the sandbox cannot speak the wire profile ${profile.name}: it is written in code alone. Make it by wireProfile({...}), whose differences are data`,
+    `the sandbox cannot speak the wire profile ${profile.name}: it exists only as code. Make it with wireProfile({...}), which describes the differences as data`,
   );
 }
 

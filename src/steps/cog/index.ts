@@ -11,14 +11,14 @@ export default defineStep({
     compression: z
       .enum(['DEFLATE', 'LZW', 'ZSTD', 'NONE'])
       .default('DEFLATE')
-      .meta({ title: 'Compression', description: 'All are lossless; DEFLATE is read everywhere.' }),
+      .meta({ title: 'Compression', description: 'All are lossless; every program reads DEFLATE.' }),
     blockSize: z
       .literal([256, 512, 1024])
       .default(512)
       .meta({ title: 'Tile size', description: 'Side of a tile in pixels.' }),
     resampling: z.enum(['NEAREST', 'AVERAGE', 'BILINEAR', 'CUBIC', 'MODE']).default('NEAREST').meta({
       title: 'Overview resampling',
-      description: 'How overviews are made. NEAREST or MODE for classes, AVERAGE or CUBIC for measurements.',
+      description: 'How to compute overviews. NEAREST or MODE for classes, AVERAGE or CUBIC for measurements.',
     }),
   }),
   input: { description: 'One raster file with any bands.', synthetic: 'multispectral' },

@@ -34,7 +34,7 @@ export default defineStep({
       .min(0.000001)
       .max(1000)
       .default(1)
-      .meta({ title: 'Z factor', description: 'What heights are multiplied by.' }),
+      .meta({ title: 'Z factor', description: 'The factor that multiplies heights.' }),
   }),
   input: { description: 'One raster with heights.', synthetic: 'elevation' },
   output: {

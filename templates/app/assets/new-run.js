@@ -170,7 +170,7 @@ async function search(offset = 0) {
     const seen = offset + items.length;
     const isMore = numberMatched === null ? items.length === shownItems : seen < numberMatched;
     find('found').textContent =
-      `${found.length} items are shown, newest first; ${seen} of ${numberMatched ?? seen} were looked at${hidden > 0 ? `, ${hidden} of the last do not fit this step` : ''}`;
+      `${found.length} items, newest first; the page looked at ${seen} of ${numberMatched ?? seen}${hidden > 0 ? `, ${hidden} of the last do not fit this step` : ''}`;
     const boxes = found.map(({ bbox }) => bbox).filter((bbox) => bbox?.length === 4);
     // To where they are, unless somebody has said where to look.
     if (map && !area && offset === 0 && boxes.length > 0)
@@ -179,7 +179,7 @@ async function search(offset = 0) {
     find('more').onclick = () => search(seen);
     drawItems();
   } catch (error) {
-    if (mine === searches) find('found').textContent = `The catalog cannot be searched: ${error.message}`;
+    if (mine === searches) find('found').textContent = `The catalog search failed: ${error.message}`;
   }
 }
 find('search').addEventListener('click', () => map && setArea(seenBox(map)));

@@ -91,7 +91,7 @@ function placeIn([origin, right, , below], [x, y]) {
 const stateOf = () => find('run').dataset.state;
 const told = {
   REJECTED: 'It was rejected.',
-  APPROVED: 'It was approved; processing begins.',
+  APPROVED: 'The platform has your approval; processing begins.',
   COMPLETED: 'Completed: the output is in the platform.',
   FAILED: 'It failed.',
   EXPIRED: 'Nobody decided in time.',

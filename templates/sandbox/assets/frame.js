@@ -12,7 +12,7 @@ document.addEventListener('submit', async (event) => {
     ? ''
     : response === null
       ? 'The sandbox does not answer.'
-      : `It could not be decided any more (${response.status}).`;
+      : `The decision came too late (${response.status}).`;
   submitter.disabled = false;
   document.dispatchEvent(new Event('refresh'));
 });

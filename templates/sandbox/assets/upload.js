@@ -25,7 +25,7 @@ function send(url, body, onProgress) {
           ),
     );
     request.addEventListener('error', () =>
-      reject(new Error('the connection was lost; choose the file again to go on')),
+      reject(new Error('the connection was lost; choose the file again to continue')),
     );
     request.send(body);
   });

@@ -24,7 +24,7 @@ export const awaitDecision: Stage = async (run, context) => {
     onUnanswered: (error) => {
       context.log.warn(
         { code: error.code, requestId: error.requestId },
-        'the platform does not answer, polling goes on',
+        'the platform does not answer, the app keeps polling',
       );
       context.report({
         ...noProgress,

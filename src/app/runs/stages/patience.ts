@@ -5,7 +5,7 @@ import type { RunState } from '../run-state.ts';
 import type { Run, RunFacts } from '../run.ts';
 import type { StageContext } from './stage.ts';
 
-/** At most so long after the platform is back the run goes on. */
+/** The run continues at most this long after the platform is back. */
 const pauseMs = { first: 2_000, most: 10_000 };
 
 /**
@@ -21,12 +21,12 @@ export async function patiently<T>(context: StageContext, call: () => Promise<T>
       return answer;
     } catch (error) {
       context.signal.throwIfAborted();
-      // From the first failure on: what went well before it has used up nothing.
+      // Counts from the first failure: time that went well before it does not count.
       giveUpAtMs ??= context.now() + context.settings.platformPatienceMs;
       if (!(error instanceof PlatformError) || !error.isTransient || context.now() + pause > giveUpAtMs) throw error;
       context.log.warn(
         { endpoint: error.endpoint, code: error.code, requestId: error.requestId, pauseMs: pause },
-        'the platform is away, trying again',
+        'the platform does not answer, trying again',
       );
       context.report({ ...noProgress, note: `${saidBy(error)}; try ${tries} in ${pause / 1_000} s` });
       await abortableSleep(pause, context.signal);
@@ -42,20 +42,20 @@ export function saidBy({ platformStatus }: Pick<PlatformError, 'platformStatus'>
 const commitAgainMs = 1_000;
 
 /**
- * Commits a move, again and again while the database is away: what the platform has said, or a step has made, is not
- * asked for, or made, a second time. Throws as `RunStore.transition`, or the signal's reason.
+ * Commits a move, and repeats that while the database is away, so that nobody has to ask the platform a second time or
+ * run a step a second time. Throws as `RunStore.transition`, or the signal's reason.
  */
 export async function commitMove(context: StageContext, run: Run, to: RunState, facts: RunFacts = {}): Promise<Run> {
   for (let isAgain = false; ; isAgain = true) {
     try {
-      // The answer to the first commit may have been lost, and not the commit.
+      // The first commit may have succeeded even though its answer was lost.
       const now = isAgain ? await context.store.find(run.id) : null;
       if (now?.claim === run.claim && now.state === to) return now;
       return await context.store.transition(run, to, facts);
     } catch (error) {
       context.signal.throwIfAborted();
       if (!(error instanceof DatabaseAwayError)) throw error;
-      context.log.warn({ to }, 'the database is away, committing again');
+      context.log.warn({ to }, 'the database does not answer, committing again');
     }
     await abortableSleep(commitAgainMs, context.signal);
   }

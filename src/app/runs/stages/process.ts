@@ -13,7 +13,7 @@ export const processInput: Stage = async (run, context) => {
   const keepAlive = setInterval(() => {
     context.calls
       .keepAlive(context)
-      .catch((error: unknown) => context.log.warn({ err: error }, 'the token could not be renewed for now'));
+      .catch((error: unknown) => context.log.warn({ err: error }, 'could not renew the token at the moment'));
   }, keepAliveEveryMs);
   try {
     const { result, ...output } = await context.steps.run(

@@ -7,13 +7,13 @@ import { beginProcessing, processInput } from './process.ts';
 import type { Stage } from './stage.ts';
 import { uploadOutput } from './upload.ts';
 
-/** What is done in each state, and in which lane of the queue. States that are not here are final. */
+/** The work of each state, and its lane in the queue. States that are missing here are final. */
 export const stages: Partial<Record<RunState, { readonly work: Stage; readonly lane: Lane | null }>> = {
   CREATED: { work: createOperation, lane: 'wait' },
   AWAITING_APPROVAL: { work: awaitDecision, lane: 'wait' },
   APPROVED: { work: beginProcessing, lane: 'process' },
   PROCESSING: { work: processInput, lane: 'process' },
-  // Where it was processed, or by whoever finds it: no step has to end for that.
+  // Stays with the worker that processed it, or with whoever finds it: an upload need not wait for a step to end.
   UPLOADING: { work: uploadOutput, lane: null },
 };
 

@@ -48,7 +48,7 @@ export const uploadOutput: Stage = async (run, context) => {
     : output && (await completeWithoutFile({ sizeBytes: output.sizeBytes, sourceType, resume: upload }, options));
   if (!output || !completed) {
     context.madeHere.sha256 = null;
-    context.log.warn({}, 'the output is gone or has changed, processing again');
+    context.log.warn({}, 'the output is missing or has changed, processing again');
     return context.store.transition(run, 'PROCESSING', { output: null, upload: null });
   }
   return commitMove(context, current, 'COMPLETED', {

@@ -16,8 +16,8 @@ export default defineStep({
       .min(-1e6)
       .max(1e6)
       .default(0.0000275)
-      .meta({ title: 'Factor', description: 'What stored numbers are multiplied by.' }),
-    offset: z.number().min(-1e6).max(1e6).default(-0.2).meta({ title: 'Offset', description: 'What is added then.' }),
+      .meta({ title: 'Factor', description: 'The factor that multiplies stored numbers.' }),
+    offset: z.number().min(-1e6).max(1e6).default(-0.2).meta({ title: 'Offset', description: 'The number to add.' }),
   }),
   input: { description: 'One raster with stored numbers.', synthetic: 'multispectral' },
   output: {

@@ -75,7 +75,7 @@ const factsShape = z.looseObject({
 export function readFacts(answer: unknown): FileFacts {
   const read = factsShape.safeParse(answer);
   if (!read.success || JSON.stringify(answer).length > mostFactsCharacters)
-    throw new Error('the inspection answered what are no facts of a file');
+    throw new Error('the inspection answered something other than the facts of a file');
   return answer as FileFacts;
 }
 

@@ -76,7 +76,7 @@ function statistics(band: gdal.RasterBand): gdal.stats {
     // GDAL's own word for a band that is all nodata, which is no fault.
     if (error instanceof Error && /no valid pixels/i.test(error.message))
       return { min: NaN, max: NaN, mean: NaN, std_dev: NaN };
-    throw notA('whole raster: its pixels cannot be read');
+    throw notA('whole raster: GDAL cannot read its pixels');
   }
 }
 

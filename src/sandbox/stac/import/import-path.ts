@@ -29,7 +29,7 @@ export async function importPath(
   if (items.length + rasters.length === 0) {
     throw new KitError(
       'bad_arguments',
-      `--import ${path}: expected are items (${[...itemExtensions].join(', ')}), rasters (${[...rasterExtensions].join(', ')}) or a folder of them`,
+      `--import ${path}: give items (${[...itemExtensions].join(', ')}), rasters (${[...rasterExtensions].join(', ')}) or a folder of them`,
     );
   }
   const results: ImportResult[] = [];
