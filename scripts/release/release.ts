@@ -28,6 +28,8 @@ await runCommand(async () => {
       return text.replace(/"version": "[^"]+"/g, (found) => (left-- > 0 ? `"version": "${version}"` : found));
     });
   edit('CHANGELOG.md', (text) => text.replace('## Unreleased\n', `## Unreleased\n\n## ${version} - ${date}\n`));
-  edit('docs/upgrading.md', (text) => text.replace('## Next\n', `## Next\n\nNothing yet.\n\n## To ${version}\n`));
+  edit('docs/upgrading.md', (text) =>
+    text.replace(/## Next\n(?:\nNothing yet\.\n)?/, `## Next\n\nNothing yet.\n\n## To ${version}\n`),
+  );
   console.log(`releases/${version}.json is written. Look at the changes, commit them, and tag the commit v${version}.`);
 });
