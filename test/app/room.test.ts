@@ -10,7 +10,8 @@ import { testFolder } from '../support/folders.ts';
 import { startSandbox } from '../support/sandbox.ts';
 
 async function room(files: Readonly<Record<string, string>>): Promise<URL> {
-  const folder = await testFolder();
+  // As below a package manager's own folder.
+  const folder = join(await testFolder(), '.store', 'room');
   for (const [name, content] of Object.entries(files)) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
     await writeFile(join(folder, name), content);

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import compression from 'compression';
 import { Router, static as serveStatic } from 'express';
@@ -16,7 +16,9 @@ export function assetRoutes({ templates, icon }: Pick<AppDefinition, 'templates'
   router.use('/assets', compression());
   router.get('/assets/icon', (_req, res) => {
     fresh(res);
-    res.sendFile(icon ? fileURLToPath(icon) : kitFolder('templates/shared/mark.svg'));
+    const path = icon ? fileURLToPath(icon) : kitFolder('templates/shared/mark.svg');
+    // By its folder: a package manager may have put that below one whose name begins with a dot.
+    res.sendFile(basename(path), { root: dirname(path) });
   });
   if (own !== null) router.use('/assets/shared', files(join(own, 'shared')));
   router.use('/assets/shared', files(kitFolder('templates/shared')));
