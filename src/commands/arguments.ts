@@ -1,5 +1,5 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { KitError } from '../contract/index.ts';
+import { KitError } from '../contract/kit-error.ts';
 
 /** An argument that a command does not take: says what was wrong, and how it is used. */
 export function wrongArguments(message: string, usage: string): KitError {

@@ -1,4 +1,4 @@
-import { KitError } from '../contract/index.ts';
+import { KitError } from '../contract/kit-error.ts';
 
 /** Runs a command: a `KitError` ends it with its message and status 1, anything else is a defect and shows its stack. */
 export async function runCommand(main: () => Promise<number | void>): Promise<void> {

@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
-import { KitError } from '../contract/index.ts';
+import { KitError } from '../contract/kit-error.ts';
 
 const run = promisify(execFile);
 const mostBytes = 256 * 1024 * 1024;
@@ -33,7 +33,18 @@ export class Git {
     return (await this.run(command, '-z', ...args)).split('\0').filter((line) => line !== '');
   }
 
-  /** A file as a commit has it (or, of a conflict, a stage: `:1`); null where it has none. */
+  /** A file's bytes, of a commit or, in a conflict, of a stage (`:1:path`); null where there is none. */
+  async blob(name: string): Promise<Buffer | null> {
+    if (!this.succeeds('cat-file', '-e', name)) return null;
+    const { stdout } = await run('git', [...plain, 'cat-file', 'blob', name], {
+      cwd: this.folder,
+      maxBuffer: mostBytes,
+      encoding: 'buffer',
+    });
+    return stdout;
+  }
+
+  /** A text file as a commit has it (or, of a conflict, a stage: `:1`); null where it has none. */
   async show(commit: string, path: string): Promise<string | null> {
     return this.succeeds('cat-file', '-e', `${commit}:${path}`) ? this.run('show', `${commit}:${path}`) : null;
   }

@@ -51,10 +51,10 @@ async function takeKits({ git, folder, kit }: Fork, path: string): Promise<void>
 
 /** Once more, with all three laid out by the kit's formatter: what one side only laid out anew is no change then. */
 async function mergeLaidOut({ git, folder }: Fork, path: string): Promise<void> {
-  const base = await stageOf(git, ':1', path);
-  const mine = await stageOf(git, ':2', path);
-  const kits = await stageOf(git, ':3', path);
+  const [base, mine, kits] = [await git.blob(`:1:${path}`), await git.blob(`:2:${path}`), await git.blob(`:3:${path}`)];
   if (base === null || mine === null || kits === null) return;
+  // A picture or an archive has no lines: it stays as git left it, for a person.
+  if ([base, mine, kits].some((bytes) => bytes.includes(0))) return;
   const work = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-upgrade-'));
   try {
     const names = ['mine', 'base', 'kit'].map((name) => join(work, `${name}${extname(path)}`));
@@ -66,10 +66,6 @@ async function mergeLaidOut({ git, folder }: Fork, path: string): Promise<void> 
   } finally {
     await rm(work, { recursive: true, force: true });
   }
-}
-
-async function stageOf(git: Fork['git'], stage: string, path: string): Promise<string | null> {
-  return git.succeeds('cat-file', '-e', `${stage}:${path}`) ? git.run('cat-file', 'blob', `${stage}:${path}`) : null;
 }
 
 /** With the formatter that the fork has installed; without one, or for what it does not know, the files stay as they are. */

@@ -28,6 +28,8 @@ export interface Migration {
   readonly since: string;
   /** What in the fork it concerns, by path; empty where there is nothing to do, and after `apply`. */
   detect(fork: Fork): Promise<readonly string[]>;
+  /** Paths that `apply` makes: an upgrade that is given up removes them. */
+  writes(found: readonly string[]): readonly string[];
   /** Does it, as far as that can be done by itself; once more changes nothing. */
   apply(fork: Fork, found: readonly string[]): Promise<readonly Todo[]>;
 }

@@ -19,10 +19,26 @@ const isTelling = (line: string) => plain(line).length > 3;
 const isText = (path: string) =>
   /\.(ts|js|mjs|json|md|eta|css|svg|ya?ml|txt|html|sh|py)$|(^|\/)[A-Z][A-Za-z]+$/.test(path);
 
+/** A conflict cuts statements in two: the fork's side is read as a whole too. */
+function withSides(text: string): string {
+  if (!text.includes('<<<<<<< ')) return text;
+  return text + text.replace(/^<<<<<<< .*\n([^]*?)^=======\n[^]*?^>>>>>>> .*\n/gm, '$1');
+}
+
 /** Looks for every line that the fork has added to the kit, in all that the tree holds now. */
 export async function countOwnLines(fork: Fork, rewrittenPaths: readonly string[]): Promise<OwnLines> {
   const { git, folder, base, before } = fork;
-  const diff = await git.run('diff', '-U0', '--no-renames', '--no-color', base, before);
+  const diff = await git.run(
+    'diff',
+    '-U0',
+    '--no-renames',
+    '--no-color',
+    '--no-ext-diff',
+    '--src-prefix=a/',
+    '--dst-prefix=b/',
+    base,
+    before,
+  );
   const added: { place: string; path: string; text: string }[] = [];
   let [path, line] = ['', 0];
   for (const text of diff.split('\n')) {
@@ -36,7 +52,7 @@ export async function countOwnLines(fork: Fork, rewrittenPaths: readonly string[
   // Covers everything merged, moved or written, tracked or not.
   const files = (await git.lines('ls-files', '--cached', '--others', '--exclude-standard')).filter(isText);
   const texts = await Promise.all(
-    [...new Set(files)].map((file) => readFile(join(folder, file), 'utf8').catch(() => '')),
+    [...new Set(files)].map((file) => readFile(join(folder, file), 'utf8').then(withSides, () => '')),
   );
   const all = plain(texts.join('\n'));
   const lost: string[] = [];

@@ -1,13 +1,14 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { KitError } from '../contract/index.ts';
+import { KitError } from '../contract/kit-error.ts';
 import { readArguments, wrongArguments } from '../commands/arguments.ts';
 import { runCommand } from '../commands/command.ts';
 import { Git } from './git.ts';
 import { conflictPlaces, mergeKit } from './merge.ts';
-import { room, type Fork, type Migration, type Todo } from './migration.ts';
+import type { Fork, Todo } from './migration.ts';
+import { migrations } from './migrations/index.ts';
 import { countOwnLines } from './own-lines.ts';
 import { todoFile, writeTodos } from './todos.ts';
 
@@ -23,11 +24,20 @@ It refuses a tree with uncommitted changes. Your room (src/my-app, templates/my-
 it is. Migrations do what a release asks of a fork; ${todoFile} lists what they cannot do, and npm test fails
 until you have done it. Wherever it stopped, --abort restores what you had.`;
 
-/** Kept within .git: what is under way. */
+/** Kept within .git: what is under way, and how far it is. */
 interface UnderWay {
   readonly before: string;
   readonly base: string;
   readonly kit: string;
+  /** The branch; empty where none was checked out. */
+  readonly branch: string;
+  readonly pid: number;
+  /** `merging` until the merge is whole: from then on `--continue` does what is left. */
+  readonly phase: 'merging' | 'merged';
+  /** Of the migrations that are through. */
+  readonly todos: readonly Todo[];
+  readonly rewritten: readonly string[];
+  readonly written: readonly string[];
 }
 
 await runCommand(async () => {
@@ -42,19 +52,27 @@ await runCommand(async () => {
   const callerFolder = process.env['INIT_CWD'] ?? process.cwd();
   const folder = (await new Git(callerFolder).run('rev-parse', '--show-toplevel')).trim();
   const git = new Git(folder);
-  const statePath = join(folder, (await git.run('rev-parse', '--git-path', 'marketplace-app-kit-upgrade.json')).trim());
+  const statePath = resolve(
+    folder,
+    (await git.run('rev-parse', '--git-path', 'marketplace-app-kit-upgrade.json')).trim(),
+  );
   const underWay = await readState(statePath);
 
   if (values.abort) return abort(git, statePath, underWay);
   if (values.continue) {
     if (!underWay) throw new KitError('no_upgrade', 'no upgrade is under way here');
+    if (underWay.phase === 'merging' || !(await isMerged(git, underWay)))
+      throw new KitError(
+        'not_merged',
+        'the merge is not whole: it was stopped, or you have ended it. Go back with --abort, and begin again',
+      );
     const open = await git.lines('diff', '--name-only', '--diff-filter=U');
     if (open.length > 0)
       throw new KitError(
         'conflicts',
         `resolve these first, and add them:\n${(await conflictPlaces(folder, open)).map((one) => `  ${one}`).join('\n')}`,
       );
-    return finish({ git, folder, ...underWay }, statePath);
+    return finish({ git, folder, ...underWay }, statePath, underWay);
   }
   if (values.from === undefined || values.to === undefined) throw wrongArguments('give --from and --to', usage);
   if (underWay)
@@ -91,13 +109,34 @@ async function begin(
     console.log('your fork has this kit already: nothing to do');
     return 0;
   }
-  await writeFile(statePath, JSON.stringify({ before, base, kit } satisfies UnderWay));
+  const branch = git.succeeds('symbolic-ref', '-q', 'HEAD') ? (await git.run('symbolic-ref', 'HEAD')).trim() : '';
+  const state: UnderWay = {
+    before,
+    base,
+    kit,
+    branch,
+    pid: process.pid,
+    phase: 'merging',
+    todos: [],
+    rewritten: [],
+    written: [],
+  };
+  await writeState(statePath, state);
   console.log(
     `before      ${before.slice(0, 12)}   to go back: npm run upgrade -- --abort\nthe kit     ${kit.slice(0, 12)}`,
   );
   const fork: Fork = { git, folder, before, base, kit };
   const open = await mergeKit(fork);
-  if (open.length === 0) return finish(fork, statePath);
+  await writeState(statePath, { ...state, phase: 'merged' });
+  // By the command of the kit that was taken: this process has the earlier one's modules.
+  if (open.length === 0)
+    return (
+      spawnSync(process.execPath, [join(folder, 'src/upgrade/upgrade.ts'), '--continue'], {
+        cwd: folder,
+        stdio: 'inherit',
+        env: { ...process.env, INIT_CWD: folder },
+      }).status ?? 1
+    );
   const { written, kept } = await countOwnLines(fork, []);
   console.log(`conflicts in ${open.length} files; ${kept} of your ${written} lines are in the tree or in a conflict:`);
   for (const place of await conflictPlaces(folder, open)) console.log(`  ${place}`);
@@ -105,20 +144,32 @@ async function begin(
   return 1;
 }
 
+/** Whether the kit is in: in a merge that is under way, or that somebody has committed. */
+async function isMerged(git: Git, { before, kit }: UnderWay): Promise<boolean> {
+  const head = (await git.run('rev-parse', 'HEAD')).trim();
+  if (head === before)
+    return (
+      git.succeeds('rev-parse', '-q', '--verify', 'MERGE_HEAD') &&
+      (await git.run('rev-parse', 'MERGE_HEAD')).trim() === kit
+    );
+  return (await git.run('rev-list', '--parents', '-n', '1', 'HEAD')).trim() === `${head} ${before} ${kit}`;
+}
+
 /** Runs what the later kit asks for, and commits. Begun again it does what is left. */
-async function finish(fork: Fork, statePath: string): Promise<number> {
+async function finish(fork: Fork, statePath: string, underWay: UnderWay): Promise<number> {
   const { git, folder, kit } = fork;
-  const todos: Todo[] = [];
-  const rewritten: string[] = [];
-  // Those of the kit that is being taken: this one may not know them yet.
-  const module = pathToFileURL(join(folder, 'src/upgrade/migrations/index.ts')).href;
-  const { migrations } = (await import(module)) as { migrations: readonly Migration[] };
+  const todos = [...underWay.todos];
+  const rewritten = [...underWay.rewritten];
+  const written = [...underWay.written];
   for (const migration of migrations) {
     const found = await migration.detect(fork);
     if (found.length === 0) continue;
+    written.push(...migration.writes(found));
+    await writeState(statePath, { ...underWay, todos, rewritten, written });
     todos.push(...(await migration.apply(fork, found)));
-    await git.run('add', '-A');
     rewritten.push(...found);
+    await writeState(statePath, { ...underWay, todos, rewritten, written });
+    await git.run('add', '-A');
     console.log(`${migration.name.padEnd(11)} ${found.join(', ')}`);
   }
   const lines = await countOwnLines(fork, [...rewritten, 'src/steps/registry.ts', 'package-lock.json']);
@@ -131,7 +182,9 @@ async function finish(fork: Fork, statePath: string): Promise<number> {
   );
   await writeTodos(folder, todos);
   await git.run('add', '-A');
-  await git.run('commit', '-q', '--no-verify', '-m', `Upgrade to the kit at ${kit.slice(0, 12)}`);
+  // A person may have committed the merge, or an earlier try all of it.
+  if (!git.succeeds('diff', '--cached', '--quiet') || git.succeeds('rev-parse', '-q', '--verify', 'MERGE_HEAD'))
+    await git.run('commit', '-q', '--no-verify', '-m', `Upgrade to the kit at ${kit.slice(0, 12)}`);
   await rm(statePath, { force: true });
   console.log(
     `your lines  ${lines.written}: ${lines.kept} kept, ${lines.rewritten} rewritten by migrations, ${lines.lost.length} lost`,
@@ -147,21 +200,49 @@ async function finish(fork: Fork, statePath: string): Promise<number> {
 
 async function abort(git: Git, statePath: string, underWay: UnderWay | null): Promise<number> {
   if (!underWay) throw new KitError('no_upgrade', 'no upgrade is under way here');
-  await git.run('reset', '--hard', '--quiet', underWay.before);
-  // What a migration had written and git did not know yet.
-  await git.run('clean', '-fdq', '--', ...room, todoFile);
+  const { before, kit, branch, pid, written } = underWay;
+  const head = (await git.run('rev-parse', 'HEAD')).trim();
+  const isSameBranch =
+    branch === '' ||
+    (git.succeeds('symbolic-ref', '-q', 'HEAD') && (await git.run('symbolic-ref', 'HEAD')).trim() === branch);
+  if (!isSameBranch || (head !== before && !(await isMerged(git, underWay)))) {
+    await rm(statePath, { force: true });
+    throw new KitError(
+      'moved_on',
+      `you have gone on since: nothing was touched, and the upgrade is forgotten. The commit before it is ${before}`,
+    );
+  }
+  // Git leaves its lock where it was killed.
+  const lock = resolve(git.folder, (await git.run('rev-parse', '--git-path', 'index.lock')).trim());
+  if (existsSync(lock) && !isAlive(pid)) await rm(lock, { force: true });
+  await git.run('reset', '--hard', '--quiet', before);
+  // Files that the merge or a migration had written, and git did not know yet. There were no others: the tree was clean.
+  const kits = new Set(await git.lines('ls-tree', '-r', '--name-only', kit));
+  const isOurs = (path: string) =>
+    kits.has(path) || [...written, todoFile].some((one) => path === one || path.startsWith(`${one}/`));
+  for (const path of await git.lines('ls-files', '--others', '--exclude-standard'))
+    if (isOurs(path)) await rm(join(git.folder, path), { force: true });
   await rm(statePath, { force: true });
-  console.log(`back at ${underWay.before.slice(0, 12)}`);
+  console.log(`back at ${before.slice(0, 12)}`);
   return 0;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return pid !== process.pid;
+  } catch {
+    return false;
+  }
+}
+
+/** Whole or not at all. */
+async function writeState(path: string, state: UnderWay): Promise<void> {
+  await writeFile(`${path}.new`, JSON.stringify(state));
+  await rename(`${path}.new`, path);
 }
 
 async function readState(path: string): Promise<UnderWay | null> {
   const text = await readFile(path, 'utf8').catch(() => null);
-  try {
-    return text === null ? null : (JSON.parse(text) as UnderWay);
-  } catch {
-    // Killed while it was written: nothing had been touched yet.
-    await rm(path, { force: true });
-    return null;
-  }
+  return text === null ? null : (JSON.parse(text) as UnderWay);
 }

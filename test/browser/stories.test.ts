@@ -206,7 +206,7 @@ describe.runIf(hasChromium)('a story', () => {
         expect.arrayContaining([
           expect.stringMatching(/^1 launches/),
           expect.stringMatching(/^4 operations/),
-          expect.stringMatching(/^1 files/),
+          expect.stringMatching(/^1 uploaded files/),
         ]),
       );
       await page.getByRole('button', { name: 'Reset' }).click();

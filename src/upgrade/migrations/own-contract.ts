@@ -11,6 +11,7 @@ export const ownContract: Migration = {
     if (fork.git.succeeds('diff', '--quiet', fork.kit, '--', 'src/contract')) return [];
     return changedByFork(fork, 'src/contract/');
   },
+  writes: () => [],
   async apply(fork, found) {
     return Promise.all(
       found.map(async (path) => ({

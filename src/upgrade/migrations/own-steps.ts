@@ -13,39 +13,38 @@ const definition = 'src/my-app/app.ts';
 export const ownSteps: Migration = {
   name: 'own-steps',
   since: '0.2.0',
-  async detect({ folder }) {
+  async detect({ git, folder, kit }) {
+    // The kit's own, of whichever release, stay where they are.
+    const kits = await git.lines('ls-tree', '--name-only', kit, `${steps}/`);
     const entries = await readdir(join(folder, steps), { withFileTypes: true });
     return entries
       .filter(
         (entry) =>
           entry.isDirectory() &&
-          !kitSteps.includes(entry.name) &&
+          !kits.includes(`${steps}/${entry.name}`) &&
           existsSync(join(folder, steps, entry.name, 'index.ts')),
       )
       .map(({ name }) => `${steps}/${name}`);
   },
+  writes: (found) => found.map((path) => `${home}/${path.slice(steps.length + 1)}`),
   async apply(fork, found) {
     const todos: Todo[] = [];
-    for (const path of found) {
-      const name = path.slice(steps.length + 1);
+    const names = found.map((path) => path.slice(steps.length + 1));
+    for (const name of names) {
+      const target = join(fork.folder, home, name);
       await mkdir(join(fork.folder, home), { recursive: true });
-      await cp(join(fork.folder, path), join(fork.folder, home, name), { recursive: true });
-      await rm(join(fork.folder, path), { recursive: true });
-      for (const file of await readdir(join(fork.folder, home, name), { recursive: true })) {
+      await cp(join(fork.folder, steps, name), target, { recursive: true });
+      for (const file of await readdir(target, { recursive: true })) {
         if (!file.endsWith('.ts')) continue;
-        const at = join(fork.folder, home, name, file);
-        const { text, problem } = convertStep(await readFile(at, 'utf8'));
-        await writeFile(at, text);
+        const { text, problem } = convertStep(await readFile(join(target, file), 'utf8'));
+        await writeFile(join(target, file), text);
         if (problem !== null) todos.push({ name: 'own-steps', place: `${home}/${name}/${file}`, what: problem });
       }
     }
-    return [
-      ...todos,
-      ...(await listSteps(
-        fork,
-        found.map((path) => path.slice(steps.length + 1)),
-      )),
-    ];
+    todos.push(...(await listSteps(fork, names)));
+    // Last: an upgrade that is stopped before finds them here, and does it once more.
+    for (const path of found) await rm(join(fork.folder, path), { recursive: true });
+    return todos;
   },
 };
 

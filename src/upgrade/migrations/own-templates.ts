@@ -16,22 +16,24 @@ export const ownTemplates: Migration = {
     const kept: string[] = [];
     for (const path of changed) {
       // Removed by the fork, or moved already.
-      if ((await fork.git.show(fork.before, path)) === null) continue;
-      if ((await fork.git.show(fork.before, overrideOf(path))) !== null) continue;
+      if ((await fork.git.blob(`${fork.before}:${path}`)) === null) continue;
+      if ((await fork.git.blob(`${fork.before}:${overrideOf(path)}`)) !== null) continue;
       if (!(await isDone(fork, path))) kept.push(path);
     }
     return kept;
   },
+  writes: (found) => found.map(overrideOf),
   async apply(fork, found) {
     const todos: Todo[] = [];
     for (const path of found) {
-      const mine = await fork.git.show(fork.before, path);
+      const mine = await fork.git.blob(`${fork.before}:${path}`);
       if (mine === null) continue;
       await write(join(fork.folder, overrideOf(path)), mine);
-      const kits = await fork.git.show(fork.kit, path);
+      const kits = await fork.git.blob(`${fork.kit}:${path}`);
       if (kits === null) await rm(join(fork.folder, path), { force: true });
       else await write(join(fork.folder, path), kits);
-      if (kits !== null && kits !== (await fork.git.show(fork.base, path)))
+      const before = await fork.git.blob(`${fork.base}:${path}`);
+      if (kits !== null && (before === null || !kits.equals(before)))
         todos.push({
           name: 'own-templates',
           place: overrideOf(path),
@@ -42,13 +44,16 @@ export const ownTemplates: Migration = {
   },
 };
 
-async function isDone({ git, folder, kit }: Fork, path: string): Promise<boolean> {
-  const now = await readFile(join(folder, path), 'utf8').catch(() => null);
-  const mine = await readFile(join(folder, overrideOf(path)), 'utf8').catch(() => null);
-  return mine !== null && now === (await git.show(kit, path));
+async function isDone({ git, folder, before, kit }: Fork, path: string): Promise<boolean> {
+  const [now, mine] = await Promise.all(
+    [path, overrideOf(path)].map((one) => readFile(join(folder, one)).catch(() => null)),
+  );
+  const [kits, wanted] = [await git.blob(`${kit}:${path}`), await git.blob(`${before}:${path}`)];
+  const isKits = kits === null ? now === null : now?.equals(kits);
+  return isKits === true && wanted !== null && mine?.equals(wanted) === true;
 }
 
-async function write(path: string, text: string): Promise<void> {
+async function write(path: string, bytes: Buffer): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, text);
+  await writeFile(path, bytes);
 }

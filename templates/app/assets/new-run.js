@@ -170,7 +170,7 @@ async function search(offset = 0) {
     const seen = offset + items.length;
     const isMore = numberMatched === null ? items.length === shownItems : seen < numberMatched;
     find('found').textContent =
-      `${found.length} items, newest first; the page looked at ${seen} of ${numberMatched ?? seen}${hidden > 0 ? `, ${hidden} of the last do not fit this step` : ''}`;
+      `${found.length} items are shown, newest first; the page looked at ${seen} of ${numberMatched ?? seen}${hidden > 0 ? `, ${hidden} of the last do not fit this step` : ''}`;
     const boxes = found.map(({ bbox }) => bbox).filter((bbox) => bbox?.length === 4);
     // To where they are, unless somebody has said where to look.
     if (map && !area && offset === 0 && boxes.length > 0)
