@@ -147,5 +147,8 @@ export function brokenPromises(before: Surface, now: Surface): string[] {
 export function untold(broken: readonly string[], upgrading: string): string[] {
   const [, next = ''] = /^## Next$([^]*?)(?=^## |(?![^]))/m.exec(upgrading) ?? [];
   const named = new Set([...next.matchAll(/`([^`]+)`/g)].map(([, name]) => name));
-  return broken.filter((name) => !named.has(name.split('/').at(-1)) && !named.has(name));
+  // The name of a command is a word that any sentence may hold.
+  const isTold = (name: string) =>
+    named.has(name) || (!name.startsWith('commands/') && named.has(name.split('/').at(-1)));
+  return broken.filter((name) => !isTold(name));
 }

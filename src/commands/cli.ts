@@ -30,7 +30,7 @@ const onlyForModels = 'onnxruntime-node';
 const wantSandbox = new Set(['demo', 'dev', 'sandbox', 'certify']);
 
 const [name] = process.argv.splice(2, 1);
-const command = name === undefined ? undefined : commands[name];
+const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
 if (name === undefined || name === '--help' || name === 'help') console.log(usage);
 else {
   if (command && wantSandbox.has(name)) await runCommand(async () => requireSandboxPackages());

@@ -12,6 +12,8 @@ export interface WantedRun {
   readonly parameters?: object;
   /** Default: a raster of 64 pixels a side that code makes, of the kind that the step declares. */
   readonly input?: object;
+  /** How long the run may take once it is approved. Default 60,000. */
+  readonly timeoutMs?: number;
 }
 
 export interface Delivered {
@@ -30,13 +32,16 @@ const lookEveryMs = 100;
 export async function deliver(
   platform: RunningSandbox,
   app: Pick<RunningApp, 'launchUrl'>,
-  wanted: WantedRun,
+  { timeoutMs = 60_000, ...wanted }: WantedRun,
 ): Promise<Delivered> {
   const { launchId, launchUrl } = await platform.launch(app.launchUrl);
   const session = await openLaunch(launchUrl);
   let run = await session.startRun({ input: { type: 'synthetic', size: 64 }, ...wanted });
   await platform.approve({ launchId });
+  const giveUpAt = performance.now() + timeoutMs;
   while (!run.isFinal) {
+    if (performance.now() > giveUpAt)
+      throw new KitError('run_not_completed', `the run is ${run.state} after ${timeoutMs} ms`);
     await sleep(lookEveryMs);
     run = await session.run(run.id);
   }
@@ -48,6 +53,8 @@ export async function deliver(
   const client = createPlatformClient({ baseUrl: platform.url, apiKey: platform.apiKey, profile: platform.profile });
   try {
     const response = await fetch(await client.getDownloadUrl(run.file.fileId));
+    if (!response.ok)
+      throw new KitError('not_delivered', `the platform answered ${response.status} to the download of the file`);
     return { run, launchId, bytes: new Uint8Array(await response.arrayBuffer()) };
   } finally {
     client.close();

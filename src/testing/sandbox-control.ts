@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as z from 'zod';
 import { KitError, type AppManifest } from '../contract/index.ts';
@@ -56,7 +57,8 @@ export function sandboxControl(sandbox: SandboxAddress): SandboxControl {
     sandboxCall<Answers[Name]>(sandbox, path, body);
   const operations = async () => (await call<'operations'>('operations')).operations;
   /** An app for each address and way of launching: registered once, launched often. */
-  const appIdOf = (url: string, mode: string) => `at-${Buffer.from(`${mode} ${url}`).toString('hex').slice(-50)}`;
+  const appIdOf = (url: string, mode: string) =>
+    `at-${createHash('sha256').update(`${mode} ${url}`).digest('hex').slice(0, 40)}`;
 
   async function nextOperation(launchId: string, timeoutMs = 30_000): Promise<SandboxOperation> {
     const giveUpAt = performance.now() + timeoutMs;

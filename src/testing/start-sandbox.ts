@@ -41,10 +41,14 @@ export function confinementOfTests(): Promise<Confinement> {
   return (confinement ??= establishConfinement({ mode: 'auto', warn: (message) => console.warn(message) }));
 }
 
-/** A folder that goes with the process, however that ends. */
+const folders = new Set<string>();
+
+/** A folder that goes when the process ends, unless a signal ends it. */
 export function folderOfTests(): string {
+  if (folders.size === 0)
+    process.once('exit', () => folders.forEach((one) => rmSync(one, { recursive: true, force: true })));
   const folder = mkdtempSync(join(tmpdir(), 'marketplace-app-kit-test-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  folders.add(folder);
   return folder;
 }
 
@@ -66,14 +70,6 @@ export async function startSandbox(options: StartSandboxOptions = {}): Promise<R
   // A test that has ended is not kept from ending by a platform that nobody asks any more.
   served.unref();
   sandbox.listensAt(served.url);
-  for (const path of imports) {
-    const refused: string[] = [];
-    await sandbox.importPath(path, {
-      onProgress: () => {},
-      onRefused: (where, reason) => refused.push(`${where}: ${reason}`),
-    });
-    if (refused.length > 0) throw new KitError('import_refused', `${path} cannot be imported:\n${refused.join('\n')}`);
-  }
   let closing: Promise<void> | null = null;
   const close = () =>
     (closing ??= (async () => {
@@ -81,6 +77,16 @@ export async function startSandbox(options: StartSandboxOptions = {}): Promise<R
       await sandbox.close();
       rmSync(folder, { recursive: true, force: true });
     })());
+  for (const path of imports) {
+    const refused: string[] = [];
+    await sandbox.importPath(path, {
+      onProgress: () => {},
+      onRefused: (where, reason) => refused.push(`${where}: ${reason}`),
+    });
+    if (refused.length === 0) continue;
+    await close();
+    throw new KitError('import_refused', `${path} cannot be imported:\n${refused.join('\n')}`);
+  }
   return {
     ...sandboxControl({ url: served.url, adminKey: config.adminKey ?? undefined }),
     url: served.url,

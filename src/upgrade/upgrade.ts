@@ -22,7 +22,8 @@ const usage = `usage: npm run upgrade -- --from REMOTE --to REF: takes a later k
 
 It refuses a tree with uncommitted changes. Your room (src/my-app, templates/my-app, test/my-app) stays as
 it is. Migrations do what a release asks of a fork; ${todoFile} lists what they cannot do, and npm test fails
-until you have done it. Wherever it stopped, --abort restores what you had.`;
+until you have done it. Wherever it stopped, --abort restores what you had,
+unless you have gone on from there since.`;
 
 /** Kept within .git: what is under way, and how far it is. */
 interface UnderWay {

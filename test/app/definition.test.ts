@@ -86,6 +86,16 @@ describe('a definition is refused with the place and the rule', () => {
     expect(() => checkDefinition(definition(more))).toThrow(rule);
   });
 
+  test('a schema with rules of its own is no fault, and a default that breaks one of its own bounds is', () => {
+    const refined = z.object({ a: z.number().max(1).default(0).meta({ title: 'A' }) }).refine(({ a }) => a < 1);
+    checkDefinition(definition({ steps: [step({ parameters: refined })] }));
+  });
+
+  test('an app at the root of a project: its steps could read all of it', () => {
+    const module = new URL('../../app.ts', import.meta.url).href;
+    expect(() => checkDefinition(definition({ module }))).toThrow(/module: steps could read all of .*src\/my-app/);
+  });
+
   test('all that is wrong is told at once', () => {
     const wrong = definition({ id: '', name: '', steps: [step({ version: 'x', title: '' })] });
     expect(() => checkDefinition(wrong)).toThrow(/id: .*\n.*name: .*\n.*version: .*\n.*title: /);

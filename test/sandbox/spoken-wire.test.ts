@@ -82,6 +82,44 @@ test('each call stands where the platform has it, and nowhere else', async () =>
   expect(late.body).toMatchObject({ fault: { says: 'Token expired', kind: 'session-over' } });
 });
 
+test('what the contract calls so is nothing on a wire that calls it otherwise, wherever it stands', async () => {
+  const profile = wireProfile({
+    name: 'renamed',
+    calls: {
+      getOperation: { request: { operationId: 'ref' } },
+      createOperation: {
+        request: { name: 'title', description: 'name', idempotencyKey: { in: 'header', name: 'X-Once' } },
+      },
+      initiateUpload: { request: { operationId: { in: 'query', name: 'op' } } },
+      userDetail: { path: '/me', request: { token: { in: 'header', name: 'X-Session' } } },
+    },
+  });
+  const sandbox = await startSandbox({ profile });
+  const { token } = await sandbox.launch();
+  const create = (body: object, headers: Record<string, string> = {}) =>
+    sandbox.app('POST', `/operation/${token}`, { body, headers });
+  // A name that is another field's on the wire: neither takes the other away.
+  const { operationId } = (await create({ title: 'T', name: 'D' }, { 'X-Once': 'k' })).body;
+  expect((await sandbox.control('GET', 'operations')).operations[0]).toMatchObject({ name: 'T', description: 'D' });
+  expect((await create({ title: 'T', name: 'D' }, { 'X-Once': 'k' })).body.operationId).toBe(operationId);
+  expect((await create({ title: 'T', name: 'D' }, { 'Idempotency-Key': 'k' })).body.operationId).not.toBe(operationId);
+  expect((await sandbox.app('GET', `/operation/${token}?ref=${operationId}`)).status).toBe(200);
+  expect((await sandbox.app('GET', `/operation/${token}?operationId=${operationId}`)).status).toBe(400);
+  await sandbox.control('POST', `operations/${operationId}/approve`);
+  const initiate = (query: string, body: object) =>
+    sandbox.app('POST', `/file/${token}/upload/initiate${query}`, { body });
+  expect((await initiate(`?op=${operationId}`, { fileName: 'a.bin' })).status).toBe(200);
+  expect((await initiate('', { fileName: 'a.bin', operationId })).status).toBe(400);
+  const me = (headers: Record<string, string>) =>
+    sandbox.request('GET', '/me', { headers: { 'x-api-key': apiKey, ...headers } });
+  expect((await me({ 'X-Session': token })).status).toBe(200);
+  expect(await me({})).toMatchObject({
+    status: 400,
+    body: { details: [{ path: 'X-Session', message: 'is required' }] },
+  });
+  expect((await sandbox.request('GET', '//nowhere')).status).toBe(404);
+});
+
 test('limits of the platform are those of the sandbox', async () => {
   const profile = wireProfile({
     name: 'quick',
@@ -115,6 +153,14 @@ test.each([
   [{ name: 'x', calls: { userDetail: { path: '/me/:tokne' } } }, /there is no field tokne/],
   [{ name: 'x', calls: { nothing: {} } }, /calls/],
   [{ name: 'x', limits: { pollIntervalMs: { min: 5, max: 1 } } }, /limits\.pollIntervalMs/],
+  [
+    { name: 'x', calls: { getOperation: { request: { operationId: { in: 'body', name: 'op' } } } } },
+    /cannot go into the body/,
+  ],
+  [{ name: 'x', calls: { searchItems: { request: { bbox: { in: 'query', name: 'bbox' } } } } }, /is no plain value/],
+  [{ name: 'x', calls: { uploadChunk: { request: { key: 'object.key' } } } }, /a form has no names with dots/],
+  [{ name: 'x', calls: { userDetail: { path: '/s-:token' } } }, /must be a whole segment/],
+  [{ name: 'x', pages: { item: '/i/:id' } }, /must hold :collectionId and :itemId/],
   [{ name: 'x', uploadsCollection: 'uploads' }, /must hold :userId/],
   [{}, /name/],
 ])('%j is refused with its place and rule', (changes, message) => {

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 import {
@@ -11,7 +12,7 @@ import {
   type WireProfile,
 } from '../../contract/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
-import { InvalidParametersError, checkParameters, parameterSchema } from '../processing/step-parameters.ts';
+import { inWords, parameterSchema } from '../processing/step-parameters.ts';
 import type { AppDefinition } from './app-definition.ts';
 
 /** No app can run with this definition: names each wrong place and the rule that it breaks. */
@@ -131,6 +132,7 @@ export function checkDefinition(given: AppDefinition): void {
       problemsOfParameters(one).map((problem) => `${placeOf(['steps', i], given)}.parameters.${problem}`),
     ),
     ...problemsOfFiles(given),
+    ...problemsOfPlace(given),
   ];
   if (problems.length > 0) throw new DefinitionError(module, problems);
 }
@@ -168,14 +170,11 @@ function problemsOfParameters(one: AnyStep): string[] {
   const defaults = Object.entries(view.properties).flatMap(([name, { default: value }]) =>
     value === undefined ? [] : [[name, value] as const],
   );
-  try {
-    // Checks the defaults only: parameters without one need no value here.
-    checkParameters({ ...one, parameters: one.parameters.partial() }, Object.fromEntries(defaults));
-    return [];
-  } catch (error) {
-    if (!(error instanceof InvalidParametersError)) throw error;
-    return error.details.map(({ path, message }) => `${path}: its default ${message}`);
-  }
+  return defaults.flatMap(([name, value]) => {
+    const schema = (one.parameters.shape as Readonly<Record<string, z.ZodType>>)[name];
+    const read = schema?.safeParse(value, { error: inWords });
+    return read && !read.success ? read.error.issues.map(({ message }) => `${name}: its default ${message}`) : [];
+  });
 }
 
 const mostIconBytes = 180 * 1024;
@@ -195,6 +194,15 @@ function problemsOfFiles({ icon, templates, pages = [] }: AppDefinition): string
     else if (!existsSync(path)) problems.push(`pages[${i}].template: there is no file ${fileURLToPath(path)}`);
   });
   return problems;
+}
+
+/** A child process reads what lies beside the module: that must be code, and not a whole project, or somebody's home. */
+function problemsOfPlace({ module }: AppDefinition): string[] {
+  const folder = dirname(fileURLToPath(module));
+  const isProject = ['package.json', '.git', '.env', '.ssh'].some((name) => existsSync(join(folder, name)));
+  return isProject
+    ? [`module: steps could read all of ${folder}: put the app into a folder of its own, such as src/my-app`]
+    : [];
 }
 
 function isProfile(value: unknown): boolean {

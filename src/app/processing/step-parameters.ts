@@ -71,7 +71,8 @@ export function checkParameters(step: StepDeclaration, parameters: unknown): Ste
   );
 }
 
-const inWords: z.core.$ZodErrorMap = (issue) => {
+/** Zod's issues as a user reads them. */
+export const inWords: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'invalid_type':
       return issue.input === undefined

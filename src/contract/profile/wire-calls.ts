@@ -22,6 +22,10 @@ export interface AssumedCall {
   readonly request: Readonly<Record<string, FieldPlace>>;
   /** Fields of the answer. A plain text has one, called `text`. */
   readonly response: readonly string[];
+  /** Fields that are lists or objects. */
+  readonly structured: readonly string[];
+  /** The body is a form. */
+  readonly isForm: boolean;
   /** Headers that carry fields. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -38,7 +42,16 @@ function assumed(
   headers: Readonly<Record<string, string>> = {},
 ): AssumedCall {
   const names = Array.isArray(response) ? (response as readonly string[]) : Object.keys(response);
-  return { method, path, request: { ...pathFields(path), ...request }, response: names, headers };
+  const structured = ['parameters', 'bbox', 'collections', 'sortby', 'vectorMappingProperties', 'layerProperties'];
+  return {
+    method,
+    path,
+    request: { ...pathFields(path), ...request },
+    response: names,
+    structured: structured.filter((name) => name in request),
+    isForm: path === uploadChunk.path,
+    headers,
+  };
 }
 
 const node = ['id', 'title', 'description', 'links'];

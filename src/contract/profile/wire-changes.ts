@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { KitError } from '../kit-error.ts';
 import { errorCodes } from '../error-codes.ts';
-import { wireCallNames, wireCalls, type AssumedCall, type WireCallName } from './wire-calls.ts';
+import { wireCallNames, wireCalls, type AssumedCall, type FieldPlace, type WireCallName } from './wire-calls.ts';
 
 const wireName = z.string().regex(/^[^\s/?#&=]{1,200}$/, 'must be the name of a field');
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
@@ -32,7 +32,14 @@ const schema = z.strictObject({
   apiKey: z.strictObject({ header: z.string().regex(headerName), prefix: z.string().max(100).default('') }).optional(),
   launchTokenField: wireName.optional(),
   pages: z
-    .strictObject({ approvals: z.string().nullable().optional(), item: z.string().nullable().optional() })
+    .strictObject({
+      approvals: z.string().nullable().optional(),
+      item: z
+        .string()
+        .refine((path) => /:collectionId\b/.test(path) && /:itemId\b/.test(path), 'must hold :collectionId and :itemId')
+        .nullable()
+        .optional(),
+    })
     .optional(),
   uploadsCollection: z.string().includes(':userId', 'must hold :userId').optional(),
   limits: z
@@ -86,6 +93,9 @@ export function readWireChanges(value: unknown): WireChanges {
   return read.data;
 }
 
+const nameOf = (change: z.input<typeof requestField> | undefined): string =>
+  typeof change === 'object' ? change.name : (change ?? '');
+
 function problemsOf(call: AssumedCall, { path, request = {}, response = {} }: CallChanges): string[] {
   const fields = Object.keys(call.request);
   const inPath = [...(path ?? call.path).matchAll(/:([A-Za-z]+)/g)].map(([, name = '']) => name);
@@ -96,10 +106,26 @@ function problemsOf(call: AssumedCall, { path, request = {}, response = {} }: Ca
   const lost = fields.filter(
     (name) => call.request[name] === 'path' && !inPath.includes(name) && request[name] === undefined,
   );
+  const placeOf = (name: string): FieldPlace => {
+    const change = request[name];
+    if (inPath.includes(name)) return 'path';
+    return typeof change === 'object' ? change.in : call.request[name]!;
+  };
+  const known = fields.filter((name) => request[name] !== undefined || inPath.includes(name));
+  const intoBody = known.filter(
+    (name) => placeOf(name) === 'body' && call.request[name] !== 'body' && call.request[name] !== 'header',
+  );
+  const outOfBody = known.filter((name) => placeOf(name) !== 'body' && call.structured.includes(name));
+  const nested = known.filter((name) => call.isForm && placeOf(name) === 'body' && nameOf(request[name]).includes('.'));
+  const partial = (path ?? '').split('/').filter((segment) => segment.includes(':') && !/^:[A-Za-z]+$/.test(segment));
   return [
     ...unknown(Object.keys(request), fields, 'request'),
     ...unknown(Object.keys(response), call.response, 'response'),
     ...unknown(inPath, fields, 'path'),
+    ...intoBody.map((name) => `request.${name}: stands in the address, and cannot go into the body`),
+    ...outOfBody.map((name) => `request.${name}: is no plain value, and cannot leave the body`),
+    ...nested.map((name) => `request.${name}: a form has no names with dots`),
+    ...partial.map((segment) => `path: ${segment} must be a whole segment, such as /:token/`),
     ...lost.map((name) => `path: :${name} is missing, and request does not say where it goes instead`),
   ];
 }

@@ -18,6 +18,7 @@ import {
   type WireProfile,
 } from '../../contract/index.ts';
 import { pathNotFound } from './error-boundary.ts';
+import { invalid } from './sandbox-error.ts';
 
 /** How the body of a request stands that came on another wire than the contract's. */
 export interface SpokenBody {
@@ -63,7 +64,8 @@ export function speakWire(changes: WireChanges): RequestHandler {
     method === req.method && matchPath(path, pathname) !== null;
 
   return (req, res, next) => {
-    const url = new URL(req.url, 'http://sandbox');
+    // Two slashes would begin with a host.
+    const url = new URL(req.url.replace(/^\/{2,}/, '/'), 'http://sandbox');
     const call = calls.find(({ form }) => isAt(form, req, url.pathname));
     const isGone = !call && calls.some(({ assumed }) => isAt(assumed, req, url.pathname));
     if (call || url.pathname.startsWith('/public/')) answerAs(res, changes, call?.name);
@@ -109,6 +111,13 @@ function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireFo
     if (value != null) values[field] = value;
     if (place === 'query') url.searchParams.delete(name);
   }
+  // What the contract calls so is nothing on this wire.
+  const kept = new Set(form.fields.map(({ place, name }) => `${place} ${name.toLowerCase()}`));
+  for (const { place, name } of assumed.fields) {
+    if (kept.has(`${place} ${name.toLowerCase()}`)) continue;
+    if (place === 'query') url.searchParams.delete(name);
+    if (place === 'header') delete req.headers[name.toLowerCase()];
+  }
   const elsewhere: Record<string, string> = {};
   const path: Record<string, string> = {};
   for (const { field, place, name } of assumed.fields) {
@@ -121,6 +130,11 @@ function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireFo
   }
   const toHeaders = assumed.fields.filter(({ place }) => place === 'header');
   const query = url.searchParams.size > 0 ? `?${url.searchParams.toString()}` : '';
+  const missing = assumed.fields.find(({ place, name }) => place === 'path' && path[name] === undefined);
+  if (missing)
+    throw invalid([
+      { path: form.fields.find(({ field }) => field === missing.field)?.name ?? missing.field, message: 'is required' },
+    ]);
   req.method = assumed.method;
   req.url = fillPath(assumed.path, path) + query;
   const fields = new Map([...inBody].map(([field, name]) => [name, field]));
@@ -131,10 +145,11 @@ function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireFo
     read(body) {
       if (body !== null && typeof body !== 'object') return body;
       const read: Record<string, unknown> = { ...body };
-      for (const [field, name] of inBody) if (name !== field) delete read[field];
+      // Names of the contract that the wire does not have, and those of the wire, are no names here; then each has its value.
+      for (const { field } of assumed.fields) delete read[field];
+      for (const name of inBody.values()) delete read[name.split('.')[0]!];
       for (const [field, name] of inBody) {
         const value = valueAt(body, name);
-        if (name !== field) delete read[name.split('.')[0]!];
         if (value !== undefined) read[field] = value;
       }
       for (const { field, name } of toHeaders) {
@@ -169,7 +184,8 @@ function asAnswer(body: unknown, response: NonNullable<CallChanges['response']>)
   for (const [field, change] of Object.entries(response)) {
     const { name: path = field, values = {} } = typeof change === 'string' ? { name: change } : change;
     const value = known[field];
-    if (value !== undefined) setAt(answer, path, typeof value === 'string' ? (values[value] ?? value) : value);
+    if (value !== undefined)
+      setAt(answer, path, typeof value === 'string' && Object.hasOwn(values, value) ? values[value] : value);
   }
   return answer;
 }
