@@ -108,7 +108,7 @@ describe.concurrent('demo', () => {
     [['--step', 'nope'], /there is no step "nope"; there are ndvi, cog, hillshade, scale/],
     [['--step', 'hillshade', '--param', 'azimuth=400'], /azimuth: must be at most 360/],
     [['--step', 'hillshade', '--param', 'azimuth=north'], /azimuth: must be a number/],
-    [['--param', 'nope=1'], /nope: is no parameter of this step; known are bandA, bandB/],
+    [['--param', 'nope=1'], /nope: is not a parameter of this step, which knows bandA, bandB/],
     [['--param', 'nope'], /--param nope must be name=value/],
     [['--input', '/no/such/file'], /\/no\/such\/file: there is no such file or folder/],
     [['--decision', 'maybe'], /--decision maybe must be one of approve, reject, expire/],
@@ -127,7 +127,7 @@ describe.concurrent('demo', () => {
     await writeFile(join(folder, 'scene', 'x_B4.tif'), geoTiff({ width: 30, height: 20, value: () => 30 }));
     const { code, text } = await demo('--input', join(folder, 'scene'), '--out', await testFolder());
     expect(code).toBe(1);
-    expect(text).toMatch(/no band is called "nir"; there are red/);
+    expect(text).toMatch(/no band has the name "nir"; the input has red/);
     expect(text).toContain('Correct the input or the parameters');
   });
 });
