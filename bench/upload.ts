@@ -9,8 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunView } from '../src/app/runs/run-view.ts';
 import { createPlatformClient } from '../src/platform-client/index.ts';
 import { openLaunch } from '../src/testing/app-session.ts';
-import { sandboxControl } from '../src/commands/demo/sandbox-control.ts';
-import definition from './steps/app.ts';
+import { sandboxControl } from '../src/testing/sandbox-control.ts';
 import { startProcess } from './processes.ts';
 
 const apiKey = 'bench-key';
@@ -46,7 +45,7 @@ export async function benchUpload(mebibytes: number, parent: string): Promise<Up
   });
   const client = createPlatformClient({ baseUrl: sandbox.url, apiKey });
   try {
-    const control = sandboxControl(sandbox.url, definition);
+    const control = sandboxControl({ url: sandbox.url });
     const { launchId, launchUrl } = await control.launch(`${app.url}/launch`);
     const session = await openLaunch(launchUrl);
     const { id } = await session.startRun({
@@ -58,7 +57,7 @@ export async function benchUpload(mebibytes: number, parent: string): Promise<Up
       () => session.run(id),
       ({ state }) => state === 'AWAITING_APPROVAL',
     );
-    await control.decide('approve', requested.operationId ?? '', launchId);
+    await control.approve(requested.operationId ?? '');
     const done = await until(
       () => session.run(id),
       ({ isFinal }) => isFinal,
@@ -71,9 +70,7 @@ export async function benchUpload(mebibytes: number, parent: string): Promise<Up
     const completedAt = Date.parse(done.history.at(-1)?.at ?? '');
     const downloadableAt = completedAt + performance.now() - asked;
     const peaks = { appPeakMiB: app.peakMiB(), sandboxPeakMiB: sandbox.peakMiB() };
-    const { calls } = (await (await fetch(`${sandbox.url}/sandbox/launches/${launchId}/trace`)).json()) as {
-      calls: { endpoint: string; at: string; durationMs: number }[];
-    };
+    const calls = await control.trace(launchId);
     const call = (endpoint: string) => calls.find((one) => one.endpoint === endpoint)!;
     const [blob] = await readdir(join(folder, 'sandbox', 'blobs'));
     return {

@@ -98,6 +98,7 @@ const inOneLine = (text: string) =>
 /** Names and defaults of the settings, as `docs/configuration.md` is held to them too. */
 function settingsSurface(): Record<string, string> {
   const sources = {
+    both: 'src/contract/server-settings.ts',
     app: 'src/app/config.ts',
     sandbox: 'src/sandbox/config.ts',
     confinement: 'src/raster/child/confinement-settings.ts',
@@ -106,7 +107,7 @@ function settingsSurface(): Record<string, string> {
     Object.entries(sources).flatMap(([part, path]) => {
       const text = readFileSync(join(root, path), 'utf8');
       return [
-        ...text.matchAll(/^ {2,4}([A-Z][A-Z_]+): ([^;]*?),?\n(?= {2,4}[A-Z]| {2}\.\.\.| *\}\))/gm),
+        ...text.matchAll(/^ {2,4}([A-Z][A-Z_]+): ([^;]*?),?\n(?= {2,4}[A-Z]| {2,4}\.\.\.| *\}\)?[;,])/gm),
         ...text.matchAll(/readSecret\(env, '([A-Z_]+)'\)()/g),
       ].map(
         ([, name = '', rule = '']) =>

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
-import { assumedLimits, KitError, type WireLimits } from '../contract/index.ts';
+import { assumedLimits, KitError, serverVariables, type WireLimits } from '../contract/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../raster/index.ts';
 
 /** A setting that stops the start: names the variable, the value (never a secret's) and the rule. */
@@ -118,7 +118,7 @@ const httpUrl = z
 
 const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
   z.object({
-    HOST: z.string().default('127.0.0.1'),
+    ...serverVariables,
     PORT: integer(0, 65_535).optional(),
     PLATFORM_URL: httpUrl,
     DATA_DIR: z.string().default('data/app'),
@@ -159,17 +159,7 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
       .optional(),
     LAUNCHES_PER_MINUTE: integer(1, 1_000_000).default(120),
     METRICS_PUBLIC: z.enum(['true', 'false'], 'must be true or false').default('false'),
-    MAP_TILES: z
-      .string()
-      .refine(
-        (value) => /^https?:\/\//.test(value) && ['{z}', '{x}', '{y}'].every((part) => value.includes(part)),
-        'must be an http or https address with {z}, {x} and {y}',
-      )
-      .optional(),
     ...confinementVariables,
-    LOG_LEVEL: z
-      .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level')
-      .default('info'),
   });
 
 /**

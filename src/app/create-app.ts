@@ -158,7 +158,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     now,
     log,
     onStage: (state, seconds) => metrics.observeStage(state, seconds),
-    onSessionOver: (launchId) => launches.eraseToken(launchId),
+    onSessionOver: (launchId) => launches.eraseTokens([launchId]),
   });
 
   const sweepOrTell = async () => {

@@ -5,7 +5,7 @@ import type { RunStore } from './runs/run.ts';
 
 export interface SweptStores {
   readonly runs: Pick<RunStore, 'forget' | 'launchesWithRuns'>;
-  readonly launches: Pick<LaunchStore, 'listBegunBefore' | 'eraseToken' | 'forget'>;
+  readonly launches: Pick<LaunchStore, 'listBegunBefore' | 'eraseTokens' | 'forget'>;
   readonly sessions: Pick<SessionStore, 'sweep'>;
 }
 
@@ -28,7 +28,7 @@ export async function sweep(
   const over = { begunBeforeMs: nowMs - limits.tokenLifetimeMaxMs - limits.tokenRenewalGraceMs, withToken: true };
   for await (const ids of pages(launches, over)) {
     const busy = await runs.launchesWithRuns(ids, { unfinished: true });
-    for (const id of ids) if (!busy.has(id)) await launches.eraseToken(id);
+    await launches.eraseTokens(ids.filter((id) => !busy.has(id)));
   }
   const begunBeforeMs = nowMs - keepMs;
   const forgotten = { runs: await runs.forget(begunBeforeMs), launches: 0 };

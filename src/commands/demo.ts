@@ -4,10 +4,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, parse } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 import type { AppDefinition } from '../app/definition/app-definition.ts';
 import type { RunView } from '../app/runs/run-view.ts';
-import { KitError } from '../contract/index.ts';
+import { assumedLimits, KitError } from '../contract/index.ts';
 import { createPlatformClient } from '../platform-client/index.ts';
 import {
   confinementSettings,
@@ -23,10 +24,9 @@ import { openLaunch, typedParameters, type AppSession, type FoundItem } from '..
 import { fetchFile, waitForFile } from './demo/fetch-result.ts';
 import { readDemoOptions, type DemoOptions } from './demo/options.ts';
 import { createReport, type Report } from './demo/report.ts';
-import { sandboxControl, type SandboxControl } from './demo/sandbox-control.ts';
+import { sandboxControl, type SandboxControl } from '../testing/sandbox-control.ts';
 import { loadMyApp } from './my-app.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
-import { profileArguments } from './wire-profile.ts';
 import { stageInputs } from './demo/stage-inputs.ts';
 
 /** What is shown: the options, and whose app. */
@@ -109,7 +109,8 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
       '0',
       '--data',
       join(folder, 'sandbox'),
-      ...profileArguments(options.definition),
+      '--profile',
+      fileURLToPath(options.definition.module),
       ...(stagedFiles > 0 ? ['--seed', 'none', '--import', scene] : ['--seed', 'demo']),
     ],
     { SANDBOX_API_KEY: apiKey, LOG_LEVEL: logLevel },
@@ -127,8 +128,9 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
   });
   report.line(`app                ${app.url}`);
 
-  const control = sandboxControl(sandbox.url, options.definition);
-  const { launchId, launchUrl } = await control.launch(`${app.url}/launch`);
+  const control = sandboxControl({ url: sandbox.url });
+  const { id, name, description } = options.definition;
+  const { launchId, launchUrl } = await control.launch(`${app.url}/launch`, { app: { id, name, description } });
   const session = await openLaunch(launchUrl);
   report.line('launched           by the marketplace, with a fresh identity token');
 
@@ -137,7 +139,7 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
     const run = await startAndFollow(options, input, session, control, launchId, report);
     report.end();
     if (run.state === 'COMPLETED') return deliver(options, run, session, { url: sandbox.url, apiKey }, folder, report);
-    return refused(options, run, await control.countUploadCalls(launchId), report);
+    return refused(options, run, await countUploadCalls(control, launchId), report);
   };
   return Promise.race([flow(), sandbox.ended, app.ended]);
 }
@@ -202,7 +204,7 @@ async function startAndFollow(
     if (run.isFinal) return run;
     if (run.state === 'AWAITING_APPROVAL' && !decided && run.operationId) {
       decided = true;
-      await control.decide(options.decision, run.operationId, launchId);
+      await decide(options, control, run.operationId, launchId);
       report.line(
         {
           approve: '  the user approves',
@@ -214,6 +216,21 @@ async function startAndFollow(
     await sleep(followEveryMs);
     run = await session.run(run.id);
   }
+}
+
+async function decide(
+  { decision, definition }: Demo,
+  control: SandboxControl,
+  operationId: string,
+  launchId: string,
+): Promise<void> {
+  const { operationWindowMs } = definition.profile?.limits ?? assumedLimits;
+  if (decision === 'expire') await control.advance(operationWindowMs, launchId);
+  else await control[decision](operationId);
+}
+
+async function countUploadCalls(control: SandboxControl, launchId: string): Promise<number> {
+  return (await control.trace(launchId)).filter(({ endpoint }) => endpoint.startsWith('upload.')).length;
 }
 
 /** Fetches the platform's file back and compares it with what the step made. 0 only where the file is COMPLETED and equal. */

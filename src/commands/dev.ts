@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import openInBrowser from 'open';
 import { isLoopbackName } from '../contract/index.ts';
 import { kitFolder } from '../raster/index.ts';
@@ -8,7 +9,6 @@ import { onInterrupt, runCommand } from './command.ts';
 import { logLines } from './dev/log-lines.ts';
 import { watchFiles, type FileWatch } from './dev/watch-files.ts';
 import { loadMyApp } from './my-app.ts';
-import { profileArguments } from './wire-profile.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
 import { sandboxCall } from '../testing/sandbox-call.ts';
 
@@ -25,7 +25,7 @@ const usage = `usage: npm run dev -- [options]: sandbox and app together, each r
   --import PATH    items, rasters, or a folder of a scene, for the catalog; repeatable
   --no-open        leave the browser alone`;
 
-/** Files below the project whose changes concern a service. */
+/** Files of the kit whose changes concern a service; of an installed kit there are fewer. */
 const concerns = {
   sandbox: [
     'src/sandbox',
@@ -39,8 +39,6 @@ const concerns = {
     'scripts/preload.mjs',
   ],
   app: [
-    'src/my-app',
-    'templates/my-app',
     'src/app',
     'src/steps',
     'src/platform-client',
@@ -57,6 +55,11 @@ type Name = keyof typeof concerns;
 await runCommand(async () => {
   const options = readOptions();
   const definition = await loadMyApp();
+  const room = dirname(fileURLToPath(definition.module));
+  const own: Record<Name, string[]> = {
+    sandbox: [join(room, 'profile.ts')],
+    app: [room, ...(definition.templates ? [fileURLToPath(definition.templates)] : [])],
+  };
   const callerFolder = process.env['INIT_CWD'] ?? process.cwd();
   const folder = resolve(callerFolder, options.data);
   const apiKey = process.env['SANDBOX_API_KEY'] ?? randomBytes(24).toString('base64url');
@@ -90,7 +93,8 @@ await runCommand(async () => {
           portOf('sandbox', options.port),
           '--data',
           join(folder, 'sandbox'),
-          ...profileArguments(definition),
+          '--profile',
+          fileURLToPath(definition.module),
           ...toImport.flatMap((path) => ['--import', path]),
         ],
         { ...shared, SANDBOX_API_KEY: apiKey, SANDBOX_ADMIN_KEY: adminKey },
@@ -155,7 +159,7 @@ await runCommand(async () => {
         );
       };
       watches.push(
-        await watchFiles(root, concerns[name], onChange, (error) =>
+        await watchFiles(root, [...concerns[name], ...own[name]], onChange, (error) =>
           console.error(`dev may miss changes: ${error.message}`),
         ),
       );

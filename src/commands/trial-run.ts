@@ -7,7 +7,7 @@ import type { AnyStep } from '../steps/index.ts';
 const preferred = 'cog';
 
 /** The step that an app is tried with when nobody names one: `cog`, or else the first that needs no parameter. Throws `KitError`. */
-export function trialStep({ steps, name }: Pick<AppDefinition, 'steps' | 'name'>): AnyStep {
+function trialStep({ steps, name }: Pick<AppDefinition, 'steps' | 'name'>): AnyStep {
   const free = steps.filter((step) => parameterSchema(step).required.length === 0);
   const step = free.find(({ id }) => id === preferred) ?? free[0];
   if (step) return step;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import type { AppDefinition } from '../app/definition/app-definition.ts';
 import { assumedProfile, KitError, wireProfile, type WireChanges, type WireProfile } from '../contract/index.ts';
 
@@ -17,13 +17,6 @@ export async function readWireProfile(file: string, folder: string): Promise<Wir
     'bad_arguments',
     `--profile ${file} must export a wire profile: export default wireProfile({...})`,
   );
-}
-
-/** The arguments that make a sandbox speak the wire of an app. */
-export function profileArguments({ module, profile }: Pick<AppDefinition, 'module' | 'profile'>): string[] {
-  const isAssumed =
-    profile === undefined || (profile.changes !== null && Object.keys(profile.changes).join() === 'name');
-  return isAssumed ? [] : ['--profile', fileURLToPath(module)];
 }
 
 async function readJson(path: string): Promise<WireChanges> {

@@ -8,6 +8,7 @@ export * from './limits.ts';
 export * from './local-request.ts';
 export * from './open-streams.ts';
 export * from './operation.ts';
+export * from './server-settings.ts';
 export * from './wire.ts';
 export * from './profile/changed-profile.ts';
 export * from './profile/wire-calls.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { isLoopbackName, KitError } from '../contract/index.ts';
+import { isLoopbackName, KitError, serverVariables } from '../contract/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../raster/index.ts';
 
 export class SandboxConfigError extends KitError {
@@ -39,7 +39,7 @@ export const seeds = ['demo', 'none'] as const;
 export type Seed = (typeof seeds)[number];
 
 const environment = z.object({
-  HOST: z.string().default('127.0.0.1'),
+  ...serverVariables,
   PUBLIC_URL: z
     .string()
     .refine(
@@ -49,17 +49,7 @@ const environment = z.object({
     .transform((value) => value.replace(/\/+$/, ''))
     .optional(),
   SANDBOX_STAC_STRICT: z.enum(['true', 'false'], 'must be true or false').default('true'),
-  MAP_TILES: z
-    .string()
-    .refine(
-      (value) => /^https?:\/\//.test(value) && ['{z}', '{x}', '{y}'].every((part) => value.includes(part)),
-      'must be an http or https address with {z}, {x} and {y}',
-    )
-    .optional(),
   ...confinementVariables,
-  LOG_LEVEL: z
-    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level')
-    .default('info'),
 });
 
 /** Reads the sandbox's settings once. Throws `SandboxConfigError`. */

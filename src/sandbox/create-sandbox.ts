@@ -221,7 +221,8 @@ export async function createSandbox({
   // Answers are of their moment and their caller; what may be kept says so itself.
   app.use(notKept);
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }));
-  if (profile !== assumedProfile) app.use(speakWire(changes));
+  // A wire that is the contract's needs no translation.
+  if (Object.keys(changes).some((part) => part !== 'name')) app.use(speakWire(changes));
   app.use(requireOwnOriginToChange(publicUrl));
   app.use(
     '/sandbox',

@@ -23,6 +23,8 @@ export interface LaunchWish {
   readonly renewPolicy?: 'extend' | 'rotate';
   /** How the token reaches the app. Default: `query`. */
   readonly launchMode?: AppManifest['launchMode'];
+  /** How the marketplace knows the app. Default: one for each address and way of launching. */
+  readonly app?: Pick<AppManifest, 'id' | 'name'> & Partial<Pick<AppManifest, 'description' | 'icon'>>;
 }
 
 /** A sandbox's control calls, typed (docs/sandbox.md). Each throws `KitError` where the sandbox refuses it. */
@@ -52,14 +54,16 @@ export interface SandboxControl {
 
 const lookEveryMs = 100;
 
+/** Registered once for each address and way of launching, and launched often. */
+function anApp(url: string, mode: string) {
+  const id = `at-${createHash('sha256').update(`${mode} ${url}`).digest('hex').slice(0, 40)}`;
+  return { id, name: 'App under test' };
+}
+
 export function sandboxControl(sandbox: SandboxAddress): SandboxControl {
   const call = <Name extends keyof Answers>(path: string, body?: object) =>
     sandboxCall<Answers[Name]>(sandbox, path, body);
   const operations = async () => (await call<'operations'>('operations')).operations;
-  /** An app for each address and way of launching: registered once, launched often. */
-  const appIdOf = (url: string, mode: string) =>
-    `at-${createHash('sha256').update(`${mode} ${url}`).digest('hex').slice(0, 40)}`;
-
   async function nextOperation(launchId: string, timeoutMs = 30_000): Promise<SandboxOperation> {
     const giveUpAt = performance.now() + timeoutMs;
     for (;;) {
@@ -80,10 +84,9 @@ export function sandboxControl(sandbox: SandboxAddress): SandboxControl {
   }
 
   return {
-    async launch(appLaunchUrl, { userId, renewPolicy, launchMode = 'query' } = {}) {
-      const id = appIdOf(appLaunchUrl, launchMode);
-      await call<'app'>('apps', { id, name: 'App under test', launchUrl: appLaunchUrl, launchMode });
-      return call<'newLaunch'>('launches', { appId: id, userId, renewPolicy });
+    async launch(launchUrl, { userId, renewPolicy, launchMode = 'query', app = anApp(launchUrl, launchMode) } = {}) {
+      await call<'app'>('apps', { ...app, launchUrl, launchMode });
+      return call<'newLaunch'>('launches', { appId: app.id, userId, renewPolicy });
     },
     approve: (which) => decide(which, 'approve'),
     reject: (which) => decide(which, 'reject'),

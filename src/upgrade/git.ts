@@ -33,6 +33,11 @@ export class Git {
     return (await this.run(command, '-z', ...args)).split('\0').filter((line) => line !== '');
   }
 
+  /** Whether a commit, or a stage of a conflict, has this file or folder. */
+  has(commit: string, path: string): boolean {
+    return this.succeeds('cat-file', '-e', `${commit}:${path}`);
+  }
+
   /** A file's bytes, of a commit or, in a conflict, of a stage (`:1:path`); null where there is none. */
   async blob(name: string): Promise<Buffer | null> {
     if (!this.succeeds('cat-file', '-e', name)) return null;
@@ -46,7 +51,7 @@ export class Git {
 
   /** A text file as a commit has it (or, of a conflict, a stage: `:1`); null where it has none. */
   async show(commit: string, path: string): Promise<string | null> {
-    return this.succeeds('cat-file', '-e', `${commit}:${path}`) ? this.run('show', `${commit}:${path}`) : null;
+    return this.has(commit, path) ? this.run('show', `${commit}:${path}`) : null;
   }
 }
 

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
+import { mergeJson } from './merge-json.ts';
 import type { Fork } from './migration.ts';
 import { room } from './migration.ts';
 
@@ -20,10 +21,13 @@ const ofTheKit = [
  */
 export async function mergeKit(fork: Fork): Promise<string[]> {
   const { git, kit, before } = fork;
-  const hasRoom = git.succeeds('cat-file', '-e', `${before}:src/my-app`);
-  if (!git.succeeds('merge', '--no-commit', '--no-ff', kit) && (await unmerged(fork)).length === 0)
-    await git.run('rev-parse', '--verify', 'MERGE_HEAD'); // it failed for another reason
-  if (hasRoom) await keepRoom(fork);
+  try {
+    await git.run('merge', '--no-commit', '--no-ff', kit);
+  } catch (error) {
+    // It fails where there are conflicts, too: those are looked at below.
+    if ((await unmerged(fork)).length === 0) throw error;
+  }
+  if (git.has(before, 'src/my-app')) await keepRoom(fork);
   for (const path of await unmerged(fork)) {
     if (ofTheKit.some((pattern) => pattern.test(path))) await takeKits(fork, path);
     else await mergeLaidOut(fork, path);
@@ -37,13 +41,12 @@ const unmerged = async ({ git }: Fork) => [...new Set(await git.lines('diff', '-
 
 async function keepRoom({ git, before }: Fork): Promise<void> {
   for (const path of await git.lines('ls-files', '--', ...room))
-    if (!git.succeeds('cat-file', '-e', `${before}:${path}`)) await git.run('rm', '-q', '-f', '--', path);
-  for (const folder of room)
-    if (git.succeeds('cat-file', '-e', `${before}:${folder}`)) await git.run('checkout', '-q', before, '--', folder);
+    if (!git.has(before, path)) await git.run('rm', '-q', '-f', '--', path);
+  for (const folder of room) if (git.has(before, folder)) await git.run('checkout', '-q', before, '--', folder);
 }
 
 async function takeKits({ git, folder, kit }: Fork, path: string): Promise<void> {
-  if ((await git.show(kit, path)) === null) {
+  if (!git.has(kit, path)) {
     await git.run('rm', '-q', '-f', '--ignore-unmatch', '--', path);
     await rm(join(folder, path), { force: true });
   } else await git.run('checkout', '-q', kit, '--', path);
@@ -55,6 +58,14 @@ async function mergeLaidOut({ git, folder }: Fork, path: string): Promise<void> 
   if (base === null || mine === null || kits === null) return;
   // A picture or an archive has no lines: it stays as git left it, for a person.
   if ([base, mine, kits].some((bytes) => bytes.includes(0))) return;
+  if (path === 'package.json') {
+    const merged = mergeJson(base.toString(), mine.toString(), kits.toString());
+    if (merged !== null) {
+      await writeFile(join(folder, path), merged);
+      await git.run('add', '--', path);
+      return;
+    }
+  }
   const work = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-upgrade-'));
   try {
     const names = ['mine', 'base', 'kit'].map((name) => join(work, `${name}${extname(path)}`));

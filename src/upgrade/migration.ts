@@ -24,8 +24,6 @@ export interface Todo {
 /** One change of the kit that a fork must follow, carried out for it. */
 export interface Migration {
   readonly name: string;
-  /** The release that asks for it. */
-  readonly since: string;
   /** What in the fork it concerns, by path; empty where there is nothing to do, and after `apply`. */
   detect(fork: Fork): Promise<readonly string[]>;
   /** Paths that `apply` makes: an upgrade that is given up removes them. */
@@ -36,8 +34,6 @@ export interface Migration {
 
 /** Where the fork's own things are: an upgrade leaves them as the fork has them. */
 export const room = ['src/my-app', 'templates/my-app', 'test/my-app'] as const;
-
-export const isInRoom = (path: string): boolean => room.some((folder) => path.startsWith(`${folder}/`));
 
 /** Paths that the fork has changed, added or removed since it left the kit. */
 export async function changedByFork({ git, base, before }: Fork, ...paths: readonly string[]): Promise<string[]> {

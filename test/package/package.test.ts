@@ -1,6 +1,6 @@
 /** The kit as somebody has it who installed it: a packed tarball in a project of theirs, and nothing of this repository. */
 import { execFile, spawn } from 'node:child_process';
-import { cp, mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
@@ -179,6 +179,35 @@ test(
     ])
       expect(said).toMatch(new RegExp(`${rule} +PASSED`));
     expect(said).not.toMatch(/FAILED/);
+  },
+  timeout,
+);
+
+test(
+  'dev restarts the app when a file of the project changes',
+  async () => {
+    const dev = spawn(
+      process.execPath,
+      [
+        join(project, 'node_modules/marketplace-app-kit/bin/marketplace-app-kit.mjs'),
+        ...['dev', '--no-open', '--port', '0', '--app-port', '0'],
+      ],
+      { cwd: project, env, stdio: ['ignore', 'pipe', 'ignore'] },
+    );
+    cleanUpLater(() => void dev.kill());
+    const exited = new Promise((resolve) => dev.once('exit', resolve));
+    let said = '';
+    dev.stdout.on('data', (bytes) => (said += String(bytes)));
+    await expect.poll(() => said, { timeout }).toMatch(/Both restart/);
+    const app = join(project, 'src/my-app/app.ts');
+    await writeFile(app, (await readFile(app, 'utf8')).replace("name: '", "name: 'Renamed "));
+    await expect.poll(() => said, { timeout }).toMatch(/^app restarted/m);
+    const url = /^app +(\S+)$/m.exec(said)?.[1] ?? '';
+    expect(await (await fetch(`${url}/manifest`)).json()).toMatchObject({
+      name: expect.stringMatching(/^Renamed /) as string,
+    });
+    dev.kill('SIGINT');
+    await exited;
   },
   timeout,
 );

@@ -150,6 +150,10 @@ test.each([
     /calls\.createOperation\.request: there is no field nmae; known are token, name/,
   ],
   [{ name: 'x', calls: { userDetail: { path: '/me' } } }, /calls\.userDetail\.path: :token is missing/],
+  [
+    { name: 'x', calls: { userDetail: { path: '/me', request: { token: 'session' } } } },
+    /calls\.userDetail\.path: :token is missing/,
+  ],
   [{ name: 'x', calls: { userDetail: { path: '/me/:tokne' } } }, /there is no field tokne/],
   [{ name: 'x', calls: { nothing: {} } }, /calls/],
   [{ name: 'x', limits: { pollIntervalMs: { min: 5, max: 1 } } }, /limits\.pollIntervalMs/],

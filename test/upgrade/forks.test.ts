@@ -55,7 +55,7 @@ const identify = async (folder: string) => {
 type Edit = (text: string) => string;
 
 /** A fork of 0.1.0 in which these files were written, or edited, and committed. */
-async function fork(name: string, edits: Readonly<Record<string, string | Edit>>): Promise<string> {
+async function fork(name: string, edits: Readonly<Record<string, string | Buffer | Edit>>): Promise<string> {
   const folder = join(root, name);
   await run('git', ['clone', '-q', '--shared', projectRoot, folder]);
   await run('git', ['checkout', '-q', '-B', 'main', commit], { cwd: folder });
@@ -63,8 +63,8 @@ async function fork(name: string, edits: Readonly<Record<string, string | Edit>>
   for (const [path, edit] of Object.entries(edits)) {
     const at = join(folder, path);
     await mkdir(dirname(at), { recursive: true });
-    const before = typeof edit === 'string' ? '' : await readFile(at, 'utf8');
-    const after = typeof edit === 'string' ? edit : edit(before);
+    const before = typeof edit === 'function' ? await readFile(at, 'utf8') : '';
+    const after = typeof edit === 'function' ? edit(before) : edit;
     expect(after, path).not.toBe(before);
     await writeFile(at, after);
   }
@@ -124,7 +124,10 @@ const ownStep: Record<string, string | Edit> = {
 };
 const freePort = (i: number) => 24_000 + (process.pid % 8_000) * 4 + i;
 
-describe.skipIf(!hasHistory)('a fork of 0.1.0', () => {
+if (!hasHistory)
+  test.skip('forks of 0.1.0: this clone is shallow, and its history does not hold that commit (git fetch --unshallow)');
+
+describe.runIf(hasHistory)('a fork of 0.1.0', () => {
   test(
     'with a step and pages of its own: they move to its room, and its own test and certify pass',
     { timeout },
@@ -277,6 +280,38 @@ describe.skipIf(!hasHistory)('a fork of 0.1.0', () => {
       expect((await upgrade(folder, '--from', stranger, '--to', 'HEAD')).said).toContain('no commit in common');
       expect((await upgrade(folder, '--continue')).said).toContain('no upgrade is under way');
       expect((await upgrade(folder, '--from', kit)).said).toContain('give --from and --to');
+    },
+  );
+
+  test(
+    'in a linked worktree, with pictures and a package of its own: bytes stay bytes, and npm knows the package',
+    { timeout },
+    async () => {
+      const picture = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x00, 0xff, 0xfe, 0x3c, 0x3c, 0x3c]);
+      const main = await fork('own-bytes', {
+        'templates/app/assets/logo.png': picture,
+        'templates/shared/map/natural-earth.pmtiles': picture,
+        'vendor/our-lib/package.json': '{ "name": "our-lib", "version": "1.0.0", "license": "MIT" }\n',
+        'package.json': (before) =>
+          before.replace('"dependencies": {', '"dependencies": {\n    "our-lib": "file:vendor/our-lib",'),
+      });
+      const folder = `${main}-worktree`;
+      await git(main, 'worktree', 'add', '-q', '-b', 'upgraded', folder);
+      await cp(join(main, 'node_modules/prettier'), join(folder, 'node_modules/prettier'), { recursive: true });
+      const { code, said } = await upgrade(folder);
+      expect(said).toMatch(/own-packages package-lock\.json/);
+      expect(code).toBe(0);
+      for (const path of ['assets/logo.png', 'shared/map/natural-earth.pmtiles'])
+        expect((await readFile(join(folder, 'templates/my-app', path))).equals(picture), path).toBe(true);
+      const { packages } = JSON.parse(await text(folder, 'package-lock.json')) as {
+        packages: Record<string, { dependencies: object; version?: string }>;
+      };
+      expect(packages['']?.dependencies).toHaveProperty('our-lib', 'file:vendor/our-lib');
+      expect(packages['vendor/our-lib']?.version).toBe('1.0.0');
+      expect(packages['node_modules/zod']?.version).toBeDefined();
+      // The other tree is as it was.
+      expect(await git(main, 'status', '--porcelain')).toBe('');
+      expect(existsSync(join(main, 'src/my-app'))).toBe(false);
     },
   );
 

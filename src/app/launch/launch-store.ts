@@ -26,8 +26,8 @@ export interface LaunchStore {
   find(id: string): Promise<Launch | null>;
   /** Ids, for a sweep. */
   listBegunBefore(page: LaunchPage): Promise<string[]>;
-  /** Erases a launch's token for good: a renewal that is under way brings none back. Its reads and writes reject with the code `token_erased`. */
-  eraseToken(launchId: string): Promise<void>;
+  /** Erases launches' tokens for good: a renewal that is under way brings none back. Their reads and writes reject with the code `token_erased`. */
+  eraseTokens(launchIds: readonly string[]): Promise<void>;
   /** Removes launches and their users' details. Returns how many it removed. */
   forget(ids: readonly string[]): Promise<number>;
   /** The launch's token; a renewed one is committed before anything can use it. */

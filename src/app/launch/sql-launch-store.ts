@@ -79,9 +79,10 @@ export class SqlLaunchStore implements LaunchStore {
     return Number(numDeletedRows);
   }
 
-  async eraseToken(launchId: string): Promise<void> {
-    await this.#database.updateTable('launches').set({ sealed_token: erased }).where('id', '=', launchId).execute();
-    this.#known?.delete(launchId);
+  async eraseTokens(launchIds: readonly string[]): Promise<void> {
+    if (launchIds.length === 0) return;
+    await this.#database.updateTable('launches').set({ sealed_token: erased }).where('id', 'in', launchIds).execute();
+    for (const id of launchIds) this.#known?.delete(id);
     this.#erasures += 1;
   }
 

@@ -43,6 +43,19 @@ export async function countChange(database: Kysely<AppTables>, launchId: string,
     .execute();
 }
 
+/** Forgets the changes of launches that have no runs any more. */
+export async function forgetChanges(database: Kysely<AppTables>, lastBeforeMs: number): Promise<void> {
+  await database
+    .deleteFrom('launch_changes')
+    .where('changed_at', '<', lastBeforeMs)
+    .where((of) =>
+      of.not(
+        of.exists(of.selectFrom('runs').select('runs.id').whereRef('runs.launch_id', '=', 'launch_changes.launch_id')),
+      ),
+    )
+    .execute();
+}
+
 export async function beginStage(
   database: Kysely<AppTables>,
   { id, state, claim }: Run,

@@ -12,7 +12,7 @@ import type {
   RunStore,
   UnfinishedRun,
 } from './run.ts';
-import { addState, beginStage, countChange, endStage, putResult } from './run-journal.ts';
+import { addState, beginStage, countChange, endStage, forgetChanges, putResult } from './run-journal.ts';
 import { factColumns, fromRow, toRow, toUnfinished } from './run-rows.ts';
 import { leaseMs } from './worker-lease.ts';
 
@@ -309,7 +309,8 @@ export class SqlRunStore implements RunStore {
 
   async forget(endedBeforeMs: number): Promise<number> {
     const ended = runStates.filter(isFinal);
-    for (let forgotten = 0; ;) {
+    let forgotten = 0;
+    for (;;) {
       const rows = await this.#database
         .selectFrom('runs')
         .select('id')
@@ -317,28 +318,19 @@ export class SqlRunStore implements RunStore {
         .where('state', 'in', ended)
         .limit(forgottenAtOnce)
         .execute();
-      if (rows.length === 0) return forgotten;
+      if (rows.length === 0) break;
       const ids = rows.map(({ id }) => id);
       await this.#database.transaction().execute(async (trx) => {
         for (const table of ['run_states', 'run_stages', 'run_progress', 'run_results'] as const)
           await trx.deleteFrom(table).where('run_id', 'in', ids).execute();
         await trx.deleteFrom('runs').where('id', 'in', ids).execute();
-        await trx
-          .deleteFrom('launch_changes')
-          .where('changed_at', '<', endedBeforeMs)
-          .where((of) =>
-            of.not(
-              of.exists(
-                of.selectFrom('runs').select('runs.id').whereRef('runs.launch_id', '=', 'launch_changes.launch_id'),
-              ),
-            ),
-          )
-          .execute();
       });
       forgotten += ids.length;
       // SQLite is asked without a pause: requests come in between.
       await new Promise((resolve) => setImmediate(resolve));
     }
+    await forgetChanges(this.#database, endedBeforeMs);
+    return forgotten;
   }
 
   async launchesWithRuns(

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { KitError } from '../kit-error.ts';
 import { errorCodes } from '../error-codes.ts';
-import { wireCallNames, wireCalls, type AssumedCall, type FieldPlace, type WireCallName } from './wire-calls.ts';
+import { wireCallNames, wireCalls, type AssumedCall, type WireCallName } from './wire-calls.ts';
+import { changedForm, pathFieldsOf, type WireField } from './wire-form.ts';
 
 const wireName = z.string().regex(/^[^\s/?#&=]{1,200}$/, 'must be the name of a field');
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
@@ -87,36 +88,29 @@ export function readWireChanges(value: unknown): WireChanges {
       read.error.issues.map(({ path, message }) => `${path.join('.') || 'profile'}: ${message}`),
     );
   const problems = Object.entries(read.data.calls ?? {}).flatMap(([name, changes]) =>
-    problemsOf(wireCalls[name as WireCallName], changes).map((problem) => `calls.${name}.${problem}`),
+    problemsOf(name as WireCallName, changes).map((problem) => `calls.${name}.${problem}`),
   );
   if (problems.length > 0) throw new WireChangesError(problems);
   return read.data;
 }
 
-const nameOf = (change: z.input<typeof requestField> | undefined): string =>
-  typeof change === 'object' ? change.name : (change ?? '');
-
-function problemsOf(call: AssumedCall, { path, request = {}, response = {} }: CallChanges): string[] {
+function problemsOf(name: WireCallName, changes: CallChanges): string[] {
+  const { path, request = {}, response = {} } = changes;
+  const call: AssumedCall = wireCalls[name];
+  const form = changedForm(name, changes);
   const fields = Object.keys(call.request);
-  const inPath = [...(path ?? call.path).matchAll(/:([A-Za-z]+)/g)].map(([, name = '']) => name);
   const unknown = (names: readonly string[], known: readonly string[], where: string) =>
     names
       .filter((name) => !known.includes(name))
       .map((name) => `${where}: there is no field ${name}; known are ${known.join(', ')}`);
-  const lost = fields.filter(
-    (name) => call.request[name] === 'path' && !inPath.includes(name) && request[name] === undefined,
+  const inPath = pathFieldsOf(form.path);
+  const fieldsWhere = (isSo: (field: WireField) => boolean) => form.fields.filter(isSo).map(({ field }) => field);
+  const lost = fieldsWhere(({ field, place }) => place === 'path' && !inPath.includes(field));
+  const intoBody = fieldsWhere(
+    ({ field, place }) => place === 'body' && ['path', 'query'].includes(call.request[field] ?? ''),
   );
-  const placeOf = (name: string): FieldPlace => {
-    const change = request[name];
-    if (inPath.includes(name)) return 'path';
-    return typeof change === 'object' ? change.in : call.request[name]!;
-  };
-  const known = fields.filter((name) => request[name] !== undefined || inPath.includes(name));
-  const intoBody = known.filter(
-    (name) => placeOf(name) === 'body' && call.request[name] !== 'body' && call.request[name] !== 'header',
-  );
-  const outOfBody = known.filter((name) => placeOf(name) !== 'body' && call.structured.includes(name));
-  const nested = known.filter((name) => call.isForm && placeOf(name) === 'body' && nameOf(request[name]).includes('.'));
+  const outOfBody = fieldsWhere(({ field, place }) => place !== 'body' && call.structured.includes(field));
+  const nested = fieldsWhere(({ place, name: wireName }) => call.isForm && place === 'body' && wireName.includes('.'));
   const partial = (path ?? '').split('/').filter((segment) => segment.includes(':') && !/^:[A-Za-z]+$/.test(segment));
   return [
     ...unknown(Object.keys(request), fields, 'request'),
@@ -126,6 +120,6 @@ function problemsOf(call: AssumedCall, { path, request = {}, response = {} }: Ca
     ...outOfBody.map((name) => `request.${name}: is no plain value, and cannot leave the body`),
     ...nested.map((name) => `request.${name}: a form has no names with dots`),
     ...partial.map((segment) => `path: ${segment} must be a whole segment, such as /:token/`),
-    ...lost.map((name) => `path: :${name} is missing, and request does not say where it goes instead`),
+    ...lost.map((field) => `path: :${field} is missing, and request does not say where it goes instead`),
   ];
 }

@@ -20,6 +20,10 @@ export interface WireForm {
   readonly isRaw: boolean;
 }
 
+/** Names of a path's `:name` segments. */
+export const pathFieldsOf = (path: string): string[] =>
+  [...path.matchAll(/:([A-Za-z]+)/g)].map(([, name = '']) => name);
+
 /** The call as the contract assumes it. */
 export function assumedForm(name: WireCallName): WireForm {
   const { method, path, request, headers } = wireCalls[name];
@@ -36,7 +40,7 @@ export function changedForm(name: WireCallName, changes: CallChanges): WireForm 
   const assumed = assumedForm(name);
   const path = changes.path ?? assumed.path;
   const isRaw = changes.body === 'raw';
-  const inPath = new Set([...path.matchAll(/:([A-Za-z]+)/g)].map(([, one]) => one));
+  const inPath = new Set(pathFieldsOf(path));
   const fields = assumed.fields.map((before): WireField => {
     const { field } = before;
     if (inPath.has(field)) return { field, place: 'path', name: field };

@@ -57,8 +57,7 @@ const numeric = new Set(['fileSize', 'limit', 'offset']);
  */
 export function speakWire(changes: WireChanges): RequestHandler {
   const calls = wireCallNames.map((name) => {
-    const change: CallChanges = changes.calls?.[name] ?? {};
-    return { name, change, assumed: assumedForm(name), form: changedForm(name, change) };
+    return { name, assumed: assumedForm(name), form: changedForm(name, changes.calls?.[name] ?? {}) };
   });
   const isAt = ({ method, path }: WireForm, req: IncomingMessage, pathname: string) =>
     method === req.method && matchPath(path, pathname) !== null;

@@ -44,7 +44,10 @@ export function launchStoreSuite({ test, expect }: SuiteTools, open: () => Promi
     await store.begin(launch(1, 'erased'), 'erased', held('erased'));
     const tokens = store.tokens('erased');
     await tokens.read();
-    await store.eraseToken('erased');
+    await store.begin(launch(1, 'erased too'), 'erased too', held('erased too'));
+    await store.eraseTokens(['erased', 'erased too']);
+    await store.eraseTokens([]);
+    await expect(store.tokens('erased too').read()).rejects.toMatchObject({ code: 'token_erased' });
     await expect(tokens.write(held('renewed'))).rejects.toMatchObject({ code: 'token_erased' });
     await expect(tokens.read()).rejects.toMatchObject({ code: 'token_erased' });
     expect(await store.find('erased')).not.toBeNull();
@@ -66,7 +69,7 @@ export function launchStoreSuite({ test, expect }: SuiteTools, open: () => Promi
     expect(await list(undefined)).toEqual(['p1', 'p2', 'p3']);
     expect(await list('p1')).toEqual(['p2', 'p3']);
     expect(await store.listBegunBefore({ begunBeforeMs: 500, limit: 1, after: 'p1' })).toEqual(['p2']);
-    await store.eraseToken('p2');
+    await store.eraseTokens(['p2']);
     expect(await list(undefined, true)).toEqual(['p1', 'p3']);
     expect(await store.forget(['p1', 'p2', 'nothing'])).toBe(2);
     expect(await store.forget([])).toBe(0);

@@ -5,7 +5,6 @@ import { changedByFork, type Fork, type Migration } from '../migration.ts';
 /** What a fork changed of the wire within the contract belongs into its profile: only a person knows what was meant. */
 export const ownContract: Migration = {
   name: 'own-contract',
-  since: '0.2.0',
   async detect(fork) {
     // The kit may have moved what the fork changed: its contract as a whole tells whether that is still there.
     if (fork.git.succeeds('diff', '--quiet', fork.kit, '--', 'src/contract')) return [];

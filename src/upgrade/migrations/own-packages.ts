@@ -19,7 +19,6 @@ const command = ['install', '--package-lock-only', '--ignore-scripts', '--no-aud
 /** The lock file is the kit's after a merge; packages that a fork added are in it again only when npm has written it. */
 export const ownPackages: Migration = {
   name: 'own-packages',
-  since: '0.2.0',
   async detect({ folder }) {
     const read = async (name: string) =>
       JSON.parse(await readFile(join(folder, name), 'utf8')) as Packages & { packages?: Record<string, Packages> };

@@ -12,7 +12,6 @@ const definition = 'src/my-app/app.ts';
 /** Steps that a fork put beside the kit's, and its lines in the registry, move to its room. */
 export const ownSteps: Migration = {
   name: 'own-steps',
-  since: '0.2.0',
   async detect({ git, folder, kit }) {
     // The kit's own, of whichever release, stay where they are.
     const kits = await git.lines('ls-tree', '--name-only', kit, `${steps}/`);

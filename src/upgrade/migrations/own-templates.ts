@@ -10,14 +10,13 @@ const overrideOf = (path: string) => path.replace(/^templates\/(app\/)?/, 'templ
 /** Templates that a fork edited in the kit's folders move to its own, where they stand in for the kit's. */
 export const ownTemplates: Migration = {
   name: 'own-templates',
-  since: '0.2.0',
   async detect(fork) {
     const changed = await changedByFork(fork, ...homes);
     const kept: string[] = [];
     for (const path of changed) {
       // Removed by the fork, or moved already.
-      if ((await fork.git.blob(`${fork.before}:${path}`)) === null) continue;
-      if ((await fork.git.blob(`${fork.before}:${overrideOf(path)}`)) !== null) continue;
+      if (!fork.git.has(fork.before, path)) continue;
+      if (fork.git.has(fork.before, overrideOf(path))) continue;
       if (!(await isDone(fork, path))) kept.push(path);
     }
     return kept;
