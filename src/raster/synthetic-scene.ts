@@ -9,22 +9,36 @@ const pixelSizeM = 30;
 const originM = [500_000, 5_400_000] as const;
 const utm33n = 32633;
 
-/** Smooth noise in 0 to 1 that depends on nothing but its arguments. */
-function noise(x: number, y: number, seed: number): number {
-  const hash = (ix: number, iy: number) => {
-    let h = Math.imul(ix, 374_761_393) ^ Math.imul(iy, 668_265_263) ^ Math.imul(seed, 1_442_695_041);
-    h = Math.imul(h ^ (h >>> 13), 1_274_126_177);
-    return ((h ^ (h >>> 16)) >>> 0) / 0xffff_ffff;
-  };
-  const [x0, y0] = [Math.floor(x), Math.floor(y)];
-  const [fx, fy] = [x - x0, y - y0].map((t) => t * t * (3 - 2 * t)) as [number, number];
-  const top = hash(x0, y0) * (1 - fx) + hash(x0 + 1, y0) * fx;
-  const bottom = hash(x0, y0 + 1) * (1 - fx) + hash(x0 + 1, y0 + 1) * fx;
-  return top * (1 - fy) + bottom * fy;
+function hash(x: number, y: number, seed: number): number {
+  let h = Math.imul(x, 374_761_393) ^ Math.imul(y, 668_265_263) ^ Math.imul(seed, 1_442_695_041);
+  h = Math.imul(h ^ (h >>> 13), 1_274_126_177);
+  return ((h ^ (h >>> 16)) >>> 0) / 0xffff_ffff;
 }
 
-function terrain(x: number, y: number): number {
-  return 0.55 * noise(x / 180, y / 180, 1) + 0.3 * noise(x / 60, y / 60, 2) + 0.15 * noise(x / 17, y / 17, 3);
+const smooth = (t: number) => t * t * (3 - 2 * t);
+
+/** Smooth noise in 0 to 1 along a row, which depends on nothing but its arguments. The corners of a cell are kept for its next pixel. */
+function noiseOfRow(y: number, seed: number): (x: number) => number {
+  const y0 = Math.floor(y);
+  const fy = smooth(y - y0);
+  let [cell, topLeft, topRight, bottomLeft, bottomRight] = [NaN, 0, 0, 0, 0];
+  return (x) => {
+    const x0 = Math.floor(x);
+    if (x0 !== cell) {
+      cell = x0;
+      [topLeft, topRight] = [hash(x0, y0, seed), hash(x0 + 1, y0, seed)];
+      [bottomLeft, bottomRight] = [hash(x0, y0 + 1, seed), hash(x0 + 1, y0 + 1, seed)];
+    }
+    const fx = smooth(x - x0);
+    const top = topLeft * (1 - fx) + topRight * fx;
+    const bottom = bottomLeft * (1 - fx) + bottomRight * fx;
+    return top * (1 - fy) + bottom * fy;
+  };
+}
+
+function terrainOfRow(y: number): (x: number) => number {
+  const [hills, slopes, rocks] = [noiseOfRow(y / 180, 1), noiseOfRow(y / 60, 2), noiseOfRow(y / 17, 3)];
+  return (x) => 0.55 * hills(x / 180) + 0.3 * slopes(x / 60) + 0.15 * rocks(x / 17);
 }
 
 /** Reflectances (Landsat digital numbers) of water, soil and vegetation. */
@@ -37,13 +51,15 @@ const bandNames = ['blue', 'green', 'red', 'nir', 'swir16'] as const;
 
 type Ground = { readonly isWater: boolean; readonly green: number; readonly wave: number; readonly grain: number };
 
-function ground(x: number, y: number): Ground {
-  return {
-    isWater: terrain(x, y) < 0.36,
-    green: Math.min(1, Math.max(0, 1.6 * noise(x / 40, y / 40, 5) - 0.3)),
-    wave: 0.96 + 0.08 * noise(x / 5, y / 5, 4),
-    grain: 0.94 + 0.12 * noise(x / 3, y / 3, 6),
-  };
+function groundOfRow(y: number): (x: number) => Ground {
+  const terrain = terrainOfRow(y);
+  const [plants, waves, grains] = [noiseOfRow(y / 40, 5), noiseOfRow(y / 5, 4), noiseOfRow(y / 3, 6)];
+  return (x) => ({
+    isWater: terrain(x) < 0.36,
+    green: Math.min(1, Math.max(0, 1.6 * plants(x / 40) - 0.3)),
+    wave: 0.96 + 0.08 * waves(x / 5),
+    grain: 0.94 + 0.12 * grains(x / 3),
+  });
 }
 
 function reflectance(band: (typeof bandNames)[number], at: Ground): number {
@@ -95,15 +111,15 @@ export async function writeSyntheticScene(path: string, { kind, size, place, shi
       bands,
     },
     (dataset) => {
-      const row = dataType === 'UInt16' ? new Uint16Array(size) : new Float32Array(size);
+      const rows = bands.map(() => (dataType === 'UInt16' ? new Uint16Array(size) : new Float32Array(size)));
       for (let y = 0; y < size; y++) {
-        dataset.bands.forEach((band, id) => {
-          for (let x = 0; x < size; x++) {
-            const isOutside = kind === 'multispectral' && shift === undefined && !inSwath(x, y, size);
-            row[x] = isOutside ? 0 : valueAt(kind, id - 1, x + (shift ?? 0), y + (shift ?? 0));
-          }
-          band.pixels.write(0, y, size, 1, row);
-        });
+        const valuesAt = valuesOfRow(kind, y + (shift ?? 0));
+        for (let x = 0; x < size; x++) {
+          const isOutside = kind === 'multispectral' && shift === undefined && !inSwath(x, y, size);
+          const values = isOutside ? [] : valuesAt(x + (shift ?? 0));
+          rows.forEach((row, i) => (row[x] = values[i] ?? 0));
+        }
+        dataset.bands.forEach((band, id) => band.pixels.write(0, y, size, 1, rows[id - 1]!));
       }
     },
   );
@@ -112,10 +128,22 @@ export async function writeSyntheticScene(path: string, { kind, size, place, shi
   gdal.drivers.get('GTiff').deleteDataset(`${path}.pixels`);
 }
 
-function valueAt(kind: SyntheticScene['kind'], band: number, x: number, y: number): number {
-  if (kind === 'elevation') return 120 + 900 * terrain(x, y);
-  if (kind === 'multispectral') return reflectance(bandNames[band] ?? 'blue', ground(x, y));
+/** Gives the values of a pixel, band by band. */
+function valuesOfRow(kind: SyntheticScene['kind'], y: number): (x: number) => readonly number[] {
+  if (kind === 'elevation') {
+    const terrain = terrainOfRow(y);
+    return (x) => [120 + 900 * terrain(x)];
+  }
+  const ground = groundOfRow(y);
+  if (kind === 'multispectral')
+    return (x) => {
+      const at = ground(x);
+      return bandNames.map((band) => reflectance(band, at));
+    };
   // Backscatter: smooth water is dark, and everything is speckled.
-  const { isWater, green, grain } = ground(x, y);
-  return (isWater ? 0.01 : 0.08 + 0.2 * green) * grain * (0.4 + 1.2 * noise(x * 1.7, y * 1.7, 9));
+  const speckle = noiseOfRow(y * 1.7, 9);
+  return (x) => {
+    const { isWater, green, grain } = ground(x);
+    return [(isWater ? 0.01 : 0.08 + 0.2 * green) * grain * (0.4 + 1.2 * speckle(x * 1.7))];
+  };
 }

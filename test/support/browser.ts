@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
-import { cleanUpLater } from './cleanup.ts';
+import { cleanUpAfterFile, cleanUpLater } from './cleanup.ts';
 
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
   existsSync(path),
@@ -21,17 +21,33 @@ export interface Visit {
   readonly complaints: string[];
 }
 
-/** A fresh browser context on a browser of the test's own. `own` are the origins that pages may load from. */
+let browser: Promise<Browser> | null = null;
+
+/** One for the file. */
+function theBrowser(): Promise<Browser> {
+  if (browser) return browser;
+  const launched = chromium.launch({
+    executablePath,
+    // WebGL by the processor, and only WebGL: putting pages together by it as well takes twice the time.
+    args: [
+      '--no-sandbox',
+      '--use-gl=angle',
+      '--use-angle=swiftshader',
+      '--enable-unsafe-swiftshader',
+      '--disable-gpu-compositing',
+    ],
+  });
+  cleanUpAfterFile(async () => (await launched).close());
+  return (browser = launched);
+}
+
+/** A fresh browser context, of somebody who has never been here. `own` are the origins that pages may load from. */
 export async function visit(
   own: readonly string[],
   options: { colorScheme?: 'light' | 'dark'; viewport?: { width: number; height: number } } = {},
 ): Promise<Visit> {
-  const browser: Browser = await chromium.launch({
-    executablePath,
-    args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'],
-  });
-  cleanUpLater(() => browser.close());
-  const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
+  const context = await (await theBrowser()).newContext({ viewport: { width: 1200, height: 900 }, ...options });
+  cleanUpLater(() => context.close());
   context.setDefaultTimeout(20_000);
   const complaints: string[] = [];
   context.on('page', (page) => {

@@ -1,12 +1,19 @@
-import { afterAll } from 'vitest';
+import { afterAll, onTestFinished, TestRunner } from 'vitest';
 
 const pending: (() => unknown)[] = [];
 
 /**
- * Undoes something when the file's tests are over, the newest first. (Vitest's own `onTestFinished`
- * cannot tell concurrent tests apart once they have awaited something.)
+ * Undoes something when the test is over that asked for it, or else when its file is: what is asked for outside of a test, or in
+ * one that runs beside others, which Vitest cannot tell apart once they have awaited something. The newest first.
  */
 export function cleanUpLater(undo: () => unknown): void {
+  const test = TestRunner.getCurrentTest();
+  if (test === undefined || test.concurrent) cleanUpAfterFile(undo);
+  else onTestFinished(async () => void (await undo()));
+}
+
+/** Undoes something when the file's tests are over: what its tests share. */
+export function cleanUpAfterFile(undo: () => unknown): void {
   pending.push(undo);
 }
 

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
 import { projectRoot } from './folders.ts';
 import { cleanUpLater } from './cleanup.ts';
 
@@ -45,11 +46,16 @@ export function startCommand(
   env: Record<string, string> = {},
   project = projectRoot,
 ) {
-  const child = spawn(process.execPath, [join(project, 'src', 'commands', `${name}.ts`), ...args], {
-    cwd: project,
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const preload = pathToFileURL(join(project, 'scripts', 'preload.mjs')).href;
+  const child = spawn(
+    process.execPath,
+    ['--import', preload, join(project, 'src', 'commands', `${name}.ts`), ...args],
+    {
+      cwd: project,
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   let text = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (part: string) => (text += part));
