@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import LongFirst from './test/support/long-first.ts';
 
 export default defineConfig({
   test: {
@@ -6,7 +7,10 @@ export default defineConfig({
     pool: 'forks',
     // As the servers are started: what is compiled is kept, for their children too.
     execArgv: ['--import', new URL('./scripts/preload.mjs', import.meta.url).href],
-    maxWorkers: 2,
+    // Half of the time is spent waiting: for the platform's polling, for browsers, for processes that start again.
+    maxWorkers: 3,
+    maxConcurrency: 3,
+    sequence: { sequencer: LongFirst },
     // Real servers, real polling, real child processes on shared machines: wide, and no test measures time by it.
     testTimeout: 60_000,
     hookTimeout: 60_000,

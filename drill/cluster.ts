@@ -116,3 +116,26 @@ export async function query(connectionString: string, sql: string): Promise<Reco
     await client.end();
   }
 }
+
+/** A connection for one who asks often. One that was cut is made anew. */
+export function keptConnection(connectionString: string) {
+  let kept: pg.Client | null = null;
+  async function connect(): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString });
+    client.on('error', () => (kept = null));
+    await client.connect();
+    return (kept = client);
+  }
+  const ask = async (client: pg.Client, sql: string) => (await client.query<Record<string, unknown>>(sql)).rows;
+  return {
+    async query(sql: string): Promise<Record<string, unknown>[]> {
+      const old = kept;
+      if (old === null) return ask(await connect(), sql);
+      return ask(old, sql).catch(async () => {
+        await old.end().catch(() => {});
+        return ask(await connect(), sql);
+      });
+    },
+    end: async () => kept?.end(),
+  };
+}

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import type { RunState } from '../src/app/runs/run-state.ts';
-import { startCluster, type Cluster } from './cluster.ts';
+import { keptConnection, startCluster, type Cluster } from './cluster.ts';
 import { freePort } from './free-port.ts';
 import { drillPlatform, type DrillPlatform } from './platform.ts';
 import { startProxy, type Proxy } from './proxy.ts';
@@ -150,6 +150,8 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
     ? await Promise.all(Array.from({ length: workerCount }, (_, i) => app(`worker-${i + 1}`, 'worker')))
     : [web];
   const local = isShared ? null : new Sqlite(join(folders.app, 'app.db'), { readonly: true });
+  const localRuns = local?.prepare<[], RunFacts>(runQuery);
+  const shared = cluster && keptConnection(databaseUrl);
 
   return {
     platform: drillPlatform(sandbox.url, apiKey, (bytes) => createHash('sha256').update(bytes).digest('hex')),
@@ -165,12 +167,10 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
       away: (forMs) => away(cluster, forMs),
       cutConnections: () => cutConnections(cluster, databaseUrl),
     },
-    runs: async () =>
-      local
-        ? local.prepare<[], RunFacts>(runQuery).all()
-        : ((await cluster!.query(databaseUrl, runQuery)) as unknown as RunFacts[]),
+    runs: async () => localRuns?.all() ?? ((await shared!.query(runQuery)) as unknown as RunFacts[]),
     async close() {
       local?.close();
+      await shared?.end();
       for (const one of services.toReversed()) {
         await one.end();
       }
@@ -208,6 +208,9 @@ interface ServiceOptions {
   readonly unexpectedEnds: string[];
 }
 
+const atExit = new Set<() => void>();
+process.once('exit', () => atExit.forEach((kill) => kill()));
+
 async function startService({
   name,
   kind,
@@ -220,8 +223,8 @@ async function startService({
   let child: ChildProcess;
   let exited = Promise.resolve();
   let [url, port, isWanted] = ['', env['PORT'], false];
-  const killWithParent = () => child.kill('SIGKILL');
-  process.once('exit', killWithParent);
+  const killWithParent = () => void child.kill('SIGKILL');
+  atExit.add(killWithParent);
 
   async function start(): Promise<void> {
     isWanted = true;
@@ -272,7 +275,7 @@ async function startService({
     start,
     async end() {
       await kill();
-      process.off('exit', killWithParent);
+      atExit.delete(killWithParent);
     },
   };
 }

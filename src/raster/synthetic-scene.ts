@@ -119,7 +119,7 @@ export async function writeSyntheticScene(path: string, { kind, size, place, shi
           const values = isOutside ? [] : valuesAt(x + (shift ?? 0));
           rows.forEach((row, i) => (row[x] = values[i] ?? 0));
         }
-        dataset.bands.forEach((band, id) => band.pixels.write(0, y, size, 1, rows[id - 1]!));
+        dataset.bands.forEach((band, id) => band.pixels.write(0, y, size, 1, rows[id - 1]));
       }
     },
   );

@@ -37,7 +37,7 @@ async function begin(tab: Page, step: string, input: 'item' | 'synthetic' = 'syn
 /** Runs in the page: what a screen reader would say of the place. */
 const focusedText = `((node) => [node?.getAttribute('aria-label'), node?.textContent, node?.closest('label')?.textContent].join(' '))(document.activeElement)`;
 
-const reached = (tab: Page, state: string) => tab.locator(`#run[data-state="${state}"]`).waitFor({ timeout: 30_000 });
+const reached = (tab: Page, state: string) => tab.locator(`#run[data-state="${state}"]`).waitFor({ timeout: 90_000 });
 const clean = ({ complaints }: Pick<Visit, 'complaints'>) => expect(complaints).toEqual([]);
 
 describe.runIf(hasChromium)('in a browser', () => {
@@ -53,7 +53,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     await it.page.goto(`${it.sandbox.url}/approvals`);
     await it.page.getByRole('button', { name: /^Approve/ }).click();
     await reached(tab, 'COMPLETED');
-    await tab.locator('#map[data-ready]').waitFor({ timeout: 30_000 });
+    await tab.locator('#map[data-ready]').waitFor({ timeout: 90_000 });
     // In the step's colours, with their numbers, and not in grey.
     expect(await tab.getByRole('img', { name: /^Histogram of normalized difference, from -0.2 to 0.9$/ }).count()).toBe(
       1,
@@ -86,7 +86,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     await it.page.getByRole('button', { name: /^Approve/ }).click();
     await it.page.getByText('Nothing waits for a decision').waitFor();
     await reached(tab, 'COMPLETED');
-    await tab.locator('#map[data-ready]').waitFor({ timeout: 30_000 });
+    await tab.locator('#map[data-ready]').waitFor({ timeout: 90_000 });
     const [item] = await Promise.all([
       it.context.waitForEvent('page'),
       tab.getByRole('link', { name: "See it in the platform's catalog" }).click(),
@@ -156,7 +156,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     expect(it.page.url()).not.toContain('token');
     // In the panel beside it; the app stays where it is, and Back goes back in it.
     await it.page.getByRole('button', { name: 'Approve Hillshade' }).click();
-    await frame.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 30_000 });
+    await frame.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 90_000 });
     await it.page.evaluate('history.back()');
     await frame.locator('#new-run[data-ready]').waitFor();
     await it.page.reload();

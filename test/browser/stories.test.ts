@@ -104,19 +104,13 @@ describe.runIf(hasChromium)('a story', () => {
       await tab.getByRole('link', { name: 'Hillshade' }).click();
       await tab.locator('#new-run[data-ready]').waitFor();
       await tab.locator('#collection').selectOption({ label: 'Jacksboro fault' });
-      const before = await tab.evaluate<number>('scrollY');
-      await tab
+      const item = tab
         .locator('#items')
         .getByText(/jacksboro/i)
-        .first()
-        .tap()
-        .catch(() =>
-          tab
-            .locator('#items')
-            .getByText(/jacksboro/i)
-            .first()
-            .click(),
-        );
+        .first();
+      await item.scrollIntoViewIfNeeded();
+      const before = await tab.evaluate<number>('scrollY');
+      await item.tap().catch(() => item.click());
       expect(Math.abs((await tab.evaluate<number>('scrollY')) - before)).toBeLessThan(844);
       await tab.getByText(/^Chosen: .*jacksboro/i).waitFor();
       await tab.locator('input[name="azimuth"]').fill('999');
@@ -175,7 +169,7 @@ describe.runIf(hasChromium)('a story', () => {
         mimeType: 'image/tiff',
         buffer: await readFile(join(projectRoot, 'scenes/olinda-landsat7.tif')),
       });
-      await page.locator('#files .pill.ok').first().waitFor({ timeout: 30_000 });
+      await page.locator('#files .pill.ok').first().waitFor({ timeout: 90_000 });
       await page.getByText('1 to 1 of').waitFor();
 
       const { token, launchId } = await sandbox.launch();

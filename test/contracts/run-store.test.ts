@@ -17,12 +17,12 @@ import { launchStoreSuite } from '../../src/testing/suites/launch-store-suite.ts
 import { progressSuite } from '../../src/testing/suites/progress-suite.ts';
 import { newRun, runStoreSuite } from '../../src/testing/suites/run-store-suite.ts';
 import { sessionStoreSuite } from '../../src/testing/suites/session-store-suite.ts';
-import { cleanUpLater } from '../support/cleanup.ts';
-import { testFolder } from '../support/folders.ts';
+import { cleanUpAfterFile, cleanUpLater } from '../support/cleanup.ts';
+import { sharedFolder, testFolder } from '../support/folders.ts';
 import { hasPostgres, startPostgres } from '../support/postgres.ts';
 
 const adapters: [string, boolean, () => Promise<AppDatabase>][] = [
-  ['SQLite', true, async () => openDatabase({ dataDir: await testFolder(), databaseUrl: null })],
+  ['SQLite', true, async () => openDatabase({ dataDir: await sharedFolder(), databaseUrl: null })],
   [
     'PostgreSQL',
     hasPostgres,
@@ -60,7 +60,8 @@ describe.each(adapters)('%s', (name, isHere, open) => {
   const tools = { test, expect };
   const opened = async () => {
     const database = await open();
-    cleanUpLater(() => database.destroy());
+    // A suite's tests share it.
+    cleanUpAfterFile(() => database.destroy());
     return database;
   };
   const isShared = name === 'PostgreSQL';

@@ -115,7 +115,7 @@ export function sessionOf(launched: Response, launchUrl: string): BrowserSession
         const view = await run(id);
         if (states.includes(view.state)) return view;
         if (view.isFinal) throw new Error(`the run is ${view.state}: ${JSON.stringify(view.failure)}`);
-        await sleep(25);
+        await sleep(100);
       }
     },
   };

@@ -3,12 +3,19 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cleanUpLater } from './cleanup.ts';
+import { cleanUpAfterFile, cleanUpLater } from './cleanup.ts';
 
 /** A folder of the test's own, removed when it ends. */
 export async function testFolder(): Promise<string> {
   const folder = await makeFolder();
   cleanUpLater(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A folder that the file's tests share, removed when they have ended. */
+export async function sharedFolder(): Promise<string> {
+  const folder = await makeFolder();
+  cleanUpAfterFile(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 

@@ -1,5 +1,5 @@
 import { hasCluster, query, startCluster, type Cluster } from '../../drill/cluster.ts';
-import { cleanUpLater } from './cleanup.ts';
+import { cleanUpAfterFile } from './cleanup.ts';
 import { makeFolder } from './folders.ts';
 
 export { query };
@@ -10,6 +10,6 @@ export const hasPostgres = hasCluster || process.env['CI'] === 'true';
 /** A private cluster on a free port, stopped and removed when the file's tests end. */
 export async function startPostgres(options?: { isDurable?: boolean }): Promise<Cluster> {
   const cluster = await startCluster(await makeFolder(), options);
-  cleanUpLater(() => cluster.remove());
+  cleanUpAfterFile(() => cluster.remove());
   return cluster;
 }

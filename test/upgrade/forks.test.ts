@@ -10,7 +10,7 @@ import { cleanUpLater } from '../support/cleanup.ts';
 import { makeFolder, projectRoot } from '../support/folders.ts';
 
 const run = promisify(execFile);
-const timeout = 180_000;
+const timeout = 600_000;
 const { commit } = JSON.parse(readFileSync(join(projectRoot, 'releases/0.1.0.json'), 'utf8')) as { commit: string };
 const hasHistory = isThere();
 

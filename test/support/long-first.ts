@@ -1,0 +1,23 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Files that take minutes, and wait for most of them: begun last, they would be waited for alone. */
+const long = [
+  'end-to-end/drill',
+  'browser/pages',
+  'browser/flow',
+  'upgrade/forks',
+  'package/',
+  'end-to-end/',
+  'browser/',
+  'simulated-',
+];
+const rank = ({ moduleId }: TestSpecification) => {
+  const at = long.findIndex((part) => moduleId.includes(part));
+  return at < 0 ? long.length : at;
+};
+
+export default class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
