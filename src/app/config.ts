@@ -88,6 +88,10 @@ export interface AppConfig {
   readonly embeddedIn: string | null;
   /** `LAUNCHES_PER_MINUTE`, default 120: most launches from one address. */
   readonly launchesPerMinute: number;
+  /** `SHOW_DEFECTS`, default false: a run's page shows the stack of a step's mistake. For those who write steps. */
+  readonly showDefects: boolean;
+  /** `STEP_INSPECT`, default none: port of this machine's loopback at which a step waits for a debugger. Only with `STEP_CONFINEMENT=none`. */
+  readonly inspectPort: number | null;
   /** `METRICS_PUBLIC`, default false: `/metrics` answers on loopback only. */
   readonly publicMetrics: boolean;
   /** `MAP_TILES`, default none: address of map tiles with `{z}`, `{x}` and `{y}`, drawn over the coarse land that is always there. */
@@ -159,6 +163,8 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
       .optional(),
     LAUNCHES_PER_MINUTE: integer(1, 1_000_000).default(120),
     METRICS_PUBLIC: z.enum(['true', 'false'], 'must be true or false').default('false'),
+    SHOW_DEFECTS: z.enum(['true', 'false'], 'must be true or false').default('false'),
+    STEP_INSPECT: integer(1, 65_535).optional(),
     ...confinementVariables,
   });
 
@@ -184,6 +190,10 @@ export function readAppConfig(
   if (!platformApiKey)
     throw new ConfigError(
       'PLATFORM_API_KEY (or PLATFORM_API_KEY_FILE) is required: the API key that the platform issued to this app',
+    );
+  if (settings.STEP_INSPECT !== undefined && settings.STEP_CONFINEMENT !== 'none')
+    throw new ConfigError(
+      `STEP_INSPECT=${settings.STEP_INSPECT} needs STEP_CONFINEMENT=none: a confined step has no network for a debugger`,
     );
   const role = readRole(options.role ?? 'all');
   const databaseUrl = readDatabaseUrl(env);
@@ -214,7 +224,8 @@ export function readAppConfig(
     stepMemoryBytes: settings.STEP_MEMORY_BYTES,
     stepDiskBytes: settings.STEP_DISK_BYTES,
     workDiskBytes: settings.WORK_DISK_BYTES,
-    stepConcurrency: settings.STEP_CONCURRENCY,
+    // A debugger attaches to one step at a time.
+    stepConcurrency: settings.STEP_INSPECT === undefined ? settings.STEP_CONCURRENCY : 1,
     stepQueue: settings.STEP_QUEUE,
     runsPerUser: settings.RUNS_PER_USER,
     platformPatienceMs: settings.PLATFORM_PATIENCE_MS,
@@ -223,6 +234,8 @@ export function readAppConfig(
     embeddedIn: settings.EMBEDDED_IN ?? null,
     launchesPerMinute: settings.LAUNCHES_PER_MINUTE,
     publicMetrics: settings.METRICS_PUBLIC === 'true',
+    showDefects: settings.SHOW_DEFECTS === 'true',
+    inspectPort: settings.STEP_INSPECT ?? null,
     mapTiles: settings.MAP_TILES ?? null,
     confinement: confinementSettings(env, settings),
     logLevel: settings.LOG_LEVEL,

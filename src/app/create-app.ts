@@ -134,6 +134,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     limits: { ...stepLimits, diskBytes: config.stepDiskBytes },
     workSpace: createWorkSpace({ folder: workDir, quotaBytes: config.workDiskBytes }),
     onMemory: (bytes) => metrics.observeStepMemory(bytes),
+    onDefect: (error, what) => log.error({ err: error }, what),
+    inspectPort: config.inspectPort ?? undefined,
   });
 
   /** One per launch, so that its runs share one token and one renewal. */

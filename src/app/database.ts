@@ -49,6 +49,7 @@ export interface RunRow {
   upload: string | null;
   file: string | null;
   failure: string | null;
+  estimate: string | null;
   /** How often a worker has taken the run: only the last may write. */
   claim: number;
   /** The worker that has the run; null if nobody has it or it has ended. */

@@ -110,6 +110,8 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
   ),
   // Runs and launches may lie in stores of their own: neither refers to the other's table.
   '009-apart': apart,
+  // What a run was said to take, when its user was asked.
+  '010-estimates': statements(`alter table runs add column estimate text`),
 };
 
 /** Brings a database up to date, or as far as a named migration; processes that start at the same time wait for each other. True where there was something to do. */

@@ -23,6 +23,7 @@ const usage = `usage: npm run dev -- [options]: sandbox and app together, each r
   --host ADDRESS   of this machine, to be reached from others such as a phone (default 127.0.0.1)
   --data DIR       of both (default data/dev)
   --import PATH    items, rasters, or a folder of a scene, for the catalog; repeatable
+  --inspect-steps PORT  each step waits at this port for a debugger, unconfined
   --no-open        leave the browser alone`;
 
 /** Files of the kit whose changes concern a service; of an installed kit there are fewer. */
@@ -111,6 +112,10 @@ await runCommand(async () => {
           DATA_DIR: join(folder, 'app'),
           PORT: portOf('app', options['app-port']),
           EMBEDDED_IN: urls.get('sandbox')!,
+          SHOW_DEFECTS: process.env['SHOW_DEFECTS'] ?? 'true',
+          ...(options['inspect-steps'] === undefined
+            ? {}
+            : { STEP_INSPECT: options['inspect-steps'], STEP_CONFINEMENT: 'none' }),
         },
         output('app'),
       ),
@@ -196,6 +201,7 @@ function readOptions() {
     options: {
       port: { type: 'string', default: '4010' },
       'app-port': { type: 'string', default: '3000' },
+      'inspect-steps': { type: 'string' },
       host: { type: 'string', default: '127.0.0.1' },
       data: { type: 'string', default: 'data/dev' },
       import: { type: 'string', multiple: true, default: [] },

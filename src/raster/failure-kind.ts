@@ -27,10 +27,22 @@ export function isOfTheWorld(error: unknown): boolean {
   return typeof code === 'string' && (ofTheWorld.has(code) || ofSqlite.test(code));
 }
 
+/** A mistake in code, known as one where its error alone would not tell. */
+export class Defect extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+    this.name = 'Defect';
+    this.stack = cause.stack ?? cause.message;
+  }
+}
+
 /** Classifies an error that nobody gave a meaning. Readers of files, GDAL among them, throw plain errors for a damaged file. */
 export function kindOfPlainError(error: unknown): FailureKind {
   if (isOfTheWorld(error)) return 'world';
-  return !(error instanceof Error) || ofTheCode.some((one) => error instanceof one) || error.name === 'AssertionError'
+  return !(error instanceof Error) ||
+    ofTheCode.some((one) => error instanceof one) ||
+    error.name === 'AssertionError' ||
+    error instanceof Defect
     ? 'defect'
     : 'user';
 }

@@ -1,27 +1,16 @@
 /** Only for child processes: loads GDAL. */
 import { basename, parse } from 'node:path';
 import type gdal from 'gdal-async';
-import { KitError } from '../contract/kit-error.ts';
 import { bandNames } from './band-names.ts';
+import { matchBand, SceneError, type NamedBand } from './match-band.ts';
 import { openRaster } from './open-raster.ts';
 
-/** What is wrong with an input, in words its owner can act on. */
-export class SceneError extends KitError {
-  constructor(
-    code: 'band_not_found' | 'band_ambiguous' | 'grids_differ' | 'not_one_raster',
-    message: string,
-    data: Readonly<Record<string, unknown>> = {},
-  ) {
-    super(code, message, { status: 422, data });
-  }
-}
+export { SceneError } from './match-band.ts';
 
-export interface SceneBand {
+export interface SceneBand extends NamedBand {
   readonly fileName: string;
   /** From 1. */
   readonly index: number;
-  /** Every name it goes by, the common name first where it has one. */
-  readonly names: readonly string[];
   readonly dataset: gdal.Dataset;
   readonly band: gdal.RasterBand;
 }
@@ -62,6 +51,7 @@ export function openScene(paths: readonly string[]): Scene {
       ];
       return {
         fileName: fileNames[file] ?? '',
+        place: `${fileNames[file] ?? ''}, band ${index}`,
         index,
         names: [...new Set(names.filter((name) => name !== ''))],
         dataset,
@@ -73,25 +63,7 @@ export function openScene(paths: readonly string[]): Scene {
   return {
     datasets,
     bands,
-    findBand(name) {
-      const wanted = name.toLowerCase();
-      const found = bands.filter((band) => band.names.some((known) => known.toLowerCase() === wanted));
-      const available = bands.map((band) => `${band.names[0] ?? 'unnamed'} (${band.fileName}, band ${band.index})`);
-      if (found.length > 1) {
-        throw new SceneError(
-          'band_ambiguous',
-          `${found.length} bands have the name ${JSON.stringify(name)}: ${found.map((b) => `${b.fileName} band ${b.index}`).join(', ')}`,
-          { name },
-        );
-      }
-      if (!found[0])
-        throw new SceneError(
-          'band_not_found',
-          `no band has the name ${JSON.stringify(name)}; the input has ${available.join(', ')}`,
-          { name },
-        );
-      return found[0];
-    },
+    findBand: (name) => matchBand(bands, name),
     onlyRaster() {
       if (datasets.length !== 1 || !datasets[0]) {
         throw new SceneError(

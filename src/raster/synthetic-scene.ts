@@ -1,9 +1,9 @@
 /** Only for child processes: loads GDAL. */
 import gdal from 'gdal-async';
 import { createRaster } from './cog.ts';
+import { syntheticBands, type SyntheticKind } from './synthetic-bands.ts';
 
-/** What a synthetic input shows: bands of a satellite scene, or heights. */
-export type SyntheticKind = 'multispectral' | 'elevation';
+export type { SyntheticKind } from './synthetic-bands.ts';
 
 const pixelSizeM = 30;
 const originM = [500_000, 5_400_000] as const;
@@ -47,7 +47,7 @@ const covers = {
   soil: { blue: 9_900, green: 10_600, red: 11_800, nir: 15_200, swir16: 17_900 },
   vegetation: { blue: 8_300, green: 8_600, red: 7_300, nir: 20_800, swir16: 11_400 },
 };
-const bandNames = ['blue', 'green', 'red', 'nir', 'swir16'] as const;
+const bandNames = syntheticBands.multispectral;
 
 type Ground = { readonly isWater: boolean; readonly green: number; readonly wave: number; readonly grain: number };
 
@@ -89,8 +89,8 @@ export const syntheticPixelSize = pixelSizeM;
 
 const layouts = {
   multispectral: { dataType: 'UInt16', bands: bandNames.map((description) => ({ description })) },
-  elevation: { dataType: 'Float32', bands: [{ description: 'elevation', nodata: -9999 }] },
-  radar: { dataType: 'Float32', bands: [{ description: 'VV', nodata: -9999 }] },
+  elevation: { dataType: 'Float32', bands: [{ description: syntheticBands.elevation[0], nodata: -9999 }] },
+  radar: { dataType: 'Float32', bands: [{ description: syntheticBands.radar[0], nodata: -9999 }] },
 } as const;
 
 /** Writes the same raster for the same scene, on every machine: 30 m pixels. */

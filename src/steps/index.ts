@@ -8,9 +8,13 @@ export {
   z,
   type AnyStep,
   type BandDeclaration,
+  type EstimateInput,
   type Step,
   type StepDeclaration,
+  type StepEstimate,
   type StepJob,
 } from './step.ts';
+export { estimateCog } from './estimate.ts';
+export { band, crs, date, resampling, resamplings, type ParameterWords } from './parameters.ts';
 export type { PreviewStyle } from '../raster/preview.ts';
 export { cog, hillshade, ndvi };

@@ -8,7 +8,7 @@ import type { createRaster, gridOf, writeCog } from '../raster/cog.ts';
 import type { JobContext } from '../raster/child/protocol.ts';
 import type { PreviewStyle } from '../raster/preview.ts';
 import type { requireSameGrid, Scene } from '../raster/scene.ts';
-import type { SyntheticKind } from '../raster/synthetic-scene.ts';
+import type { SyntheticKind } from '../raster/synthetic-bands.ts';
 import type { walkStrips } from '../raster/block-walk.ts';
 
 export interface BandDeclaration {
@@ -16,6 +16,23 @@ export interface BandDeclaration {
   /** GDAL's name: `Byte`, `UInt16`, `Float32`, ... */
   readonly dataType: string;
   readonly nodata?: number;
+}
+
+/** What is known of an input before anybody fetches it. */
+export interface EstimateInput {
+  /** Pixels. */
+  readonly width: number;
+  readonly height: number;
+  readonly bandCount: number;
+}
+
+/** What a run will about take: right within a factor of two. */
+export interface StepEstimate {
+  readonly outputBytes: number;
+  /** Of processing, on two cores. */
+  readonly seconds: number;
+  /** Resident, at the peak. */
+  readonly memoryBytes: number;
 }
 
 /** What a step is, for the host, the forms and the docs. */
@@ -27,7 +44,8 @@ export interface StepDeclaration {
   readonly title: string;
   readonly description: string;
   /**
-   * A string, a number, a boolean or a choice by name, each with its bounds and `.meta({ title, description })`. The host
+   * A string, a number, a boolean or a choice by name, each with its bounds and `.meta({ title, description })`, or one of `band`,
+   * `crs`, `date` and `resampling`; `.optional()` where a step does without. The host
    * refuses unknown names; missing ones take their default or are an error. Forms and documents are made of it.
    */
   readonly parameters: z.ZodObject;
@@ -36,6 +54,8 @@ export interface StepDeclaration {
     readonly description: string;
     /** Source types of the items that fit; the app offers no others, and says so. Default: all that hold rasters. */
     readonly sourceTypes?: readonly SourceType[];
+    /** Most items of one run. Default 200; 1 for a step that takes one raster. */
+    readonly mostItems?: number;
     /** The synthetic input that suits the step. */
     readonly synthetic: SyntheticKind;
   };
@@ -73,11 +93,14 @@ export interface StepJob<Parameters> extends JobContext {
 
 export interface Step<Parameters extends z.ZodObject> extends StepDeclaration {
   readonly parameters: Parameters;
+  /** From metadata alone, shown to the user and told in the operation before anybody approves. Default: no estimate. */
+  estimate?(input: EstimateInput, parameters: z.output<Parameters>): StepEstimate;
   run(job: StepJob<z.output<Parameters>>): Promise<void>;
 }
 
 /** A step whose parameters' type its holder does not know; the host has checked them before `run`. */
 export interface AnyStep extends StepDeclaration {
+  estimate?(input: EstimateInput, parameters: never): StepEstimate;
   run(job: StepJob<never>): Promise<void>;
 }
 

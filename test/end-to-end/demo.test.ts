@@ -128,7 +128,7 @@ describe.concurrent('demo', () => {
     const { code, text } = await demo('--input', join(folder, 'scene'), '--out', await testFolder());
     expect(code).toBe(1);
     expect(text).toMatch(/no band has the name "nir"; the input has red/);
-    expect(text).toContain('Correct the input or the parameters');
+    expect(text).toContain('the app refused');
   });
 });
 

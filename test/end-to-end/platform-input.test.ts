@@ -71,7 +71,7 @@ test('an item of the catalog is found, fetched after approval, processed and del
   expect(digests).toContain(run.output?.sha256);
 });
 
-test('bands of several items make one scene', async () => {
+test('bands of several items make one scene: one that two of them have is refused before anybody is asked', async () => {
   const { sandbox, session } = await start();
   const input = {
     type: 'platform',
@@ -80,12 +80,20 @@ test('bands of several items make one scene', async () => {
       itemId,
     })),
   };
-  const { id } = await session.start({ stepId: 'ndvi', input });
-  const waiting = await session.waitFor(id, 'AWAITING_APPROVAL');
-  await sandbox.control('POST', `operations/${waiting.operationId}/approve`);
-  // Both have a band that is called nir.
-  const run = await session.waitFor(id, 'FAILED');
-  expect(run.failure).toMatchObject({ code: 'band_ambiguous' });
+  const answer = await session.post('api/runs', { stepId: 'ndvi', input });
+  expect([answer.status, await answer.json()]).toEqual([
+    400,
+    expect.objectContaining({
+      details: [
+        {
+          path: 'bandA',
+          message: expect.stringMatching(/2 bands have the name "nir": coastal-optical-001, /) as string,
+        },
+        { path: 'bandB', message: expect.stringMatching(/2 bands have the name "red"/) as string },
+      ],
+    }),
+  ]);
+  expect((await sandbox.control('GET', 'operations')).operations).toEqual([]);
 });
 
 test.each([

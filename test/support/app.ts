@@ -21,7 +21,7 @@ export interface TestApp {
   close(): Promise<void>;
 }
 
-export type StartAppOptions = Partial<Omit<AppOptions, 'config' | 'log'>> & {
+export type StartAppOptions = Partial<Omit<AppOptions, 'config'>> & {
   dataDir?: string;
   env?: Record<string, string>;
   /** In place of the definition's. */

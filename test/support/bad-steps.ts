@@ -9,7 +9,7 @@ type Job = StepJob<Record<string, never>>;
 function bad(
   id: string,
   run: (job: Job) => Promise<void>,
-  bands: readonly BandDeclaration[] = [{ description: 'b', dataType: 'Float32' }],
+  bands: readonly BandDeclaration[] | 'as-input' = [{ description: 'b', dataType: 'Float32' }],
 ) {
   return defineStep({
     id,
@@ -62,6 +62,16 @@ const steps = [
     throw new Error('a defect of the step');
   }),
   bad('silent', async () => {}),
+  bad(
+    'talkative',
+    async (job) => {
+      console.log('one line\u001b[31m in red\u001b[0m and a bell\u0007');
+      console.log('x'.repeat(5_000));
+      for (let i = 0; i < 300; i++) console.log(`line ${i}`);
+      await writeElevation(job);
+    },
+    'as-input',
+  ),
   bad('wrong-bands', writeElevation, [
     { description: 'a', dataType: 'Float32' },
     { description: 'b', dataType: 'Float32' },

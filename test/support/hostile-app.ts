@@ -15,6 +15,7 @@ const host = createStepHost({
 const task = {
   owner: 'tester',
   stepId: 'hostile',
+  stepVersion: '1.0.0',
   parameters: { attack: 'linger', target: marker },
   input: { type: 'synthetic', size: 64 },
   workFolder,

@@ -36,6 +36,10 @@ export async function startStepHost({
       parameters: Record<string, string | number | boolean> = {},
       signal = new AbortController().signal,
       onProgress: StepRunOptions['onProgress'] = () => {},
-    ) => host.run({ owner: 'tester', stepId, parameters, input, workFolder }, { signal, onProgress }),
+    ) =>
+      host.run(
+        { owner: 'tester', stepId, stepVersion: host.find(stepId).version, parameters, input, workFolder },
+        { signal, onProgress },
+      ),
   };
 }

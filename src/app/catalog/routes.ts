@@ -4,7 +4,7 @@ import { bbox, type CatalogItem } from '../../contract/index.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import { parseRequest } from '../web/errors.ts';
-import { whyNot } from './fit.ts';
+import { whyNot } from '../processing/fit.ts';
 
 const everywhere: [number, number, number, number] = [-180, -90, 180, 90];
 /** Needs both ends: the interface shows no open interval. */
@@ -41,7 +41,7 @@ export function catalogRoutes(
     res.json({
       items: items.map((item) => ({
         ...viewItem(item, wanted.collections.length === 1 ? wanted.collections[0] : undefined),
-        ...(step && { whyNot: whyNot(step, item.sourceType) }),
+        ...(step && { whyNot: whyNot(step, item) }),
       })),
       numberMatched: numberMatched ?? null,
     });
@@ -58,6 +58,9 @@ function viewItem(item: CatalogItem, onlyCollection: string | undefined) {
     datetime: item.datetime ?? null,
     sourceType: item.sourceType ?? null,
     cloudCover: item.cloudCover ?? null,
+    bands:
+      item.bands?.map((band) => band.common_name ?? band['eo:common_name'] ?? band.name ?? band.description ?? '') ??
+      null,
     bbox: item.bbox ?? null,
     geometry: item.geometry ?? null,
     previewHref: item.previewHref ?? null,

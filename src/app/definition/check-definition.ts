@@ -57,7 +57,8 @@ const step = z.object({
   input: z.object({
     description: words(2_000),
     sourceTypes: z.array(sourceType).min(1, 'must not be empty: leave it out for all').optional(),
-    synthetic: z.enum(['multispectral', 'elevation', 'radar'], 'must be multispectral, elevation or radar'),
+    mostItems: z.int().min(1).max(200).optional(),
+    synthetic: z.enum(['multispectral', 'elevation'], 'must be multispectral or elevation'),
   }),
   output: z.object({
     fileName,
@@ -76,6 +77,7 @@ const step = z.object({
       classes: z.array(z.object({ value: z.number(), name: words(200), color })).optional(),
     }),
   }),
+  estimate: z.custom((value) => value === undefined || typeof value === 'function', 'must be a function').optional(),
   run: z.custom((value) => typeof value === 'function', 'must be a function'),
 });
 

@@ -109,6 +109,7 @@ export function launchPages({
     send(res, 'new-run', launch, {
       step,
       parameters: parameterSchema(step).properties,
+      required: parameterSchema(step).required,
       earlier: isOwn ? { parameters: earlier.parameters, input: earlier.input } : null,
     });
   });

@@ -24,8 +24,8 @@ export interface FetchOptions {
 
 /** Rasters of the platform's items as a run's input. */
 export interface PlatformInput {
-  /** Throws `InputError` for an item that is not there or has no data, `DownloadError` for one whose data may not be fetched. */
-  check(items: readonly ItemReference[]): Promise<void>;
+  /** The items as the catalog has them. Throws `InputError` for one that is not there or has no data, `DownloadError` for one whose data may not be fetched. */
+  check(items: readonly ItemReference[]): Promise<CatalogItem[]>;
   /** Fetches the items' data into `folder`, which is emptied first; the rasters' absolute paths. Throws `InputError`, `DownloadError`, `ChildJobError` or `PlatformError`. */
   fetch(items: readonly ItemReference[], folder: string, options: FetchOptions): Promise<string[]>;
 }
@@ -120,7 +120,9 @@ export function createPlatformInput({
 
   return {
     async check(items) {
-      for (const item of items) await find(item);
+      const found: CatalogItem[] = [];
+      for (const item of items) found.push(await find(item));
+      return found;
     },
     async fetch(items, folder, options) {
       await removeFolder(folder);

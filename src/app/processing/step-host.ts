@@ -9,11 +9,13 @@ import {
   type Confinement,
   type LentFile,
 } from '../../raster/index.ts';
-import type { AnyStep } from '../../steps/step.ts';
+import type { AnyStep, StepEstimate } from '../../steps/step.ts';
 import type { AppDefinition } from '../definition/app-definition.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
 import { readResult } from './output-summary.ts';
-import { findRasters, type ItemReference, type RunInput } from './run-input.ts';
+import { factsOfFiles, factsOfItems, factsOfSynthetic, requireBands, type InputFacts } from './input-facts.ts';
+import { findRasters, InputError, type ItemReference, type RunInput } from './run-input.ts';
+import { whyNot } from './fit.ts';
 import type { StepJobInput, StepOutput } from './step-job.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
 import type { WorkSpace } from './work-space.ts';
@@ -25,10 +27,10 @@ export interface StepHost {
   /** Throws `KitError` with code `unknown_step`. */
   find(stepId: string): AnyStep;
   /**
-   * Checks parameters and input, and returns what a run would get. Throws
+   * Checks parameters and input, and returns what a run would get and about take. Throws
    * `KitError` (400), so that no user is asked to approve what cannot run.
    */
-  check(stepId: string, parameters: unknown, input: RunInput): Promise<{ step: AnyStep; parameters: StepParameters }>;
+  check(stepId: string, parameters: unknown, input: RunInput): Promise<CheckedStep>;
   /** Steps that run now, and that wait for their turn. */
   load(): { running: number; waiting: number };
   /**
@@ -39,10 +41,19 @@ export interface StepHost {
   run(task: StepTask, options: StepRunOptions): Promise<StepOutput & { path: string }>;
 }
 
+export interface CheckedStep {
+  readonly step: AnyStep;
+  readonly parameters: StepParameters;
+  /** Null where the step makes none, or nothing is known of the input. */
+  readonly estimate: StepEstimate | null;
+}
+
 export interface StepTask {
   /** Who owns the task: owners take turns. */
   readonly owner: string;
   readonly stepId: string;
+  /** The version that was approved: no other runs. */
+  readonly stepVersion: string;
   readonly parameters: StepParameters;
   readonly input: RunInput;
   /** The task's own folder, with `input`, `step` and `output` in it; made here, removed by the caller when the output is no longer needed. */
@@ -52,6 +63,8 @@ export interface StepTask {
 export interface StepRunOptions {
   readonly signal: AbortSignal;
   readonly onProgress: (fraction: number, note: string | null) => void;
+  /** Each line that the step prints. Default: nobody reads them. */
+  readonly onPrinted?: (line: string) => void;
   /** Repeats a call to the platform while that is away. Default: calls once. */
   readonly patiently?: <T>(call: () => Promise<T>) => Promise<T>;
 }
@@ -70,6 +83,10 @@ export interface StepHostOptions {
   readonly workSpace?: WorkSpace;
   /** Steps that run at the same time; the others wait. */
   readonly concurrency: number;
+  /** Where a debugger attaches to a step, which waits for it. Default: none. */
+  readonly inspectPort?: number | undefined;
+  /** Told of a step's mistake that keeps no run from going on. */
+  readonly onDefect?: (error: unknown, what: string) => void;
   /** Resident memory of a step's processes, as sampled. */
   readonly onMemory?: (bytes: number) => void;
 }
@@ -136,8 +153,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     { workFolder, ...task }: StepTask,
     step: AnyStep,
     source: Source,
-    signal: AbortSignal,
-    onProgress: StepRunOptions['onProgress'],
+    { signal, onProgress, onPrinted }: Pick<StepRunOptions, 'signal' | 'onProgress' | 'onPrinted'>,
   ) {
     const stepFolder = join(workFolder, 'step');
     const files = source.paths.map((path): LentFile => ({ path, name: basename(path) }));
@@ -159,7 +175,9 @@ export function createStepHost(options: StepHostOptions): StepHost {
       limits: await limitsNow(),
       signal,
       onProgress,
+      onPrinted,
       onMemory,
+      inspectPort: options.inspectPort,
     });
     const path = join(workFolder, 'output', step.output.fileName);
     await takePlainFile(join(stepFolder, step.output.fileName), path);
@@ -169,9 +187,43 @@ export function createStepHost(options: StepHostOptions): StepHost {
   async function check(stepId: string, parameters: unknown, input: RunInput) {
     const step = find(stepId);
     const checked = checkParameters(step, parameters);
-    if (input.type === 'local') await findRasters(options.inputDir, input.path);
-    if (input.type === 'platform') await options.platformInput.check(input.items);
-    return { step, parameters: checked };
+    const facts = await factsOf(step, input);
+    requireBands(step, checked, facts);
+    return { step, parameters: checked, estimate: estimateOf(step, checked, facts) };
+  }
+
+  async function factsOf(step: AnyStep, input: RunInput): Promise<InputFacts> {
+    const { inputDir, confinement, limits } = options;
+    if (input.type === 'synthetic') return factsOfSynthetic(step, input.size);
+    if (input.type === 'local') return factsOfFiles(await findRasters(inputDir, input.path), confinement, limits);
+    const { mostItems } = step.input;
+    if (mostItems !== undefined && input.items.length > mostItems)
+      throw new InputError(
+        `${step.title} takes at most ${mostItems} of the platform's items, not ${input.items.length}`,
+      );
+    const items = await options.platformInput.check(input.items);
+    for (const item of items) {
+      const reason = whyNot(step, item);
+      if (reason !== null) throw new InputError(`item ${JSON.stringify(item.name ?? item.id)} ${reason}`);
+    }
+    return factsOfItems(items);
+  }
+
+  /** A step whose estimate fails can run all the same. */
+  function estimateOf(step: AnyStep, parameters: StepParameters, { bands, size }: InputFacts): StepEstimate | null {
+    if (!step.estimate || !bands || !size) return null;
+    try {
+      const { outputBytes, seconds, memoryBytes } = step.estimate(
+        { ...size, bandCount: bands.length },
+        parameters as never,
+      );
+      const isSound = [outputBytes, seconds, memoryBytes].every((n) => Number.isFinite(n) && n >= 0);
+      if (!isSound) throw new Error('an estimate must be made of numbers from 0 on');
+      return { outputBytes: Math.round(outputBytes), seconds, memoryBytes: Math.round(memoryBytes) };
+    } catch (error) {
+      options.onDefect?.(error, `the estimate of step ${step.id} failed`);
+      return null;
+    }
   }
 
   return {
@@ -179,9 +231,10 @@ export function createStepHost(options: StepHostOptions): StepHost {
     find,
     check,
     load: () => ({ running: queue.running, waiting: queue.waiting }),
-    async run(task, { signal, onProgress, patiently = (call) => call() }) {
+    async run(task, { signal, onProgress, onPrinted, patiently = (call) => call() }) {
       signal.throwIfAborted();
       const step = find(task.stepId);
+      if (step.version !== task.stepVersion) throw new StepVersionGoneError(step, task.stepVersion);
       const parameters = checkParameters(step, task.parameters);
       const inputFolder = join(task.workFolder, 'input');
       await removeFolder(task.workFolder);
@@ -195,7 +248,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
           onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
         return await queue.run(
           task.owner,
-          () => runStep({ ...task, parameters }, step, source, signal, onStep),
+          () => runStep({ ...task, parameters }, step, source, { signal, onProgress: onStep, onPrinted }),
           signal,
         );
       } finally {
@@ -203,6 +256,17 @@ export function createStepHost(options: StepHostOptions): StepHost {
       }
     },
   };
+}
+
+/** What the user has approved is not what would run. */
+class StepVersionGoneError extends KitError {
+  constructor({ id, version }: AnyStep, approved: string) {
+    super(
+      'step_version_gone',
+      `${id} ${approved} was approved, and the app has ${id} ${version} by now: nothing was processed`,
+      { status: 409, data: { approved, version } },
+    );
+  }
 }
 
 interface Source {

@@ -12,6 +12,7 @@ import { openRaster } from '../../raster/open-raster.ts';
 import { openScene, requireSameGrid, type Scene } from '../../raster/scene.ts';
 import { writeSyntheticScene } from '../../raster/synthetic-scene.ts';
 import type { AnyStep, BandDeclaration, StepJob } from '../../steps/step.ts';
+import { toldApart } from './own-error.ts';
 import type { RunResult } from './output-summary.ts';
 import type { StepParameters } from './step-parameters.ts';
 import { summarize } from './summarize.ts';
@@ -67,7 +68,9 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
       progress: share(context, parts.input, parts.step).progress,
       share: (from, to) => share(share(context, parts.input, parts.step), from, to),
     };
-    await step.run(stepJob as StepJob<never>);
+    await step.run(stepJob as StepJob<never>).catch((error: unknown) => {
+      throw toldApart(error);
+    });
     context.signal.throwIfAborted();
 
     context.progress(parts.step, 'checking the output');

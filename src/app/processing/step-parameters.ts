@@ -29,6 +29,9 @@ export interface ParameterView {
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;
+  readonly format?: string;
+  /** `band`: one of the input's bands; `crs`: an EPSG code. */
+  readonly kind?: string;
 }
 
 /** A step's parameters as one JSON Schema: unknown names refused, everything without a default required. */

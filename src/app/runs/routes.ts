@@ -7,6 +7,7 @@ import type { StepHost } from '../processing/step-host.ts';
 import { parseRequest, RequestError } from '../web/errors.ts';
 import type { LaunchStore } from '../launch/launch-store.ts';
 import type { RunEngine } from './run-engine.ts';
+import { estimateInWords } from './estimate-words.ts';
 import { runViewer } from './run-view.ts';
 import type { Run, RunStore } from './run.ts';
 
@@ -92,6 +93,15 @@ export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoute
   router.post('/runs', json({ limit: '256kb' }), async (req, res) => {
     const run = await engine.start(launchOf(req.params), parseRequest(newRun, req.body));
     res.status(201).json(await view(run));
+  });
+  // What asking for approval would say, without asking: refused as that is.
+  router.post('/runs/check', json({ limit: '256kb' }), async (req, res) => {
+    const { stepId, parameters, input } = parseRequest(newRun, req.body);
+    const checked = await steps.check(stepId, parameters, input);
+    res.json({
+      parameters: checked.parameters,
+      estimate: checked.estimate && { ...checked.estimate, inWords: estimateInWords(checked.estimate) },
+    });
   });
   router.get('/runs/:runId', async (req, res) => {
     res.json(await view(await findRun(req.params)));

@@ -56,6 +56,8 @@ export interface RunEngineOptions {
     readonly stepQueue: number;
     /** Runs of one user that have not ended; one more is refused. */
     readonly runsPerUser: number;
+    /** A failure shows the stack of a defect. Default false. */
+    readonly showDefects?: boolean;
   };
   readonly folders: AttemptFolders;
   readonly now: () => number;
@@ -234,7 +236,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const run = await findRun(id);
     // Either the run has ended or another worker has it by now, so this error is no failure of the run.
     if (isFinal(run.state) || run.claim !== claim) return run;
-    const failure = describeFailure(error);
+    const failure = describeFailure(error, { withStack: settings.showDefects ?? false });
     const kind = failureKindOf(error);
     // Waits for a database without limit: while it is away, nothing can be committed either.
     if (error instanceof DatabaseAwayError || (kind === 'world' && !(error instanceof PlatformError) && !isOverdue(id)))

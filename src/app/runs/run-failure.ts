@@ -16,6 +16,7 @@ const advice: Readonly<Record<string, string>> = {
   token_unreadable: launchAgain,
   job_processes_exceeded: 'Take another input, or report this one to whoever runs this app.',
   job_output_unsafe: askOperator,
+  step_version_gone: 'Start a new run: it asks you to approve the version that the app has now.',
   raster_names_files: 'Write the file again without its metadata, and start a new run with that.',
   raster_needs_confinement: 'Take a file of another format, or ask whoever runs this app to install bubblewrap.',
   token_not_found: `The platform does not know this session. ${launchAgain}`,
@@ -52,8 +53,16 @@ export function failureKindOf(error: unknown): FailureKind {
   return error instanceof KitError && error.status < 500 ? 'user' : 'defect';
 }
 
-/** Describes a run's failure for its user. For a defect it says only that: the error's text stays in the log. */
-export function describeFailure(error: unknown): RunFailure {
+/** Describes a run's failure for its user. For a defect it says only that: the error's text stays in the log, unless `withStack`. */
+export function describeFailure(error: unknown, { withStack = false } = {}): RunFailure {
+  const described = describe(error);
+  if (!withStack || failureKindOf(error) !== 'defect') return described;
+  const stack =
+    error instanceof ChildJobError ? (error.childStack ?? error.message) : error instanceof Error ? error.stack : null;
+  return stack ? { ...described, stack } : described;
+}
+
+function describe(error: unknown): RunFailure {
   if (error instanceof ChildJobError && error.code === 'job_failed' && error.kind === 'defect') {
     return {
       code: 'step_defect',

@@ -23,7 +23,7 @@ export function createRunIntake({
   }
 
   async function start(launchId: string, wanted: NewRun): Promise<Run> {
-    const { step, parameters } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);
+    const { step, parameters, estimate } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);
     const owner = await ownerOf(launchId);
     const atMs = now();
     const run: Run = {
@@ -35,6 +35,7 @@ export function createRunIntake({
       stepVersion: step.version,
       parameters,
       input: wanted.input,
+      estimate,
       idempotencyKey: randomUUID(),
       operationId: null,
       operationExpiresAtMs: null,

@@ -16,6 +16,7 @@ export function viewRun(run: Run, history: readonly RunStateChange[], progress: 
     step: { id: run.stepId, version: run.stepVersion, title: step?.title ?? run.stepId },
     parameters: run.parameters,
     input: run.input,
+    estimate: run.estimate,
     operationId: run.operationId,
     operationExpiresAt: iso(run.operationExpiresAtMs),
     progress,

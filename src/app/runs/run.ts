@@ -1,5 +1,6 @@
 import type { OutputSummary, RunResult } from '../processing/output-summary.ts';
 import type { RunInput } from '../processing/run-input.ts';
+import type { StepEstimate } from '../../steps/step.ts';
 import type { StepParameters } from '../processing/step-parameters.ts';
 import type { UploadProgress } from '../upload/uploader.ts';
 import type { RunState } from './run-state.ts';
@@ -11,6 +12,8 @@ export interface RunFailure {
   readonly advice: string;
   /** The platform's request id, where the failure was an answer of the platform. */
   readonly requestId: string | null;
+  /** Of a defect, for those who write steps; only with `SHOW_DEFECTS`. */
+  readonly stack?: string;
 }
 
 export interface RunOutput {
@@ -35,6 +38,8 @@ export interface Run {
   readonly stepVersion: string;
   readonly parameters: StepParameters;
   readonly input: RunInput;
+  /** What its user was told that it would about take; null where nothing was. */
+  readonly estimate: StepEstimate | null;
   /** Sent with the create call, so that a repeat makes no second operation. */
   readonly idempotencyKey: string;
   readonly operationId: string | null;

@@ -14,10 +14,22 @@ export interface CatalogItem {
   /** Percent, where the item says so (`eo:cloud_cover`). */
   readonly cloudCover?: number | undefined;
   readonly bbox?: readonly number[] | undefined;
+  /** Where the item says so: `eo:bands` of the EO extension, or `bands` of STAC 1.1. @assumed: the spec names no bands */
+  readonly bands?: readonly CatalogBand[] | undefined;
+  /** Rows and columns, where the item says so (`proj:shape` of the projection extension). @assumed as `bands` */
+  readonly shape?: readonly number[] | undefined;
   readonly geometry?: unknown;
   /** Temporary link to the zip archive of the source file (spec 2.3). */
   readonly dataHref?: string | undefined;
   readonly previewHref?: string | undefined;
+}
+
+/** A band by the names that its item gives it. */
+export interface CatalogBand {
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+  readonly common_name?: string | undefined;
+  readonly 'eo:common_name'?: string | undefined;
 }
 
 export interface CatalogItems {
@@ -34,11 +46,27 @@ export interface CatalogNode {
 }
 
 const href = tolerant(z.object({ href: z.string() }), []);
-const properties = tolerant(
-  z.object({ datetime: z.string(), name: z.string(), source_type: z.string(), 'eo:cloud_cover': z.number() }),
+const bandWord = z.string().max(200);
+const band = tolerant(
+  z.object({ name: bandWord, description: bandWord, common_name: bandWord, 'eo:common_name': bandWord }),
   [],
 );
-const assets = tolerant(z.object({ data: href, rendered_preview: href }), []);
+const bands = z.array(band).min(1).max(10_000);
+const shape = z.array(z.int().min(1)).length(2);
+const properties = tolerant(
+  z.object({
+    datetime: z.string(),
+    name: z.string(),
+    source_type: z.string(),
+    'eo:cloud_cover': z.number(),
+    'eo:bands': bands,
+    bands,
+    'proj:shape': shape,
+  }),
+  [],
+);
+const dataAsset = tolerant(z.object({ href: z.string(), 'eo:bands': bands, bands, 'proj:shape': shape }), []);
+const assets = tolerant(z.object({ data: dataAsset, rendered_preview: href }), []);
 const item = tolerant(
   z.object({
     id: z.string(),
@@ -66,6 +94,8 @@ function readItem(body: unknown): CatalogItem {
     datetime: of?.datetime,
     sourceType: of?.source_type,
     cloudCover: of?.['eo:cloud_cover'],
+    bands: of?.['eo:bands'] ?? of?.bands ?? has?.data?.['eo:bands'] ?? has?.data?.bands,
+    shape: of?.['proj:shape'] ?? has?.data?.['proj:shape'],
     dataHref: has?.data?.href,
     previewHref: has?.rendered_preview?.href,
   };

@@ -29,6 +29,10 @@ export interface ChildJobOptions extends ChildJob {
   /** Further files and folders that the job reads where they are: a model. */
   readonly reads?: readonly string[];
   readonly limits?: ChildLimits;
+  /** Each line that the child prints, stdout and stderr. Default: nobody reads stdout. */
+  readonly onPrinted?: ((line: string) => void) | undefined;
+  /** Port of this machine's loopback at which the child waits for a debugger. Only without confinement: that has no network. */
+  readonly inspectPort?: number | undefined;
 }
 
 /** Where a confined child finds the files that it is lent. */

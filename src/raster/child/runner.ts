@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import type { Duplex, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { filterDescriptor, type ChildPlace } from './bubblewrap.ts';
 import type { ChildGroup } from './cgroup.ts';
 import { Channel, channelDescriptor } from './channel.ts';
@@ -29,6 +30,7 @@ const killAgainMs = 5;
 /** What a process wrote before it ended may still be on its way. */
 const drainMs = 200;
 const stderrTailBytes = 2_000;
+const lineCharacters = 2_000;
 
 type Answer = Exclude<FromChild, { type: 'progress' }>;
 type Job = ChildJob & { readonly paths: readonly string[] };
@@ -37,6 +39,34 @@ export interface RunnerOptions {
   readonly confinement: Confinement;
   readonly place: ChildPlace;
   readonly limits?: ChildLimits;
+  readonly onPrinted?: ((line: string) => void) | undefined;
+  readonly inspectPort?: number | undefined;
+}
+
+/** Whole lines of a stream that anybody may write anything into: long ones are cut, and control characters are left out. */
+class LineSplitter {
+  #rest = '';
+  #tell: (line: string) => void;
+
+  constructor(tell: (line: string) => void) {
+    this.#tell = tell;
+  }
+
+  add(text: string): void {
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = (lines.pop() ?? '').slice(0, lineCharacters);
+    lines.forEach((line) => this.#say(line));
+  }
+
+  end(): void {
+    if (this.#rest !== '') this.#say(this.#rest);
+    this.#rest = '';
+  }
+
+  #say(line: string): void {
+    const plain = stripVTControlCharacters(line.slice(0, lineCharacters)).replace(/(?!\t)\p{Cc}/gu, '');
+    if (plain.trim() !== '') this.#tell(plain);
+  }
 }
 
 /** One child process that runs jobs one after the other. It gets no secret: its environment is made anew. */
@@ -61,17 +91,18 @@ export class ChildRunner {
   #group: ChildGroup | null;
   #ranOutOfMemory = false;
 
-  constructor({ confinement, place, limits }: RunnerOptions) {
+  constructor({ confinement, place, limits, onPrinted, inspectPort }: RunnerOptions) {
     this.#isConfined = confinement.kind === 'bubblewrap';
     this.#limits = { ...defaultLimits, ...limits };
     this.#workFolder = place.workFolder;
     const { memoryBytes, diskBytes, processes } = this.#limits;
     this.#group = confinement.group({ memoryBytes, tasks: tasksOf(processes) });
     const [program = process.execPath, ...args] = confinement.command(place, { memoryBytes, fileBytes: diskBytes });
+    if (inspectPort !== undefined) args.push(`--inspect-brk=127.0.0.1:${inspectPort}`);
     this.#child = spawn(program, [...args, fileURLToPath(new URL('./entry.ts', import.meta.url))], {
       env: { ...confinement.environment(place.workFolder) },
       cwd: place.workFolder,
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe', confinement.filter === null ? 'ignore' : 'pipe'],
+      stdio: ['ignore', onPrinted ? 'pipe' : 'ignore', 'pipe', 'pipe', confinement.filter === null ? 'ignore' : 'pipe'],
       // A group of its own: what an unconfined child has started ends with it.
       detached: true,
     });
@@ -87,6 +118,14 @@ export class ChildRunner {
     this.#child.stderr
       ?.setEncoding('utf8')
       .on('data', (text: string) => (this.#stderr = (this.#stderr + text).slice(-stderrTailBytes)));
+    if (onPrinted)
+      for (const stream of [this.#child.stdout, this.#child.stderr]) {
+        const lines = new LineSplitter(onPrinted);
+        stream
+          ?.setEncoding('utf8')
+          .on('data', (text: string) => lines.add(text))
+          .on('end', () => lines.end());
+      }
     this.#gone = new Promise<string>((resolve) => {
       this.#child.once('error', (error: NodeJS.ErrnoException) => resolve(`an error at its start (${error.code})`));
       this.#child.once(

@@ -5,6 +5,7 @@ import type { FileRecord } from '../files/files.ts';
 import type { FileFacts } from '../files/inspect/facts.ts';
 import type { User } from '../identity/users.ts';
 import { newId } from '../secrets.ts';
+import { bandProperties, bandsOfFile } from './band-properties.ts';
 import { itemProperties } from './item-properties.ts';
 import type { NewItem, RasterGrid } from './items.ts';
 
@@ -34,7 +35,12 @@ export function itemOfFile(
       ingestedAtMs: nowMs,
       provider: uploader.organization || uploader.name,
       sourceType: file.sourceType,
-      more: defined({ vectorMappingProperties, layerProperties }),
+      more: {
+        ...(facts.raster
+          ? bandProperties(bandsOfFile(file.originalName, facts.raster), [facts.raster.height, facts.raster.width])
+          : {}),
+        ...defined({ vectorMappingProperties, layerProperties }),
+      },
     }),
     source: {
       kind: 'file',

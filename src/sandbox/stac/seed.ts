@@ -1,9 +1,11 @@
 import { runInChild, type Confinement } from '../../raster/index.ts';
 import type { Footprint } from '../../raster/footprint.ts';
+import { syntheticBands } from '../../raster/synthetic-bands.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import type { Catalog } from './catalog.ts';
 import { realKeyword, rootCatalogId } from './collections.ts';
 import type { ProjectedPlace } from './footprints-job.ts';
+import { bandProperties, namedBands } from './band-properties.ts';
 import { itemProperties } from './item-properties.ts';
 import type { RasterGrid } from './items.ts';
 
@@ -105,6 +107,7 @@ interface RealScene {
   readonly provider: string;
   readonly sourceType: string;
   readonly grid: RasterGrid;
+  readonly bands: readonly string[];
   readonly collection: {
     readonly id: string;
     readonly catalogId: string;
@@ -131,6 +134,7 @@ const realScenes: readonly RealScene[] = [
       shape: [352, 349],
       transform: [28.49999999927454, 0, 288776.25000080315, 0, -28.49999999927454, 9120760.750028737],
     },
+    bands: ['blue', 'green', 'red', 'nir', 'swir16', 'swir22'],
     collection: {
       id: 'olinda-coast',
       catalogId: 'earth-observation',
@@ -151,6 +155,7 @@ const realScenes: readonly RealScene[] = [
     provider: 'NASA',
     sourceType: 'HEIGHTMAP',
     grid: { epsg: 4326, shape: [344, 403], transform: [1 / 1200, 0, -84.41375, 0, -1 / 1200, 36.44625] },
+    bands: ['elevation'],
     collection: {
       id: 'jacksboro-fault',
       catalogId: 'terrain',
@@ -194,7 +199,7 @@ export async function seedDemo(
     for (const one of series)
       catalog.collections.put({ ...one, id: one.collectionId, license: 'proprietary', createdAtMs: firstDay });
     realScenes.forEach(
-      ({ collection, id, fileName, title, atMs, name, description, provider, sourceType, grid, more }, i) => {
+      ({ collection, id, fileName, title, atMs, name, description, provider, sourceType, grid, bands, more }, i) => {
         catalog.collections.put({ ...collection, license: 'PDDL-1.0', createdAtMs: firstDay });
         const properties = itemProperties({
           name,
@@ -203,7 +208,7 @@ export async function seedDemo(
           ingestedAtMs: firstDay,
           provider,
           sourceType,
-          more,
+          more: { ...bandProperties(namedBands(bands), grid.shape), ...more },
         });
         catalog.items.put({
           id,
@@ -231,7 +236,7 @@ export async function seedDemo(
           ingestedAtMs: atMs + day / 4,
           provider: 'Sandbox demo',
           sourceType: of.sourceType,
-          more: of.more(n),
+          more: { ...bandProperties(namedBands(syntheticBands[of.kind]), [scenePixels, scenePixels]), ...of.more(n) },
         }),
         source: {
           kind: 'synthetic',

@@ -21,7 +21,7 @@ export default defineStep({
       description: 'How to compute overviews. NEAREST or MODE for classes, AVERAGE or CUBIC for measurements.',
     }),
   }),
-  input: { description: 'One raster file with any bands.', synthetic: 'multispectral' },
+  input: { description: 'One raster file with any bands.', mostItems: 1, synthetic: 'multispectral' },
   output: { fileName: 'cog.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
 
   async run({ parameters, scene, raster, outputPath, share }) {

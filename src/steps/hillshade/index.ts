@@ -1,3 +1,5 @@
+import { estimateCog } from '../estimate.ts';
+import { band } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
 
 /** gdaldem's own figure, for heights in metres over a grid in degrees. */
@@ -11,12 +13,11 @@ export default defineStep({
   description:
     'Shaded relief of an elevation raster, lit from one direction. Heights are in metres, places in metres or degrees; use the z factor where they are not.',
   parameters: z.object({
-    band: z
-      .string()
-      .min(1)
-      .max(64)
-      .default('1')
-      .meta({ title: 'Elevation band', description: 'Name or number of the band that holds heights.' }),
+    band: band({
+      default: '1',
+      title: 'Elevation band',
+      description: 'Name or number of the band that holds heights.',
+    }),
     azimuth: z
       .number()
       .min(0)
@@ -36,13 +37,15 @@ export default defineStep({
       .default(1)
       .meta({ title: 'Z factor', description: 'The factor that multiplies heights.' }),
   }),
-  input: { description: 'One raster with heights.', synthetic: 'elevation' },
+  input: { description: 'One raster with heights.', mostItems: 1, synthetic: 'elevation' },
   output: {
     fileName: 'hillshade.tif',
     sourceType: 'HEIGHTMAP',
     bands: [{ description: 'hillshade', dataType: 'Byte', nodata: 0 }],
     preview: { ramp: 'gray', range: [1, 255] },
   },
+
+  estimate: (input) => estimateCog(input, { bytesPerPixel: 1.2, secondsPerMegapixel: 0.045 }),
 
   async run({ parameters, scene, gdal, raster, outputPath, workFolder, share }) {
     const { dataset, index } = scene.findBand(parameters.band);

@@ -1,3 +1,5 @@
+import { estimateCog } from '../estimate.ts';
+import { band } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
 
 const nodata = -9999;
@@ -10,16 +12,16 @@ export default defineStep({
   description:
     'The normalized difference (A - B) / (A + B) of two bands: NDVI with near infrared and red, NDWI with green and near infrared.',
   parameters: z.object({
-    bandA: z.string().min(1).max(64).default('nir').meta({
+    bandA: band({
+      default: 'nir',
       title: 'Band A',
       description: 'Common name (nir, red, green, swir16), name (B5) or number of the band that counts positively.',
     }),
-    bandB: z
-      .string()
-      .min(1)
-      .max(64)
-      .default('red')
-      .meta({ title: 'Band B', description: 'The band that counts negatively, named in the same way.' }),
+    bandB: band({
+      default: 'red',
+      title: 'Band B',
+      description: 'The band that counts negatively, named in the same way.',
+    }),
   }),
   input: {
     description: 'Two bands on the same grid, in one file or in one file each.',
@@ -32,6 +34,8 @@ export default defineStep({
     bands: [{ description: 'normalized difference', dataType: 'Float32', nodata }],
     preview: { ramp: 'rdylgn', range: [-0.2, 0.9] },
   },
+
+  estimate: (input) => estimateCog(input, { bytesPerPixel: 4.2, secondsPerMegapixel: 0.1 }),
 
   async run({ parameters, scene, raster, outputPath, workFolder, share }) {
     const a = scene.findBand(parameters.bandA);

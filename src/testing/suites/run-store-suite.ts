@@ -27,6 +27,7 @@ export function newRun(more: Partial<Run> = {}): Run {
     upload: null,
     file: null,
     failure: null,
+    estimate: { outputBytes: 1_000, seconds: 2.5, memoryBytes: 3_000_000 },
     claim: 0,
     owner: 'u',
     createdAtMs: 0,

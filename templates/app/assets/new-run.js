@@ -43,11 +43,12 @@ function choice(input, parts, previewHref) {
 }
 const smaller = (text) => Object.assign(document.createElement('small'), { textContent: text });
 
-function aboutOf({ title, datetime, sourceType, cloudCover }) {
+function aboutOf({ title, datetime, sourceType, cloudCover, bands }) {
   const facts = [
     datetime?.slice(0, 10),
     sourceType?.toLowerCase().replaceAll('_', ' '),
     cloudCover === null ? null : `${Math.round(cloudCover)} % clouds`,
+    bands?.length > 1 && bands.length <= 8 ? bands.join(' ') : bands?.length > 8 ? `${bands.length} bands` : null,
   ]
     .filter(Boolean)
     .join(', ');
@@ -93,7 +94,36 @@ function showChosen() {
       : other
         ? 'Chosen: the one that is marked above.'
         : 'Nothing is chosen.';
+  offerBands();
+  foresee();
   drawItems();
+}
+
+/** The bands that every chosen item has, for the parameters that choose one. */
+function offerBands() {
+  const lists = [...chosen.values()].map(({ bands }) => bands ?? []);
+  const names = [...new Set(lists.flat())].filter((name) => name !== '');
+  find('bands').replaceChildren(...names.map((name) => new Option(name, name)));
+}
+
+let foreseeing = 0;
+/** What the run would take, and what of it cannot be, before anybody is asked. */
+function foresee() {
+  const mine = ++foreseeing;
+  setTimeout(async () => {
+    const input = inputOf();
+    if (mine !== foreseeing || !form.dataset.ready) return;
+    const answer = input
+      ? await call('runs/check', { stepId: form.dataset.step, parameters: parameters(), input }).catch((error) => error)
+      : {};
+    if (mine !== foreseeing) return;
+    clearProblems();
+    for (const { path, message } of answer.details ?? [])
+      if (message !== 'is required') tell(path.replace(/^parameters\./, ''), message);
+    if (answer instanceof Error && answer.details.length === 0) tell('', answer.message);
+    find('estimate').hidden = !answer.estimate;
+    find('estimate').textContent = answer.estimate?.inWords ?? '';
+  }, 300);
 }
 
 function drawItems() {
@@ -208,15 +238,17 @@ else if (earlier)
   [...form.querySelectorAll('[name="input"]')].forEach(
     (one) => (one.checked = JSON.parse(one.value).type === earlier.type && JSON.parse(one.value).path === earlier.path),
   );
-showChosen();
 form.dataset.ready = 'true';
+showChosen();
+form.addEventListener('change', ({ target }) => 'parameter' in target.dataset && foresee());
 
 function parameters() {
   return Object.fromEntries(
-    [...form.querySelectorAll('[data-parameter]')].map((field) => {
-      const { type } = field.dataset;
-      if (type === 'boolean') return [field.name, field.checked];
-      return [field.name, type === 'string' || field.value === '' ? field.value : Number(field.value)];
+    [...form.querySelectorAll('[data-parameter]')].flatMap((field) => {
+      const { type, optional } = field.dataset;
+      if (type === 'boolean') return [[field.name, field.checked]];
+      if (field.value === '' && optional !== undefined) return [];
+      return [[field.name, type === 'string' || field.value === '' ? field.value : Number(field.value)]];
     }),
   );
 }
@@ -244,10 +276,15 @@ function tell(name, message) {
   return field;
 }
 
-form.addEventListener('submit', async (event) => {
-  event.preventDefault();
+function clearProblems() {
   form.querySelectorAll('.problem').forEach((place) => (place.hidden = true));
   form.querySelectorAll('[aria-invalid]').forEach((field) => field.removeAttribute('aria-invalid'));
+}
+
+form.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  foreseeing += 1;
+  clearProblems();
   const input = inputOf();
   if (!input) return void tell('input', 'choose an input');
   const button = form.querySelector('[type="submit"]');

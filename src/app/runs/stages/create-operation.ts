@@ -1,3 +1,4 @@
+import { estimateInWords } from '../estimate-words.ts';
 import { commitMove, patiently } from './patience.ts';
 import type { Stage } from './stage.ts';
 
@@ -9,7 +10,7 @@ export const createOperation: Stage = async (run, context) => {
   const step = context.steps.find(run.stepId);
   const operation = {
     name: step.title,
-    description: step.description,
+    description: run.estimate ? `${step.description} ${estimateInWords(run.estimate)}` : step.description,
     parameters: { step: `${step.id}@${run.stepVersion}`, input: run.input, ...run.parameters },
   };
   const created = await patiently(context, () =>

@@ -1,12 +1,24 @@
 import { noProgress } from '../run-progress.ts';
 import { commitMove, patiently } from './patience.ts';
-import type { Stage } from './stage.ts';
+import type { Stage, StageLog } from './stage.ts';
 
 /** How often a long step looks after the token, so that the upload finds it alive. */
 const keepAliveEveryMs = 60_000;
 
 /** APPROVED to PROCESSING: committed before the step starts (spec 4.8, rule 1). */
 export const beginProcessing: Stage = (run, context) => context.store.transition(run, 'PROCESSING');
+
+const mostLines = 200;
+
+/** What a step prints goes into its run's log, as far as that bears it. */
+function printedTo(log: StageLog): (line: string) => void {
+  let lines = 0;
+  return (text) => {
+    lines += 1;
+    if (lines <= mostLines) log.info({ text }, 'the step printed');
+    else if (lines === mostLines + 1) log.warn({ mostLines }, 'the step prints more, which is left out');
+  };
+}
 
 /** PROCESSING to UPLOADING, with the output's digest. After a crash the step runs again from the start. */
 export const processInput: Stage = async (run, context) => {
@@ -20,6 +32,7 @@ export const processInput: Stage = async (run, context) => {
       {
         owner: await context.ownerOf(run.launchId),
         stepId: run.stepId,
+        stepVersion: run.stepVersion,
         parameters: run.parameters,
         input: run.input,
         workFolder: context.workFolder,
@@ -27,6 +40,7 @@ export const processInput: Stage = async (run, context) => {
       {
         signal: context.signal,
         onProgress: (fraction, note) => context.report({ ...noProgress, fraction, note }),
+        onPrinted: printedTo(context.log),
         patiently: (call) => patiently(context, call),
       },
     );

@@ -1,4 +1,4 @@
-import { defineStep, z } from '../../../index.ts';
+import { band, defineStep, estimateCog, z } from '../../../index.ts';
 
 const nodata = -9999;
 
@@ -10,7 +10,7 @@ export default defineStep({
   description:
     'Makes measured values of stored numbers: value × factor + offset. The defaults are those of Landsat Collection 2 surface reflectance.',
   parameters: z.object({
-    band: z.string().min(1).max(64).default('1').meta({ title: 'Band', description: 'Name or number of the band.' }),
+    band: band({ default: '1', title: 'Band', description: 'Name or number of the band.' }),
     factor: z
       .number()
       .min(-1e6)
@@ -26,6 +26,7 @@ export default defineStep({
     bands: [{ description: 'scaled', dataType: 'Float32', nodata }],
     preview: { ramp: 'gray' },
   },
+  estimate: (input) => estimateCog(input, { bytesPerPixel: 3.2, secondsPerMegapixel: 0.1 }),
   async run({ parameters: { band, factor, offset }, scene, raster, outputPath, workFolder, share }) {
     const source = scene.findBand(band);
     const missing = source.band.noDataValue;

@@ -6,6 +6,10 @@ import type { Footprint } from '../../../raster/footprint.ts';
 import type { FileKind } from '../file-kinds.ts';
 
 export interface BandFacts {
+  /** Of its own; empty where it has none. Files that were read before the sandbox kept it lack it. */
+  readonly description?: string;
+  /** `red`, `green` or `blue`, where the file says so; else empty. */
+  readonly color?: string;
   readonly dataType: string;
   readonly nodata: number | null;
   /** Of the valid pixels, from a sample; NaN where there is none. */
@@ -66,7 +70,12 @@ const factsShape = z.looseObject({
       crs: z.string().nullable(),
       epsg: z.int().nullable(),
       geoTransform: z.array(z.number()).length(6).nullable(),
-      bands: z.array(z.looseObject({})),
+      bands: z.array(
+        z.looseObject({
+          description: z.string().max(200).optional(),
+          color: z.enum(['red', 'green', 'blue', '']).optional(),
+        }),
+      ),
     })
     .optional(),
 });

@@ -26,7 +26,16 @@ export const inspectRaster: Inspector = ({ path, sourceType, buildOverviews: wan
   try {
     const bands = dataset.bands.map((band): BandFacts => {
       const { min, max, mean, std_dev: stdDev } = statistics(band);
-      return { dataType: band.dataType ?? 'unknown', nodata: band.noDataValue, min, max, mean, stdDev };
+      return {
+        description: band.description.slice(0, 200),
+        color: colorOf(band),
+        dataType: band.dataType ?? 'unknown',
+        nodata: band.noDataValue,
+        min,
+        max,
+        mean,
+        stdDev,
+      };
     });
     const { x: width, y: height } = dataset.rasterSize;
     const driver = dataset.driver.description;
@@ -51,6 +60,11 @@ export const inspectRaster: Inspector = ({ path, sourceType, buildOverviews: wan
     dataset.close();
   }
 };
+
+function colorOf(band: gdal.RasterBand): string {
+  const color = (band.colorInterpretation ?? '').toLowerCase();
+  return ['red', 'green', 'blue'].includes(color) ? color : '';
+}
 
 function epsgOf(srs: gdal.SpatialReference | null): number | null {
   if (!srs || srs.getAuthorityName() !== 'EPSG') return null;

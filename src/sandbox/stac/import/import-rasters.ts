@@ -12,6 +12,7 @@ import {
 import { readFacts, type FileFacts, type InspectInput } from '../../files/inspect/facts.ts';
 import type { Catalog } from '../catalog.ts';
 import { gridOf } from '../file-items.ts';
+import { bandProperties, bandsOfFile, bandsOfScene } from '../band-properties.ts';
 import { itemProperties } from '../item-properties.ts';
 import type { NewItem, SceneFile } from '../items.ts';
 import { ensureCollection, type ImportProgress, type ImportResult } from './import-items.ts';
@@ -135,7 +136,12 @@ function itemOfRaster({ path, facts }: Placed, id: string, nowMs: number): Omit<
       ingestedAtMs: nowMs,
       provider: 'import',
       sourceType: 'UNKNOWN',
-      more: { 'import:files': [basename(path)] },
+      more: {
+        ...(facts.raster
+          ? bandProperties(bandsOfFile(basename(path), facts.raster), [facts.raster.height, facts.raster.width])
+          : {}),
+        'import:files': [basename(path)],
+      },
     }),
     source: { kind: 'path', path, isRaster: true, grid: gridOf(facts) },
   };
@@ -213,6 +219,7 @@ function itemOfScene(
         ...(metadata.sunAzimuth === null ? {} : { 'view:sun_azimuth': metadata.sunAzimuth }),
         ...(metadata.sunElevation === null ? {} : { 'view:sun_elevation': metadata.sunElevation }),
         ...(metres === null ? {} : { gsd: metres }),
+        ...bandProperties(bandsOfScene(files), facts.raster && [facts.raster.height, facts.raster.width]),
         'import:files': files.map(({ path }) => basename(path)),
       },
     }),

@@ -1,0 +1,45 @@
+import { bandNames } from '../../raster/band-names.ts';
+import type { RasterFacts } from '../files/inspect/facts.ts';
+import type { SceneFile } from './items.ts';
+
+export interface ItemBand {
+  readonly name: string;
+  /** Of the EO extension, `red`; null where the band has none. */
+  readonly commonName: string | null;
+}
+
+const mostBands = 1_000;
+
+/**
+ * What an item's data holds, before anybody fetches it: `eo:bands` and `proj:shape` (rows, columns), by the EO and projection
+ * extensions. @assumed: the spec names no bands
+ */
+export function bandProperties(
+  bands: readonly ItemBand[],
+  shape: readonly [number, number] | undefined,
+): Record<string, unknown> {
+  if (bands.length === 0 || bands.length > mostBands) return {};
+  return {
+    'eo:bands': bands.map(({ name, commonName }) => ({
+      name,
+      ...(commonName === null ? {} : { common_name: commonName }),
+    })),
+    ...(shape ? { 'proj:shape': [...shape] } : {}),
+  };
+}
+
+/** Bands that are called by their common names alone. */
+export const namedBands = (names: readonly string[]): ItemBand[] => names.map((name) => ({ name, commonName: null }));
+
+/** Of one file: by the band's own description, by what the file's name counts, by its colour, or by its number. */
+export function bandsOfFile(fileName: string, { bands }: Pick<RasterFacts, 'bands'>): ItemBand[] {
+  const [counted = []] = bands.length === 1 ? bandNames([fileName]) : [];
+  return bands.map(({ description = '', color = '' }, i) => {
+    const common = counted[1] ?? color;
+    const name = description || counted[0] || color || String(i + 1);
+    return { name, commonName: common === '' || common === name ? null : common };
+  });
+}
+
+export const bandsOfScene = (files: readonly SceneFile[]): ItemBand[] =>
+  files.map(({ band, name }) => ({ name: band, commonName: name === band ? null : name }));

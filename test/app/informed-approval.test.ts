@@ -1,0 +1,278 @@
+/** What a user is asked to approve can run, says what it takes, and is what runs; and whoever writes the step sees its mistakes. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { beforeAll, describe, expect, test } from 'vitest';
+import myApp from '../../src/my-app/app.ts';
+import badSteps from '../support/bad-steps.ts';
+import { launchApp, smallRun, startApp, type BrowserSession, type StartAppOptions } from '../support/app.ts';
+import { sharedFolder, testFolder } from '../support/folders.ts';
+import { geoTiff } from '../support/geotiff.ts';
+import { startSandbox, type TestSandbox } from '../support/sandbox.ts';
+
+let sandbox: TestSandbox;
+let session: BrowserSession;
+let inputDir: string;
+beforeAll(async () => {
+  sandbox = await startSandbox({ seed: 'demo' });
+  inputDir = await sharedFolder();
+  const app = await startApp(sandbox.url, { env: { INPUT_DIR: inputDir } });
+  ({ session } = await launchApp(sandbox, app));
+});
+
+const itemOf = (collectionId: string, itemId: string) => ({ type: 'platform', items: [{ collectionId, itemId }] });
+const olinda = itemOf('olinda-coast', 'olinda-landsat7');
+const dem = itemOf('jacksboro-fault', 'jacksboro-dem');
+const ask = async (path: 'runs' | 'runs/check', body: object) => {
+  const answer = await session.post(`api/${path}`, body);
+  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+};
+const operations = async () => (await sandbox.control('GET', 'operations')).operations;
+
+describe('before anybody is asked', () => {
+  test.each([
+    [
+      'a band that the item does not have',
+      { stepId: 'ndvi', parameters: { bandA: 'thermal' }, input: olinda },
+      [
+        {
+          path: 'bandA',
+          message: 'does not fit: no band has the name "thermal"; the input has blue, green, red, nir, swir16, swir22',
+        },
+      ],
+    ],
+    [
+      'two of them',
+      { stepId: 'ndvi', parameters: { bandA: 'a', bandB: '7' }, input: olinda },
+      [
+        { path: 'bandA', message: expect.stringContaining('"a"') as string },
+        { path: 'bandB', message: expect.stringContaining('"7"') as string },
+      ],
+    ],
+    [
+      'a band that the synthetic scene does not have',
+      { stepId: 'scale', parameters: { band: 'swir22' }, input: { type: 'synthetic', size: 64 } },
+      [{ path: 'band', message: expect.stringContaining('the input has blue, green, red, nir, swir16') as string }],
+    ],
+  ])('%s: 400 at its parameter, and no operation', async (_name, body, details) => {
+    for (const path of ['runs', 'runs/check'] as const)
+      expect(await ask(path, body)).toEqual({
+        status: 400,
+        body: expect.objectContaining({ code: 'invalid_parameters', details }) as object,
+      });
+    expect(await operations()).toEqual([]);
+  });
+
+  test.each([
+    ['an item of another kind', { stepId: 'ndvi', input: dem }, /is heightmap; Normalized difference takes/],
+    [
+      'more items than the step takes',
+      { stepId: 'cog', input: { type: 'platform', items: [...olinda.items, ...dem.items] } },
+      /takes at most 1 of the platform's items, not 2/,
+    ],
+  ])('%s: 400, and no operation', async (_name, body, message) => {
+    expect(await ask('runs', body)).toEqual({
+      status: 400,
+      body: expect.objectContaining({ error: expect.stringMatching(message) as string }) as object,
+    });
+    expect(await operations()).toEqual([]);
+  });
+
+  test("files of the app's own folder are looked into: their bands by every name that a step finds them by", async () => {
+    await mkdir(join(inputDir, 'bands'), { recursive: true });
+    for (const band of ['B4', 'B5'])
+      await writeFile(join(inputDir, 'bands', `l8_${band}.tif`), geoTiff({ width: 30, height: 20, value: (x) => x }));
+    const input = { type: 'local', path: 'bands' };
+    for (const parameters of [{}, { bandA: 'B5', bandB: 'RED' }, { bandA: 'l8_B5' }])
+      expect(await ask('runs/check', { stepId: 'ndvi', parameters, input })).toMatchObject({ status: 200 });
+    expect(await ask('runs/check', { stepId: 'ndvi', parameters: { bandB: 'blue' }, input })).toMatchObject({
+      status: 400,
+      body: { error: expect.stringMatching(/"blue"; the input has red \(l8_B4\.tif, band 1\), nir/) as string },
+    });
+    await writeFile(join(inputDir, 'broken.tif'), 'no raster');
+    expect((await ask('runs/check', { stepId: 'cog', input: { type: 'local', path: 'broken.tif' } })).status).toBe(422);
+  });
+
+  test('the list of items says their bands, and why one does not fit', async () => {
+    const { body } = await ask('runs/check', { stepId: 'ndvi', input: olinda });
+    expect(body).toMatchObject({ parameters: { bandA: 'nir', bandB: 'red' } });
+    const answer = await session.post('api/items/search', {
+      collections: ['olinda-coast', 'jacksboro-fault'],
+      stepId: 'ndvi',
+    });
+    const { items } = (await answer.json()) as { items: { itemId: string; bands: string[]; whyNot: string | null }[] };
+    expect(Object.fromEntries(items.map(({ itemId, bands, whyNot }) => [itemId, { bands, whyNot }]))).toEqual({
+      'olinda-landsat7': { bands: ['blue', 'green', 'red', 'nir', 'swir16', 'swir22'], whyNot: null },
+      'jacksboro-dem': { bands: ['elevation'], whyNot: expect.stringContaining('heightmap') as string },
+    });
+  });
+});
+
+describe('an estimate', () => {
+  test('is on the answer of a check, in the run, and in the operation that the user reads', async () => {
+    const body = { stepId: 'ndvi', input: { type: 'synthetic', size: 2048 } };
+    const inWords = 'About 18 MB of output, 1 s of processing and 340 MB of memory.';
+    expect((await ask('runs/check', body)).body['estimate']).toMatchObject({
+      outputBytes: 17_616_077,
+      inWords,
+    });
+    const { id } = await session.start(body);
+    const run = await session.waitFor(id, 'AWAITING_APPROVAL');
+    expect(run.estimate).toMatchObject({ outputBytes: 17_616_077 });
+    const [operation] = (await operations()) as unknown as { description: string }[];
+    expect(operation?.description).toMatch(new RegExp(`near infrared\\. ${inWords}$`));
+    await session.post(`api/runs/${id}/cancel`);
+  });
+
+  test('that fails, or is no number, keeps nobody from the run', async () => {
+    const [scale] = myApp.steps.filter(({ id }) => id === 'scale');
+    const estimates = [() => ({ outputBytes: NaN, seconds: 1, memoryBytes: 1 }), () => JSON.parse('{') as never];
+    for (const estimate of estimates) {
+      const logged: string[] = [];
+      const log = pino({ level: 'error' }, { write: (line: string) => void logged.push(line) });
+      const app = await startApp(sandbox.url, { definition: { ...myApp, steps: [{ ...scale!, estimate }] }, log });
+      const launched = await launchApp(sandbox, app);
+      const answer = await launched.session.post('api/runs/check', { ...smallRun, stepId: 'scale' });
+      expect([answer.status, ((await answer.json()) as { estimate: null }).estimate]).toEqual([200, null]);
+      expect(logged.join()).toContain('the estimate of step scale failed');
+    }
+  });
+});
+
+test('a run whose step has another version by now fails, says so, and processes nothing', async () => {
+  const dataDir = await testFolder();
+  const app = await startApp(sandbox.url, { dataDir });
+  const before = await launchApp(sandbox, app);
+  const run = await before.session.start(smallRun);
+  const { operationId } = await before.session.waitFor(run.id, 'AWAITING_APPROVAL');
+  await app.close();
+  const later = { ...myApp, steps: myApp.steps.map((step) => ({ ...step, version: '9.0.0' })) };
+  const again = await startApp(sandbox.url, { dataDir, definition: later });
+  await sandbox.control('POST', `operations/${operationId}/approve`);
+  const now = await fetchRun(again.url, before, run.id);
+  expect(now).toMatchObject({
+    state: 'FAILED',
+    failure: {
+      code: 'step_version_gone',
+      message: 'cog 1.0.0 was approved, and the app has cog 9.0.0 by now: nothing was processed',
+      advice: expect.stringContaining('Start a new run') as string,
+    },
+  });
+  expect((await sandbox.trace(before.launchId)).filter(({ endpoint }) => endpoint.startsWith('upload.'))).toEqual([]);
+});
+
+/** The same session at an app that has started again, on another port. */
+async function fetchRun(url: string, { session: { cookie, home } }: Awaited<ReturnType<typeof launchApp>>, id: string) {
+  let run: { state: string } = { state: '' };
+  await expect
+    .poll(
+      async () => {
+        const answer = await fetch(new URL(`${new URL(home).pathname}api/runs/${id}`, url), { headers: { cookie } });
+        run = (await answer.json()) as { state: string };
+        return run.state;
+      },
+      { timeout: 30_000 },
+    )
+    .toMatch(/FAILED|COMPLETED/);
+  return run;
+}
+
+describe('for those who write steps', () => {
+  const withBadSteps = async (options: StartAppOptions = {}) => {
+    const logged: string[] = [];
+    const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(line) });
+    const app = await startApp(sandbox.url, { definition: badSteps, log, ...options });
+    const { session: user } = await launchApp(sandbox, app);
+    const finish = async (stepId: string) => {
+      const { id } = await user.start({ ...smallRun, stepId });
+      const { operationId } = await user.waitFor(id, 'AWAITING_APPROVAL');
+      await sandbox.control('POST', `operations/${operationId}/approve`);
+      return { id, operationId };
+    };
+    return { user, logged, finish };
+  };
+
+  test("what a step prints is in the log beside its run's id, in plain characters, and has an end", async () => {
+    const { user, logged, finish } = await withBadSteps();
+    const { id } = await finish('talkative');
+    await user.waitFor(id, 'COMPLETED');
+    const printed = logged
+      .map((line) => JSON.parse(line) as { msg: string; text?: string; runId?: string })
+      .filter(({ msg }) => msg.startsWith('the step print'));
+    expect(printed.every(({ runId }) => runId === id)).toBe(true);
+    const texts = printed.map(({ text = '' }) => text);
+    expect(texts).toContain('one line in red and a bell');
+    expect(texts).toContain('line 0');
+    expect(Math.max(...texts.map((text) => text.length))).toBe(2_000);
+    expect(printed).toHaveLength(201);
+    expect(printed.at(-1)?.msg).toBe('the step prints more, which is left out');
+  });
+
+  test.each([
+    ['true', true],
+    ['false', false],
+  ])('with SHOW_DEFECTS=%s the page shows the stack of a mistake: %s', async (SHOW_DEFECTS, isShown) => {
+    const { user, finish } = await withBadSteps({ env: { SHOW_DEFECTS } });
+    const { id } = await finish('throwing');
+    const { failure } = await user.waitFor(id, 'FAILED');
+    expect(failure).toMatchObject({ code: 'step_defect' });
+    expect(/a defect of the step\n +at .*bad-steps\.ts/.test(failure?.stack ?? '')).toBe(isShown);
+    const page = await (await user.get(`runs/${id}`)).text();
+    expect(page.includes('bad-steps.ts')).toBe(isShown);
+  });
+
+  test('a debugger attaches to a step, which waits for it', async () => {
+    const port = await freePort();
+    const { user, finish } = await withBadSteps({
+      env: { STEP_INSPECT: String(port), STEP_CONFINEMENT: 'none' },
+      confinement: await unconfined(),
+    });
+    const { id } = await finish('throwing');
+    const target = await expect
+      .poll(
+        () =>
+          fetch(`http://127.0.0.1:${port}/json/list`).then(
+            (answer) => answer.json(),
+            () => null,
+          ),
+        {
+          timeout: 30_000,
+        },
+      )
+      .toMatchObject([{ webSocketDebuggerUrl: expect.stringContaining(String(port)) as string }])
+      .then(async () => ((await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as Target[])[0]!);
+    expect((await user.run(id)).state).toBe('PROCESSING');
+    const socket = new WebSocket(target.webSocketDebuggerUrl);
+    await new Promise((resolve) => socket.addEventListener('open', resolve, { once: true }));
+    for (const [i, method] of [
+      'Runtime.enable',
+      'Debugger.enable',
+      'Runtime.runIfWaitingForDebugger',
+      'Debugger.resume',
+    ].entries())
+      socket.send(JSON.stringify({ id: i, method }));
+    socket.addEventListener('message', ({ data }) => {
+      if (String(data).includes('Debugger.paused')) socket.send(JSON.stringify({ id: 99, method: 'Debugger.resume' }));
+    });
+    await user.waitFor(id, 'FAILED');
+    socket.close();
+  });
+});
+
+interface Target {
+  readonly webSocketDebuggerUrl: string;
+}
+
+async function unconfined() {
+  const { testConfinement } = await import('../support/confinement.ts');
+  return testConfinement('none');
+}
+
+const freePort = () =>
+  new Promise<number>((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
