@@ -1,7 +1,7 @@
 // Makes `dist` of `src` for the package: JavaScript, as Node strips no types below node_modules, and the types beside it.
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -13,6 +13,14 @@ const { status } = spawnSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.
   stdio: 'inherit',
 });
 if (status !== 0) process.exit(status ?? 1);
+
+// Steps in Python, and their helper.
+const source = join(root, 'src');
+for (const name of readdirSync(source, { recursive: true }))
+  if (name.endsWith('.py')) {
+    mkdirSync(dirname(join(target, name)), { recursive: true });
+    copyFileSync(join(source, name), join(target, name));
+  }
 
 // The compiler rewrites what is imported; modules that are started or imported by their address it does not know.
 // In declarations it leaves what is imported as it was.

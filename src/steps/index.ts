@@ -2,6 +2,8 @@
 import cog from './cog/index.ts';
 import hillshade from './hillshade/index.ts';
 import ndvi from './ndvi/index.ts';
+import ndviPython from './ndvi-python/index.ts';
+import slope from './slope/index.ts';
 
 export {
   defineStep,
@@ -17,4 +19,5 @@ export {
 export { estimateCog } from './estimate.ts';
 export { band, crs, date, resampling, resamplings, type ParameterWords } from './parameters.ts';
 export type { PreviewStyle } from '../raster/preview.ts';
-export { cog, hillshade, ndvi };
+export { command, type Command, type CommandJob } from './command.ts';
+export { cog, hillshade, ndvi, ndviPython, slope };

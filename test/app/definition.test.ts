@@ -7,7 +7,7 @@ import { checkDefinition, manifestOf } from '../../src/app/definition/check-defi
 import { loadApp } from '../../src/app/definition/load-app.ts';
 import { assumedProfile } from '../../src/contract/index.ts';
 import myApp from '../../src/my-app/app.ts';
-import { cog, ndvi, z, type AnyStep } from '../../src/steps/index.ts';
+import { cog, command, ndvi, z, type AnyStep } from '../../src/steps/index.ts';
 import { testFolder } from '../support/folders.ts';
 
 const definition = (more: object = {}) =>
@@ -42,6 +42,10 @@ describe('a definition is refused with the place and the rule', () => {
     [{ stepz: [] }, /has no field stepz/],
     [{ steps: [ndvi, ndvi] }, /steps\[1\]: another step has the id ndvi/],
     [{ steps: [step({ version: '1' })] }, /steps\[0\] \(mine\)\.version: must be a semantic version/],
+    [
+      { steps: [step({ run: command({ argv: ['cp', '{nothing}', '{output}'] }) })] },
+      /steps\[0\] \(mine\)\.run: the command names \{nothing\}, and the step has no such parameter/,
+    ],
     [{ steps: [step({ title: '' })] }, /steps\[0\] \(mine\)\.title: must not be empty/],
     [
       { steps: [step({ output: { fileName: '../x.tif' } })] },

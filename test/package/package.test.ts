@@ -212,6 +212,11 @@ test(
   timeout,
 );
 
+test('steps in Python, and their helper, are in it', async () => {
+  for (const path of ['steps/python/marketplace_step.py', 'steps/ndvi-python/ndvi.py'])
+    expect(await readFile(join(project, 'node_modules/marketplace-app-kit/dist', path), 'utf8')).toContain('import');
+});
+
 test('--help says what there is, and what is wrong is told', async () => {
   expect((await kit('--help')).stdout).toMatch(/new FOLDER[^]*demo[^]*dev[^]*sandbox[^]*certify[^]*app/);
   for (const command of ['new', 'demo', 'dev', 'sandbox', 'certify', 'app'])

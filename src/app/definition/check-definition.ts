@@ -11,6 +11,7 @@ import {
   type WireCallName,
   type WireProfile,
 } from '../../contract/index.ts';
+import { namedInCommand } from '../../steps/command.ts';
 import type { AnyStep } from '../../steps/step.ts';
 import { inWords, parameterSchema } from '../processing/step-parameters.ts';
 import type { AppDefinition } from './app-definition.ts';
@@ -132,6 +133,14 @@ export function checkDefinition(given: AppDefinition): void {
     ),
     ...given.steps.flatMap((one, i) =>
       problemsOfParameters(one).map((problem) => `${placeOf(['steps', i], given)}.parameters.${problem}`),
+    ),
+    ...given.steps.flatMap((one, i) =>
+      namedInCommand(one)
+        .filter((name) => !Object.hasOwn(one.parameters.shape, name))
+        .map(
+          (name) =>
+            `${placeOf(['steps', i], given)}.run: the command names {${name}}, and the step has no such parameter`,
+        ),
     ),
     ...problemsOfFiles(given),
     ...problemsOfPlace(given),

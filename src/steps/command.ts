@@ -1,0 +1,201 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import * as z from 'zod';
+import { KitError } from '../contract/kit-error.ts';
+import { Defect } from '../raster/failure-kind.ts';
+import type { AnyStep, StepJob } from './step.ts';
+
+/** A program that does a step's work. */
+export interface Command {
+  /**
+   * The program and its arguments; no shell reads them. In an argument stand for themselves: `{input}` the one raster,
+   * `{output}` where the output goes, `{work}` a folder for temporary files, `{job}` a file of JSON with all of that and the
+   * parameters, `{code}` the folder of `code`, and `{name}` the parameter of that name. `{inputs}`, alone, is an argument for each raster.
+   */
+  readonly argv: readonly [string, ...string[]];
+  /** Module beside which the program's own scripts lie: `import.meta.url`. Default: none. */
+  readonly code?: string;
+  /** How the program tells how far it is: `json`, lines such as `{"progress": 0.12, "note": "..."}` on descriptor 3; `percent`, `12 %` or GDAL's `0...10...20` on stdout. Default `json`. */
+  readonly progress?: 'json' | 'percent';
+}
+
+/** A step's `run`, and the arguments that it was made of. */
+export type CommandRun = ((job: StepJob<never>) => Promise<void>) & { readonly argv: Command['argv'] };
+
+/** What the program finds in `{job}`. */
+export interface CommandJob {
+  readonly inputs: readonly {
+    readonly path: string;
+    /** From the first on: every name that the band goes by. */
+    readonly bands: readonly { readonly names: readonly string[] }[];
+  }[];
+  readonly output: string;
+  readonly workFolder: string;
+  readonly parameters: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** What a program writes as `error.json` into its work folder before it ends with another code than 0: the user reads `message`. */
+const refusal = z.object({
+  message: z.string().min(1).max(2_000),
+  code: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]{0,63}$/)
+    .default('step_refused'),
+});
+
+const progressLine = z.object({ progress: z.number().min(0).max(1), note: z.string().max(500).optional() });
+const placeholder = /\{([A-Za-z][A-Za-z0-9]*)\}/g;
+const reserved = new Set(['input', 'inputs', 'output', 'work', 'job', 'code']);
+const errorFile = 'error.json';
+const jobFile = 'job.json';
+const graceMs = 1_000;
+const tailCharacters = 2_000;
+/** Holds the helper for programs in Python. */
+const pythonFolder = fileURLToPath(new URL('./python', import.meta.url));
+
+/**
+ * The `run` of a step that a program does, in any language. It runs confined or not at all. Rejects with what `error.json`
+ * says; with a defect where the program ends badly without it; with the signal's reason after a cancel.
+ */
+export function command({ argv, code, progress = 'json' }: Command): CommandRun {
+  const run = async (job: StepJob<never>) => {
+    if (process.env['CONFINED'] !== 'yes')
+      throw new KitError(
+        'not_confined',
+        'this step runs a program, and the app does that only where bubblewrap confines it: install bubblewrap',
+        { status: 500 },
+      );
+    const described = describe(job);
+    const path = join(job.workFolder, jobFile);
+    writeFileSync(path, JSON.stringify(described));
+    const [program = '', ...args] = argv.flatMap((argument) =>
+      filled(argument, described, { job: path, code: code === undefined ? '' : dirname(fileURLToPath(code)) }),
+    );
+    const child = spawn(program, args, {
+      cwd: job.workFolder,
+      env: {
+        ...process.env,
+        PYTHONPATH: [pythonFolder, process.env['PYTHONPATH']].filter(Boolean).join(delimiter),
+        PYTHONDONTWRITEBYTECODE: '1',
+      },
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    });
+    await ended(child, program, job, progress);
+  };
+  return Object.assign(run, { argv });
+}
+
+/** Names of parameters that a command's arguments stand for. */
+export function namedInCommand(step: AnyStep): string[] {
+  const { argv = [] } = Reflect.get(step, 'run') as Partial<CommandRun>;
+  return argv.flatMap((argument) =>
+    [...argument.matchAll(placeholder)].flatMap(([, name = '']) => (reserved.has(name) ? [] : [name])),
+  );
+}
+
+function describe({ scene, parameters, outputPath, workFolder }: StepJob<never>): CommandJob {
+  return {
+    inputs: scene.datasets.map((dataset) => ({
+      path: dataset.description,
+      bands: scene.bands.filter((band) => band.dataset === dataset).map(({ names }) => ({ names })),
+    })),
+    output: outputPath,
+    workFolder,
+    parameters,
+  };
+}
+
+function filled(
+  argument: string,
+  { inputs, output, workFolder, parameters }: CommandJob,
+  paths: { readonly job: string; readonly code: string },
+): string[] {
+  if (argument === '{inputs}') return inputs.map(({ path }) => path);
+  const filledIn = argument.replace(placeholder, (_, name: string) => {
+    if (name === 'input') {
+      if (inputs.length === 1) return inputs[0]!.path;
+      throw new KitError('not_one_raster', `the step takes one raster file, the input has ${inputs.length}`, {
+        status: 422,
+      });
+    }
+    const known: Readonly<Record<string, string>> = { output, work: workFolder, ...paths };
+    const value = Object.hasOwn(known, name) ? known[name] : parameters[name];
+    if (value === undefined) throw new Defect(new Error(`the command names {${name}}, and there is no such parameter`));
+    // A text that a user gives is no option of the program.
+    if (typeof parameters[name] === 'string' && argument.startsWith(`{${name}}`) && String(value).startsWith('-'))
+      throw new KitError('invalid_parameters', `${name} must not begin with -`, { status: 422 });
+    return String(value);
+  });
+  return [filledIn];
+}
+
+async function ended(
+  child: ChildProcess,
+  program: string,
+  { signal, progress, workFolder }: StepJob<never>,
+  way: Command['progress'],
+): Promise<void> {
+  let stderr = '';
+  const percent = way === 'percent' ? percentOf() : null;
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    const fraction = percent?.(text);
+    if (fraction !== undefined) progress(fraction);
+    if (percent === null) process.stdout.write(text);
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr = (stderr + text).slice(-tailCharacters);
+    process.stderr.write(text);
+  });
+  createInterface({ input: child.stdio[3] as Readable }).on('line', (line) => {
+    const read = progressLine.safeParse(parsed(line));
+    if (read.success) progress(read.data.progress, read.data.note);
+  });
+  const stop = () => {
+    child.kill('SIGTERM');
+    setTimeout(() => child.kill('SIGKILL'), graceMs).unref();
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  const how = await new Promise<number | string>((resolve, reject) => {
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        error.code === 'ENOENT'
+          ? new KitError('program_not_found', `the program ${program} is not installed where the app runs`, {
+              status: 500,
+            })
+          : error,
+      ),
+    );
+    child.once('close', (exitCode, killedBy) => resolve(killedBy ?? exitCode ?? 0));
+  }).finally(() => signal.removeEventListener('abort', stop));
+  signal.throwIfAborted();
+  if (how === 0) return;
+  const told = join(workFolder, errorFile);
+  const read = existsSync(told) ? refusal.safeParse(parsed(readFileSync(told, 'utf8').slice(0, 10_000))) : null;
+  if (read?.success) throw new KitError(read.data.code, read.data.message, { status: 422 });
+  throw new Defect(
+    new Error(`${program} ended with ${typeof how === 'number' ? `code ${how}` : how}: ${stderr.trim()}`),
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Reads `12 %`, `12.5%` and GDAL's `0...10...20...`, in pieces as they come. */
+function percentOf(): (text: string) => number | undefined {
+  let rest = '';
+  return (text) => {
+    rest = (rest + text).slice(-200);
+    const found = [...rest.matchAll(/(\d{1,3}(?:\.\d+)?)(?=\s*%|\.\.\.|\s+-\s+done)/g)].at(-1)?.[1];
+    const value = found === undefined ? NaN : Number(found);
+    return value <= 100 ? value / 100 : undefined;
+  };
+}

@@ -1,0 +1,11 @@
+import { command } from '../command.ts';
+import ndvi from '../ndvi/index.ts';
+import { defineStep } from '../step.ts';
+
+/** The kit's `ndvi` in Python, with Debian's GDAL and numpy (`python3-gdal`): the same pixels. */
+export default defineStep({
+  ...ndvi,
+  id: 'ndvi-python',
+  title: 'Normalized difference, in Python',
+  run: command({ argv: ['python3', '{code}/ndvi.py', '{job}'], code: import.meta.url }),
+});

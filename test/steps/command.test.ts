@@ -1,0 +1,199 @@
+/** Steps in any language: the same pixels, the same words for the user, and the same walls. */
+import { execFileSync } from 'node:child_process';
+import { access, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import gdal from 'gdal-async';
+import { describe, expect, test, vi } from 'vitest';
+import myApp from '../../src/my-app/app.ts';
+import commandSteps from '../support/command-steps.ts';
+import { testConfinement } from '../support/confinement.ts';
+import { geoTiff } from '../support/geotiff.ts';
+import { processesIn } from '../support/processes.ts';
+import { readGeoTiff } from '../support/read-geotiff.ts';
+import { startStepHost } from '../support/step-host.ts';
+
+const has = (program: string, ...args: string[]) => {
+  try {
+    execFileSync(program, args, { stdio: 'ignore', env: { PATH: '/usr/local/bin:/usr/bin:/bin' } });
+    return true;
+  } catch {
+    return process.env['CI'] === 'true';
+  }
+};
+const hasGdalPrograms = has('sh', '-c', 'command -v gdaldem');
+const hasPython = has('python3', '-c', 'import numpy; from osgeo import gdal');
+const isConfined = (await testConfinement()).kind === 'bubblewrap';
+/** With 7 for no data. */
+function writeRaster(
+  path: string,
+  { width, height }: { width: number; height: number },
+  value: (x: number, y: number) => number,
+): void {
+  const dataset = gdal.open(path, 'w', 'GTiff', width, height, 1, 'UInt16');
+  dataset.geoTransform = [500_000, 30, 0, 5_000_000, 0, -30];
+  dataset.srs = gdal.SpatialReference.fromEPSG(32_633);
+  const band = dataset.bands.get(1);
+  band.noDataValue = 7;
+  band.pixels.write(
+    0,
+    0,
+    width,
+    height,
+    Uint16Array.from({ length: width * height }, (_, i) => value(i % width, Math.floor(i / width))),
+  );
+  dataset.close();
+}
+
+const synthetic = { type: 'synthetic', size: 64 } as const;
+
+if (!isConfined) test.skip('steps that a program does: bubblewrap does not work here, and without it they refuse');
+if (!hasGdalPrograms) test.skip('gdaldem slope: it is not installed (apt-get install gdal-bin)');
+if (!hasPython) test.skip('NDVI in Python: GDAL for Python is not installed (apt-get install python3-gdal)');
+
+describe.runIf(isConfined && hasPython)('NDVI in Python', () => {
+  test.each([
+    ['odd sizes, over several strips', { width: 301, height: 517 }],
+    ['one pixel', { width: 1, height: 1 }],
+    ['one row', { width: 700, height: 1 }],
+    ['one column', { width: 1, height: 700 }],
+  ])('%s: the pixels of the one in TypeScript, bit for bit', async (_name, size) => {
+    const files = await startStepHost({ definition: commandSteps });
+    const kits = await startStepHost({ definition: myApp, inputDir: files.inputDir });
+    // Zeros, equal values, no data in either band, and everything between.
+    for (const [band, value] of [
+      ['B4', (x: number, y: number) => (x * 7919 + y * 104729) % 65_536],
+      ['B5', (x: number, y: number) => (x % 11 === 0 ? 0 : x % 13 === 1 ? 7 : (x * 31 + y * 17) % 40_000)],
+    ] as const)
+      writeRaster(join(files.inputDir, `l8_${band}.tif`), size, value);
+    const input = { type: 'local', path: '.' } as const;
+    const parameters = { bandA: 'nir', bandB: 'red' };
+    const [ours, theirs] = [
+      await readGeoTiff((await kits.run('ndvi', input, parameters)).path),
+      await readGeoTiff((await files.run('ndvi-python', input, parameters)).path),
+    ];
+    expect([theirs.width, theirs.height]).toEqual([size.width, size.height]);
+    expect(theirs.samples.length).toBe(size.width * size.height);
+    const differing = ours.samples.flatMap((value, i) => (Object.is(value, theirs.samples[i]) ? [] : [i]));
+    expect(differing).toEqual([]);
+  });
+
+  test('tells a band that is not there as the other does', async () => {
+    const { run, inputDir } = await startStepHost({ definition: commandSteps });
+    await writeFile(join(inputDir, 'l8_B4.tif'), geoTiff({ width: 3, height: 2, value: () => 1 }));
+    await expect(
+      run('ndvi-python', { type: 'local', path: '.' }, { bandA: 'nir', bandB: 'red' }),
+    ).rejects.toMatchObject({
+      code: 'band_not_found',
+      message: 'no band has the name "nir"; the input has red',
+      kind: 'user',
+    });
+  });
+});
+
+test.runIf(isConfined && hasGdalPrograms)(
+  'gdaldem slope: degrees by the formula of Horn, with its progress',
+  async () => {
+    const { run, inputDir } = await startStepHost({ definition: commandSteps });
+    const height = (x: number, y: number) => 3 * x + 40 * Math.sin(y / 5);
+    await writeFile(
+      join(inputDir, 'dem.tif'),
+      geoTiff({
+        width: 80,
+        height: 70,
+        value: (x, y) => Math.round(height(x, y)) + 1_000,
+        origin: [500_000, 5_000_000, 10],
+      }),
+    );
+    const fractions: number[] = [];
+    const output = await run('slope', { type: 'local', path: 'dem.tif' }, { scale: 1 }, undefined, (fraction) =>
+      fractions.push(fraction),
+    );
+    const { samples, width } = await readGeoTiff(output.path);
+    const z = (x: number, y: number) => Math.round(height(x, y)) + 1_000;
+    for (const [x, y] of [
+      [1, 1],
+      [40, 33],
+      [78, 68],
+    ] as const) {
+      const dx =
+        (z(x + 1, y - 1) + 2 * z(x + 1, y) + z(x + 1, y + 1) - z(x - 1, y - 1) - 2 * z(x - 1, y) - z(x - 1, y + 1)) /
+        80;
+      const dy =
+        (z(x - 1, y + 1) + 2 * z(x, y + 1) + z(x + 1, y + 1) - z(x - 1, y - 1) - 2 * z(x, y - 1) - z(x + 1, y - 1)) /
+        80;
+      expect(samples[y * width + x]).toBeCloseTo((Math.atan(Math.hypot(dx, dy)) * 180) / Math.PI, 3);
+    }
+    expect(fractions.length).toBeGreaterThan(3);
+    expect(Math.max(...fractions)).toBeGreaterThan(0.9);
+  },
+);
+
+describe.runIf(isConfined && hasPython)('a program', () => {
+  test('finds its job, tells progress, and what it prints is heard', async () => {
+    const { host, workFolder, inputDir } = await startStepHost({ definition: commandSteps });
+    await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 5, height: 4, value: (x, y) => x + y }));
+    const [printed, notes]: [string[], (string | null)[]] = [[], []];
+    const task = {
+      owner: 'tester',
+      stepId: 'copies',
+      stepVersion: '1.0.0',
+      parameters: { text: 'a; rm -rf / "$HOME"' },
+      input: { type: 'local', path: 'a.tif' } as const,
+      workFolder,
+    };
+    const { path } = await host.run(task, {
+      signal: new AbortController().signal,
+      onProgress: (_fraction, note) => notes.push(note),
+      onPrinted: (line) => printed.push(line),
+    });
+    expect((await readGeoTiff(path)).samples.slice(0, 6)).toEqual([0, 1, 2, 3, 4, 1]);
+    expect(notes).toContain('a quarter');
+    expect(printed).toEqual(['said a; rm -rf / "$HOME"']);
+  });
+
+  test.each([
+    ['refuses', {}, { code: 'no_snow', message: 'there is no snow in it', kind: 'user' }],
+    [
+      'breaks',
+      {},
+      {
+        code: 'job_failed',
+        message: expect.stringContaining('ValueError: a mistake in Python') as string,
+        kind: 'defect',
+      },
+    ],
+    ['is-not-there', {}, { code: 'program_not_found', kind: 'defect' }],
+    [
+      'takes-text',
+      { text: '--help' },
+      { code: 'invalid_parameters', message: 'text must not begin with -', kind: 'user' },
+    ],
+    [
+      'looks-around',
+      {},
+      { message: expect.stringMatching(/unreachable|not permitted|denied|OSError/i) as string, kind: 'defect' },
+    ],
+  ])('that %s: whose failure it is, in words', async (stepId, parameters, failure) => {
+    const { run } = await startStepHost({ definition: commandSteps });
+    await expect(run(stepId, synthetic, { text: 'plain', ...parameters })).rejects.toMatchObject(failure);
+  });
+
+  test('ends when the run is cancelled', async () => {
+    const { run, workFolder } = await startStepHost({ definition: commandSteps });
+    const abort = new AbortController();
+    const running = run('sleeps', synthetic, { text: 'plain' }, abort.signal);
+    running.catch(() => {});
+    await vi.waitFor(() => access(join(workFolder, 'step', 'work', 'pid')), 20_000);
+    abort.abort(new Error('the user has had enough'));
+    await expect(running).rejects.toThrow('the user has had enough');
+    expect(processesIn(workFolder)).toEqual([]);
+  });
+});
+
+test('without confinement a program is not run', async () => {
+  const { run } = await startStepHost({ definition: commandSteps, confinement: await testConfinement('none') });
+  await expect(run('copies', synthetic, { text: 'plain' })).rejects.toMatchObject({
+    code: 'not_confined',
+    message: expect.stringContaining('install bubblewrap') as string,
+  });
+});

@@ -1,0 +1,39 @@
+/** Steps that a program does, each to show one thing of it. */
+import { defineApp } from '../../src/app/definition/app-definition.ts';
+import { command, defineStep, ndviPython, slope, z, type Command } from '../../src/steps/index.ts';
+
+const python = (script: string, more: Partial<Command> = {}) =>
+  command({ argv: ['python3', '-c', script, '{job}'], ...more });
+
+function made(id: string, run: ReturnType<typeof command>) {
+  return defineStep({
+    id,
+    version: '1.0.0',
+    title: id,
+    description: id,
+    parameters: z.object({ text: z.string().default('plain').meta({ title: 'Text', description: 'Any.' }) }),
+    input: { description: 'anything', synthetic: 'elevation' },
+    output: { fileName: 'out.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
+    run,
+  });
+}
+
+const copy = 'import marketplace_step as m, shutil; job = m.load(); shutil.copyfile(job.inputs[0], job.output)';
+
+export default defineApp({
+  module: import.meta.url,
+  id: 'command-steps',
+  name: 'command-steps',
+  description: 'Steps of a test.',
+  steps: [
+    ndviPython,
+    slope,
+    made('copies', python(`${copy}; m.progress(0.25, "a quarter"); print("said", job.parameters["text"])`)),
+    made('refuses', python('import marketplace_step as m; m.load(); m.refuse("there is no snow in it", "no_snow")')),
+    made('breaks', python('raise ValueError("a mistake in Python")')),
+    made('sleeps', python('import time; open("pid", "w").write("x"); time.sleep(60)')),
+    made('is-not-there', command({ argv: ['no-such-program', '{input}', '{output}'] })),
+    made('takes-text', command({ argv: ['cp', '{text}', '{output}'] })),
+    made('looks-around', python('import socket; socket.create_connection(("1.1.1.1", 53), 2)')),
+  ],
+});
