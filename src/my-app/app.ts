@@ -1,4 +1,4 @@
-import { cog, defineApp, hillshade, ndvi } from '../index.ts';
+import { bandMath, cog, defineApp, hillshade, ndvi, spectralIndex } from '../index.ts';
 import profile from './profile.ts';
 import scale from './steps/scale/index.ts';
 
@@ -8,7 +8,7 @@ export default defineApp({
   id: 'reference-app',
   name: 'Reference app',
   description: 'The app of this kit: processes a raster after your approval and delivers the result.',
-  steps: [ndvi, cog, hillshade, scale],
+  steps: [ndvi, spectralIndex, bandMath, cog, hillshade, scale],
   profile,
   templates: new URL('../../templates/my-app/', import.meta.url),
 });

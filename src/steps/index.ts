@@ -1,9 +1,11 @@
 /** What a step is made with, and the steps that the kit brings. */
+import bandMath from './band-math/index.ts';
 import cog from './cog/index.ts';
 import hillshade from './hillshade/index.ts';
 import ndvi from './ndvi/index.ts';
 import ndviPython from './ndvi-python/index.ts';
 import slope from './slope/index.ts';
+import spectralIndex from './spectral-index/index.ts';
 
 export {
   defineStep,
@@ -20,4 +22,6 @@ export { estimateCog } from './estimate.ts';
 export { band, crs, date, resampling, resamplings, type ParameterWords } from './parameters.ts';
 export type { PreviewStyle } from '../raster/preview.ts';
 export { command, type Command, type CommandJob } from './command.ts';
-export { cog, hillshade, ndvi, ndviPython, slope };
+export { ExpressionError, parseExpression, type Expression } from './band-math/expression.ts';
+export { spectralIndices, type SpectralIndex } from './spectral-index/catalogue.ts';
+export { bandMath, cog, hillshade, ndvi, ndviPython, slope, spectralIndex };

@@ -93,6 +93,8 @@ export interface StepJob<Parameters> extends JobContext {
 
 export interface Step<Parameters extends z.ZodObject> extends StepDeclaration {
   readonly parameters: Parameters;
+  /** Bands that the step takes beside those of its `band` parameters, by the parameter that they follow from: checked like those. Default: none. */
+  needs?(parameters: z.output<Parameters>): Readonly<Record<string, readonly string[]>>;
   /** From metadata alone, shown to the user and told in the operation before anybody approves. Default: no estimate. */
   estimate?(input: EstimateInput, parameters: z.output<Parameters>): StepEstimate;
   run(job: StepJob<z.output<Parameters>>): Promise<void>;
@@ -100,6 +102,7 @@ export interface Step<Parameters extends z.ZodObject> extends StepDeclaration {
 
 /** A step whose parameters' type its holder does not know; the host has checked them before `run`. */
 export interface AnyStep extends StepDeclaration {
+  needs?(parameters: never): Readonly<Record<string, readonly string[]>>;
   estimate?(input: EstimateInput, parameters: never): StepEstimate;
   run(job: StepJob<never>): Promise<void>;
 }

@@ -78,6 +78,7 @@ const step = z.object({
       classes: z.array(z.object({ value: z.number(), name: words(200), color })).optional(),
     }),
   }),
+  needs: z.custom((value) => value === undefined || typeof value === 'function', 'must be a function').optional(),
   estimate: z.custom((value) => value === undefined || typeof value === 'function', 'must be a function').optional(),
   run: z.custom((value) => typeof value === 'function', 'must be a function'),
 });

@@ -97,8 +97,11 @@ export function bandParameters(step: AnyStep): string[] {
 /** Throws `InvalidParametersError` for each parameter that names a band which the input is known not to have, or to have twice. */
 export function requireBands(step: AnyStep, parameters: StepParameters, { bands }: InputFacts): void {
   if (bands === null) return;
-  const details = bandParameters(step).flatMap((path) => {
-    const name = parameters[path];
+  const chosen = bandParameters(step).map((path) => [path, parameters[path]] as const);
+  const needed = Object.entries(step.needs?.(parameters as never) ?? {}).flatMap(([path, names]) =>
+    names.map((name) => [path, name] as const),
+  );
+  const details = [...chosen, ...needed].flatMap(([path, name]) => {
     if (typeof name !== 'string') return [];
     try {
       matchBand(bands, name);

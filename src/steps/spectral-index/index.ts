@@ -1,0 +1,53 @@
+import { computeExpression, nodata } from '../band-math/compute.ts';
+import { parseExpression } from '../band-math/expression.ts';
+import { estimateCog } from '../estimate.ts';
+import { defineStep, z } from '../step.ts';
+import { spectralIndexIds, spectralIndices } from './catalogue.ts';
+
+const inReflectance = spectralIndexIds.filter((id) => 'needsReflectance' in spectralIndices[id]);
+
+/** A spectral index of the catalogue, by its name. */
+export default defineStep({
+  id: 'spectral-index',
+  version: '1.0.0',
+  title: 'Spectral index',
+  description: `A spectral index by its name: ${spectralIndexIds.map((id) => `${id} (${spectralIndices[id].name.toLowerCase()})`).join(', ')}.`,
+  parameters: z.object({
+    index: z.enum(spectralIndexIds).default('NDVI').meta({ title: 'Index', description: 'Which one.' }),
+    factor: z
+      .number()
+      .min(-1e6)
+      .max(1e6)
+      .default(1)
+      .meta({
+        title: 'Factor',
+        description: `Makes reflectance of stored numbers: 0.0000275 for Landsat Collection 2, 0.0001 for Sentinel-2. ${inReflectance.join(', ')} need it.`,
+      }),
+    offset: z
+      .number()
+      .min(-1e6)
+      .max(1e6)
+      .default(0)
+      .meta({ title: 'Offset', description: 'The number to add then: -0.2 for Landsat Collection 2.' }),
+  }),
+  input: {
+    description: 'A multispectral scene whose bands have common names (red, nir, swir16).',
+    sourceTypes: ['MULTISPECTRAL', 'HYPERSPECTRAL', 'UNKNOWN'],
+    synthetic: 'multispectral',
+  },
+  output: {
+    fileName: 'index.tif',
+    sourceType: 'MULTISPECTRAL',
+    bands: [{ description: 'index', dataType: 'Float32', nodata }],
+    preview: { ramp: 'rdylgn', range: [-0.5, 0.9] },
+  },
+  needs: ({ index }) => ({ index: parseExpression(spectralIndices[index].formula).bands }),
+  estimate: (input) => estimateCog(input, { bytesPerPixel: 4.2, secondsPerMegapixel: 0.12 }),
+
+  run: (job) =>
+    computeExpression(job, {
+      ...job.parameters,
+      expression: spectralIndices[job.parameters.index].formula,
+      description: 'index',
+    }),
+});
