@@ -8,13 +8,18 @@ export interface DescribedInput {
   readonly height: number;
 }
 
+const mostCharacters = 500;
+
 /** Job: what the rasters that it is lent hold, by the names that steps find their bands by. */
 const job: Job<null, DescribedInput> = async (_input, { files }) => {
   const scene = openScene(files);
   try {
     const [largest] = scene.datasets.map(({ rasterSize }) => rasterSize).toSorted((a, b) => b.x * b.y - a.x * a.y);
     return {
-      bands: scene.bands.map(({ names, place }) => ({ names, place: place ?? '' })),
+      bands: scene.bands.map(({ names, place }) => ({
+        names: names.map((name) => name.slice(0, mostCharacters)),
+        place: (place ?? '').slice(0, mostCharacters),
+      })),
       width: largest?.x ?? 0,
       height: largest?.y ?? 0,
     };

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 import { KitError } from '../contract/kit-error.ts';
-import { Defect } from '../raster/failure-kind.ts';
+import { Defect, isOfTheWorld } from '../raster/failure-kind.ts';
 import type { AnyStep, StepJob } from './step.ts';
 
 /** A program that does a step's work. */
@@ -40,7 +40,10 @@ export interface CommandJob {
 
 /** What a program writes as `error.json` into its work folder before it ends with another code than 0: the user reads `message`. */
 const refusal = z.object({
-  message: z.string().min(1).max(2_000),
+  message: z
+    .string()
+    .min(1)
+    .transform((text) => text.slice(0, 2_000)),
   code: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,63}$/)
@@ -48,8 +51,9 @@ const refusal = z.object({
 });
 
 const progressLine = z.object({ progress: z.number().min(0).max(1), note: z.string().max(500).optional() });
-const placeholder = /\{([A-Za-z][A-Za-z0-9]*)\}/g;
+const placeholder = /\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 const reserved = new Set(['input', 'inputs', 'output', 'work', 'job', 'code']);
+const mostErrorCharacters = 1_000_000;
 const errorFile = 'error.json';
 const jobFile = 'job.json';
 const graceMs = 1_000;
@@ -89,6 +93,10 @@ export function command({ argv, code, progress = 'json' }: Command): CommandRun 
   return Object.assign(run, { argv });
 }
 
+/** Whether a program does the step. */
+export const isCommand = (step: AnyStep): boolean =>
+  (Reflect.get(step, 'run') as Partial<CommandRun>).argv !== undefined;
+
 /** Names of parameters that a command's arguments stand for. */
 export function namedInCommand(step: AnyStep): string[] {
   const { argv = [] } = Reflect.get(step, 'run') as Partial<CommandRun>;
@@ -125,11 +133,16 @@ function filled(
     const known: Readonly<Record<string, string>> = { output, work: workFolder, ...paths };
     const value = Object.hasOwn(known, name) ? known[name] : parameters[name];
     if (value === undefined) throw new Defect(new Error(`the command names {${name}}, and there is no such parameter`));
-    // A text that a user gives is no option of the program.
-    if (typeof parameters[name] === 'string' && argument.startsWith(`{${name}}`) && String(value).startsWith('-'))
-      throw new KitError('invalid_parameters', `${name} must not begin with -`, { status: 422 });
+    if (typeof value === 'string' && value.includes('\0'))
+      throw new KitError('invalid_parameters', `${name} must not hold a character of code 0`, { status: 422 });
     return String(value);
   });
+  // A text that a user gives is no option of the program.
+  const texts = [...argument.matchAll(placeholder)].flatMap(([, name = '']) =>
+    typeof parameters[name] === 'string' ? [name] : [],
+  );
+  if (texts.length > 0 && filledIn.startsWith('-') && !argument.startsWith('-'))
+    throw new KitError('invalid_parameters', `${texts.join(' and ')} must not begin with -`, { status: 422 });
   return [filledIn];
 }
 
@@ -166,7 +179,9 @@ async function ended(
           ? new KitError('program_not_found', `the program ${program} is not installed where the app runs`, {
               status: 500,
             })
-          : error,
+          : isOfTheWorld(error)
+            ? error
+            : new Defect(error),
       ),
     );
     child.once('close', (exitCode, killedBy) => resolve(killedBy ?? exitCode ?? 0));
@@ -174,7 +189,9 @@ async function ended(
   signal.throwIfAborted();
   if (how === 0) return;
   const told = join(workFolder, errorFile);
-  const read = existsSync(told) ? refusal.safeParse(parsed(readFileSync(told, 'utf8').slice(0, 10_000))) : null;
+  const read = existsSync(told)
+    ? refusal.safeParse(parsed(readFileSync(told, 'utf8').slice(0, mostErrorCharacters)))
+    : null;
   if (read?.success) throw new KitError(read.data.code, read.data.message, { status: 422 });
   throw new Defect(
     new Error(`${program} ended with ${typeof how === 'number' ? `code ${how}` : how}: ${stderr.trim()}`),

@@ -7,8 +7,25 @@ const isSame = (a: Json | undefined, b: Json | undefined) => JSON.stringify(a) =
 
 /** A file of JSON, merged field by field: lines that only lie side by side are no conflict. Null where both sides changed one field. */
 export function mergeJson(base: string, mine: string, kits: string): string | null {
-  const merged = mergeValue(...([base, mine, kits].map((text) => JSON.parse(text) as Json) as [Json, Json, Json]));
+  const [before, fork, kit] = [base, mine, kits].map(read);
+  if (!before || !fork || !kit) return null;
+  const own = Object.fromEntries(
+    Object.entries(fork).filter(([name, value]) => ofTheFork.has(name) && !isSame(value, before[name])),
+  );
+  const merged = mergeValue({ ...before, ...own }, fork, { ...kit, ...own });
   return merged === conflict ? null : `${JSON.stringify(merged, null, 2)}\n`;
+}
+
+/** What a package is called is its own, whatever the kit's next release calls itself. */
+const ofTheFork = new Set(['name', 'version', 'description', 'author', 'license', 'private', 'repository', 'homepage']);
+
+function read(text: string): Fields | null {
+  try {
+    const value = JSON.parse(text) as Json;
+    return isFields(value) ? value : null;
+  } catch {
+    return null;
+  }
 }
 
 const conflict = Symbol('conflict');

@@ -46,6 +46,17 @@ describe('a definition is refused with the place and the rule', () => {
       { steps: [step({ run: command({ argv: ['cp', '{nothing}', '{output}'] }) })] },
       /steps\[0\] \(mine\)\.run: the command names \{nothing\}, and the step has no such parameter/,
     ],
+    [
+      {
+        steps: [
+          step({
+            parameters: z.object({ mask: z.string().optional().meta({ title: 'Mask', description: 'x' }) }),
+            run: command({ argv: ['cp', '{mask}', '{output}'] }),
+          }),
+        ],
+      },
+      /the command names \{mask\}, and the step has no such parameter, or one that may be left out/,
+    ],
     [{ steps: [step({ title: '' })] }, /steps\[0\] \(mine\)\.title: must not be empty/],
     [
       { steps: [step({ output: { fileName: '../x.tif' } })] },

@@ -34,19 +34,19 @@ describe('before anybody is asked', () => {
   test.each([
     [
       'a band that the item does not have',
-      { stepId: 'ndvi', parameters: { bandA: 'thermal' }, input: olinda },
+      { stepId: 'ndvi', parameters: { bandA: 'lwir11' }, input: olinda },
       [
         {
           path: 'bandA',
-          message: 'does not fit: no band has the name "thermal"; the input has blue, green, red, nir, swir16, swir22',
+          message: 'does not fit: no band has the name "lwir11"; the input has blue, green, red, nir, swir16, swir22',
         },
       ],
     ],
     [
       'two of them',
-      { stepId: 'ndvi', parameters: { bandA: 'a', bandB: '7' }, input: olinda },
+      { stepId: 'ndvi', parameters: { bandA: 'pan', bandB: '7' }, input: olinda },
       [
-        { path: 'bandA', message: expect.stringContaining('"a"') as string },
+        { path: 'bandA', message: expect.stringContaining('"pan"') as string },
         { path: 'bandB', message: expect.stringContaining('"7"') as string },
       ],
     ],
@@ -92,6 +92,24 @@ describe('before anybody is asked', () => {
     });
     await writeFile(join(inputDir, 'broken.tif'), 'no raster');
     expect((await ask('runs/check', { stepId: 'cog', input: { type: 'local', path: 'broken.tif' } })).status).toBe(422);
+  });
+
+  test('what only the data can tell is no reason to refuse: the answer says so', async () => {
+    for (const bandA of ['thermal', 'B5', 'nir08', 'olinda_nir'])
+      expect(await ask('runs/check', { stepId: 'ndvi', parameters: { bandA }, input: olinda })).toMatchObject({
+        status: 200,
+        body: { warnings: [expect.stringContaining(`"${bandA}"; the input has blue, green, red, nir`) as string] },
+      });
+    expect((await ask('runs/check', { stepId: 'ndvi', input: olinda })).body['warnings']).toEqual([]);
+  });
+
+  test('whoever asks for many checks at once waits for their answers', async () => {
+    await writeFile(join(inputDir, 'looked-into.tif'), geoTiff({ width: 30, height: 20, value: (x) => x }));
+    const input = { type: 'local', path: 'looked-into.tif' };
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask('runs/check', { stepId: 'cog', input })));
+    const statuses = new Set(answers.map(({ status }) => status));
+    expect([...statuses].sort()).toEqual([200, 429]);
+    expect((await ask('runs/check', { stepId: 'ndvi', input: olinda })).status).toBe(200);
   });
 
   test('the list of items says their bands, and why one does not fit', async () => {

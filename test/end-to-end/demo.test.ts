@@ -1,7 +1,6 @@
 /** `npm run demo`, as a user runs it. */
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
@@ -133,17 +132,14 @@ describe.concurrent('demo', () => {
 });
 
 test('Ctrl-C: it ends, stops its servers, and leaves no folder behind', async () => {
-  const before = await leftovers();
-  const { child, output, exited } = startCommand('demo', ['--out', await testFolder()]);
+  // A place of its own: other tests' demos run beside it.
+  const place = await testFolder();
+  const { child, output, exited } = startCommand('demo', ['--out', await testFolder()], { TMPDIR: place });
   while (!output().includes('AWAITING_APPROVAL')) await sleep(20);
   const ports = [...output().matchAll(/http:\/\/127\.0\.0\.1:(\d+)/g)].map(([url]) => url);
   expect(ports).toHaveLength(2);
   child.kill('SIGINT');
   expect(await exited).toBe(130);
   for (const url of ports) await expect(fetch(url)).rejects.toThrow();
-  expect(await leftovers()).toEqual(before);
+  expect((await readdir(place)).filter((name) => name.startsWith('marketplace-app-kit-demo-'))).toEqual([]);
 });
-
-async function leftovers(): Promise<string[]> {
-  return (await readdir(tmpdir())).filter((name) => name.startsWith('marketplace-app-kit-demo-')).sort();
-}

@@ -162,6 +162,12 @@ describe.runIf(isConfined && hasPython)('a program', () => {
         kind: 'defect',
       },
     ],
+    ['refuses-at-length', {}, { code: 'no_snow', message: 'ж'.repeat(2_000), kind: 'user' }],
+    [
+      'joins-text',
+      { text: '-rf' },
+      { code: 'invalid_parameters', message: 'text must not begin with -', kind: 'user' },
+    ],
     ['is-not-there', {}, { code: 'program_not_found', kind: 'defect' }],
     [
       'takes-text',
@@ -195,5 +201,13 @@ test('without confinement a program is not run', async () => {
   await expect(run('copies', synthetic, { text: 'plain' })).rejects.toMatchObject({
     code: 'not_confined',
     message: expect.stringContaining('install bubblewrap') as string,
+  });
+});
+
+test('and nobody is asked to approve it', async () => {
+  const { host } = await startStepHost({ definition: commandSteps, confinement: await testConfinement('none') });
+  await expect(host.check('copies', {}, synthetic)).rejects.toMatchObject({
+    code: 'not_confined',
+    message: expect.stringContaining('STEP_CONFINEMENT=none') as string,
   });
 });

@@ -30,6 +30,8 @@ export default defineApp({
     slope,
     made('copies', python(`${copy}; m.progress(0.25, "a quarter"); print("said", job.parameters["text"])`)),
     made('refuses', python('import marketplace_step as m; m.load(); m.refuse("there is no snow in it", "no_snow")')),
+    made('refuses-at-length', python('import marketplace_step as m; m.load(); m.refuse("ж" * 5000, "no_snow")')),
+    made('joins-text', command({ argv: ['cp', '{text}{text}', '{output}'] })),
     made('breaks', python('raise ValueError("a mistake in Python")')),
     made('sleeps', python('import time; open("pid", "w").write("x"); time.sleep(60)')),
     made('is-not-there', command({ argv: ['no-such-program', '{input}', '{output}'] })),

@@ -19,6 +19,16 @@ test('what each side added, changed or removed is in it, however near the lines 
   expect(Object.keys(JSON.parse(merged!) as object)).toEqual(['name', 'version', 'files', 'dependencies', 'type']);
 });
 
+test('what the fork calls itself stays, whatever the kit calls its next release', () => {
+  const merged = mergeJson(
+    text({ name: 'kit', version: '1', dependencies: { ajv: '8' } }),
+    text({ name: 'ours', version: '0.0.7', dependencies: { ajv: '8', 'our-lib': '1' } }),
+    text({ name: 'kit', version: '2', dependencies: {} }),
+  );
+  expect(JSON.parse(merged!)).toEqual({ name: 'ours', version: '0.0.7', dependencies: { 'our-lib': '1' } });
+  expect(mergeJson('{}', '\ufeff{ broken', '{}')).toBeNull();
+});
+
 test.each([
   ['both changed a field', { a: '1' }, { a: '2' }, { a: '3' }],
   ['one changed what the other removed', { a: '1' }, {}, { a: '3' }],

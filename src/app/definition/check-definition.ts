@@ -137,16 +137,24 @@ export function checkDefinition(given: AppDefinition): void {
     ),
     ...given.steps.flatMap((one, i) =>
       namedInCommand(one)
-        .filter((name) => !Object.hasOwn(one.parameters.shape, name))
+        .filter((name) => !isAlwaysThere(one, name))
         .map(
           (name) =>
-            `${placeOf(['steps', i], given)}.run: the command names {${name}}, and the step has no such parameter`,
+            `${placeOf(['steps', i], given)}.run: the command names {${name}}, and the step has no such parameter, or one that may be left out`,
         ),
     ),
     ...problemsOfFiles(given),
     ...problemsOfPlace(given),
   ];
   if (problems.length > 0) throw new DefinitionError(module, problems);
+}
+
+/** A parameter that the step has, required or with a default. */
+function isAlwaysThere(one: AnyStep, name: string): boolean {
+  const schema = (one.parameters.shape as Readonly<Record<string, z.ZodType>>)[name];
+  return schema !== undefined && schema.safeParse(undefined).data !== undefined
+    ? true
+    : schema !== undefined && !schema.safeParse(undefined).success;
 }
 
 /** `steps[1] (ndvi).output.fileName` */

@@ -20,6 +20,8 @@ import { InvalidParametersError, parameterSchema, type StepParameters } from './
 /** What is known of a run's input before anybody is asked to approve it; null where nobody says. */
 export interface InputFacts {
   readonly bands: readonly NamedBand[] | null;
+  /** True where a raster was looked into, or code makes it. A catalog may leave out names that a file has. */
+  readonly isWhole: boolean;
   /** Of the largest raster, in pixels. */
   readonly size: { readonly width: number; readonly height: number } | null;
 }
@@ -29,7 +31,7 @@ export function factsOfItems(items: readonly CatalogItem[]): InputFacts {
   const bands = items.every((item) => item.bands) ? items.flatMap((item) => bandsOf(item, items.length === 1)) : null;
   const shapes = items.flatMap(({ shape: [height, width] = [] }) => (height && width ? [{ width, height }] : []));
   const [largest = null] = shapes.toSorted((a, b) => b.width * b.height - a.width * a.height);
-  return { bands, size: shapes.length === items.length ? largest : null };
+  return { bands, isWhole: false, size: shapes.length === items.length ? largest : null };
 }
 
 /** Steps find a band of a single file by its number, too; whether it is a single file the item does not say. */
@@ -53,6 +55,7 @@ function bandsOf({ id, bands = [] }: CatalogItem, isOnly: boolean): NamedBand[] 
 export function factsOfSynthetic(step: AnyStep, size: number): InputFacts {
   return {
     bands: syntheticBands[step.input.synthetic].map((name, i) => ({ names: [name, String(i + 1)], place: null })),
+    isWhole: true,
     size: { width: size, height: size },
   };
 }
@@ -81,7 +84,7 @@ export async function factsOfFiles(
       limits: { ...limits, timeoutMs: Math.min(limits?.timeoutMs ?? describeTimeoutMs, describeTimeoutMs) },
     });
     const { bands, width, height } = described.parse(answer);
-    return { bands, size: { width, height } };
+    return { bands, isWhole: true, size: { width, height } };
   } finally {
     await removeFolder(workFolder);
   }
@@ -94,22 +97,50 @@ export function bandParameters(step: AnyStep): string[] {
   );
 }
 
-/** Throws `InvalidParametersError` for each parameter that names a band which the input is known not to have, or to have twice. */
-export function requireBands(step: AnyStep, parameters: StepParameters, { bands }: InputFacts): void {
-  if (bands === null) return;
+/** Names that catalogs and files mean the same by: common names of the EO extension, polarizations, and heights. */
+const vocabulary = new Set(
+  'coastal blue green green05 yellow red rededge rededge071 rededge075 rededge078 nir nir08 nir09 cirrus swir16 swir22 pan lwir lwir11 lwir12 elevation vv vh hh hv'.split(
+    ' ',
+  ),
+);
+/** Some name the one band so, some so. */
+const alike: Readonly<Record<string, string>> = { nir: 'nir08', nir08: 'nir' };
+
+/**
+ * Looks for the bands that the parameters name. Throws `InvalidParametersError` for each that the input does not have, or has
+ * twice. Gives in words what only the file itself can tell, where a catalog leaves it open.
+ */
+export function requireBands(step: AnyStep, parameters: StepParameters, { bands, isWhole }: InputFacts): string[] {
+  if (bands === null) return [];
   const chosen = bandParameters(step).map((path) => [path, parameters[path]] as const);
   const needed = Object.entries(step.needs?.(parameters as never) ?? {}).flatMap(([path, names]) =>
     names.map((name) => [path, name] as const),
   );
+  const warnings: string[] = [];
   const details = [...chosen, ...needed].flatMap(([path, name]) => {
     if (typeof name !== 'string') return [];
     try {
       matchBand(bands, name);
       return [];
     } catch (error) {
-      if (error instanceof SceneError) return [{ path, message: `does not fit: ${error.message}` }];
-      throw error;
+      if (!(error instanceof SceneError)) throw error;
+      if (isWhole || isCertain(bands, name)) return [{ path, message: `does not fit: ${error.message}` }];
+      warnings.push(`The catalog does not settle it: ${error.message}. The run fails if the data is so.`);
+      return [];
     }
   });
   if (details.length > 0) throw new InvalidParametersError(step.id, details);
+  return warnings;
+}
+
+/** A catalog is believed where it speaks of every band by a name that all mean the same by, and is asked for one of those; and as to numbers. */
+function isCertain(bands: readonly NamedBand[], name: string): boolean {
+  if (/^\d+$/.test(name)) return Number(name) < 1 || Number(name) > bands.length;
+  const wanted = name.toLowerCase();
+  const names = bands.map((band) => band.names.map((one) => one.toLowerCase()));
+  return (
+    vocabulary.has(wanted) &&
+    names.every((all) => all.some((one) => vocabulary.has(one))) &&
+    !names.some((all) => all.includes(alike[wanted] ?? ''))
+  );
 }

@@ -9,6 +9,7 @@ import {
   type Confinement,
   type LentFile,
 } from '../../raster/index.ts';
+import { isCommand } from '../../steps/command.ts';
 import type { AnyStep, StepEstimate } from '../../steps/step.ts';
 import type { AppDefinition } from '../definition/app-definition.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
@@ -46,6 +47,8 @@ export interface CheckedStep {
   readonly parameters: StepParameters;
   /** Null where the step makes none, or nothing is known of the input. */
   readonly estimate: StepEstimate | null;
+  /** What may yet keep the run from going well, in sentences. */
+  readonly warnings: readonly string[];
 }
 
 export interface StepTask {
@@ -186,10 +189,16 @@ export function createStepHost(options: StepHostOptions): StepHost {
 
   async function check(stepId: string, parameters: unknown, input: RunInput) {
     const step = find(stepId);
+    if (isCommand(step) && options.confinement.kind !== 'bubblewrap')
+      throw new KitError(
+        'not_confined',
+        `${step.title} runs a program, which the app does only in confined processes; they are not: ${options.confinement.summary}`,
+        { status: 503, data: { isForUser: true } },
+      );
     const checked = checkParameters(step, parameters);
     const facts = await factsOf(step, input);
-    requireBands(step, checked, facts);
-    return { step, parameters: checked, estimate: estimateOf(step, checked, facts) };
+    const warnings = requireBands(step, checked, facts);
+    return { step, parameters: checked, estimate: estimateOf(step, checked, facts), warnings };
   }
 
   async function factsOf(step: AnyStep, input: RunInput): Promise<InputFacts> {

@@ -1,6 +1,7 @@
 import { json, Router, type Response } from 'express';
 import * as z from 'zod';
 import { isShallow, tooDeep } from '../../contract/index.ts';
+import { FairQueue } from '../../raster/index.ts';
 import { listInputs, runInput } from '../processing/run-input.ts';
 import { parameterSchema } from '../processing/step-parameters.ts';
 import type { StepHost } from '../processing/step-host.ts';
@@ -10,6 +11,10 @@ import type { RunEngine } from './run-engine.ts';
 import { estimateInWords } from './estimate-words.ts';
 import { runViewer } from './run-view.ts';
 import type { Run, RunStore } from './run.ts';
+
+/** A check may open files and ask the platform: so many at a time, and of one launch so many that wait. */
+const checksAtOnce = 2;
+const checksWaiting = 5;
 
 /** Body of `POST api/runs`. */
 const newRun = z.strictObject({
@@ -55,6 +60,7 @@ export async function sendPicture(
 export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoutesOptions): Router {
   const router = Router({ mergeParams: true });
   const launchOf = (params: object) => (params as { launchId: string }).launchId;
+  const checks = new FairQueue(checksAtOnce);
   const viewAll = runViewer({ store, engine, steps });
   const view = async (run: Run) => (await viewAll([run]))[0]!;
 
@@ -97,8 +103,14 @@ export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoute
   // What asking for approval would say, without asking: refused as that is.
   router.post('/runs/check', json({ limit: '256kb' }), async (req, res) => {
     const { stepId, parameters, input } = parseRequest(newRun, req.body);
-    const checked = await steps.check(stepId, parameters, input);
+    const launchId = launchOf(req.params);
+    if (checks.waitingOf(launchId) >= checksWaiting)
+      throw new RequestError(429, 'too_many_checks', 'wait for the answers to the checks that you have asked for');
+    const gone = new AbortController();
+    res.once('close', () => gone.abort(new Error('nobody waits for the answer')));
+    const checked = await checks.run(launchId, () => steps.check(stepId, parameters, input), gone.signal);
     res.json({
+      warnings: checked.warnings,
       parameters: checked.parameters,
       estimate: checked.estimate && { ...checked.estimate, inWords: estimateInWords(checked.estimate) },
     });

@@ -23,8 +23,10 @@ export function createRunIntake({
   }
 
   async function start(launchId: string, wanted: NewRun): Promise<Run> {
-    const { step, parameters, estimate } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);
     const owner = await ownerOf(launchId);
+    // Before anything is looked into; and once more when it is committed.
+    await requireRoom(owner);
+    const { step, parameters, estimate } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);
     const atMs = now();
     const run: Run = {
       id: randomBytes(16).toString('base64url'),

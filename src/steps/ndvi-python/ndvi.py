@@ -12,7 +12,11 @@ job = marketplace_step.load()
 a, b = (job.band(job.parameters[name]) for name in ("bandA", "bandB"))
 opened = {path: gdal.Open(path) for path in {a.path, b.path}}
 first, second = opened[a.path], opened[b.path]
-if (first.RasterXSize, first.RasterYSize) != (second.RasterXSize, second.RasterYSize):
+def grid(dataset):
+    return dataset.RasterXSize, dataset.RasterYSize, dataset.GetGeoTransform(), dataset.GetProjection()
+
+
+if grid(first) != grid(second):
     marketplace_step.refuse("the two bands are on different grids; resample one of them first", "grids_differ")
 bands = [opened[one.path].GetRasterBand(one.index) for one in (a, b)]
 missing = [band.GetNoDataValue() for band in bands]

@@ -68,5 +68,5 @@ def progress(fraction, note=None):
 def refuse(message, code="step_refused"):
     """Ends the step with a reason that its user can act on."""
     with open("error.json", "w", encoding="utf-8") as file:
-        json.dump({"message": message, "code": code}, file)
+        json.dump({"message": message[:2000], "code": code}, file, ensure_ascii=False)
     sys.exit(1)

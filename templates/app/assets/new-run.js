@@ -103,7 +103,7 @@ function showChosen() {
 function offerBands() {
   const lists = [...chosen.values()].map(({ bands }) => bands ?? []);
   const names = [...new Set(lists.flat())].filter((name) => name !== '');
-  find('bands').replaceChildren(...names.map((name) => new Option(name, name)));
+  find('bands')?.replaceChildren(...names.map((name) => new Option(name, name)));
 }
 
 let foreseeing = 0;
@@ -118,11 +118,16 @@ function foresee() {
       : {};
     if (mine !== foreseeing) return;
     clearProblems();
-    for (const { path, message } of answer.details ?? [])
-      if (message !== 'is required') tell(path.replace(/^parameters\./, ''), message);
-    if (answer instanceof Error && answer.details.length === 0) tell('', answer.message);
-    find('estimate').hidden = !answer.estimate;
-    find('estimate').textContent = answer.estimate?.inWords ?? '';
+    for (const { path, message } of answer.details ?? []) {
+      const name = path.replace(/^parameters\./, '');
+      // Nobody has come to it yet.
+      if (form.querySelector(`[name="${CSS.escape(name)}"][data-parameter]`)?.value !== '') tell(name, message);
+    }
+    if (answer instanceof Error && (answer.details ?? []).length === 0) tell('', answer.message);
+    const foreseen = find('estimate');
+    if (!foreseen) return;
+    foreseen.textContent = [answer.estimate?.inWords, ...(answer.warnings ?? [])].filter(Boolean).join(' ');
+    foreseen.hidden = foreseen.textContent === '';
   }, 300);
 }
 

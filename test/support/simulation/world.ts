@@ -389,7 +389,7 @@ class World {
     return {
       steps: [step],
       find: () => step,
-      check: async () => ({ step, parameters: {}, estimate: null }),
+      check: async () => ({ step, parameters: {}, estimate: null, warnings: [] }),
       load: () => ({ running: 0, waiting: 0 }),
       run: async (
         { workFolder, input }: { workFolder: string; input: Run['input'] },
