@@ -142,7 +142,9 @@ function filled(
     typeof parameters[name] === 'string' ? [name] : [],
   );
   if (texts.length > 0 && filledIn.startsWith('-') && !argument.startsWith('-'))
-    throw new KitError('invalid_parameters', `${texts.join(' and ')} must not begin with -`, { status: 422 });
+    throw new KitError('invalid_parameters', `${[...new Set(texts)].join(' and ')} must not begin with -`, {
+      status: 422,
+    });
   return [filledIn];
 }
 

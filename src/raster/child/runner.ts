@@ -261,10 +261,11 @@ export class ChildRunner {
 
   /** After the exit: a process that it left behind may hold its streams, and is ended. */
   async #drained(): Promise<void> {
-    const { pid, stderr } = this.#child;
+    const { pid, stdout, stderr } = this.#child;
     if (!this.#isConfined && pid !== undefined) signal(-pid);
     const closed = new Promise<void>((resolve) => this.#child.once('close', () => resolve()));
     await Promise.race([closed, sleep(drainMs)]);
+    stdout?.destroy();
     stderr?.destroy();
   }
 }
