@@ -30,6 +30,18 @@ const ask = async (path: 'runs' | 'runs/check', body: object) => {
 };
 const operations = async () => (await sandbox.control('GET', 'operations')).operations;
 
+/** With a scene of these bands in its catalog. */
+async function sandboxOf(folder: string, bands: readonly string[]) {
+  const scene = join(folder, 'scene');
+  await mkdir(scene);
+  for (const band of bands)
+    await writeFile(join(scene, `l8_${band}.tif`), geoTiff({ width: 20, height: 10, value: (x) => x }));
+  const platform = await startSandbox({
+    prepare: async (one) => void (await one.importPath(scene, { onProgress: () => {}, onRefused: () => {} })),
+  });
+  return [platform, await startApp(platform.url)] as const;
+}
+
 describe('before anybody is asked', () => {
   test.each([
     [
@@ -101,6 +113,23 @@ describe('before anybody is asked', () => {
         body: { warnings: [expect.stringContaining(`"${bandA}"; the input has blue, green, red, nir`) as string] },
       });
     expect((await ask('runs/check', { stepId: 'ndvi', input: olinda })).body['warnings']).toEqual([]);
+  });
+
+  test('a scene as it comes, its quality band among the others: a band that it lacks is known before', async () => {
+    const folder = await testFolder();
+    const [platform, app] = await sandboxOf(folder, ['B4', 'B5', 'BQA']);
+    const { session: user } = await launchApp(platform, app);
+    const answer = await user.post('api/items/search', { collections: ['scene'] });
+    const [item] = ((await answer.json()) as { items: { itemId: string }[] }).items;
+    const check = async (index: string) =>
+      (
+        await user.post('api/runs/check', {
+          stepId: 'spectral-index',
+          parameters: { index },
+          input: itemOf('scene', item!.itemId),
+        })
+      ).status;
+    expect([await check('NDVI'), await check('NBR')]).toEqual([200, 400]);
   });
 
   test('whoever asks for many checks at once waits for their answers', async () => {

@@ -2,7 +2,7 @@ import { basename, join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import * as z from 'zod';
-import type { CatalogItem } from '../../contract/index.ts';
+import type { CatalogBand, CatalogItem } from '../../contract/index.ts';
 import {
   describeJob,
   matchBand,
@@ -22,6 +22,8 @@ export interface InputFacts {
   readonly bands: readonly NamedBand[] | null;
   /** True where a raster was looked into, or code makes it. A catalog may leave out names that a file has. */
   readonly isWhole: boolean;
+  /** True where every band has a common name, or goes by one. */
+  readonly hasCommonNames: boolean;
   /** Of the largest raster, in pixels. */
   readonly size: { readonly width: number; readonly height: number } | null;
 }
@@ -31,7 +33,8 @@ export function factsOfItems(items: readonly CatalogItem[]): InputFacts {
   const bands = items.every((item) => item.bands) ? items.flatMap((item) => bandsOf(item, items.length === 1)) : null;
   const shapes = items.flatMap(({ shape: [height, width] = [] }) => (height && width ? [{ width, height }] : []));
   const [largest = null] = shapes.toSorted((a, b) => b.width * b.height - a.width * a.height);
-  return { bands, isWhole: false, size: shapes.length === items.length ? largest : null };
+  const hasCommonNames = items.every((item) => item.bands?.every(speaks) ?? false);
+  return { bands, isWhole: false, hasCommonNames, size: shapes.length === items.length ? largest : null };
 }
 
 /** Steps find a band of a single file by its number, too; whether it is a single file the item does not say. */
@@ -56,6 +59,7 @@ export function factsOfSynthetic(step: AnyStep, size: number): InputFacts {
   return {
     bands: syntheticBands[step.input.synthetic].map((name, i) => ({ names: [name, String(i + 1)], place: null })),
     isWhole: true,
+    hasCommonNames: true,
     size: { width: size, height: size },
   };
 }
@@ -84,7 +88,7 @@ export async function factsOfFiles(
       limits: { ...limits, timeoutMs: Math.min(limits?.timeoutMs ?? describeTimeoutMs, describeTimeoutMs) },
     });
     const { bands, width, height } = described.parse(answer);
-    return { bands, isWhole: true, size: { width, height } };
+    return { bands, isWhole: true, hasCommonNames: false, size: { width, height } };
   } finally {
     await removeFolder(workFolder);
   }
@@ -103,6 +107,9 @@ const vocabulary = new Set(
     ' ',
   ),
 );
+const speaks = (band: CatalogBand) =>
+  (band.common_name ?? band['eo:common_name']) !== undefined ||
+  [band.name, band.description].some((name) => vocabulary.has(name?.toLowerCase() ?? ''));
 /** Some name the one band so, some so. */
 const alike: Readonly<Record<string, string>> = { nir: 'nir08', nir08: 'nir' };
 
@@ -110,7 +117,8 @@ const alike: Readonly<Record<string, string>> = { nir: 'nir08', nir08: 'nir' };
  * Looks for the bands that the parameters name. Throws `InvalidParametersError` for each that the input does not have, or has
  * twice. Gives in words what only the file itself can tell, where a catalog leaves it open.
  */
-export function requireBands(step: AnyStep, parameters: StepParameters, { bands, isWhole }: InputFacts): string[] {
+export function requireBands(step: AnyStep, parameters: StepParameters, facts: InputFacts): string[] {
+  const { bands } = facts;
   if (bands === null) return [];
   const chosen = bandParameters(step).map((path) => [path, parameters[path]] as const);
   const needed = Object.entries(step.needs?.(parameters as never) ?? {}).flatMap(([path, names]) =>
@@ -124,7 +132,7 @@ export function requireBands(step: AnyStep, parameters: StepParameters, { bands,
       return [];
     } catch (error) {
       if (!(error instanceof SceneError)) throw error;
-      if (isWhole || isCertain(bands, name)) return [{ path, message: `does not fit: ${error.message}` }];
+      if (facts.isWhole || isCertain(facts, bands, name)) return [{ path, message: `does not fit: ${error.message}` }];
       warnings.push(`The catalog does not settle it: ${error.message}. The run fails if the data is so.`);
       return [];
     }
@@ -134,13 +142,9 @@ export function requireBands(step: AnyStep, parameters: StepParameters, { bands,
 }
 
 /** A catalog is believed where it speaks of every band by a name that all mean the same by, and is asked for one of those; and as to numbers. */
-function isCertain(bands: readonly NamedBand[], name: string): boolean {
+function isCertain({ hasCommonNames }: InputFacts, bands: readonly NamedBand[], name: string): boolean {
   if (/^\d+$/.test(name)) return Number(name) < 1 || Number(name) > bands.length;
   const wanted = name.toLowerCase();
-  const names = bands.map((band) => band.names.map((one) => one.toLowerCase()));
-  return (
-    vocabulary.has(wanted) &&
-    names.every((all) => all.some((one) => vocabulary.has(one))) &&
-    !names.some((all) => all.includes(alike[wanted] ?? ''))
-  );
+  const isAlike = (one: string) => one.toLowerCase() === alike[wanted];
+  return hasCommonNames && vocabulary.has(wanted) && !bands.some(({ names }) => names.some(isAlike));
 }
