@@ -57,6 +57,8 @@ const rejectShare = 0.15;
 const scene = trialRun(await loadMyApp(), 256);
 const topUpEveryMs = 1_000;
 const lastCalls = 8;
+/** A run that ends meanwhile makes no call. */
+const longestWaitForCallMs = 8_000;
 
 /**
  * Does to the app what the world does, again and again, in every state of a run, and compares at the end what the
@@ -86,6 +88,7 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
       fault = nextFault(counts, { ...options, families }, random)
     ) {
       const { family, state, delayMs } = fault;
+      const lostBefore = await timesCalled(world, launchId, options.lose);
       await prepare(world, family, state, options, random);
       const found = await reach(
         state,
@@ -95,7 +98,10 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
         options.isShared ? runsAtOnce.shared : runsAtOnce.alone,
         patienceMs,
       );
-      if (delayMs > 0) await sleep(delayMs);
+      // Where one call's answer is to be lost, the fault waits for that call, however long a busy machine takes to make it.
+      const isLost = async () => (await timesCalled(world, launchId, options.lose)) > lostBefore;
+      if (options.lose !== undefined) await within(longestWaitForCallMs, isLost);
+      else if (delayMs > 0) await sleep(delayMs);
       const met = (await world.runs()).find(({ id }) => id === found.id);
       const effect = await strike(world, family, {
         count: total(counts[family]),
@@ -125,6 +131,17 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
     stopBusyLoops();
     await world.close();
   }
+}
+
+/** How often the platform has seen calls of this endpoint. */
+async function timesCalled({ platform }: World, launchId: string, endpoint: string | undefined): Promise<number> {
+  if (endpoint === undefined) return 0;
+  return (await platform.calls(launchId)).filter((call) => call.endpoint === endpoint).length;
+}
+
+async function within(timeoutMs: number, isSo: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await isSo()) && performance.now() < deadline) await sleep(20);
 }
 
 /** A disk that can be filled is mounted, which not every machine lets us do: the family then stands with nothing in the table. */

@@ -89,7 +89,7 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
       to: 'sourceType, resume: null },\n        {',
     });
     const { faults } = await drillIn(
-      { ...kills, each: 16, seed: 5, states: ['UPLOADING'], lose: 'upload.complete' },
+      { ...kills, each: 6, seed: 5, states: ['UPLOADING'], lose: 'upload.complete' },
       script,
     );
     expect(faults.join('\n')).toMatch(/made 2 files|names file/);
