@@ -108,6 +108,8 @@ describe.runIf(hasChromium)('a story', () => {
         .locator('#items')
         .getByText(/jacksboro/i)
         .first();
+      // The list is made anew by the search for the collection.
+      await tab.getByText('looked at 1 of 1').waitFor();
       await item.scrollIntoViewIfNeeded();
       const before = await tab.evaluate<number>('scrollY');
       await item.tap().catch(() => item.click());
