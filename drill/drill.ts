@@ -141,7 +141,7 @@ async function timesCalled({ platform }: World, launchId: string, endpoint: stri
 
 async function within(timeoutMs: number, isSo: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + timeoutMs;
-  while (!(await isSo()) && performance.now() < deadline) await sleep(20);
+  while (!(await isSo()) && performance.now() < deadline) await sleep(100);
 }
 
 /** A disk that can be filled is mounted, which not every machine lets us do: the family then stands with nothing in the table. */

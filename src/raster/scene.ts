@@ -78,7 +78,8 @@ export function openScene(paths: readonly string[]): Scene {
   };
 }
 
-function colorName(band: gdal.RasterBand): string {
+/** `red`, `green` or `blue`, where the band says that it is that; else empty. */
+export function colorName(band: gdal.RasterBand): string {
   const color = (band.colorInterpretation ?? '').toLowerCase();
   return ['red', 'green', 'blue'].includes(color) ? color : '';
 }

@@ -1,12 +1,13 @@
 /** What a user is asked to approve can run, says what it takes, and is what runs; and whoever writes the step sees its mistakes. */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { beforeAll, describe, expect, test } from 'vitest';
 import myApp from '../../src/my-app/app.ts';
+import { freePort } from '../../drill/free-port.ts';
 import badSteps from '../support/bad-steps.ts';
 import { launchApp, smallRun, startApp, type BrowserSession, type StartAppOptions } from '../support/app.ts';
+import { testConfinement } from '../support/confinement.ts';
 import { sharedFolder, testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { startSandbox, type TestSandbox } from '../support/sandbox.ts';
@@ -273,7 +274,7 @@ describe('for those who write steps', () => {
     const port = await freePort();
     const { user, finish } = await withBadSteps({
       env: { STEP_INSPECT: String(port), STEP_CONFINEMENT: 'none' },
-      confinement: await unconfined(),
+      confinement: await testConfinement('none'),
     });
     const { id } = await finish('throwing');
     const target = await expect
@@ -310,16 +311,3 @@ describe('for those who write steps', () => {
 interface Target {
   readonly webSocketDebuggerUrl: string;
 }
-
-async function unconfined() {
-  const { testConfinement } = await import('../support/confinement.ts');
-  return testConfinement('none');
-}
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });

@@ -36,6 +36,11 @@ export default defineApp({
     made('sleeps', python('import time; open("pid", "w").write("x"); time.sleep(60)')),
     made('is-not-there', command({ argv: ['no-such-program', '{input}', '{output}'] })),
     made('takes-text', command({ argv: ['cp', '{text}', '{output}'] })),
-    made('looks-around', python('import socket; socket.create_connection(("1.1.1.1", 53), 2)')),
+    made(
+      'looks-around',
+      python(
+        'import marketplace_step as m, socket; job = m.load(); socket.create_connection(("127.0.0.1", int(job.parameters["text"])), 5)',
+      ),
+    ),
   ],
 });

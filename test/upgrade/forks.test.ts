@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { makeFolder, projectRoot } from '../support/folders.ts';
+import { skipAloud } from '../support/skipped.ts';
 
 const run = promisify(execFile);
 const timeout = 600_000;
@@ -125,7 +126,10 @@ const ownStep: Record<string, string | Edit> = {
 const freePort = (i: number) => 24_000 + (process.pid % 8_000) * 4 + i;
 
 if (!hasHistory)
-  test.skip('forks of 0.1.0: this clone is shallow, and its history does not hold that commit (git fetch --unshallow)');
+  skipAloud(
+    'forks of 0.1.0',
+    'this clone is shallow, and its history does not hold that commit (git fetch --unshallow)',
+  );
 
 describe.runIf(hasHistory)('a fork of 0.1.0', () => {
   test(

@@ -94,10 +94,14 @@ export interface StepHostOptions {
   readonly onMemory?: (bytes: number) => void;
 }
 
+/** Never aborted: a look takes a minute at most. */
+const unhurried = new AbortController().signal;
+
 export function createStepHost(options: StepHostOptions): StepHost {
   const { steps } = options.definition;
   const queue = new FairQueue(options.concurrency);
   const fetches = new FairQueue(options.concurrency);
+  const looks = new FairQueue(options.concurrency);
 
   function find(stepId: string): AnyStep {
     const step = steps.find(({ id }) => id === stepId);
@@ -204,7 +208,10 @@ export function createStepHost(options: StepHostOptions): StepHost {
   async function factsOf(step: AnyStep, input: RunInput): Promise<InputFacts> {
     const { inputDir, confinement, limits } = options;
     if (input.type === 'synthetic') return factsOfSynthetic(step, input.size);
-    if (input.type === 'local') return factsOfFiles(await findRasters(inputDir, input.path), confinement, limits);
+    if (input.type === 'local') {
+      const paths = await findRasters(inputDir, input.path);
+      return looks.run(input.path, () => factsOfFiles(paths, confinement, limits), unhurried);
+    }
     const { mostItems } = step.input;
     if (mostItems !== undefined && input.items.length > mostItems)
       throw new InputError(

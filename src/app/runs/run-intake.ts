@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { KitError } from '../../contract/index.ts';
 import type { NewRun, RunEngineOptions } from './run-engine.ts';
-import type { Run } from './run.ts';
+import { notBegun, type Run } from './run.ts';
 
 /** Takes new runs in, as many as there is room for: commits each, and queues it. */
 export function createRunIntake({
@@ -39,13 +39,7 @@ export function createRunIntake({
       input: wanted.input,
       estimate,
       idempotencyKey: randomUUID(),
-      operationId: null,
-      operationExpiresAtMs: null,
-      output: null,
-      upload: null,
-      file: null,
-      failure: null,
-      claim: 0,
+      ...notBegun,
       createdAtMs: atMs,
       updatedAtMs: atMs,
     };

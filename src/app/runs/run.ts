@@ -54,6 +54,17 @@ export interface Run {
   readonly updatedAtMs: number;
 }
 
+/** What nothing is known of before a run begins. */
+export const notBegun = {
+  operationId: null,
+  operationExpiresAtMs: null,
+  output: null,
+  upload: null,
+  file: null,
+  failure: null,
+  claim: 0,
+} as const satisfies Partial<Run>;
+
 /** What a stage learns on the way; committed together with the state it leads to, or by itself. */
 export type RunFacts = Partial<
   Pick<Run, 'operationId' | 'operationExpiresAtMs' | 'output' | 'upload' | 'file' | 'failure'>

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { IllegalTransitionError } from '../../app/runs/run-state.ts';
-import type { Run, RunStore } from '../../app/runs/run.ts';
+import { notBegun, type Run, type RunStore } from '../../app/runs/run.ts';
 import type { SuiteTools } from './suite-tools.ts';
 
 /** A store to be held to what `RunStore` promises. */
@@ -21,14 +21,8 @@ export function newRun(more: Partial<Run> = {}): Run {
     parameters: { a: 1, b: 'ünïcödé "quoted"', c: true },
     input: { type: 'synthetic', size: 64 },
     idempotencyKey: randomUUID(),
-    operationId: null,
-    operationExpiresAtMs: null,
-    output: null,
-    upload: null,
-    file: null,
-    failure: null,
+    ...notBegun,
     estimate: { outputBytes: 1_000, seconds: 2.5, memoryBytes: 3_000_000 },
-    claim: 0,
     owner: 'u',
     createdAtMs: 0,
     updatedAtMs: 0,

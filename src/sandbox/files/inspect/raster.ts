@@ -3,6 +3,7 @@ import gdal from 'gdal-async';
 import { footprintOf, type Footprint } from '../../../raster/footprint.ts';
 import { toLonLat } from '../../../raster/lon-lat.ts';
 import { openRaster, RasterError } from '../../../raster/open-raster.ts';
+import { colorName } from '../../../raster/scene.ts';
 import { notA, type BandFacts, type Inspector } from './facts.ts';
 
 const mediaTypes: Readonly<Record<string, string>> = {
@@ -28,7 +29,7 @@ export const inspectRaster: Inspector = ({ path, sourceType, buildOverviews: wan
       const { min, max, mean, std_dev: stdDev } = statistics(band);
       return {
         description: band.description.slice(0, 200),
-        color: colorOf(band),
+        color: colorName(band),
         dataType: band.dataType ?? 'unknown',
         nodata: band.noDataValue,
         min,
@@ -60,11 +61,6 @@ export const inspectRaster: Inspector = ({ path, sourceType, buildOverviews: wan
     dataset.close();
   }
 };
-
-function colorOf(band: gdal.RasterBand): string {
-  const color = (band.colorInterpretation ?? '').toLowerCase();
-  return ['red', 'green', 'blue'].includes(color) ? color : '';
-}
 
 function epsgOf(srs: gdal.SpatialReference | null): number | null {
   if (!srs || srs.getAuthorityName() !== 'EPSG') return null;
