@@ -5,6 +5,7 @@ import type { StepHost } from '../processing/step-host.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import { parseRequest } from '../web/errors.ts';
 import { whyNot } from '../processing/fit.ts';
+import { namesOf } from '../processing/input-facts.ts';
 
 const everywhere: [number, number, number, number] = [-180, -90, 180, 90];
 /** Needs both ends: the interface shows no open interval. */
@@ -58,9 +59,7 @@ function viewItem(item: CatalogItem, onlyCollection: string | undefined) {
     datetime: item.datetime ?? null,
     sourceType: item.sourceType ?? null,
     cloudCover: item.cloudCover ?? null,
-    bands:
-      item.bands?.map((band) => band.common_name ?? band['eo:common_name'] ?? band.name ?? band.description ?? '') ??
-      null,
+    bands: item.bands?.map((band) => namesOf(band)[0] ?? '') ?? null,
     bbox: item.bbox ?? null,
     geometry: item.geometry ?? null,
     previewHref: item.previewHref ?? null,

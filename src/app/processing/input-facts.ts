@@ -20,10 +20,8 @@ import { InvalidParametersError, parameterSchema, type StepParameters } from './
 /** What is known of a run's input before anybody is asked to approve it; null where nobody says. */
 export interface InputFacts {
   readonly bands: readonly NamedBand[] | null;
-  /** True where a raster was looked into, or code makes it. A catalog may leave out names that a file has. */
-  readonly isWhole: boolean;
-  /** True where every band has a common name, or goes by one. */
-  readonly hasCommonNames: boolean;
+  /** Whether a band that is not among `bands` by this name is not in the input: a catalog may leave out names that a file has. */
+  readonly settles: (name: string) => boolean;
   /** Of the largest raster, in pixels. */
   readonly size: { readonly width: number; readonly height: number } | null;
 }
@@ -33,23 +31,17 @@ export function factsOfItems(items: readonly CatalogItem[]): InputFacts {
   const bands = items.every((item) => item.bands) ? items.flatMap((item) => bandsOf(item, items.length === 1)) : null;
   const shapes = items.flatMap(({ shape: [height, width] = [] }) => (height && width ? [{ width, height }] : []));
   const [largest = null] = shapes.toSorted((a, b) => b.width * b.height - a.width * a.height);
-  const hasCommonNames = items.every((item) => item.bands?.every(speaks) ?? false);
-  return { bands, isWhole: false, hasCommonNames, size: shapes.length === items.length ? largest : null };
+  return { bands, settles: settledBy(items), size: shapes.length === items.length ? largest : null };
 }
+
+/** The names that an item gives a band, the common name first. */
+export const namesOf = (band: CatalogBand): string[] =>
+  [band.common_name ?? band['eo:common_name'], band.name, band.description].flatMap((name) => name || []);
 
 /** Steps find a band of a single file by its number, too; whether it is a single file the item does not say. */
 function bandsOf({ id, bands = [] }: CatalogItem, isOnly: boolean): NamedBand[] {
   return bands.map((band, i) => ({
-    names: [
-      ...new Set(
-        [
-          band.common_name ?? band['eo:common_name'],
-          band.name,
-          band.description,
-          isOnly ? String(i + 1) : undefined,
-        ].flatMap((name) => name || []),
-      ),
-    ],
+    names: [...new Set([...namesOf(band), isOnly ? String(i + 1) : ''].filter((name) => name !== ''))],
     place: isOnly ? null : id,
   }));
 }
@@ -58,8 +50,7 @@ function bandsOf({ id, bands = [] }: CatalogItem, isOnly: boolean): NamedBand[] 
 export function factsOfSynthetic(step: AnyStep, size: number): InputFacts {
   return {
     bands: syntheticBands[step.input.synthetic].map((name, i) => ({ names: [name, String(i + 1)], place: null })),
-    isWhole: true,
-    hasCommonNames: true,
+    settles: () => true,
     size: { width: size, height: size },
   };
 }
@@ -88,7 +79,7 @@ export async function factsOfFiles(
       limits: { ...limits, timeoutMs: Math.min(limits?.timeoutMs ?? describeTimeoutMs, describeTimeoutMs) },
     });
     const { bands, width, height } = described.parse(answer);
-    return { bands, isWhole: true, hasCommonNames: false, size: { width, height } };
+    return { bands, settles: () => true, size: { width, height } };
   } finally {
     await removeFolder(workFolder);
   }
@@ -107,9 +98,9 @@ const vocabulary = new Set(
     ' ',
   ),
 );
-const speaks = (band: CatalogBand) =>
+const speaks = (band: CatalogBand): boolean =>
   (band.common_name ?? band['eo:common_name']) !== undefined ||
-  [band.name, band.description].some((name) => vocabulary.has(name?.toLowerCase() ?? ''));
+  namesOf(band).some((name) => vocabulary.has(name.toLowerCase()));
 /** Some name the one band so, some so. */
 const alike: Readonly<Record<string, string>> = { nir: 'nir08', nir08: 'nir' };
 
@@ -117,8 +108,7 @@ const alike: Readonly<Record<string, string>> = { nir: 'nir08', nir08: 'nir' };
  * Looks for the bands that the parameters name. Throws `InvalidParametersError` for each that the input does not have, or has
  * twice. Gives in words what only the file itself can tell, where a catalog leaves it open.
  */
-export function requireBands(step: AnyStep, parameters: StepParameters, facts: InputFacts): string[] {
-  const { bands } = facts;
+export function requireBands(step: AnyStep, parameters: StepParameters, { bands, settles }: InputFacts): string[] {
   if (bands === null) return [];
   const chosen = bandParameters(step).map((path) => [path, parameters[path]] as const);
   const needed = Object.entries(step.needs?.(parameters as never) ?? {}).flatMap(([path, names]) =>
@@ -132,7 +122,7 @@ export function requireBands(step: AnyStep, parameters: StepParameters, facts: I
       return [];
     } catch (error) {
       if (!(error instanceof SceneError)) throw error;
-      if (facts.isWhole || isCertain(facts, bands, name)) return [{ path, message: `does not fit: ${error.message}` }];
+      if (settles(name)) return [{ path, message: `does not fit: ${error.message}` }];
       warnings.push(`The catalog does not settle it: ${error.message}. The run fails if the data is so.`);
       return [];
     }
@@ -142,9 +132,15 @@ export function requireBands(step: AnyStep, parameters: StepParameters, facts: I
 }
 
 /** A catalog is believed where it speaks of every band by a name that all mean the same by, and is asked for one of those; and as to numbers. */
-function isCertain({ hasCommonNames }: InputFacts, bands: readonly NamedBand[], name: string): boolean {
-  if (/^\d+$/.test(name)) return Number(name) < 1 || Number(name) > bands.length;
-  const wanted = name.toLowerCase();
-  const isAlike = (one: string) => one.toLowerCase() === alike[wanted];
-  return hasCommonNames && vocabulary.has(wanted) && !bands.some(({ names }) => names.some(isAlike));
+function settledBy(items: readonly CatalogItem[]): InputFacts['settles'] {
+  const bands = items.flatMap((item) => item.bands ?? []);
+  const isSpoken = bands.every(speaks);
+  return (name) => {
+    if (/^\d+$/.test(name)) return Number(name) < 1 || Number(name) > bands.length;
+    const wanted = name.toLowerCase();
+    const isAlike = (one: string | undefined) => one?.toLowerCase() === alike[wanted];
+    return (
+      isSpoken && vocabulary.has(wanted) && !(wanted in alike && bands.some((band) => namesOf(band).some(isAlike)))
+    );
+  };
 }

@@ -68,9 +68,11 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
       progress: share(context, parts.input, parts.step).progress,
       share: (from, to) => share(share(context, parts.input, parts.step), from, to),
     };
-    await step.run(stepJob as StepJob<never>).catch((error: unknown) => {
+    try {
+      await step.run(stepJob as StepJob<never>);
+    } catch (error) {
       throw toldApart(error);
-    });
+    }
     context.signal.throwIfAborted();
 
     context.progress(parts.step, 'checking the output');
