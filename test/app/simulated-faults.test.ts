@@ -59,6 +59,10 @@ async function isWell(plan: SimPlan): Promise<void> {
 const numRuns = Number(env['SIMULATIONS'] ?? 100);
 /** Without, the first that is found is told as it is, and not made smaller. */
 const endOnFailure = env['SIMULATIONS_SHRINK'] === 'no';
+/** With `SIMULATIONS_SEED` the same plans each time. */
+const seed = env['SIMULATIONS_SEED'] === undefined ? {} : { seed: Number(env['SIMULATIONS_SEED']) };
+/** What is made anew for each simulation, and is told in its history. */
+const runIds = /[\w-]{22}/g;
 
 const oneRun: SimRun = { atMs: 0, decision: 'APPROVED', decideAfterMs: 0, stepMs: 5_000, cancelAtMs: null };
 
@@ -96,6 +100,7 @@ describe('whatever comes between: nothing lost, nothing twice, nothing FAILED, e
     fc.assert(fc.asyncProperty(plan, isWell), {
       numRuns,
       endOnFailure,
+      ...seed,
       interruptAfterTimeLimit: 0.9 * timeout,
       examples: examples.map((one): [SimPlan] => [one]),
     });
@@ -103,6 +108,15 @@ describe('whatever comes between: nothing lost, nothing twice, nothing FAILED, e
   test('several workers and a web process', { timeout }, () =>
     holds(plans(fc.integer({ min: 1, max: 3 })), worlds(2, [1, 2])),
   );
+});
+
+test('a plan passes the same way each time', async () => {
+  const histories: string[] = [];
+  for (const plan of [...worlds(0, [0]), ...worlds(2, [1, 2])])
+    for (let time = 0; time < 2; time++)
+      histories.push((await simulate(plan)).history.join('\n').replaceAll(runIds, 'run'));
+  const [first, second] = [0, 1].map((odd) => histories.filter((_history, i) => i % 2 === odd));
+  expect(second).toEqual(first);
 });
 
 test('without faults every run ends as its user wants', async () => {

@@ -86,8 +86,8 @@ export class VirtualClock {
     this.#events.splice(low, 0, event);
   }
 
-  /** Puts this clock into the place of the machine's until the function that it answers is called. */
-  install(): () => void {
+  /** Puts this clock, and this chance, into the place of the machine's until the function that it answers is called. */
+  install(random: () => number): () => void {
     const real = {
       setTimeout: globalThis.setTimeout,
       clearTimeout: globalThis.clearTimeout,
@@ -95,6 +95,7 @@ export class VirtualClock {
       clearInterval: globalThis.clearInterval,
       now: Date.now,
       performanceNow: performance.now.bind(performance),
+      random: Math.random,
     };
     const timer = (delayMs: number, work: () => void, isRepeated: boolean) => {
       const handle = {
@@ -123,11 +124,13 @@ export class VirtualClock {
     Object.assign(globalThis, fakes);
     Date.now = () => this.nowMs;
     performance.now = () => this.elapsedMs;
+    Math.random = random;
     return () => {
-      const { now, performanceNow, ...timers } = real;
+      const { now, performanceNow, random, ...timers } = real;
       Object.assign(globalThis, timers);
       Date.now = now;
       performance.now = performanceNow;
+      Math.random = random;
     };
   }
 }

@@ -120,7 +120,7 @@ const emptyDatabase = await (async () => {
 /** Runs the real engine, store and queue adapter over a database, a platform and processes of a plan, in virtual time. */
 export async function simulate(plan: SimPlan): Promise<SimResult> {
   const clock = new VirtualClock();
-  const uninstall = clock.install();
+  const uninstall = clock.install(seeded(plan.seed + 1));
   try {
     return await new World(plan, clock).run();
   } finally {
