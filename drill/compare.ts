@@ -51,8 +51,8 @@ export async function compare(
       continue;
     }
     if (files.length !== 1) faults.push(`run ${run.id} made ${files.length} files`);
-    const [output, file] = [run.output, run.file].map(
-      (json) => JSON.parse(json ?? 'null') as { sha256?: string; sizeBytes?: number; fileId?: string } | null,
+    const [output, file] = [run.outputs, run.files].map(
+      (json) => (JSON.parse(json ?? '[]') as { sha256?: string; sizeBytes?: number; fileId?: string }[])[0],
     );
     if (file?.fileId !== files[0])
       faults.push(`run ${run.id} names file ${file?.fileId}, the platform has ${files[0]}`);

@@ -20,8 +20,8 @@ export interface RunFacts {
   readonly state: RunState;
   readonly operationId: string | null;
   readonly worker: string | null;
-  readonly file: string | null;
-  readonly output: string | null;
+  readonly files: string | null;
+  readonly outputs: string | null;
   readonly failure: string | null;
   readonly updatedAt: number;
 }
@@ -80,7 +80,7 @@ const diskMegabytes = { app: 128, sandbox: 256 };
 const logLevel = process.env['DRILL_LOG_LEVEL'] ?? 'warn';
 const preload = new URL('../scripts/preload.mjs', import.meta.url).href;
 const runQuery =
-  'select id, state, operation_id as "operationId", worker, file, output, failure, updated_at as "updatedAt" from runs';
+  'select id, state, operation_id as "operationId", worker, files, outputs, failure, updated_at as "updatedAt" from runs';
 
 /** Sandbox, proxy, database and app as processes of this machine, on ports that they keep when they start again. */
 export async function startWorld({ folder, isShared, appScript, usesDisks }: WorldOptions): Promise<World> {

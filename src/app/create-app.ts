@@ -131,6 +131,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     }),
     confinement,
     concurrency: config.stepConcurrency,
+    packsOutputs: profile.severalOutputs === 'zip',
     limits: { ...stepLimits, diskBytes: config.stepDiskBytes },
     workSpace: createWorkSpace({ folder: workDir, quotaBytes: config.workDiskBytes }),
     onMemory: (bytes) => metrics.observeStepMemory(bytes),

@@ -45,9 +45,9 @@ export interface RunRow {
   idempotency_key: string;
   operation_id: string | null;
   operation_expires_at: number | null;
-  output: string | null;
+  outputs: string | null;
   upload: string | null;
-  file: string | null;
+  files: string | null;
   failure: string | null;
   estimate: string | null;
   /** How often a worker has taken the run: only the last may write. */

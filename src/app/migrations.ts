@@ -112,6 +112,13 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
   '009-apart': apart,
   // What a run was said to take, when its user was asked.
   '010-estimates': statements(`alter table runs add column estimate text`),
+  // Lists since a run has several outputs.
+  '011-several-outputs': statements(
+    `alter table runs rename column output to outputs`,
+    `alter table runs rename column file to files`,
+    `update runs set outputs = '[' || outputs || ']' where outputs is not null`,
+    `update runs set files = '[' || files || ']' where files is not null`,
+  ),
 };
 
 /** Brings a database up to date, or as far as a named migration; processes that start at the same time wait for each other. True where there was something to do. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, parse } from 'node:path';
+import { dirname, join, parse } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
@@ -18,6 +18,7 @@ import {
   runInChild,
   type Confinement,
   type PreviewJobInput,
+  type PreviewStyle,
 } from '../raster/index.ts';
 import { onInterrupt, runCommand } from './command.ts';
 import { openLaunch, typedParameters, type AppSession, type FoundItem } from '../testing/app-session.ts';
@@ -233,7 +234,7 @@ async function countUploadCalls(control: SandboxControl, launchId: string): Prom
   return (await control.trace(launchId)).filter(({ endpoint }) => endpoint.startsWith('upload.')).length;
 }
 
-/** Fetches the platform's file back and compares it with what the step made. 0 only where the file is COMPLETED and equal. */
+/** Fetches the platform's files back and compares them with what the step made. 0 only where each is COMPLETED and equal. */
 async function deliver(
   options: Demo,
   run: RunView,
@@ -242,49 +243,57 @@ async function deliver(
   folder: string,
   report: Report,
 ): Promise<number> {
-  const step = session.steps.find(({ id }) => id === run.step.id);
-  const fileName = step?.output.fileName ?? 'output.tif';
-  const fileId = run.file?.fileId;
-  if (!fileId || !run.output) {
-    report.line('the platform did not name the file that it made: the demo cannot fetch it back');
-    return 1;
-  }
+  const declared = session.steps.find(({ id }) => id === run.step.id)?.outputs ?? {};
   const client = createPlatformClient({
     baseUrl: platform.url,
     apiKey: platform.apiKey,
     profile: options.definition.profile,
   });
-  const status = await waitForFile(client, fileId);
-  report.line(`platform's file    ${status}`);
-  const fetched = await fetchFile(client, fileId, options.outDir, fileName);
+  let isWell = run.files.length > 0;
+  for (const [i, { fileId, fileName }] of run.files.entries()) {
+    const made = run.outputs[i];
+    if (!fileId || !made) {
+      report.line('the platform did not name the file that it made: the demo cannot fetch it back');
+      isWell = false;
+      continue;
+    }
+    const status = await waitForFile(client, fileId);
+    report.line(`platform's file    ${status}`);
+    const fetched = await fetchFile(client, fileId, options.outDir, fileName);
+    const equal = fetched.sha256 === made.sha256 && fetched.sizeBytes === made.sizeBytes;
+    const output = Object.values(declared).find((one) => one.fileName === fileName);
+    const preview =
+      output?.preview && (await draw(fetched.path, fileName, output.preview, join(folder, `preview-${i}`)));
+    const lines = [
+      '',
+      `file id            ${fileId}`,
+      `size               ${fetched.sizeBytes} bytes`,
+      `sha256 of output   ${made.sha256}`,
+      `sha256 fetched     ${fetched.sha256}  ${equal ? 'equal' : 'NOT EQUAL'}`,
+      `output             ${fetched.path}`,
+      ...(preview ? [`preview            ${preview}`] : []),
+      '',
+    ];
+    process.stdout.write(lines.map((text) => `${text}\n`).join(''));
+    isWell &&= status === 'COMPLETED' && equal;
+  }
   client.close();
-  const preview = join(options.outDir, `${parse(fileName).name}.png`);
-  const input: PreviewJobInput = { maxSide: previewSide, style: step?.output.preview };
-  const lent = { path: fetched.path, name: fileName };
-  await writeFile(
-    preview,
-    await runInChild<Uint8Array>({
-      module: previewJob,
-      input,
-      files: [lent],
-      workFolder: join(folder, 'preview'),
-      confinement: await confinementOfDemo(),
-    }),
-  );
+  return isWell ? 0 : 1;
+}
 
-  const equal = fetched.sha256 === run.output.sha256 && fetched.sizeBytes === run.output.sizeBytes;
-  const lines = [
-    '',
-    `file id            ${fileId}`,
-    `size               ${fetched.sizeBytes} bytes`,
-    `sha256 of output   ${run.output.sha256}`,
-    `sha256 fetched     ${fetched.sha256}  ${equal ? 'equal' : 'NOT EQUAL'}`,
-    `output             ${fetched.path}`,
-    `preview            ${preview}`,
-    '',
-  ];
-  process.stdout.write(lines.map((text) => `${text}\n`).join(''));
-  return status === 'COMPLETED' && equal ? 0 : 1;
+/** The picture of a raster, beside it. */
+async function draw(path: string, fileName: string, style: PreviewStyle, workFolder: string): Promise<string> {
+  const preview = join(dirname(path), `${parse(fileName).name}.png`);
+  const input: PreviewJobInput = { maxSide: previewSide, style };
+  const png = await runInChild<Uint8Array>({
+    module: previewJob,
+    input,
+    files: [{ path, name: fileName }],
+    workFolder,
+    confinement: await confinementOfDemo(),
+  });
+  await writeFile(preview, png);
+  return preview;
 }
 
 /** As the servers that the demo started have it, which have said so where there is none. */

@@ -23,6 +23,7 @@ export { FolderInUseError, ownFolder } from './own-folder.ts';
 export { ensurePrivateFile } from './private-file.ts';
 export { removeFolder } from './remove-folder.ts';
 export { rasterExtensions } from './raster-files.ts';
+export { vectorExtensions } from './vector-files.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
 export type { PreviewJobInput } from './preview-job.ts';
 export type { PreviewStyle } from './preview.ts';

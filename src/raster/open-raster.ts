@@ -9,7 +9,7 @@ import { UnsafePathError } from './safe-path.ts';
 /** A file that is no raster, or one that may not be read. */
 export class RasterError extends KitError {
   constructor(
-    code: 'not_a_raster' | 'raster_too_large' | 'raster_names_files' | 'raster_needs_confinement',
+    code: 'not_a_raster' | 'not_a_vector' | 'raster_too_large' | 'raster_names_files' | 'raster_needs_confinement',
     message: string,
     data: Readonly<Record<string, unknown>> = {},
   ) {

@@ -7,13 +7,13 @@ import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 import { KitError } from '../contract/kit-error.ts';
 import { Defect, isOfTheWorld } from '../raster/failure-kind.ts';
-import type { AnyStep, StepJob } from './step.ts';
+import { outputsOf, type AnyStep, type StepJob } from './step.ts';
 
 /** A program that does a step's work. */
 export interface Command {
   /**
    * The program and its arguments; no shell reads them. In an argument stand for themselves: `{input}` the one raster,
-   * `{output}` where the output goes, `{work}` a folder for temporary files, `{job}` a file of JSON with all of that and the
+   * `{output}` where the output goes (the first of several, whose names stand for the others), `{work}` a folder for temporary files, `{job}` a file of JSON with all of that and the
    * parameters, `{code}` the folder of `code`, and `{name}` the parameter of that name. `{inputs}`, alone, is an argument for each raster.
    */
   readonly argv: readonly [string, ...string[]];
@@ -33,7 +33,10 @@ export interface CommandJob {
     /** From the first on: every name that the band goes by. */
     readonly bands: readonly { readonly names: readonly string[] }[];
   }[];
+  /** Where the first output goes. */
   readonly output: string;
+  /** Where each goes, by its name. */
+  readonly outputs: Readonly<Record<string, string>>;
   readonly workFolder: string;
   readonly parameters: Readonly<Record<string, string | number | boolean>>;
 }
@@ -52,7 +55,8 @@ const refusal = z.object({
 
 const progressLine = z.object({ progress: z.number().min(0).max(1), note: z.string().max(500).optional() });
 const placeholder = /\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
-const reserved = new Set(['input', 'inputs', 'output', 'work', 'job', 'code']);
+/** What stands for itself in every command. */
+export const reserved = new Set(['input', 'inputs', 'output', 'work', 'job', 'code']);
 const mostErrorCharacters = 1_000_000;
 const errorFile = 'error.json';
 const jobFile = 'job.json';
@@ -100,18 +104,20 @@ export const isCommand = (step: AnyStep): boolean =>
 /** Names of parameters that a command's arguments stand for. */
 export function namedInCommand(step: AnyStep): string[] {
   const { argv = [] } = Reflect.get(step, 'run') as Partial<CommandRun>;
+  const known = new Set([...reserved, ...outputsOf(step).map(([name]) => name)]);
   return argv.flatMap((argument) =>
-    [...argument.matchAll(placeholder)].flatMap(([, name = '']) => (reserved.has(name) ? [] : [name])),
+    [...argument.matchAll(placeholder)].flatMap(([, name = '']) => (known.has(name) ? [] : [name])),
   );
 }
 
-function describe({ scene, parameters, outputPath, workFolder }: StepJob<never>): CommandJob {
+function describe({ scene, parameters, outputPath, outputs, workFolder }: StepJob<never>): CommandJob {
   return {
     inputs: scene.datasets.map((dataset) => ({
       path: dataset.description,
       bands: scene.bands.filter((band) => band.dataset === dataset).map(({ names }) => ({ names })),
     })),
     output: outputPath,
+    outputs,
     workFolder,
     parameters,
   };
@@ -119,7 +125,7 @@ function describe({ scene, parameters, outputPath, workFolder }: StepJob<never>)
 
 function filled(
   argument: string,
-  { inputs, output, workFolder, parameters }: CommandJob,
+  { inputs, output, outputs, workFolder, parameters }: CommandJob,
   paths: { readonly job: string; readonly code: string },
 ): string[] {
   if (argument === '{inputs}') return inputs.map(({ path }) => path);
@@ -130,7 +136,7 @@ function filled(
         status: 422,
       });
     }
-    const known: Readonly<Record<string, string>> = { output, work: workFolder, ...paths };
+    const known: Readonly<Record<string, string>> = { ...outputs, output, work: workFolder, ...paths };
     const value = Object.hasOwn(known, name) ? known[name] : parameters[name];
     if (value === undefined) throw new Defect(new Error(`the command names {${name}}, and there is no such parameter`));
     if (typeof value === 'string' && value.includes('\0'))

@@ -9,14 +9,19 @@ import spectralIndex from './spectral-index/index.ts';
 
 export {
   defineStep,
+  outputsOf,
   z,
   type AnyStep,
   type BandDeclaration,
   type EstimateInput,
+  type FileOutput,
+  type OutputDeclaration,
+  type RasterOutput,
   type Step,
   type StepDeclaration,
   type StepEstimate,
   type StepJob,
+  type VectorOutput,
 } from './step.ts';
 export { estimateCog } from './estimate.ts';
 export { band, crs, date, resampling, resamplings, type ParameterWords } from './parameters.ts';

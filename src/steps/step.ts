@@ -35,6 +35,49 @@ export interface StepEstimate {
   readonly memoryBytes: number;
 }
 
+interface OutputFile {
+  /** Name of the file that the step writes, and that the platform gets. */
+  readonly fileName: string;
+  readonly sourceType: SourceType;
+  /** The step may leave it out. Default false. */
+  readonly optional?: boolean;
+}
+
+/** A raster that comes out. The host opens it and holds it against this. */
+export interface RasterOutput extends OutputFile {
+  readonly kind?: 'raster';
+  /** The bands that come out; `as-input` where they are those of the one input raster. */
+  readonly bands: readonly BandDeclaration[] | 'as-input';
+  readonly preview: PreviewStyle;
+}
+
+export const vectorGeometries = [
+  'Point',
+  'LineString',
+  'Polygon',
+  'MultiPoint',
+  'MultiLineString',
+  'MultiPolygon',
+  'None',
+] as const;
+export const fieldTypes = ['string', 'integer', 'real', 'boolean', 'date', 'datetime'] as const;
+
+/** Features or rows that come out, in one layer. The host opens it and holds it against this. */
+export interface VectorOutput extends OutputFile {
+  readonly kind: 'vector';
+  /** Of every feature; `None` for a table. */
+  readonly geometry: (typeof vectorGeometries)[number];
+  /** The fields, all of them, each with its type. */
+  readonly fields: Readonly<Record<string, (typeof fieldTypes)[number]>>;
+}
+
+/** A file of any other kind. The host holds it against nothing but that it is there and not empty. */
+export interface FileOutput extends OutputFile {
+  readonly kind: 'file';
+}
+
+export type OutputDeclaration = RasterOutput | VectorOutput | FileOutput;
+
 /** What a step is, for the host, the forms and the docs. */
 export interface StepDeclaration {
   /** `[a-z][a-z0-9-]*`, unique in the registry. */
@@ -59,23 +102,22 @@ export interface StepDeclaration {
     /** The synthetic input that suits the step. */
     readonly synthetic: SyntheticKind;
   };
-  readonly output: {
-    readonly fileName: string;
-    readonly sourceType: SourceType;
-    /** The bands that come out; `as-input` where they are those of the one input raster. The host checks. */
-    readonly bands: readonly BandDeclaration[] | 'as-input';
-    readonly preview: PreviewStyle;
-  };
+  /** The one raster that comes out; or `outputs`. */
+  readonly output?: RasterOutput;
+  /** Several, or of another kind, by names of the step's own; the first is the one that people look at. */
+  readonly outputs?: Readonly<Record<string, OutputDeclaration>>;
 }
 
 /** What the host hands to a step's `run`, in a child process of its own. */
-export interface StepJob<Parameters> extends JobContext {
+export interface StepJob<Parameters, Outputs extends string = string> extends JobContext {
   /** Checked against the declaration, defaults filled in. */
   readonly parameters: Parameters;
   /** The input's rasters, opened read-only through the driver allowlist. */
   readonly scene: Scene;
-  /** Write the one output file here. */
+  /** Write the output here; where there are several, the first. */
   readonly outputPath: string;
+  /** Where each output goes, by its name. */
+  readonly outputs: Readonly<Record<Outputs, string>>;
   /** For temporary files; removed after the run. */
   readonly workFolder: string;
   /** GDAL itself. To open further files, don't: paths in an input must not decide what is read. */
@@ -91,14 +133,24 @@ export interface StepJob<Parameters> extends JobContext {
   readonly share: (from: number, to: number) => JobContext;
 }
 
-export interface Step<Parameters extends z.ZodObject> extends StepDeclaration {
+interface StepFunctions<Parameters extends z.ZodObject, Outputs extends string> {
   readonly parameters: Parameters;
   /** Bands that the step takes beside those of its `band` parameters, by the parameter that they follow from: checked like those. Default: none. */
   needs?(parameters: z.output<Parameters>): Readonly<Record<string, readonly string[]>>;
   /** From metadata alone, shown to the user and told in the operation before anybody approves. Default: no estimate. */
   estimate?(input: EstimateInput, parameters: z.output<Parameters>): StepEstimate;
-  run(job: StepJob<z.output<Parameters>>): Promise<void>;
+  run(job: StepJob<z.output<Parameters>, Outputs>): Promise<void>;
 }
+
+/** With one raster as its `output`, or with `outputs` by name. */
+export type Step<Parameters extends z.ZodObject, Outputs extends string = 'output'> = Omit<
+  StepDeclaration,
+  'output' | 'outputs'
+> &
+  StepFunctions<Parameters, Outputs> & {
+    readonly output?: RasterOutput;
+    readonly outputs?: Readonly<Record<Outputs, OutputDeclaration>>;
+  };
 
 /** A step whose parameters' type its holder does not know; the host has checked them before `run`. */
 export interface AnyStep extends StepDeclaration {
@@ -107,7 +159,17 @@ export interface AnyStep extends StepDeclaration {
   run(job: StepJob<never>): Promise<void>;
 }
 
-/** A step is a declaration and one function; the type of its parameters follows from their schema. */
-export function defineStep<Parameters extends z.ZodObject>(step: Step<Parameters>): AnyStep {
+/** A step is a declaration and one function; the types of its parameters and outputs follow from what it declares. */
+export function defineStep<Parameters extends z.ZodObject, Outputs extends string = 'output'>(
+  step: Step<Parameters, Outputs>,
+): AnyStep {
   return step;
+}
+
+/** A step's outputs by name, the one that people look at first. */
+export function outputsOf({
+  output,
+  outputs,
+}: Pick<StepDeclaration, 'output' | 'outputs'>): [string, OutputDeclaration][] {
+  return Object.entries(outputs ?? (output ? { output } : {}));
 }

@@ -1,14 +1,12 @@
 import type { RunView } from '../app/runs/run-view.ts';
+import type { PreviewStyle } from '../raster/index.ts';
 import { KitError, type ValidationDetail } from '../contract/index.ts';
 
 interface StepView {
   readonly id: string;
   readonly input: { readonly synthetic: string };
   readonly parameters: { readonly properties: Readonly<Record<string, { readonly type: string }>> };
-  readonly output: {
-    readonly fileName: string;
-    readonly preview: { ramp: 'gray' | 'rdylgn'; range?: [number, number] };
-  };
+  readonly outputs: Readonly<Record<string, { readonly fileName: string; readonly preview?: PreviewStyle }>>;
 }
 
 export interface FoundItem {

@@ -75,7 +75,7 @@ async function start({ process = async () => {}, beforeStore = () => {}, patienc
       await process(workFolder, (attempts += 1));
       const path = join(workFolder, 'output', 'out.tif');
       await writeFile(path, 'pixels');
-      return { path, sizeBytes: 6, sha256: 'a'.repeat(64) };
+      return { outputs: [{ path, sizeBytes: 6, sha256: 'a'.repeat(64) }], result: null };
     },
   } as unknown as StepHost;
   const calls = {
@@ -257,7 +257,7 @@ describe('folders', () => {
 
     await make(id, '0', 'output');
     await store.transition(run, 'UPLOADING', {
-      output: { path: join(root, id, '0', 'output', 'a.tif'), sizeBytes: 1, sha256: '' },
+      outputs: [{ path: join(root, id, '0', 'output', 'a.tif'), sizeBytes: 1, sha256: '' }],
     });
     const next = (await store.claim(id, 'another'))!;
     await make(id, String(next.claim));

@@ -13,6 +13,7 @@ const run: fc.Arbitrary<SimRun> = fc.record({
   decideAfterMs: fc.oneof(fc.nat(8_000), fc.nat(40_000)),
   stepMs: fc.oneof(fc.nat(3_000), fc.nat(30_000)),
   cancelAtMs: fc.option(fc.nat(25_000), { freq: 4 }),
+  outputs: fc.constantFrom(1, 1, 2, 3),
 });
 const process = fc.nat(3);
 const atMs = fc.nat(40_000);
@@ -64,7 +65,14 @@ const seed = env['SIMULATIONS_SEED'] === undefined ? {} : { seed: Number(env['SI
 /** What is made anew for each simulation, and is told in its history. */
 const runIds = /[\w-]{22}/g;
 
-const oneRun: SimRun = { atMs: 0, decision: 'APPROVED', decideAfterMs: 0, stepMs: 5_000, cancelAtMs: null };
+const oneRun: SimRun = {
+  atMs: 0,
+  decision: 'APPROVED',
+  decideAfterMs: 0,
+  stepMs: 5_000,
+  cancelAtMs: null,
+  outputs: 1,
+};
 
 /** Known ways to go wrong, before chance looks for others. `processes`: those that may have the run. */
 function worlds(workers: number, processes: readonly number[]): SimPlan[] {
@@ -80,6 +88,10 @@ function worlds(workers: number, processes: readonly number[]): SimPlan[] {
     world([{ kind: 'call', name: 'upload.complete', nth: 0, what: 'killed after' }]),
     world([{ kind: 'call', name: 'store.record', nth: 0, what: 'not done' }]),
     world([], { cancelAtMs: 4_500 }),
+    // The first of its files is in the platform, and the second is not: it is made again, and goes there once.
+    world([{ kind: 'call', name: 'upload.chunk', nth: 4, what: 'killed before' }], { outputs: 2 }),
+    world([{ kind: 'call', name: 'upload.complete', nth: 0, what: 'killed after' }], { outputs: 2 }),
+    world([{ kind: 'call', name: 'upload.complete', nth: 1, what: 'done, answer lost' }], { outputs: 2 }),
     // Its output waits for the platform under a later claim than it was made with, while folders are tidied.
     world([
       { kind: 'call', name: 'upload.chunk', nth: 0, what: 'killed before' },
@@ -121,15 +133,15 @@ test('a plan passes the same way each time', async () => {
 
 test('without faults every run ends as its user wants', async () => {
   const runs: SimRun[] = [
-    { atMs: 0, decision: 'APPROVED', decideAfterMs: 3_000, stepMs: 2_000, cancelAtMs: null },
-    { atMs: 500, decision: 'REJECTED', decideAfterMs: 100, stepMs: 2_000, cancelAtMs: null },
+    { ...oneRun, decideAfterMs: 3_000, stepMs: 2_000, outputs: 2 },
+    { ...oneRun, atMs: 500, decision: 'REJECTED', decideAfterMs: 100, stepMs: 2_000 },
   ];
   const { faults, attempts } = await simulate({ seed: 1, workers: 2, sharesDisk: true, runs, faults: [] });
   expect([faults, attempts]).toEqual([[], [1]]);
 });
 
 describe('a database that is away while a step runs costs no second attempt', () => {
-  const long: SimRun = { atMs: 0, decision: 'APPROVED', decideAfterMs: 0, stepMs: 60_000, cancelAtMs: null };
+  const long: SimRun = { ...oneRun, stepMs: 60_000 };
   const outages = Array.from({ length: 5 }, (_, i): SimFault => ({
     kind: 'database away',
     atMs: 10_000 + i * 10_000 + 137 * i,

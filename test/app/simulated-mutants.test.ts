@@ -81,8 +81,18 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     /has 2 files|names file/,
     {
       file: 'src/app/runs/stages/upload.ts',
-      from: 'sourceType, resume: upload },\n        {',
-      to: 'sourceType, resume: null },\n        {',
+      from: 'fileName, sourceType, resume },',
+      to: 'fileName, sourceType, resume: null },',
+    },
+  ],
+  [
+    'a file that is forgotten when its neighbour has to be made again',
+    alone,
+    /has \d files, not/,
+    {
+      file: 'src/app/runs/stages/upload.ts',
+      from: 'const known = run.files.find((file) => isOf(file, output));',
+      to: 'const known = undefined as RunFile | undefined;',
     },
   ],
   [
@@ -91,7 +101,7 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     /was removed, and/,
     {
       file: 'src/app/runs/work-folders.ts',
-      from: ' || output.startsWith(join(folder, name) + sep) || output === join(folder, name)',
+      from: ' || run.outputs.some(({ path }) => path.startsWith(join(folder, name) + sep))',
       to: '',
     },
   ],
@@ -122,7 +132,7 @@ async function simulateIn(folder: string, world: string): Promise<string> {
     [join(projectRoot, 'node_modules/vitest/vitest.mjs'), 'run', 'test/app/simulated-faults.test.ts', '-t', world],
     {
       cwd: folder,
-      env: { ...process.env, SIMULATIONS: '12', SIMULATIONS_SHRINK: 'no', SIMULATIONS_SEED: '1', NO_COLOR: '1' },
+      env: { ...process.env, SIMULATIONS: '15', SIMULATIONS_SHRINK: 'no', SIMULATIONS_SEED: '1', NO_COLOR: '1' },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );

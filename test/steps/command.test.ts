@@ -145,12 +145,14 @@ describe.runIf(isConfined && hasPython)('a program', () => {
       input: { type: 'local', path: 'a.tif' } as const,
       workFolder,
     };
-    const { path } = await host.run(task, {
+    const {
+      outputs: [output],
+    } = await host.run(task, {
       signal: new AbortController().signal,
       onProgress: (_fraction, note) => notes.push(note),
       onPrinted: (line) => printed.push(line),
     });
-    expect((await readGeoTiff(path)).samples.slice(0, 6)).toEqual([0, 1, 2, 3, 4, 1]);
+    expect((await readGeoTiff(output!.path)).samples.slice(0, 6)).toEqual([0, 1, 2, 3, 4, 1]);
     expect(notes).toContain('a quarter');
     expect(printed).toEqual(['said a; rm -rf / "$HOME"']);
   });

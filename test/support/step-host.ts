@@ -30,16 +30,18 @@ export async function startStepHost({
     host,
     inputDir,
     workFolder,
-    run: (
+    run: async (
       stepId: string,
       input: RunInput,
       parameters: Record<string, string | number | boolean> = {},
       signal = new AbortController().signal,
       onProgress: StepRunOptions['onProgress'] = () => {},
-    ) =>
-      host.run(
+    ) => {
+      const { outputs, result } = await host.run(
         { owner: 'tester', stepId, stepVersion: host.find(stepId).version, parameters, input, workFolder },
         { signal, onProgress },
-      ),
+      );
+      return { ...outputs[0]!, outputs, result };
+    },
   };
 }

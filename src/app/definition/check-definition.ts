@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 import {
@@ -11,8 +11,9 @@ import {
   type WireCallName,
   type WireProfile,
 } from '../../contract/index.ts';
-import { namedInCommand } from '../../steps/command.ts';
-import type { AnyStep } from '../../steps/step.ts';
+import { vectorExtensions } from '../../raster/index.ts';
+import { namedInCommand, reserved } from '../../steps/command.ts';
+import { fieldTypes, outputsOf, vectorGeometries, type AnyStep } from '../../steps/step.ts';
 import { inWords, parameterSchema } from '../processing/step-parameters.ts';
 import type { AppDefinition } from './app-definition.ts';
 
@@ -47,6 +48,41 @@ const color = z.tuple(
   'must be three integers from 0 to 255',
 );
 
+const outputFile = {
+  fileName,
+  sourceType: z.enum(sourceTypes, `must be one of ${sourceTypes.join(', ')}`),
+  optional: z.boolean().optional(),
+};
+const rasterOutput = z.object({
+  ...outputFile,
+  kind: z.literal('raster').optional(),
+  bands: z.union(
+    [z.literal('as-input'), z.array(band).min(1)],
+    "must be 'as-input', or a list of { description, dataType, nodata? }",
+  ),
+  preview: z.object({
+    ramp: z.enum(['gray', 'rdylgn'], 'must be gray or rdylgn'),
+    range: z
+      .tuple([z.number(), z.number()])
+      .refine(([low, high]) => low < high, 'must be [lowest, highest]')
+      .optional(),
+    unit: z.string().max(50).optional(),
+    classes: z.array(z.object({ value: z.number(), name: words(200), color })).optional(),
+  }),
+});
+const vectorOutput = z.object({
+  ...outputFile,
+  fileName: fileName.refine(
+    (name) => vectorExtensions.has(extname(name).toLowerCase()),
+    `must end in one of ${[...vectorExtensions].join(' ')}`,
+  ),
+  kind: z.literal('vector'),
+  geometry: z.enum(vectorGeometries, `must be one of ${vectorGeometries.join(', ')}`),
+  fields: z.record(z.string().min(1).max(63), z.enum(fieldTypes, `must be one of ${fieldTypes.join(', ')}`)),
+});
+const otherOutput = z.object({ ...outputFile, kind: z.literal('file') });
+const mostOutputs = 20;
+
 const step = z.object({
   id: identifier,
   version: z
@@ -61,23 +97,16 @@ const step = z.object({
     mostItems: z.int().min(1).max(200).optional(),
     synthetic: z.enum(['multispectral', 'elevation'], 'must be multispectral or elevation'),
   }),
-  output: z.object({
-    fileName,
-    sourceType: z.enum(sourceTypes, `must be one of ${sourceTypes.join(', ')}`),
-    bands: z.union(
-      [z.literal('as-input'), z.array(band).min(1)],
-      "must be 'as-input', or a list of { description, dataType, nodata? }",
-    ),
-    preview: z.object({
-      ramp: z.enum(['gray', 'rdylgn'], 'must be gray or rdylgn'),
-      range: z
-        .tuple([z.number(), z.number()])
-        .refine(([low, high]) => low < high, 'must be [lowest, highest]')
-        .optional(),
-      unit: z.string().max(50).optional(),
-      classes: z.array(z.object({ value: z.number(), name: words(200), color })).optional(),
-    }),
-  }),
+  output: rasterOutput.optional(),
+  outputs: z
+    .record(
+      z.string().regex(/^[a-z][A-Za-z0-9_]{0,39}$/, 'must be letters, digits and _, first a small letter'),
+      z.discriminatedUnion('kind', [rasterOutput, vectorOutput, otherOutput], {
+        error: ({ code }) => (code === 'invalid_union' ? 'its kind must be raster, vector or file' : undefined),
+      }),
+    )
+    .refine((outputs) => Object.keys(outputs).length <= mostOutputs, `must be at most ${mostOutputs}`)
+    .optional(),
   needs: z.custom((value) => value === undefined || typeof value === 'function', 'must be a function').optional(),
   estimate: z.custom((value) => value === undefined || typeof value === 'function', 'must be a function').optional(),
   run: z.custom((value) => typeof value === 'function', 'must be a function'),
@@ -136,6 +165,9 @@ export function checkDefinition(given: AppDefinition): void {
       problemsOfParameters(one).map((problem) => `${placeOf(['steps', i], given)}.parameters.${problem}`),
     ),
     ...given.steps.flatMap((one, i) =>
+      problemsOfOutputs(one).map((problem) => `${placeOf(['steps', i], given)}.${problem}`),
+    ),
+    ...given.steps.flatMap((one, i) =>
       namedInCommand(one)
         .filter((name) => !isAlwaysThere(one, name))
         .map(
@@ -147,6 +179,24 @@ export function checkDefinition(given: AppDefinition): void {
     ...problemsOfPlace(given),
   ];
   if (problems.length > 0) throw new DefinitionError(module, problems);
+}
+
+function problemsOfOutputs(one: AnyStep): string[] {
+  if (one.output && one.outputs) return ['outputs: the step has an output too: put it among them'];
+  const outputs = outputsOf(one);
+  if (outputs.length === 0) return ['output: is missing'];
+  const names = outputs.map(([, { fileName: name }]) => name.toLowerCase());
+  return [
+    ...outputs.flatMap(([name], i) =>
+      names.indexOf(names[i]!) < i ? [`outputs.${name}: another output has its file name`] : [],
+    ),
+    ...outputs.flatMap(([name]) =>
+      name !== 'output' && (reserved.has(name) || Object.hasOwn(one.parameters?.shape ?? {}, name))
+        ? [`outputs.${name}: the name is taken, by a parameter or a command's own word`]
+        : [],
+    ),
+    ...(outputs.every(([, { optional }]) => optional) ? ['outputs: one must not be optional'] : []),
+  ];
 }
 
 /** A parameter that the step has, required or with a default. */
@@ -236,6 +286,7 @@ function isProfile(value: unknown): boolean {
       (name) => typeof profile[name] === 'function',
     ) &&
     typeof profile.limits === 'object' &&
+    ['uploads', 'zip'].includes(profile.severalOutputs ?? '') &&
     wireCallNames.every(isCall)
   );
 }

@@ -139,7 +139,6 @@ export function launchPages({
       ...{ run: shown, path: pathOf(shown), item, summary, links, input, titles },
       ...{
         around: summary?.corners ? boxAround(summary.corners) : null,
-        fileName: step?.output.fileName ?? 'output',
         isHere: run.launchId === launch.id,
         hasStep: step !== undefined,
       },
@@ -196,7 +195,7 @@ export function launchPages({
   );
 
   /** The item that the platform has made of a run's file; null where there is none, or none yet, or the platform is away. */
-  async function resultOf({ state, file }: Run, { user }: Launch): Promise<CatalogItem | null> {
+  async function resultOf({ state, files: [file] }: Run, { user }: Launch): Promise<CatalogItem | null> {
     if (state !== 'COMPLETED' || !file?.fileId || !user.id) return null;
     return client
       .getItem(profile.uploadsCollection(user.id), file.fileId, { signal: AbortSignal.timeout(2_000) })

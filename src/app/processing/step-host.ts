@@ -1,4 +1,5 @@
 import { basename, join } from 'node:path';
+import * as z from 'zod';
 import { KitError } from '../../contract/index.ts';
 import {
   FairQueue,
@@ -10,14 +11,15 @@ import {
   type LentFile,
 } from '../../raster/index.ts';
 import { isCommand } from '../../steps/command.ts';
-import type { AnyStep, StepEstimate } from '../../steps/step.ts';
+import { outputsOf, type AnyStep, type StepEstimate } from '../../steps/step.ts';
 import type { AppDefinition } from '../definition/app-definition.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
-import { readResult } from './output-summary.ts';
+import { packOutputs } from './pack-outputs.ts';
+import { readResult, type RunResult } from './output-summary.ts';
 import { factsOfFiles, factsOfItems, factsOfSynthetic, requireBands, type InputFacts } from './input-facts.ts';
 import { findRasters, InputError, type ItemReference, type RunInput } from './run-input.ts';
 import { whyNot } from './fit.ts';
-import type { StepJobInput, StepOutput } from './step-job.ts';
+import type { StepJobInput } from './step-job.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
 import type { WorkSpace } from './work-space.ts';
 
@@ -35,11 +37,18 @@ export interface StepHost {
   /** Steps that run now, and that wait for their turn. */
   load(): { running: number; waiting: number };
   /**
-   * Fetches the input, runs a step on it in a child process and returns the output's path, size and sha256, and the summary and picture that people look at.
+   * Fetches the input, runs a step on it in a child process and returns the path, size and sha256 of each output, and the summary and picture that people look at.
    * Removes a folder left by an earlier try first. Rejects with `ChildJobError`, with what fetching throws,
    * or the signal's reason.
    */
-  run(task: StepTask, options: StepRunOptions): Promise<StepOutput & { path: string }>;
+  run(task: StepTask, options: StepRunOptions): Promise<StepOutputs>;
+}
+
+/** A file that is ready to be uploaded. */
+export interface RunOutput {
+  readonly path: string;
+  readonly sizeBytes: number;
+  readonly sha256: string;
 }
 
 export interface CheckedStep {
@@ -49,6 +58,12 @@ export interface CheckedStep {
   readonly estimate: StepEstimate | null;
   /** What may yet keep the run from going well, in sentences. */
   readonly warnings: readonly string[];
+}
+
+export interface StepOutputs {
+  /** At least one, in the order of the declaration. */
+  readonly outputs: readonly RunOutput[];
+  readonly result: RunResult | null;
 }
 
 export interface StepTask {
@@ -86,6 +101,8 @@ export interface StepHostOptions {
   readonly workSpace?: WorkSpace;
   /** Steps that run at the same time; the others wait. */
   readonly concurrency: number;
+  /** Where the platform wants one file of a run: several outputs become one zip. Default false. */
+  readonly packsOutputs?: boolean;
   /** Where a debugger attaches to a step, which waits for it. Default: none. */
   readonly inspectPort?: number | undefined;
   /** Told of a step's mistake that keeps no run from going on. */
@@ -172,7 +189,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     };
     const { confinement, onMemory } = options;
     const imports = [new URL(options.definition.module)];
-    const output = await runInChild<StepOutput>({
+    const answer = await runInChild<unknown>({
       module: stepJob,
       input,
       files,
@@ -186,9 +203,14 @@ export function createStepHost(options: StepHostOptions): StepHost {
       onMemory,
       inspectPort: options.inspectPort,
     });
-    const path = join(workFolder, 'output', step.output.fileName);
-    await takePlainFile(join(stepFolder, step.output.fileName), path);
-    return { ...output, result: readResult(output.result), path };
+    const outputs = await takeOutputs(step, answer, workFolder);
+    return {
+      outputs:
+        options.packsOutputs && outputs.length > 1
+          ? [await packOutputs(outputs, join(workFolder, 'output', `${step.id}.zip`), signal)]
+          : outputs,
+      result: readResult((answer as { result?: unknown }).result),
+    };
   }
 
   async function check(stepId: string, parameters: unknown, input: RunInput) {
@@ -272,6 +294,27 @@ export function createStepHost(options: StepHostOptions): StepHost {
       }
     },
   };
+}
+
+const answered = z.object({
+  outputs: z
+    .array(z.object({ name: z.string(), sizeBytes: z.int().positive(), sha256: z.hash('sha256') }))
+    .min(1)
+    .max(100),
+});
+
+/** Takes the files that the child has left, by the names of the declaration: a child may answer anything. */
+async function takeOutputs(step: AnyStep, answer: unknown, workFolder: string): Promise<RunOutput[]> {
+  const said = answered.parse(answer).outputs;
+  const outputs: RunOutput[] = [];
+  for (const [name, { fileName }] of outputsOf(step)) {
+    const file = said.find((one) => one.name === name);
+    if (!file) continue;
+    const path = join(workFolder, 'output', fileName);
+    await takePlainFile(join(workFolder, 'step', fileName), path);
+    outputs.push({ path, sizeBytes: file.sizeBytes, sha256: file.sha256 });
+  }
+  return outputs;
 }
 
 /** What the user has approved is not what would run. */

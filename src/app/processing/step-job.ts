@@ -8,10 +8,10 @@ import { KitError } from '../../contract/kit-error.ts';
 import { walkStrips } from '../../raster/block-walk.ts';
 import type { ChildContext, Job, JobContext } from '../../raster/child/protocol.ts';
 import { createRaster, gridOf, writeCog } from '../../raster/cog.ts';
-import { openRaster } from '../../raster/open-raster.ts';
-import { openScene, requireSameGrid, type Scene } from '../../raster/scene.ts';
+import { openScene, requireSameGrid } from '../../raster/scene.ts';
 import { writeSyntheticScene } from '../../raster/synthetic-scene.ts';
-import type { AnyStep, BandDeclaration, StepJob } from '../../steps/step.ts';
+import { outputsOf, type AnyStep, type StepJob } from '../../steps/step.ts';
+import { checkOutputs, type MadeOutput } from './check-outputs.ts';
 import { toldApart } from './own-error.ts';
 import type { RunResult } from './output-summary.ts';
 import type { StepParameters } from './step-parameters.ts';
@@ -26,18 +26,19 @@ export interface StepJobInput {
   readonly synthetic: { readonly size: number } | null;
 }
 
+/** What the step has left in its work folder, checked. */
 export interface StepOutput {
-  readonly sizeBytes: number;
-  readonly sha256: string;
-  /** Null where it could not be made, which is no fault of the output. */
+  /** In the order of the declaration. */
+  readonly outputs: readonly StepFile[];
+  /** Of the first raster. Null where there is none, or it could not be made, which is no fault of the output. */
   readonly result: RunResult | null;
 }
 
-/** The step did not do what its declaration says. */
-class BrokenStepError extends KitError {
-  constructor(stepId: string, what: string) {
-    super('step_broke_its_declaration', `step ${stepId} ${what}`, { status: 500 });
-  }
+export interface StepFile {
+  /** The output's, in the declaration. */
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly sha256: string;
 }
 
 /** Parts of the progress bar: making or opening the input, the step, checking and hashing the output. */
@@ -51,7 +52,9 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
   if (!step) throw new KitError('unknown_step', `there is no step ${input.stepId}`);
 
   context.progress(0, 'opening the input');
-  const outputPath = join(context.workFolder, step.output.fileName);
+  const paths = Object.fromEntries(
+    outputsOf(step).map(([name, { fileName }]) => [name, join(context.workFolder, fileName)]),
+  );
   const scene = openScene(await inputFiles(input, step, context));
   try {
     context.progress(parts.input, step.title);
@@ -60,7 +63,8 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     const stepJob: StepJob<StepParameters> = {
       parameters: input.parameters,
       scene,
-      outputPath,
+      outputPath: Object.values(paths)[0] ?? '',
+      outputs: paths,
       workFolder: stepWork,
       gdal,
       raster: { createRaster, gridOf, writeCog, walkStrips, requireSameGrid },
@@ -76,10 +80,11 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     context.signal.throwIfAborted();
 
     context.progress(parts.step, 'checking the output');
-    checkOutput(step, outputPath, scene);
-    const output = await digest(outputPath);
+    const made = checkOutputs(step, paths, scene);
+    const outputs: StepFile[] = [];
+    for (const { name, path } of made) outputs.push({ name, ...(await digest(path)) });
     context.progress(parts.digest, 'summing it up');
-    return { ...output, result: await summarize(outputPath, step.output.preview).catch(() => null) };
+    return { outputs, result: await resultOf(made) };
   } finally {
     scene.close();
   }
@@ -104,41 +109,15 @@ function share(context: JobContext, from: number, to: number): JobContext {
   };
 }
 
-/** The output must be a raster with the bands that the declaration promises. */
-function checkOutput(step: AnyStep, path: string, scene: Scene): void {
-  let output: gdal.Dataset;
-  try {
-    output = openRaster(path);
-  } catch (cause) {
-    throw new BrokenStepError(
-      step.id,
-      `left no readable raster: ${cause instanceof Error ? cause.message : String(cause)}`,
-    );
-  }
-  try {
-    const describe = (dataset: gdal.Dataset): BandDeclaration[] =>
-      dataset.bands.map((band) => ({
-        description: band.description,
-        dataType: band.dataType ?? '',
-        nodata: band.noDataValue ?? undefined,
-      }));
-    const actual = describe(output);
-    const declared = step.output.bands === 'as-input' ? describe(scene.onlyRaster()) : step.output.bands;
-    if (actual.length !== declared.length)
-      throw new BrokenStepError(step.id, `wrote ${actual.length} bands, but declares ${declared.length}`);
-    declared.forEach((band, i) => {
-      const got = actual[i];
-      if (got?.dataType !== band.dataType)
-        throw new BrokenStepError(step.id, `wrote band ${i + 1} as ${got?.dataType}, but declares ${band.dataType}`);
-      if (!Object.is(got.nodata, band.nodata))
-        throw new BrokenStepError(step.id, `wrote nodata ${got.nodata} in band ${i + 1}, but declares ${band.nodata}`);
-    });
-  } finally {
-    output.close();
-  }
+/** Of the first raster. */
+async function resultOf(made: readonly MadeOutput[]): Promise<RunResult | null> {
+  for (const { path, declared } of made)
+    if (declared.kind === undefined || declared.kind === 'raster')
+      return summarize(path, declared.preview).catch(() => null);
+  return null;
 }
 
-async function digest(path: string): Promise<Omit<StepOutput, 'result'>> {
+async function digest(path: string): Promise<Omit<StepFile, 'name'>> {
   const hash = createHash('sha256');
   for await (const bytes of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(bytes as Buffer);
   return { sizeBytes: (await stat(path)).size, sha256: hash.digest('hex') };

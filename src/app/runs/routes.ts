@@ -2,6 +2,7 @@ import { json, Router, type Response } from 'express';
 import * as z from 'zod';
 import { isShallow, tooDeep } from '../../contract/index.ts';
 import { FairQueue } from '../../raster/index.ts';
+import { outputsOf } from '../../steps/step.ts';
 import { listInputs, runInput } from '../processing/run-input.ts';
 import { parameterSchema } from '../processing/step-parameters.ts';
 import type { StepHost } from '../processing/step-host.ts';
@@ -83,7 +84,9 @@ export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoute
       description: step.description,
       parameters: parameterSchema(step),
       input: step.input,
-      output: step.output,
+      /** The first of `outputs`. */
+      output: outputsOf(step)[0]?.[1],
+      outputs: Object.fromEntries(outputsOf(step)),
     }));
     res.json({ steps: declared });
   });

@@ -196,7 +196,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       ...options,
       calls: options.callsOf(run.launchId),
       workFolder,
-      madeHere: { sha256: null },
+      madeHere: { digests: new Set() },
       signal,
       report,
       log,

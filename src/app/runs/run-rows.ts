@@ -1,7 +1,8 @@
+import { basename } from 'node:path';
 import type { Updateable } from 'kysely';
 import type { RunRow } from '../database.ts';
 import type { RunState } from './run-state.ts';
-import type { Run, RunFacts, UnfinishedRun } from './run.ts';
+import type { Run, RunFacts, RunFile, RunOutput, UnfinishedRun } from './run.ts';
 
 export const toUnfinished = (row: Pick<RunRow, 'id' | 'owner' | 'state'>): UnfinishedRun => ({
   id: row.id,
@@ -12,13 +13,21 @@ export const toUnfinished = (row: Pick<RunRow, 'id' | 'owner' | 'state'>): Unfin
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value));
 const parsed = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T));
 
+/** Files of runs that had one output had no name of their own. */
+const asFile = ({ fileId = null, sizeBytes = 0, fileName, sha256 }: Partial<RunFile>, output?: RunOutput): RunFile => ({
+  fileId,
+  fileName: fileName ?? basename(output?.path ?? ''),
+  sizeBytes,
+  sha256: sha256 ?? output?.sha256 ?? '',
+});
+
 export function factColumns(facts: RunFacts): Updateable<RunRow> {
   const columns: Updateable<RunRow> = {};
   if (facts.operationId !== undefined) columns.operation_id = facts.operationId;
   if (facts.operationExpiresAtMs !== undefined) columns.operation_expires_at = facts.operationExpiresAtMs;
-  if (facts.output !== undefined) columns.output = json(facts.output);
+  if (facts.outputs !== undefined) columns.outputs = json(facts.outputs);
   if (facts.upload !== undefined) columns.upload = json(facts.upload);
-  if (facts.file !== undefined) columns.file = json(facts.file);
+  if (facts.files !== undefined) columns.files = json(facts.files);
   if (facts.failure !== undefined) columns.failure = json(facts.failure);
   return columns;
 }
@@ -36,9 +45,9 @@ export function toRow(run: Run): RunRow {
     idempotency_key: run.idempotencyKey,
     operation_id: run.operationId,
     operation_expires_at: run.operationExpiresAtMs,
-    output: json(run.output),
+    outputs: json(run.outputs),
     upload: json(run.upload),
-    file: json(run.file),
+    files: json(run.files),
     failure: json(run.failure),
     estimate: json(run.estimate),
     claim: run.claim,
@@ -49,6 +58,7 @@ export function toRow(run: Run): RunRow {
 }
 
 export function fromRow(row: RunRow): Run {
+  const outputs = parsed<Run['outputs']>(row.outputs) ?? [];
   return {
     id: row.id,
     owner: row.owner,
@@ -61,9 +71,9 @@ export function fromRow(row: RunRow): Run {
     idempotencyKey: row.idempotency_key,
     operationId: row.operation_id,
     operationExpiresAtMs: row.operation_expires_at === null ? null : Number(row.operation_expires_at),
-    output: parsed(row.output),
+    outputs,
     upload: parsed(row.upload),
-    file: parsed(row.file),
+    files: (parsed<Partial<RunFile>[]>(row.files) ?? []).map((file, i) => asFile(file, outputs[i])),
     failure: parsed(row.failure),
     estimate: parsed(row.estimate),
     claim: Number(row.claim),

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type { StepHost } from '../processing/step-host.ts';
 import type { RunEngine } from './run-engine.ts';
 import { noProgress, type RunProgress } from './run-progress.ts';
@@ -9,6 +10,7 @@ const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOStrin
 /** A run as the app's own JSON API shows it. Times in ISO 8601 UTC; no path, no secret. */
 export function viewRun(run: Run, history: readonly RunStateChange[], progress: RunProgress, steps: StepHost) {
   const step = steps.steps.find(({ id }) => id === run.stepId);
+  const outputs = run.outputs.map(({ path, sizeBytes, sha256 }) => ({ fileName: basename(path), sizeBytes, sha256 }));
   return {
     id: run.id,
     state: run.state,
@@ -20,9 +22,12 @@ export function viewRun(run: Run, history: readonly RunStateChange[], progress: 
     operationId: run.operationId,
     operationExpiresAt: iso(run.operationExpiresAtMs),
     progress,
-    output: run.output && { sizeBytes: run.output.sizeBytes, sha256: run.output.sha256 },
+    /** The first of `outputs`, and of `files`. */
+    output: outputs[0] ?? null,
+    outputs,
     upload: run.upload && { partSizeBytes: run.upload.partSizeBytes, acknowledgedParts: run.upload.acknowledgedParts },
-    file: run.file,
+    file: run.files[0] ?? null,
+    files: run.files,
     failure: run.failure,
     history: history.map(({ state, atMs }) => ({ state, at: iso(atMs) })),
     createdAt: iso(run.createdAtMs),

@@ -1,4 +1,5 @@
 import type { OutputSummary, RunResult } from '../processing/output-summary.ts';
+import type { RunOutput } from '../processing/step-host.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepEstimate } from '../../steps/step.ts';
 import type { StepParameters } from '../processing/step-parameters.ts';
@@ -16,15 +17,14 @@ export interface RunFailure {
   readonly stack?: string;
 }
 
-export interface RunOutput {
-  readonly path: string;
-  readonly sizeBytes: number;
-  readonly sha256: string;
-}
+export type { RunOutput };
 
-/** The platform's record of the uploaded file. `fileId` is null where the platform did not name it. */
+/** The platform's record of an uploaded file. `fileId` is null where the platform did not name it. */
 export interface RunFile {
   readonly fileId: string | null;
+  readonly fileName: string;
+  /** Of what was uploaded: an output that is made again and is the same needs no second upload. */
+  readonly sha256: string;
   readonly sizeBytes: number;
 }
 
@@ -44,9 +44,12 @@ export interface Run {
   readonly idempotencyKey: string;
   readonly operationId: string | null;
   readonly operationExpiresAtMs: number | null;
-  readonly output: RunOutput | null;
+  /** What the step has made, in the order in which it is uploaded; empty before. */
+  readonly outputs: readonly RunOutput[];
+  /** Of the first output that is no file yet. */
   readonly upload: UploadProgress | null;
-  readonly file: RunFile | null;
+  /** What the platform has. */
+  readonly files: readonly RunFile[];
   readonly failure: RunFailure | null;
   /** How often a worker has taken the run: what an earlier one still writes is refused. */
   readonly claim: number;
@@ -58,16 +61,16 @@ export interface Run {
 export const notBegun = {
   operationId: null,
   operationExpiresAtMs: null,
-  output: null,
+  outputs: [],
   upload: null,
-  file: null,
+  files: [],
   failure: null,
   claim: 0,
 } as const satisfies Partial<Run>;
 
 /** What a stage learns on the way; committed together with the state it leads to, or by itself. */
 export type RunFacts = Partial<
-  Pick<Run, 'operationId' | 'operationExpiresAtMs' | 'output' | 'upload' | 'file' | 'failure'>
+  Pick<Run, 'operationId' | 'operationExpiresAtMs' | 'outputs' | 'upload' | 'files' | 'failure'>
 > & {
   /** Kept beside the run, and found by `RunStore.summary` and `picture`. */
   readonly result?: RunResult | null;

@@ -54,9 +54,8 @@ export class WorkFolders implements AttemptFolders {
     const names = await this.#disk.names(folder);
     const run = await this.#store.find(runId);
     if (!run || isFinal(run.state)) return void (await this.#disk.remove(folder));
-    const output = run.output?.path ?? '';
     const isOwned = (name: string) =>
-      name === String(run.claim) || output.startsWith(join(folder, name) + sep) || output === join(folder, name);
+      name === String(run.claim) || run.outputs.some(({ path }) => path.startsWith(join(folder, name) + sep));
     for (const name of names) if (!isOwned(name)) await this.#disk.remove(join(folder, name));
   }
 

@@ -31,6 +31,7 @@ export function wireProfile(given: WireChanges): WireProfile {
       item: itemPage(pages?.item),
     },
     limits: { ...assumedProfile.limits, ...changes.limits },
+    severalOutputs: changes.severalOutputs ?? assumedProfile.severalOutputs,
     uploadsCollection:
       uploadsCollection === undefined
         ? (userId) => assumedProfile.uploadsCollection(userId)

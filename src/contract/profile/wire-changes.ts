@@ -42,6 +42,7 @@ const schema = z.strictObject({
         .optional(),
     })
     .optional(),
+  severalOutputs: z.enum(['uploads', 'zip'], 'must be uploads or zip').optional(),
   uploadsCollection: z.string().includes(':userId', 'must hold :userId').optional(),
   limits: z
     .strictObject({

@@ -70,6 +70,8 @@ export interface WireProfile {
     readonly item: ((collectionId: string, itemId: string) => string) | null;
   };
   readonly limits: WireLimits;
+  /** How a run with several outputs delivers them: each by an upload of its own, or all in one zip. */
+  readonly severalOutputs: 'uploads' | 'zip';
   /** The collection in which the items of a user's uploads are. */
   uploadsCollection(userId: string): string;
   /** What the profile was made of, where that is data, for a sandbox that is to speak it; null for one in code alone. */
@@ -86,6 +88,9 @@ export const platformPages: WireProfile['pages'] = {
   approvals: '/approvals',
   item: (collectionId, itemId) => `/catalog/${encodeURIComponent(collectionId)}/${encodeURIComponent(itemId)}`,
 };
+
+/** @assumed that an approved operation takes several uploads: spec 4.8 shows one */
+const severalOutputs = 'uploads';
 
 const known = new Set<string>(errorCodes);
 const lenientError = z.object({
@@ -129,6 +134,7 @@ export const assumedProfile: WireProfile = {
   launchTokenField,
   pages: platformPages,
   limits: assumedLimits,
+  severalOutputs,
   uploadsCollection: collectionOfUploads,
   changes: { name: 'assumed' },
 };

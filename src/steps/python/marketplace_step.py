@@ -24,11 +24,12 @@ class Band:
 
 
 class Job:
-    """Parameters by name, the input's files, and where the output goes."""
+    """Parameters by name, the input's files, and where the outputs go."""
 
     def __init__(self, described):
         self.parameters = described["parameters"]
         self.output = described["output"]
+        self.outputs = described["outputs"]  # paths, by the names of the declaration
         self.work_folder = described["workFolder"]
         self.inputs = [one["path"] for one in described["inputs"]]
         self.bands = [

@@ -26,6 +26,8 @@ export interface SimRun {
   readonly decideAfterMs: number;
   readonly stepMs: number;
   readonly cancelAtMs: number | null;
+  /** Files that its step leaves. */
+  readonly outputs: number;
 }
 
 /** Every call of an engine that leaves its process. */
@@ -373,12 +375,12 @@ class World {
 
   #remove(folder: string): void {
     const [, runId, claim] = folder.split('/');
-    const run = this.#file.prepare('select state, claim, output from runs where id = ?').get(runId) as
-      { state: RunState; claim: number; output: string | null } | undefined;
+    const run = this.#file.prepare('select state, claim, outputs from runs where id = ?').get(runId) as
+      { state: RunState; claim: number; outputs: string | null } | undefined;
     const isOwned =
       run &&
       !isFinal(run.state) &&
-      (claim === undefined || claim === String(run.claim) || run.output?.includes(`"${folder}/`));
+      (claim === undefined || claim === String(run.claim) || run.outputs?.includes(`"${folder}/`));
     // What another machine has claimed on a disk of its own is not in this folder.
     if (isOwned && [...this.#disk].some((path) => path.startsWith(`${folder}/`)))
       this.#faults.push(`${folder} was removed, and ${runId} is ${run.state} with claim ${run.claim}`);
@@ -410,9 +412,13 @@ class World {
           mine.splice(mine.indexOf(runId), 1);
         }
         if (!this.#platform.isApproved(runId)) this.#faults.push(`${runId} was processed without an approval`);
-        const path = `${workFolder}/out.tif`;
-        this.#disk.add(path);
-        return { path, sizeBytes: 25, sha256: runId, result: null };
+        const outputs = Array.from({ length: this.#platform.wanted.get(runId)?.outputs ?? 1 }, (_, i) => ({
+          path: `${workFolder}/out-${i + 1}.tif`,
+          sizeBytes: 25,
+          sha256: `${runId} ${i + 1}`,
+        }));
+        for (const { path } of outputs) this.#disk.add(path);
+        return { outputs, result: null };
       },
     };
   }
@@ -522,9 +528,11 @@ class World {
       if (this.#cancelled.has(id) && run.state !== 'CANCELLED') tell(`was answered as cancelled, and is ${run.state}`);
       if (run.state === 'FAILED') tell(`is FAILED: ${JSON.stringify(run.failure)}`);
       if (operations.length > 1) tell(`has ${operations.length} operations`);
-      if (run.state === 'COMPLETED' && files.length !== 1) tell(`has ${files.length} files`);
-      if (run.state === 'COMPLETED' && run.file?.fileId !== files[0])
-        tell(`names file ${run.file?.fileId}, the platform has ${files[0]}`);
+      const wanted = this.#platform.wanted.get(id)?.outputs ?? 1;
+      if (run.state === 'COMPLETED' && files.length !== wanted) tell(`has ${files.length} files, not ${wanted}`);
+      const named = run.files.map(({ fileId }) => fileId);
+      if (run.state === 'COMPLETED' && named.join() !== files.join())
+        tell(`names file ${named.join()}, the platform has ${files.join()}`);
       if (run.state === 'REJECTED' && this.#platform.wanted.get(id)?.decision !== 'REJECTED')
         tell('is REJECTED, and was approved');
       if (run.state === 'COMPLETED' && this.#platform.wanted.get(id)?.decision === 'REJECTED')

@@ -20,7 +20,7 @@ function printedTo(log: StageLog): (line: string) => void {
   };
 }
 
-/** PROCESSING to UPLOADING, with the output's digest. After a crash the step runs again from the start. */
+/** PROCESSING to UPLOADING, with the outputs' digests. After a crash the step runs again from the start. */
 export const processInput: Stage = async (run, context) => {
   const keepAlive = setInterval(() => {
     context.calls
@@ -28,7 +28,7 @@ export const processInput: Stage = async (run, context) => {
       .catch((error: unknown) => context.log.warn({ err: error }, 'could not renew the token at the moment'));
   }, keepAliveEveryMs);
   try {
-    const { result, ...output } = await context.steps.run(
+    const { result, outputs } = await context.steps.run(
       {
         owner: await context.ownerOf(run.launchId),
         stepId: run.stepId,
@@ -44,8 +44,8 @@ export const processInput: Stage = async (run, context) => {
         patiently: (call) => patiently(context, call),
       },
     );
-    context.madeHere.sha256 = output.sha256;
-    return await commitMove(context, run, 'UPLOADING', { output, upload: null, result });
+    context.madeHere.digests = new Set(outputs.map(({ sha256 }) => sha256));
+    return await commitMove(context, run, 'UPLOADING', { outputs, upload: null, result });
   } finally {
     clearInterval(keepAlive);
   }

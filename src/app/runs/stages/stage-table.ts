@@ -5,7 +5,7 @@ import { awaitDecision } from './await-decision.ts';
 import { createOperation } from './create-operation.ts';
 import { beginProcessing, processInput } from './process.ts';
 import type { Stage } from './stage.ts';
-import { uploadOutput } from './upload.ts';
+import { uploadOutputs } from './upload.ts';
 
 /** The work of each state, and its lane in the queue. States that are missing here are final. */
 export const stages: Partial<Record<RunState, { readonly work: Stage; readonly lane: Lane | null }>> = {
@@ -14,7 +14,7 @@ export const stages: Partial<Record<RunState, { readonly work: Stage; readonly l
   APPROVED: { work: beginProcessing, lane: 'process' },
   PROCESSING: { work: processInput, lane: 'process' },
   // Stays with the worker that processed it, or with whoever finds it: an upload need not wait for a step to end.
-  UPLOADING: { work: uploadOutput, lane: null },
+  UPLOADING: { work: uploadOutputs, lane: null },
 };
 
 /** Each in the lane of its state; the runs of one user one behind the other. */

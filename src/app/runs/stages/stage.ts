@@ -24,8 +24,8 @@ export interface StageContext {
     /** The platform's. */
     readonly limits: WireLimits;
   };
-  /** Digest of an output that this process has made itself and need not read again; null where another one did. */
-  readonly madeHere: { sha256: string | null };
+  /** Digests of outputs that this process has made itself and need not read again; none where another one did. */
+  readonly madeHere: { digests: ReadonlySet<string> };
   readonly folders: AttemptFolders;
   /** The attempt's own folder. */
   readonly workFolder: string;

@@ -1,57 +1,86 @@
 import { basename } from 'node:path';
+import type { CompletedUpload, SourceType } from '../../../contract/index.ts';
+import { outputsOf } from '../../../steps/step.ts';
 import { completeWithoutFile, uploadFile } from '../../upload/uploader.ts';
+import type { Run, RunFile, RunOutput } from '../run.ts';
 import { requireOperation } from './await-decision.ts';
 import { commitMove, patiently } from './patience.ts';
-import type { Stage } from './stage.ts';
+import type { Stage, StageContext } from './stage.ts';
 
 /**
- * UPLOADING to COMPLETED, from the first part that was not acknowledged; back to PROCESSING where the
- * output is gone or is not the one the upload began with, and the platform has not all of it.
+ * UPLOADING to COMPLETED: one output after the other, from the first part that was not acknowledged; back to PROCESSING
+ * where an output is gone or is not the one the upload began with, and the platform has not all of it.
  */
-export const uploadOutput: Stage = async (run, context) => {
-  const { output, upload } = run;
-  const { sourceType } = context.steps.find(run.stepId).output;
+export const uploadOutputs: Stage = async (run, context) => {
+  let current = run;
+  const files: RunFile[] = [];
+  for (const output of run.outputs) {
+    const known = run.files.find((file) => isOf(file, output));
+    if (known) {
+      files.push(known);
+      continue;
+    }
+    const save = async (facts: Partial<Pick<Run, 'upload' | 'files'>>) => {
+      current = await context.store.record(current, facts);
+    };
+    const completed = await uploadOne(current, output, context, save);
+    if (!completed) break;
+    files.push({
+      fileId: completed.fileId ?? null,
+      fileName: basename(output.path),
+      sizeBytes: completed.size ?? output.sizeBytes,
+      sha256: output.sha256,
+    });
+    if (files.length < run.outputs.length) await save({ files, upload: null });
+  }
+  if (run.outputs.length > 0 && files.length === run.outputs.length)
+    return commitMove(context, current, 'COMPLETED', { files });
+  context.madeHere.digests = new Set();
+  context.log.warn({}, 'an output is missing or has changed, processing again');
+  return context.store.transition(current, 'PROCESSING', { outputs: [], upload: null });
+};
+
+/** Whether the platform has this very output: what was made again need not be the same. */
+const isOf = (file: RunFile, { path, sha256 }: RunOutput) => file.fileName === basename(path) && file.sha256 === sha256;
+
+/** Null where neither this disk nor the platform has all of it. */
+async function uploadOne(
+  run: Run,
+  output: RunOutput,
+  context: StageContext,
+  save: (facts: Pick<Run, 'upload'>) => Promise<void>,
+): Promise<CompletedUpload | null> {
+  const { sizeBytes, sha256, path } = output;
+  const resume = run.upload;
+  const fileName = basename(path);
+  const sourceType = sourceTypeOf(run, fileName, context);
   const options = {
     calls: context.calls,
     signal: context.signal,
     patiently: <T>(call: () => Promise<T>) => patiently(context, call),
   };
-  const isHere =
-    output !== null &&
-    (output.sha256 === context.madeHere.sha256 || (await context.folders.holds(output, context.signal)));
-  let current = run;
-  const completed = isHere
-    ? await uploadFile(
-        {
-          operationId: requireOperation(run),
-          path: output.path,
-          sizeBytes: output.sizeBytes,
-          fileName: basename(output.path),
-          sourceType,
-          resume: upload,
-        },
-        {
-          ...options,
-          partSizeBytes: context.settings.uploadPartBytes,
-          limits: context.settings.limits,
-          save: async (progress) => {
-            current = await context.store.record(current, { upload: progress });
-          },
-          onProgress: (sent) =>
-            context.report({
-              fraction: sent / output.sizeBytes,
-              note: 'uploading the output',
-              bytes: { sent, total: output.sizeBytes },
-            }),
-        },
-      )
-    : output && (await completeWithoutFile({ sizeBytes: output.sizeBytes, sourceType, resume: upload }, options));
-  if (!output || !completed) {
-    context.madeHere.sha256 = null;
-    context.log.warn({}, 'the output is missing or has changed, processing again');
-    return context.store.transition(run, 'PROCESSING', { output: null, upload: null });
-  }
-  return commitMove(context, current, 'COMPLETED', {
-    file: { fileId: completed.fileId ?? null, sizeBytes: completed.size ?? output.sizeBytes },
-  });
-};
+  const isHere = context.madeHere.digests.has(sha256) || (await context.folders.holds(output, context.signal));
+  if (!isHere) return completeWithoutFile({ sizeBytes, sourceType, resume }, options);
+  const which = run.outputs.length > 1 ? `${run.outputs.indexOf(output) + 1} of ${run.outputs.length}` : '';
+  return uploadFile(
+    { operationId: requireOperation(run), path, sizeBytes, fileName, sourceType, resume },
+    {
+      ...options,
+      partSizeBytes: context.settings.uploadPartBytes,
+      limits: context.settings.limits,
+      save: (upload) => save({ upload }),
+      onProgress: (sent) =>
+        context.report({
+          fraction: sent / sizeBytes,
+          note: which ? `uploading ${fileName}, ${which}` : 'uploading the output',
+          bytes: { sent, total: sizeBytes },
+        }),
+    },
+  );
+}
+
+function sourceTypeOf(run: Run, fileName: string, { steps }: StageContext): SourceType {
+  const outputs = outputsOf(steps.find(run.stepId));
+  const [, declared] = outputs.find(([, one]) => one.fileName === fileName) ?? outputs[0] ?? [];
+  return declared?.sourceType ?? 'UNKNOWN';
+}

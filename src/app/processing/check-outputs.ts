@@ -1,0 +1,148 @@
+/** Only for child processes: holds what a step has left against what it declares. */
+import { existsSync, statSync } from 'node:fs';
+import gdal from 'gdal-async';
+import { KitError } from '../../contract/kit-error.ts';
+import { openRaster } from '../../raster/open-raster.ts';
+import { openVector } from '../../raster/open-vector.ts';
+import type { Scene } from '../../raster/scene.ts';
+import {
+  outputsOf,
+  type AnyStep,
+  type BandDeclaration,
+  type OutputDeclaration,
+  type RasterOutput,
+  type VectorOutput,
+} from '../../steps/step.ts';
+
+/** The step did not do what its declaration says. */
+class BrokenStepError extends KitError {
+  constructor(stepId: string, what: string) {
+    super('step_broke_its_declaration', `step ${stepId} ${what}`, { status: 500 });
+  }
+}
+
+/** An output that the step has made. */
+export interface MadeOutput {
+  readonly name: string;
+  readonly path: string;
+  readonly declared: OutputDeclaration;
+}
+
+/** The outputs that are there, as they are declared. Throws where one is not, or is missing and not optional. */
+export function checkOutputs(step: AnyStep, paths: Readonly<Record<string, string>>, scene: Scene): MadeOutput[] {
+  const made = outputsOf(step).flatMap(([name, declared]): MadeOutput[] => {
+    const path = paths[name] ?? '';
+    return declared.optional && !existsSync(path) ? [] : [{ name, path, declared }];
+  });
+  if (made.length === 0) throw new BrokenStepError(step.id, 'left no output');
+  for (const { path, declared } of made) {
+    const fail = (what: string): never => {
+      throw new BrokenStepError(step.id, outputsOf(step).length === 1 ? what : `${what} (${declared.fileName})`);
+    };
+    if (declared.kind === 'vector') checkVector(path, declared, fail);
+    else if (declared.kind === 'file') checkFile(path, fail);
+    else checkRaster(path, declared, scene, fail);
+  }
+  return made;
+}
+
+type Fail = (what: string) => never;
+
+const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+function checkFile(path: string, fail: Fail): void {
+  if (!existsSync(path) || !statSync(path).isFile()) return fail('left no file');
+  if (statSync(path).size === 0) fail('left an empty file');
+}
+
+function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail: Fail): void {
+  let output: gdal.Dataset;
+  try {
+    output = openRaster(path);
+  } catch (cause) {
+    return fail(`left no readable raster: ${reasonOf(cause)}`);
+  }
+  try {
+    const describe = (dataset: gdal.Dataset): BandDeclaration[] =>
+      dataset.bands.map((band) => ({
+        description: band.description,
+        dataType: band.dataType ?? '',
+        nodata: band.noDataValue ?? undefined,
+      }));
+    const actual = describe(output);
+    const declared = declaration.bands === 'as-input' ? describe(scene.onlyRaster()) : declaration.bands;
+    if (actual.length !== declared.length) fail(`wrote ${actual.length} bands, but declares ${declared.length}`);
+    declared.forEach((band, i) => {
+      const got = actual[i];
+      if (got?.dataType !== band.dataType)
+        fail(`wrote band ${i + 1} as ${got?.dataType}, but declares ${band.dataType}`);
+      if (!Object.is(got?.nodata, band.nodata))
+        fail(`wrote nodata ${got?.nodata} in band ${i + 1}, but declares ${band.nodata}`);
+    });
+  } finally {
+    output.close();
+  }
+}
+
+/** OGR's names of a field's type, by the declaration's. */
+const typesOf: Readonly<Record<VectorOutput['fields'][string], readonly string[]>> = {
+  string: ['string'],
+  integer: ['integer', 'integer64'],
+  real: ['real'],
+  // OGR keeps them as integers of a subtype.
+  boolean: ['integer'],
+  date: ['date'],
+  datetime: ['datetime'],
+};
+
+function checkVector(path: string, { geometry, fields }: VectorOutput, fail: Fail): void {
+  let output: gdal.Dataset;
+  try {
+    output = openVector(path);
+  } catch (cause) {
+    return fail(`left no readable features: ${reasonOf(cause)}`);
+  }
+  try {
+    const count = output.layers.count();
+    if (count !== 1) fail(`wrote ${count} layers, but an output has one`);
+    const layer = output.layers.get(0);
+    let features = 0;
+    layer.features.forEach((feature) => {
+      features += 1;
+      const found = geometryName(feature);
+      if (found !== geometry) fail(`wrote feature ${features} as ${found}, but declares ${geometry}`);
+    });
+    // What CSV says is text.
+    const isText = output.driver.description === 'CSV';
+    const found = new Map(layer.fields.map((field) => [field.name, field.type]));
+    // GeoJSON without features says nothing of fields.
+    if (features === 0 && found.size === 0) return;
+    for (const [name, type] of Object.entries(fields)) {
+      const is = found.get(name);
+      if (is === undefined) fail(`left out the field ${name}, which it declares`);
+      else if (!isText && !typesOf[type].includes(is)) fail(`wrote the field ${name} as ${is}, but declares ${type}`);
+    }
+    for (const name of found.keys())
+      if (!Object.hasOwn(fields, name)) fail(`wrote a field ${name}, which it does not declare`);
+  } finally {
+    output.close();
+  }
+}
+
+/** `Polygon`, without a third dimension. */
+function geometryName(feature: gdal.Feature): string {
+  // The bindings throw where there is none.
+  let geometry: gdal.Geometry | null;
+  try {
+    geometry = feature.getGeometry();
+  } catch {
+    geometry = null;
+  }
+  if (!geometry) return 'None';
+  const upper = geometry.name;
+  return (
+    ['Point', 'LineString', 'Polygon', 'MultiPoint', 'MultiLineString', 'MultiPolygon'].find(
+      (name) => name.toUpperCase() === upper,
+    ) ?? upper
+  );
+}

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import yazl from 'yazl';
+import type { RunOutput } from './step-host.ts';
+
+/** Of every entry, so that the same outputs make the same archive. */
+const mtime = new Date('1980-01-01T12:00:00Z');
+
+/** Puts a run's outputs into one zip at `path`, stored as they are (rasters do not shrink), and removes them. */
+export async function packOutputs(
+  outputs: readonly RunOutput[],
+  path: string,
+  signal: AbortSignal,
+): Promise<RunOutput> {
+  const archive = new yazl.ZipFile();
+  const failed = new Promise<never>((_resolve, reject) => archive.on('error', reject));
+  failed.catch(() => {});
+  for (const output of outputs) archive.addFile(output.path, basename(output.path), { compress: false, mtime });
+  archive.end();
+  const hash = createHash('sha256');
+  let sizeBytes = 0;
+  const counted = new Transform({
+    transform(bytes: Buffer, _encoding, done) {
+      hash.update(bytes);
+      sizeBytes += bytes.length;
+      done(null, bytes);
+    },
+  });
+  await Promise.race([pipeline(archive.outputStream, counted, createWriteStream(path), { signal }), failed]);
+  for (const output of outputs) await rm(output.path);
+  return { path, sizeBytes, sha256: hash.digest('hex') };
+}

@@ -1,0 +1,26 @@
+/** Only for child processes: loads GDAL. */
+import { statSync } from 'node:fs';
+import { extname, isAbsolute } from 'node:path';
+import gdal from 'gdal-async';
+import { RasterError } from './open-raster.ts';
+import { vectorDriverOf, vectorExtensions } from './vector-files.ts';
+import { UnsafePathError } from './safe-path.ts';
+
+/** Opens a local file of features, read-only, with the driver of its ending. `path` is absolute and already resolved. */
+export function openVector(path: string): gdal.Dataset {
+  if (!isAbsolute(path) || /^[\\/]vsi/i.test(path) || !statSync(path).isFile())
+    throw new UnsafePathError(path, 'is not a local file');
+  const driver = vectorDriverOf[extname(path).toLowerCase()];
+  if (!driver) throw new RasterError('not_a_vector', `the file is none of these: ${[...vectorExtensions].join(' ')}`);
+  let dataset: gdal.Dataset;
+  try {
+    dataset = gdal.drivers.get(driver).open(path, 'r');
+  } catch {
+    throw new RasterError('not_a_vector', `the file is no ${driver}`);
+  }
+  if (dataset.layers.count() === 0) {
+    dataset.close();
+    throw new RasterError('not_a_vector', 'the file holds no layer');
+  }
+  return dataset;
+}
