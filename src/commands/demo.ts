@@ -28,7 +28,7 @@ import { createReport, type Report } from './demo/report.ts';
 import { sandboxControl, type SandboxControl } from '../testing/sandbox-control.ts';
 import { loadMyApp } from './my-app.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
-import { stageInputs } from './demo/stage-inputs.ts';
+import { stageInputs, stageNamed } from './demo/stage-inputs.ts';
 
 /** What is shown: the options, and whose app. */
 interface Demo extends DemoOptions {
@@ -94,6 +94,7 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
   const inputDir = join(folder, 'inputs');
   const scene = join(inputDir, importedCollection);
   const stagedFiles = await stageInputs(options.inputs, scene);
+  for (const [name, path] of Object.entries(options.namedInputs)) await stageNamed(name, path, join(inputDir, name));
   // Before anything runs: an output that cannot be written must not cost a whole run.
   await mkdir(options.outDir, { recursive: true }).catch((cause: NodeJS.ErrnoException) => {
     throw new KitError('bad_arguments', `--out ${options.outDir} cannot be made or written to (${cause.code})`, {
@@ -152,8 +153,21 @@ async function chooseInput(
   { stagedFiles, platform }: { stagedFiles: number; platform: { url: string; apiKey: string } },
   report: Report,
 ): Promise<object> {
+  const names = Object.keys(options.namedInputs);
+  if (names.length > 0) {
+    report.line(`input              ${names.join(', ')}, from the app's own folder`);
+    return {
+      type: 'named',
+      inputs: Object.fromEntries(names.map((name) => [name, { type: 'local', path: name }])),
+    };
+  }
   if (stagedFiles === 0) {
-    const kind = session.steps.find(({ id }) => id === options.stepId)?.input.synthetic ?? 'multispectral';
+    const step = session.steps.find(({ id }) => id === options.stepId);
+    if (Object.keys(step?.inputs ?? {}).length > 1) {
+      report.line('input              synthetic: the step has several inputs, and each is made by code');
+      return { type: 'synthetic', size: 512 };
+    }
+    const kind = step?.input?.synthetic ?? 'multispectral';
     const items = await session.searchItems({
       collections: [demoCollections[kind] ?? demoCollections['multispectral']],
       limit: 1,

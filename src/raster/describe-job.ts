@@ -1,4 +1,5 @@
 import type { Job } from './child/protocol.ts';
+import { openFeatures } from './features.ts';
 import { openScene } from './scene.ts';
 
 /** The bands of rasters, and the size of the largest. */
@@ -10,8 +11,12 @@ export interface DescribedInput {
 
 const mostCharacters = 500;
 
-/** Job: what the rasters that it is lent hold, by the names that steps find their bands by. */
-const job: Job<null, DescribedInput> = async (_input, { files }) => {
+/** Job: what the rasters that it is lent hold, by the names that steps find their bands by. Of features only that they can be read. */
+const job: Job<{ readonly kind: 'raster' | 'vector' }, DescribedInput> = async ({ kind }, { files }) => {
+  if (kind === 'vector') {
+    openFeatures(files).close();
+    return { bands: [], width: 0, height: 0 };
+  }
   const scene = openScene(files);
   try {
     const [largest] = scene.datasets.map(({ rasterSize }) => rasterSize).toSorted((a, b) => b.x * b.y - a.x * a.y);

@@ -1,5 +1,7 @@
 /** Only for child processes: loads GDAL. */
+import { writeFileSync } from 'node:fs';
 import gdal from 'gdal-async';
+import { toLonLat } from './lon-lat.ts';
 import { createRaster } from './cog.ts';
 import { syntheticBands, type SyntheticKind } from './synthetic-bands.ts';
 
@@ -126,6 +128,27 @@ export async function writeSyntheticScene(path: string, { kind, size, place, shi
   gdal.drivers.get('GTiff').createCopy(path, view, ['TILED=YES', 'COMPRESS=DEFLATE', 'PREDICTOR=2']).close();
   view.close();
   gdal.drivers.get('GTiff').deleteDataset(`${path}.pixels`);
+}
+
+/** Writes the quarters of the synthetic scene of that size as GeoJSON with a field `zone`, north-western first. Gives the path. */
+export function writeSyntheticZones(path: string, size: number): string {
+  const lonLat = toLonLat(gdal.SpatialReference.fromEPSG(utm33n));
+  const half = (size / 2) * pixelSizeM;
+  const at = (column: number, row: number) => lonLat(originM[0] + column * half, originM[1] - row * half);
+  const features = [0, 1].flatMap((row) =>
+    [0, 1].map((column) => ({
+      type: 'Feature',
+      properties: { zone: `${row ? 'south' : 'north'}-${column ? 'east' : 'west'}` },
+      geometry: {
+        type: 'Polygon',
+        coordinates: [
+          [at(column, row), at(column, row + 1), at(column + 1, row + 1), at(column + 1, row), at(column, row)],
+        ],
+      },
+    })),
+  );
+  writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features }));
+  return path;
 }
 
 /** Gives the values of a pixel, band by band. */

@@ -1,27 +1,30 @@
-/** Runs in a child process: the rasters of a foreign archive. */
+/** Runs in a child process: what a foreign archive holds. */
 import { open } from 'node:fs/promises';
 import { basename, extname, parse } from 'node:path';
 import type { Job } from './child/protocol.ts';
 import { rasterExtensions } from './raster-files.ts';
+import { vectorExtensions } from './vector-files.ts';
 import { unpack, type UnpackInput } from './unpack.ts';
 
-/** Job: unpacks rasters into the work folder and answers their names, sorted; null where the file is no zip archive. */
+/** Job: unpacks rasters, or features, into the work folder and answers their names, sorted; null where the file is no zip archive. */
 const job: Job<UnpackInput, readonly string[] | null> = async (
-  { limits },
+  { limits, kind },
   { files: [path = ''], workFolder, signal },
 ) => {
   if (!(await isZip(path))) return null;
-  return (await unpack(path, workFolder, rasterNames(), limits, signal)).sort();
+  return (
+    await unpack(path, workFolder, namesOf(kind === 'vector' ? vectorExtensions : rasterExtensions), limits, signal)
+  ).sort();
 };
 export default job;
 
-/** Names for the rasters of an archive: their own, without their folders; made different where two are alike. */
-function rasterNames(): (entryName: string) => string | null {
+/** Names for the files of an archive that have these endings: their own, without their folders; made different where two are alike. */
+function namesOf(extensions: ReadonlySet<string>): (entryName: string) => string | null {
   const taken = new Set<string>();
   return (entry) => {
     const name = basename(entry);
     // Folders, and what macOS puts beside every file.
-    if (entry.endsWith('/') || name.startsWith('._') || !rasterExtensions.has(extname(name).toLowerCase())) return null;
+    if (entry.endsWith('/') || name.startsWith('._') || !extensions.has(extname(name).toLowerCase())) return null;
     const { name: stem, ext } = parse(name);
     let free = name;
     for (let n = 2; taken.has(free.toLowerCase()); n++) free = `${stem}-${n}${ext}`;

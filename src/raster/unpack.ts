@@ -21,6 +21,8 @@ export interface UnpackLimits {
 
 /** What the job of `unpack-job.ts` is given. */
 export interface UnpackInput {
+  /** What is wanted of the archive. */
+  readonly kind: 'raster' | 'vector';
   readonly limits: UnpackLimits;
 }
 

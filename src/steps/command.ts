@@ -7,12 +7,14 @@ import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 import { KitError } from '../contract/kit-error.ts';
 import { Defect, isOfTheWorld } from '../raster/failure-kind.ts';
-import { outputsOf, type AnyStep, type StepJob } from './step.ts';
+import type { Features } from '../raster/features.ts';
+import type { Scene } from '../raster/scene.ts';
+import { inputsOf, outputsOf, type AnyStep, type StepJob } from './step.ts';
 
 /** A program that does a step's work. */
 export interface Command {
   /**
-   * The program and its arguments; no shell reads them. In an argument stand for themselves: `{input}` the one raster,
+   * The program and its arguments; no shell reads them. In an argument stand for themselves: `{input}` the one raster (where there are several inputs, the name of each stands for its one file),
    * `{output}` where the output goes (the first of several, whose names stand for the others), `{work}` a folder for temporary files, `{job}` a file of JSON with all of that and the
    * parameters, `{code}` the folder of `code`, and `{name}` the parameter of that name. `{inputs}`, alone, is an argument for each raster.
    */
@@ -26,13 +28,18 @@ export interface Command {
 /** A step's `run`, and the arguments that it was made of. */
 export type CommandRun = ((job: StepJob<never>) => Promise<void>) & { readonly argv: Command['argv'] };
 
+export interface CommandFile {
+  readonly path: string;
+  /** From the first on: every name that the band goes by. Empty for features. */
+  readonly bands: readonly { readonly names: readonly string[] }[];
+}
+
 /** What the program finds in `{job}`. */
 export interface CommandJob {
-  readonly inputs: readonly {
-    readonly path: string;
-    /** From the first on: every name that the band goes by. */
-    readonly bands: readonly { readonly names: readonly string[] }[];
-  }[];
+  /** The files of the first input with rasters. */
+  readonly inputs: readonly CommandFile[];
+  /** The files of each input, by its name. */
+  readonly namedInputs: Readonly<Record<string, readonly CommandFile[]>>;
   /** Where the first output goes. */
   readonly output: string;
   /** Where each goes, by its name. */
@@ -104,18 +111,29 @@ export const isCommand = (step: AnyStep): boolean =>
 /** Names of parameters that a command's arguments stand for. */
 export function namedInCommand(step: AnyStep): string[] {
   const { argv = [] } = Reflect.get(step, 'run') as Partial<CommandRun>;
-  const known = new Set([...reserved, ...outputsOf(step).map(([name]) => name)]);
+  const known = new Set([
+    ...reserved,
+    ...outputsOf(step).map(([name]) => name),
+    ...inputsOf(step).map(([name]) => name),
+  ]);
   return argv.flatMap((argument) =>
     [...argument.matchAll(placeholder)].flatMap(([, name = '']) => (known.has(name) ? [] : [name])),
   );
 }
 
-function describe({ scene, parameters, outputPath, outputs, workFolder }: StepJob<never>): CommandJob {
+const filesOf = (input: Scene | Features): CommandFile[] =>
+  input.datasets.map((dataset) => ({
+    path: dataset.description,
+    bands:
+      'bands' in input ? input.bands.filter((band) => band.dataset === dataset).map(({ names }) => ({ names })) : [],
+  }));
+
+function describe({ scene, inputs, parameters, outputPath, outputs, workFolder }: StepJob<never>): CommandJob {
   return {
-    inputs: scene.datasets.map((dataset) => ({
-      path: dataset.description,
-      bands: scene.bands.filter((band) => band.dataset === dataset).map(({ names }) => ({ names })),
-    })),
+    inputs: filesOf(scene),
+    namedInputs: Object.fromEntries(
+      Object.entries(inputs).flatMap(([name, input]) => (input ? [[name, filesOf(input)]] : [])),
+    ),
     output: outputPath,
     outputs,
     workFolder,
@@ -125,14 +143,15 @@ function describe({ scene, parameters, outputPath, outputs, workFolder }: StepJo
 
 function filled(
   argument: string,
-  { inputs, output, outputs, workFolder, parameters }: CommandJob,
+  { inputs, namedInputs, output, outputs, workFolder, parameters }: CommandJob,
   paths: { readonly job: string; readonly code: string },
 ): string[] {
   if (argument === '{inputs}') return inputs.map(({ path }) => path);
   const filledIn = argument.replace(placeholder, (_, name: string) => {
-    if (name === 'input') {
-      if (inputs.length === 1) return inputs[0]!.path;
-      throw new KitError('not_one_raster', `the step takes one raster file, the input has ${inputs.length}`, {
+    const files = name === 'input' ? inputs : Object.hasOwn(namedInputs, name) ? namedInputs[name]! : null;
+    if (files) {
+      if (files.length === 1) return files[0]!.path;
+      throw new KitError('not_one_raster', `the step takes one file as ${name}, the input has ${files.length}`, {
         status: 422,
       });
     }

@@ -9,18 +9,24 @@ import spectralIndex from './spectral-index/index.ts';
 
 export {
   defineStep,
+  inputsOf,
+  mainInput,
   outputsOf,
   z,
   type AnyStep,
   type BandDeclaration,
   type EstimateInput,
   type FileOutput,
+  type InputDeclaration,
+  type InputOf,
   type OutputDeclaration,
+  type RasterInput,
   type RasterOutput,
   type Step,
   type StepDeclaration,
   type StepEstimate,
   type StepJob,
+  type VectorInput,
   type VectorOutput,
 } from './step.ts';
 export { estimateCog } from './estimate.ts';

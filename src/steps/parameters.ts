@@ -13,7 +13,11 @@ export interface ParameterWords {
 export function band({
   default: name,
   ...words
-}: ParameterWords & { readonly default?: string }): z.ZodType<string, string | undefined> {
+}: ParameterWords & {
+  readonly default?: string;
+  /** The input that has the band. Default: the first with rasters. */
+  readonly of?: string;
+}): z.ZodType<string, string | undefined> {
   const one = z.string().min(1).max(64);
   return (name === undefined ? one : one.default(name)).meta({ ...words, kind: 'band' });
 }

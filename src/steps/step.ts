@@ -7,6 +7,7 @@ import type { SourceType } from '../contract/index.ts';
 import type { createRaster, gridOf, writeCog } from '../raster/cog.ts';
 import type { JobContext } from '../raster/child/protocol.ts';
 import type { PreviewStyle } from '../raster/preview.ts';
+import type { Features } from '../raster/features.ts';
 import type { requireSameGrid, Scene } from '../raster/scene.ts';
 import type { SyntheticKind } from '../raster/synthetic-bands.ts';
 import type { walkStrips } from '../raster/block-walk.ts';
@@ -34,6 +35,39 @@ export interface StepEstimate {
   /** Resident, at the peak. */
   readonly memoryBytes: number;
 }
+
+interface InputItems {
+  /** Beside others, on the form. Default: its name. */
+  readonly title?: string;
+  /** What a user has to bring, in words. */
+  readonly description: string;
+  /** Source types of the items that fit; the app offers no others, and says so. Default: all that hold rasters, or features. */
+  readonly sourceTypes?: readonly SourceType[];
+  /** Most items of one run. Default 200, of features 1; 1 for a step that takes one raster. */
+  readonly mostItems?: number;
+  /** A run can do without. Default false. */
+  readonly optional?: boolean;
+}
+
+/** Rasters, of one file or several. */
+export interface RasterInput extends InputItems {
+  readonly kind?: 'raster';
+  /** The synthetic input that suits the step. */
+  readonly synthetic: SyntheticKind;
+}
+
+/** Features: GeoJSON, GeoPackage, FlatGeobuf, CSV. */
+export interface VectorInput extends InputItems {
+  readonly kind: 'vector';
+}
+
+export type InputDeclaration = RasterInput | VectorInput;
+
+type Inputs = Readonly<Record<string, InputDeclaration>>;
+/** What a step finds of an input. */
+export type InputOf<Declaration extends InputDeclaration> =
+  | (Declaration extends { readonly kind: 'vector' } ? Features : Scene)
+  | (Declaration extends { readonly optional: true } ? undefined : never);
 
 interface OutputFile {
   /** Name of the file that the step writes, and that the platform gets. */
@@ -92,16 +126,10 @@ export interface StepDeclaration {
    * refuses unknown names; missing ones take their default or are an error. Forms and documents are made of it.
    */
   readonly parameters: z.ZodObject;
-  readonly input: {
-    /** What a user has to bring, in words. */
-    readonly description: string;
-    /** Source types of the items that fit; the app offers no others, and says so. Default: all that hold rasters. */
-    readonly sourceTypes?: readonly SourceType[];
-    /** Most items of one run. Default 200; 1 for a step that takes one raster. */
-    readonly mostItems?: number;
-    /** The synthetic input that suits the step. */
-    readonly synthetic: SyntheticKind;
-  };
+  /** The rasters that it takes; or `inputs`. */
+  readonly input?: RasterInput;
+  /** Several, or features, by names of the step's own; `scene` is the first that holds rasters. */
+  readonly inputs?: Readonly<Record<string, InputDeclaration>>;
   /** The one raster that comes out; or `outputs`. */
   readonly output?: RasterOutput;
   /** Several, or of another kind, by names of the step's own; the first is the one that people look at. */
@@ -109,11 +137,17 @@ export interface StepDeclaration {
 }
 
 /** What the host hands to a step's `run`, in a child process of its own. */
-export interface StepJob<Parameters, Outputs extends string = string> extends JobContext {
+export interface StepJob<
+  Parameters,
+  Outputs extends string = string,
+  Takes extends Inputs = Inputs,
+> extends JobContext {
   /** Checked against the declaration, defaults filled in. */
   readonly parameters: Parameters;
-  /** The input's rasters, opened read-only through the driver allowlist. */
+  /** The input's rasters, opened read-only through the driver allowlist; of several inputs, the first with rasters. */
   readonly scene: Scene;
+  /** Each input, by its name. */
+  readonly inputs: { readonly [Name in keyof Takes]: InputOf<Takes[Name]> };
   /** Write the output here; where there are several, the first. */
   readonly outputPath: string;
   /** Where each output goes, by its name. */
@@ -133,21 +167,23 @@ export interface StepJob<Parameters, Outputs extends string = string> extends Jo
   readonly share: (from: number, to: number) => JobContext;
 }
 
-interface StepFunctions<Parameters extends z.ZodObject, Outputs extends string> {
+interface StepFunctions<Parameters extends z.ZodObject, Outputs extends string, Takes extends Inputs> {
   readonly parameters: Parameters;
   /** Bands that the step takes beside those of its `band` parameters, by the parameter that they follow from: checked like those. Default: none. */
   needs?(parameters: z.output<Parameters>): Readonly<Record<string, readonly string[]>>;
-  /** From metadata alone, shown to the user and told in the operation before anybody approves. Default: no estimate. */
+  /** From metadata alone (of the first input with rasters), shown to the user and told in the operation before anybody approves. Default: no estimate. */
   estimate?(input: EstimateInput, parameters: z.output<Parameters>): StepEstimate;
-  run(job: StepJob<z.output<Parameters>, Outputs>): Promise<void>;
+  run(job: StepJob<z.output<Parameters>, Outputs, Takes>): Promise<void>;
 }
 
-/** With one raster as its `output`, or with `outputs` by name. */
-export type Step<Parameters extends z.ZodObject, Outputs extends string = 'output'> = Omit<
-  StepDeclaration,
-  'output' | 'outputs'
-> &
-  StepFunctions<Parameters, Outputs> & {
+/** Takes an `input`, or `inputs` by name; leaves one raster as its `output`, or `outputs` by name. */
+export type Step<
+  Parameters extends z.ZodObject,
+  Outputs extends string = 'output',
+  Takes extends Inputs = Inputs,
+> = Omit<StepDeclaration, 'inputs' | 'output' | 'outputs'> &
+  StepFunctions<Parameters, Outputs, Takes> & {
+    readonly inputs?: Takes;
     readonly output?: RasterOutput;
     readonly outputs?: Readonly<Record<Outputs, OutputDeclaration>>;
   };
@@ -156,14 +192,27 @@ export type Step<Parameters extends z.ZodObject, Outputs extends string = 'outpu
 export interface AnyStep extends StepDeclaration {
   needs?(parameters: never): Readonly<Record<string, readonly string[]>>;
   estimate?(input: EstimateInput, parameters: never): StepEstimate;
-  run(job: StepJob<never>): Promise<void>;
+  run(job: StepJob<never, string, never>): Promise<void>;
 }
 
-/** A step is a declaration and one function; the types of its parameters and outputs follow from what it declares. */
-export function defineStep<Parameters extends z.ZodObject, Outputs extends string = 'output'>(
-  step: Step<Parameters, Outputs>,
-): AnyStep {
+/** A step is a declaration and one function; the types of its parameters, inputs and outputs follow from what it declares. */
+export function defineStep<
+  Parameters extends z.ZodObject,
+  Outputs extends string = 'output',
+  const Takes extends Inputs = Inputs,
+>(step: Step<Parameters, Outputs, Takes>): AnyStep {
   return step;
+}
+
+/** A step's inputs by name. */
+export function inputsOf({ input, inputs }: Pick<StepDeclaration, 'input' | 'inputs'>): [string, InputDeclaration][] {
+  return Object.entries(inputs ?? (input ? { input } : {}));
+}
+
+/** The input whose bands and size count where nobody says which: the first with rasters. */
+export function mainInput(step: Pick<StepDeclaration, 'input' | 'inputs'>): [string, RasterInput] | null {
+  for (const [name, declared] of inputsOf(step)) if (declared.kind !== 'vector') return [name, declared];
+  return null;
 }
 
 /** A step's outputs by name, the one that people look at first. */

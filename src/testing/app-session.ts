@@ -4,7 +4,8 @@ import { KitError, type ValidationDetail } from '../contract/index.ts';
 
 interface StepView {
   readonly id: string;
-  readonly input: { readonly synthetic: string };
+  readonly input?: { readonly synthetic: string };
+  readonly inputs: Readonly<Record<string, object>>;
   readonly parameters: { readonly properties: Readonly<Record<string, { readonly type: string }>> };
   readonly outputs: Readonly<Record<string, { readonly fileName: string; readonly preview?: PreviewStyle }>>;
 }

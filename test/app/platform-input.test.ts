@@ -62,6 +62,8 @@ async function start(
   const folder = join(await testFolder(), 'input');
   const fetchIt = () =>
     input.fetch([reference], folder, {
+      kind: 'raster',
+      bytesTaken: 0,
       signal: new AbortController().signal,
       onProgress: () => {},
       patiently: (call) => call(),

@@ -1,13 +1,15 @@
 /** What a person does, in Chromium, on real servers: from the marketplace to the result, and every other end. */
 import { describe, expect, test } from 'vitest';
 import type { BrowserContext, Page } from 'playwright-core';
+import type { AppDefinition } from '../../src/app/definition/app-definition.ts';
 import { startApp } from '../support/app.ts';
+import severalInputs from '../support/several-inputs.ts';
 import { hasChromium, visit, type Visit } from '../support/browser.ts';
 import { startSandbox } from '../support/sandbox.ts';
 
-async function start() {
+async function start(definition?: AppDefinition) {
   const sandbox = await startSandbox({ seed: 'demo' });
-  const app = await startApp(sandbox.url, { env: { EMBEDDED_IN: sandbox.url } });
+  const app = await startApp(sandbox.url, { env: { EMBEDDED_IN: sandbox.url }, ...(definition && { definition }) });
   await sandbox.control('POST', 'apps', { id: 'reference-app', name: 'Reference app', launchUrl: `${app.url}/launch` });
   return { sandbox, app, ...(await visit([sandbox.url, app.url])) };
 }
@@ -74,6 +76,33 @@ describe.runIf(hasChromium)('in a browser', () => {
       return colored / (data.length / 4);
     })()`;
     expect(await tab.evaluate<number>(isColored)).toBeGreaterThan(0.5);
+    clean(it);
+  });
+
+  test('a step with several inputs: each is chosen for itself, and kept while another is', async () => {
+    const it = await start(severalInputs);
+    const tab = await launch(it.page, it.context, it.sandbox.url);
+    await tab.getByRole('link', { name: 'Compares' }).click();
+    await tab.locator('#new-run[data-ready]').waitFor();
+    await tab.locator('#collection').selectOption('coastal-optical');
+    await tab.locator('#items input').nth(0).check();
+    await tab.getByRole('button', { name: 'Ask for approval' }).click();
+    await tab.getByText('Choose each input.').waitFor();
+    await tab.getByRole('radio', { name: /^After/ }).check();
+    expect(await tab.locator('#chosen').textContent()).toBe('Nothing is chosen.');
+    await tab.locator('#items input').nth(1).check();
+    await tab.getByRole('radio', { name: /^Before/ }).check();
+    await tab.locator('#chosen', { hasText: /^Chosen: / }).waitFor();
+    const names = await tab.locator('.slot-chosen').allTextContents();
+    expect(new Set(names).size).toBe(3);
+    expect(names[2]).toBe('nothing is chosen');
+    await tab.getByRole('button', { name: 'Ask for approval' }).click();
+    await tab.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
+    await tab.getByText(/before: coastal-optical\/.*; after: coastal-optical\//).waitFor();
+    await tab.getByRole('link', { name: 'Edit and run again' }).click();
+    await tab.locator('#new-run[data-ready]').waitFor();
+    expect((await tab.locator('.slot-chosen').allTextContents()).slice(2)).toEqual(['nothing is chosen']);
+    expect(await tab.locator('#slot-after').textContent()).not.toBe('nothing is chosen');
     clean(it);
   });
 

@@ -1,6 +1,7 @@
 import { json, Router } from 'express';
 import * as z from 'zod';
 import { bbox, type CatalogItem } from '../../contract/index.ts';
+import { inputsOf } from '../../steps/step.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import { parseRequest } from '../web/errors.ts';
@@ -19,6 +20,8 @@ const itemSearch = z.strictObject({
   datetime: z.string().default(everTime),
   /** The step that the items are for: each then says why it does not fit, if it does not. */
   stepId: z.string().optional(),
+  /** Which of its inputs, by name. Default: the first. */
+  input: z.string().optional(),
   limit: z.int().min(1).max(200).default(20),
   offset: z.int().min(0).default(0),
 });
@@ -33,8 +36,10 @@ export function catalogRoutes(
     res.json({ collections: await client.listCollections() });
   });
   router.post('/items/search', json({ limit: '64kb' }), async (req, res) => {
-    const { stepId, ...wanted } = parseRequest(itemSearch, req.body);
+    const { stepId, input, ...wanted } = parseRequest(itemSearch, req.body);
     const step = stepId === undefined ? null : steps.find(stepId);
+    const inputs = step ? inputsOf(step) : [];
+    const [, declared] = inputs.find(([name]) => name === input) ?? inputs[0] ?? [];
     const { items, numberMatched } = await client.searchItems({
       ...wanted,
       sortby: [{ field: 'properties.datetime', direction: 'desc' }],
@@ -42,7 +47,7 @@ export function catalogRoutes(
     res.json({
       items: items.map((item) => ({
         ...viewItem(item, wanted.collections.length === 1 ? wanted.collections[0] : undefined),
-        ...(step && { whyNot: whyNot(step, item) }),
+        ...(step && declared && { whyNot: whyNot(step, declared, item) }),
       })),
       numberMatched: numberMatched ?? null,
     });

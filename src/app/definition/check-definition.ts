@@ -13,7 +13,8 @@ import {
 } from '../../contract/index.ts';
 import { vectorExtensions } from '../../raster/index.ts';
 import { namedInCommand, reserved } from '../../steps/command.ts';
-import { fieldTypes, outputsOf, vectorGeometries, type AnyStep } from '../../steps/step.ts';
+import { bandParameters } from '../processing/input-facts.ts';
+import { fieldTypes, inputsOf, outputsOf, vectorGeometries, type AnyStep } from '../../steps/step.ts';
 import { inWords, parameterSchema } from '../processing/step-parameters.ts';
 import type { AppDefinition } from './app-definition.ts';
 
@@ -48,6 +49,20 @@ const color = z.tuple(
   'must be three integers from 0 to 255',
 );
 
+const inputItems = {
+  title: words(100).optional(),
+  description: words(2_000),
+  sourceTypes: z.array(sourceType).min(1, 'must not be empty: leave it out for all').optional(),
+  mostItems: z.int().min(1).max(200).optional(),
+  optional: z.boolean().optional(),
+};
+const rasterInput = z.object({
+  ...inputItems,
+  kind: z.literal('raster').optional(),
+  synthetic: z.enum(['multispectral', 'elevation'], 'must be multispectral or elevation'),
+});
+const vectorInput = z.object({ ...inputItems, kind: z.literal('vector') });
+
 const outputFile = {
   fileName,
   sourceType: z.enum(sourceTypes, `must be one of ${sourceTypes.join(', ')}`),
@@ -81,7 +96,8 @@ const vectorOutput = z.object({
   fields: z.record(z.string().min(1).max(63), z.enum(fieldTypes, `must be one of ${fieldTypes.join(', ')}`)),
 });
 const otherOutput = z.object({ ...outputFile, kind: z.literal('file') });
-const mostOutputs = 20;
+const mostParts = 20;
+const partName = z.string().regex(/^[a-z][A-Za-z0-9_]{0,39}$/, 'must be letters, digits and _, first a small letter');
 
 const step = z.object({
   id: identifier,
@@ -91,21 +107,25 @@ const step = z.object({
   title: words(200),
   description: words(2_000),
   parameters: z.instanceof(z.ZodObject, { error: 'must be z.object({...})' }),
-  input: z.object({
-    description: words(2_000),
-    sourceTypes: z.array(sourceType).min(1, 'must not be empty: leave it out for all').optional(),
-    mostItems: z.int().min(1).max(200).optional(),
-    synthetic: z.enum(['multispectral', 'elevation'], 'must be multispectral or elevation'),
-  }),
+  input: rasterInput.optional(),
+  inputs: z
+    .record(
+      partName,
+      z.discriminatedUnion('kind', [rasterInput, vectorInput], {
+        error: ({ code }) => (code === 'invalid_union' ? 'its kind must be raster or vector' : undefined),
+      }),
+    )
+    .refine((inputs) => Object.keys(inputs).length <= mostParts, `must be at most ${mostParts}`)
+    .optional(),
   output: rasterOutput.optional(),
   outputs: z
     .record(
-      z.string().regex(/^[a-z][A-Za-z0-9_]{0,39}$/, 'must be letters, digits and _, first a small letter'),
+      partName,
       z.discriminatedUnion('kind', [rasterOutput, vectorOutput, otherOutput], {
         error: ({ code }) => (code === 'invalid_union' ? 'its kind must be raster, vector or file' : undefined),
       }),
     )
-    .refine((outputs) => Object.keys(outputs).length <= mostOutputs, `must be at most ${mostOutputs}`)
+    .refine((outputs) => Object.keys(outputs).length <= mostParts, `must be at most ${mostParts}`)
     .optional(),
   needs: z.custom((value) => value === undefined || typeof value === 'function', 'must be a function').optional(),
   estimate: z.custom((value) => value === undefined || typeof value === 'function', 'must be a function').optional(),
@@ -165,7 +185,9 @@ export function checkDefinition(given: AppDefinition): void {
       problemsOfParameters(one).map((problem) => `${placeOf(['steps', i], given)}.parameters.${problem}`),
     ),
     ...given.steps.flatMap((one, i) =>
-      problemsOfOutputs(one).map((problem) => `${placeOf(['steps', i], given)}.${problem}`),
+      [...problemsOfInputs(one), ...problemsOfOutputs(one)].map(
+        (problem) => `${placeOf(['steps', i], given)}.${problem}`,
+      ),
     ),
     ...given.steps.flatMap((one, i) =>
       namedInCommand(one)
@@ -181,6 +203,28 @@ export function checkDefinition(given: AppDefinition): void {
   if (problems.length > 0) throw new DefinitionError(module, problems);
 }
 
+/** Whether a name within the step means something else already. */
+const isTaken = (one: AnyStep, name: string): boolean =>
+  reserved.has(name) || Object.hasOwn(one.parameters.shape, name) || Object.hasOwn(one.inputs ?? {}, name);
+
+function problemsOfInputs(one: AnyStep): string[] {
+  if (one.input && one.inputs) return ['inputs: the step has an input too: put it among them'];
+  const inputs = inputsOf(one);
+  if (inputs.length === 0) return ['input: is missing'];
+  const rasters = inputs.flatMap(([name, { kind }]) => (kind === 'vector' ? [] : [name]));
+  return [
+    ...inputs.flatMap(([name]) =>
+      name !== 'input' && (reserved.has(name) || Object.hasOwn(one.parameters.shape, name))
+        ? [`inputs.${name}: the name is taken, by a parameter or a command's own word`]
+        : [],
+    ),
+    ...(inputs.every(([, { optional }]) => optional) ? ['inputs: one must not be optional'] : []),
+    ...bandParameters(one).flatMap(({ name, of }) =>
+      of !== undefined && !rasters.includes(of) ? [`parameters.${name}: no input with rasters is called ${of}`] : [],
+    ),
+  ];
+}
+
 function problemsOfOutputs(one: AnyStep): string[] {
   if (one.output && one.outputs) return ['outputs: the step has an output too: put it among them'];
   const outputs = outputsOf(one);
@@ -191,8 +235,8 @@ function problemsOfOutputs(one: AnyStep): string[] {
       names.indexOf(names[i]!) < i ? [`outputs.${name}: another output has its file name`] : [],
     ),
     ...outputs.flatMap(([name]) =>
-      name !== 'output' && (reserved.has(name) || Object.hasOwn(one.parameters?.shape ?? {}, name))
-        ? [`outputs.${name}: the name is taken, by a parameter or a command's own word`]
+      name !== 'output' && isTaken(one, name)
+        ? [`outputs.${name}: the name is taken, by a parameter, an input or a command's own word`]
         : [],
     ),
     ...(outputs.every(([, { optional }]) => optional) ? ['outputs: one must not be optional'] : []),

@@ -10,6 +10,8 @@ import { parameterSchema } from '../processing/step-parameters.ts';
 import type { RunEngine } from '../runs/run-engine.ts';
 import { isFinal, runStates, runTransitions, type RunState } from '../runs/run-state.ts';
 import { sendPicture } from '../runs/routes.ts';
+import { inputInWords } from '../runs/input-words.ts';
+import { inputsOf } from '../../steps/step.ts';
 import { runViewer } from '../runs/run-view.ts';
 import type { Run, RunStore } from '../runs/run.ts';
 import { RecentMap } from '../recent-map.ts';
@@ -160,6 +162,8 @@ export function launchPages({
     res.type('html').send(
       pages.render(name, {
         ...data,
+        inputInWords,
+        inputsOf,
         launch,
         base: launchPath(launch.id),
         who: user.organization ? `${who}, ${user.organization}` : who,

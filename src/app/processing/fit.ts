@@ -1,5 +1,5 @@
 import { sourceTypes, type CatalogItem, type SourceType } from '../../contract/index.ts';
-import type { AnyStep } from '../../steps/step.ts';
+import type { AnyStep, InputDeclaration } from '../../steps/step.ts';
 
 /** Source types whose data is pixels. */
 const rasters: readonly SourceType[] = [
@@ -16,10 +16,24 @@ const rasters: readonly SourceType[] = [
   'IMAGE',
 ];
 
-/** Says why an item cannot be the step's input, whatever its parameters; null if it can. What an item does not say does not count against it. */
-export function whyNot(step: AnyStep, { sourceType }: Pick<CatalogItem, 'sourceType'>): string | null {
+/** Source types whose data is features. */
+const vectors: readonly SourceType[] = [
+  'POINT',
+  'LINESTRING',
+  'POLYGON',
+  'GEOMETRYCOLLECTION',
+  'ANNOTATION',
+  'UNKNOWN',
+];
+
+/** Says why an item cannot be this input of the step, whatever its parameters; null if it can. What an item does not say does not count against it. */
+export function whyNot(
+  step: AnyStep,
+  declared: InputDeclaration,
+  { sourceType }: Pick<CatalogItem, 'sourceType'>,
+): string | null {
   const known = sourceTypes.find((one) => one === sourceType);
-  const wanted = step.input.sourceTypes ?? rasters;
+  const wanted = declared.sourceTypes ?? (declared.kind === 'vector' ? vectors : rasters);
   if (known === undefined || wanted.includes(known)) return null;
   const words = (type: string) => type.toLowerCase().replaceAll('_', ' ');
   return `is ${words(known)}; ${step.title} takes ${wanted

@@ -13,8 +13,10 @@ import {
   type ChildLimits,
   type Confinement,
   type NamedBand,
+  type SyntheticKind,
 } from '../../raster/index.ts';
-import type { AnyStep } from '../../steps/step.ts';
+import { inputsOf, mainInput, type AnyStep } from '../../steps/step.ts';
+import type { InputKind } from './run-input.ts';
 import { InvalidParametersError, parameterSchema, type StepParameters } from './step-parameters.ts';
 
 /** What is known of a run's input before anybody is asked to approve it; null where nobody says. */
@@ -47,9 +49,9 @@ function bandsOf({ id, bands = [] }: CatalogItem, isOnly: boolean): NamedBand[] 
 }
 
 /** Of the scene that code makes for a step. */
-export function factsOfSynthetic(step: AnyStep, size: number): InputFacts {
+export function factsOfSynthetic(kind: SyntheticKind, size: number): InputFacts {
   return {
-    bands: syntheticBands[step.input.synthetic].map((name, i) => ({ names: [name, String(i + 1)], place: null })),
+    bands: syntheticBands[kind].map((name, i) => ({ names: [name, String(i + 1)], place: null })),
     settles: () => true,
     size: { width: size, height: size },
   };
@@ -62,9 +64,10 @@ const described = z.object({
 });
 const describeTimeoutMs = 60_000;
 
-/** Of files of the app's own folder: a child opens them. Rejects with `ChildJobError` where they are no rasters. */
+/** Of files of the app's own folder: a child opens them. Rejects with `ChildJobError` where they are not of that kind. */
 export async function factsOfFiles(
   paths: readonly string[],
+  kind: InputKind,
   confinement: Confinement,
   limits: ChildLimits | undefined,
 ): Promise<InputFacts> {
@@ -72,7 +75,7 @@ export async function factsOfFiles(
   try {
     const answer = await runInChild<unknown>({
       module: describeJob,
-      input: null,
+      input: { kind },
       files: paths.map((path) => ({ path, name: basename(path) })),
       workFolder,
       confinement,
@@ -85,10 +88,11 @@ export async function factsOfFiles(
   }
 }
 
-/** Parameters that choose a band. */
-export function bandParameters(step: AnyStep): string[] {
-  return Object.entries(parameterSchema(step).properties).flatMap(([name, { kind }]) =>
-    kind === 'band' ? [name] : [],
+/** Parameters that choose a band, and of which input. */
+export function bandParameters(step: AnyStep): { readonly name: string; readonly of: string | undefined }[] {
+  const main = mainInput(step)?.[0];
+  return Object.entries(parameterSchema(step).properties).flatMap(([name, { kind, of = main }]) =>
+    kind === 'band' ? [{ name, of }] : [],
   );
 }
 
@@ -108,15 +112,20 @@ const alike: Readonly<Record<string, string>> = { nir: 'nir08', nir08: 'nir' };
  * Looks for the bands that the parameters name. Throws `InvalidParametersError` for each that the input does not have, or has
  * twice. Gives in words what only the file itself can tell, where a catalog leaves it open.
  */
-export function requireBands(step: AnyStep, parameters: StepParameters, { bands, settles }: InputFacts): string[] {
-  if (bands === null) return [];
-  const chosen = bandParameters(step).map((path) => [path, parameters[path]] as const);
+export function requireBands(
+  step: AnyStep,
+  parameters: StepParameters,
+  facts: ReadonlyMap<string, InputFacts>,
+): string[] {
+  const chosen = bandParameters(step).map(({ name, of }) => [name, parameters[name], of] as const);
+  const rasters = inputsOf(step).flatMap(([name, { kind }]) => (kind === 'vector' ? [] : [name]));
   const needed = Object.entries(step.needs?.(parameters as never) ?? {}).flatMap(([path, names]) =>
-    names.map((name) => [path, name] as const),
+    names.flatMap((name) => rasters.map((of) => [path, name, of] as const)),
   );
   const warnings: string[] = [];
-  const details = [...chosen, ...needed].flatMap(([path, name]) => {
-    if (typeof name !== 'string') return [];
+  const details = [...chosen, ...needed].flatMap(([path, name, of = '']) => {
+    const { bands = null, settles = () => false } = facts.get(of) ?? {};
+    if (typeof name !== 'string' || bands === null) return [];
     try {
       matchBand(bands, name);
       return [];

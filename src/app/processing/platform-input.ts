@@ -4,7 +4,6 @@ import * as z from 'zod';
 import { isPathSegment, type CatalogItem } from '../../contract/index.ts';
 import { PlatformError, requireAllowed, type PlatformClient } from '../../platform-client/index.ts';
 import {
-  rasterExtensions,
   removeFolder,
   requirePlainFile,
   runInChild,
@@ -13,9 +12,12 @@ import {
   type Confinement,
   type UnpackInput,
 } from '../../raster/index.ts';
-import { InputError, type ItemReference } from './run-input.ts';
+import { extensionsOf, InputError, type InputKind, type ItemReference } from './run-input.ts';
 
 export interface FetchOptions {
+  /** What the run's other inputs take already of the bytes that it may have. */
+  readonly bytesTaken: number;
+  readonly kind: InputKind;
   readonly signal: AbortSignal;
   readonly onProgress: (fraction: number) => void;
   /** Repeats a call while the platform is away. */
@@ -26,7 +28,7 @@ export interface FetchOptions {
 export interface PlatformInput {
   /** The items as the catalog has them. Throws `InputError` for one that is not there or has no data, `DownloadError` for one whose data may not be fetched. */
   check(items: readonly ItemReference[]): Promise<CatalogItem[]>;
-  /** Fetches the items' data into `folder`, which is emptied first; the rasters' absolute paths. Throws `InputError`, `DownloadError`, `ChildJobError` or `PlatformError`. */
+  /** Fetches the items' data into `folder`, which is emptied first; the absolute paths of what they hold of that kind. Throws `InputError`, `DownloadError`, `ChildJobError` or `PlatformError`. */
   fetch(items: readonly ItemReference[], folder: string, options: FetchOptions): Promise<string[]>;
 }
 
@@ -75,7 +77,7 @@ export function createPlatformInput({
     reference: ItemReference,
     folder: string,
     bytesLeft: number,
-    { signal, onProgress, patiently }: FetchOptions,
+    { kind, signal, onProgress, patiently }: FetchOptions,
   ): Promise<string[]> {
     await mkdir(folder, { recursive: true });
     const path = join(folder, 'data');
@@ -89,7 +91,7 @@ export function createPlatformInput({
       return found;
     });
     const unpacked = join(folder, 'unpacked');
-    const archive: UnpackInput = { limits: { entries: maxEntries, bytes: bytesLeft } };
+    const archive: UnpackInput = { kind, limits: { entries: maxEntries, bytes: bytesLeft } };
     const answer = await runInChild<unknown>({
       ...{
         module: unpackJob,
@@ -103,8 +105,8 @@ export function createPlatformInput({
       limits: { ...limits, diskBytes: bytesLeft + unpackedSlackBytes },
     });
     if (answer === null) {
-      // The interface promises an archive, but this may still be a raster: opening it shows whether it is readable.
-      const named = join(folder, plainName(item.title ?? item.id));
+      // The interface promises an archive, but this may still be the file itself: opening it shows whether it is readable.
+      const named = join(folder, plainName(item.title ?? item.id, kind));
       await rename(path, named);
       return [named];
     }
@@ -113,7 +115,7 @@ export function createPlatformInput({
     const names = fileNames.parse(answer);
     if (names.length === 0)
       throw new InputError(
-        `the data of item ${JSON.stringify(reference.itemId)} holds no raster; looked for ${[...rasterExtensions].join(' ')}`,
+        `the data of item ${JSON.stringify(reference.itemId)} holds no ${kind === 'raster' ? 'raster' : 'features'}; looked for ${[...extensionsOf[kind]].join(' ')}`,
       );
     return names.map((name) => join(unpacked, name));
   }
@@ -127,14 +129,14 @@ export function createPlatformInput({
     async fetch(items, folder, options) {
       await removeFolder(folder);
       const paths: string[] = [];
-      let bytesLeft = maxBytes;
+      let bytesLeft = maxBytes - options.bytesTaken;
       for (const [i, item] of items.entries()) {
         const onProgress = (fraction: number) => options.onProgress((i + fraction) / items.length);
         const fetched = await fetchOne(item, join(folder, String(i)), bytesLeft, { ...options, onProgress });
         paths.push(...fetched);
         for (const path of fetched) bytesLeft -= await requirePlainFile(path);
         if (paths.length > maxFiles)
-          throw new InputError(`the items hold more than ${maxFiles} rasters, the most that the app reads`);
+          throw new InputError(`the items hold more than ${maxFiles} files, the most that the app reads`);
       }
       return paths;
     },
@@ -142,7 +144,8 @@ export function createPlatformInput({
 }
 
 /** A file name of a foreign title. */
-function plainName(title: string): string {
+function plainName(title: string, kind: InputKind): string {
   const plain = title.replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 100);
-  return rasterExtensions.has(extname(plain).toLowerCase()) ? plain : `${plain || 'data'}.tif`;
+  const isNamed = extensionsOf[kind].has(extname(plain).toLowerCase());
+  return isNamed ? plain : `${plain || 'data'}${kind === 'raster' ? '.tif' : '.geojson'}`;
 }

@@ -2,7 +2,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import * as z from 'zod';
 import { isPathSegment, KitError } from '../../contract/index.ts';
-import { rasterExtensions, resolveFileInside, resolveInside } from '../../raster/index.ts';
+import { rasterExtensions, resolveFileInside, resolveInside, vectorExtensions } from '../../raster/index.ts';
+import { inputsOf, type AnyStep, type InputDeclaration } from '../../steps/step.ts';
 
 /** Of one path segment: a dot or two would be another address. */
 const identifier = z.string().min(1).max(512).refine(isPathSegment, 'must be an identifier');
@@ -15,15 +16,55 @@ export type ItemReference = z.output<typeof itemReference>;
  * What a run processes: items of the platform, their rasters together; a raster made by code; or one (a
  * file, or a folder of single-band files) under `INPUT_DIR`.
  */
-export const runInput = z.discriminatedUnion('type', [
+const sources = [
   z.strictObject({
     type: z.literal('platform'),
     items: z.array(itemReference).min(1, 'must name at least one item').max(200, 'must name at most 200 items'),
   }),
   z.strictObject({ type: z.literal('synthetic'), size: z.int().min(64).max(8192).default(1024) }),
   z.strictObject({ type: z.literal('local'), path: z.string().min(1).max(1024) }),
-]);
+] as const;
+const inputSource = z.discriminatedUnion('type', sources);
+export type InputSource = z.output<typeof inputSource>;
+
+/** Of a step with several inputs: each by its name. */
+const namedInputs = z.strictObject({
+  type: z.literal('named'),
+  inputs: z.record(z.string().max(40), inputSource).refine((inputs) => Object.keys(inputs).length <= 20),
+});
+export const runInput = z.discriminatedUnion('type', [...sources, namedInputs]);
 export type RunInput = z.output<typeof runInput>;
+
+/** One of a step's inputs, and what a run takes for it. */
+export interface ChosenInput {
+  readonly name: string;
+  readonly declared: InputDeclaration;
+  readonly source: InputSource;
+}
+
+/** A run's input as the step's declaration has it; a synthetic one stands for all of them. Throws `InputError` for one that is missing, and one that the step does not have. */
+export function chosenInputs(step: AnyStep, input: RunInput): ChosenInput[] {
+  const inputs = inputsOf(step);
+  const [[onlyName = ''] = [], another] = inputs;
+  const names = inputs.map(([name]) => name);
+  if (input.type !== 'named' && input.type !== 'synthetic' && another)
+    throw new InputError(`${step.title} takes several inputs: name each (${names.join(', ')})`);
+  const given: Readonly<Record<string, InputSource>> =
+    input.type === 'named'
+      ? input.inputs
+      : input.type === 'synthetic'
+        ? Object.fromEntries(names.map((name) => [name, input]))
+        : { [onlyName]: input };
+  const [unknown] = Object.keys(given).filter((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw new InputError(`${step.title} has no input ${JSON.stringify(unknown)}; its inputs are ${names.join(', ')}`);
+  return inputs.flatMap(([name, declared]): ChosenInput[] => {
+    const source = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (source) return [{ name, declared, source }];
+    if (declared.optional) return [];
+    throw new InputError(`${step.title} needs the input ${name}: ${declared.description}`);
+  });
+}
 
 export class InputError extends KitError {
   constructor(message: string) {
@@ -33,23 +74,34 @@ export class InputError extends KitError {
 
 const maxFiles = 200;
 
+export type InputKind = 'raster' | 'vector';
+export const kindOf = ({ kind = 'raster' }: Pick<InputDeclaration, 'kind'>): InputKind => kind;
+/** Endings of the files that hold such an input. */
+export const extensionsOf: Readonly<Record<InputKind, ReadonlySet<string>>> = {
+  raster: rasterExtensions,
+  vector: vectorExtensions,
+};
+
 /** The files of a local input, as absolute paths inside `inputDir`. Throws `UnsafePathError` or `InputError`. */
-export async function findRasters(inputDir: string, path: string): Promise<string[]> {
+export async function findFiles(inputDir: string, path: string, kind: InputKind): Promise<string[]> {
+  const extensions = extensionsOf[kind];
   const real = await resolveInside(inputDir, path);
   if ((await stat(real)).isFile()) return [await resolveFileInside(inputDir, path)];
-  const names = (await readdir(real)).filter((name) => rasterExtensions.has(extname(name).toLowerCase())).sort();
+  const names = (await readdir(real)).filter((name) => extensions.has(extname(name).toLowerCase())).sort();
   if (names.length === 0)
-    throw new InputError(`${JSON.stringify(path)} holds no raster; looked for ${[...rasterExtensions].join(' ')}`);
+    throw new InputError(
+      `${JSON.stringify(path)} holds no ${kind === 'raster' ? 'raster' : 'features'}; looked for ${[...extensions].join(' ')}`,
+    );
   if (names.length > maxFiles)
-    throw new InputError(`${JSON.stringify(path)} holds ${names.length} rasters; the app reads at most ${maxFiles}`);
+    throw new InputError(`${JSON.stringify(path)} holds ${names.length} files; the app reads at most ${maxFiles}`);
   return Promise.all(names.map((name) => resolveFileInside(inputDir, join(path, name))));
 }
 
 /** What can be given as a local input: the files and folders right under `inputDir`. */
-export async function listInputs(inputDir: string): Promise<string[]> {
+export async function listInputs(inputDir: string, kind: InputKind): Promise<string[]> {
   const entries = await readdir(inputDir, { withFileTypes: true }).catch(() => []);
   return entries
-    .filter((entry) => entry.isDirectory() || rasterExtensions.has(extname(entry.name).toLowerCase()))
+    .filter((entry) => entry.isDirectory() || extensionsOf[kind].has(extname(entry.name).toLowerCase()))
     .map((entry) => entry.name)
     .sort();
 }

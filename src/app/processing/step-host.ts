@@ -4,6 +4,7 @@ import { KitError } from '../../contract/index.ts';
 import {
   FairQueue,
   removeFolder,
+  requirePlainFile,
   runInChild,
   takePlainFile,
   type ChildLimits,
@@ -11,13 +12,21 @@ import {
   type LentFile,
 } from '../../raster/index.ts';
 import { isCommand } from '../../steps/command.ts';
-import { outputsOf, type AnyStep, type StepEstimate } from '../../steps/step.ts';
+import { inputsOf, mainInput, outputsOf, type AnyStep, type StepEstimate } from '../../steps/step.ts';
 import type { AppDefinition } from '../definition/app-definition.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
 import { packOutputs } from './pack-outputs.ts';
 import { readResult, type RunResult } from './output-summary.ts';
 import { factsOfFiles, factsOfItems, factsOfSynthetic, requireBands, type InputFacts } from './input-facts.ts';
-import { findRasters, InputError, type ItemReference, type RunInput } from './run-input.ts';
+import {
+  chosenInputs,
+  findFiles,
+  InputError,
+  kindOf,
+  type ChosenInput,
+  type InputKind,
+  type RunInput,
+} from './run-input.ts';
 import { whyNot } from './fit.ts';
 import type { StepJobInput } from './step-job.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
@@ -113,6 +122,7 @@ export interface StepHostOptions {
 
 /** Never aborted: a look takes a minute at most. */
 const unhurried = new AbortController().signal;
+const nothingKnown: InputFacts = { bands: null, settles: () => false, size: null };
 
 export function createStepHost(options: StepHostOptions): StepHost {
   const { steps } = options.definition;
@@ -132,37 +142,55 @@ export function createStepHost(options: StepHostOptions): StepHost {
     return step;
   }
 
-  /** What is processed: a raster that the child makes, or files that it is lent. */
-  async function sourceOf({ owner, input }: StepTask, folder: string, fetching: FetchOptions): Promise<Source> {
-    switch (input.type) {
-      case 'synthetic':
-        return { synthetic: { size: input.size }, paths: [] };
-      case 'local':
-        return { synthetic: null, paths: await findRasters(options.inputDir, input.path) };
-      case 'platform':
-        // Fetches have a queue of their own, so that waiting for the platform keeps no step from running.
-        return {
-          synthetic: null,
-          paths: await fetches.run(owner, () => fetchInTime(input.items, folder, fetching), fetching.signal),
+  /** What is processed: rasters that the child makes, or files that it is lent. */
+  async function sourcesOf(
+    { owner, input }: StepTask,
+    step: AnyStep,
+    folder: string,
+    { signal, onProgress, patiently }: Pick<FetchOptions, 'signal' | 'onProgress' | 'patiently'>,
+  ): Promise<Source[]> {
+    const chosen = chosenInputs(step, input);
+    const fetched = chosen.filter(({ source }) => source.type === 'platform');
+    const sources: Source[] = [];
+    let bytesTaken = 0;
+    const { timed, isLate } = fetched.length > 0 ? inTime(signal) : { timed: signal, isLate: () => false };
+    for (const { name, declared, source } of chosen) {
+      const kind = kindOf(declared);
+      if (source.type === 'synthetic') sources.push({ name, kind, synthetic: { size: source.size }, paths: [] });
+      else if (source.type === 'local')
+        sources.push({ name, kind, synthetic: null, paths: await findFiles(options.inputDir, source.path, kind) });
+      else {
+        const part = fetched.findIndex((one) => one.name === name);
+        const fetching: FetchOptions = {
+          kind,
+          bytesTaken,
+          signal: timed,
+          patiently,
+          onProgress: (fraction) => onProgress((part + fraction) / fetched.length),
         };
+        // Fetches have a queue of their own, so that waiting for the platform keeps no step from running.
+        const fetch = () => options.platformInput.fetch(source.items, join(folder, name), fetching);
+        const paths = await fetches.run(owner, fetch, timed).catch((error: unknown) => {
+          signal.throwIfAborted();
+          throw isLate()
+            ? new KitError('job_timeout', `the app could not fetch the input within ${options.limits?.timeoutMs} ms`, {
+                status: 422,
+              })
+            : error;
+        });
+        for (const path of paths) bytesTaken += await requirePlainFile(path);
+        sources.push({ name, kind, synthetic: null, paths });
+      }
     }
+    return sources;
   }
 
-  async function fetchInTime(
-    items: readonly ItemReference[],
-    folder: string,
-    fetching: FetchOptions,
-  ): Promise<string[]> {
+  /** Fetching takes as long as a step may, and no longer. */
+  function inTime(signal: AbortSignal): { timed: AbortSignal; isLate: () => boolean } {
     const timeoutMs = options.limits?.timeoutMs;
-    if (timeoutMs === undefined) return options.platformInput.fetch(items, folder, fetching);
+    if (timeoutMs === undefined) return { timed: signal, isLate: () => false };
     const timeout = AbortSignal.timeout(timeoutMs);
-    const signal = AbortSignal.any([fetching.signal, timeout]);
-    return options.platformInput.fetch(items, folder, { ...fetching, signal }).catch((error: unknown) => {
-      fetching.signal.throwIfAborted();
-      throw timeout.aborted
-        ? new KitError('job_timeout', `the app could not fetch the input within ${timeoutMs} ms`, { status: 422 })
-        : error;
-    });
+    return { timed: AbortSignal.any([signal, timeout]), isLate: () => timeout.aborted };
   }
 
   /** The step's own limits, with its disk limit cut to what the work space has left. */
@@ -176,16 +204,16 @@ export function createStepHost(options: StepHostOptions): StepHost {
   async function runStep(
     { workFolder, ...task }: StepTask,
     step: AnyStep,
-    source: Source,
+    sources: readonly Source[],
     { signal, onProgress, onPrinted }: Pick<StepRunOptions, 'signal' | 'onProgress' | 'onPrinted'>,
   ) {
     const stepFolder = join(workFolder, 'step');
-    const files = source.paths.map((path): LentFile => ({ path, name: basename(path) }));
+    const files = sources.flatMap(({ paths }) => paths.map((path): LentFile => ({ path, name: basename(path) })));
     const input: StepJobInput = {
       definition: options.definition.module,
       stepId: step.id,
       parameters: task.parameters,
-      synthetic: source.synthetic,
+      inputs: sources.map(({ paths, ...source }) => ({ ...source, fileCount: paths.length })),
     };
     const { confinement, onMemory } = options;
     const imports = [new URL(options.definition.module)];
@@ -222,29 +250,32 @@ export function createStepHost(options: StepHostOptions): StepHost {
         { status: 503, data: { isForUser: true } },
       );
     const checked = checkParameters(step, parameters);
-    const facts = await factsOf(step, input);
+    const facts = new Map<string, InputFacts>();
+    for (const chosen of chosenInputs(step, input)) facts.set(chosen.name, await factsOf(step, chosen));
     const warnings = requireBands(step, checked, facts);
-    return { step, parameters: checked, estimate: estimateOf(step, checked, facts), warnings };
+    const main = facts.get(mainInput(step)?.[0] ?? '') ?? nothingKnown;
+    return { step, parameters: checked, estimate: estimateOf(step, checked, main), warnings };
   }
 
-  async function factsOf(step: AnyStep, input: RunInput): Promise<InputFacts> {
+  async function factsOf(step: AnyStep, { declared, source }: ChosenInput): Promise<InputFacts> {
     const { inputDir, confinement, limits } = options;
-    if (input.type === 'synthetic') return factsOfSynthetic(step, input.size);
-    if (input.type === 'local') {
-      const paths = await findRasters(inputDir, input.path);
-      return looks.run(input.path, () => factsOfFiles(paths, confinement, limits), unhurried);
+    if (source.type === 'synthetic')
+      return declared.kind === 'vector' ? nothingKnown : factsOfSynthetic(declared.synthetic, source.size);
+    if (source.type === 'local') {
+      const paths = await findFiles(inputDir, source.path, kindOf(declared));
+      return looks.run(source.path, () => factsOfFiles(paths, kindOf(declared), confinement, limits), unhurried);
     }
-    const { mostItems } = step.input;
-    if (mostItems !== undefined && input.items.length > mostItems)
+    const mostItems = declared.mostItems ?? (declared.kind === 'vector' ? 1 : Infinity);
+    if (source.items.length > mostItems)
       throw new InputError(
-        `${step.title} takes at most ${mostItems} of the platform's items, not ${input.items.length}`,
+        `${step.title} takes at most ${mostItems} of the platform's items${inputsOf(step).length > 1 ? ` as ${declared.title ?? 'one input'}` : ''}, not ${source.items.length}`,
       );
-    const items = await options.platformInput.check(input.items);
+    const items = await options.platformInput.check(source.items);
     for (const item of items) {
-      const reason = whyNot(step, item);
+      const reason = whyNot(step, declared, item);
       if (reason !== null) throw new InputError(`item ${JSON.stringify(item.name ?? item.id)} ${reason}`);
     }
-    return factsOfItems(items);
+    return declared.kind === 'vector' ? nothingKnown : factsOfItems(items);
   }
 
   /** A step whose estimate fails can run all the same. */
@@ -278,15 +309,15 @@ export function createStepHost(options: StepHostOptions): StepHost {
       await removeFolder(task.workFolder);
       await options.workSpace?.waitForRoom(signal, () => onProgress(0, 'waiting for room among the work folders'));
       try {
-        const isFetched = task.input.type === 'platform';
+        const isFetched = chosenInputs(step, task.input).some(({ source }) => source.type === 'platform');
         const onFetched = (fraction: number) =>
           onProgress(fraction * fetchPart, 'fetching the input from the platform');
-        const source = await sourceOf(task, inputFolder, { signal, patiently, onProgress: onFetched });
+        const sources = await sourcesOf(task, step, inputFolder, { signal, patiently, onProgress: onFetched });
         const onStep = (fraction: number, note: string | null) =>
           onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
         return await queue.run(
           task.owner,
-          () => runStep({ ...task, parameters }, step, source, { signal, onProgress: onStep, onPrinted }),
+          () => runStep({ ...task, parameters }, step, sources, { signal, onProgress: onStep, onPrinted }),
           signal,
         );
       } finally {
@@ -329,6 +360,9 @@ class StepVersionGoneError extends KitError {
 }
 
 interface Source {
+  /** The input's, in the declaration. */
+  readonly name: string;
+  readonly kind: InputKind;
   readonly synthetic: { readonly size: number } | null;
   /** Absolute. */
   readonly paths: readonly string[];

@@ -8,9 +8,10 @@ import { KitError } from '../../contract/kit-error.ts';
 import { walkStrips } from '../../raster/block-walk.ts';
 import type { ChildContext, Job, JobContext } from '../../raster/child/protocol.ts';
 import { createRaster, gridOf, writeCog } from '../../raster/cog.ts';
-import { openScene, requireSameGrid } from '../../raster/scene.ts';
-import { writeSyntheticScene } from '../../raster/synthetic-scene.ts';
-import { outputsOf, type AnyStep, type StepJob } from '../../steps/step.ts';
+import { openFeatures, type Features } from '../../raster/features.ts';
+import { openScene, requireSameGrid, type Scene } from '../../raster/scene.ts';
+import { writeSyntheticScene, writeSyntheticZones } from '../../raster/synthetic-scene.ts';
+import { inputsOf, mainInput, outputsOf, type AnyStep, type InputDeclaration, type StepJob } from '../../steps/step.ts';
 import { checkOutputs, type MadeOutput } from './check-outputs.ts';
 import { toldApart } from './own-error.ts';
 import type { RunResult } from './output-summary.ts';
@@ -22,8 +23,14 @@ export interface StepJobInput {
   readonly definition: string;
   readonly stepId: string;
   readonly parameters: StepParameters;
-  /** Makes the input by code; null where the input is the files that the job is lent. */
-  readonly synthetic: { readonly size: number } | null;
+  /** In the order of the files that the job is lent. */
+  readonly inputs: readonly {
+    readonly name: string;
+    readonly kind: 'raster' | 'vector';
+    /** Made by code; null where the input is files. */
+    readonly synthetic: { readonly size: number } | null;
+    readonly fileCount: number;
+  }[];
 }
 
 /** What the step has left in its work folder, checked. */
@@ -41,6 +48,9 @@ export interface StepFile {
   readonly sha256: string;
 }
 
+/** Pixels between the synthetic inputs of a step that has several. */
+const shiftOfInput = 700;
+
 /** Parts of the progress bar: making or opening the input, the step, checking and hashing the output. */
 const parts = { input: 0.05, step: 0.95, digest: 0.98 };
 
@@ -55,7 +65,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
   const paths = Object.fromEntries(
     outputsOf(step).map(([name, { fileName }]) => [name, join(context.workFolder, fileName)]),
   );
-  const scene = openScene(await inputFiles(input, step, context));
+  const { inputs, scene, close } = await openInputs(input, step, context);
   try {
     context.progress(parts.input, step.title);
     const stepWork = join(context.workFolder, 'work');
@@ -63,6 +73,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     const stepJob: StepJob<StepParameters> = {
       parameters: input.parameters,
       scene,
+      inputs,
       outputPath: Object.values(paths)[0] ?? '',
       outputs: paths,
       workFolder: stepWork,
@@ -73,7 +84,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
       share: (from, to) => share(share(context, parts.input, parts.step), from, to),
     };
     try {
-      await step.run(stepJob as StepJob<never>);
+      await step.run(stepJob as StepJob<never, string, never>);
     } catch (error) {
       throw toldApart(error);
     }
@@ -86,20 +97,38 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     context.progress(parts.digest, 'summing it up');
     return { outputs, result: await resultOf(made) };
   } finally {
-    scene.close();
+    close();
   }
 };
 export default job;
 
-async function inputFiles(
-  { synthetic }: StepJobInput,
-  step: AnyStep,
-  { files, workFolder }: ChildContext,
-): Promise<readonly string[]> {
-  if (synthetic === null) return files;
-  const path = join(workFolder, `synthetic-${step.input.synthetic}.tif`);
-  await writeSyntheticScene(path, { kind: step.input.synthetic, size: synthetic.size });
-  return [path];
+/** Opens every input that the run has. */
+async function openInputs(input: StepJobInput, step: AnyStep, { files, workFolder }: ChildContext) {
+  const opened: [string, Scene | Features][] = [];
+  const close = () => opened.forEach(([, one]) => one.close());
+  let from = 0;
+  try {
+    for (const [i, { name, kind, synthetic, fileCount }] of input.inputs.entries()) {
+      const lent = files.slice(from, (from += fileCount));
+      const declared = inputsOf(step).find(([known]) => known === name)?.[1];
+      if (!declared) throw new KitError('internal_error', `step ${step.id} has no input ${name}`);
+      const paths = synthetic ? [await makeInput(declared, synthetic.size, i, workFolder)] : lent;
+      opened.push([name, kind === 'vector' ? openFeatures(paths) : openScene(paths)]);
+    }
+  } catch (error) {
+    close();
+    throw error;
+  }
+  const main = opened.find(([name]) => name === mainInput(step)?.[0])?.[1];
+  return { inputs: Object.fromEntries(opened), scene: (main as Scene | undefined) ?? openScene([]), close };
+}
+
+/** Each input in a place of its own in the landscape, all on the same grid; features are the quarters of it. */
+async function makeInput(declared: InputDeclaration, size: number, i: number, workFolder: string): Promise<string> {
+  if (declared.kind === 'vector') return writeSyntheticZones(join(workFolder, `synthetic-${i}.geojson`), size);
+  const path = join(workFolder, `synthetic-${declared.synthetic}${i === 0 ? '' : `-${i}`}.tif`);
+  await writeSyntheticScene(path, { kind: declared.synthetic, size, ...(i > 0 && { shift: i * shiftOfInput }) });
+  return path;
 }
 
 function share(context: JobContext, from: number, to: number): JobContext {

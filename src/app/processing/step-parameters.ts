@@ -32,6 +32,8 @@ export interface ParameterView {
   readonly format?: string;
   /** `band`: one of the input's bands; `crs`: an EPSG code. */
   readonly kind?: string;
+  /** Of a band: the input that has it. */
+  readonly of?: string;
 }
 
 /** A step's parameters as one JSON Schema: unknown names refused, everything without a default required. */

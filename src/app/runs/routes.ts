@@ -2,7 +2,7 @@ import { json, Router, type Response } from 'express';
 import * as z from 'zod';
 import { isShallow, tooDeep } from '../../contract/index.ts';
 import { FairQueue } from '../../raster/index.ts';
-import { outputsOf } from '../../steps/step.ts';
+import { inputsOf, mainInput, outputsOf } from '../../steps/step.ts';
 import { listInputs, runInput } from '../processing/run-input.ts';
 import { parameterSchema } from '../processing/step-parameters.ts';
 import type { StepHost } from '../processing/step-host.ts';
@@ -83,7 +83,9 @@ export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoute
       title: step.title,
       description: step.description,
       parameters: parameterSchema(step),
-      input: step.input,
+      /** The first of `inputs` with rasters. */
+      input: mainInput(step)?.[1],
+      inputs: Object.fromEntries(inputsOf(step)),
       /** The first of `outputs`. */
       output: outputsOf(step)[0]?.[1],
       outputs: Object.fromEntries(outputsOf(step)),
@@ -91,7 +93,8 @@ export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoute
     res.json({ steps: declared });
   });
   router.get('/inputs', async (_req, res) => {
-    res.json({ inputs: await listInputs(inputDir) });
+    const [inputs, vectors] = await Promise.all([listInputs(inputDir, 'raster'), listInputs(inputDir, 'vector')]);
+    res.json({ inputs, vectors });
   });
   router.get('/runs', async (req, res) => {
     const { limit, before } = parseRequest(runPage, req.query);

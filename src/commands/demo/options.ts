@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readArguments, wrongArguments } from '../arguments.ts';
 
@@ -6,6 +7,8 @@ export const decisions = ['approve', 'reject', 'expire'] as const;
 export interface DemoOptions {
   /** The user's own rasters and folders of rasters, absolute; empty for a synthetic scene. */
   readonly inputs: readonly string[];
+  /** By the names of a step that has several inputs, absolute; of one kind with `inputs`, not both. */
+  readonly namedInputs: Readonly<Record<string, string>>;
   /** Null for the app's first. */
   readonly stepId: string | null;
   /** As given: the step's declaration says what they become. */
@@ -16,7 +19,8 @@ export interface DemoOptions {
 
 const usage = `usage: npm run demo -- [options]: the whole flow on this machine, from the launch to the delivered file
 
-  --input PATH       a raster, or a folder of a scene's bands; repeatable (default: an item of the demo catalog)
+  --input PATH       a raster, or a folder of a scene's bands; repeatable (default: an item of the demo catalog).
+                     Of a step with several inputs: NAME=PATH, once for each
   --step ID          what to run (default: the app's first step)
   --param name=value a parameter of the step; repeatable
   --out DIR          where the result and its preview go (default data/demo)
@@ -50,8 +54,19 @@ export function readDemoOptions(args: readonly string[], cwd: string): DemoOptio
     if (name in parameters) throw wrong(`--param ${name} comes twice; give it once`);
     parameters[name] = value;
   }
+  const named = values.input.flatMap((input) => {
+    const [, name, path] = /^([a-z][A-Za-z0-9_]{0,39})=(.+)$/s.exec(input) ?? [];
+    return name !== undefined && path !== undefined && !existsSync(resolve(cwd, input))
+      ? [[name, resolve(cwd, path)] as const]
+      : [];
+  });
+  if (named.length > 0 && named.length < values.input.length)
+    throw wrong('give each --input as NAME=PATH, or none of them');
+  const [twice] = named.filter(([name], i) => named.findIndex(([other]) => other === name) < i);
+  if (twice) throw wrong(`--input ${twice[0]} comes twice; give it once`);
   return {
-    inputs: values.input.map((path) => resolve(cwd, path)),
+    inputs: named.length > 0 ? [] : values.input.map((path) => resolve(cwd, path)),
+    namedInputs: Object.fromEntries(named),
     stepId: values.step ?? null,
     parameters,
     outDir: resolve(cwd, values.out),

@@ -32,6 +32,7 @@ class Job:
         self.outputs = described["outputs"]  # paths, by the names of the declaration
         self.work_folder = described["workFolder"]
         self.inputs = [one["path"] for one in described["inputs"]]
+        self.named_inputs = {name: [one["path"] for one in files] for name, files in described["namedInputs"].items()}
         self.bands = [
             Band(one["path"], index, tuple(band["names"]))
             for one in described["inputs"]

@@ -19,8 +19,17 @@ async function call(path, body) {
   return answer;
 }
 
-/** What is chosen of the catalog, by collection and item; kept over searches. */
-const chosen = new Map();
+/** What is chosen for each input of the step: items of the catalog, by collection and item, kept over searches; or another source. */
+const slots = new Map(
+  [...form.querySelectorAll('[name="slot"]')].map((one) => [
+    one.value,
+    { kind: one.dataset.kind, isOptional: one.dataset.optional !== undefined, items: new Map(), other: null },
+  ]),
+);
+// A page of an app's own may have none.
+if (slots.size === 0) slots.set('', { kind: 'raster', isOptional: false, items: new Map(), other: null });
+let [slot] = slots.keys();
+let chosen = slots.get(slot).items;
 const keyOf = ({ collectionId, itemId }) => `${collectionId}/${itemId}`;
 let found = [];
 
@@ -87,6 +96,11 @@ function setChosen(item, isChosen) {
 function showChosen() {
   for (const box of find('items').querySelectorAll('input')) box.checked = chosen.has(box.value);
   const other = form.querySelector('[name="input"]:checked');
+  slots.get(slot).other = other?.value ?? null;
+  for (const [name, { items, other: source }] of slots) {
+    const place = find(`slot-${name}`);
+    if (place) place.textContent = slotInWords(items, source);
+  }
   const titles = [...chosen.values()].map(({ title, itemId }) => title ?? itemId);
   find('chosen').textContent =
     titles.length > 0
@@ -99,9 +113,16 @@ function showChosen() {
   drawItems();
 }
 
-/** The bands that every chosen item has, for the parameters that choose one. */
+function slotInWords(items, source) {
+  if (items.size > 0) return [...items.values()].map(({ title, itemId }) => title ?? itemId).join(', ');
+  if (source === null) return 'nothing is chosen';
+  const { type, path } = JSON.parse(source);
+  return type === 'local' ? path : 'a synthetic one';
+}
+
+/** The bands that the chosen items have, for the parameters that choose one. */
 function offerBands() {
-  const lists = [...chosen.values()].map(({ bands }) => bands ?? []);
+  const lists = [...slots.values()].flatMap(({ items }) => [...items.values()].map(({ bands }) => bands ?? []));
   const names = [...new Set(lists.flat())].filter((name) => name !== '');
   find('bands')?.replaceChildren(...names.map((name) => new Option(name, name)));
 }
@@ -173,6 +194,7 @@ async function search(offset = 0) {
     if (asked.length === 0) throw new Error('the platform has no collection to choose from');
     const { items, numberMatched } = await call('items/search', {
       stepId: form.dataset.step,
+      ...(slot ? { input: slot } : {}),
       collections: asked,
       limit: shownItems,
       offset,
@@ -226,23 +248,51 @@ find('box').addEventListener('change', ({ target }) => {
 for (const id of ['collection', 'from', 'to', 'clouds', 'all-sizes'])
   find(id).addEventListener('change', () => search());
 form.addEventListener('change', ({ target }) => {
+  if (target.name === 'slot') return void turnTo(target.value);
   if (target.name !== 'input') return;
   chosen.clear();
   showChosen();
 });
+
+/** Lets the user choose another input. */
+function turnTo(name) {
+  slot = name;
+  chosen = slots.get(slot).items;
+  showLocal();
+  showChosen();
+  return search();
+}
 await search();
-const { inputs } = await call('inputs').catch(() => ({ inputs: [] }));
+const local = await call('inputs').catch(() => ({ inputs: [], vectors: [] }));
 const radio = (value) =>
   Object.assign(document.createElement('input'), { type: 'radio', name: 'input', value: JSON.stringify(value) });
-find('local').append(
-  ...inputs.map((name) => choice(radio({ type: 'local', path: name }), [`${name}, from the app's own folder`])),
-);
-if (earlier?.type === 'platform')
-  for (const item of earlier.items) chosen.set(keyOf(item), found.find((one) => keyOf(one) === keyOf(item)) ?? item);
-else if (earlier)
-  [...form.querySelectorAll('[name="input"]')].forEach(
-    (one) => (one.checked = JSON.parse(one.value).type === earlier.type && JSON.parse(one.value).path === earlier.path),
+/** What the app's own folder has for the input, and which of the sources is chosen. */
+function showLocal() {
+  const { kind, other } = slots.get(slot);
+  const names = (kind === 'vector' ? local.vectors : local.inputs) ?? [];
+  find('local').replaceChildren(
+    ...names.map((name) => choice(radio({ type: 'local', path: name }), [`${name}, from the app's own folder`])),
   );
+  const isSame = (value) => {
+    const [one, wanted] = [JSON.parse(value), JSON.parse(other)];
+    return one.type === wanted?.type && one.path === wanted.path;
+  };
+  for (const one of form.querySelectorAll('[name="input"]')) one.checked = isSame(one.value);
+}
+const sourcesOfEarlier =
+  earlier?.type === 'named'
+    ? earlier.inputs
+    : earlier
+      ? Object.fromEntries([...slots.keys()].map((name) => [name, earlier]))
+      : {};
+for (const [name, source] of Object.entries(sourcesOfEarlier)) {
+  const place = slots.get(name);
+  if (source.type === 'platform')
+    for (const item of source.items)
+      place?.items.set(keyOf(item), found.find((one) => keyOf(one) === keyOf(item)) ?? item);
+  else if (place) place.other = JSON.stringify(source);
+}
+showLocal();
 form.dataset.ready = 'true';
 showChosen();
 form.addEventListener('change', ({ target }) => 'parameter' in target.dataset && foresee());
@@ -258,14 +308,20 @@ function parameters() {
   );
 }
 
+function sourceOf({ items, other }) {
+  if (items.size === 0) return other === null ? null : JSON.parse(other);
+  return {
+    type: 'platform',
+    items: [...items.values()].map(({ collectionId, itemId }) => ({ collectionId, itemId })),
+  };
+}
+
+/** Null while an input that the step needs is not chosen. */
 function inputOf() {
-  if (chosen.size > 0)
-    return {
-      type: 'platform',
-      items: [...chosen.values()].map(({ collectionId, itemId }) => ({ collectionId, itemId })),
-    };
-  const other = form.querySelector('[name="input"]:checked');
-  return other ? JSON.parse(other.value) : null;
+  if (slots.size === 1) return sourceOf(slots.get(slot));
+  const sources = [...slots].map(([name, one]) => [name, sourceOf(one), one.isOptional]);
+  if (sources.some(([, source, isOptional]) => !source && !isOptional)) return null;
+  return { type: 'named', inputs: Object.fromEntries(sources.filter(([, source]) => source)) };
 }
 
 /** `must be at most 60` beside `Altitude of the light` as a sentence. */
@@ -291,7 +347,7 @@ form.addEventListener('submit', async (event) => {
   foreseeing += 1;
   clearProblems();
   const input = inputOf();
-  if (!input) return void tell('input', 'choose an input');
+  if (!input) return void tell('input', slots.size > 1 ? 'choose each input' : 'choose an input');
   const button = form.querySelector('[type="submit"]');
   button.disabled = true;
   try {

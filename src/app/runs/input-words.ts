@@ -1,0 +1,20 @@
+import type { InputSource, RunInput } from '../processing/run-input.ts';
+
+const shortItems = 2;
+
+function sourceInWords(source: InputSource, isShort: boolean): string {
+  if (source.type === 'synthetic') return 'synthetic';
+  if (source.type === 'local') return source.path;
+  const { items } = source;
+  if (!isShort) return items.map(({ collectionId, itemId }) => `${collectionId}/${itemId}`).join(', ');
+  const ids = items.slice(0, shortItems).map(({ itemId }) => itemId);
+  return `${ids.join(', ')}${items.length > shortItems ? ` and ${items.length - shortItems} more` : ''}`;
+}
+
+/** What a run takes, in words; for a row of a table, no more than that bears. */
+export function inputInWords(input: RunInput, { isShort = false } = {}): string {
+  if (input.type !== 'named') return sourceInWords(input, isShort);
+  return Object.entries(input.inputs)
+    .map(([name, source]) => `${name}: ${sourceInWords(source, isShort)}`)
+    .join('; ');
+}
