@@ -9,6 +9,7 @@ const usage = `usage: marketplace-app-kit COMMAND [options]        (COMMAND --he
   dev          the platform and your app, restarted when you change it, in the browser
   sandbox      the platform alone: build and test an app in any language against it
   certify      launches any app through the plan of scenarios, and judges it
+  test-step    all that a step of your app must do
   app          your app alone, against the platform that PLATFORM_URL names
   setup        installs what npm cannot: GDAL's binding, bubblewrap
 
@@ -21,6 +22,7 @@ const commands: Readonly<Record<string, () => Promise<unknown>>> = {
   dev: () => import('./dev.ts'),
   sandbox: () => import('./sandbox.ts'),
   certify: () => import('./certify.ts'),
+  'test-step': () => import('./test-step.ts'),
   app: () => import('./app.ts'),
 };
 /** Large, and the sandbox says what is missing without it. */

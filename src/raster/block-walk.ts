@@ -3,8 +3,13 @@ import { setImmediate as tick } from 'node:timers/promises';
 import type gdal from 'gdal-async';
 import type { JobContext } from './child/protocol.ts';
 
-/** Height of a strip, so that one Float64 strip of a 10,000 pixel wide raster takes about 20 MiB. */
-const stripPixels = 2_500_000;
+/** Size of a strip, so that one of Float64 takes about 20 MiB. */
+let stripPixels = 2_500_000;
+
+/** For tests that a step's pixels do not depend on it. At least one row of blocks is read all the same. */
+export function setStripPixels(pixels: number): void {
+  stripPixels = pixels;
+}
 
 /**
  * Walks bands of the same size strip by strip. `compute` reads `inputs` and fills `output`, both reused

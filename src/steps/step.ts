@@ -126,6 +126,8 @@ export interface StepDeclaration {
    * refuses unknown names; missing ones take their default or are an error. Forms and documents are made of it.
    */
   readonly parameters: z.ZodObject;
+  /** The step's own tests, as data (docs/steps.md): `new URL('./cases.json', import.meta.url)`. Default: none. */
+  readonly cases?: URL;
   /** The rasters that it takes; or `inputs`. */
   readonly input?: RasterInput;
   /** Several, or features, by names of the step's own; `scene` is the first that holds rasters. */

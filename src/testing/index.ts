@@ -9,4 +9,5 @@ export { progressSuite, type ProgressSubject } from './suites/progress-suite.ts'
 export { runQueueSuite } from './suites/run-queue-suite.ts';
 export { newRun, runStoreSuite, type RunStoreSubject } from './suites/run-store-suite.ts';
 export { sessionStoreSuite, type SessionStoreSubject } from './suites/session-store-suite.ts';
+export { testStep, type StepTestTools } from './step-battery/index.ts';
 export type { SuiteTools } from './suites/suite-tools.ts';

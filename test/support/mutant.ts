@@ -2,13 +2,9 @@ import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { projectRoot, testFolder } from './folders.ts';
+import { codePattern, type Mutation } from './mutation.ts';
 
-/** One place of a source file, and what a mistake would have made of it. Where `from` breaks its lines does not matter. */
-export interface Mutation {
-  readonly file: string;
-  readonly from: string;
-  readonly to: string;
-}
+export type { Mutation } from './mutation.ts';
 
 /** A copy of the kit, in a folder that goes with the test, with these places changed. `alsoCopied`: beside what the servers need. */
 export async function mutant(mutations: readonly Mutation[], alsoCopied: readonly string[] = []): Promise<string> {
@@ -28,18 +24,4 @@ export async function mutant(mutations: readonly Mutation[], alsoCopied: readonl
     );
   }
   return folder;
-}
-
-/** Finds code however the formatter has laid it out: line breaks, and the commas and parentheses that come with them. */
-function codePattern(code: string): RegExp {
-  const words = code.match(/[\w$]+|[^\s\w$]/g) ?? [];
-  const pattern = words.map((word, i) => {
-    const escaped = RegExp.escape(word);
-    const before = words[i - 1];
-    if (before === undefined) return escaped;
-    const isJoined = /^[\w$]/.test(word) && /[\w$]$/.test(before);
-    if (isJoined) return String.raw`\s+${escaped}`;
-    return (/^[)\]}]$/.test(word) ? String.raw`,?\s*` : String.raw`\s*`) + escaped;
-  });
-  return new RegExp(pattern.join(''), 'g');
 }

@@ -1,8 +1,7 @@
 /** Entry of every child process: runs the jobs it is given, one after the other, and reports to its host. */
 import { Socket } from 'node:net';
-import { KitError } from '../../contract/kit-error.ts';
 import { Channel, channelDescriptor } from './channel.ts';
-import { kindOfPlainError } from '../failure-kind.ts';
+import { describedError } from './described-error.ts';
 import type { FromChild, Job, ToChild } from './protocol.ts';
 
 const progressEveryMs = 100;
@@ -34,30 +33,8 @@ async function start({ module, input, files, workFolder }: Extract<ToChild, { ty
       output: await job(input, { signal: abort.signal, progress: throttledProgress(), files, workFolder }),
     };
   } catch (error) {
-    return { type: 'failed', ...described(error) };
+    return { type: 'failed', ...describedError(error) };
   }
-}
-
-const mostCharacters = 8_000;
-
-function described(error: unknown): Omit<Extract<FromChild, { type: 'failed' }>, 'type'> {
-  const stack = error instanceof Error ? (error.stack ?? error.message).slice(0, mostCharacters) : null;
-  if (error instanceof KitError)
-    return {
-      kind: error.status < 500 ? 'user' : 'defect',
-      code: error.code,
-      message: error.message.slice(0, mostCharacters),
-      data: error.data,
-      stack,
-    };
-  const message = error instanceof Error ? error.message || error.name : String(error);
-  return {
-    kind: kindOfPlainError(error),
-    code: 'job_failed',
-    message: message.slice(0, mostCharacters),
-    data: {},
-    stack,
-  };
 }
 
 /** Answers of jobs are plain data. */

@@ -20,8 +20,13 @@ import {
   type ChildLimits,
 } from './limits.ts';
 import { processTree } from './process-tree.ts';
+import { folderUse } from '../folder-bytes.ts';
 import { fromChild, type FromChild, type ToChild } from './protocol.ts';
 
+/** GDAL's words for a write that failed, where it has removed the file since. The disk itself has room. */
+const isCutShort = (message: string) => /\bwrite error\b|file too large/i.test(message);
+/** Of the limit to one file: the last write may have been cut off whole. */
+const almostFull = 0.9;
 /** After a cancel message, before SIGKILL. */
 const graceMs = 1_000;
 /** By then bubblewrap has made its namespaces, or never will. */
@@ -175,6 +180,9 @@ export class ChildRunner {
       // Between two looks of the watch it may have filled up.
       if (answer !== null && (await isDiskFull(this.#workFolder))) throw diskFull();
       if (answer?.type === 'done') return answer.output as Output;
+      // A write that the limit has cut short ends a library's call, or a program, with an error of its own.
+      if (answer?.type === 'failed' && (isCutShort(answer.message) || (await this.#isFileFull())))
+        throw this.#fileTooLarge();
       if (answer?.type === 'failed') throw new ChildJobError(answer.code, answer.message, answer);
       throw this.#crash(exit);
     } finally {
@@ -249,11 +257,20 @@ export class ChildRunner {
     void this.#channel.send(message);
   }
 
+  #fileTooLarge(): ChildJobError {
+    return limitError('job_disk_exceeded', 'wrote a larger file than', this.#limits.diskBytes, 'bytes');
+  }
+
+  /** Whether some file has come as near to its limit as a library's next write would have gone beyond. */
+  async #isFileFull(): Promise<boolean> {
+    const { largestFileBytes } = await folderUse(this.#workFolder);
+    return largestFileBytes >= this.#limits.diskBytes * almostFull;
+  }
+
   /** Describes an end that nobody asked for. The kernel ends a process in its own ways when it exceeds a kernel limit. */
   #crash(exit: string): ChildJobError {
     const data = { stderr: this.#stderr };
-    if (exit === 'SIGXFSZ')
-      return limitError('job_disk_exceeded', 'wrote a larger file than', this.#limits.diskBytes, 'bytes');
+    if (exit === 'SIGXFSZ') return this.#fileTooLarge();
     if (this.#ranOutOfMemory || /out of memory|allocation failed|bad_alloc|cannot allocate memory/i.test(this.#stderr))
       return limitError('job_memory_exceeded', 'used more memory than', this.#limits.memoryBytes, 'bytes');
     return new ChildJobError('job_crashed', `the process ended by ${exit} before it had a result`, { data });

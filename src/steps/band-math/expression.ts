@@ -25,6 +25,8 @@ const functions: Readonly<Record<string, { readonly arity: number; readonly of: 
   log10: { arity: 1, of: Math.log10 },
   min: { arity: 2, of: Math.min },
   max: { arity: 2, of: Math.max },
+  floor: { arity: 1, of: Math.floor },
+  mod: { arity: 2, of: (a, b) => a - b * Math.floor(a / b) },
 };
 
 interface Token {
@@ -56,7 +58,7 @@ function tokensOf(text: string): Token[] {
   return [...tokens, { kind: 'end', text: 'the end', at: text.length + 1 }];
 }
 
-/** Parses `(nir - red) / (nir + red)`: numbers, bands, + - * / ^, parentheses, `sqrt abs exp log log10 min max`. Throws `ExpressionError`, which says where. */
+/** Parses `(nir - red) / (nir + red)`: numbers, bands, + - * / ^, parentheses, `sqrt abs exp log log10 min max floor mod`. Throws `ExpressionError`, which says where. */
 export function parseExpression(text: string): Expression {
   const tokens = tokensOf(text);
   const bands: string[] = [];

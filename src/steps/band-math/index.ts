@@ -7,9 +7,10 @@ import { ExpressionError, parseExpression } from './expression.ts';
 export default defineStep({
   id: 'band-math',
   version: '1.0.0',
+  cases: new URL('./cases.json', import.meta.url),
   title: 'Band math',
   description:
-    'Arithmetic over the bands of the input: + - * / ^, parentheses, and sqrt, abs, exp, log, log10, min, max.',
+    'Arithmetic over the bands of the input: + - * / ^, parentheses, and sqrt, abs, exp, log, log10, min, max, floor, mod.',
   parameters: z.object({
     expression: z
       .string()

@@ -4,6 +4,7 @@ import { defineStep, z } from '../step.ts';
 export default defineStep({
   id: 'cog',
   version: '1.0.0',
+  cases: new URL('./cases.json', import.meta.url),
   title: 'Cloud Optimized GeoTIFF',
   description:
     'Rewrites one raster as a Cloud Optimized GeoTIFF with overviews. Values, CRS and nodata stay as they are.',

@@ -1,3 +1,6 @@
+import { setImmediate as tick } from 'node:timers/promises';
+import type Gdal from 'gdal-async';
+import type { SceneBand } from '../../raster/scene.ts';
 import { estimateCog } from '../estimate.ts';
 import { band } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
@@ -5,10 +8,19 @@ import { defineStep, z } from '../step.ts';
 /** gdaldem's own figure, for heights in metres over a grid in degrees. */
 const metresOfDegree = 111_120;
 
+/** Of floats that name no value for gaps: NaN is one. gdaldem would light a gap by its neighbours. */
+function withGaps(gdal: typeof Gdal, { dataset, index, band: { noDataValue, dataType } }: SceneBand): Gdal.Dataset {
+  if (noDataValue !== null || !dataType?.startsWith('Float')) return dataset;
+  const view = gdal.drivers.get('VRT').createCopy('', dataset);
+  view.bands.get(index).noDataValue = NaN;
+  return view;
+}
+
 /** Shaded relief of a digital elevation model, by gdaldem's Horn formula. */
 export default defineStep({
   id: 'hillshade',
-  version: '1.1.0',
+  version: '1.2.0',
+  cases: new URL('./cases.json', import.meta.url),
   title: 'Hillshade',
   description:
     'Shaded relief of an elevation raster, lit from one direction. Heights are in metres, places in metres or degrees; use the z factor where they are not.',
@@ -45,10 +57,12 @@ export default defineStep({
     preview: { ramp: 'gray', range: [1, 255] },
   },
 
-  estimate: (input) => estimateCog(input, { bytesPerPixel: 1.2, secondsPerMegapixel: 0.045 }),
+  estimate: (input) => estimateCog(input, { bytesPerPixel: 0.7, secondsPerMegapixel: 0.045 }),
 
-  async run({ parameters, scene, gdal, raster, outputPath, workFolder, share }) {
-    const { dataset, index } = scene.findBand(parameters.band);
+  async run({ parameters, scene, gdal, raster, outputPath, workFolder, share, signal }) {
+    const found = scene.findBand(parameters.band);
+    const { index } = found;
+    const dataset = withGaps(gdal, found);
     const computing = share(0, 0.5);
     const args = [
       '-b',
@@ -73,13 +87,16 @@ export default defineStep({
         progress_cb: (fraction) => computing.progress(fraction),
       },
     );
-    const grid = raster.gridOf(dataset);
+    if (dataset !== found.dataset) dataset.close();
+    const grid = raster.gridOf(found.dataset);
     const named = await raster.createRaster(
       { path: `${workFolder}/named.tif`, grid, dataType: 'Byte', bands: [{ description: 'hillshade', nodata: 0 }] },
-      (target) => {
+      async (target) => {
         const stripRows = 256;
         const strip = new Uint8Array(grid.width * stripRows);
         for (let y = 0; y < grid.height; y += stripRows) {
+          await tick();
+          signal.throwIfAborted();
           const rows = Math.min(stripRows, grid.height - y);
           shaded.bands.get(1).pixels.read(0, y, grid.width, rows, strip);
           target.bands.get(1).pixels.write(0, y, grid.width, rows, strip);

@@ -8,6 +8,7 @@ const nodata = -9999;
 export default defineStep({
   id: 'ndvi',
   version: '1.0.0',
+  cases: new URL('./cases.json', import.meta.url),
   title: 'Normalized difference',
   description:
     'The normalized difference (A - B) / (A + B) of two bands: NDVI with near infrared and red, NDWI with green and near infrared.',

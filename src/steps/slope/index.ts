@@ -6,6 +6,7 @@ import { defineStep, z } from '../step.ts';
 export default defineStep({
   id: 'slope',
   version: '1.0.0',
+  cases: new URL('./cases.json', import.meta.url),
   title: 'Slope',
   description: 'Steepness of the ground in an elevation raster, in degrees, by the formula of Horn.',
   parameters: z.object({

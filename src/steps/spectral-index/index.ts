@@ -10,6 +10,7 @@ const inReflectance = spectralIndexIds.filter((id) => 'needsReflectance' in spec
 export default defineStep({
   id: 'spectral-index',
   version: '1.0.0',
+  cases: new URL('./cases.json', import.meta.url),
   title: 'Spectral index',
   description: `A spectral index by its name: ${spectralIndexIds.map((id) => `${id} (${spectralIndices[id].name.toLowerCase()})`).join(', ')}.`,
   parameters: z.object({

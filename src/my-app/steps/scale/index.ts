@@ -6,6 +6,7 @@ const nodata = -9999;
 export default defineStep({
   id: 'scale',
   version: '1.0.0',
+  cases: new URL('./cases.json', import.meta.url),
   title: 'Scale and offset',
   description:
     'Makes measured values of stored numbers: value × factor + offset. The defaults are those of Landsat Collection 2 surface reflectance.',

@@ -1,0 +1,67 @@
+import { batteryOf, casesOf } from '../testing/step-battery/index.ts';
+import { KitError } from '../contract/index.ts';
+import { confinementSettings, confinementVariables } from '../raster/index.ts';
+import * as z from 'zod';
+import { readArguments, wrongArguments } from './arguments.ts';
+import { runCommand } from './command.ts';
+import { confine } from './confine.ts';
+import { loadMyApp } from './my-app.ts';
+
+const usage = `usage: npm run test-step -- [ID] [options]: all that a step must do
+
+  ID             a step of your app (default: every one that has cases)
+  --bail         stop at the first that fails
+  --side PIXELS  of the large input (default 4096)
+
+Runs the step's own cases (cases.json beside it), and what every step is asked: sizes, types, gaps, places, strips, a
+cancel, a disk without room, memory, its estimate. Exit 0 only where all of it holds.`;
+
+const toldOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+await runCommand(async () => {
+  const { values, positionals } = readArguments(usage, {
+    allowPositionals: true,
+    options: { bail: { type: 'boolean', default: false }, side: { type: 'string', default: '4096' } },
+  });
+  const largeSide = Number(values.side);
+  if (!Number.isInteger(largeSide) || largeSide < 2_048 || largeSide > 16_384)
+    throw wrongArguments(`--side ${values.side} must be a whole number from 2048 to 16384`, usage);
+  const definition = await loadMyApp();
+  const unknown = positionals.find((id) => !definition.steps.some((step) => step.id === id));
+  if (unknown !== undefined)
+    throw wrongArguments(
+      `your app has no step ${unknown}; its steps are ${definition.steps.map(({ id }) => id).join(', ')}`,
+      usage,
+    );
+  const chosen = definition.steps.filter(({ id, cases }) =>
+    positionals.length > 0 ? positionals.includes(id) : cases,
+  );
+  if (chosen.length === 0)
+    throw new KitError('no_cases', 'no step of your app has cases: npm run new-step writes some');
+  const read = z.object(confinementVariables).parse(process.env);
+  const confinement = confine(confinementSettings(process.env, read), []);
+  let [passed, failed] = [0, 0];
+  for (const step of chosen) {
+    console.log(step.id);
+    const checks = batteryOf({
+      definition,
+      stepId: step.id,
+      cases: casesOf(step),
+      confinement: () => confinement,
+      largeSide,
+    });
+    for (const { name, run } of checks) {
+      try {
+        await run();
+        passed += 1;
+        console.log(`  ok    ${name}`);
+      } catch (error) {
+        failed += 1;
+        console.log(`  FAIL  ${name}: ${toldOf(error)}`);
+        if (values.bail) break;
+      }
+    }
+  }
+  console.log(`${passed} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
+});

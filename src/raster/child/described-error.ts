@@ -1,0 +1,26 @@
+import { KitError } from '../../contract/kit-error.ts';
+import { kindOfPlainError } from '../failure-kind.ts';
+import type { FromChild } from './protocol.ts';
+
+const mostCharacters = 8_000;
+
+/** A job's error as its host is told: whose it is, and what is for the user. */
+export function describedError(error: unknown): Omit<Extract<FromChild, { type: 'failed' }>, 'type'> {
+  const stack = error instanceof Error ? (error.stack ?? error.message).slice(0, mostCharacters) : null;
+  if (error instanceof KitError)
+    return {
+      kind: error.status < 500 ? 'user' : 'defect',
+      code: error.code,
+      message: error.message.slice(0, mostCharacters),
+      data: error.data,
+      stack,
+    };
+  const message = error instanceof Error ? error.message || error.name : String(error);
+  return {
+    kind: kindOfPlainError(error),
+    code: 'job_failed',
+    message: message.slice(0, mostCharacters),
+    data: {},
+    stack,
+  };
+}

@@ -1,0 +1,231 @@
+/** Runs in a child process: a step on many small inputs, one after the other, each with what it left. */
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import gdal from 'gdal-async';
+import stepJob, { type StepJobInput } from '../../app/processing/step-job.ts';
+import { setStripPixels } from '../../raster/block-walk.ts';
+import { describedError } from '../../raster/child/described-error.ts';
+import type { Job } from '../../raster/child/protocol.ts';
+import { openRaster } from '../../raster/open-raster.ts';
+import { openVector } from '../../raster/open-vector.ts';
+import { outputsOf, type AnyStep } from '../../steps/step.ts';
+import { isRaster, type FileRecipe, type RasterRecipe } from './cases.ts';
+import { rowOf, type Gap } from './recipe.ts';
+
+export interface BatteryRun {
+  readonly parameters: StepJobInput['parameters'];
+  readonly inputs: Readonly<Record<string, readonly FileRecipe[]>>;
+  readonly gap: Gap | null;
+  /** Of the strips in which it is read; null for the usual. */
+  readonly stripPixels: number | null;
+  /** False for outputs that are too large to be sent: they count as not there. */
+  readonly readsOutputs: boolean;
+  /** Cancels when the step has come so far, 0 to 1. */
+  readonly cancelAt: number | null;
+}
+
+export interface BatteryInput {
+  readonly definition: string;
+  readonly stepId: string;
+  readonly runs: readonly BatteryRun[];
+}
+
+export interface LeftRaster {
+  readonly kind: 'raster';
+  readonly width: number;
+  readonly height: number;
+  readonly geoTransform: readonly number[] | null;
+  readonly crs: string | null;
+  /** `pixels`: of each Float64, as bytes. */
+  readonly bands: readonly { readonly pixels: Uint8Array; readonly nodata: number | null }[];
+}
+export interface LeftFeatures {
+  readonly kind: 'vector';
+  readonly properties: readonly Readonly<Record<string, unknown>>[];
+}
+
+export interface BatteryAnswer {
+  /** Null where the step failed. */
+  readonly outputs: Readonly<Record<string, LeftRaster | LeftFeatures | null>> | null;
+  readonly failure: { readonly kind: string; readonly code: string; readonly message: string } | null;
+  readonly isCancelled: boolean;
+  /** Windows that the step has read after the cancel. */
+  readonly readsAfterCancel: number;
+  /** Of the largest window that it has read. */
+  readonly largestRead: number;
+  /** Whether every file of its input is as it was. */
+  readonly isInputUntouched: boolean;
+  /** Coordinate reference system of the first input, as the outputs' is told. */
+  readonly inputCrs: string | null;
+}
+
+const usualStripPixels = 2_500_000;
+
+const job: Job<BatteryInput, BatteryAnswer[]> = async ({ definition, stepId, runs }, context) => {
+  const {
+    default: { steps },
+  } = (await import(definition)) as { default: { steps: readonly AnyStep[] } };
+  const step = steps.find(({ id }) => id === stepId)!;
+  const answers: BatteryAnswer[] = [];
+  for (const [i, run] of runs.entries())
+    answers.push(await runOne(step, definition, run, join(context.workFolder, String(i))));
+  return answers;
+};
+export default job;
+
+async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder: string): Promise<BatteryAnswer> {
+  const inputs: StepJobInput['inputs'][number][] = [];
+  const files: string[] = [];
+  for (const [name, recipes] of Object.entries(run.inputs)) {
+    const paths = recipes.map((recipe, i) => join(folder, 'input', name, String(i), recipe.name));
+    for (const [i, path] of paths.entries()) writeFile(path, recipes[i]!, run.gap);
+    inputs.push({
+      name,
+      kind: isRaster(recipes[0]!) ? 'raster' : 'vector',
+      synthetic: null,
+      fileCount: paths.length,
+    });
+    files.push(...paths);
+  }
+  const digests = files.map(digestOf);
+  const workFolder = join(folder, 'work');
+  mkdirSync(workFolder, { recursive: true });
+  const cancel = new AbortController();
+  const reads = watchReads(cancel.signal);
+  setStripPixels(run.stripPixels ?? usualStripPixels);
+  let outputs: BatteryAnswer['outputs'] = null;
+  let failure: BatteryAnswer['failure'] = null;
+  try {
+    const made = await stepJob(
+      { definition, stepId: step.id, parameters: run.parameters, inputs },
+      {
+        files,
+        workFolder,
+        signal: cancel.signal,
+        progress: (fraction) => {
+          if (run.cancelAt !== null && fraction >= run.cancelAt) cancel.abort(new Error('cancelled by the battery'));
+        },
+      },
+    );
+    const left = new Set(made.outputs.map(({ name }) => name));
+    outputs = Object.fromEntries(
+      outputsOf(step).map(([name, { kind, fileName }]) => [
+        name,
+        !left.has(name) || kind === 'file' || !run.readsOutputs ? null : read(join(workFolder, fileName), kind),
+      ]),
+    );
+  } catch (error) {
+    const { kind, code, message } = describedError(error);
+    failure = { kind, code, message };
+  } finally {
+    reads.stop();
+    setStripPixels(usualStripPixels);
+  }
+  return {
+    outputs,
+    failure,
+    isCancelled: cancel.signal.aborted,
+    ...reads.counts,
+    isInputUntouched: files.every((path, i) => digestOf(path) === digests[i]),
+    inputCrs: crsOfInput(files[0], run.inputs),
+  };
+}
+
+const digestOf = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: Float64Array) => new Uint8Array(buffer, byteOffset, byteLength);
+
+type Read = (
+  x: number,
+  y: number,
+  width: number,
+  height: number,
+  data?: unknown,
+  options?: { readonly buffer_width?: number; readonly buffer_height?: number },
+) => unknown;
+
+/** Counts what is read through GDAL's bindings; a program's own reads nobody sees. */
+function watchReads(signal: AbortSignal) {
+  const counts = { largestRead: 0, readsAfterCancel: 0 };
+  const pixels = gdal.RasterBandPixels.prototype as { read: Read };
+  const real = pixels.read;
+  pixels.read = function (this: unknown, ...args) {
+    const [, , width, height, , { buffer_width = width, buffer_height = height } = {}] = args;
+    counts.largestRead = Math.max(counts.largestRead, buffer_width * buffer_height);
+    if (signal.aborted) counts.readsAfterCancel += 1;
+    return real.apply(this, args);
+  };
+  return { counts, stop: () => void (pixels.read = real) };
+}
+
+function writeFile(path: string, recipe: FileRecipe, gap: Gap | null): void {
+  mkdirSync(join(path, '..'), { recursive: true });
+  if (isRaster(recipe)) writeRaster(path, recipe, gap);
+  else writeFileSync(path, JSON.stringify(recipe.geoJson));
+}
+
+/** Writes a recipe's pixels, row by row, with the names of its bands. By nothing that steps are made with. */
+export function writeRaster(path: string, recipe: RasterRecipe, gap: Gap | null): void {
+  const { width, height, geoTransform, epsg, type, nodata, bands } = recipe;
+  const driver = gdal.drivers.get('GTiff');
+  const aside = `${path}.pixels`;
+  const dataset = driver.create(aside, width, height, bands.length, type);
+  dataset.srs = gdal.SpatialReference.fromEPSG(epsg);
+  dataset.geoTransform = [...geoTransform];
+  for (let y = 0; y < height; y++)
+    bands.forEach((_band, i) => dataset.bands.get(i + 1).pixels.write(0, y, width, 1, rowOf(recipe, i, y, gap)));
+  dataset.flush();
+  // The bindings cannot set a band's description.
+  const described = gdal.wrapVRT({
+    bands: bands.map(({ name }, i) => ({ sources: [dataset.bands.get(i + 1)], description: name })),
+  });
+  dataset.close();
+  const view = gdal.drivers.get('VRT').open(described);
+  if (nodata !== undefined) view.bands.forEach((band) => void (band.noDataValue = nodata));
+  driver.createCopy(path, view).close();
+  view.close();
+  driver.deleteDataset(aside);
+}
+
+function crsOfInput(path: string | undefined, inputs: BatteryRun['inputs']): string | null {
+  const [first] = Object.values(inputs)[0] ?? [];
+  if (path === undefined || !first || !isRaster(first)) return null;
+  const dataset = openRaster(path);
+  const crs = dataset.srs?.toWKT() ?? null;
+  dataset.close();
+  return crs;
+}
+
+function read(path: string, kind: 'raster' | 'vector' | undefined): LeftRaster | LeftFeatures {
+  if (kind === 'vector') {
+    const dataset = openVector(path);
+    try {
+      return {
+        kind: 'vector',
+        properties: dataset.layers
+          .get(0)
+          .features.map((feature) => feature.fields.toObject() as Record<string, unknown>),
+      };
+    } finally {
+      dataset.close();
+    }
+  }
+  const dataset = openRaster(path);
+  try {
+    const { x: width, y: height } = dataset.rasterSize;
+    return {
+      kind: 'raster',
+      width,
+      height,
+      geoTransform: dataset.geoTransform,
+      crs: dataset.srs?.toWKT() ?? null,
+      bands: dataset.bands.map((band) => ({
+        pixels: bytesOf(band.pixels.read(0, 0, width, height, new Float64Array(width * height))),
+        nodata: band.noDataValue,
+      })),
+    };
+  } finally {
+    dataset.close();
+  }
+}

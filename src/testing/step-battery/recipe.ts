@@ -1,0 +1,66 @@
+/** The values that a recipe stands for: what the battery writes, and what it holds outputs against. */
+import { parseExpression, type Expression } from '../../steps/band-math/expression.ts';
+import type { RasterRecipe, RecipeType } from './cases.ts';
+
+/** Pixels that a variant takes away. */
+export interface Gap {
+  /** `all`, or some of them. */
+  readonly which: 'all' | 'some';
+  /** What stands there: the file's nodata value, or not a number. */
+  readonly as: 'nodata' | 'NaN';
+}
+
+export const isGap = (gap: Gap, x: number, y: number): boolean => gap.which === 'all' || (x + 2 * y) % 5 === 0;
+
+const ranges: Partial<Record<RecipeType, readonly [number, number]>> = {
+  Byte: [0, 255],
+  UInt16: [0, 65_535],
+  Int16: [-32_768, 32_767],
+  UInt32: [0, 4_294_967_295],
+  Int32: [-2_147_483_648, 2_147_483_647],
+};
+
+/** As a file of that type holds it. */
+export function stored(value: number, type: RecipeType): number {
+  const range = ranges[type];
+  if (range) return Math.min(range[1], Math.max(range[0], Math.round(value)));
+  return type === 'Float32' ? Math.fround(value) : value;
+}
+
+const parsed = new Map<string, Expression>();
+
+/** Also one that names no band, `45`. */
+function expressionOf(text: string): Expression {
+  const known = parsed.get(text) ?? parseExpression(`x * 0 + (${text})`);
+  parsed.set(text, known);
+  return known;
+}
+
+/** Gives a formula's value where its names have these values; NaN where one is unknown. */
+export function formulaValue(text: string, valueOf: (name: string) => number): number {
+  const expression = expressionOf(text);
+  const out = [NaN];
+  expression.evaluate(
+    expression.bands.map((name) => [valueOf(name)]),
+    out,
+    1,
+  );
+  return out[0]!;
+}
+
+/** A row of a band, as it is stored. */
+export function rowOf(recipe: RasterRecipe, band: number, y: number, gap: Gap | null): Float64Array {
+  const { width, type, nodata } = recipe;
+  const expression = expressionOf(recipe.bands[band]!.values);
+  const xs = Float64Array.from({ length: width }, (_, x) => x);
+  const row = new Float64Array(width);
+  const ys = new Float64Array(width).fill(y);
+  expression.evaluate(
+    expression.bands.map((name) => (name === 'x' ? xs : name === 'y' ? ys : new Float64Array(width).fill(NaN))),
+    row,
+    width,
+  );
+  for (let x = 0; x < width; x++)
+    row[x] = gap && isGap(gap, x, y) ? (gap.as === 'NaN' ? NaN : (nodata ?? 0)) : stored(row[x]!, type);
+  return row;
+}
