@@ -15,12 +15,14 @@ const usage = `usage: npm run mutate:steps -- [ID...] [--clean RUNS]
 
 Breaks each step in its ways and runs its battery. Exit 0 only where every mistake is found, and no clean run raises an alarm.
   --clean RUNS   batteries of steps as they are, over all steps (default 10)
-  --jobs N       at the same time (default 2)`;
+  --jobs N       at the same time (default 2)
+  --only WORDS   mistakes whose names hold these, separated by commas`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     clean: { type: 'string', default: '10' },
+    only: { type: 'string', default: '' },
     jobs: { type: 'string', default: '2' },
     help: { type: 'boolean', default: false },
   },
@@ -64,15 +66,17 @@ async function alarmOf(id: string, mutations: readonly Mutation[]): Promise<stri
 let missed = 0;
 let alarms = 0;
 const tasks = ids.flatMap((id) => [
-  ...(stepMutants[id] ?? []).map(({ name, mutations }) =>
-    limit(async () => {
-      const alarm = await alarmOf(id, mutations);
-      if (alarm === null) missed += 1;
-      console.log(
-        `${alarm === null ? 'MISSED' : 'found '}  ${id}: ${name}${alarm === null ? '' : `  (${alarm.slice(0, 120)})`}`,
-      );
-    }),
-  ),
+  ...(stepMutants[id] ?? [])
+    .filter(({ name }) => values.only.split(',').some((words) => name.includes(words)))
+    .map(({ name, mutations }) =>
+      limit(async () => {
+        const alarm = await alarmOf(id, mutations);
+        if (alarm === null) missed += 1;
+        console.log(
+          `${alarm === null ? 'MISSED' : 'found '}  ${id}: ${name}${alarm === null ? '' : `  (${alarm.slice(0, 120)})`}`,
+        );
+      }),
+    ),
 ]);
 const cleanRuns = Array.from({ length: Number(values.clean) }, (_, i) =>
   limit(async () => {

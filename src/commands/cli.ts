@@ -9,6 +9,7 @@ const usage = `usage: marketplace-app-kit COMMAND [options]        (COMMAND --he
   dev          the platform and your app, restarted when you change it, in the browser
   sandbox      the platform alone: build and test an app in any language against it
   certify      launches any app through the plan of scenarios, and judges it
+  new-step ID  a step of your own, in TypeScript, Python or by a program, with its cases
   test-step    all that a step of your app must do
   app          your app alone, against the platform that PLATFORM_URL names
   setup        installs what npm cannot: GDAL's binding, bubblewrap
@@ -22,6 +23,7 @@ const commands: Readonly<Record<string, () => Promise<unknown>>> = {
   dev: () => import('./dev.ts'),
   sandbox: () => import('./sandbox.ts'),
   certify: () => import('./certify.ts'),
+  'new-step': () => import('./new-step.ts'),
   'test-step': () => import('./test-step.ts'),
   app: () => import('./app.ts'),
 };

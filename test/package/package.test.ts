@@ -184,6 +184,19 @@ test(
 );
 
 test(
+  "new-step writes a step of the project's own, which does what every step must, and test-step says so",
+  async () => {
+    const { stdout } = await kit('new-step', 'snow-cover');
+    expect(stdout).toContain('its battery passes. Run it again: npm run test-step -- snow-cover');
+    expect(await readFile(join(project, 'src/my-app/app.ts'), 'utf8')).toMatch(/steps: \[.*, snowCover\]/);
+    await run('tsc', [], { cwd: project, env, timeout });
+    const again = await kit('test-step', 'snow-cover', '--side', '2048');
+    expect(again.stdout).toMatch(/^\d+ passed, 0 failed$/m);
+  },
+  timeout,
+);
+
+test(
   'dev restarts the app when a file of the project changes',
   async () => {
     const dev = spawn(

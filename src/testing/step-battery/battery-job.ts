@@ -60,6 +60,8 @@ export interface BatteryAnswer {
   readonly inputCrs: string | null;
 }
 
+/** Progress from here on is the host's: it checks what was left. */
+const stepEnds = 0.95;
 const usualStripPixels = 2_500_000;
 
 const job: Job<BatteryInput, BatteryAnswer[]> = async ({ definition, stepId, runs }, context) => {
@@ -104,7 +106,8 @@ async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder
         workFolder,
         signal: cancel.signal,
         progress: (fraction) => {
-          if (run.cancelAt !== null && fraction >= run.cancelAt) cancel.abort(new Error('cancelled by the battery'));
+          if (run.cancelAt !== null && fraction >= run.cancelAt && fraction < stepEnds)
+            cancel.abort(new Error('cancelled by the battery'));
         },
       },
     );
@@ -112,7 +115,7 @@ async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder
     outputs = Object.fromEntries(
       outputsOf(step).map(([name, { kind, fileName }]) => [
         name,
-        !left.has(name) || kind === 'file' || !run.readsOutputs ? null : read(join(workFolder, fileName), kind),
+        !left.has(name) || kind === 'file' || !run.readsOutputs ? null : readOutput(join(workFolder, fileName), kind),
       ]),
     );
   } catch (error) {
@@ -197,7 +200,8 @@ function crsOfInput(path: string | undefined, inputs: BatteryRun['inputs']): str
   return crs;
 }
 
-function read(path: string, kind: 'raster' | 'vector' | undefined): LeftRaster | LeftFeatures {
+/** What an output holds, all of it. */
+export function readOutput(path: string, kind: 'raster' | 'vector' | undefined): LeftRaster | LeftFeatures {
   if (kind === 'vector') {
     const dataset = openVector(path);
     try {

@@ -152,7 +152,11 @@ function ownCases(step: AnyStep, cases: StepCases): Variant[] {
 /** The first case on other inputs. */
 function variantsOf(step: AnyStep, cases: StepCases): Variant[] {
   const [base] = cases.cases;
-  const { inputs, parameters, expect = {} } = base!;
+  const { inputs, parameters } = base!;
+  // Pixels that are given one by one are those of that input alone.
+  const expect = Object.fromEntries(
+    Object.entries(base!.expect ?? {}).filter(([, one]) => !('band' in one) || one.pixels === undefined),
+  );
   const main = mainInput(step)?.[0] ?? '';
   const changed = (change: (file: RasterRecipe) => Partial<RasterRecipe>): Inputs =>
     Object.fromEntries(
@@ -243,6 +247,7 @@ function variantsOf(step: AnyStep, cases: StepCases): Variant[] {
 const mostReadsAfterCancel = 2;
 
 function endsWhenCancelled({ cancel }: StepCases, answer: BatteryAnswer): void {
+  if (!answer.isCancelled && cancel === 'outside') return;
   if (!answer.isCancelled) fail('it told no progress before its end: there was nothing to cancel');
   if (!answer.failure) fail('it was cancelled in the middle, and left its outputs all the same');
   if (answer.failure?.message !== 'cancelled by the battery')
@@ -307,7 +312,8 @@ function pixelsAre(
       const wanted = valueAt(x, y);
       if (wanted === undefined) continue;
       const is = pixels[y * width + x]!;
-      const isGone = Number.isNaN(is) || is === band.nodata;
+      // Where a value stands for gaps, NaN is no other.
+      const isGone = band.nodata === null || Number.isNaN(band.nodata) ? Number.isNaN(is) : is === band.nodata;
       const isRight =
         wanted === null
           ? isGone

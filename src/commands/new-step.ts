@@ -1,0 +1,244 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, extname, join, relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import * as z from 'zod';
+import stepJobAddress from './new-step/step-job-address.ts';
+import { loadApp } from '../app/definition/load-app.ts';
+import type { StepJobInput } from '../app/processing/step-job.ts';
+import { KitError } from '../contract/index.ts';
+import {
+  confinementSettings,
+  confinementVariables,
+  removeFolder,
+  runInChild,
+  type Confinement,
+} from '../raster/index.ts';
+import { batteryOf, casesOf } from '../testing/step-battery/index.ts';
+import type { Looked } from '../testing/step-battery/look-job.ts';
+import { readArguments, wrongArguments } from './arguments.ts';
+import { runCommand } from './command.ts';
+import { confine } from './confine.ts';
+import { loadMyApp } from './my-app.ts';
+import { argvOf } from './new-step/argv.ts';
+import { registered } from './new-step/register.ts';
+import {
+  commandStep,
+  factorCases,
+  pythonProgram,
+  pythonStep,
+  testFile,
+  typescriptStep,
+  type StepNames,
+} from './new-step/templates.ts';
+
+const usage = `usage: npm run new-step -- ID [options]: a step of your own, with its cases and its test
+
+  --lang ts|python   what it is written in (default ts)
+  --from COMMAND     a program does it: 'gdaldem slope <input> <output>', quoted; the app runs it confined, without a shell
+  --file NAME        of the file that the program leaves (default ID.tif)
+
+Writes the folder of the step, registers it in your app, and runs its battery (npm run test-step -- ID).`;
+
+/** A line for each case. */
+function json({
+  cases = [],
+  ...head
+}: { readonly cases?: readonly object[] } & Readonly<Record<string, unknown>>): string {
+  const lines = Object.entries(head).map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)},\n`);
+  return `{\n${lines.join('')}  "cases": [\n${cases.map((one) => `    ${JSON.stringify(one)}`).join(',\n')}\n  ]\n}\n`;
+}
+
+const tinyInput = {
+  name: 'heights.tif',
+  width: 8,
+  height: 6,
+  type: 'Float32',
+  bands: [{ name: 'elevation', values: '100 + 3 * x + 6 * y + mod(x * y, 4)' }],
+};
+
+await runCommand(async () => {
+  const { values, positionals } = readArguments(usage, {
+    allowPositionals: true,
+    options: { lang: { type: 'string', default: 'ts' }, from: { type: 'string' }, file: { type: 'string' } },
+  });
+  const [id, more] = positionals;
+  if (id === undefined || more !== undefined)
+    throw wrongArguments('new-step needs one argument: the id of the step', usage);
+  if (!/^[a-z][a-z0-9-]{0,63}$/.test(id))
+    throw wrongArguments(`${id} cannot be the id of a step: use a-z, 0-9 and -, first a letter`, usage);
+  const lang = values.from === undefined ? values.lang : 'command';
+  if (!['ts', 'python', 'command'].includes(lang)) throw wrongArguments(`--lang ${lang} must be ts or python`, usage);
+  const definition = await loadMyApp();
+  if (definition.steps.some((step) => step.id === id)) throw new KitError('bad_arguments', `your app has a step ${id}`);
+
+  const appFile = fileURLToPath(definition.module);
+  const folder = join(dirname(appFile), 'steps', id);
+  if (existsSync(folder)) throw new KitError('bad_arguments', `${folder} is there already: new-step wrote nothing`);
+  const app = await readFile(appFile, 'utf8');
+  const [, kitOfApp = 'marketplace-app-kit'] = /from '([^']+)'/.exec(/import \{[^}]*\bdefineApp\b[^}]*\} from '[^']+'/.exec(app)?.[0] ?? '') ?? []; // prettier-ignore
+  const names: StepNames = {
+    id,
+    variable: id.replace(/-+(.)?/g, (_, letter: string | undefined) => letter?.toUpperCase() ?? ''),
+    title: `${id.charAt(0).toUpperCase()}${id.slice(1).replaceAll('-', ' ')}`,
+    kit: kitOfApp.startsWith('.') ? `../../${kitOfApp}` : kitOfApp,
+  };
+  const changed = registered(app, names.variable, `./steps/${id}/index.ts`);
+  if (changed === null)
+    throw new KitError(
+      'bad_arguments',
+      `${appFile} lists its steps in a way that new-step cannot change: write steps: [...]`,
+    );
+
+  const read = z.object(confinementVariables).parse(process.env);
+  const confinement = await confine(confinementSettings(process.env, read), []);
+  const files: Record<string, string> = {};
+  if (lang === 'command') {
+    const fileName = values.file ?? `${id}.tif`;
+    const argv = argvOf(values.from ?? '', usage);
+    const looked = await tryOut(names, argv, fileName, tinyInput, confinement);
+    // What keeps the type of whatever it is given promises that.
+    const ofBytes = looked.output && (await tryOut(names, argv, fileName, { ...tinyInput, type: 'Byte' }, confinement));
+    const typesOf = (one: typeof looked | null) => one?.output?.bands.map(({ dataType }) => dataType).join();
+    const follows = typesOf(looked) === tinyInput.type && typesOf(ofBytes) === 'Byte';
+    files['index.ts'] = commandStep(names, argv, fileName, follows ? 'as-input' : looked.output);
+    files['cases.json'] = json({
+      ...(looked.isOnInputGrid ? {} : { grid: 'own' }),
+      dependsOnPlace: true,
+      cancel: 'outside',
+      cases: [
+        {
+          name: 'as it was when the step was made: put what it must be in its place',
+          inputs: { input: [tinyInput] },
+          expect: { output: { ...(looked.pixels ? { pixels: looked.pixels, tolerance: 1e-6 } : {}) } },
+        },
+      ],
+    });
+  } else {
+    files['index.ts'] = lang === 'python' ? pythonStep(names) : typescriptStep(names);
+    if (lang === 'python') files[`${id}.py`] = pythonProgram();
+    files['cases.json'] = json(factorCases);
+  }
+  await mkdir(folder, { recursive: true });
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  await writeFile(appFile, changed);
+  const test = await writeTest(appFile, id, names.kit);
+  for (const path of [...Object.keys(files).map((name) => join(folder, name)), appFile, ...(test ? [test] : [])])
+    console.log(`wrote    ${relative(process.cwd(), path)}`);
+  return prove(definition.module, id, folder, confinement);
+});
+
+/** Runs the program once on a tiny raster, and looks at what it leaves. */
+async function tryOut(
+  names: StepNames,
+  argv: readonly string[],
+  fileName: string,
+  tiny: typeof tinyInput,
+  confinement: Confinement,
+) {
+  const folder = await mkdtemp(join(tmpdir(), 'new-step-'));
+  try {
+    const kit = new URL('../index.ts', import.meta.url).href;
+    const module = join(folder, 'app', 'app.mjs');
+    await mkdir(dirname(module));
+    const step = commandStep({ ...names, kit }, argv, fileName, null).replace("  cases: new URL('./cases.json', import.meta.url),\n", ''); // prettier-ignore
+    await writeFile(join(folder, 'app', 'step.mjs'), step);
+    await writeFile(module, "import step from './step.mjs';\nexport default { steps: [step] };\n");
+    const inputs = join(folder, 'inputs');
+    await runInChild({
+      module: new URL('../testing/step-battery/write-job.ts', import.meta.url),
+      input: { inputs: { input: [{ epsg: 32_633, geoTransform: [500_000, 30, 0, 5_400_000, 0, -30], ...tiny }] } },
+      workFolder: inputs,
+      confinement,
+    });
+    const input: StepJobInput = {
+      definition: pathToFileURL(module).href,
+      stepId: names.id,
+      parameters: {},
+      inputs: [{ name: 'input', kind: 'raster', synthetic: null, fileCount: 1 }],
+    };
+    const workFolder = join(folder, 'work');
+    await runInChild({
+      module: stepJobAddress,
+      input,
+      imports: [pathToFileURL(module)],
+      files: [{ path: join(inputs, 'input', tinyInput.name), name: tinyInput.name }],
+      workFolder,
+      confinement,
+    }).catch((error: unknown) => {
+      throw new KitError(
+        'bad_arguments',
+        `the program does not do it: ${error instanceof Error ? error.message : String(error)}`,
+      );
+    });
+    if (!['.tif', '.tiff'].includes(extname(fileName).toLowerCase()))
+      return { output: null, pixels: null, isOnInputGrid: false };
+    const { output, dataTypes } = await runInChild<Looked>({
+      module: new URL('../testing/step-battery/look-job.ts', import.meta.url),
+      input: { kind: 'raster' },
+      files: [{ path: join(workFolder, fileName), name: fileName }],
+      workFolder: join(folder, 'look'),
+      confinement,
+    });
+    if (output.kind !== 'raster') throw new KitError('internal_error', 'a raster was expected');
+    const [first] = output.bands;
+    const values = first ? [...new Float64Array(Uint8Array.from(first.pixels).buffer)] : [];
+    const isSame = output.width === tinyInput.width && output.height === tinyInput.height;
+    return {
+      output: {
+        fileName,
+        bands: output.bands.map(({ nodata }, i) => ({ dataType: dataTypes[i] ?? 'Float32', nodata })),
+      },
+      pixels: values.map((value) => (Number.isNaN(value) || value === first?.nodata ? null : value)),
+      isOnInputGrid: isSame,
+    };
+  } finally {
+    await removeFolder(folder);
+  }
+}
+
+/** Beside the room's other tests, where there are any. */
+async function writeTest(appFile: string, id: string, kit: string): Promise<string | null> {
+  const root = join(dirname(appFile), '..', '..');
+  const folder = join(root, 'test', 'my-app');
+  if (!existsSync(folder)) return null;
+  const path = join(folder, `${id}.test.ts`);
+  const app = relative(folder, appFile).replaceAll('\\', '/');
+  await writeFile(path, testFile(id, app, kit.startsWith('.') ? '../../src/testing/index.ts' : `${kit}/testing`));
+  return path;
+}
+
+/** Runs the battery. What a program of somebody else's does not bear is written down in the cases, by name. */
+async function prove(module: string, id: string, folder: string, confinement: Confinement): Promise<number> {
+  // Anew: the app that is loaded has no such step.
+  const definition = await loadApp(new URL(`${module}?with=${id}`));
+  const step = definition.steps.find((one) => one.id === id);
+  if (!step) throw new KitError('internal_error', `${module} does not list the step`);
+  const checks = batteryOf({
+    definition: { module, steps: definition.steps },
+    stepId: id,
+    cases: casesOf(step),
+    confinement: () => Promise.resolve(confinement),
+    largeSide: 2_048,
+  });
+  const failed: Record<string, string> = {};
+  for (const { name, run } of checks)
+    await run().catch((error: unknown) => (failed[name] = error instanceof Error ? error.message : String(error)));
+  const path = join(folder, 'cases.json');
+  const cases = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
+  const exempt = Object.fromEntries(
+    Object.entries(failed)
+      .filter(([name]) => !name.startsWith('case: '))
+      .map(([name, why]) => [name, `so since the step was made: ${why}`]),
+  );
+  if (Object.keys(exempt).length > 0) await writeFile(path, json({ exempt, ...cases }));
+  for (const [name, why] of Object.entries(failed)) console.log(`  does not bear: ${name}: ${why}`);
+  const own = Object.keys(failed).filter((name) => name.startsWith('case: '));
+  console.log(
+    own.length > 0
+      ? `its own cases fail: ${own.join(', ')}`
+      : `its battery passes${Object.keys(exempt).length > 0 ? ', but for what cases.json exempts: mend it, or say there why not' : ''}. Run it again: npm run test-step -- ${id}`,
+  );
+  return own.length > 0 ? 1 : 0;
+}

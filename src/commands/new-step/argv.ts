@@ -1,0 +1,31 @@
+import { wrongArguments } from '../arguments.ts';
+
+/** Splits `gdaldem slope <input> <output>` as a shell would, and makes placeholders of what stands in angle brackets. */
+export function argvOf(command: string, usage: string): string[] {
+  const words: string[] = [];
+  const word = /\s*(?:"([^"]*)"|'([^']*)'|([^\s"']+))/y;
+  const text = command.trim();
+  while (word.lastIndex < text.length) {
+    const found = word.exec(text);
+    if (!found) throw wrongArguments(`--from ${command}: a quotation mark is not closed`, usage);
+    words.push(found[1] ?? found[2] ?? found[3] ?? '');
+  }
+  if (words.length === 0) throw wrongArguments('--from needs a program and its arguments', usage);
+  const shell = words.find((one) => /^(\||\|\||&&|;|>|>>|<<?|2>|\$\(.*|`.*)$/.test(one));
+  if (shell !== undefined)
+    throw wrongArguments(
+      `--from: ${shell} is for a shell, and none reads the command; write a script and name that`,
+      usage,
+    );
+  const argv = words.map((one) => one.replace(/<([A-Za-z_][A-Za-z0-9_]*)>/g, '{$1}'));
+  for (const wanted of ['input', 'output'])
+    if (!argv.some((one) => one.includes(`{${wanted}}`)))
+      throw wrongArguments(`--from: the command must name <${wanted}>`, usage);
+  const other = argv.flatMap((one) => [...one.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)).find((name) => !['input', 'output', 'work'].includes(name)); // prettier-ignore
+  if (other !== undefined)
+    throw wrongArguments(
+      `--from: <${other}> is neither <input> nor <output>; put a value there, and make a parameter of it afterwards`,
+      usage,
+    );
+  return argv;
+}

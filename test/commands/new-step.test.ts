@@ -1,0 +1,80 @@
+/** A step of one's own, from nothing or from a program: written, registered, proven. */
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { argvOf } from '../../src/commands/new-step/argv.ts';
+import { registered } from '../../src/commands/new-step/register.ts';
+import { testConfinement } from '../support/confinement.ts';
+import { mutant } from '../support/mutant.ts';
+import { skipAloud } from '../support/skipped.ts';
+
+const run = promisify(execFile);
+const timeout = 180_000;
+const isConfined = (await testConfinement()).kind === 'bubblewrap';
+if (!isConfined) skipAloud('steps that a program does', 'programs run only under bubblewrap');
+
+const newStep = (folder: string, ...args: string[]) =>
+  run(process.execPath, ['--import', './scripts/preload.mjs', 'src/commands/new-step.ts', ...args], {
+    cwd: folder,
+    env: { ...process.env, NO_COLOR: '1', MY_APP: '' },
+    timeout,
+  });
+
+test.runIf(isConfined)(
+  'in Python, and by a program: what it leaves is declared, and what it does not bear is told',
+  { timeout },
+  async () => {
+    const folder = await mutant([], ['test/my-app']);
+    const python = await newStep(folder, 'doubled', '--lang', 'python');
+    expect(python.stdout).toMatch(/its battery passes\. /);
+    const program = await newStep(folder, 'roughness', '--from', "gdaldem roughness <input> '<output>' -of COG");
+    expect(program.stdout).toMatch(/its battery passes/);
+    const declared = await readFile(join(folder, 'src/my-app/steps/roughness/index.ts'), 'utf8');
+    expect(declared).toContain("bands: [{ description: 'band 1', dataType: 'Float32', nodata: -9999 }]");
+    expect(declared).toContain("argv: ['gdaldem', 'roughness', '{input}', '{output}', '-of', 'COG']");
+    const half = await newStep(folder, 'half', '--from', 'gdal_translate -outsize 50% 50% <input> <output>');
+    expect(half.stdout).toMatch(/its battery passes/);
+    expect(await readFile(join(folder, 'src/my-app/steps/half/index.ts'), 'utf8')).toContain("bands: 'as-input'");
+    expect(JSON.parse(await readFile(join(folder, 'src/my-app/steps/half/cases.json'), 'utf8'))).toMatchObject({
+      grid: 'own',
+    });
+    expect(await readFile(join(folder, 'src/my-app/app.ts'), 'utf8')).toMatch(/doubled, roughness, half\]/);
+    await expect(newStep(folder, 'half')).rejects.toMatchObject({
+      stderr: expect.stringContaining('your app has a step half') as string,
+    });
+    await expect(newStep(folder, 'nothing', '--from', 'gdaldem nonsense <input> <output>')).rejects.toMatchObject({
+      stderr: expect.stringContaining('the program does not do it: gdaldem ended with code') as string,
+    });
+    expect(await readFile(join(folder, 'src/my-app/app.ts'), 'utf8')).not.toContain('nothing');
+  },
+);
+
+describe('a command', () => {
+  test.each([
+    ['gdaldem slope <input> <output>', ['gdaldem', 'slope', '{input}', '{output}']],
+    [`a -x '1 2' "<input>" out=<output>`, ['a', '-x', '1 2', '{input}', 'out={output}']],
+  ])('%s', (command, argv) => {
+    expect(argvOf(command, '')).toEqual(argv);
+  });
+  test.each([
+    ['', /needs a program/],
+    ['gdaldem slope <input>', /must name <output>/],
+    ['a <input> | b > <output>', /\| is for a shell, and none reads the command/],
+    ['a <input> <output> <scale>', /<scale> is neither <input> nor <output>/],
+    ['a "<input> <output>', /a quotation mark is not closed/],
+  ])('%s', (command, message) => {
+    expect(() => argvOf(command, '')).toThrow(message);
+  });
+});
+
+test('an app lists one step more; a list that is made elsewhere is left alone', () => {
+  const app =
+    "import { cog, defineApp } from 'marketplace-app-kit';\n\nexport default defineApp({ steps: [cog,\n  ] });\n";
+  expect(registered(app, 'mine', './steps/mine/index.ts')).toBe(
+    "import { cog, defineApp } from 'marketplace-app-kit';\nimport mine from './steps/mine/index.ts';\n\nexport default defineApp({ steps: [cog, mine] });\n",
+  );
+  expect(registered(app.replace('[cog,\n  ]', 'all'), 'mine', './x')).toBeNull();
+  expect(registered(app.replace('[cog,', '[cog, ...[hillshade],'), 'mine', './x')).toBeNull();
+});
