@@ -128,6 +128,16 @@ const ofCompute = [
   ),
 ];
 
+const change = 'src/steps/change/index.ts';
+const cloudMask = 'src/steps/cloud-mask/index.ts';
+const aspect = 'src/steps/aspect/index.ts';
+const zonal = 'src/steps/zonal-statistics/index.ts';
+const zones = 'src/steps/zonal-statistics/zones.ts';
+const statistics = 'src/steps/zonal-statistics/statistics.ts';
+
+/** The kit's steps that nobody has broken on purpose yet. */
+export const notYetBroken: readonly string[] = ['contours', 'mosaic', 'polygonize', 'reproject'];
+
 /** Mistakes by step. At least 20 of each. */
 export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
   ndvi: [
@@ -421,5 +431,159 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one('an error without words', python, 'marketplace_step.refuse("the two bands', 'raise ValueError("the two bands'),
     one('whole numbers', python, 'gdal.GDT_Float32', 'gdal.GDT_Int16'),
     one('no progress', python, 'import numpy as np', 'import numpy as np\nmarketplace_step.progress = lambda *_: None'),
+  ],
+  change: [
+    ...ofStrips,
+    ...ofRasters,
+    ...ofOwnDeclaration(change, 'change.tif'),
+    one(
+      'before minus after',
+      change,
+      'difference: (before: number, after: number) => after - before',
+      'difference: (before: number, after: number) => before - after',
+    ),
+    one(
+      'a share of the value after',
+      change,
+      '(after - before) / Math.abs(before)',
+      '(after - before) / Math.abs(after)',
+    ),
+    one('a negative share turns', change, '/ Math.abs(before)', '/ before'),
+    one(
+      'the scenes swapped',
+      change,
+      '[inputs.before.findBand(parameters.band), inputs.after.findBand(parameters.band)]',
+      '[inputs.after.findBand(parameters.band), inputs.before.findBand(parameters.band)]',
+    ),
+    one(
+      'the same scene twice',
+      change,
+      'inputs.after.findBand(parameters.band)',
+      'inputs.before.findBand(parameters.band)',
+    ),
+    one('no data of the scene before alone', change, '|| b === goneAfter', ''),
+    one('no data of the other scene', change, 'a === gone || b === goneAfter', 'a === goneAfter || b === gone'),
+    one('infinity is a value', change, '|| !Number.isFinite(Math.fround(value))', ''),
+    one('grids are not compared', change, 'raster.requireSameGrid(before, after);', ''),
+    one('always the difference', change, 'measures[parameters.measure]', 'measures.difference'),
+  ],
+  'cloud-mask': [
+    ...ofStrips,
+    ...ofRasters.filter(({ name }) => !name.startsWith('no data')),
+    one('a promise of another type', cloudMask, "dataType: 'Float32', nodata }],", "dataType: 'Float64', nodata }],"),
+    one(
+      'an output that may be missing is not there',
+      cloudMask,
+      "fileName: 'mask.tif'",
+      "fileName: 'other.tif', optional: true",
+    ),
+    one('bits are numbered from 1', cloudMask, '1 << Number(bit)', '1 << (Number(bit) - 1)'),
+    one('the last bit alone', cloudMask, 'sum | (1 << Number(bit))', '1 << Number(bit)'),
+    one('what is marked is kept', cloudMask, '(value & bits) !== 0', '(value & bits) === 0'),
+    one('every bit has to be set', cloudMask, '(value & bits) !== 0', '(value & bits) === bits'),
+    one('no data of the quality band is clear sky', cloudMask, 'value === fill ||', ''),
+    one(
+      'NaN of the quality band is clear sky',
+      cloudMask,
+      '|| Number.isNaN(value) || (value & bits)',
+      '|| (value & bits)',
+    ),
+    one('no data of the band is kept', cloudMask, '|| value === gone', ''),
+    one('the mask the other way round', cloudMask, '? 1 : 0', '? 0 : 1'),
+    one('the bands swapped', cloudMask, '[kept.band, quality.band]', '[quality.band, kept.band]'),
+    one('grids are not compared', cloudMask, 'raster.requireSameGrid(kept, quality);', ''),
+    one(
+      'the outputs swapped',
+      cloudMask,
+      'raster.writeCog(mask, outputs.mask,',
+      'raster.writeCog(mask, outputs.masked,',
+    ),
+  ],
+  aspect: [
+    ...ofOwnDeclaration(aspect, 'aspect.tif').slice(1),
+    one(
+      'a promise of another type',
+      aspect,
+      "dataType: 'Float32', nodata: -9999 }]",
+      "dataType: 'Byte', nodata: -9999 }]",
+    ),
+    one('another nodata', aspect, 'nodata: -9999', 'nodata: 0'),
+    one('slope in place of aspect', aspect, "'aspect',\n      ['-b'", "'slope',\n      ['-b'"),
+    one('shade in place of aspect', aspect, "'aspect',\n      ['-b'", "'hillshade',\n      ['-b'"),
+    one('degrees counterclockwise from east', aspect, "'-compute_edges',", "'-compute_edges', '-trigonometric',"),
+    one('level ground faces north', aspect, "'-compute_edges',", "'-compute_edges', '-zero_for_flat',"),
+    one('the choice of band is not looked at', aspect, 'scene.findBand(parameters.band)', 'scene.bands[0]!'),
+    one('NaN is a height', aspect, 'const dataset = withGaps(gdal, found);', 'const dataset = found.dataset;'),
+    one('a cancel is not looked at', aspect, 'signal.throwIfAborted();', ''),
+    one('no progress', aspect, 'progress_cb: (fraction) => computing.progress(fraction)', 'progress_cb: () => {}'),
+    one('an estimate for a smaller output', aspect, 'bytesPerPixel: 4.2', 'bytesPerPixel: 0.2'),
+    one('an estimate for a larger output', aspect, 'bytesPerPixel: 4.2', 'bytesPerPixel: 42'),
+    one('the input is the output', aspect, 'raster.writeCog(\n      aspect,', 'raster.writeCog(\n      found.dataset,'),
+    one('bytes', aspect, "'-of', 'GTiff', '-co', 'TILED=YES'", "'-of', 'PNG', '-co', 'WORLDFILE=NO'"),
+    one(
+      'everything is read at once',
+      aspect,
+      'signal.throwIfAborted();',
+      'signal.throwIfAborted(); aspect.bands.get(1).pixels.read(0, 0, aspect.rasterSize.x, aspect.rasterSize.y);',
+    ),
+    one(
+      'the input is written to',
+      aspect,
+      'signal.throwIfAborted();',
+      "signal.throwIfAborted(); (await import('node:fs')).appendFileSync(found.dataset.description, ' ');",
+    ),
+    one('lossy compression', raster, '`COMPRESS=${options.compression}`', "'COMPRESS=LERC', 'MAX_Z_ERROR=5'"),
+    one(
+      'another reference system',
+      raster,
+      "'OVERVIEWS=IGNORE_EXISTING'",
+      "'OVERVIEWS=IGNORE_EXISTING', 'TARGET_SRS=EPSG:3857'",
+    ),
+    one('nothing is written', aspect, 'aspect,\n      outputPath,', "aspect, outputPath + '.tif',"),
+    one(
+      'noise is added',
+      aspect,
+      'const dataset = withGaps(gdal, found);',
+      "const dataset = withGaps(gdal, found); if (Math.random() < 0.5) throw new Error('noise');",
+    ),
+  ],
+  'zonal-statistics': [
+    one('the first zone is none', zonal, 'ofZones[i]! - 1', 'ofZones[i]!'),
+    one('no data is counted', zonal, 'value !== values.noDataValue &&', ''),
+    one('every strip is the first', zonal, 'values.pixels.read(0, y, width', 'values.pixels.read(0, 0, width'),
+    one(
+      'the last strip is left out',
+      zonal,
+      'for (let y = 0; y < height; y += rows)',
+      'for (let y = 0; y < Math.max(1, height - rows); y += rows)',
+    ),
+    one('everything is read at once', zonal, 'const stripPixels = 200_000;', 'const stripPixels = Infinity;'),
+    one('a cancel is not looked at', zonal, 'signal.throwIfAborted();', ''),
+    one('no progress', zonal, 'counting.progress(Math.min(1, (y + rows) / height));', ''),
+    one(
+      'zones without a pixel are left out',
+      zonal,
+      'const results = zones.map(',
+      'const results = zones.filter((_zone, i) => statistics[i]!.count > 0).map(',
+    ),
+    one(
+      'a run without any pixel is none',
+      zonal,
+      'statistics.every(({ count }) => count === 0)',
+      'statistics.length === 0',
+    ),
+    one('an unknown field is nobody', zonal, "parameters.label !== '' && !layer", "parameters.label === '' && !layer"),
+    one('zones are always numbered', zones, "label === '' ? undefined", 'label !== null ? undefined'),
+    one('zones are numbered from 0', zones, 'String(i + 1)', 'String(i)'),
+    one('points are zones', zones, "geometry?.type === 'MultiPolygon'", 'geometry'),
+    one('every touched pixel counts', zones, "'-a', 'number',", "'-at', '-a', 'number',"),
+    one('all zones are one', zones, 'properties: { number: i + 1 }', 'properties: { number: 1 }'),
+    one('the deviation of a sample', statistics, 'this.#squares / this.count', 'this.#squares / (this.count - 1)'),
+    one('the variance', statistics, 'Math.sqrt(this.#squares / this.count)', 'this.#squares / this.count'),
+    one('the mean of the last', statistics, 'this.#mean += step / this.count;', 'this.#mean = value;'),
+    one('the smallest is 0', statistics, '#min = Infinity', '#min = 0'),
+    one('extremes swapped', statistics, 'min: of(this.#min),', 'min: of(this.#max),'),
+    one('no values have a mean of 0', statistics, 'this.count === 0 ? null : value', 'value'),
+    one('a formula in the table', statistics, '/^[=+\\-@\\t\\r]/.test(value)', 'false'),
   ],
 };

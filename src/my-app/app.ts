@@ -1,4 +1,19 @@
-import { bandMath, cog, defineApp, hillshade, ndvi, spectralIndex } from '../index.ts';
+import {
+  aspect,
+  bandMath,
+  change,
+  cloudMask,
+  cog,
+  contours,
+  defineApp,
+  hillshade,
+  mosaic,
+  ndvi,
+  polygonize,
+  reproject,
+  spectralIndex,
+  zonalStatistics,
+} from '../index.ts';
 import profile from './profile.ts';
 import scale from './steps/scale/index.ts';
 
@@ -8,7 +23,22 @@ export default defineApp({
   id: 'reference-app',
   name: 'Reference app',
   description: 'The app of this kit: processes a raster after your approval and delivers the result.',
-  steps: [ndvi, spectralIndex, bandMath, cog, hillshade, scale],
+  steps: [
+    ndvi,
+    spectralIndex,
+    bandMath,
+    change,
+    cloudMask,
+    cog,
+    reproject,
+    mosaic,
+    hillshade,
+    aspect,
+    contours,
+    polygonize,
+    zonalStatistics,
+    scale,
+  ],
   profile,
   templates: new URL('../../templates/my-app/', import.meta.url),
 });

@@ -1,4 +1,12 @@
 /** What a step is made with, and the steps that the kit brings. */
+import aspect from './aspect/index.ts';
+import change from './change/index.ts';
+import cloudMask from './cloud-mask/index.ts';
+import contours from './contours/index.ts';
+import mosaic from './mosaic/index.ts';
+import polygonize from './polygonize/index.ts';
+import reproject from './reproject/index.ts';
+import zonalStatistics from './zonal-statistics/index.ts';
 import bandMath from './band-math/index.ts';
 import cog from './cog/index.ts';
 import hillshade from './hillshade/index.ts';
@@ -35,4 +43,20 @@ export type { PreviewStyle } from '../raster/preview.ts';
 export { command, type Command, type CommandJob } from './command.ts';
 export { ExpressionError, parseExpression, type Expression } from './band-math/expression.ts';
 export { spectralIndices, type SpectralIndex } from './spectral-index/catalogue.ts';
-export { bandMath, cog, hillshade, ndvi, ndviPython, slope, spectralIndex };
+export {
+  aspect,
+  bandMath,
+  change,
+  cloudMask,
+  cog,
+  contours,
+  hillshade,
+  mosaic,
+  ndvi,
+  ndviPython,
+  polygonize,
+  reproject,
+  slope,
+  spectralIndex,
+  zonalStatistics,
+};

@@ -2,13 +2,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { stepMutants } from '../../drill/step-mutants.ts';
+import { notYetBroken, stepMutants } from '../../drill/step-mutants.ts';
 import allSteps from '../support/all-steps.ts';
 import { projectRoot } from '../support/folders.ts';
 import { codePattern } from '../support/mutation.ts';
 
 test('every step has twenty wrong versions, each of code that is there', async () => {
-  expect(Object.keys(stepMutants).toSorted()).toEqual(allSteps.steps.map(({ id }) => id).toSorted());
+  const known = [...Object.keys(stepMutants), ...notYetBroken];
+  expect(known.toSorted()).toEqual(allSteps.steps.map(({ id }) => id).toSorted());
   for (const [id, mutants] of Object.entries(stepMutants)) {
     expect(mutants.length, id).toBeGreaterThanOrEqual(20);
     expect(new Set(mutants.map(({ name }) => name)).size, id).toBe(mutants.length);

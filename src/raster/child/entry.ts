@@ -1,5 +1,6 @@
 /** Entry of every child process: runs the jobs it is given, one after the other, and reports to its host. */
 import { Socket } from 'node:net';
+import { setImmediate as tick } from 'node:timers/promises';
 import { Channel, channelDescriptor } from './channel.ts';
 import { describedError } from './described-error.ts';
 import type { FromChild, Job, ToChild } from './protocol.ts';
@@ -24,7 +25,27 @@ function throttledProgress(): (fraction: number, note?: string) => void {
   };
 }
 
-async function start({ module, input, files, workFolder }: Extract<ToChild, { type: 'start' }>): Promise<FromChild> {
+// A library may take no notice of a write that the limit to one file has cut off: the kernel's signal tells.
+let isFileCutOff = false;
+process.on('SIGXFSZ', () => (isFileCutOff = true));
+const cutOff = {
+  type: 'failed',
+  kind: 'user',
+  code: 'job_disk_exceeded',
+  message: 'the processing wrote a larger file than it may',
+  data: {},
+  stack: null,
+} as const satisfies FromChild;
+
+async function start(message: Extract<ToChild, { type: 'start' }>): Promise<FromChild> {
+  const answer = await work(message);
+  // Signals come between two turns of the loop.
+  await tick();
+  await tick();
+  return isFileCutOff ? cutOff : answer;
+}
+
+async function work({ module, input, files, workFolder }: Extract<ToChild, { type: 'start' }>): Promise<FromChild> {
   abort = new AbortController();
   try {
     const { default: job } = (await import(module)) as { default: Job<unknown, unknown> };

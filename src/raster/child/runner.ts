@@ -24,7 +24,8 @@ import { folderUse } from '../folder-bytes.ts';
 import { fromChild, type FromChild, type ToChild } from './protocol.ts';
 
 /** GDAL's words for a write that failed, where it has removed the file since. The disk itself has room. */
-const isCutShort = (message: string) => /\bwrite error\b|file too large/i.test(message);
+const isCutShort = ({ code, message }: { readonly code: string; readonly message: string }) =>
+  code === 'job_disk_exceeded' || /\bwrite error\b|file too large/i.test(message);
 /** Of the limit to one file: the last write may have been cut off whole. */
 const almostFull = 0.9;
 /** After a cancel message, before SIGKILL. */
@@ -181,8 +182,7 @@ export class ChildRunner {
       if (answer !== null && (await isDiskFull(this.#workFolder))) throw diskFull();
       if (answer?.type === 'done') return answer.output as Output;
       // A write that the limit has cut short ends a library's call, or a program, with an error of its own.
-      if (answer?.type === 'failed' && (isCutShort(answer.message) || (await this.#isFileFull())))
-        throw this.#fileTooLarge();
+      if (answer?.type === 'failed' && (isCutShort(answer) || (await this.#isFileFull()))) throw this.#fileTooLarge();
       if (answer?.type === 'failed') throw new ChildJobError(answer.code, answer.message, answer);
       throw this.#crash(exit);
     } finally {

@@ -1,20 +1,11 @@
 import { setImmediate as tick } from 'node:timers/promises';
-import type Gdal from 'gdal-async';
-import type { SceneBand } from '../../raster/scene.ts';
+import { withGaps } from '../heights.ts';
 import { estimateCog } from '../estimate.ts';
 import { band } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
 
 /** gdaldem's own figure, for heights in metres over a grid in degrees. */
 const metresOfDegree = 111_120;
-
-/** Of floats that name no value for gaps: NaN is one. gdaldem would light a gap by its neighbours. */
-function withGaps(gdal: typeof Gdal, { dataset, index, band: { noDataValue, dataType } }: SceneBand): Gdal.Dataset {
-  if (noDataValue !== null || !dataType?.startsWith('Float')) return dataset;
-  const view = gdal.drivers.get('VRT').createCopy('', dataset);
-  view.bands.get(index).noDataValue = NaN;
-  return view;
-}
 
 /** Shaded relief of a digital elevation model, by gdaldem's Horn formula. */
 export default defineStep({

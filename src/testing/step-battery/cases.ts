@@ -53,6 +53,8 @@ const expectedRaster = z.strictObject({
   value: formula.optional(),
   /** Or the pixels themselves, row by row; null where there is none. */
   pixels: z.array(z.number().nullable()).optional(),
+  /** What stands where the input has no data, or the formula gives no number. Default: no data. */
+  missing: z.number().optional(),
   /** Of the larger of 1 and the value. */
   tolerance: z.number().min(0).default(1e-6),
 });

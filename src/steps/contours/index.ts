@@ -1,0 +1,57 @@
+import { band } from '../parameters.ts';
+import { defineStep, z } from '../step.ts';
+
+/** Lines of equal height of a digital elevation model. */
+export default defineStep({
+  id: 'contours',
+  version: '1.0.0',
+  cases: new URL('./cases.json', import.meta.url),
+  title: 'Contours',
+  description: 'Lines of equal height in an elevation raster, as a GeoPackage.',
+  parameters: z.object({
+    band: band({ default: '1', title: 'Band', description: 'Name or number of the band that holds heights.' }),
+    interval: z
+      .number()
+      .min(0.001)
+      .max(10_000)
+      .default(10)
+      .meta({ title: 'Interval', description: 'Height between two lines, in the units of the raster.' }),
+    base: z
+      .number()
+      .min(-20_000)
+      .max(20_000)
+      .default(0)
+      .meta({ title: 'Base', description: 'A height that has a line.' }),
+  }),
+  input: { description: 'One raster with heights.', mostItems: 1, synthetic: 'elevation' },
+  outputs: {
+    contours: {
+      kind: 'vector',
+      fileName: 'contours.gpkg',
+      sourceType: 'LINESTRING',
+      geometry: 'LineString',
+      fields: { number: 'integer', elevation: 'real' },
+    },
+  },
+
+  async run({ parameters, scene, gdal, outputs, share, signal }) {
+    const { band: heights, dataset } = scene.findBand(parameters.band);
+    const generating = share(0, 1);
+    const made = gdal.drivers.get('GPKG').create(outputs.contours);
+    const layer = made.layers.create('contours', dataset.srs, gdal.wkbLineString);
+    layer.fields.add(new gdal.FieldDefn('number', gdal.OFTInteger));
+    layer.fields.add(new gdal.FieldDefn('elevation', gdal.OFTReal));
+    await gdal.contourGenerateAsync({
+      src: heights,
+      dst: layer,
+      interval: parameters.interval,
+      offset: parameters.base,
+      idField: 0,
+      elevField: 1,
+      ...(heights.noDataValue !== null && { nodata: heights.noDataValue }),
+      progress_cb: (fraction) => generating.progress(fraction),
+    });
+    made.close();
+    signal.throwIfAborted();
+  },
+});
