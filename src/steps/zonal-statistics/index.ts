@@ -42,7 +42,7 @@ export default defineStep({
     },
   },
   outputs: {
-    zones: { kind: 'vector', fileName: 'zones.geojson', sourceType: 'POLYGON', geometry: 'MultiPolygon', fields },
+    areas: { kind: 'vector', fileName: 'zones.geojson', sourceType: 'POLYGON', geometry: 'MultiPolygon', fields },
     table: { kind: 'vector', fileName: 'statistics.csv', sourceType: 'UNKNOWN', geometry: 'None', fields },
   },
 
@@ -88,7 +88,7 @@ export default defineStep({
       properties: results[i],
       geometry: { type: 'MultiPolygon', coordinates },
     }));
-    writeFileSync(outputs.zones, JSON.stringify({ type: 'FeatureCollection', features }));
+    writeFileSync(outputs.areas, JSON.stringify({ type: 'FeatureCollection', features }));
     writeFileSync(outputs.table, csvOf(Object.keys(fields), results));
   },
 });

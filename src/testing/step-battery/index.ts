@@ -2,10 +2,12 @@ import type { AppDefinition } from '../../app/definition/app-definition.ts';
 import { KitError } from '../../contract/index.ts';
 import { establishConfinement, type Confinement } from '../../raster/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
-import { batteryOf, type BatteryOptions } from './battery.ts';
+import { batteryOf } from './battery.ts';
+import type { BatteryOptions } from './check.ts';
 import { readCases, type StepCases } from './cases.ts';
 
-export { batteryOf, BatteryError, type BatteryCheck, type BatteryOptions } from './battery.ts';
+export { batteryOf } from './battery.ts';
+export { BatteryError, type BatteryCheck, type BatteryOptions } from './check.ts';
 export { readCases, type StepCases } from './cases.ts';
 
 /** A step's own cases. Throws `KitError` where it has none. */

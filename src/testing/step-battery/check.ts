@@ -1,0 +1,45 @@
+import type { AppDefinition } from '../../app/definition/app-definition.ts';
+import type { StepParameters } from '../../app/processing/step-parameters.ts';
+import type { Confinement } from '../../raster/index.ts';
+import type { BatteryAnswer } from './battery-job.ts';
+import type { FileRecipe, StepCases } from './cases.ts';
+import type { Gap } from './recipe.ts';
+
+/** One thing that a step must do. `run` rejects with what it did in its place. */
+export interface BatteryCheck {
+  readonly name: string;
+  readonly run: () => Promise<void>;
+}
+
+export interface BatteryOptions {
+  /** The app, or a definition of your own that lists the step; children load it from its module. */
+  readonly definition: Pick<AppDefinition, 'module' | 'steps'>;
+  readonly stepId: string;
+  readonly cases: StepCases;
+  /** Asked for when the first check runs. */
+  readonly confinement: () => Promise<Confinement>;
+  /** Pixels a side of the large input, 64 times those of the small one. Default 4096. */
+  readonly largeSide?: number;
+}
+
+/** What the step did, and what it should have. */
+export class BatteryError extends Error {}
+
+export const fail = (what: string): never => {
+  throw new BatteryError(what);
+};
+
+export const childTimeoutMs = 300_000;
+
+export type Inputs = Readonly<Record<string, readonly FileRecipe[]>>;
+
+export interface Variant {
+  readonly name: string;
+  readonly inputs: Inputs;
+  readonly gap?: Gap;
+  readonly stripPixels?: number;
+  readonly cancelAt?: number;
+  readonly readsOutputs?: boolean;
+  readonly parameters?: StepParameters;
+  readonly holds: (answer: BatteryAnswer, variant: Variant) => void;
+}

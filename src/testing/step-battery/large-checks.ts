@@ -1,0 +1,151 @@
+import { join } from 'node:path';
+import type { RunInput } from '../../app/processing/run-input.ts';
+import { createStepHost } from '../../app/processing/step-host.ts';
+import { checkParameters } from '../../app/processing/step-parameters.ts';
+import { runInChild } from '../../raster/index.ts';
+import { inputsOf, type AnyStep, type StepEstimate } from '../../steps/step.ts';
+import { isRaster } from './cases.ts';
+import { childTimeoutMs, fail, type BatteryCheck, type BatteryOptions, type Inputs } from './check.ts';
+import { inFolder, inOneChild } from './in-child.ts';
+
+const writeJob = new URL('./write-job.ts', import.meta.url);
+
+type Run = (diskBytes?: number) => Promise<{
+  readonly peakBytes: number;
+  readonly estimate: StepEstimate | null;
+  readonly outputBytes: number;
+}>;
+
+const smallSide = 512;
+
+/** Of an estimate, either way. */
+const estimateFactor = 2;
+
+/** What a step may hold of an input at once: at most so much of it. */
+const largestShare = 1 / 4;
+
+const syntheticSide = 1_024;
+
+const smallStripPixels = 250_000;
+
+/** What shows only on large inputs, and as the app runs the step: parts, memory, estimate, a disk without room. */
+export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryCheck[] {
+  const { cases, definition, stepId, confinement } = options;
+  const side = options.largeSide ?? smallSide * 8;
+  const { inputs, parameters } = cases.cases[0]!;
+  const isOfRasters = Object.values(inputs).flat().some(isRaster);
+
+  /** Runs the step as the app does, again and again on the same input. */
+  async function runsOn<T>(on: { side: number } | { synthetic: number }, work: (run: Run) => Promise<T>): Promise<T> {
+    return inFolder(async (folder) => {
+      const inputDir = join(folder, 'inputs');
+      if ('side' in on)
+        await runInChild<null>({
+          module: writeJob,
+          input: { inputs: sized(inputs, on.side, on.side) },
+          workFolder: inputDir,
+          confinement: await confinement(),
+          limits: { timeoutMs: childTimeoutMs },
+        });
+      const wanted = checkParameters(step, 'side' in on ? parameters : {});
+      const input =
+        'side' in on ? inputOf(step, Object.keys(inputs)) : ({ type: 'synthetic', size: on.synthetic } as const);
+      return work(async (diskBytes) => {
+        let peakBytes = 0;
+        const host = createStepHost({
+          definition,
+          inputDir,
+          confinement: await confinement(),
+          platformInput: { check: () => fail('no platform'), fetch: () => fail('no platform') },
+          concurrency: 1,
+          limits: { timeoutMs: childTimeoutMs, ...(diskBytes !== undefined && { diskBytes }) },
+          onMemory: (bytes) => (peakBytes = Math.max(peakBytes, bytes)),
+        });
+        const estimate = diskBytes === undefined ? (await host.check(stepId, wanted, input)).estimate : null;
+        const task = {
+          owner: 'battery',
+          stepId,
+          stepVersion: step.version,
+          parameters: wanted,
+          input,
+          workFolder: join(folder, 'run'),
+        };
+        const { outputs } = await host.run(task, { signal: new AbortController().signal, onProgress: () => {} });
+        return { peakBytes, estimate, outputBytes: outputs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
+      });
+    });
+  }
+
+  /** With room, and then with half of what its outputs need. */
+  const twice = (run: Run) =>
+    run().then(async (first) => ({
+      ...first,
+      withoutRoom: await run(Math.floor(first.outputBytes / 2)).then(
+        () => null,
+        (error: unknown) => error as { code?: string; message?: string },
+      ),
+    }));
+  let large: ReturnType<typeof twice> | undefined;
+  const atLarge = () => (large ??= runsOn({ side }, twice));
+  if (!isOfRasters) return [];
+  return [
+    {
+      name: 'reads an input 64 times as large in parts',
+      run: async () => {
+        const [answer] = await inOneChild(options, [{ name: '', inputs: sized(inputs, side, side), parameters, readsOutputs: false, stripPixels: smallStripPixels, holds: () => {} }], step); // prettier-ignore
+        if (answer!.failure) fail(`it failed by ${answer!.failure.code}: ${answer!.failure.message}`);
+        const share = answer!.largestRead / (side * side);
+        if (share > largestShare) fail(`it read ${Math.round(share * 100)} % of a raster of ${side} x ${side} at once`);
+      },
+    },
+    {
+      name: 'its memory and its estimate',
+      run: async () => {
+        const { peakBytes, estimate } = await atLarge();
+        if (!estimate) return;
+        const factor = peakBytes / estimate.memoryBytes;
+        if (factor > estimateFactor || factor < 1 / estimateFactor)
+          fail(`it held ${megabytes(peakBytes)}, and its estimate is ${megabytes(estimate.memoryBytes)}`);
+      },
+    },
+    {
+      name: 'its output and its estimate',
+      run: async () => {
+        const { outputBytes, estimate } = await runsOn({ synthetic: syntheticSide }, (run) => run());
+        if (!estimate) return;
+        const factor = outputBytes / estimate.outputBytes;
+        if (factor > estimateFactor || factor < 1 / estimateFactor)
+          fail(
+            `it made ${megabytes(outputBytes)} of a synthetic scene, and its estimate is ${megabytes(estimate.outputBytes)}`,
+          );
+      },
+    },
+    {
+      name: 'a disk without room',
+      run: async () => {
+        const { withoutRoom: ended } = await atLarge();
+        if (ended?.code !== 'job_disk_exceeded')
+          fail(
+            `it had no room on its disk, and ended ${ended ? `by ${ended.code}: ${ended.message}` : 'as if it had'}`,
+          );
+      },
+    },
+  ];
+}
+
+/** Every input from the folder of its name. */
+function inputOf(step: AnyStep, names: readonly string[]): RunInput {
+  const sources = Object.fromEntries(names.map((name) => [name, { type: 'local', path: name } as const]));
+  const [only] = Object.values(sources);
+  return inputsOf(step).length === 1 && only ? only : { type: 'named', inputs: sources };
+}
+
+const sized = (inputs: Inputs, width: number, height: number): Inputs =>
+  Object.fromEntries(
+    Object.entries(inputs).map(([name, files]) => [
+      name,
+      files.map((file) => (isRaster(file) ? { ...file, width, height } : file)),
+    ]),
+  );
+
+const megabytes = (bytes: number) => `${(bytes / 1e6).toPrecision(3)} MB`;
