@@ -85,8 +85,8 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
   test('forgets an upload that it had begun, and completes it twice', { timeout }, async () => {
     const script = await appOf({
       file: 'src/app/runs/stages/upload.ts',
-      from: 'sourceType, resume: upload },\n        {',
-      to: 'sourceType, resume: null },\n        {',
+      from: 'sourceType, resume },\n    {',
+      to: 'sourceType, resume: null },\n    {',
     });
     const { faults } = await drillIn(
       { ...kills, each: 6, seed: 5, states: ['UPLOADING'], lose: 'upload.complete' },
