@@ -46,6 +46,7 @@ export interface RunRow {
   operation_id: string | null;
   operation_expires_at: number | null;
   outputs: string | null;
+  provenance: string | null;
   upload: string | null;
   files: string | null;
   failure: string | null;

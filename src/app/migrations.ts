@@ -119,6 +119,8 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
     `update runs set outputs = '[' || outputs || ']' where outputs is not null`,
     `update runs set files = '[' || files || ']' where files is not null`,
   ),
+  // What made a run's outputs.
+  '012-provenance': statements(`alter table runs add column provenance text`),
 };
 
 /** Brings a database up to date, or as far as a named migration; processes that start at the same time wait for each other. True where there was something to do. */

@@ -156,6 +156,7 @@ async function tryOut(
       definition: pathToFileURL(module).href,
       stepId: names.id,
       parameters: {},
+      provenance: null,
       inputs: [{ name: 'input', kind: 'raster', synthetic: null, fileCount: 1 }],
     };
     const workFolder = join(folder, 'work');

@@ -12,7 +12,7 @@ export { bandNames, bandOfFileName, sensorOfFileNames, type Sensor } from './ban
 export { classColors } from './class-table.ts';
 export { FairQueue } from './child/fair-queue.ts';
 export { runInChild, type ChildJobOptions } from './child/host.ts';
-export { isPackage, kitFolder, vendoredFolders } from './kit-folder.ts';
+export { isPackage, kitFolder, kitVersion, vendoredFolders } from './kit-folder.ts';
 export type { LentFile } from './child/lend-file.ts';
 export { ChildPool, PoolBusyError } from './child/pool.ts';
 export { ChildJobError, type ChildLimits } from './child/limits.ts';
@@ -29,6 +29,7 @@ export type { PreviewJobInput } from './preview-job.ts';
 export type { PreviewStyle } from './preview.ts';
 export { matchBand, SceneError, type NamedBand } from './match-band.ts';
 export { syntheticBands, type SyntheticKind } from './synthetic-bands.ts';
+export type { CompareInput, Difference } from './compare-job.ts';
 export type { DescribedInput } from './describe-job.ts';
 export type { UnpackInput, UnpackLimits } from './unpack.ts';
 
@@ -38,3 +39,7 @@ export const previewJob = new URL('./preview-job.ts', import.meta.url);
 export const describeJob = new URL('./describe-job.ts', import.meta.url);
 /** Job that unpacks the rasters of the archive that it is lent into its work folder: `UnpackInput` to their names, null where the file is no archive. */
 export const unpackJob = new URL('./unpack-job.ts', import.meta.url);
+/** Job that reads the metadata of the one file that it is lent. */
+export const metadataJob = new URL('./metadata-job.ts', import.meta.url);
+/** Job that holds the first of the two files that it is lent against the second: `CompareInput` to `Difference`. */
+export const compareJob = new URL('./compare-job.ts', import.meta.url);

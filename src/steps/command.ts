@@ -46,6 +46,8 @@ export interface CommandJob {
   readonly outputs: Readonly<Record<string, string>>;
   readonly workFolder: string;
   readonly parameters: Readonly<Record<string, string | number | boolean>>;
+  /** For the output's own metadata: what made it. */
+  readonly metadata: Readonly<Record<string, string>>;
 }
 
 /** What a program writes as `error.json` into its work folder before it ends with another code than 0: the user reads `message`. */
@@ -128,7 +130,15 @@ const filesOf = (input: Scene | Features): CommandFile[] =>
       'bands' in input ? input.bands.filter((band) => band.dataset === dataset).map(({ names }) => ({ names })) : [],
   }));
 
-function describe({ scene, inputs, parameters, outputPath, outputs, workFolder }: StepJob<never>): CommandJob {
+function describe({
+  scene,
+  inputs,
+  parameters,
+  outputPath,
+  outputs,
+  workFolder,
+  metadata,
+}: StepJob<never>): CommandJob {
   return {
     inputs: filesOf(scene),
     namedInputs: Object.fromEntries(
@@ -138,6 +148,7 @@ function describe({ scene, inputs, parameters, outputPath, outputs, workFolder }
     outputs,
     workFolder,
     parameters,
+    metadata,
   };
 }
 

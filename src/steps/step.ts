@@ -156,6 +156,8 @@ export interface StepJob<
   readonly outputs: Readonly<Record<Outputs, string>>;
   /** For temporary files; removed after the run. */
   readonly workFolder: string;
+  /** What made the output, for its own metadata: `writeCog` writes it, and the host adds it to GeoTIFF, GeoPackage and GeoJSON; for a COG that you write in another way. */
+  readonly metadata: Readonly<Record<string, string>>;
   /** GDAL itself. To open further files, don't: paths in an input must not decide what is read. */
   readonly gdal: typeof gdal;
   readonly raster: {

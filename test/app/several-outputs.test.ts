@@ -51,7 +51,7 @@ test('where the profile wants one file, all outputs are one zip, the same each t
   const names: string[] = [];
   const zip = await yauzl.fromBufferPromise(bytes);
   for await (const { fileName } of zip.eachEntry()) names.push(fileName);
-  expect(names).toEqual(['heights.tif', 'zones.geojson', 'table.csv']);
+  expect(names).toEqual(['heights.tif', 'zones.geojson', 'table.csv', 'provenance.json']);
 });
 
 describe('what a step leaves is held against its declaration', () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
@@ -140,14 +141,18 @@ export async function uploadCalls(sandbox: TestSandbox, launchId: string): Promi
   return (await sandbox.trace(launchId)).filter(({ endpoint }) => endpoint.startsWith('upload.')).length;
 }
 
-/** The sha256 of what the platform gives back for a file. */
-export async function fetchedDigest(sandbox: TestSandbox, fileId: string | null | undefined): Promise<string> {
-  const { createHash } = await import('node:crypto');
+/** What the platform gives back for a file. */
+export async function fetchedBytes(sandbox: TestSandbox, fileId: string | null | undefined): Promise<Buffer> {
   const { text } = await sandbox.request('GET', `/public/file/download/url?fileId=${fileId}`, {
     headers: { 'x-api-key': apiKey },
   });
+  return Buffer.from(await (await fetch(text)).arrayBuffer());
+}
+
+/** Its sha256. */
+export async function fetchedDigest(sandbox: TestSandbox, fileId: string | null | undefined): Promise<string> {
   return createHash('sha256')
-    .update(Buffer.from(await (await fetch(text)).arrayBuffer()))
+    .update(await fetchedBytes(sandbox, fileId))
     .digest('hex');
 }
 

@@ -5,14 +5,16 @@ import { basename } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import yazl from 'yazl';
+import type { Provenance } from './provenance.ts';
 import type { RunOutput } from './step-host.ts';
 
 /** Of every entry, so that the same outputs make the same archive. */
 const mtime = new Date('1980-01-01T12:00:00Z');
 
-/** Puts a run's outputs into one zip at `path`, stored as they are (rasters do not shrink), and removes them. */
+/** Puts a run's outputs, and what made them, into one zip at `path`, stored as they are (rasters do not shrink), and removes them. */
 export async function packOutputs(
   outputs: readonly RunOutput[],
+  provenance: Provenance,
   path: string,
   signal: AbortSignal,
 ): Promise<RunOutput> {
@@ -20,6 +22,10 @@ export async function packOutputs(
   const failed = new Promise<never>((_resolve, reject) => archive.on('error', reject));
   failed.catch(() => {});
   for (const output of outputs) archive.addFile(output.path, basename(output.path), { compress: false, mtime });
+  archive.addBuffer(Buffer.from(`${JSON.stringify(provenance, null, 2)}\n`), 'provenance.json', {
+    compress: false,
+    mtime,
+  });
   archive.end();
   const hash = createHash('sha256');
   let sizeBytes = 0;

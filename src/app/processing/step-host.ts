@@ -16,6 +16,8 @@ import { inputsOf, mainInput, outputsOf, type AnyStep, type StepEstimate } from 
 import type { AppDefinition } from '../definition/app-definition.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
 import { packOutputs } from './pack-outputs.ts';
+import { digestOfFolder, folderOfStep, kitSoftware } from './code-digest.ts';
+import { makeProvenance, readInputs, type Provenance, type ProvenanceKnown } from './provenance.ts';
 import { readResult, type RunResult } from './output-summary.ts';
 import { factsOfFiles, factsOfItems, factsOfSynthetic, requireBands, type InputFacts } from './input-facts.ts';
 import {
@@ -73,6 +75,7 @@ export interface StepOutputs {
   /** At least one, in the order of the declaration. */
   readonly outputs: readonly RunOutput[];
   readonly result: RunResult | null;
+  readonly provenance: Provenance;
 }
 
 export interface StepTask {
@@ -83,6 +86,8 @@ export interface StepTask {
   readonly stepVersion: string;
   readonly parameters: StepParameters;
   readonly input: RunInput;
+  /** The operation that was approved. Default: none. */
+  readonly operationId?: string | null;
   /** The task's own folder, with `input`, `step` and `output` in it; made here, removed by the caller when the output is no longer needed. */
   readonly workFolder: string;
 }
@@ -129,6 +134,16 @@ export function createStepHost(options: StepHostOptions): StepHost {
   const queue = new FairQueue(options.concurrency);
   const fetches = new FairQueue(options.concurrency);
   const looks = new FairQueue(options.concurrency);
+  const codes = new Map<string, Promise<string>>();
+  let versions: Promise<Record<string, string>> | undefined;
+  const software = () => (versions ??= kitSoftware());
+  /** Read once: what runs is what was loaded. */
+  function codeOf(step: AnyStep): Promise<string> {
+    const folder = folderOfStep(step, options.definition.module);
+    const known = codes.get(folder) ?? digestOfFolder(folder);
+    codes.set(folder, known);
+    return known;
+  }
 
   function find(stepId: string): AnyStep {
     const step = steps.find(({ id }) => id === stepId);
@@ -208,11 +223,19 @@ export function createStepHost(options: StepHostOptions): StepHost {
     { signal, onProgress, onPrinted }: Pick<StepRunOptions, 'signal' | 'onProgress' | 'onPrinted'>,
   ) {
     const stepFolder = join(workFolder, 'step');
+    const known: ProvenanceKnown = {
+      step: { id: step.id, version: step.version, code: await codeOf(step) },
+      parameters: task.parameters,
+      input: task.input,
+      operationId: task.operationId ?? null,
+      software: await software(),
+    };
     const files = sources.flatMap(({ paths }) => paths.map((path): LentFile => ({ path, name: basename(path) })));
     const input: StepJobInput = {
       definition: options.definition.module,
       stepId: step.id,
       parameters: task.parameters,
+      provenance: known,
       inputs: sources.map(({ paths, ...source }) => ({ ...source, fileCount: paths.length })),
     };
     const { confinement, onMemory } = options;
@@ -232,11 +255,14 @@ export function createStepHost(options: StepHostOptions): StepHost {
       inspectPort: options.inspectPort,
     });
     const outputs = await takeOutputs(step, answer, workFolder);
+    const { inputs, gdalVersion } = answered.parse(answer);
+    const made = makeProvenance(known, inputs, gdalVersion);
     return {
       outputs:
         options.packsOutputs && outputs.length > 1
-          ? [await packOutputs(outputs, join(workFolder, 'output', `${step.id}.zip`), signal)]
+          ? [await packOutputs(outputs, made, join(workFolder, 'output', `${step.id}.zip`), signal)]
           : outputs,
+      provenance: made,
       result: readResult((answer as { result?: unknown }).result),
     };
   }
@@ -332,6 +358,8 @@ const answered = z.object({
     .array(z.object({ name: z.string(), sizeBytes: z.int().positive(), sha256: z.hash('sha256') }))
     .min(1)
     .max(100),
+  inputs: readInputs,
+  gdalVersion: z.string().max(100),
 });
 
 /** Takes the files that the child has left, by the names of the declaration: a child may answer anything. */

@@ -2,19 +2,21 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { walkStrips } from '../../raster/block-walk.ts';
 import type { ChildContext, Job, JobContext } from '../../raster/child/protocol.ts';
 import { createRaster, gridOf, writeCog } from '../../raster/cog.ts';
 import { openFeatures, type Features } from '../../raster/features.ts';
+import { addMetadata, withMetadata, type Metadata } from '../../raster/metadata.ts';
 import { openScene, requireSameGrid, type Scene } from '../../raster/scene.ts';
 import { writeSyntheticScene, writeSyntheticZones } from '../../raster/synthetic-scene.ts';
 import { inputsOf, mainInput, outputsOf, type AnyStep, type InputDeclaration, type StepJob } from '../../steps/step.ts';
 import { checkOutputs, type MadeOutput } from './check-outputs.ts';
 import { toldApart } from './own-error.ts';
 import type { RunResult } from './output-summary.ts';
+import { makeProvenance, provenanceTag, type ProvenanceKnown, type ReadFile, type ReadInputs } from './provenance.ts';
 import type { StepParameters } from './step-parameters.ts';
 import { summarize } from './summarize.ts';
 
@@ -23,6 +25,8 @@ export interface StepJobInput {
   readonly definition: string;
   readonly stepId: string;
   readonly parameters: StepParameters;
+  /** Null for a trial, whose output nobody keeps. */
+  readonly provenance: ProvenanceKnown | null;
   /** In the order of the files that the job is lent. */
   readonly inputs: readonly {
     readonly name: string;
@@ -39,6 +43,8 @@ export interface StepOutput {
   readonly outputs: readonly StepFile[];
   /** Of the first raster. Null where there is none, or it could not be made, which is no fault of the output. */
   readonly result: RunResult | null;
+  readonly inputs: ReadInputs;
+  readonly gdalVersion: string;
 }
 
 export interface StepFile {
@@ -67,6 +73,10 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
   );
   const { inputs, scene, close } = await openInputs(input, step, context);
   try {
+    const read = input.provenance ? await readFiles(input, context.files) : [];
+    const metadata: Metadata = input.provenance
+      ? { [provenanceTag]: JSON.stringify(makeProvenance(input.provenance, read, gdal.version)) }
+      : {};
     context.progress(parts.input, step.title);
     const stepWork = join(context.workFolder, 'work');
     await mkdir(stepWork, { recursive: true });
@@ -78,7 +88,18 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
       outputs: paths,
       workFolder: stepWork,
       gdal,
-      raster: { createRaster, gridOf, writeCog, walkStrips, requireSameGrid },
+      metadata,
+      raster: {
+        createRaster,
+        gridOf,
+        writeCog: (source, path, options, progress) => {
+          const view = withMetadata(source, metadata);
+          writeCog(view, path, options, progress);
+          view.close();
+        },
+        walkStrips,
+        requireSameGrid,
+      },
       signal: context.signal,
       progress: share(context, parts.input, parts.step).progress,
       share: (from, to) => share(share(context, parts.input, parts.step), from, to),
@@ -93,9 +114,12 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     context.progress(parts.step, 'checking the output');
     const made = checkOutputs(step, paths, scene);
     const outputs: StepFile[] = [];
-    for (const { name, path } of made) outputs.push({ name, ...(await digest(path)) });
+    for (const { name, path, declared } of made) {
+      if (declared.kind !== 'file') addMetadata(path, metadata);
+      outputs.push({ name, ...(await digest(path)) });
+    }
     context.progress(parts.digest, 'summing it up');
-    return { outputs, result: await resultOf(made) };
+    return { outputs, result: await resultOf(made), inputs: read, gdalVersion: gdal.version };
   } finally {
     close();
   }
@@ -121,6 +145,19 @@ async function openInputs(input: StepJobInput, step: AnyStep, { files, workFolde
   }
   const main = opened.find(([name]) => name === mainInput(step)?.[0])?.[1];
   return { inputs: Object.fromEntries(opened), scene: (main as Scene | undefined) ?? openScene([]), close };
+}
+
+/** What the step is about to read, file by file. */
+async function readFiles({ inputs }: StepJobInput, files: readonly string[]): Promise<ReadInputs> {
+  const read: ReadInputs = [];
+  let from = 0;
+  for (const { name, fileCount } of inputs) {
+    const lent = files.slice(from, (from += fileCount));
+    const digests: ReadFile[] = [];
+    for (const path of lent) digests.push({ fileName: basename(path), ...(await digest(path)) });
+    read.push({ name, files: digests });
+  }
+  return read;
 }
 
 /** Each input in a place of its own in the landscape, all on the same grid; features are the quarters of it. */

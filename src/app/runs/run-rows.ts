@@ -26,6 +26,7 @@ export function factColumns(facts: RunFacts): Updateable<RunRow> {
   if (facts.operationId !== undefined) columns.operation_id = facts.operationId;
   if (facts.operationExpiresAtMs !== undefined) columns.operation_expires_at = facts.operationExpiresAtMs;
   if (facts.outputs !== undefined) columns.outputs = json(facts.outputs);
+  if (facts.provenance !== undefined) columns.provenance = json(facts.provenance);
   if (facts.upload !== undefined) columns.upload = json(facts.upload);
   if (facts.files !== undefined) columns.files = json(facts.files);
   if (facts.failure !== undefined) columns.failure = json(facts.failure);
@@ -46,6 +47,7 @@ export function toRow(run: Run): RunRow {
     operation_id: run.operationId,
     operation_expires_at: run.operationExpiresAtMs,
     outputs: json(run.outputs),
+    provenance: json(run.provenance),
     upload: json(run.upload),
     files: json(run.files),
     failure: json(run.failure),
@@ -72,6 +74,7 @@ export function fromRow(row: RunRow): Run {
     operationId: row.operation_id,
     operationExpiresAtMs: row.operation_expires_at === null ? null : Number(row.operation_expires_at),
     outputs,
+    provenance: parsed(row.provenance),
     upload: parsed(row.upload),
     files: (parsed<Partial<RunFile>[]>(row.files) ?? []).map((file, i) => asFile(file, outputs[i])),
     failure: parsed(row.failure),

@@ -25,6 +25,7 @@ export function viewRun(run: Run, history: readonly RunStateChange[], progress: 
     /** The first of `outputs`, and of `files`. */
     output: outputs[0] ?? null,
     outputs,
+    provenance: run.provenance,
     upload: run.upload && { partSizeBytes: run.upload.partSizeBytes, acknowledgedParts: run.upload.acknowledgedParts },
     file: run.files[0] ?? null,
     files: run.files,

@@ -1,4 +1,5 @@
 import type { OutputSummary, RunResult } from '../processing/output-summary.ts';
+import type { Provenance } from '../processing/provenance.ts';
 import type { RunOutput } from '../processing/step-host.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepEstimate } from '../../steps/step.ts';
@@ -46,6 +47,8 @@ export interface Run {
   readonly operationExpiresAtMs: number | null;
   /** What the step has made, in the order in which it is uploaded; empty before. */
   readonly outputs: readonly RunOutput[];
+  /** What made the outputs; null before. */
+  readonly provenance: Provenance | null;
   /** Of the first output that is no file yet. */
   readonly upload: UploadProgress | null;
   /** What the platform has. */
@@ -62,6 +65,7 @@ export const notBegun = {
   operationId: null,
   operationExpiresAtMs: null,
   outputs: [],
+  provenance: null,
   upload: null,
   files: [],
   failure: null,
@@ -70,7 +74,7 @@ export const notBegun = {
 
 /** What a stage learns on the way; committed together with the state it leads to, or by itself. */
 export type RunFacts = Partial<
-  Pick<Run, 'operationId' | 'operationExpiresAtMs' | 'outputs' | 'upload' | 'files' | 'failure'>
+  Pick<Run, 'operationId' | 'operationExpiresAtMs' | 'outputs' | 'provenance' | 'upload' | 'files' | 'failure'>
 > & {
   /** Kept beside the run, and found by `RunStore.summary` and `picture`. */
   readonly result?: RunResult | null;

@@ -26,6 +26,7 @@ temporary = f"{job.work_folder}/difference.tif"
 difference = gdal.GetDriverByName("GTiff").Create(temporary, width, height, 1, gdal.GDT_Float32, ["TILED=YES", "BIGTIFF=IF_SAFER"])
 difference.SetGeoTransform(first.GetGeoTransform())
 difference.SetProjection(first.GetProjection())
+difference.SetMetadata(job.metadata)
 target = difference.GetRasterBand(1)
 target.SetNoDataValue(NODATA)
 target.SetDescription("normalized difference")

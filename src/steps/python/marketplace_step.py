@@ -30,6 +30,7 @@ class Job:
         self.parameters = described["parameters"]
         self.output = described["output"]
         self.outputs = described["outputs"]  # paths, by the names of the declaration
+        self.metadata = described["metadata"]  # for dataset.SetMetadata: what made the output
         self.work_folder = described["workFolder"]
         self.inputs = [one["path"] for one in described["inputs"]]
         self.named_inputs = {name: [one["path"] for one in files] for name, files in described["namedInputs"].items()}

@@ -100,7 +100,7 @@ async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder
   let failure: BatteryAnswer['failure'] = null;
   try {
     const made = await stepJob(
-      { definition, stepId: step.id, parameters: run.parameters, inputs },
+      { definition, stepId: step.id, parameters: run.parameters, provenance: null, inputs },
       {
         files,
         workFolder,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { IllegalTransitionError } from '../../app/runs/run-state.ts';
+import type { Provenance } from '../../app/processing/provenance.ts';
 import { notBegun, type Run, type RunStore } from '../../app/runs/run.ts';
 import type { SuiteTools } from './suite-tools.ts';
 
@@ -71,7 +72,18 @@ export function runStoreSuite(
     });
     const approved = await store.transition(waiting, 'APPROVED');
     expect(await store.find(run.id)).toEqual(approved);
-    expect(approved).toMatchObject({ state: 'APPROVED', operationId: 'op' });
+    expect(approved).toMatchObject({ state: 'APPROVED', operationId: 'op', provenance: null });
+    const provenance = {
+      step: { id: run.stepId, version: run.stepVersion, code: 'a'.repeat(64) },
+      parameters: run.parameters,
+      input: run.input,
+      inputs: [],
+      operationId: 'op',
+      software: { GDAL: '3.12.3' },
+      digest: 'b'.repeat(64),
+    } as Provenance;
+    expect((await store.record(approved, { provenance })).provenance).toEqual(provenance);
+    expect((await store.find(run.id))?.provenance).toEqual(provenance);
     const history = await store.history(run.id);
     expect(history.map(({ state }) => state)).toEqual(['CREATED', 'AWAITING_APPROVAL', 'APPROVED']);
     expect(history.map(({ atMs }) => atMs)).toEqual(history.map(({ atMs }) => atMs).toSorted((a, b) => a - b));

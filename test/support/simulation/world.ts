@@ -4,6 +4,7 @@ import { assumedLimits } from '../../../src/contract/index.ts';
 import { DatabaseAwayError } from '../../../src/app/database-away.ts';
 import type { AppTables } from '../../../src/app/database.ts';
 import { migrate } from '../../../src/app/migrations.ts';
+import type { Provenance } from '../../../src/app/processing/provenance.ts';
 import type { StepHost } from '../../../src/app/processing/step-host.ts';
 import { PgBossRunQueue, type Boss } from '../../../src/app/runs/pg-boss-run-queue.ts';
 import { createRunEngine, type RunEngine, type RunEngineOptions } from '../../../src/app/runs/run-engine.ts';
@@ -92,6 +93,16 @@ const restartAfterMs = 1_500;
 const stoppedForMs = 18_000;
 /** Until what was asked for last is there, or refused. */
 const settleMs = 2_000;
+/** Of nothing: what makes an output here is no step. */
+const noProvenance: Provenance = {
+  step: { id: 'simulated', version: '1.0.0', code: '0'.repeat(64) },
+  parameters: {},
+  input: { type: 'synthetic', size: 64 },
+  inputs: [],
+  operationId: null,
+  software: {},
+  digest: '0'.repeat(64),
+};
 const step = {
   id: 'step',
   version: '1.0.0',
@@ -418,7 +429,7 @@ class World {
           sha256: `${runId} ${i + 1}`,
         }));
         for (const { path } of outputs) this.#disk.add(path);
-        return { outputs, result: null };
+        return { outputs, result: null, provenance: noProvenance };
       },
     };
   }

@@ -28,13 +28,14 @@ export const processInput: Stage = async (run, context) => {
       .catch((error: unknown) => context.log.warn({ err: error }, 'could not renew the token at the moment'));
   }, keepAliveEveryMs);
   try {
-    const { result, outputs } = await context.steps.run(
+    const { result, outputs, provenance } = await context.steps.run(
       {
         owner: await context.ownerOf(run.launchId),
         stepId: run.stepId,
         stepVersion: run.stepVersion,
         parameters: run.parameters,
         input: run.input,
+        operationId: run.operationId,
         workFolder: context.workFolder,
       },
       {
@@ -45,7 +46,7 @@ export const processInput: Stage = async (run, context) => {
       },
     );
     context.madeHere.digests = new Set(outputs.map(({ sha256 }) => sha256));
-    return await commitMove(context, run, 'UPLOADING', { outputs, upload: null, result });
+    return await commitMove(context, run, 'UPLOADING', { outputs, provenance, upload: null, result });
   } finally {
     clearInterval(keepAlive);
   }

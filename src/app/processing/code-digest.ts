@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { kitFolder, kitVersion } from '../../raster/index.ts';
+import type { AnyStep } from '../../steps/step.ts';
+
+/** What lies beside code and makes no pixel. */
+const isCode = (path: string) =>
+  !path.split(sep).includes('node_modules') && !/(^|[/\\])(cases\.json|[^/\\]*\.md|__pycache__[/\\].*)$/.test(path);
+
+/** SHA-256 of a folder's code: names and contents, whatever the order in which the system lists them. */
+export async function digestOfFolder(folder: string): Promise<string> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const names = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .filter(isCode)
+    .sort();
+  const hash = createHash('sha256');
+  for (const name of names) {
+    const bytes = await readFile(join(folder, name));
+    hash.update(`${name}\0${bytes.length}\0`).update(bytes);
+  }
+  return hash.digest('hex');
+}
+
+/** The step's folder, which its cases lie in; of a step without cases the folder of the app that it belongs to. */
+export function folderOfStep(step: Pick<AnyStep, 'cases'>, definitionModule: string): string {
+  return dirname(fileURLToPath(step.cases ?? definitionModule));
+}
+
+/** The kit's version, with what tells a fork's changes of what its steps are made with. */
+export async function kitSoftware(): Promise<Record<string, string>> {
+  const parts = await Promise.all(
+    ['raster', 'steps'].map((name) =>
+      digestOfFolder(kitFolder(join(import.meta.url.endsWith('.ts') ? 'src' : 'dist', name))),
+    ),
+  );
+  const digest = createHash('sha256').update(parts.join()).digest('hex').slice(0, 12);
+  return { 'marketplace-app-kit': `${kitVersion}+${digest}` };
+}

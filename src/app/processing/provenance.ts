@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import * as z from 'zod';
+import { runInput } from './run-input.ts';
+
+const sha256 = z.hash('sha256');
+
+/** A file that a run has read. */
+const readFile = z.strictObject({ fileName: z.string().min(1).max(1_024), sizeBytes: z.int().min(0), sha256 });
+export type ReadFile = z.output<typeof readFile>;
+
+/** The files of each of a step's inputs, in the order in which it was given them; none of an input that code makes. */
+export const readInputs = z
+  .array(z.strictObject({ name: z.string().max(64), files: z.array(readFile).max(10_000) }))
+  .max(20);
+export type ReadInputs = z.output<typeof readInputs>;
+
+const software = z.record(z.string().max(100), z.string().max(200));
+
+/** What has made a file: enough to make it again, and to see that it comes out the same. */
+export const provenance = z.strictObject({
+  /** `code`: SHA-256 of the step's own files. */
+  step: z.strictObject({ id: z.string(), version: z.string(), code: sha256 }),
+  parameters: z.record(z.string(), z.json()),
+  /** What was chosen: items of the catalog, a path, or a size. */
+  input: runInput,
+  inputs: readInputs,
+  /** Null where there was none, as in a test. */
+  operationId: z.string().max(1_000).nullable(),
+  /** Versions, by the name of the software: `GDAL`, `marketplace-app-kit`. */
+  software,
+  /** SHA-256 of all the rest as JSON with its keys sorted. */
+  digest: sha256,
+});
+export type Provenance = z.output<typeof provenance>;
+
+/** What is known before the step's process has opened anything. */
+export type ProvenanceKnown = Omit<Provenance, 'inputs' | 'digest'>;
+
+/** The name under which a file's metadata hold it as JSON. */
+export const provenanceTag = 'PROVENANCE';
+
+export function makeProvenance(known: ProvenanceKnown, inputs: ReadInputs, gdalVersion: string): Provenance {
+  const rest = { ...known, software: { ...known.software, GDAL: gdalVersion }, inputs };
+  const { step, parameters, input, operationId, software } = rest;
+  const ordered = { step, parameters, input, inputs, operationId, software };
+  return { ...ordered, digest: digestOf(ordered) };
+}
+
+/** Null for a text that is no provenance, or of which a part has changed since it was written. */
+export function readProvenance(text: string): Provenance | null {
+  try {
+    const read = provenance.parse(JSON.parse(text));
+    const { digest, ...rest } = read;
+    return digest === digestOf(rest) ? read : null;
+  } catch {
+    return null;
+  }
+}
+
+const digestOf = (rest: Omit<Provenance, 'digest'>) => createHash('sha256').update(sortedJson(rest)).digest('hex');
+
+function sortedJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}

@@ -1,0 +1,214 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import * as z from 'zod';
+import { readAppConfig, type AppConfig } from '../app/config.ts';
+import type { AppDefinition } from '../app/definition/app-definition.ts';
+import { createPlatformInput } from '../app/processing/platform-input.ts';
+import type { Provenance } from '../app/processing/provenance.ts';
+import { createStepHost, type RunOutput } from '../app/processing/step-host.ts';
+import { KitError } from '../contract/index.ts';
+import { createPlatformClient } from '../platform-client/index.ts';
+import {
+  compareJob,
+  confinementSettings,
+  confinementVariables,
+  runInChild,
+  type CompareInput,
+  type Confinement,
+} from '../raster/index.ts';
+import { outputsOf, type AnyStep } from '../steps/step.ts';
+import { readArguments, wrongArguments } from './arguments.ts';
+import { onInterrupt, runCommand } from './command.ts';
+import { confine } from './confine.ts';
+import { loadMyApp } from './my-app.ts';
+import { bringInputs, digestOfFile } from './reproduce/given-inputs.ts';
+import { recordedOf, type Recorded } from './reproduce/recorded.ts';
+
+const usage = `usage: npm run reproduce -- FILE|RUN [options]: makes an output once more, and holds the two against each other
+
+  FILE           an output of your app (GeoTIFF, GeoPackage, GeoJSON), or the JSON of a run
+  RUN            the id of a run in your app's database (DATA_DIR, DATABASE_URL)
+  --input PATH   the files that the run has read, or folders with them; repeatable. Without it they come from where the run
+                 had them: INPUT_DIR, or the catalog (PLATFORM_URL, PLATFORM_API_KEY)
+
+Exit 0 only where the same comes out: the same bytes, or, where the software is another by now, the same pixels or features.`;
+
+/** An id of a run, which may begin with a hyphen like an option. */
+const isRunId = (text: string) => /^[A-Za-z0-9_-]{22}$/.test(text);
+
+await runCommand(async () => {
+  const args = process.argv.slice(2);
+  const { values, positionals } = readArguments(
+    usage,
+    { allowPositionals: true, options: { input: { type: 'string', multiple: true, default: [] } } },
+    [...args.filter((arg) => !isRunId(arg)), '--', ...args.filter(isRunId)],
+  );
+  const [what, more] = positionals;
+  if (what === undefined || more !== undefined) throw wrongArguments('give one FILE or RUN', usage);
+  const definition = await loadMyApp();
+  const read = z.object(confinementVariables).parse(process.env);
+  const confinement = await confine(confinementSettings(process.env, read), []);
+  const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-reproduce-'));
+  const stop = new AbortController();
+  onInterrupt(() => stop.abort(new KitError('interrupted', 'interrupted')));
+  try {
+    const from = process.env['INIT_CWD'] ?? process.cwd();
+    const recorded = await recordedOf(what, resolve(from, what), confinement, folder);
+    const paths = values.input.map((path) => resolve(from, path));
+    return await reproduce({ recorded, paths, definition, confinement, folder, signal: stop.signal });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+interface Reproduction {
+  readonly recorded: Recorded;
+  readonly paths: readonly string[];
+  readonly definition: AppDefinition;
+  readonly confinement: Confinement;
+  readonly folder: string;
+  readonly signal: AbortSignal;
+}
+
+async function reproduce({ recorded, paths, definition, confinement, folder, signal }: Reproduction): Promise<number> {
+  const then = recorded.provenance;
+  console.log(`made by            ${then.step.id} ${then.step.version}, ${softwareOf(then)}`);
+  const sources = await sourcesOf(then, paths, definition, confinement, folder);
+  const host = createStepHost({ definition, confinement, concurrency: 1, ...sources });
+  const { outputs, provenance: now } = await host.run(
+    {
+      owner: 'reproduce',
+      stepId: then.step.id,
+      stepVersion: then.step.version,
+      parameters: then.parameters as never,
+      input: then.input,
+      operationId: then.operationId,
+      workFolder: join(folder, 'work'),
+    },
+    { signal, onProgress: () => {} },
+  );
+  if (!isDeepStrictEqual(then.inputs, now.inputs)) {
+    console.log(`DIFFERS            the input: ${firstOtherInput(then, now)}`);
+    return 1;
+  }
+  console.log(`input              the same, ${then.inputs.reduce((n, { files }) => n + files.length, 0)} files`);
+  const isSameCode = now.step.code === then.step.code;
+  const isSameSoftware = isSameCode && isDeepStrictEqual(now.software, then.software);
+  if (!isSameCode) console.log('note               the code of the step is another, though its version is the same');
+  if (!isSameSoftware) console.log(`note               made here by ${softwareOf(now)}`);
+  const step = host.find(then.step.id);
+  const findings = recorded.file
+    ? [await compareFile(recorded.file, outputs, { step, isSameSoftware, confinement, folder })]
+    : compareDigests(recorded, outputs);
+  for (const { fileName, difference } of findings)
+    console.log(
+      difference === null ? `the same           ${fileName}` : `DIFFERS            ${fileName}: ${difference}`,
+    );
+  return findings.every(({ difference }) => difference === null) ? 0 : 1;
+}
+
+function softwareOf({ software }: Provenance): string {
+  return Object.entries(software)
+    .map(([name, version]) => `${name} ${version}`)
+    .join(', ');
+}
+
+/** Where the input comes from: the files that were given, or where the run had it. */
+async function sourcesOf(
+  { input, inputs }: Provenance,
+  paths: readonly string[],
+  definition: AppDefinition,
+  confinement: Confinement,
+  folder: string,
+) {
+  const types = input.type === 'named' ? Object.values(input.inputs).map(({ type }) => type) : [input.type];
+  if (paths.length > 0 || types.every((type) => type === 'synthetic'))
+    return bringInputs({ input, inputs } as Provenance, paths, folder);
+  let config: AppConfig;
+  try {
+    config = readAppConfig(process.env, () => {});
+  } catch (error) {
+    throw new KitError(
+      'bad_arguments',
+      `the run has read ${types.includes('platform') ? "items of the platform's catalog" : 'files of the app'}: give them as --input, or the app's settings. ${(error as Error).message}`,
+    );
+  }
+  const client = createPlatformClient({
+    baseUrl: config.platformUrl,
+    apiKey: config.platformApiKey.reveal(),
+    ...(definition.profile && { profile: definition.profile }),
+  });
+  return {
+    inputDir: config.inputDir,
+    platformInput: createPlatformInput({
+      client,
+      allowedOrigins: config.assetOrigins,
+      maxBytes: config.inputMaxBytes,
+      confinement,
+    }),
+  };
+}
+
+function firstOtherInput(then: Provenance, now: Provenance): string {
+  for (const [i, { name, files }] of then.inputs.entries())
+    for (const [j, file] of files.entries()) {
+      const other = now.inputs[i]?.files[j];
+      if (!isDeepStrictEqual(file, other))
+        return `${name} was ${file.fileName} with SHA-256 ${file.sha256}, and is ${other ? `${other.fileName} with ${other.sha256}` : 'gone'}`;
+    }
+  return 'it has more files than it had';
+}
+
+interface Finding {
+  readonly fileName: string;
+  readonly difference: string | null;
+}
+
+function compareDigests({ outputs }: Recorded, made: readonly RunOutput[]): Finding[] {
+  return outputs.map(({ fileName, sha256 }) => {
+    const again = made.find(({ path }) => basename(path) === fileName);
+    const said = again
+      ? `SHA-256 ${again.sha256}, and was ${sha256}; give the file to compare pixels`
+      : 'did not come out';
+    return { fileName, difference: again?.sha256 === sha256 ? null : said };
+  });
+}
+
+async function compareFile(
+  file: string,
+  made: readonly RunOutput[],
+  {
+    step,
+    isSameSoftware,
+    confinement,
+    folder,
+  }: { step: AnyStep; isSameSoftware: boolean; confinement: Confinement; folder: string },
+): Promise<Finding> {
+  const again = made.find(({ path }) => basename(path) === basename(file)) ?? (made.length === 1 ? made[0] : undefined);
+  if (!again)
+    throw new KitError(
+      'bad_arguments',
+      `the step makes ${made.map(({ path }) => basename(path)).join(', ')}: give the file one of these names`,
+    );
+  const fileName = basename(file);
+  if ((await digestOfFile(file)) === again.sha256) return { fileName, difference: null };
+  const declared = outputsOf(step).find(([, one]) => one.fileName === basename(again.path))?.[1];
+  const input: CompareInput = { kind: declared?.kind ?? 'raster' };
+  const difference = z
+    .string()
+    .nullable()
+    .parse(
+      await runInChild<unknown>({
+        module: compareJob,
+        input,
+        files: [file, again.path].map((path) => ({ path, name: basename(path) })),
+        workFolder: join(folder, 'compare'),
+        confinement,
+      }).catch((error: unknown) => `cannot be read: ${error instanceof Error ? error.message : String(error)}`),
+    );
+  if (difference === null && isSameSoftware)
+    return { fileName, difference: 'the same pixels or features, but other bytes: it was changed after it was made' };
+  return { fileName, difference };
+}

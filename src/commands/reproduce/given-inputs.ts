@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { constants, copyFile, mkdir, readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { PlatformInput } from '../../app/processing/platform-input.ts';
+import type { Provenance } from '../../app/processing/provenance.ts';
+import { KitError } from '../../contract/index.ts';
+
+/** An input that is not what the run has read. */
+export class OtherInputError extends KitError {
+  constructor(message: string) {
+    super('other_input', message);
+  }
+}
+
+export async function digestOfFile(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const bytes of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(bytes as Buffer);
+  return hash.digest('hex');
+}
+
+/**
+ * Puts the files that a run has read where a step host finds them again, found among `paths` (files, folders) by their digests.
+ * Throws `OtherInputError` for each that is not there, or has other bytes.
+ */
+export async function bringInputs({ input, inputs }: Provenance, paths: readonly string[], folder: string) {
+  const given: { path: string; sha256: string }[] = [];
+  for (const path of (await Promise.all(paths.map(filesOf))).flat())
+    given.push({ path, sha256: await digestOfFile(path) });
+  const brought = new Map<string, string[]>();
+  for (const { name, files } of inputs) {
+    const source = input.type === 'named' ? input.inputs[name] : input;
+    // A local input is found by its path below the app's folder of inputs.
+    const place = source?.type === 'local' ? join(folder, 'inputs', source.path) : join(folder, 'fetched', name);
+    const isOneFile = source?.type === 'local' && files.length === 1 && basename(source.path) === files[0]?.fileName;
+    const to = isOneFile ? join(place, '..') : place;
+    await mkdir(to, { recursive: true });
+    const here: string[] = [];
+    for (const { fileName, sha256 } of files) {
+      const found = given.find((one) => one.sha256 === sha256);
+      if (!found) throw otherInput(name, fileName, sha256, given, inputs.flatMap((one) => one.files).length === 1);
+      await copyFile(found.path, join(to, fileName), constants.COPYFILE_FICLONE);
+      here.push(join(to, fileName));
+    }
+    brought.set(name, here);
+  }
+  const platformInput: PlatformInput = {
+    check: () => Promise.reject(new OtherInputError('nothing is asked of the platform')),
+    fetch: (_items, into) => Promise.resolve(brought.get(basename(into)) ?? []),
+  };
+  return { inputDir: join(folder, 'inputs'), platformInput };
+}
+
+function otherInput(
+  name: string,
+  fileName: string,
+  sha256: string,
+  given: readonly { path: string; sha256: string }[],
+  isOnly: boolean,
+) {
+  const alike =
+    given.find(({ path }) => basename(path) === fileName) ?? (isOnly && given.length === 1 ? given[0] : undefined);
+  return new OtherInputError(
+    alike
+      ? `the input ${name} was ${fileName} with SHA-256 ${sha256}, and ${alike.path} has ${alike.sha256}: it is another file`
+      : `the input ${name} was ${fileName} with SHA-256 ${sha256}, and none of the files given has that`,
+  );
+}
+
+async function filesOf(path: string): Promise<string[]> {
+  const kind = await stat(path).catch(() => null);
+  if (!kind) throw new KitError('bad_arguments', `--input ${path}: there is no such file or folder`);
+  if (kind.isFile()) return [path];
+  const entries = await readdir(path, { withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(path, entry.name));
+}

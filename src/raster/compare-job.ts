@@ -1,0 +1,90 @@
+/** Runs in a child process: holds one file against another, by what they say and not by their bytes. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import gdal from 'gdal-async';
+import type { Job } from './child/protocol.ts';
+import { openRaster } from './open-raster.ts';
+import { openVector } from './open-vector.ts';
+
+export interface CompareInput {
+  readonly kind: 'raster' | 'vector' | 'file';
+}
+
+/** Null where the two say the same; else the first difference, in words: `band 1, column 3, row 0: 0.25, not 0.5`. */
+export type Difference = string | null;
+
+const stripRows = 256;
+
+/** The first of the two files that it is lent is held against the second. */
+const job: Job<CompareInput, Difference> = async (
+  { kind },
+  { files: [path = '', against = ''], workFolder, signal },
+) => {
+  if (kind === 'file') return readFileSync(path).equals(readFileSync(against)) ? null : 'its bytes are others';
+  if (kind === 'vector') return differenceOfFeatures(path, against, workFolder);
+  const [a, b] = [openRaster(path), openRaster(against)];
+  try {
+    const said = differenceOf(describe(a), describe(b));
+    if (said !== null) return said;
+    const { x: width, y: height } = a.rasterSize;
+    const [left, right] = [new Float64Array(width * stripRows), new Float64Array(width * stripRows)];
+    for (let i = 1; i <= a.bands.count(); i++) {
+      for (let y = 0; y < height; y += stripRows) {
+        signal.throwIfAborted();
+        const rows = Math.min(stripRows, height - y);
+        a.bands.get(i).pixels.read(0, y, width, rows, left);
+        b.bands.get(i).pixels.read(0, y, width, rows, right);
+        for (let p = 0; p < rows * width; p++)
+          if (left[p] !== right[p] && !(Number.isNaN(left[p]) && Number.isNaN(right[p])))
+            return `band ${i}, column ${p % width}, row ${y + Math.floor(p / width)}: ${left[p]}, not ${right[p]}`;
+      }
+    }
+    return null;
+  } finally {
+    a.close();
+    b.close();
+  }
+};
+export default job;
+
+/** What a raster says beside its pixels. */
+function describe(dataset: gdal.Dataset): Readonly<Record<string, unknown>> {
+  return {
+    size: dataset.rasterSize,
+    geotransform: dataset.geoTransform,
+    CRS: dataset.srs?.toWKT() ?? null,
+    bands: dataset.bands.map((band) => ({
+      type: band.dataType,
+      nodata: band.noDataValue,
+      description: band.description,
+    })),
+  };
+}
+
+function differenceOf(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): Difference {
+  for (const name of Object.keys(a))
+    if (!isDeepStrictEqual(a[name], b[name]))
+      return `${name}: ${JSON.stringify(a[name])}, not ${JSON.stringify(b[name])}`;
+  return null;
+}
+
+function differenceOfFeatures(path: string, against: string, workFolder: string): Difference {
+  const [a, b] = [path, against].map((one, i) => {
+    const dataset = openVector(one);
+    try {
+      const to = join(workFolder, `compared-${i}.geojson`);
+      gdal
+        .vectorTranslate(to, dataset, ['-f', 'GeoJSON', '-nln', 'features', '-lco', 'COORDINATE_PRECISION=15'])
+        .close();
+      return (JSON.parse(readFileSync(to, 'utf8')) as { features: readonly unknown[] }).features;
+    } finally {
+      dataset.close();
+    }
+  }) as [readonly unknown[], readonly unknown[]];
+  if (a.length !== b.length) return `${a.length} features, not ${b.length}`;
+  const at = a.findIndex((feature, i) => !isDeepStrictEqual(feature, b[i]));
+  return at < 0 ? null : `feature ${at + 1}: ${shown(a[at])}, not ${shown(b[at])}`;
+}
+
+const shown = (feature: unknown) => JSON.stringify(feature).slice(0, 300);

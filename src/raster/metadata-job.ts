@@ -1,0 +1,6 @@
+import type { Job } from './child/protocol.ts';
+import { readMetadata, type Metadata } from './metadata.ts';
+
+/** The metadata of the one file that it is lent. */
+const job: Job<null, Metadata> = async (_input, { files: [path = ''] }) => readMetadata(path);
+export default job;
