@@ -132,11 +132,11 @@ const change = 'src/steps/change/index.ts';
 const cloudMask = 'src/steps/cloud-mask/index.ts';
 const aspect = 'src/steps/aspect/index.ts';
 const zonal = 'src/steps/zonal-statistics/index.ts';
-const zones = 'src/steps/zonal-statistics/zones.ts';
+const zones = 'src/steps/zones.ts';
 const statistics = 'src/steps/zonal-statistics/statistics.ts';
 
 /** The kit's steps that nobody has broken on purpose yet. */
-export const notYetBroken: readonly string[] = ['contours', 'mosaic', 'polygonize', 'reproject'];
+export const notYetBroken: readonly string[] = ['clip', 'contours', 'mosaic', 'polygonize', 'reproject'];
 
 /** Mistakes by step. At least 20 of each. */
 export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {

@@ -82,7 +82,7 @@ async function reproduce({ recorded, paths, definition, confinement, folder, sig
       owner: 'reproduce',
       stepId: then.step.id,
       stepVersion: then.step.version,
-      parameters: then.parameters as never,
+      parameters: then.parameters,
       input: then.input,
       operationId: then.operationId,
       workFolder: join(folder, 'work'),

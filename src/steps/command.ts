@@ -9,6 +9,7 @@ import { KitError } from '../contract/kit-error.ts';
 import { Defect, isOfTheWorld } from '../raster/failure-kind.ts';
 import type { Features } from '../raster/features.ts';
 import type { Scene } from '../raster/scene.ts';
+import type { Area } from './area.ts';
 import { inputsOf, outputsOf, type AnyStep, type StepJob } from './step.ts';
 
 /** A program that does a step's work. */
@@ -16,7 +17,7 @@ export interface Command {
   /**
    * The program and its arguments; no shell reads them. In an argument stand for themselves: `{input}` the one raster (where there are several inputs, the name of each stands for its one file),
    * `{output}` where the output goes (the first of several, whose names stand for the others), `{work}` a folder for temporary files, `{job}` a file of JSON with all of that and the
-   * parameters, `{code}` the folder of `code`, and `{name}` the parameter of that name. `{inputs}`, alone, is an argument for each raster.
+   * parameters, `{code}` the folder of `code`, and `{name}` the parameter of that name, of an area a file of GeoJSON. `{inputs}`, alone, is an argument for each raster.
    */
   readonly argv: readonly [string, ...string[]];
   /** Module beside which the program's own scripts lie: `import.meta.url`. Default: none. */
@@ -45,7 +46,7 @@ export interface CommandJob {
   /** Where each goes, by its name. */
   readonly outputs: Readonly<Record<string, string>>;
   readonly workFolder: string;
-  readonly parameters: Readonly<Record<string, string | number | boolean>>;
+  readonly parameters: Readonly<Record<string, string | number | boolean | Area>>;
   /** For the output's own metadata: what made it. */
   readonly metadata: Readonly<Record<string, string>>;
 }
@@ -169,6 +170,7 @@ function filled(
     const known: Readonly<Record<string, string>> = { ...outputs, output, work: workFolder, ...paths };
     const value = Object.hasOwn(known, name) ? known[name] : parameters[name];
     if (value === undefined) throw new Defect(new Error(`the command names {${name}}, and there is no such parameter`));
+    if (typeof value === 'object') return areaFile(join(workFolder, `${name}.geojson`), value);
     if (typeof value === 'string' && value.includes('\0'))
       throw new KitError('invalid_parameters', `${name} must not hold a character of code 0`, { status: 422 });
     return String(value);
@@ -182,6 +184,13 @@ function filled(
       status: 422,
     });
   return [filledIn];
+}
+
+/** For programs that take a file. */
+function areaFile(path: string, geometry: Area): string {
+  const feature = { type: 'Feature', properties: {}, geometry };
+  writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features: [feature] }));
+  return path;
 }
 
 async function ended(

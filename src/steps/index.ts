@@ -1,6 +1,7 @@
 /** What a step is made with, and the steps that the kit brings. */
 import aspect from './aspect/index.ts';
 import change from './change/index.ts';
+import clip from './clip/index.ts';
 import cloudMask from './cloud-mask/index.ts';
 import contours from './contours/index.ts';
 import mosaic from './mosaic/index.ts';
@@ -38,7 +39,8 @@ export {
   type VectorOutput,
 } from './step.ts';
 export { estimateCog } from './estimate.ts';
-export { band, crs, date, resampling, resamplings, type ParameterWords } from './parameters.ts';
+export { area, band, crs, date, ownFile, resampling, resamplings, type ParameterWords } from './parameters.ts';
+export type { Area, AreaLimits } from './area.ts';
 export type { PreviewStyle } from '../raster/preview.ts';
 export { command, type Command, type CommandJob } from './command.ts';
 export { ExpressionError, parseExpression, type Expression } from './band-math/expression.ts';
@@ -47,6 +49,7 @@ export {
   aspect,
   bandMath,
   change,
+  clip,
   cloudMask,
   cog,
   contours,

@@ -1,4 +1,6 @@
+import { readdirSync } from 'node:fs';
 import * as z from 'zod';
+import { areaSchema, type AreaLimits } from './area.ts';
 
 /** How forms and documents show a parameter. */
 export interface ParameterWords {
@@ -46,4 +48,34 @@ export function crs({ default: code, ...words }: ParameterWords & { readonly def
 export function date({ default: day, ...words }: ParameterWords & { readonly default?: string }) {
   const one = z.iso.date('must be a date such as 2024-06-01');
   return (day === undefined ? one : one.default(day)).meta(words) as z.ZodType<string, string | undefined>;
+}
+
+/** A parameter that is a place, drawn on the map or given as GeoJSON. */
+export function area({ mostSquareKilometres, mostCorners, ...words }: ParameterWords & AreaLimits) {
+  return areaSchema({
+    ...(mostSquareKilometres !== undefined && { mostSquareKilometres }),
+    ...(mostCorners !== undefined && { mostCorners }),
+  }).meta({
+    ...words,
+    type: 'object',
+    kind: 'area',
+  });
+}
+
+/**
+ * A parameter that chooses one of the app's own files by its name, from a folder beside the step: `new URL('./models/', import.meta.url)`.
+ * Hidden files and folders are none of them. Throws where the folder is not there, or has none.
+ */
+export function ownFile({
+  folder,
+  default: name,
+  ...words
+}: ParameterWords & { readonly folder: URL; readonly default?: string }) {
+  const names = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.startsWith('.'))
+    .map((entry) => entry.name)
+    .sort();
+  if (names.length === 0) throw new Error(`${folder.pathname} holds no file to choose from`);
+  const one = z.enum(names as [string, ...string[]]);
+  return (name === undefined ? one : one.default(name)).meta(words) as z.ZodType<string, string | undefined>;
 }

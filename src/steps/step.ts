@@ -80,7 +80,7 @@ interface OutputFile {
 /** A raster that comes out. The host opens it and holds it against this. */
 export interface RasterOutput extends OutputFile {
   readonly kind?: 'raster';
-  /** The bands that come out; `as-input` where they are those of the input's first raster. */
+  /** The bands that come out; `as-input` where they are those of the input's first raster, which may get a nodata value if they have none. */
   readonly bands: readonly BandDeclaration[] | 'as-input';
   readonly preview: PreviewStyle;
 }

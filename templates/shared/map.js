@@ -319,7 +319,7 @@ export function drawBox(map, button, onDrawn) {
     Math.max(from.lat, to.lat),
   ];
   canvas.addEventListener('pointerdown', (event) => {
-    if (!map.isDrawing) return;
+    if (button.getAttribute('aria-pressed') !== 'true') return;
     from = placeOf(event);
     canvas.setPointerCapture(event.pointerId);
   });
@@ -333,6 +333,62 @@ export function drawBox(map, button, onDrawn) {
       onDrawn([wrap(west), Math.max(-85, south), wrap(east), Math.min(85, north)]);
   });
   return show;
+}
+
+/** What a press of `button` begins: each click on the map sets a corner; a click on the first one, or the button again, ends it, and Escape gives it up. Returns what shows rings. */
+export function drawPolygon(map, button, id, onDrawn) {
+  const canvas = map.getCanvas();
+  const idle = button.textContent;
+  map.addSource(id, { type: 'geojson', data: { type: 'FeatureCollection', features: [] } });
+  map.addLayer({ id: `${id}-inside`, type: 'fill', source: id, paint: { 'fill-color': color('--result'), 'fill-opacity': 0.15 } }); // prettier-ignore
+  map.addLayer({ id, type: 'line', source: id, paint: { 'line-color': color('--result'), 'line-width': 2.5 } });
+  map.addLayer({ id: `${id}-corners`, type: 'circle', source: id, paint: { 'circle-color': color('--result'), 'circle-radius': 4 } }); // prettier-ignore
+  const show = (geometry) =>
+    map.getSource(id).setData({
+      type: 'FeatureCollection',
+      features: geometry ? [{ type: 'Feature', properties: {}, geometry }] : [],
+    });
+  let corners = null;
+  let shown = null;
+  const showCorners = () => {
+    const type = corners.length > 1 ? 'LineString' : 'MultiPoint';
+    show(corners.length > 0 ? { type, coordinates: corners } : null);
+  };
+  function end(isKept) {
+    const [drawn, isWhole] = [corners, corners.length > 2 && isKept];
+    corners = null;
+    map.isDrawing = false;
+    canvas.style.cursor = '';
+    button.setAttribute('aria-pressed', 'false');
+    button.textContent = idle;
+    if (!isWhole) return show(shown);
+    shown = { type: 'Polygon', coordinates: [[...drawn, drawn[0]]] };
+    show(shown);
+    onDrawn(shown);
+  }
+  button.setAttribute('aria-pressed', 'false');
+  button.addEventListener('click', () => {
+    if (corners) return end(true);
+    corners = [];
+    map.isDrawing = true;
+    canvas.style.cursor = 'crosshair';
+    button.setAttribute('aria-pressed', 'true');
+    button.textContent = 'End the area';
+    show(null);
+    map.getContainer().scrollIntoView({ block: 'nearest' });
+  });
+  document.addEventListener('keydown', ({ key }) => key === 'Escape' && corners && end(false));
+  map.on('click', ({ lngLat, point }) => {
+    if (!corners) return;
+    const first = corners.length > 2 ? map.project(corners[0]) : null;
+    if (first && Math.hypot(first.x - point.x, first.y - point.y) < 12) return end(true);
+    corners.push([Number(wrap(lngLat.lng).toFixed(6)), Number(lngLat.lat.toFixed(6))]);
+    showCorners();
+  });
+  return (geometry) => {
+    shown = geometry;
+    show(geometry);
+  };
 }
 
 /** What a page has put into a data block, by its id. */

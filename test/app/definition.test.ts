@@ -72,7 +72,7 @@ describe('a definition is refused with the place and the rule', () => {
     [{ steps: [step({ parameters: z.object({ a: z.number() }) })] }, /parameters\.a: has no title/],
     [
       { steps: [step({ parameters: z.object({ a: z.array(z.string()).meta({ title: 'A' }) }) })] },
-      /parameters\.a: must be a string, a number, a boolean or a choice/,
+      /parameters\.a: must be a string, a number, a boolean, a choice or an area/,
     ],
     [
       { steps: [step({ parameters: z.object({ a: z.number().max(1).meta({ title: 'A', default: 2 }) }) })] },

@@ -106,6 +106,39 @@ describe.runIf(hasChromium)('in a browser', () => {
     clean(it);
   });
 
+  test('an area that is drawn on the map cuts the scene, and is told in the approval', async () => {
+    const it = await start();
+    const tab = await launch(it.page, it.context, it.sandbox.url);
+    await tab.getByRole('link', { name: 'Clip to an area' }).click();
+    await tab.locator('#new-run[data-ready]').waitFor();
+    await tab.locator('#collection').selectOption({ label: 'Olinda coast' });
+    await tab.locator('#items input').first().check();
+    await tab.getByRole('button', { name: 'Ask for approval' }).click();
+    await tab.getByText(/Area must be GeoJSON of one polygon/).waitFor();
+    await tab.getByRole('button', { name: 'Draw it on the map' }).click();
+    const map = (await tab.locator('#map canvas').boundingBox())!;
+    const corners = [[0.48, 0.48], [0.52, 0.48], [0.52, 0.52]] as const; // prettier-ignore
+    for (const [x, y] of corners) {
+      await tab.mouse.click(map.x + map.width * x, map.y + map.height * y);
+      await tab.waitForTimeout(400);
+    }
+    await tab.getByRole('button', { name: 'End the area' }).click();
+    const drawn = JSON.parse(await tab.locator('textarea[name="area"]').inputValue()) as { coordinates: number[][][] };
+    expect(drawn.coordinates[0]).toHaveLength(4);
+    await tab.getByRole('button', { name: 'Ask for approval' }).click();
+    await tab.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
+    await it.page.goto(`${it.sandbox.url}/approvals`);
+    await it.page.getByText(/an area of [\d,.]+ square kilometres/).waitFor();
+    await it.page.getByRole('button', { name: /^Approve/ }).click();
+    await reached(tab, 'COMPLETED');
+    await tab.getByText(/an area of [\d,.]+ square kilometres/).waitFor();
+    await tab.getByRole('link', { name: 'Edit and run again' }).click();
+    await tab.locator('#new-run[data-ready]').waitFor();
+    expect(JSON.parse(await tab.locator('textarea[name="area"]').inputValue())).toEqual(drawn);
+    // The refusals that the test asked for.
+    expect(it.complaints.filter((one) => !one.includes('400 (Bad Request)'))).toEqual([]);
+  });
+
   test('launch, choose an item, approve, watch it complete, see the result on the map and in the catalog', async () => {
     const it = await start();
     const tab = await launch(it.page, it.context, it.sandbox.url);

@@ -1,7 +1,7 @@
 /** Steps in any language: the same pixels, the same words for the user, and the same walls. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { access, writeFile } from 'node:fs/promises';
+import { access, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import gdal from 'gdal-async';
@@ -155,6 +155,13 @@ describe.runIf(isConfined && hasPython)('a program', () => {
     expect((await readGeoTiff(output!.path)).samples.slice(0, 6)).toEqual([0, 1, 2, 3, 4, 1]);
     expect(notes).toContain('a quarter');
     expect(printed).toEqual(['said a; rm -rf / "$HOME"']);
+  });
+
+  test('takes an area as a file of GeoJSON', async () => {
+    const { run } = await startStepHost({ definition: commandSteps });
+    const place = { type: 'Polygon', coordinates: [[[10, 40], [11, 40], [11, 41], [10, 40]]] } as const; // prettier-ignore
+    const { path } = await run('area-file', { type: 'synthetic', size: 64 }, { place });
+    expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ features: [{ geometry: place }] });
   });
 
   test.each([

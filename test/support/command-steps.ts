@@ -1,6 +1,6 @@
 /** Steps that a program does, each to show one thing of it. */
 import { defineApp } from '../../src/app/definition/app-definition.ts';
-import { command, defineStep, ndviPython, slope, z, type Command } from '../../src/steps/index.ts';
+import { area, command, defineStep, ndviPython, slope, z, type AnyStep, type Command } from '../../src/steps/index.ts';
 
 const python = (script: string, more: Partial<Command> = {}) =>
   command({ argv: ['python3', '-c', script, '{job}'], ...more });
@@ -36,6 +36,15 @@ export default defineApp({
     made('sleeps', python('import time; open("pid", "w").write("x"); time.sleep(60)')),
     made('is-not-there', command({ argv: ['no-such-program', '{input}', '{output}'] })),
     made('takes-text', command({ argv: ['cp', '{text}', '{output}'] })),
+    defineStep({
+      ...made('area-file', command({ argv: ['cp', '{place}', '{output}'] })),
+      parameters: z.object({ place: area({ title: 'Place', description: 'Any.' }) }),
+      output: undefined,
+      outputs: {
+        output: { kind: 'vector', fileName: 'place.geojson', sourceType: 'POLYGON', geometry: 'Polygon', fields: {} },
+      },
+      run: command({ argv: ['cp', '{place}', '{output}'] }),
+    } as AnyStep),
     made(
       'looks-around',
       python(

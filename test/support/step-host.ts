@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import myApp from '../../src/my-app/app.ts';
 import { createStepHost, type StepHostOptions, type StepRunOptions } from '../../src/app/processing/step-host.ts';
+import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
 import type { RunInput } from '../../src/app/processing/run-input.ts';
 import { testConfinement } from './confinement.ts';
 import { testFolder } from './folders.ts';
@@ -33,7 +34,7 @@ export async function startStepHost({
     run: async (
       stepId: string,
       input: RunInput,
-      parameters: Record<string, string | number | boolean> = {},
+      parameters: StepParameters = {},
       signal = new AbortController().signal,
       onProgress: StepRunOptions['onProgress'] = () => {},
     ) => {

@@ -276,8 +276,10 @@ function problemsOfParameters(one: AnyStep): string[] {
   } catch (error) {
     return [`: JSON Schema cannot express it (${error instanceof Error ? error.message : String(error)})`];
   }
-  const problems = Object.entries(view.properties).flatMap(([name, { type, title, enum: values }]) => [
-    ...(types.includes(type ?? '') || values ? [] : [`${name}: must be a string, a number, a boolean or a choice`]),
+  const problems = Object.entries(view.properties).flatMap(([name, { type, title, kind, enum: values }]) => [
+    ...(types.includes(type ?? '') || values || kind === 'area'
+      ? []
+      : [`${name}: must be a string, a number, a boolean, a choice or an area`]),
     ...(title ? [] : [`${name}: has no title: add .meta({ title, description })`]),
   ]);
   if (problems.length > 0) return problems;

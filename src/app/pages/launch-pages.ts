@@ -6,7 +6,7 @@ import type { Launch, LaunchStore } from '../launch/launch-store.ts';
 import { launchPath } from '../launch/sessions.ts';
 import type { AppDefinition } from '../definition/app-definition.ts';
 import type { StepHost } from '../processing/step-host.ts';
-import { parameterSchema } from '../processing/step-parameters.ts';
+import { parameterSchema, valueInWords } from '../processing/step-parameters.ts';
 import type { RunEngine } from '../runs/run-engine.ts';
 import { isFinal, runStates, runTransitions, type RunState } from '../runs/run-state.ts';
 import { sendPicture } from '../runs/routes.ts';
@@ -163,6 +163,7 @@ export function launchPages({
       pages.render(name, {
         ...data,
         inputInWords,
+        valueInWords,
         inputsOf,
         launch,
         base: launchPath(launch.id),

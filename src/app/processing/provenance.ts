@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { runInput } from './run-input.ts';
+import type { ParameterValue } from './step-parameters.ts';
 
 const sha256 = z.hash('sha256');
 
@@ -20,7 +21,10 @@ const software = z.record(z.string().max(100), z.string().max(200));
 export const provenance = z.strictObject({
   /** `code`: SHA-256 of the step's own files. */
   step: z.strictObject({ id: z.string(), version: z.string(), code: sha256 }),
-  parameters: z.record(z.string(), z.json()),
+  parameters: z.record(
+    z.string(),
+    z.custom<ParameterValue>((value) => value !== undefined && value !== null),
+  ),
   /** What was chosen: items of the catalog, a path, or a size. */
   input: runInput,
   inputs: readInputs,

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { KitError, type ValidationDetail } from '../../contract/index.ts';
+import { areaInWords, type Area } from '../../steps/area.ts';
 import type { StepDeclaration } from '../../steps/step.ts';
 
 export class InvalidParametersError extends KitError {
@@ -15,11 +16,13 @@ export class InvalidParametersError extends KitError {
   }
 }
 
-export type StepParameters = Readonly<Record<string, string | number | boolean>>;
+/** An area is GeoJSON, everything else a scalar. */
+export type ParameterValue = string | number | boolean | Area;
+export type StepParameters = Readonly<Record<string, ParameterValue>>;
 
 /** What forms and the API show of one parameter: JSON Schema, draft-07. */
 export interface ParameterView {
-  readonly type?: 'string' | 'number' | 'integer' | 'boolean';
+  readonly type?: 'string' | 'number' | 'integer' | 'boolean' | 'object';
   readonly title?: string;
   readonly description?: string;
   readonly default?: string | number | boolean;
@@ -30,7 +33,7 @@ export interface ParameterView {
   readonly maxLength?: number;
   readonly pattern?: string;
   readonly format?: string;
-  /** `band`: one of the input's bands; `crs`: an EPSG code. */
+  /** `band`: one of the input's bands; `crs`: an EPSG code; `area`: GeoJSON. */
   readonly kind?: string;
   /** Of a band: the input that has it. */
   readonly of?: string;
@@ -63,7 +66,7 @@ export function parameterSchema(step: StepDeclaration): ParametersView {
 /** Checks `parameters` against the step's declaration and fills in defaults. Throws `InvalidParametersError`. */
 export function checkParameters(step: StepDeclaration, parameters: unknown): StepParameters {
   const read = step.parameters.strict().safeParse(parameters ?? {}, { error: inWords });
-  // Parameters are scalars: the definition was checked for it.
+  // Parameters are scalars and areas: the definition was checked for it.
   if (read.success) return read.data as StepParameters;
   const known = Object.keys(step.parameters.shape).join(', ') || 'none';
   throw new InvalidParametersError(
@@ -97,3 +100,7 @@ export const inWords: z.core.$ZodErrorMap = (issue) => {
       return undefined;
   }
 };
+
+/** A parameter as people read it. */
+export const valueInWords = (value: ParameterValue): string =>
+  typeof value === 'object' ? areaInWords(value) : String(value);

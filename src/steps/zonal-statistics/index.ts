@@ -3,7 +3,7 @@ import { setImmediate as tick } from 'node:timers/promises';
 import { KitError } from '../../contract/kit-error.ts';
 import { band } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
-import { numberedZones, readZones } from './zones.ts';
+import { numberedZones, placedZones, readZones } from '../zones.ts';
 import { csvOf, ZoneStatistics } from './statistics.ts';
 
 const stripPixels = 200_000;
@@ -59,7 +59,9 @@ export default defineStep({
         { status: 422 },
       );
     const zones = readZones(gdal, inputs.zones.datasets[0]!, parameters.label, `${workFolder}/lon-lat.geojson`);
-    const numbers = numberedZones(gdal, zones, dataset, workFolder);
+    const placed = placedZones(gdal, zones, srs, workFolder);
+    const numbers = numberedZones(gdal, placed, dataset, workFolder);
+    placed.close();
     const statistics = zones.map(() => new ZoneStatistics());
     const { width, height } = raster.gridOf(dataset);
     const counting = share(0.2, 1);

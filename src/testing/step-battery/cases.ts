@@ -1,6 +1,7 @@
 /** What a step's `cases.json` holds: data, so that a step in any language has the same. */
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
+import type { ParameterValue } from '../../app/processing/step-parameters.ts';
 import { KitError } from '../../contract/index.ts';
 import { ExpressionError, parseExpression } from '../../steps/band-math/expression.ts';
 
@@ -70,7 +71,12 @@ export type ExpectedFeatures = z.output<typeof expectedFeatures>;
 const oneCase = z
   .strictObject({
     name: z.string().min(1),
-    parameters: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).default({}),
+    parameters: z
+      .record(
+        z.string(),
+        z.custom<ParameterValue>((value) => value !== undefined && value !== null),
+      )
+      .default({}),
     /** By the names of the step's inputs. */
     inputs: z.record(z.string(), z.array(z.union([rasterRecipe, vectorRecipe])).min(1)),
     /** By the names of the step's outputs. */

@@ -33,6 +33,7 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
   const { cases, definition, stepId, confinement } = options;
   const side = options.largeSide ?? smallSide * 8;
   const { inputs, parameters } = cases.cases[0]!;
+  const bearsDefaults = step.parameters.safeParse({}).success;
   const isOfRasters = Object.values(inputs).flat().some(isRaster);
 
   /** Runs the step as the app does, again and again on the same input. */
@@ -47,7 +48,7 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
           confinement: await confinement(),
           limits: { timeoutMs: childTimeoutMs },
         });
-      const wanted = checkParameters(step, 'side' in on ? parameters : {});
+      const wanted = checkParameters(step, 'side' in on || !bearsDefaults ? parameters : {});
       const input =
         'side' in on ? inputOf(step, Object.keys(inputs)) : ({ type: 'synthetic', size: on.synthetic } as const);
       return work(async (diskBytes) => {
@@ -111,6 +112,7 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
     {
       name: 'its output and its estimate',
       run: async () => {
+        if (!step.estimate) return;
         const { outputBytes, estimate } = await runsOn({ synthetic: syntheticSide }, (run) => run());
         if (!estimate) return;
         const factor = outputBytes / estimate.outputBytes;

@@ -1,5 +1,14 @@
 // Chooses the input on a map or in a list, and starts the run. Everything from the server is set as text, never as markup.
-import { boundsAround, createMap, dataOf, drawBox, drawFootprints, seenBox } from './shared/map.js';
+import {
+  boundsAround,
+  cornersOf,
+  createMap,
+  dataOf,
+  drawBox,
+  drawFootprints,
+  drawPolygon,
+  seenBox,
+} from './shared/map.js';
 
 const { base } = document.documentElement.dataset;
 const form = document.querySelector('#new-run');
@@ -85,6 +94,36 @@ if (map) {
   find('draw').hidden = false;
   drawArea = drawBox(map, find('draw'), (box) => setArea(box));
 }
+
+/** A parameter that is a place: drawn, taken from the map, or typed. */
+function offerArea(button) {
+  const name = button.dataset.draws;
+  const field = form.querySelector(`[name="${CSS.escape(name)}"][data-parameter]`);
+  const take = form.querySelector(`[data-takes="${CSS.escape(name)}"]`);
+  const set = (geometry) => {
+    field.value = JSON.stringify(geometry);
+    foresee();
+  };
+  const show = drawPolygon(map, button, `parameter-${name}`, set);
+  const showTyped = () => {
+    try {
+      const { type, geometry, features, coordinates } = JSON.parse(field.value);
+      show(geometry ?? features?.[0]?.geometry ?? (coordinates ? { type, coordinates } : null));
+    } catch {
+      show(null);
+    }
+  };
+  field.addEventListener('change', showTyped);
+  take.addEventListener('click', () => {
+    const corners = cornersOf(seenBox(map)).map((place) => place.map((n) => Number(n.toFixed(6))));
+    const geometry = { type: 'Polygon', coordinates: [[...corners, corners[0]]] };
+    show(geometry);
+    set(geometry);
+  });
+  for (const one of [button, take]) one.hidden = false;
+  showTyped();
+}
+if (map) form.querySelectorAll('[data-draws]').forEach(offerArea);
 
 function setChosen(item, isChosen) {
   if (isChosen) chosen.set(keyOf(item), item);
@@ -303,7 +342,9 @@ function parameters() {
       const { type, optional } = field.dataset;
       if (type === 'boolean') return [[field.name, field.checked]];
       if (field.value === '' && optional !== undefined) return [];
-      return [[field.name, type === 'string' || field.value === '' ? field.value : Number(field.value)]];
+      return [
+        [field.name, type === 'string' || type === 'area' || field.value === '' ? field.value : Number(field.value)],
+      ];
     }),
   );
 }

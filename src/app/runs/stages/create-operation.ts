@@ -1,3 +1,4 @@
+import { valueInWords } from '../../processing/step-parameters.ts';
 import { estimateInWords } from '../estimate-words.ts';
 import { commitMove, patiently } from './patience.ts';
 import type { Stage } from './stage.ts';
@@ -11,7 +12,17 @@ export const createOperation: Stage = async (run, context) => {
   const operation = {
     name: step.title,
     description: run.estimate ? `${step.description} ${estimateInWords(run.estimate)}` : step.description,
-    parameters: { step: `${step.id}@${run.stepVersion}`, input: run.input, ...run.parameters },
+    parameters: {
+      step: `${step.id}@${run.stepVersion}`,
+      input: run.input,
+      // The platform shows them to people.
+      ...Object.fromEntries(
+        Object.entries(run.parameters).map(([name, value]) => [
+          name,
+          typeof value === 'object' ? valueInWords(value) : value,
+        ]),
+      ),
+    },
   };
   const created = await patiently(context, () =>
     context.calls.createOperation({ idempotencyKey: run.idempotencyKey, operation }, context),

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type Gdal from 'gdal-async';
 import * as z from 'zod';
-import { KitError } from '../../contract/kit-error.ts';
+import { KitError } from '../contract/kit-error.ts';
 
 export interface Zone {
   readonly name: string;
@@ -37,11 +37,11 @@ export function readZones(gdal: typeof Gdal, dataset: Gdal.Dataset, label: strin
   return zones;
 }
 
-/** A raster on the grid of `like` that holds, from 1, the number of the zone in which a pixel's centre lies; 0 outside. The caller closes it. */
-export function numberedZones(
+/** The zones in another reference system, in the layer `zones`. The caller closes it. */
+export function placedZones(
   gdal: typeof Gdal,
   zones: readonly Zone[],
-  like: Gdal.Dataset,
+  srs: Gdal.SpatialReference,
   folder: string,
 ): Gdal.Dataset {
   const features = zones.map(({ coordinates }, i) => ({
@@ -53,8 +53,19 @@ export function numberedZones(
   writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features }));
   const inLonLat = gdal.drivers.get('GeoJSON').open(path, 'r');
   const placed = gdal.vectorTranslate(`${folder}/numbered.gpkg`, inLonLat, [
-    ...['-f', 'GPKG', '-t_srs', like.srs!.toWKT(), '-nln', 'zones'],
+    ...['-f', 'GPKG', '-t_srs', srs.toWKT(), '-nln', 'zones'],
   ]);
+  inLonLat.close();
+  return placed;
+}
+
+/** A raster on the grid of `like` that holds, from 1, the number of the zone in which a pixel's centre lies; 0 outside. The caller closes it. */
+export function numberedZones(
+  gdal: typeof Gdal,
+  placed: Gdal.Dataset,
+  like: Gdal.Dataset,
+  folder: string,
+): Gdal.Dataset {
   const { x, y } = like.rasterSize;
   const numbers = gdal.drivers
     .get('GTiff')
@@ -62,8 +73,6 @@ export function numberedZones(
   if (like.geoTransform) numbers.geoTransform = [...like.geoTransform];
   numbers.srs = like.srs;
   gdal.rasterize(numbers, placed, ['-a', 'number', '-l', 'zones']);
-  placed.close();
-  inLonLat.close();
   numbers.flush();
   return numbers;
 }
