@@ -44,7 +44,7 @@ export default defineApp({
         output: { kind: 'vector', fileName: 'place.geojson', sourceType: 'POLYGON', geometry: 'Polygon', fields: {} },
       },
       run: command({ argv: ['cp', '{place}', '{output}'] }),
-    } as AnyStep),
+    }),
     made(
       'looks-around',
       python(
