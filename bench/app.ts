@@ -5,7 +5,7 @@ import { createApp } from '../src/app/create-app.ts';
 import { confine } from '../src/commands/confine.ts';
 import { stopOnSignal } from '../src/commands/command.ts';
 import { serve } from '../src/serve.ts';
-import definition from './steps/app.ts';
+import definition from './upload-step/app.ts';
 
 const config = readAppConfig(process.env, () => {});
 const app = await createApp({

@@ -1,6 +1,6 @@
 /** Steps that a program does, each to show one thing of it. */
 import { defineApp } from '../../src/app/definition/app-definition.ts';
-import { area, command, defineStep, ndviPython, slope, z, type AnyStep, type Command } from '../../src/steps/index.ts';
+import { area, command, defineStep, ndviPython, slope, z, type Command } from '../../src/steps/index.ts';
 
 const python = (script: string, more: Partial<Command> = {}) =>
   command({ argv: ['python3', '-c', script, '{job}'], ...more });
