@@ -15,6 +15,10 @@ const one = (name: string, file: string, from: string, to: string): StepMutant =
 const walk = 'src/raster/block-walk.ts';
 const raster = 'src/raster/cog.ts';
 
+const noNodata =
+  '  bands.forEach(({ nodata }, i) => {\n    if (nodata !== undefined) view.bands.get(i + 1).noDataValue = nodata;\n  });\n';
+const overviews = "'OVERVIEWS=IGNORE_EXISTING'";
+
 /** Of every step that walks strips and makes its raster by `createRaster`. */
 const ofStrips = [
   one(
@@ -71,11 +75,37 @@ const ofRasters = [
     'if (grid.srs) dataset.srs = grid.srs;',
     'dataset.srs = gdal.SpatialReference.fromEPSG(32633);',
   ),
+  one('no data is not marked', raster, noNodata, ''),
+];
+
+/** Of every step that hands a raster of its own to `writeCog`. */
+const ofCogs = (file: string): StepMutant[] => [
+  one('lossy compression', raster, '`COMPRESS=${options.compression}`', "'COMPRESS=LERC', 'MAX_Z_ERROR=5'"),
+  one('another reference system', raster, overviews, `${overviews}, 'TARGET_SRS=EPSG:3857'`),
   one(
-    'no data is not marked',
+    'the place is another',
     raster,
-    '  raster.bands.forEach(({ nodata }, i) => {\n    if (nodata !== undefined) view.bands.get(i + 1).noDataValue = nodata;\n  });\n',
-    '',
+    '.createCopy(\n      path,\n      source,',
+    ".createCopy(\n      path,\n      gdal.translate('/vsimem/placed.tif', source, ['-a_ullr', '0', '10', '10', '0']),",
+  ),
+  one('nothing is written', raster, '.createCopy(\n      path,', ".createCopy(\n      path + '.tif',"),
+  one(
+    'a pixel is lost',
+    raster,
+    '.createCopy(\n      path,\n      source,',
+    ".createCopy(\n      path,\n      gdal.translate('/vsimem/cut.tif', source, ['-srcwin', '0', '0', String(Math.max(1, source.rasterSize.x - 1)), String(source.rasterSize.y)]),",
+  ),
+  one(
+    'the input is written to',
+    file,
+    'async run({',
+    "async run(job) { (await import('node:fs')).appendFileSync(job.scene.datasets[0]!.description, ' '); return this.really!(job as never); },\n  async really({",
+  ),
+  one(
+    'noise',
+    raster,
+    "const predictor = options.compression === 'NONE' ? [] : ['PREDICTOR=YES'];",
+    "const predictor = ['PREDICTOR=YES']; if (Math.random() < 0.5) throw new Error('noise');",
   ),
 ];
 
@@ -134,9 +164,14 @@ const aspect = 'src/steps/aspect/index.ts';
 const zonal = 'src/steps/zonal-statistics/index.ts';
 const zones = 'src/steps/zones.ts';
 const statistics = 'src/steps/zonal-statistics/statistics.ts';
+const clip = 'src/steps/clip/index.ts';
+const contours = 'src/steps/contours/index.ts';
+const mosaic = 'src/steps/mosaic/index.ts';
+const polygonize = 'src/steps/polygonize/index.ts';
+const reproject = 'src/steps/reproject/index.ts';
 
 /** The kit's steps that nobody has broken on purpose yet. */
-export const notYetBroken: readonly string[] = ['clip', 'contours', 'mosaic', 'polygonize', 'reproject'];
+export const notYetBroken: readonly string[] = [];
 
 /** Mistakes by step. At least 20 of each. */
 export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
@@ -316,7 +351,8 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     ),
   ],
   hillshade: [
-    ...ofRasters.filter(({ name }) => !name.includes('rotation')),
+    ...ofCogs(hillshade),
+    one('no data is not marked', raster, noNodata, ''),
     ...ofOwnDeclaration(hillshade, 'hillshade.tif').slice(1),
     one(
       'a promise of another type',
@@ -340,19 +376,8 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one('edges are left out', hillshade, "'-compute_edges',", "'-alg', 'ZevenbergenThorne', '-combined',"),
     one('NaN is a height', hillshade, 'const dataset = withGaps(gdal, found);', 'const dataset = found.dataset;'),
     one('a cancel is not looked at', hillshade, 'signal.throwIfAborted();', ''),
-    one(
-      'the last rows are left out',
-      hillshade,
-      'y < grid.height; y += stripRows',
-      'y + stripRows <= grid.height; y += stripRows',
-    ),
-    one(
-      'every strip is the first',
-      hillshade,
-      'shaded.bands.get(1).pixels.read(0, y, grid.width',
-      'shaded.bands.get(1).pixels.read(0, 0, grid.width',
-    ),
-    one('everything is read at once', hillshade, 'const stripRows = 256;', 'const stripRows = grid.height;'),
+    one('no progress', hillshade, 'computing.progress(fraction)', 'undefined'),
+    one('the raster is not the band', hillshade, '      index,\n', "      '1',\n"),
     one('an estimate for a larger output', hillshade, 'bytesPerPixel: 0.7', 'bytesPerPixel: 7'),
     one('the choice of band is not looked at', hillshade, 'scene.findBand(parameters.band)', 'scene.bands[0]!'),
   ],
@@ -371,8 +396,8 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one('a program that is not there', slope, "'gdaldem',", "'gdaldemm',"),
     one('no output', slope, "'{output}'", "'{work}/other.tif'"),
     one('the input is the output', slope, "'{output}'", "'{input}'"),
-    one('another format', slope, "'COG', '-co', 'COMPRESS=DEFLATE'", "'PNG'"),
-    one('lossy compression', slope, "'COMPRESS=DEFLATE'", "'COMPRESS=LERC', '-co', 'MAX_Z_ERROR=1'"),
+    one('another format', slope, "'-of', 'COG'],", "'-of', 'PNG'],"),
+    one('lossy compression', slope, "'COMPRESS=DEFLATE', 'PREDICTOR=YES'", "'COMPRESS=LERC', 'MAX_Z_ERROR=1'"),
     one('bytes', slope, "dataType: 'Float32'", "dataType: 'Byte'"),
     one('another nodata', slope, 'nodata: -9999', 'nodata: 0'),
     one('no nodata', slope, ', nodata: -9999', ''),
@@ -381,7 +406,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one('scale without a bound', slope, '.max(1_000_000)', ''),
     one('progress that nobody can read', slope, "progress: 'percent'", "progress: 'json'"),
     one('an estimate for a smaller output', slope, 'bytesPerPixel: 4.2', 'bytesPerPixel: 0.4'),
-    one('another reference system', slope, "'COMPRESS=DEFLATE'", "'COMPRESS=DEFLATE', '-co', 'TARGET_SRS=EPSG:3857'"),
+    one('another reference system', slope, "'COMPRESS=DEFLATE'", "'COMPRESS=DEFLATE', 'TARGET_SRS=EPSG:3857'"),
     one('a tenth of the scale', slope, "'{scale}'", "'{scale}0'"),
   ],
   'ndvi-python': [
@@ -507,7 +532,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
       "dataType: 'Float32', nodata: -9999 }]",
       "dataType: 'Byte', nodata: -9999 }]",
     ),
-    one('another nodata', aspect, 'nodata: -9999', 'nodata: 0'),
+    one('another nodata', aspect, "dataType: 'Float32', nodata: -9999", "dataType: 'Float32', nodata: 0"),
     one('slope in place of aspect', aspect, "'aspect',\n      ['-b'", "'slope',\n      ['-b'"),
     one('shade in place of aspect', aspect, "'aspect',\n      ['-b'", "'hillshade',\n      ['-b'"),
     one('degrees counterclockwise from east', aspect, "'-compute_edges',", "'-compute_edges', '-trigonometric',"),
@@ -519,7 +544,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one('an estimate for a smaller output', aspect, 'bytesPerPixel: 4.2', 'bytesPerPixel: 0.2'),
     one('an estimate for a larger output', aspect, 'bytesPerPixel: 4.2', 'bytesPerPixel: 42'),
     one('the input is the output', aspect, 'raster.writeCog(\n      aspect,', 'raster.writeCog(\n      found.dataset,'),
-    one('bytes', aspect, "'-of', 'GTiff', '-co', 'TILED=YES'", "'-of', 'PNG', '-co', 'WORLDFILE=NO'"),
+    one('bytes', aspect, "'-of', 'GTiff', '-co', 'BIGTIFF=IF_SAFER'", "'-of', 'PNG', '-co', 'WORLDFILE=NO'"),
     one(
       'everything is read at once',
       aspect,
@@ -585,5 +610,272 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one('extremes swapped', statistics, 'min: of(this.#min),', 'min: of(this.#max),'),
     one('no values have a mean of 0', statistics, 'this.count === 0 ? null : value', 'value'),
     one('a formula in the table', statistics, '/^[=+\\-@\\t\\r]/.test(value)', 'false'),
+  ],
+  clip: [
+    ...ofCogs(clip),
+    one('everything is inside', clip, 'if (isInside[i] === 0)', 'if (isInside[i] === undefined)'),
+    one('what is inside is cut away', clip, 'if (isInside[i] === 0)', 'if (isInside[i] !== 0)'),
+    one('the value outside is not looked at', clip, ': parameters.outside;', ': 0;'),
+    one(
+      'the value outside takes the place of another',
+      clip,
+      'if (band.noDataValue === null)',
+      'if (band.noDataValue !== undefined)',
+    ),
+    one('no value outside', clip, 'if (band.noDataValue === null)', 'if (band.noDataValue === undefined)'),
+    one('every touched pixel stays', zones, "'-a', 'number',", "'-at', '-a', 'number',"),
+    one(
+      'the first band alone',
+      clip,
+      'cut.bands.forEach((band) => {\n        band.pixels.read',
+      'cut.bands.forEach((band) => {\n        if (band.id !== 1) return;\n        band.pixels.read',
+    ),
+    one(
+      'every strip is the first',
+      clip,
+      'inside.bands.get(1).pixels.read(0, y,',
+      'inside.bands.get(1).pixels.read(0, 0,',
+    ),
+    one('the window begins a pixel late', clip, 'Math.min(...values) + slack', 'Math.min(...values) + 1'),
+    one('the window ends a pixel early', clip, 'Math.max(...columns) - slack', 'Math.max(...columns) - 1'),
+    one('what lies beyond the edge counts', clip, 'Math.max(0, Math.floor(', '(Math.floor('),
+    one('columns and rows swapped', clip, 'window.x, window.y, window.width', 'window.y, window.x, window.width'),
+    one('the area is not placed', zones, "'-t_srs', srs.toWKT(),", ''),
+    one('a cancel is not looked at', clip, 'signal.throwIfAborted();', ''),
+    one('no progress', clip, 'clipping.progress(', 'void ('),
+    one('an area elsewhere is one', clip, 'if (kept === 0) throw outside();', ''),
+    one('several rasters are one', clip, 'scene.onlyRaster()', 'scene.datasets[0]!'),
+    one(
+      'holes are filled',
+      zones,
+      "geometry: { type: 'MultiPolygon', coordinates },\n  }));\n  const path",
+      "geometry: { type: 'MultiPolygon', coordinates: coordinates.map((polygon) => [(polygon as unknown[])[0]]) },\n  }));\n  const path",
+    ),
+    one(
+      'the first part alone',
+      zones,
+      "geometry: { type: 'MultiPolygon', coordinates },\n  }));\n  const path",
+      "geometry: { type: 'MultiPolygon', coordinates: coordinates.slice(0, 1) },\n  }));\n  const path",
+    ),
+    one('everything is read at once', clip, 'const stripPixels = 500_000;', 'const stripPixels = Infinity;'),
+    one('an area of any size of number', clip, '.min(-1e9).max(1e9)', ''),
+  ],
+  contours: [
+    one('the interval is not looked at', contours, 'interval: parameters.interval,', 'interval: 10,'),
+    one('twice the interval', contours, 'interval: parameters.interval,', 'interval: 2 * parameters.interval,'),
+    one('the base is not looked at', contours, 'offset: parameters.base,', 'offset: 0,'),
+    one('the base the other way', contours, 'offset: parameters.base,', 'offset: -parameters.base,'),
+    one('fields swapped', contours, 'idField: 0,\n      elevField: 1,', 'idField: 1,\n      elevField: 0,'),
+    one('no heights', contours, 'elevField: 1,', ''),
+    one('no numbers', contours, 'idField: 0,', ''),
+    one('the first band always', contours, 'scene.findBand(parameters.band)', 'scene.bands[0]!'),
+    one('gaps are heights', contours, '...(heights.noDataValue !== null && { nodata: heights.noDataValue }),', ''),
+    one('heights are whole', contours, "'elevation', gdal.OFTReal", "'elevation', gdal.OFTInteger"),
+    one('another field', contours, "new gdal.FieldDefn('elevation'", "new gdal.FieldDefn('height'"),
+    one(
+      'a field too many',
+      contours,
+      "layer.fields.add(new gdal.FieldDefn('number', gdal.OFTInteger));",
+      "layer.fields.add(new gdal.FieldDefn('number', gdal.OFTInteger)); made.layers.create('more', dataset.srs, gdal.wkbPoint);",
+    ),
+    one('no lines', contours, 'src: heights,', 'src: heights, fixedLevels: [-1e6],'),
+    one('one line', contours, 'src: heights,', 'src: heights, fixedLevels: [25],'),
+    one('no progress', contours, 'generating.progress(fraction)', 'undefined'),
+    one('an output of another name', contours, "fileName: 'contours.gpkg'", "fileName: 'other.gpkg', optional: true"),
+    one('another promise', contours, "geometry: 'LineString'", "geometry: 'MultiLineString'"),
+    one('a promise of another type', contours, "elevation: 'real'", "elevation: 'string'"),
+    one(
+      'nothing is written',
+      contours,
+      "gdal.drivers.get('GPKG').create(outputs.contours)",
+      "gdal.drivers.get('GPKG').create(outputs.contours + '.gpkg')",
+    ),
+    one(
+      'the input is written to',
+      contours,
+      'made.close();',
+      "made.close(); (await import('node:fs')).appendFileSync(dataset.description, ' ');",
+    ),
+    one('an interval of 0', contours, '.min(0.001)\n      .max(10_000)', '.max(10_000)'),
+    one('noise', contours, 'made.close();', "made.close(); if (Math.random() < 0.5) throw new Error('noise');"),
+    one(
+      'pixels in place of the map',
+      contours,
+      'src: heights,',
+      "src: gdal.translate('/vsimem/placed.tif', dataset, ['-a_ullr', '0', '10', '10', '0']).bands.get(heights.id!),",
+    ),
+  ],
+  mosaic: [
+    ...ofCogs(mosaic),
+    one('the first lies on top', mosaic, '[...scene.datasets],', '[...scene.datasets].toReversed(),'),
+    one('the first alone', mosaic, '[...scene.datasets],', '[scene.datasets[0]!],'),
+    one('the last alone', mosaic, '[...scene.datasets],', '[scene.datasets.at(-1)!],'),
+    one('bands are not compared', mosaic, 'if (other)', 'if (!first)'),
+    one(
+      'names are not compared',
+      mosaic,
+      'one.band.dataType === other.band.dataType && isSameName',
+      'one.band.dataType === other.band.dataType',
+    ),
+    one('types are not compared', mosaic, 'one.band.dataType === other.band.dataType && isSameName', 'isSameName'),
+    one('a name like its file is none', mosaic, 'name === description || name !==', 'name !=='),
+    one('the number of bands is not compared', mosaic, 'ofA.length === ofB.length &&', ''),
+    one('resampling is not looked at', mosaic, "'-r', parameters.resampling,", "'-r', 'near',"),
+    one('always the mean', mosaic, "'-r', parameters.resampling,", "'-r', 'bilinear',"),
+    one(
+      'its own grid',
+      mosaic,
+      "return ['-te', west, south, east, north, '-tr', width, -height].map(String);",
+      'return [];',
+    ),
+    one('what lies west is cut away', mosaic, 'Math.min(...known.map((box) => box.west))', 'origin.west'),
+    one('what lies north is cut away', mosaic, 'Math.max(...known.map((box) => box.north)) - origin.north', '0'),
+    one('what lies east is cut away', mosaic, 'Math.max(...known.map((box) => box.east))', 'origin.east'),
+    one('what lies south is cut away', mosaic, 'Math.min(...known.map((box) => box.south))', 'origin.south'),
+    one(
+      'a pixel too many',
+      mosaic,
+      'Math.ceil(distance / size - 1e-6) * size',
+      'Math.ceil(distance / size + 1e-6) * size',
+    ),
+    one(
+      'gaps lie on top',
+      mosaic,
+      "'-of', 'GTiff', '-co', 'TILED=YES'",
+      "'-srcnodata', 'None', '-of', 'GTiff', '-co', 'TILED=YES'",
+    ),
+    one('no progress', mosaic, 'warping.progress(fraction)', 'undefined'),
+    one('another promise', mosaic, "bands: 'as-input'", "bands: [{ description: 'x', dataType: 'Byte' }]"),
+    one('an output of another name', mosaic, "fileName: 'mosaic.tif'", "fileName: 'other.tif', optional: true"),
+  ],
+  polygonize: [
+    one('the first band always', polygonize, 'scene.findBand(name)', 'scene.bands[0]!'),
+    one('gaps are areas', polygonize, 'mask: classes.getMaskBand() ?? undefined,', ''),
+    one('no values', polygonize, 'pixValField: 0,', ''),
+    one('corners connect', polygonize, 'pixValField: 0,', 'pixValField: 0, connectedness: 8,'),
+    one('the smallest is not looked at', polygonize, 'if (geometry.getArea() < smallest) return;', ''),
+    one('the smallest alone', polygonize, 'geometry.getArea() < smallest', 'geometry.getArea() > smallest'),
+    one(
+      'a length for an area',
+      polygonize,
+      'geometry.getArea() < smallest',
+      '(geometry as unknown as { boundary(): { getLength(): number } }).boundary().getLength() < smallest',
+    ),
+    one(
+      'values are lost where outlines change',
+      polygonize,
+      "one.fields.set({ value: feature.fields.get('value') as number });",
+      '',
+    ),
+    one('nothing is kept where outlines change', polygonize, 'areas.features.add(one);', ''),
+    one('the tolerance is not looked at', polygonize, 'tolerance === 0 && smallest === 0', 'smallest === 0'),
+    one(
+      'boxes in place of outlines',
+      polygonize,
+      'geometry.simplifyPreserveTopology(tolerance)',
+      '(geometry.convexHull() as typeof geometry)',
+    ),
+    one(
+      'too simple',
+      polygonize,
+      'geometry.simplifyPreserveTopology(tolerance)',
+      'geometry.simplifyPreserveTopology(tolerance * 1000)',
+    ),
+    one(
+      'buffers in place of outlines',
+      polygonize,
+      'geometry.simplifyPreserveTopology(tolerance)',
+      '(geometry.buffer(tolerance, 2) as typeof geometry)',
+    ),
+    one(
+      'pixels in place of the map',
+      polygonize,
+      'src: classes,',
+      "src: gdal.translate('/vsimem/placed.tif', dataset, ['-a_ullr', '0', '10', '10', '0']).bands.get(classes.id!),",
+    ),
+    one(
+      'another field',
+      polygonize,
+      "new gdal.FieldDefn('value', gdal.OFTInteger));\n    await",
+      "new gdal.FieldDefn('class', gdal.OFTInteger));\n    await",
+    ),
+    one(
+      'text for numbers',
+      polygonize,
+      "new gdal.FieldDefn('value', gdal.OFTInteger));\n    await",
+      "new gdal.FieldDefn('value', gdal.OFTString));\n    await",
+    ),
+    one('a promise of another shape', polygonize, "geometry: 'Polygon',", "geometry: 'MultiPolygon',"),
+    one('an output of another name', polygonize, "fileName: 'areas.gpkg'", "fileName: 'other.gpkg', optional: true"),
+    one('no progress', polygonize, 'finding.progress(fraction)', 'undefined'),
+    one('nothing is written', polygonize, 'isPlain ? outputs.areas : ', 'false ? outputs.areas : '),
+    one(
+      'the input is written to',
+      polygonize,
+      'signal.throwIfAborted();\n    if',
+      "(await import('node:fs')).appendFileSync(dataset.description, ' ');\n    if",
+    ),
+    one(
+      'noise',
+      polygonize,
+      'signal.throwIfAborted();\n    if',
+      "if (Math.random() < 0.5) throw new Error('noise');\n    if",
+    ),
+    one('a tolerance of less than 0', polygonize, 'tolerance: z.number().min(0)', 'tolerance: z.number()'),
+  ],
+  reproject: [
+    ...ofCogs(reproject),
+    one('the reference system is not looked at', reproject, "'-t_srs', parameters.crs,", "'-t_srs', 'EPSG:4326',"),
+    one('resampling is not looked at', reproject, "'-r', parameters.resampling,", "'-r', 'near',"),
+    one('always the mean', reproject, "'-r', parameters.resampling,", "'-r', 'average',"),
+    one(
+      'the pixel size is not looked at',
+      reproject,
+      'parameters.pixelSize === undefined ? []',
+      'parameters.pixelSize !== null ? []',
+    ),
+    one(
+      'half the pixel size',
+      reproject,
+      "['-tr', parameters.pixelSize, parameters.pixelSize]",
+      "['-tr', parameters.pixelSize / 2, parameters.pixelSize / 2]",
+    ),
+    one(
+      'pixels are not square',
+      reproject,
+      "['-tr', parameters.pixelSize, parameters.pixelSize]",
+      "['-tr', parameters.pixelSize, parameters.pixelSize / 2]",
+    ),
+    one(
+      'a border of nothing',
+      reproject,
+      "'-of', 'GTiff', '-co', 'TILED=YES'",
+      "'-te', '499000', '5390000', '502000', '5401000', '-of', 'GTiff', '-co', 'TILED=YES'",
+    ),
+    one('the first band alone', reproject, '[source],', "[gdal.translate('/vsimem/first.tif', source, ['-b', '1'])],"),
+    one(
+      'bands swapped',
+      reproject,
+      '[source],',
+      "[gdal.translate('/vsimem/swapped.tif', source, source.bands.count() > 1 ? ['-b', '2', '-b', '1'] : [])],",
+    ),
+    one(
+      'gaps are values',
+      reproject,
+      "'-of', 'GTiff', '-co', 'TILED=YES'",
+      "'-srcnodata', 'None', '-dstnodata', 'None', '-of', 'GTiff', '-co', 'TILED=YES'",
+    ),
+    one(
+      'another type',
+      reproject,
+      "'-of', 'GTiff', '-co', 'TILED=YES'",
+      "'-ot', 'Float64', '-of', 'GTiff', '-co', 'TILED=YES'",
+    ),
+    one('several rasters are one', reproject, 'scene.onlyRaster()', 'scene.datasets[0]!'),
+    one('no progress', reproject, 'warping.progress(fraction)', 'undefined'),
+    one('another promise', reproject, "bands: 'as-input'", "bands: [{ description: 'x', dataType: 'Byte' }]"),
+    one('an output of another name', reproject, "fileName: 'reprojected.tif'", "fileName: 'other.tif', optional: true"),
+    one('a pixel size of 0', reproject, '.min(1e-9)', ''),
+    one('the source is written', reproject, 'raster.writeCog(\n      warped,', 'raster.writeCog(\n      source,'),
   ],
 };

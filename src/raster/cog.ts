@@ -70,8 +70,8 @@ export async function createRaster(
     .get('GTiff')
     .create(raster.path, grid.width, grid.height, raster.bands.length, raster.dataType, [
       'TILED=YES',
-      'BLOCKXSIZE=512',
-      'BLOCKYSIZE=512',
+      'BLOCKXSIZE=256',
+      'BLOCKYSIZE=256',
       'BIGTIFF=IF_SAFER',
     ]);
   if (grid.isPoint) dataset.setMetadata({ AREA_OR_POINT: 'Point' });
@@ -81,14 +81,19 @@ export async function createRaster(
     if (nodata !== undefined) dataset.bands.get(i + 1).noDataValue = nodata;
   });
   await fill(dataset);
+  return nameBands(dataset, raster.bands);
+}
+
+/** Gives the bands of a raster that lies in the work folder their names, and closes it: what comes back is for reading, and for the caller to close. */
+export function nameBands(dataset: gdal.Dataset, bands: NewRaster['bands']): gdal.Dataset {
   dataset.flush();
   // The bindings cannot set a band's description; a VRT of our own making over the file can.
   const described = gdal.wrapVRT({
-    bands: raster.bands.map(({ description }, i) => ({ sources: [dataset.bands.get(i + 1)], description })),
+    bands: bands.map(({ description }, i) => ({ sources: [dataset.bands.get(i + 1)], description })),
   });
   dataset.close();
   const view = gdal.drivers.get('VRT').open(described);
-  raster.bands.forEach(({ nodata }, i) => {
+  bands.forEach(({ nodata }, i) => {
     if (nodata !== undefined) view.bands.get(i + 1).noDataValue = nodata;
   });
   return view;

@@ -43,17 +43,23 @@ export async function renderPreview(dataset: gdal.Dataset, maxSide: number, styl
   const [first, second, third] = bands;
   const classes = first && !second ? drawnClasses(dataset, style) : null;
   const byValue = classes && new Map(classes.map(({ value, color: rgb }) => [value, rgb]));
+  const colors = Array.from({ length: 256 }, (_, byte) => color(style.ramp, byte / 255)).flat();
   for (let i = 0; i < width * height; i++) {
     if (first && byValue) {
       const known = byValue.get(first.value(i));
       if (known && first.isValid(i)) rgba.set([...known, 255], i * 4);
       continue;
     }
-    const rgb =
-      first && second && third
-        ? [first.byte(i), second.byte(i), third.byte(i)]
-        : color(style.ramp, (first?.byte(i) ?? 0) / 255);
-    rgba.set(rgb, i * 4);
+    if (first && second && third) {
+      rgba[i * 4] = first.byte(i);
+      rgba[i * 4 + 1] = second.byte(i);
+      rgba[i * 4 + 2] = third.byte(i);
+    } else {
+      const at = (first?.byte(i) ?? 0) * 3;
+      rgba[i * 4] = colors[at]!;
+      rgba[i * 4 + 1] = colors[at + 1]!;
+      rgba[i * 4 + 2] = colors[at + 2]!;
+    }
     rgba[i * 4 + 3] = bands.every((band) => band.isValid(i)) ? 255 : 0;
   }
   return sharp(rgba, { raw: { width, height, channels: 4 } })
@@ -89,17 +95,19 @@ function readBand(band: gdal.RasterBand, width: number, height: number, style: P
   band.pixels.read(0, 0, band.size.x, band.size.y, values, { buffer_width: width, buffer_height: height });
   const nodata = band.noDataValue;
   const isValid = (i: number) => !Number.isNaN(values[i]) && values[i] !== nodata;
-  const valid = values.filter((_, i) => isValid(i)).sort();
-  const [low, high] = style.range ?? [
-    valid[Math.floor(valid.length * 0.02)] ?? 0,
-    valid[Math.floor((valid.length - 1) * 0.98)] ?? 1,
-  ];
+  const [low, high] = style.range ?? percentiles(values.filter((_, i) => isValid(i)));
   const factor = 255 / (high - low || 1);
   return {
     isValid,
     value: (i: number) => values[i] ?? NaN,
     byte: (i: number) => Math.min(255, Math.max(0, Math.round(((values[i] ?? 0) - low) * factor))),
   };
+}
+
+/** The 2nd and the 98th. */
+function percentiles(valid: Float64Array): [number, number] {
+  valid.sort();
+  return [valid[Math.floor(valid.length * 0.02)] ?? 0, valid[Math.floor((valid.length - 1) * 0.98)] ?? 1];
 }
 
 function color(name: keyof typeof ramps, at: number): number[] {

@@ -4,7 +4,7 @@ import type * as z from 'zod';
 /** The schema language of parameters: the kit's own copy. */
 export * as z from 'zod';
 import type { SourceType } from '../contract/index.ts';
-import type { createRaster, gridOf, writeCog } from '../raster/cog.ts';
+import type { createRaster, gridOf, nameBands, writeCog } from '../raster/cog.ts';
 import type { JobContext } from '../raster/child/protocol.ts';
 import type { PreviewStyle } from '../raster/preview.ts';
 import type { Features } from '../raster/features.ts';
@@ -163,6 +163,7 @@ export interface StepJob<
   readonly raster: {
     readonly createRaster: typeof createRaster;
     readonly gridOf: typeof gridOf;
+    readonly nameBands: typeof nameBands;
     readonly writeCog: typeof writeCog;
     readonly walkStrips: typeof walkStrips;
     readonly requireSameGrid: typeof requireSameGrid;

@@ -1,24 +1,24 @@
 /** Runs in the child process: one step on one input. */
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { mkdir, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
+import { fitBlockCache } from '../../raster/block-cache.ts';
 import { walkStrips } from '../../raster/block-walk.ts';
 import type { ChildContext, Job, JobContext } from '../../raster/child/protocol.ts';
-import { createRaster, gridOf, writeCog } from '../../raster/cog.ts';
+import { createRaster, gridOf, nameBands, writeCog } from '../../raster/cog.ts';
 import { openFeatures, type Features } from '../../raster/features.ts';
-import { addMetadata, withMetadata, type Metadata } from '../../raster/metadata.ts';
+import { FileDigests, type FileDigest } from '../../raster/file-digests.ts';
+import { withMetadata } from '../../raster/metadata.ts';
 import { openScene, requireSameGrid, type Scene } from '../../raster/scene.ts';
 import { writeSyntheticScene, writeSyntheticZones } from '../../raster/synthetic-scene.ts';
 import { inputsOf, mainInput, outputsOf, type AnyStep, type InputDeclaration, type StepJob } from '../../steps/step.ts';
 import { checkOutputs, type MadeOutput } from './check-outputs.ts';
 import { toldApart } from './own-error.ts';
 import type { RunResult } from './output-summary.ts';
-import { makeProvenance, provenanceTag, type ProvenanceKnown, type ReadFile, type ReadInputs } from './provenance.ts';
+import type { ProvenanceKnown, ReadInputs } from './provenance.ts';
+import { beginStamp, noStamp } from './stamp.ts';
 import type { StepParameters } from './step-parameters.ts';
-import { summarize } from './summarize.ts';
 
 export interface StepJobInput {
   /** Module whose default export holds the steps. */
@@ -47,11 +47,9 @@ export interface StepOutput {
   readonly gdalVersion: string;
 }
 
-export interface StepFile {
+export interface StepFile extends FileDigest {
   /** The output's, in the declaration. */
   readonly name: string;
-  readonly sizeBytes: number;
-  readonly sha256: string;
 }
 
 /** Pixels between the synthetic inputs of a step that has several. */
@@ -72,11 +70,11 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     outputsOf(step).map(([name, { fileName }]) => [name, join(context.workFolder, fileName)]),
   );
   const { inputs, scene, close } = await openInputs(input, step, context);
+  fitBlockCache(Object.values(inputs).flatMap((one) => ('bands' in one ? one.datasets : [])));
+  const digests = new FileDigests();
   try {
-    const read = input.provenance ? await readFiles(input, context.files) : [];
-    const metadata: Metadata = input.provenance
-      ? { [provenanceTag]: JSON.stringify(makeProvenance(input.provenance, read, gdal.version)) }
-      : {};
+    const stamp = input.provenance ? beginStamp(input.provenance, filesOf(input, context.files), digests) : noStamp;
+    const { metadata } = stamp;
     context.progress(parts.input, step.title);
     const stepWork = join(context.workFolder, 'work');
     await mkdir(stepWork, { recursive: true });
@@ -92,6 +90,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
       raster: {
         createRaster,
         gridOf,
+        nameBands,
         writeCog: (source, path, options, progress) => {
           const view = withMetadata(source, metadata);
           writeCog(view, path, options, progress);
@@ -113,15 +112,15 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
 
     context.progress(parts.step, 'checking the output');
     const made = checkOutputs(step, paths, scene);
-    const outputs: StepFile[] = [];
-    for (const { name, path, declared } of made) {
-      if (declared.kind !== 'file') addMetadata(path, metadata);
-      outputs.push({ name, ...(await digest(path)) });
-    }
+    const read = await stamp.settle(made);
+    const taken = digests.of(made.map(({ path }) => path));
     context.progress(parts.digest, 'summing it up');
-    return { outputs, result: await resultOf(made), inputs: read, gdalVersion: gdal.version };
+    const result = await resultOf(made);
+    const outputs = (await taken).map((one, i) => ({ name: made[i]!.name, ...one }));
+    return { outputs, result, inputs: read, gdalVersion: gdal.version };
   } finally {
     close();
+    await digests.close();
   }
 };
 export default job;
@@ -147,17 +146,10 @@ async function openInputs(input: StepJobInput, step: AnyStep, { files, workFolde
   return { inputs: Object.fromEntries(opened), scene: (main as Scene | undefined) ?? openScene([]), close };
 }
 
-/** What the step is about to read, file by file. */
-async function readFiles({ inputs }: StepJobInput, files: readonly string[]): Promise<ReadInputs> {
-  const read: ReadInputs = [];
+/** What the step is about to read, by input. */
+function filesOf({ inputs }: StepJobInput, files: readonly string[]) {
   let from = 0;
-  for (const { name, fileCount } of inputs) {
-    const lent = files.slice(from, (from += fileCount));
-    const digests: ReadFile[] = [];
-    for (const path of lent) digests.push({ fileName: basename(path), ...(await digest(path)) });
-    read.push({ name, files: digests });
-  }
-  return read;
+  return inputs.map(({ name, fileCount }) => ({ name, paths: files.slice(from, (from += fileCount)) }));
 }
 
 /** Each input in a place of its own in the landscape, all on the same grid; features are the quarters of it. */
@@ -179,12 +171,7 @@ function share(context: JobContext, from: number, to: number): JobContext {
 async function resultOf(made: readonly MadeOutput[]): Promise<RunResult | null> {
   for (const { path, declared } of made)
     if (declared.kind === undefined || declared.kind === 'raster')
-      return summarize(path, declared.preview).catch(() => null);
+      // Only what has a picture loads what draws it.
+      return import('./summarize.ts').then(({ summarize }) => summarize(path, declared.preview)).catch(() => null);
   return null;
-}
-
-async function digest(path: string): Promise<Omit<StepFile, 'name'>> {
-  const hash = createHash('sha256');
-  for await (const bytes of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(bytes as Buffer);
-  return { sizeBytes: (await stat(path)).size, sha256: hash.digest('hex') };
 }

@@ -1,6 +1,7 @@
 /** The first job of a server: shows that a child process starts, and what it starts with. Opens no file. */
 import { readFileSync } from 'node:fs';
 import gdal from 'gdal-async';
+import { FileDigests } from '../file-digests.ts';
 import type { Job } from './protocol.ts';
 
 export interface ProbeOutput {
@@ -10,7 +11,14 @@ export interface ProbeOutput {
   readonly dataBytes: number;
 }
 
-const job: Job<null, ProbeOutput> = async () => ({ drivers: gdal.drivers.getNames(), dataBytes: dataBytes() });
+const job: Job<null, ProbeOutput> = async () => {
+  // As steps have it: a thread of its own for digests.
+  const digests = new FileDigests();
+  await digests.of([]);
+  const output = { drivers: gdal.drivers.getNames(), dataBytes: dataBytes() };
+  await digests.close();
+  return output;
+};
 export default job;
 
 function dataBytes(): number {

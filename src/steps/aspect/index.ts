@@ -6,7 +6,7 @@ import { withGaps } from '../heights.ts';
 /** Where a slope of a digital elevation model faces, by gdaldem's Horn formula. */
 export default defineStep({
   id: 'aspect',
-  version: '1.0.0',
+  version: '1.0.1',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Aspect',
   description: 'Where the slopes of an elevation raster face, in degrees clockwise from north. Level ground has none.',
@@ -26,16 +26,17 @@ export default defineStep({
     const found = scene.findBand(parameters.band);
     const dataset = withGaps(gdal, found);
     const computing = share(0, 0.5);
-    const aspect = await gdal.demAsync(
+    const made = await gdal.demAsync(
       `${workFolder}/aspect.tif`,
       dataset,
       'aspect',
-      ['-b', String(found.index), '-compute_edges', '-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER'],
+      ['-b', String(found.index), '-compute_edges', '-of', 'GTiff', '-co', 'BIGTIFF=IF_SAFER'],
       undefined,
       { progress_cb: (fraction) => computing.progress(fraction) },
     );
     if (dataset !== found.dataset) dataset.close();
     signal.throwIfAborted();
+    const aspect = raster.nameBands(made, [{ description: 'aspect', nodata: -9999 }]);
     raster.writeCog(
       aspect,
       outputPath,

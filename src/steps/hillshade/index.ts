@@ -1,4 +1,3 @@
-import { setImmediate as tick } from 'node:timers/promises';
 import { withGaps } from '../heights.ts';
 import { estimateCog } from '../estimate.ts';
 import { band } from '../parameters.ts';
@@ -68,39 +67,23 @@ export default defineStep({
       dataset.srs?.isGeographic() ? metresOfDegree : 1,
       '-compute_edges',
     ];
-    const shaded = gdal.dem(
+    const made = await gdal.demAsync(
       `${workFolder}/shaded.tif`,
       dataset,
       'hillshade',
-      [...args.map(String), '-of', 'GTiff'],
+      [...args.map(String), '-of', 'GTiff', '-co', 'BIGTIFF=IF_SAFER'],
       undefined,
-      {
-        progress_cb: (fraction) => computing.progress(fraction),
-      },
+      { progress_cb: (fraction) => computing.progress(fraction) },
     );
     if (dataset !== found.dataset) dataset.close();
-    const grid = raster.gridOf(found.dataset);
-    const named = await raster.createRaster(
-      { path: `${workFolder}/named.tif`, grid, dataType: 'Byte', bands: [{ description: 'hillshade', nodata: 0 }] },
-      async (target) => {
-        const stripRows = 256;
-        const strip = new Uint8Array(grid.width * stripRows);
-        for (let y = 0; y < grid.height; y += stripRows) {
-          await tick();
-          signal.throwIfAborted();
-          const rows = Math.min(stripRows, grid.height - y);
-          shaded.bands.get(1).pixels.read(0, y, grid.width, rows, strip);
-          target.bands.get(1).pixels.write(0, y, grid.width, rows, strip);
-        }
-      },
-    );
-    shaded.close();
+    signal.throwIfAborted();
+    const shaded = raster.nameBands(made, [{ description: 'hillshade', nodata: 0 }]);
     raster.writeCog(
-      named,
+      shaded,
       outputPath,
       { compression: 'DEFLATE', blockSize: 512, resampling: 'AVERAGE' },
       share(0.5, 1),
     );
-    named.close();
+    shaded.close();
   },
 });

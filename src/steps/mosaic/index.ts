@@ -7,7 +7,8 @@ import { defineStep, z } from '../step.ts';
 
 const bandsOf = (scene: Scene, dataset: Gdal.Dataset) => scene.bands.filter((one) => one.dataset === dataset);
 /** What a band is called by more than its file's name. */
-const ownNames = ({ names, fileName }: SceneBand) => names.filter((name) => name !== parse(fileName).name);
+const ownNames = ({ names, fileName, band: { description } }: SceneBand) =>
+  names.filter((name) => name === description || name !== parse(fileName).name);
 const bandsInWords = (scene: Scene, dataset: Gdal.Dataset) =>
   bandsOf(scene, dataset)
     .map((one) => `${ownNames(one)[0] ?? 'a band'} (${one.band.dataType})`)
@@ -51,7 +52,7 @@ function gridArguments(datasets: readonly Gdal.Dataset[]): string[] {
 /** Several rasters as one: later ones lie over earlier ones. */
 export default defineStep({
   id: 'mosaic',
-  version: '1.0.0',
+  version: '1.0.1',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Mosaic',
   description:

@@ -29,7 +29,11 @@ export default defineStep({
       'slope',
       '{input}',
       '{output}',
-      ...['-s', '{scale}', '-compute_edges', '-of', 'COG', '-co', 'COMPRESS=DEFLATE'],
+      ...['-s', '{scale}', '-compute_edges', '-of', 'COG'],
+      ...['COMPRESS=DEFLATE', 'PREDICTOR=YES', 'NUM_THREADS=ALL_CPUS', 'BIGTIFF=IF_SAFER'].flatMap((option) => [
+        '-co',
+        option,
+      ]),
     ],
     progress: 'percent',
   }),

@@ -201,6 +201,24 @@ function crsOfInput(path: string | undefined, inputs: BatteryRun['inputs']): str
 }
 
 /** What an output holds, all of it. */
+/** Where a feature lies, and how large it is, in the units of its layer; none without a geometry. */
+function measuresOf(feature: gdal.Feature): Readonly<Record<string, unknown>> {
+  let geometry: gdal.Geometry | null = null;
+  try {
+    geometry = feature.getGeometry();
+  } catch {
+    // The bindings throw where there is none.
+  }
+  if (!geometry) return {};
+  const { minX, minY, maxX, maxY } = geometry.getEnvelope();
+  const { getArea, getLength } = geometry as { getArea?: () => number; getLength?: () => number };
+  return {
+    ...{ $west: minX, $south: minY, $east: maxX, $north: maxY },
+    ...(getArea && { $area: getArea.call(geometry) }),
+    ...(getLength && { $length: getLength.call(geometry) }),
+  };
+}
+
 export function readOutput(path: string, kind: 'raster' | 'vector' | undefined): LeftRaster | LeftFeatures {
   if (kind === 'vector') {
     const dataset = openVector(path);
@@ -209,7 +227,7 @@ export function readOutput(path: string, kind: 'raster' | 'vector' | undefined):
         kind: 'vector',
         properties: dataset.layers
           .get(0)
-          .features.map((feature) => feature.fields.toObject() as Record<string, unknown>),
+          .features.map((feature) => ({ ...(feature.fields.toObject() as object), ...measuresOf(feature) })),
       };
     } finally {
       dataset.close();

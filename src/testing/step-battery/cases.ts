@@ -61,7 +61,7 @@ const expectedRaster = z.strictObject({
 });
 const expectedFeatures = z.strictObject({
   count: z.int().min(0).optional(),
-  /** Properties of each feature, in order; numbers to `tolerance`. */
+  /** Properties of each feature, in order; numbers to `tolerance`. Of its geometry: `$west`, `$south`, `$east`, `$north`, `$area`, `$length`, in the units of the layer. */
   properties: z.array(z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))).optional(),
   tolerance: z.number().min(0).default(1e-6),
 });

@@ -1,0 +1,100 @@
+/** Only for child processes: what made an output, written into it. */
+import { createHash } from 'node:crypto';
+import { closeSync, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
+import { basename } from 'node:path';
+import gdal from 'gdal-async';
+import { KitError } from '../../contract/kit-error.ts';
+import type { FileDigests } from '../../raster/file-digests.ts';
+import { addMetadata, readMetadata, type Metadata } from '../../raster/metadata.ts';
+import type { MadeOutput } from './check-outputs.ts';
+import { makeProvenance, provenanceTag, type ProvenanceKnown, type ReadInputs } from './provenance.ts';
+
+/** The files of one input, where they lie. */
+interface InputFiles {
+  readonly name: string;
+  readonly paths: readonly string[];
+}
+
+export interface Stamp {
+  /**
+   * For outputs that are written while the input's digests are still being taken: each stands for itself, as long as it will be.
+   * A Cloud Optimized GeoTIFF cannot be given metadata afterwards.
+   */
+  readonly metadata: Metadata;
+  /** Puts the digests in their places; what was read. */
+  settle(made: readonly MadeOutput[]): Promise<ReadInputs>;
+}
+
+/** Of a trial, whose output nobody keeps. */
+export const noStamp: Stamp = { metadata: {}, settle: () => Promise.resolve([]) };
+
+export function beginStamp(known: ProvenanceKnown, inputs: readonly InputFiles[], digests: FileDigests): Stamp {
+  const taken = digests.of(inputs.flatMap(({ paths }) => paths));
+  const pending: ReadInputs = inputs.map(({ name, paths }, i) => ({
+    name,
+    files: paths.map((path, j) => ({
+      fileName: basename(path),
+      sizeBytes: statSync(path).size,
+      sha256: placeholder(`${i} ${j}`),
+    })),
+  }));
+  const before = { ...makeProvenance(known, pending, gdal.version), digest: placeholder('digest') };
+  return {
+    metadata: { [provenanceTag]: JSON.stringify(before) },
+    async settle(made) {
+      const found = [...(await taken)];
+      const read = pending.map(({ name, files }) => ({
+        name,
+        files: files.map(({ fileName }) => ({ fileName, ...found.shift()! })),
+      }));
+      const after = makeProvenance(known, read, gdal.version);
+      const digestsOf = ({ inputs: all, digest }: typeof after) => [
+        ...all.flatMap(({ files }) => files.map(({ sha256 }) => sha256)),
+        digest,
+      ];
+      const values = digestsOf(after);
+      const replaced = digestsOf(before).map((from, i) => ({ from, to: values[i]! }));
+      const metadata = { [provenanceTag]: JSON.stringify(after) };
+      for (const { path, declared } of made) {
+        if (declared.kind === 'file') continue;
+        if (/\.tiff?$/i.test(path)) replaceOnce(path, replaced);
+        addMetadata(path, metadata);
+        if ((readMetadata(path)[provenanceTag] ?? metadata[provenanceTag]) !== metadata[provenanceTag])
+          throw new KitError('internal_error', `${basename(path)} does not say what made it`);
+      }
+      return read;
+    },
+  };
+}
+
+/** As long as a digest, and like nothing else that a file holds. */
+const placeholder = (name: string) => createHash('sha256').update(`marketplace-app-kit ${name}`).digest('hex');
+
+const windowBytes = 4 * 1024 * 1024;
+
+/** Replaces texts by others as long as they are, each where it is first found. Metadata lie together: what one window lacks begins in it. */
+function replaceOnce(path: string, pairs: readonly { readonly from: string; readonly to: string }[]): void {
+  const file = openSync(path, 'r+');
+  try {
+    const { size } = fstatSync(file);
+    const window = Buffer.alloc(Math.min(windowBytes, size));
+    let left = [...pairs];
+    const lookAt = (at: number) => {
+      const bytes = readSync(file, window, 0, window.length, at);
+      const within = window.subarray(0, bytes);
+      left = left.filter(({ from, to }) => {
+        const found = within.indexOf(from);
+        if (found >= 0) writeSync(file, to, at + found);
+        return found < 0;
+      });
+    };
+    // COGs have them first, other GeoTIFFs often last.
+    const last = Math.max(0, size - window.length);
+    for (const at of new Set([0, last])) if (left.length > 0) lookAt(at);
+    if (left.length === pairs.length) return;
+    const overlap = pairs[0]!.from.length;
+    for (let at = window.length - overlap; left.length > 0 && at < last; at += window.length - overlap) lookAt(at);
+  } finally {
+    closeSync(file);
+  }
+}

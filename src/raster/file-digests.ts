@@ -1,0 +1,52 @@
+/** Only for child processes. */
+import { Worker } from 'node:worker_threads';
+
+export interface FileDigest {
+  readonly sizeBytes: number;
+  readonly sha256: string;
+}
+
+interface Answer {
+  readonly id: number;
+  readonly digests?: readonly FileDigest[];
+  readonly error?: unknown;
+}
+
+/** SHA-256 of files, one batch after the other, on a thread of its own: GDAL's calls hold the process's first. */
+export class FileDigests {
+  #worker: Worker;
+  #waiting = new Map<number, { resolve: (digests: readonly FileDigest[]) => void; reject: (error: unknown) => void }>();
+  #asked = 0;
+
+  constructor() {
+    this.#worker = new Worker(new URL('./digest-worker.ts', import.meta.url));
+    // What waits for it keeps the process alive.
+    this.#worker.unref();
+    this.#worker.on('message', ({ id, digests, error }: Answer) => {
+      const asked = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (digests) asked?.resolve(digests);
+      else asked?.reject(error);
+    });
+    this.#worker.on('error', (error) => {
+      for (const { reject } of this.#waiting.values()) reject(error);
+      this.#waiting.clear();
+    });
+  }
+
+  /** In the order of `paths`. Rejects with the system's error. */
+  of(paths: readonly string[]): Promise<readonly FileDigest[]> {
+    const id = (this.#asked += 1);
+    const answered = new Promise<readonly FileDigest[]>((resolve, reject) =>
+      this.#waiting.set(id, { resolve, reject }),
+    );
+    // Who waits for it later finds it then.
+    answered.catch(() => {});
+    this.#worker.postMessage({ id, paths });
+    return answered;
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
