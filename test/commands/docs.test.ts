@@ -84,7 +84,9 @@ test('docs/platform.md names every section and path, and files that are there', 
 test('every link between the pages leads somewhere', async () => {
   const pages = [
     'README.md',
-    ...(await readdir(join(projectRoot, 'docs'))).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`),
+    ...(await readdir(join(projectRoot, 'docs'), { recursive: true }))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `docs/${name}`),
   ];
   for (const page of pages) {
     for (const [, link] of (await text(page)).matchAll(/\]\(([^)#:]+)\)/g)) {

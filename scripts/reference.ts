@@ -1,0 +1,34 @@
+/** `npm run reference`: a page of docs/reference for each of the kit's steps, and one of what a step is given, from the code itself. With `--check` it only compares. `--pictures` runs every step on a real scene, and draws what comes out. */
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { fileURLToPath } from 'node:url';
+import { format, resolveConfig } from 'prettier';
+import { pageOfStep, pageOfSteps } from './reference/step-page.ts';
+import { pageOfTypes } from './reference/types-page.ts';
+import { kitSteps } from './reference/kit-steps.ts';
+
+const folder = fileURLToPath(new URL('../docs/reference', import.meta.url));
+const { values } = parseArgs({
+  options: { check: { type: 'boolean', default: false }, pictures: { type: 'boolean', default: false } },
+});
+await mkdir(folder, { recursive: true });
+if (values.pictures) await import('./reference/pictures.ts').then(({ drawPictures }) => drawPictures(folder));
+const pictures = (await readdir(folder)).filter((name) => name.endsWith('.png'));
+const pages = new Map<string, string>([
+  ['README.md', pageOfSteps(kitSteps, pictures)],
+  ['step-api.md', pageOfTypes()],
+  ...Object.entries(kitSteps).map(([name, step]) => [`${step.id}.md`, pageOfStep(name, step, pictures)] as const),
+]);
+const wrong: string[] = [];
+for (const [name, text] of pages) {
+  const path = join(folder, name);
+  const laidOut = await format(text, { ...(await resolveConfig(path)), filepath: path });
+  if (!values.check) await writeFile(path, laidOut);
+  else if ((await readFile(path, 'utf8').catch(() => null)) !== laidOut) wrong.push(name);
+}
+for (const name of await readdir(folder)) if (name.endsWith('.md') && !pages.has(name)) wrong.push(name);
+if (wrong.length > 0) {
+  console.error(`docs/reference differs from the code (${wrong.join(', ')}): run npm run reference`);
+  process.exitCode = 1;
+}

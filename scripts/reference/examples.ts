@@ -1,0 +1,47 @@
+import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
+
+export interface Example {
+  /** Files of the repository, or `ID.EXT`, what the example of another step has made, by the names of the step's inputs. */
+  readonly inputs: Readonly<Record<string, string>>;
+  readonly parameters?: StepParameters;
+  /** A sentence below the command. */
+  readonly about: string;
+}
+
+const olinda = 'scenes/olinda-landsat7.tif';
+const jacksboro = 'scenes/jacksboro-dem.tif';
+const ofOlinda = 'Landsat 7 over Olinda, Brazil.';
+const ofJacksboro = 'Heights of the Jacksboro fault, Tennessee.';
+
+/** What each step is shown by; in an order in which each finds what it takes. */
+export const examples: Readonly<Record<string, Example>> = {
+  ndvi: { inputs: { input: olinda }, about: ofOlinda },
+  'ndvi-python': { inputs: { input: olinda }, about: `${ofOlinda} The pixels are those of \`ndvi\`.` },
+  'spectral-index': { inputs: { input: olinda }, parameters: { index: 'NDWI' }, about: ofOlinda },
+  'band-math': {
+    inputs: { input: olinda },
+    parameters: { expression: 'floor(min(nir, 149) / 50)' },
+    about: `${ofOlinda} Three classes of near infrared.`,
+  },
+  clip: {
+    inputs: { input: olinda },
+    parameters: { area: { type: 'Polygon', coordinates: [[[-34.93, -7.96], [-34.84, -7.96], [-34.82, -8.03], [-34.9, -8.05], [-34.93, -7.96]]] } }, // prettier-ignore
+    about: ofOlinda,
+  },
+  cog: { inputs: { input: olinda }, about: ofOlinda },
+  reproject: { inputs: { input: olinda }, parameters: { crs: 'EPSG:4326', resampling: 'bilinear' }, about: ofOlinda },
+  hillshade: { inputs: { input: jacksboro }, about: ofJacksboro },
+  aspect: { inputs: { input: jacksboro }, about: ofJacksboro },
+  slope: { inputs: { input: jacksboro }, parameters: { scale: 111_120 }, about: ofJacksboro },
+  contours: { inputs: { input: jacksboro }, parameters: { interval: 50 }, about: ofJacksboro },
+  polygonize: {
+    inputs: { input: 'band-math.tif' },
+    parameters: { smallest: 20_000, tolerance: 30 },
+    about: 'The classes that the example of `band-math` makes.',
+  },
+  'zonal-statistics': {
+    inputs: { values: olinda, zones: 'areas.gpkg' },
+    parameters: { band: 'nir' },
+    about: `${ofOlinda} Mean near infrared in the areas that the example of \`polygonize\` makes, from dark to light.`,
+  },
+};
