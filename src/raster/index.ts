@@ -27,6 +27,7 @@ export { vectorExtensions } from './vector-files.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
 export type { PreviewJobInput } from './preview-job.ts';
 export type { PreviewStyle } from './preview.ts';
+export { modelFile, type Model } from './model/model-file.ts';
 export { matchBand, SceneError, type NamedBand } from './match-band.ts';
 export { syntheticBands, type SyntheticKind } from './synthetic-bands.ts';
 export type { CompareInput, Difference } from './compare-job.ts';

@@ -44,6 +44,7 @@ export type { Area, AreaLimits } from './area.ts';
 export type { PreviewStyle } from '../raster/preview.ts';
 export { command, type Command, type CommandJob } from './command.ts';
 export { ExpressionError, parseExpression, type Expression } from './band-math/expression.ts';
+export { onnxModel, type OnnxModelOptions } from './onnx-model/index.ts';
 export { spectralIndices, type SpectralIndex } from './spectral-index/catalogue.ts';
 export {
   aspect,

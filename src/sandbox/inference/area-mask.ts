@@ -6,13 +6,8 @@ import type { Geometry, Position } from 'geojson';
 import { KitError } from '../../contract/kit-error.ts';
 import type { Grid } from '../../raster/cog.ts';
 import { boxOfPositions } from '../../raster/footprint.ts';
+import type { AreaMask } from '../../raster/model/class-raster.ts';
 import { fromLonLat } from '../../raster/lon-lat.ts';
-
-/** Which pixels of a raster lie in an area. */
-export interface AreaMask {
-  /** 1 for every pixel of the window whose centre is in the area; null where none can be. */
-  read(x: number, y: number, width: number, height: number): Uint8Array | null;
-}
 
 /** Of a Polygon or MultiPolygon in longitude and latitude. Throws where the raster has no place. Burnt window by window: memory does not depend on the raster. */
 export function createAreaMask(

@@ -3,10 +3,10 @@ import type { Feature } from 'geojson';
 import { KitError } from '../../contract/kit-error.ts';
 import type { JobContext } from '../../raster/child/protocol.ts';
 import type { Grid } from '../../raster/cog.ts';
-import type { AreaMask } from './area-mask.ts';
+import type { AreaMask } from '../../raster/model/class-raster.ts';
 import { allPlaced, placing, writeFeatures } from './detections.ts';
 import type { Model } from './models.ts';
-import type { Tile, TileReader } from './tiles.ts';
+import type { Tile, TileReader } from '../../raster/model/tiles.ts';
 
 /** In pixels of the raster. */
 export interface DetectedBox {

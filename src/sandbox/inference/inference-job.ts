@@ -1,17 +1,17 @@
 /** Runs in a child process: one model over one raster. */
 import { join } from 'node:path';
 import type { Geometry } from 'geojson';
-import { InferenceSession, env } from 'onnxruntime-node';
 import { KitError } from '../../contract/kit-error.ts';
 import type { Job } from '../../raster/child/protocol.ts';
 import { gridOf } from '../../raster/cog.ts';
 import { openScene, requireSameGrid, SceneError, type Scene, type SceneBand } from '../../raster/scene.ts';
 import { createAreaMask } from './area-mask.ts';
 import { writeBoxes } from './box-detections.ts';
-import { writeClassRaster } from './class-raster.ts';
+import { writeClassRaster } from '../../raster/model/class-raster.ts';
+import { loadModel } from '../../raster/model/classify.ts';
 import type { Model } from './models.ts';
 import { writeRegions } from './region-detections.ts';
-import { tilesOf, TileReader } from './tiles.ts';
+import { tilesOf, TileReader } from '../../raster/model/tiles.ts';
 
 export interface InferenceInput {
   readonly model: Model;
@@ -29,14 +29,7 @@ const job: Job<InferenceInput, InferenceOutput> = async (input, context) => {
   const { model } = input;
   const { files, workFolder } = context;
   const resultPath = join(workFolder, 'result');
-  // Its warnings go to a stream that nobody reads.
-  env.logLevel = 'error';
-  const session = await InferenceSession.create(model.onnxPath).catch((cause: unknown) => {
-    throw new KitError(
-      'bad_model',
-      `model.onnx of ${model.id} does not load: ${cause instanceof Error ? cause.message : String(cause)}`,
-    );
-  });
+  const session = await loadModel(model);
   const scene = openScene(files);
   try {
     const bands = findBands(scene, model);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import gdal from 'gdal-async';
 import type { Feature, Polygon } from 'geojson';
 import { openRaster } from '../../raster/open-raster.ts';
-import { noClass } from './class-raster.ts';
+import { noClass } from '../../raster/model/class-raster.ts';
 import { allPlaced, placing, writeFeatures } from './detections.ts';
 import type { Model } from './models.ts';
 

@@ -1,9 +1,9 @@
 /** Only for child processes: loads GDAL. */
 import { Tensor, type InferenceSession } from 'onnxruntime-node';
 import { KitError } from '../../contract/kit-error.ts';
-import type { Grid } from '../../raster/cog.ts';
-import type { SceneBand } from '../../raster/scene.ts';
-import type { Model } from './models.ts';
+import type { Grid } from '../cog.ts';
+import type { SceneBand } from '../scene.ts';
+import type { Model } from './model-file.ts';
 
 /** What one run of the model reads (`tileSize` a side, perhaps beyond the raster) and the part of it that counts. */
 export interface Tile {

@@ -1,15 +1,20 @@
 /** Only for child processes: loads GDAL. */
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
-import type { JobContext } from '../../raster/child/protocol.ts';
-import { classColors } from '../../raster/class-table.ts';
-import type { Grid } from '../../raster/cog.ts';
-import type { AreaMask } from './area-mask.ts';
-import type { Model } from './models.ts';
+import type { JobContext } from '../child/protocol.ts';
+import { classColors } from '../class-table.ts';
+import type { Grid } from '../cog.ts';
+import type { Model } from './model-file.ts';
 import type { Tile, TileReader } from './tiles.ts';
 
 /** No data, or outside of the area. */
 export const noClass = 255;
+
+/** Which pixels of a raster lie in an area. */
+export interface AreaMask {
+  /** 1 for every pixel of the window whose centre is in the area; null where none can be. */
+  read(x: number, y: number, width: number, height: number): Uint8Array | null;
+}
 
 export interface ClassRasterOptions {
   readonly path: string;

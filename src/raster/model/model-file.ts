@@ -1,0 +1,52 @@
+import * as z from 'zod';
+import { inferenceTypes } from '../../contract/index.ts';
+
+const numbers = z.array(z.number());
+
+/** `model.json`, beside `model.onnx` in the model's folder. */
+export const modelFile = z
+  .object({
+    name: z.string().min(1),
+    version: z.string().min(1),
+    type: z.enum(inferenceTypes),
+    /** By number of the class, from 0. */
+    labels: z.array(z.string().min(1)).min(1).max(255),
+    /** Names by which the file's bands are found, in the order of the model's input. */
+    bands: z.array(z.string().min(1)).min(1).max(64),
+    /** Each band becomes (value - mean) / std. Default: as it is. */
+    normalisation: z.object({ mean: numbers, std: numbers }).optional(),
+    /** Side of the model's input in pixels. */
+    tileSize: z.int().min(8).max(4096).default(256),
+    /** Pixels at each edge of a tile that its neighbours decide. */
+    overlap: z.int().min(0).max(512).default(0),
+    /** DETECTION: the class that is no object. */
+    background: z.int().min(0).optional(),
+    /** DETECTION of regions: smaller ones are left out. */
+    minPixels: z.int().min(1).default(1),
+    /** DETECTION of boxes: less certain ones are left out. */
+    minScore: z.number().min(0).max(1).default(0.5),
+    /** DETECTION of boxes: of two of a class that overlap more than this (intersection over union), the less certain is left out. */
+    maxOverlap: z.number().min(0).max(1).default(0.5),
+  })
+  .refine(
+    ({ bands, normalisation }) =>
+      !normalisation || (normalisation.mean.length === bands.length && normalisation.std.length === bands.length),
+    {
+      path: ['normalisation'],
+      error: 'must have one mean and one std for each band',
+    },
+  )
+  .refine(({ normalisation }) => !normalisation || normalisation.std.every((one) => one > 0), {
+    path: ['normalisation', 'std'],
+    error: 'must be above 0',
+  })
+  .refine(({ tileSize, overlap }) => overlap * 2 < tileSize, {
+    path: ['overlap'],
+    error: 'must be less than half of tileSize',
+  });
+
+export interface Model extends z.output<typeof modelFile> {
+  /** Name of its folder. */
+  readonly id: string;
+  readonly onnxPath: string;
+}
