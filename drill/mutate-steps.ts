@@ -59,7 +59,8 @@ async function alarmOf(id: string, mutations: readonly Mutation[]): Promise<stri
     if (/^\d+ passed, 0 failed$/m.test(out)) return null;
     return /FAIL {2}(.*)/.exec(out)?.[1] ?? errors.trim().split('\n').at(-1) ?? 'it did not start';
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    // What a step has begun may still write.
+    await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }
 

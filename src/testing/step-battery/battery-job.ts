@@ -52,6 +52,8 @@ export interface BatteryAnswer {
   readonly isCancelled: boolean;
   /** Windows that the step has read after the cancel. */
   readonly readsAfterCancel: number;
+  /** Between two fractions that it told. */
+  readonly largestJump: number;
   /** Of the largest window that it has read. */
   readonly largestRead: number;
   /** Whether every file of its input is as it was. */
@@ -98,6 +100,7 @@ async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder
   setStripPixels(run.stripPixels ?? usualStripPixels);
   let outputs: BatteryAnswer['outputs'] = null;
   let failure: BatteryAnswer['failure'] = null;
+  let [told, largestJump] = [0, 0];
   try {
     const made = await stepJob(
       { definition, stepId: step.id, parameters: run.parameters, provenance: null, inputs },
@@ -106,6 +109,8 @@ async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder
         workFolder,
         signal: cancel.signal,
         progress: (fraction) => {
+          largestJump = Math.max(largestJump, Math.min(1, fraction) - told);
+          told = Math.max(told, Math.min(1, fraction));
           if (run.cancelAt !== null && fraction >= run.cancelAt && fraction < stepEnds)
             cancel.abort(new Error('cancelled by the battery'));
         },
@@ -129,6 +134,7 @@ async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder
     outputs,
     failure,
     isCancelled: cancel.signal.aborted,
+    largestJump,
     ...reads.counts,
     isInputUntouched: files.every((path, i) => digestOf(path) === digests[i]),
     inputCrs: crsOfInput(files[0], run.inputs),

@@ -54,6 +54,8 @@ const expectedRaster = z.strictObject({
   value: formula.optional(),
   /** Or the pixels themselves, row by row; null where there is none. */
   pixels: z.array(z.number().nullable()).optional(),
+  /** Where it lies, for a step that makes a grid of its own: GDAL's six numbers. */
+  geoTransform: z.array(z.number()).length(6).optional(),
   /** What stands where the input has no data, or the formula gives no number. Default: no data. */
   missing: z.number().optional(),
   /** Of the larger of 1 and the value. */

@@ -57,6 +57,8 @@ function pixelsAre(
   const band = output.bands[expected.band - 1];
   if (!band) return fail(`${name} has no band ${expected.band}`);
   const { width, height } = output;
+  if (expected.geoTransform?.some((value, i) => Math.abs(value - (output.geoTransform?.[i] ?? NaN)) > 1e-6))
+    fail(`${name} has the geotransform ${String(output.geoTransform)}, and must have ${String(expected.geoTransform)}`);
   const pixels = new Float64Array(Uint8Array.from(band.pixels).buffer);
   const valueAt = expected.pixels
     ? (x: number, y: number) => expected.pixels![y * width + x] ?? null

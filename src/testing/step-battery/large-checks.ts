@@ -4,6 +4,7 @@ import { createStepHost } from '../../app/processing/step-host.ts';
 import { checkParameters } from '../../app/processing/step-parameters.ts';
 import { runInChild } from '../../raster/index.ts';
 import { inputsOf, type AnyStep, type StepEstimate } from '../../steps/step.ts';
+import type { BatteryAnswer } from './battery-job.ts';
 import { isRaster } from './cases.ts';
 import { childTimeoutMs, fail, type BatteryCheck, type BatteryOptions, type Inputs } from './check.ts';
 import { inFolder, inOneChild } from './in-child.ts';
@@ -23,6 +24,9 @@ const estimateFactor = 2;
 
 /** What a step may hold of an input at once: at most so much of it. */
 const largestShare = 1 / 4;
+
+/** Of its progress, at once. */
+const mostJump = 0.4;
 
 const syntheticSide = 1_024;
 
@@ -88,15 +92,33 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
     }));
   let large: ReturnType<typeof twice> | undefined;
   const atLarge = () => (large ??= runsOn({ side }, twice));
+  let parts: Promise<BatteryAnswer> | undefined;
+  const inParts = () =>
+    (parts ??= inOneChild(
+      options,
+      [{ name: '', inputs: sized(inputs, side, side), parameters, readsOutputs: false, stripPixels: smallStripPixels, holds: () => {} }], // prettier-ignore
+      step,
+    ).then(([answer]) =>
+      answer?.failure ? fail(`it failed by ${answer.failure.code}: ${answer.failure.message}`) : answer!,
+    ));
   if (!isOfRasters) return [];
   return [
     {
       name: 'reads an input 64 times as large in parts',
       run: async () => {
-        const [answer] = await inOneChild(options, [{ name: '', inputs: sized(inputs, side, side), parameters, readsOutputs: false, stripPixels: smallStripPixels, holds: () => {} }], step); // prettier-ignore
-        if (answer!.failure) fail(`it failed by ${answer!.failure.code}: ${answer!.failure.message}`);
-        const share = answer!.largestRead / (side * side);
+        const { largestRead } = await inParts();
+        const share = largestRead / (side * side);
         if (share > largestShare) fail(`it read ${Math.round(share * 100)} % of a raster of ${side} x ${side} at once`);
+      },
+    },
+    {
+      name: 'tells how far it is',
+      run: async () => {
+        const { largestJump } = await inParts();
+        if (largestJump > mostJump)
+          fail(
+            `its progress goes on by ${Math.round(largestJump * 100)} % at once, in which its user sees nothing move`,
+          );
       },
     },
     {
