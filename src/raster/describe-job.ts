@@ -1,10 +1,11 @@
 import type { Job } from './child/protocol.ts';
 import { openFeatures } from './features.ts';
+import type { BandGrid } from './match-band.ts';
 import { openScene } from './scene.ts';
 
 /** The bands of rasters, and the size of the largest. */
 export interface DescribedInput {
-  readonly bands: readonly { readonly names: readonly string[]; readonly place: string }[];
+  readonly bands: readonly { readonly names: readonly string[]; readonly place: string; readonly grid: BandGrid }[];
   readonly width: number;
   readonly height: number;
 }
@@ -21,9 +22,10 @@ const job: Job<{ readonly kind: 'raster' | 'vector' }, DescribedInput> = async (
   try {
     const [largest] = scene.datasets.map(({ rasterSize }) => rasterSize).toSorted((a, b) => b.x * b.y - a.x * a.y);
     return {
-      bands: scene.bands.map(({ names, place }) => ({
+      bands: scene.bands.map(({ names, place, dataset }) => ({
         names: names.map((name) => name.slice(0, mostCharacters)),
         place: (place ?? '').slice(0, mostCharacters),
+        grid: { width: dataset.rasterSize.x, height: dataset.rasterSize.y, geoTransform: dataset.geoTransform },
       })),
       width: largest?.x ?? 0,
       height: largest?.y ?? 0,

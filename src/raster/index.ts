@@ -28,7 +28,7 @@ export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.t
 export type { PreviewJobInput } from './preview-job.ts';
 export type { PreviewStyle } from './preview.ts';
 export { modelFile, type Model } from './model/model-file.ts';
-export { matchBand, SceneError, type NamedBand } from './match-band.ts';
+export { gridDifference, matchBand, SceneError, type BandGrid, type NamedBand } from './match-band.ts';
 export { syntheticBands, type SyntheticKind } from './synthetic-bands.ts';
 export type { CompareInput, Difference } from './compare-job.ts';
 export type { DescribedInput } from './describe-job.ts';

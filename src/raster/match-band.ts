@@ -17,6 +17,31 @@ export interface NamedBand {
   readonly names: readonly string[];
   /** Where it is, in words; null where the item does not say. */
   readonly place: string | null;
+  /** The pixels that it lies on, where that is known. */
+  readonly grid?: BandGrid | null;
+}
+
+/** What is known of a band's pixels before its file is read. */
+export interface BandGrid {
+  readonly width: number;
+  readonly height: number;
+  /** GDAL's six numbers; null where nobody says. */
+  readonly geoTransform: readonly number[] | null;
+}
+
+/** Of a pixel. */
+const slack = 1e-3;
+
+/** Why two bands cannot lie on the same pixels, in words; null where they may. */
+export function gridDifference(a: BandGrid, b: BandGrid): string | null {
+  const size = ({ width, height }: BandGrid) => `${width} x ${height} pixels`;
+  if (size(a) !== size(b)) return `${size(a)} and ${size(b)}`;
+  const [of, other] = [a.geoTransform, b.geoTransform];
+  if (!of || !other) return null;
+  const pixel = Math.max(Math.abs(of[1] ?? 1), Math.abs(of[5] ?? 1));
+  return of.some((value, i) => Math.abs(value - (other[i] ?? NaN)) > pixel * slack)
+    ? `the geotransforms ${of.join(', ')} and ${other.join(', ')}`
+    : null;
 }
 
 /** The one band that goes by `name`; case does not matter. Throws `SceneError`. */

@@ -132,6 +132,8 @@ export interface StepDeclaration {
   readonly input?: RasterInput;
   /** Several, or features, by names of the step's own; `scene` is the first that holds rasters. */
   readonly inputs?: Readonly<Record<string, InputDeclaration>>;
+  /** The bands that its parameters and `needs` name must lie on the same pixels: the app looks before it asks for approval. Default false. */
+  readonly sameGrid?: boolean;
   /** The one raster that comes out; or `outputs`. */
   readonly output?: RasterOutput;
   /** Several, or of another kind, by names of the step's own; the first is the one that people look at. */

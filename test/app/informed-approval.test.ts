@@ -3,7 +3,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { factsOfItems, requireBands } from '../../src/app/processing/input-facts.ts';
+import type { CatalogItem } from '../../src/contract/index.ts';
 import myApp from '../../src/my-app/app.ts';
+import { ndvi } from '../../src/steps/index.ts';
 import { freePort } from '../../drill/free-port.ts';
 import badSteps from '../support/bad-steps.ts';
 import { launchApp, smallRun, startApp, type BrowserSession, type StartAppOptions } from '../support/app.ts';
@@ -105,6 +108,53 @@ describe('before anybody is asked', () => {
     });
     await writeFile(join(inputDir, 'broken.tif'), 'no raster');
     expect((await ask('runs/check', { stepId: 'cog', input: { type: 'local', path: 'broken.tif' } })).status).toBe(422);
+  });
+
+  test('bands that must lie on the same pixels, and do not: known before', async () => {
+    for (const [folder, band, width] of [
+      ['grids', 'B4', 30],
+      ['grids', 'B5', 31],
+      ['other', 'B5', 30],
+      ['moved', 'B5', 30],
+    ] as const) {
+      // prettier-ignore
+      await mkdir(join(inputDir, folder), { recursive: true });
+      const origin = [500_000 + (folder === 'moved' ? 15 : 0), 5_000_000, 30] as const;
+      await writeFile(
+        join(inputDir, folder, `l8_${band}.tif`),
+        geoTiff({ width, height: 20, value: (x) => x, origin }),
+      );
+    }
+    const local = (path: string) => ({ type: 'local', path });
+    expect(await ask('runs/check', { stepId: 'ndvi', input: local('grids') })).toMatchObject({
+      status: 400,
+      body: {
+        error: expect.stringMatching(
+          /nir and red do not lie on the same pixels \(31 x 20 pixels and 30 x 20 pixels\)/,
+        ) as string,
+      },
+    });
+    const change = async (before: string, after: string) => {
+      const inputs = { before: local(before), after: local(after) };
+      return (await ask('runs/check', { stepId: 'change', input: { type: 'named', inputs } })).status;
+    };
+    expect([await change('other', 'other'), await change('grids', 'other'), await change('other', 'moved')]).toEqual([
+      200, 400, 400,
+    ]);
+    // What does not ask for it takes them as they are.
+    expect((await ask('runs/check', { stepId: 'mosaic', input: local('grids') })).status).toBe(200);
+  });
+
+  test('items of one band each by their size; of an item with several, the answer only warns', () => {
+    const item = (id: string, width: number, ...names: string[]) =>
+      ({ id, collectionId: 'x', shape: [20, width], bands: names.map((name) => ({ name })) }) as unknown as CatalogItem;
+    const warningsOf = (...items: CatalogItem[]) =>
+      requireBands(ndvi, { bandA: 'nir', bandB: 'red' }, new Map([['input', factsOfItems(items)]]));
+    expect(warningsOf(item('a', 30, 'nir'), item('b', 30, 'red'))).toEqual([]);
+    expect(() => warningsOf(item('a', 30, 'nir'), item('b', 31, 'red'))).toThrow(/resample one of them first/);
+    expect(warningsOf(item('a', 30, 'nir', 'pan'), item('b', 31, 'red'))).toEqual([
+      expect.stringMatching(/does not settle it: nir and red do not lie on the same pixels/),
+    ]);
   });
 
   test('what only the data can tell is no reason to refuse: the answer says so', async () => {

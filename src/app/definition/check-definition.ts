@@ -117,6 +117,7 @@ const step = z.object({
     )
     .refine((inputs) => Object.keys(inputs).length <= mostParts, `must be at most ${mostParts}`)
     .optional(),
+  sameGrid: z.boolean('must be true or false').optional(),
   output: rasterOutput.optional(),
   outputs: z
     .record(

@@ -2,9 +2,10 @@ import { basename, join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import * as z from 'zod';
-import type { CatalogBand, CatalogItem } from '../../contract/index.ts';
+import type { CatalogBand, CatalogItem, ValidationDetail } from '../../contract/index.ts';
 import {
   describeJob,
+  gridDifference,
   matchBand,
   removeFolder,
   runInChild,
@@ -21,7 +22,7 @@ import { InvalidParametersError, parameterSchema, type StepParameters } from './
 
 /** What is known of a run's input before anybody is asked to approve it; null where nobody says. */
 export interface InputFacts {
-  readonly bands: readonly NamedBand[] | null;
+  readonly bands: readonly (NamedBand & { readonly isGridSure?: boolean })[] | null;
   /** Whether a band that is not among `bands` by this name is not in the input: a catalog may leave out names that a file has. */
   readonly settles: (name: string) => boolean;
   /** Of the largest raster, in pixels. */
@@ -41,24 +42,45 @@ export const namesOf = (band: CatalogBand): string[] =>
   [band.common_name ?? band['eo:common_name'], band.name, band.description].flatMap((name) => name || []);
 
 /** Steps find a band of a single file by its number, too; whether it is a single file the item does not say. */
-function bandsOf({ id, bands = [] }: CatalogItem, isOnly: boolean): NamedBand[] {
+function bandsOf({ id, bands = [], shape: [height, width] = [] }: CatalogItem, isOnly: boolean) {
+  const grid = height && width ? { width, height, geoTransform: null } : null;
   return bands.map((band, i) => ({
     names: [...new Set([...namesOf(band), isOnly ? String(i + 1) : ''].filter((name) => name !== ''))],
     place: isOnly ? null : id,
+    grid,
+    // Bands of one item may be files of several sizes.
+    isGridSure: bands.length === 1,
   }));
 }
 
 /** Of the scene that code makes for a step. */
 export function factsOfSynthetic(kind: SyntheticKind, size: number): InputFacts {
   return {
-    bands: syntheticBands[kind].map((name, i) => ({ names: [name, String(i + 1)], place: null })),
+    bands: syntheticBands[kind].map((name, i) => ({
+      names: [name, String(i + 1)],
+      place: null,
+      grid: { width: size, height: size, geoTransform: null },
+      isGridSure: true,
+    })),
     settles: () => true,
     size: { width: size, height: size },
   };
 }
 
 const described = z.object({
-  bands: z.array(z.object({ names: z.array(z.string().max(500)).max(20), place: z.string().max(500) })).max(100_000),
+  bands: z
+    .array(
+      z.object({
+        names: z.array(z.string().max(500)).max(20),
+        place: z.string().max(500),
+        grid: z.object({
+          width: z.int().min(0),
+          height: z.int().min(0),
+          geoTransform: z.array(z.number()).length(6).nullable(),
+        }),
+      }),
+    )
+    .max(100_000),
   width: z.int().min(0),
   height: z.int().min(0),
 });
@@ -82,7 +104,11 @@ export async function factsOfFiles(
       limits: { ...limits, timeoutMs: Math.min(limits?.timeoutMs ?? describeTimeoutMs, describeTimeoutMs) },
     });
     const { bands, width, height } = described.parse(answer);
-    return { bands, settles: () => true, size: { width, height } };
+    return {
+      bands: bands.map((band) => ({ ...band, isGridSure: true })),
+      settles: () => true,
+      size: { width, height },
+    };
   } finally {
     await removeFolder(workFolder);
   }
@@ -110,7 +136,7 @@ const alike: Readonly<Record<string, string>> = { nir: 'nir08', nir08: 'nir' };
 
 /**
  * Looks for the bands that the parameters name. Throws `InvalidParametersError` for each that the input does not have, or has
- * twice. Gives in words what only the file itself can tell, where a catalog leaves it open.
+ * twice, and where bands that must lie on the same pixels do not. Gives in words what only the file itself can tell, where a catalog leaves it open.
  */
 export function requireBands(
   step: AnyStep,
@@ -123,11 +149,12 @@ export function requireBands(
     names.flatMap((name) => rasters.map((of) => [path, name, of] as const)),
   );
   const warnings: string[] = [];
-  const details = [...chosen, ...needed].flatMap(([path, name, of = '']) => {
+  const matched: { path: string; name: string; band: NamedBand & { isGridSure?: boolean } }[] = [];
+  const details: ValidationDetail[] = [...chosen, ...needed].flatMap(([path, name, of = '']) => {
     const { bands = null, settles = () => false } = facts.get(of) ?? {};
     if (typeof name !== 'string' || bands === null) return [];
     try {
-      matchBand(bands, name);
+      matched.push({ path, name, band: matchBand(bands, name) });
       return [];
     } catch (error) {
       if (!(error instanceof SceneError)) throw error;
@@ -136,6 +163,15 @@ export function requireBands(
       return [];
     }
   });
+  const [first, ...others] = step.sameGrid ? matched : [];
+  for (const other of others) {
+    const difference = first?.band.grid && other.band.grid ? gridDifference(first.band.grid, other.band.grid) : null;
+    if (!first || difference === null) continue;
+    const told = `${first.name} and ${other.name} do not lie on the same pixels (${difference})`;
+    if (first.band.isGridSure && other.band.isGridSure)
+      details.push({ path: other.path, message: `does not fit: ${told}; resample one of them first` });
+    else warnings.push(`The catalog does not settle it: ${told}. The run fails if the data is so.`);
+  }
   if (details.length > 0) throw new InvalidParametersError(step.id, details);
   return warnings;
 }

@@ -35,6 +35,7 @@ export default defineStep({
     before: { ...scene, title: 'Before', description: 'The earlier scene.' },
     after: { ...scene, title: 'After', description: 'The later scene, on the same grid.' },
   },
+  sameGrid: true,
   output: {
     fileName: 'change.tif',
     sourceType: 'MULTISPECTRAL',

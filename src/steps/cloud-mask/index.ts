@@ -32,6 +32,7 @@ export default defineStep({
     sourceTypes: ['MULTISPECTRAL', 'HYPERSPECTRAL', 'THERMAL', 'UNKNOWN'],
     synthetic: 'multispectral',
   },
+  sameGrid: true,
   outputs: {
     masked: {
       fileName: 'masked.tif',

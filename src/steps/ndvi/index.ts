@@ -29,6 +29,7 @@ export default defineStep({
     sourceTypes: ['MULTISPECTRAL', 'HYPERSPECTRAL', 'UNKNOWN'],
     synthetic: 'multispectral',
   },
+  sameGrid: true,
   output: {
     fileName: 'ndvi.tif',
     sourceType: 'MULTISPECTRAL',

@@ -40,6 +40,7 @@ export function onnxModel({ folder, id, description, ...words }: OnnxModelOption
       sourceTypes: ['MULTISPECTRAL', 'HYPERSPECTRAL', 'UNKNOWN'],
       synthetic: 'multispectral',
     },
+    sameGrid: true,
     output: {
       fileName: `${id}.tif`,
       sourceType: 'UNKNOWN',

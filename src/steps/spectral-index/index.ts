@@ -36,6 +36,7 @@ export default defineStep({
     sourceTypes: ['MULTISPECTRAL', 'HYPERSPECTRAL', 'UNKNOWN'],
     synthetic: 'multispectral',
   },
+  sameGrid: true,
   output: {
     fileName: 'index.tif',
     sourceType: 'MULTISPECTRAL',

@@ -59,6 +59,8 @@ function pixelsAre(
   const { width, height } = output;
   if (expected.geoTransform?.some((value, i) => Math.abs(value - (output.geoTransform?.[i] ?? NaN)) > 1e-6))
     fail(`${name} has the geotransform ${String(output.geoTransform)}, and must have ${String(expected.geoTransform)}`);
+  if (expected.pixels && expected.pixels.length !== width * height)
+    fail(`${name} has ${width} x ${height} pixels, and must have ${expected.pixels.length}`);
   const pixels = new Float64Array(Uint8Array.from(band.pixels).buffer);
   const valueAt = expected.pixels
     ? (x: number, y: number) => expected.pixels![y * width + x] ?? null
