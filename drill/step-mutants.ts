@@ -496,10 +496,10 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     ...ofRasters.filter(({ name }) => !name.startsWith('no data')),
     one('a promise of another type', cloudMask, "dataType: 'Float32', nodata }],", "dataType: 'Float64', nodata }],"),
     one(
-      'an output that may be missing is not there',
+      'the mask is not written',
       cloudMask,
-      "fileName: 'mask.tif'",
-      "fileName: 'other.tif', optional: true",
+      'raster.writeCog(mask, outputs.mask,',
+      "raster.writeCog(mask, outputs.mask + '.tif',",
     ),
     one('bits are numbered from 1', cloudMask, '1 << Number(bit)', '1 << (Number(bit) - 1)'),
     one('the last bit alone', cloudMask, 'sum | (1 << Number(bit))', '1 << Number(bit)'),
@@ -774,10 +774,10 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
       '(geometry.convexHull() as typeof geometry)',
     ),
     one(
-      'too simple',
+      'half the tolerance',
       polygonize,
       'geometry.simplifyPreserveTopology(tolerance)',
-      'geometry.simplifyPreserveTopology(tolerance * 1000)',
+      'geometry.simplifyPreserveTopology(tolerance / 2)',
     ),
     one(
       'buffers in place of outlines',
