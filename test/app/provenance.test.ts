@@ -89,6 +89,18 @@ test('GeoTIFF and GeoJSON hold it; a zip of several outputs has it as a file', a
   expect((await readFile(path)).includes('provenance.json')).toBe(true);
 });
 
+test('a GeoPackage is the same each time, and says what made it', async () => {
+  const { run } = await startStepHost();
+  const made = [];
+  for (let i = 0; i < 2; i++) {
+    made.push(await run('contours', { type: 'synthetic', size: 64 }));
+    // It would say when it was written, to the second.
+    if (i === 0) await new Promise((later) => setTimeout(later, 1_100));
+  }
+  expect(made[1]!.sha256).toBe(made[0]!.sha256);
+  expect(readProvenance((await metadataOf(made[1]!.path))[provenanceTag]!)).toMatchObject({ step: { id: 'contours' } });
+});
+
 test('of what it says, a change is found', () => {
   const known = { step: { id: 'a', version: '1.0.0', code: 'a'.repeat(64) }, parameters: { z: 1, a: 2 } } as const;
   const made = makeProvenance(

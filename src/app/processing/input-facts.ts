@@ -154,7 +154,7 @@ export function requireBands(
     const { bands = null, settles = () => false } = facts.get(of) ?? {};
     if (typeof name !== 'string' || bands === null) return [];
     try {
-      matched.push({ path, name, band: matchBand(bands, name) });
+      matched.push({ path, name: rasters.length > 1 ? `${name} of ${of}` : name, band: matchBand(bands, name) });
       return [];
     } catch (error) {
       if (!(error instanceof SceneError)) throw error;

@@ -236,6 +236,8 @@ function environment(workFolder: string, { drivers }: ProbeOutput, confined: 'ye
     GDAL_HTTP_MAX_RETRY: '0',
     CPL_VSIL_CURL_ALLOWED_EXTENSIONS: '.none',
     GDAL_NETCDF_VERIFY_DIMS: 'NO',
+    // A GeoPackage says when it was written; the same features are to make the same file.
+    OGR_CURRENT_DATE: '1980-01-01T00:00:00.000Z',
   };
 }
 
