@@ -64,7 +64,7 @@ const job: Job<SceneInput, object> = async ({ side, pixel, west, north, middle }
   gdal.vectorTranslate(join(workFolder, 'lonlat.geojson'), dataset, ['-f', 'GeoJSON', '-t_srs', 'EPSG:4326']).close();
   dataset.close();
   const inLonLat = gdal.open(join(workFolder, 'lonlat.geojson'));
-  const geometry = JSON.parse(inLonLat.layers.get(0).features.first()!.getGeometry()!.toJSON()) as object;
+  const geometry = JSON.parse(inLonLat.layers.get(0).features.first().getGeometry()!.toJSON()) as object;
   inLonLat.close();
   return geometry;
 };

@@ -17,6 +17,7 @@ export class FileDigests {
   #worker: Worker;
   #waiting = new Map<number, { resolve: (digests: readonly FileDigest[]) => void; reject: (error: unknown) => void }>();
   #asked = 0;
+  #ended: { readonly error: unknown } | undefined;
 
   constructor() {
     this.#worker = new Worker(new URL('./digest-worker.ts', import.meta.url));
@@ -28,14 +29,13 @@ export class FileDigests {
       if (digests) asked?.resolve(digests);
       else asked?.reject(error);
     });
-    this.#worker.on('error', (error) => {
-      for (const { reject } of this.#waiting.values()) reject(error);
-      this.#waiting.clear();
-    });
+    this.#worker.on('error', (error) => this.#end(error));
+    this.#worker.on('exit', () => this.#end(new Error('the thread that takes digests has ended')));
   }
 
   /** In the order of `paths`. Rejects with the system's error. */
   of(paths: readonly string[]): Promise<readonly FileDigest[]> {
+    if (this.#ended) return Promise.reject(this.#ended.error as Error);
     const id = (this.#asked += 1);
     const answered = new Promise<readonly FileDigest[]>((resolve, reject) =>
       this.#waiting.set(id, { resolve, reject }),
@@ -44,6 +44,12 @@ export class FileDigests {
     answered.catch(() => {});
     this.#worker.postMessage({ id, paths });
     return answered;
+  }
+
+  #end(error: unknown): void {
+    this.#ended ??= { error };
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
   }
 
   async close(): Promise<void> {
