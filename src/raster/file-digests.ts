@@ -35,7 +35,7 @@ export class FileDigests {
 
   /** In the order of `paths`. Rejects with the system's error. */
   of(paths: readonly string[]): Promise<readonly FileDigest[]> {
-    if (this.#ended) return Promise.reject(this.#ended.error as Error);
+    if (this.#ended) return Promise.reject(this.#ended.error);
     const id = (this.#asked += 1);
     const answered = new Promise<readonly FileDigest[]>((resolve, reject) =>
       this.#waiting.set(id, { resolve, reject }),
