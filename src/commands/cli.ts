@@ -11,7 +11,7 @@ const usage = `usage: marketplace-app-kit COMMAND [options]        (COMMAND --he
   certify      launches any app through the plan of scenarios, and judges it
   new-step ID  a step of your own, in TypeScript, Python or by a program, with its cases
   test-step    all that a step of your app must do
-  reproduce    makes an output once more, and holds the two against each other
+  reproduce    makes an output once more, and compares the two
   app          your app alone, against the platform that PLATFORM_URL names
   setup        installs what npm cannot: GDAL's binding, bubblewrap
 

@@ -11,6 +11,7 @@ import { createStepHost, type RunOutput } from '../app/processing/step-host.ts';
 import { KitError } from '../contract/index.ts';
 import { createPlatformClient } from '../platform-client/index.ts';
 import {
+  ChildJobError,
   compareJob,
   confinementSettings,
   confinementVariables,
@@ -18,6 +19,7 @@ import {
   type CompareInput,
   type Confinement,
 } from '../raster/index.ts';
+import { isCommand } from '../steps/command.ts';
 import { outputsOf, type AnyStep } from '../steps/step.ts';
 import { readArguments, wrongArguments } from './arguments.ts';
 import { onInterrupt, runCommand } from './command.ts';
@@ -26,7 +28,7 @@ import { loadMyApp } from './my-app.ts';
 import { bringInputs, digestOfFile } from './reproduce/given-inputs.ts';
 import { recordedOf, type Recorded } from './reproduce/recorded.ts';
 
-const usage = `usage: npm run reproduce -- FILE|RUN [options]: makes an output once more, and holds the two against each other
+const usage = `usage: npm run reproduce -- FILE|RUN [options]: makes an output once more, and compares the two
 
   FILE           an output of your app (GeoTIFF, GeoPackage, GeoJSON), or the JSON of a run
   RUN            the id of a run in your app's database (DATA_DIR, DATABASE_URL)
@@ -40,10 +42,11 @@ const isRunId = (text: string) => /^[A-Za-z0-9_-]{22}$/.test(text);
 
 await runCommand(async () => {
   const args = process.argv.slice(2);
+  const isRun = (arg: string, i: number) => isRunId(arg) && args[i - 1] !== '--input';
   const { values, positionals } = readArguments(
     usage,
     { allowPositionals: true, options: { input: { type: 'string', multiple: true, default: [] } } },
-    [...args.filter((arg) => !isRunId(arg)), '--', ...args.filter(isRunId)],
+    [...args.filter((arg, i) => !isRun(arg, i)), '--', ...args.filter(isRun)],
   );
   const [what, more] = positionals;
   if (what === undefined || more !== undefined) throw wrongArguments('give one FILE or RUN', usage);
@@ -76,7 +79,8 @@ async function reproduce({ recorded, paths, definition, confinement, folder, sig
   const then = recorded.provenance;
   console.log(`made by            ${then.step.id} ${then.step.version}, ${softwareOf(then)}`);
   const sources = await sourcesOf(then, paths, definition, confinement, folder);
-  const host = createStepHost({ definition, confinement, concurrency: 1, ...sources });
+  const packsOutputs = definition.profile?.severalOutputs === 'zip' && recorded.file === null;
+  const host = createStepHost({ definition, confinement, concurrency: 1, packsOutputs, ...sources });
   const { outputs, provenance: now } = await host.run(
     {
       owner: 'reproduce',
@@ -95,9 +99,12 @@ async function reproduce({ recorded, paths, definition, confinement, folder, sig
   }
   console.log(`input              the same, ${then.inputs.reduce((n, { files }) => n + files.length, 0)} files`);
   const isSameCode = now.step.code === then.step.code;
-  const isSameSoftware = isSameCode && isDeepStrictEqual(now.software, then.software);
-  if (!isSameCode) console.log('note               the code of the step is another, though its version is the same');
-  if (!isSameSoftware) console.log(`note               made here by ${softwareOf(now)}`);
+  // Which version of a program has made the file nobody knows.
+  const isSameSoftware =
+    !isCommand(host.find(then.step.id)) && isSameCode && isDeepStrictEqual(now.software, then.software);
+  if (!isSameCode) console.log("note               the step's code has changed, though its version is the same");
+  if (!isDeepStrictEqual(now.software, then.software))
+    console.log(`note               made here by ${softwareOf(now)}`);
   const step = host.find(then.step.id);
   const findings = recorded.file
     ? [await compareFile(recorded.file, outputs, { step, isSameSoftware, confinement, folder })]
@@ -206,7 +213,10 @@ async function compareFile(
         files: [file, again.path].map((path) => ({ path, name: basename(path) })),
         workFolder: join(folder, 'compare'),
         confinement,
-      }).catch((error: unknown) => `cannot be read: ${error instanceof Error ? error.message : String(error)}`),
+      }).catch((error: unknown) => {
+        if (error instanceof ChildJobError && error.kind === 'user') return `cannot be read: ${error.message}`;
+        throw error;
+      }),
     );
   if (difference === null && isSameSoftware)
     return { fileName, difference: 'the same pixels or features, but other bytes: it was changed after it was made' };

@@ -21,7 +21,7 @@ const job: Job<CompareInput, Difference> = async (
   { kind },
   { files: [path = '', against = ''], workFolder, signal },
 ) => {
-  if (kind === 'file') return readFileSync(path).equals(readFileSync(against)) ? null : 'its bytes are others';
+  if (kind === 'file') return readFileSync(path).equals(readFileSync(against)) ? null : 'the bytes differ';
   if (kind === 'vector') return differenceOfFeatures(path, against, workFolder);
   const [a, b] = [openRaster(path), openRaster(against)];
   try {

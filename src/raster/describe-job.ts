@@ -11,6 +11,8 @@ export interface DescribedInput {
 }
 
 const mostCharacters = 500;
+/** A file may say anything. */
+const finite = (numbers: number[] | null) => (numbers?.every(Number.isFinite) ? numbers : null);
 
 /** Job: what the rasters that it is lent hold, by the names that steps find their bands by. Of features only that they can be read. */
 const job: Job<{ readonly kind: 'raster' | 'vector' }, DescribedInput> = async ({ kind }, { files }) => {
@@ -25,7 +27,7 @@ const job: Job<{ readonly kind: 'raster' | 'vector' }, DescribedInput> = async (
       bands: scene.bands.map(({ names, place, dataset }) => ({
         names: names.map((name) => name.slice(0, mostCharacters)),
         place: (place ?? '').slice(0, mostCharacters),
-        grid: { width: dataset.rasterSize.x, height: dataset.rasterSize.y, geoTransform: dataset.geoTransform },
+        grid: { width: dataset.rasterSize.x, height: dataset.rasterSize.y, geoTransform: finite(dataset.geoTransform) },
       })),
       width: largest?.x ?? 0,
       height: largest?.y ?? 0,

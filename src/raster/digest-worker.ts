@@ -10,7 +10,9 @@ parentPort?.on('message', ({ id, paths }: { id: number; paths: readonly string[]
   try {
     parentPort?.postMessage({ id, digests: paths.map(digestOf) });
   } catch (error) {
-    parentPort?.postMessage({ id, error });
+    // A copy of an error would lose its code.
+    const { message, code } = error as NodeJS.ErrnoException;
+    parentPort?.postMessage({ id, error: { message, code } });
   }
 });
 

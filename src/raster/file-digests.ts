@@ -1,5 +1,6 @@
 /** Only for child processes. */
 import { Worker } from 'node:worker_threads';
+import { Defect } from './failure-kind.ts';
 
 export interface FileDigest {
   readonly sizeBytes: number;
@@ -9,7 +10,7 @@ export interface FileDigest {
 interface Answer {
   readonly id: number;
   readonly digests?: readonly FileDigest[];
-  readonly error?: unknown;
+  readonly error?: { readonly message: string; readonly code?: string };
 }
 
 /** SHA-256 of files, one batch after the other, on a thread of its own: GDAL's calls hold the process's first. */
@@ -27,10 +28,10 @@ export class FileDigests {
       const asked = this.#waiting.get(id);
       this.#waiting.delete(id);
       if (digests) asked?.resolve(digests);
-      else asked?.reject(error);
+      else asked?.reject(Object.assign(new Error(error?.message), { code: error?.code }));
     });
     this.#worker.on('error', (error) => this.#end(error));
-    this.#worker.on('exit', () => this.#end(new Error('the thread that takes digests has ended')));
+    this.#worker.on('exit', () => this.#end(new Defect(new Error('the thread that takes digests has ended'))));
   }
 
   /** In the order of `paths`. Rejects with the system's error. */

@@ -99,8 +99,12 @@ export function areaSchema({ mostSquareKilometres, mostCorners = 10_000 }: AreaL
       .flat()
       .reduce((sum, one) => sum + one.length - 1, 0);
     if (corners > mostCorners) return refuse(`must have at most ${mostCorners} corners, not ${corners}`);
-    const size = squareKilometresOf(area);
-    if (!(size > 0)) return refuse('must enclose something');
+    // Without their holes: what a hole takes from one polygon leaves another as large as it is.
+    const size = squareKilometresOf({
+      type: 'MultiPolygon',
+      coordinates: polygonsOf(area).map(([outer = []]) => [outer]),
+    });
+    if (!(size > 0)) return refuse('must enclose something, by an outline that does not cross itself');
     if (mostSquareKilometres !== undefined && size > mostSquareKilometres)
       return refuse(`must be at most ${mostSquareKilometres} square kilometres, not ${Number(size.toPrecision(3))}`);
     return area;

@@ -304,6 +304,8 @@ export function drawBox(map, button, onDrawn) {
   button.setAttribute('aria-pressed', 'false');
   button.addEventListener('click', () => {
     const isOn = button.getAttribute('aria-pressed') !== 'true';
+    // One at a time.
+    if (isOn && map.isDrawing) return;
     button.setAttribute('aria-pressed', String(isOn));
     map.isDrawing = isOn;
     canvas.style.cursor = isOn ? 'crosshair' : '';
@@ -357,7 +359,8 @@ export function drawPolygon(map, button, id, onDrawn) {
   function end(isKept) {
     const [drawn, isWhole] = [corners, corners.length > 2 && isKept];
     corners = null;
-    map.isDrawing = false;
+    // Others hear of the same click after this.
+    setTimeout(() => (map.isDrawing = false));
     canvas.style.cursor = '';
     button.setAttribute('aria-pressed', 'false');
     button.textContent = idle;
@@ -369,6 +372,8 @@ export function drawPolygon(map, button, id, onDrawn) {
   button.setAttribute('aria-pressed', 'false');
   button.addEventListener('click', () => {
     if (corners) return end(true);
+    // One at a time.
+    if (map.isDrawing) return;
     corners = [];
     map.isDrawing = true;
     canvas.style.cursor = 'crosshair';

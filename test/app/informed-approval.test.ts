@@ -153,7 +153,7 @@ describe('before anybody is asked', () => {
     expect(warningsOf(item('a', 30, 'nir'), item('b', 30, 'red'))).toEqual([]);
     expect(() => warningsOf(item('a', 30, 'nir'), item('b', 31, 'red'))).toThrow(/resample one of them first/);
     expect(warningsOf(item('a', 30, 'nir', 'pan'), item('b', 31, 'red'))).toEqual([
-      expect.stringMatching(/does not settle it: nir and red do not lie on the same pixels/),
+      expect.stringMatching(/^By the catalog, nir and red do not lie on the same pixels/),
     ]);
   });
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { digestOfFolder } from '../../src/app/processing/code-digest.ts';
 import { makeProvenance, provenanceTag, readProvenance, type Provenance } from '../../src/app/processing/provenance.ts';
+import { bringInputs } from '../../src/commands/reproduce/given-inputs.ts';
 import { metadataJob, runInChild } from '../../src/raster/index.ts';
 import { fetchedBytes, launchApp, startApp } from '../support/app.ts';
 import { testConfinement } from '../support/confinement.ts';
@@ -113,6 +114,27 @@ test('of what it says, a change is found', () => {
   for (const changed of [{ parameters: { z: 1, a: 3 } }, { operationId: 'op_1' }, { software: { GDAL: '3.12.4' } }])
     expect(readProvenance(JSON.stringify({ ...made, ...changed }))).toBeNull();
   expect(readProvenance('{')).toBeNull();
+});
+
+test('what a foreign file says of its inputs leads nowhere else', async () => {
+  const file = (fileName: string) => ({ fileName, sizeBytes: 1, sha256: 'a'.repeat(64) });
+  const saying = (path: string, name: string, fileName: string) =>
+    makeProvenance(
+      {
+        step: { id: 'a', version: '1.0.0', code: 'a'.repeat(64) },
+        ...{ parameters: {}, operationId: null, software: {} },
+        input: { type: 'local', path },
+      },
+      [{ name, files: [file(fileName)] }],
+      '3.12.3',
+    );
+  const read = (made: Provenance) => readProvenance(JSON.stringify(made));
+  expect(read(saying('scene', 'input', 'a.tif'))).not.toBeNull();
+  for (const name of ['../a.tif', '/etc/a.tif', '..', 'a\\b.tif', 'a\u001b[2J.tif'])
+    expect([read(saying('scene', 'input', name)), read(saying('scene', name, 'a.tif'))], name).toEqual([null, null]);
+  const folder = await testFolder();
+  for (const path of ['../../b', '/tmp/b', '..'])
+    await expect(bringInputs(saying(path, 'input', 'a.tif'), [], folder)).rejects.toThrow(/no path below a folder/);
 });
 
 test("the digest of a step's code changes with any of its files, and not with its cases", async () => {

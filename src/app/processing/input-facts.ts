@@ -170,7 +170,7 @@ export function requireBands(
     const told = `${first.name} and ${other.name} do not lie on the same pixels (${difference})`;
     if (first.band.isGridSure && other.band.isGridSure)
       details.push({ path: other.path, message: `does not fit: ${told}; resample one of them first` });
-    else warnings.push(`The catalog does not settle it: ${told}. The run fails if the data is so.`);
+    else warnings.push(`By the catalog, ${told}. The run fails if the data is so.`);
   }
   if (details.length > 0) throw new InvalidParametersError(step.id, details);
   return warnings;

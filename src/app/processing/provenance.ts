@@ -1,26 +1,35 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
+import { isPathSegment } from '../../contract/index.ts';
 import { runInput } from './run-input.ts';
 import type { ParameterValue } from './step-parameters.ts';
 
 const sha256 = z.hash('sha256');
 
+/** What a terminal shows as it is. */
+const printable = (most: number) =>
+  z
+    .string()
+    .regex(/^\P{Cc}*$/u)
+    .max(most);
+
+/** Of a file within a folder, and never of one elsewhere: what a foreign file says of itself is read by this, too. */
+const plainName = printable(255).refine((name) => isPathSegment(name) && !/[/\\]/.test(name));
+
 /** A file that a run has read. */
-const readFile = z.strictObject({ fileName: z.string().min(1).max(1_024), sizeBytes: z.int().min(0), sha256 });
+const readFile = z.strictObject({ fileName: plainName, sizeBytes: z.int().min(0), sha256 });
 export type ReadFile = z.output<typeof readFile>;
 
 /** The files of each of a step's inputs, in the order in which it was given them; none of an input that code makes. */
-export const readInputs = z
-  .array(z.strictObject({ name: z.string().max(64), files: z.array(readFile).max(10_000) }))
-  .max(20);
+export const readInputs = z.array(z.strictObject({ name: plainName, files: z.array(readFile).max(10_000) })).max(20);
 export type ReadInputs = z.output<typeof readInputs>;
 
-const software = z.record(z.string().max(100), z.string().max(200));
+const software = z.record(printable(100), printable(200));
 
 /** What has made a file: enough to make it again, and to see that it comes out the same. */
 export const provenance = z.strictObject({
   /** `code`: SHA-256 of the step's own files. */
-  step: z.strictObject({ id: z.string(), version: z.string(), code: sha256 }),
+  step: z.strictObject({ id: printable(64), version: printable(64), code: sha256 }),
   parameters: z.record(
     z.string(),
     z.custom<ParameterValue>((value) => value !== undefined && value !== null),
@@ -29,7 +38,7 @@ export const provenance = z.strictObject({
   input: runInput,
   inputs: readInputs,
   /** Null where there was none, as in a test. */
-  operationId: z.string().max(1_000).nullable(),
+  operationId: printable(1_000).nullable(),
   /** Versions, by the name of the software: `GDAL`, `marketplace-app-kit`. */
   software,
   /** SHA-256 of all the rest as JSON with its keys sorted. */

@@ -136,12 +136,17 @@ export function createStepHost(options: StepHostOptions): StepHost {
   const looks = new FairQueue(options.concurrency);
   const codes = new Map<string, Promise<string>>();
   let versions: Promise<Record<string, string>> | undefined;
-  const software = () => (versions ??= kitSoftware());
+  const software = () => {
+    versions ??= kitSoftware();
+    versions.catch(() => (versions = undefined));
+    return versions;
+  };
   /** Read once: what runs is what was loaded. */
   function codeOf(step: AnyStep): Promise<string> {
     const folder = folderOfStep(step, options.definition.module);
     const known = codes.get(folder) ?? digestOfFolder(folder);
     codes.set(folder, known);
+    known.catch(() => codes.delete(folder));
     return known;
   }
 

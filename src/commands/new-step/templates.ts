@@ -127,6 +127,7 @@ temporary = f"{job.work_folder}/result.tif"
 result = gdal.GetDriverByName("GTiff").Create(temporary, width, height, 1, gdal.GDT_Float32, ["TILED=YES", "BIGTIFF=IF_SAFER"])
 result.SetGeoTransform(dataset.GetGeoTransform())
 result.SetProjection(dataset.GetProjection())
+result.SetMetadata(job.metadata)
 target = result.GetRasterBand(1)
 target.SetNoDataValue(NODATA)
 target.SetDescription("result")

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { constants, copyFile, mkdir, readdir, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, join, resolve, sep } from 'node:path';
 import type { PlatformInput } from '../../app/processing/platform-input.ts';
 import type { Provenance } from '../../app/processing/provenance.ts';
 import { KitError } from '../../contract/index.ts';
@@ -31,16 +31,22 @@ export async function bringInputs({ input, inputs }: Provenance, paths: readonly
   for (const { name, files } of inputs) {
     const source = input.type === 'named' ? input.inputs[name] : input;
     // A local input is found by its path below the app's folder of inputs.
-    const place = source?.type === 'local' ? join(folder, 'inputs', source.path) : join(folder, 'fetched', name);
+    const localFolder = join(folder, 'inputs');
+    const place = source?.type === 'local' ? resolve(localFolder, source.path) : join(folder, 'fetched', name);
+    if (!place.startsWith(`${folder}${sep}`) || (source?.type === 'local' && !place.startsWith(`${localFolder}${sep}`)))
+      throw new OtherInputError(`the input ${name} lies at ${JSON.stringify(source)}, which is no path below a folder`);
     const isOneFile = source?.type === 'local' && files.length === 1 && basename(source.path) === files[0]?.fileName;
     const to = isOneFile ? join(place, '..') : place;
     await mkdir(to, { recursive: true });
     const here: string[] = [];
-    for (const { fileName, sha256 } of files) {
+    for (const [i, { fileName, sha256 }] of files.entries()) {
       const found = given.find((one) => one.sha256 === sha256);
       if (!found) throw otherInput(name, fileName, sha256, given, inputs.flatMap((one) => one.files).length === 1);
-      await copyFile(found.path, join(to, fileName), constants.COPYFILE_FICLONE);
-      here.push(join(to, fileName));
+      // What was fetched may have the same name in two items.
+      const into = source?.type === 'local' ? to : join(to, String(i));
+      await mkdir(into, { recursive: true });
+      await copyFile(found.path, join(into, fileName), constants.COPYFILE_FICLONE);
+      here.push(join(into, fileName));
     }
     brought.set(name, here);
   }

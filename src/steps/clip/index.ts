@@ -31,6 +31,7 @@ export default defineStep({
     const source = scene.onlyRaster();
     if (!source.srs || !source.geoTransform)
       throw new KitError('not_placed', 'the raster does not say where it lies, so no area lies in it', { status: 422 });
+    for (const { band } of scene.bands) requireFits(band, parameters.outside);
     const zone = { name: 'area', coordinates: polygonsOf(parameters.area) };
     const placed = placedZones(gdal, [zone], source.srs, workFolder);
     const window = windowOf(placed, source);
@@ -68,6 +69,32 @@ export default defineStep({
     cut.close();
   },
 });
+
+/** Smallest and largest of the types that pass through 64-bit floats as they are. */
+const ranges: Readonly<Record<string, readonly [number, number]>> = {
+  Byte: [0, 255],
+  Int8: [-128, 127],
+  UInt16: [0, 65_535],
+  Int16: [-32_768, 32_767],
+  UInt32: [0, 4_294_967_295],
+  Int32: [-2_147_483_648, 2_147_483_647],
+};
+
+function requireFits({ dataType, noDataValue }: Gdal.RasterBand, value: number): void {
+  const type = dataType ?? '';
+  if (type.startsWith('Float')) return;
+  const range = ranges[type];
+  if (!range)
+    throw new KitError('type_not_supported', `the step cuts real numbers of up to 32 bits, and not ${type}`, {
+      status: 422,
+    });
+  if (noDataValue === null && !(Number.isInteger(value) && value >= range[0] && value <= range[1]))
+    throw new KitError(
+      'value_does_not_fit',
+      `the value outside must be a whole number from ${range[0]} to ${range[1]} in a raster of ${type}, and is ${value}`,
+      { status: 422 },
+    );
+}
 
 const outside = () =>
   new KitError('area_outside', 'no pixel of the raster has its centre inside the area', { status: 422 });

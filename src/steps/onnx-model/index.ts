@@ -21,7 +21,8 @@ export interface OnnxModelOptions {
  * A step that runs a model of your own over a raster, tile by tile, in the app itself: the likeliest class of each pixel. The
  * bands are those that the model names. Needs `onnxruntime-node`. Throws where the folder holds no such model.
  */
-export function onnxModel({ folder, id, description, ...words }: OnnxModelOptions): AnyStep {
+export function onnxModel({ folder: given, id, description, ...words }: OnnxModelOptions): AnyStep {
+  const folder = given.href.endsWith('/') ? given : new URL(`${given.href}/`);
   const model: Model = {
     ...modelFile.parse(JSON.parse(readFileSync(new URL('model.json', folder), 'utf8'))),
     id,

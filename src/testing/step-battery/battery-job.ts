@@ -206,7 +206,6 @@ function crsOfInput(path: string | undefined, inputs: BatteryRun['inputs']): str
   return crs;
 }
 
-/** What an output holds, all of it. */
 /** Where a feature lies, and how large it is, in the units of its layer; none without a geometry. */
 function measuresOf(feature: gdal.Feature): Readonly<Record<string, unknown>> {
   let geometry: gdal.Geometry | null = null;
@@ -225,6 +224,7 @@ function measuresOf(feature: gdal.Feature): Readonly<Record<string, unknown>> {
   };
 }
 
+/** What an output holds, all of it. */
 export function readOutput(path: string, kind: 'raster' | 'vector' | undefined): LeftRaster | LeftFeatures {
   if (kind === 'vector') {
     const dataset = openVector(path);
