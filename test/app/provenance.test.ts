@@ -137,6 +137,16 @@ test('what a foreign file says of its inputs leads nowhere else', async () => {
     await expect(bringInputs(saying(path, 'input', 'a.tif'), [], folder)).rejects.toThrow(/no path below a folder/);
 });
 
+test('a file of a strange name is processed like any other', async () => {
+  const inputDir = await testFolder();
+  const { run } = await startStepHost({ inputDir });
+  const name = 'a\\b \u0007.tif';
+  await writeFile(join(inputDir, name), geoTiff({ width: 8, height: 8, value: (x) => x }));
+  const { path } = await run('cog', { type: 'local', path: name });
+  const made = readProvenance((await metadataOf(path))[provenanceTag]!);
+  expect(made?.inputs[0]?.files.map(({ fileName }) => fileName)).toEqual(['a_b _.tif']);
+});
+
 test("the digest of a step's code changes with any of its files, and not with its cases", async () => {
   const folder = await testFolder();
   await mkdir(join(folder, 'more'));

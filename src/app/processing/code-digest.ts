@@ -31,12 +31,12 @@ export async function digestOfFolder(folder: string): Promise<string> {
 }
 
 /** The step's folder, which its cases lie in; of a step without cases the folder of the app that it belongs to. */
-export function folderOfStep(step: Pick<AnyStep, 'cases'>, definitionModule: string): string {
+function folderOfStep(step: Pick<AnyStep, 'cases'>, definitionModule: string): string {
   return dirname(fileURLToPath(step.cases ?? definitionModule));
 }
 
 /** The kit's version, with what tells a fork's changes of what its steps are made with. */
-export async function kitSoftware(): Promise<Record<string, string>> {
+async function kitSoftware(): Promise<Record<string, string>> {
   const parts = await Promise.all(
     ['raster', 'steps'].map((name) =>
       digestOfFolder(kitFolder(join(import.meta.url.endsWith('.ts') ? 'src' : 'dist', name))),
@@ -44,4 +44,30 @@ export async function kitSoftware(): Promise<Record<string, string>> {
   );
   const digest = createHash('sha256').update(parts.join()).digest('hex').slice(0, 12);
   return { 'marketplace-app-kit': `${kitVersion}+${digest}` };
+}
+
+/** What is known of an app's code, read once: what runs is what was loaded. What could not be read is read again. */
+export class CodeDigests {
+  #module: string;
+  #steps = new Map<string, Promise<string>>();
+  #software: Promise<Readonly<Record<string, string>>> | undefined;
+
+  /** `module`: that of the app's definition. */
+  constructor(module: string) {
+    this.#module = module;
+  }
+
+  of(step: Pick<AnyStep, 'cases'>): Promise<string> {
+    const folder = folderOfStep(step, this.#module);
+    const known = this.#steps.get(folder) ?? digestOfFolder(folder);
+    this.#steps.set(folder, known);
+    known.catch(() => this.#steps.delete(folder));
+    return known;
+  }
+
+  software(): Promise<Readonly<Record<string, string>>> {
+    this.#software ??= kitSoftware();
+    this.#software.catch(() => (this.#software = undefined));
+    return this.#software;
+  }
 }

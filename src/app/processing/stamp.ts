@@ -34,8 +34,8 @@ export function beginStamp(known: ProvenanceKnown, inputs: readonly InputFiles[]
   const pending: ReadInputs = inputs.map(({ name, paths }, i) => ({
     name,
     files: paths.map((path, j) => ({
-      // A name may hold what no terminal is to be shown.
-      fileName: basename(path).replace(/\p{Cc}/gu, '_'),
+      // A name may hold what no terminal is to be shown, and what parts a path elsewhere.
+      fileName: basename(path).replace(/[\p{Cc}\\]/gu, '_'),
       sizeBytes: statSync(path).size,
       sha256: placeholder(`${i} ${j}`),
     })),

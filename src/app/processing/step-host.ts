@@ -16,7 +16,7 @@ import { inputsOf, mainInput, outputsOf, type AnyStep, type StepEstimate } from 
 import type { AppDefinition } from '../definition/app-definition.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
 import { packOutputs } from './pack-outputs.ts';
-import { digestOfFolder, folderOfStep, kitSoftware } from './code-digest.ts';
+import { CodeDigests } from './code-digest.ts';
 import { makeProvenance, readInputs, type Provenance, type ProvenanceKnown } from './provenance.ts';
 import { readResult, type RunResult } from './output-summary.ts';
 import { factsOfFiles, factsOfItems, factsOfSynthetic, requireBands, type InputFacts } from './input-facts.ts';
@@ -134,21 +134,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
   const queue = new FairQueue(options.concurrency);
   const fetches = new FairQueue(options.concurrency);
   const looks = new FairQueue(options.concurrency);
-  const codes = new Map<string, Promise<string>>();
-  let versions: Promise<Record<string, string>> | undefined;
-  const software = () => {
-    versions ??= kitSoftware();
-    versions.catch(() => (versions = undefined));
-    return versions;
-  };
-  /** Read once: what runs is what was loaded. */
-  function codeOf(step: AnyStep): Promise<string> {
-    const folder = folderOfStep(step, options.definition.module);
-    const known = codes.get(folder) ?? digestOfFolder(folder);
-    codes.set(folder, known);
-    known.catch(() => codes.delete(folder));
-    return known;
-  }
+  const code = new CodeDigests(options.definition.module);
 
   function find(stepId: string): AnyStep {
     const step = steps.find(({ id }) => id === stepId);
@@ -229,11 +215,11 @@ export function createStepHost(options: StepHostOptions): StepHost {
   ) {
     const stepFolder = join(workFolder, 'step');
     const known: ProvenanceKnown = {
-      step: { id: step.id, version: step.version, code: await codeOf(step) },
+      step: { id: step.id, version: step.version, code: await code.of(step) },
       parameters: task.parameters,
       input: task.input,
       operationId: task.operationId ?? null,
-      software: await software(),
+      software: await code.software(),
     };
     const files = sources.flatMap(({ paths }) => paths.map((path): LentFile => ({ path, name: basename(path) })));
     const input: StepJobInput = {
