@@ -19,28 +19,15 @@ const noNodata =
   '  bands.forEach(({ nodata }, i) => {\n    if (nodata !== undefined) view.bands.get(i + 1).noDataValue = nodata;\n  });\n';
 const overviews = "'OVERVIEWS=IGNORE_EXISTING'";
 
-/** Of every step that walks strips and makes its raster by `createRaster`. */
-const ofStrips = [
+/** Of every step that goes through strips. */
+const ofEachStrip = [
   one(
     'the last row is left out',
     walk,
     'for (let y = 0; y < height; y += rows)',
     'for (let y = 0; y < height - 1; y += rows)',
   ),
-  one(
-    'strips begin a row late',
-    walk,
-    'output.pixels.write(0, y, width',
-    'output.pixels.write(0, Math.min(y + (y > 0 ? 1 : 0), height - count / width), width',
-  ),
   one('strips overlap', walk, 'y += rows) {', 'y += Math.max(1, rows - 1)) { if (y > 0 && y % 7 === 0) continue;'),
-  one('every strip is the first', walk, 'band.pixels.read(0, y, width', 'band.pixels.read(0, 0, width'),
-  one(
-    'the second band is read like the first',
-    walk,
-    'inputs.forEach((band, i) => band.pixels',
-    'inputs.forEach((_band, i) => inputs[0]!.pixels',
-  ),
   one(
     'everything is read at once',
     walk,
@@ -51,8 +38,25 @@ const ofStrips = [
   one(
     'a short last strip counts as a whole one',
     walk,
-    'const count = width * Math.min(rows, height - y);',
-    'const count = width * Math.min(rows, height - y) - (height - y < rows ? width : 0);',
+    'visit(y, Math.min(rows, height - y));',
+    'visit(y, Math.max(1, Math.min(rows, height - y) - (height - y < rows ? 1 : 0)));',
+  ),
+];
+/** Of every step that walks strips, and makes its raster by `createRaster`. */
+const ofStrips = [
+  ...ofEachStrip,
+  one(
+    'strips begin a row late',
+    walk,
+    'output.pixels.write(0, y, width',
+    'output.pixels.write(0, Math.min(y + (y > 0 ? 1 : 0), output.size.y - rows), width',
+  ),
+  one('every strip is the first', walk, 'band.pixels.read(0, y, width', 'band.pixels.read(0, 0, width'),
+  one(
+    'the second band is read like the first',
+    walk,
+    'inputs.forEach((band, i) => band.pixels',
+    'inputs.forEach((_band, i) => inputs[0]!.pixels',
   ),
 ];
 const ofRasters = [
@@ -124,6 +128,8 @@ const expression = 'src/steps/band-math/expression.ts';
 const cog = 'src/steps/cog/index.ts';
 const hillshade = 'src/steps/hillshade/index.ts';
 const slope = 'src/steps/slope/index.ts';
+const panSharpen = 'src/steps/pan-sharpen/index.ts';
+const upsampler = 'src/steps/pan-sharpen/upsampler.ts';
 const scale = 'src/my-app/steps/scale/index.ts';
 const python = 'src/steps/ndvi-python/ndvi.py';
 
@@ -875,5 +881,111 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one('an output of another name', reproject, "fileName: 'reprojected.tif'", "fileName: 'other.tif', optional: true"),
     one('a pixel size of 0', reproject, '.min(1e-9)', ''),
     one('the source is written', reproject, 'raster.writeCog(\n      warped,', 'raster.writeCog(\n      source,'),
+  ],
+  'pan-sharpen': [
+    // Strips that overlap give the same pixels here, where none begins in a row that the mistake skips.
+    ...ofEachStrip.filter(({ name }) => name !== 'strips overlap'),
+    ...ofRasters,
+    one(
+      'red and green swapped',
+      panSharpen,
+      'outRed![i] = isThere ? r * factor : nodata;\n    outGreen![i] = isThere ? g * factor',
+      'outRed![i] = isThere ? g * factor : nodata;\n    outGreen![i] = isThere ? r * factor',
+    ),
+    one('blue is not sharpened', panSharpen, 'isThere ? b * factor', 'isThere ? b'),
+    one(
+      'the sum of the colours, not their mean',
+      panSharpen,
+      'weights.map((one) => one / sum)',
+      'weights.map((one) => one + 0 * sum)',
+    ),
+    one(
+      'weights are swapped',
+      panSharpen,
+      'weightsOf(parameters.redWeight, parameters.greenWeight',
+      'weightsOf(parameters.greenWeight, parameters.redWeight',
+    ),
+    one('no weight at all is taken', panSharpen, 'if (sum === 0)', 'if (sum < 0)'),
+    one('no data of the panchromatic band is not looked at', panSharpen, 'pan !== gone && Number', 'Number'),
+    one('infinity is a value', panSharpen, 'Number.isFinite(factor)', '!Number.isNaN(factor)'),
+    one(
+      'another reference system is not looked at',
+      panSharpen,
+      'other && !one.isSame(other)',
+      'other && one.isSame(other) === null',
+    ),
+    one('a turn is not looked at', panSharpen, 'if (!(turned < slack))', 'if (turned < 0)'),
+    one(
+      'elsewhere is not looked at',
+      panSharpen,
+      "if (!meets(place.columns, width, size.x) || !meets(place.rows, height, size.y)) fail('do not overlap');",
+      '',
+    ),
+    one('colours on other grids are taken', panSharpen, 'raster.requireSameGrid(bands[0]!, other)', 'void other'),
+    one(
+      'a corner for a centre',
+      upsampler,
+      '(from + i + 0.5) * scale + offset - 0.5',
+      '(from + i) * scale + offset - 0.5',
+    ),
+    one(
+      'half a coarse pixel off',
+      upsampler,
+      '(from + i + 0.5) * scale + offset - 0.5',
+      '(from + i + 0.5) * scale + offset',
+    ),
+    one(
+      'the shift between the two is left out',
+      panSharpen,
+      'offset: column(f0 - r0, f3 - r3)',
+      'offset: 0 * column(f0 - r0, f3 - r3)',
+    ),
+    one(
+      'the nearest is always the upper left',
+      upsampler,
+      '(t < 0.5 ? [0, 1, 0, 0] : [0, 0, 1, 0])',
+      '(t < 2 ? [0, 1, 0, 0] : [0, 0, 1, 0])',
+    ),
+    one('another cubic', upsampler, '((-0.5 * t + 1) * t - 0.5) * t,', '((-0.75 * t + 1.5) * t - 0.75) * t,'),
+    one(
+      'bilinear the wrong way round',
+      upsampler,
+      'bilinear: (t) => [0, 1 - t, t, 0]',
+      'bilinear: (t) => [0, t, 1 - t, 0]',
+    ),
+    one(
+      'gaps in a colour are values',
+      upsampler,
+      'if (values[i] === nodata) values[i] = NaN',
+      'if (values[i] === nodata) values[i] = nodata',
+    ),
+    one(
+      'gaps grow',
+      upsampler,
+      '#ofThoseThere(left: number, column: number, upper: number, lower: number, down: number): number {',
+      '#ofThoseThere(left: number, column: number, upper: number, lower: number, down: number): number {\n    if (left > -99) return NaN;',
+    ),
+    one(
+      'gaps are filled from around',
+      upsampler,
+      'if (Number.isNaN(values[(u < 0.5 ? 0 : 2) + (t < 0.5 ? 0 : 1)]!)) return NaN;',
+      '',
+    ),
+    one('pixels outside repeat the edge', upsampler, 'if (column < 0 || column > width)', 'if (column === Infinity)'),
+    one('rows outside repeat the edge', upsampler, 'if (center < 0 || center > height)', 'if (center === Infinity)'),
+    one(
+      'a window that lacks its last rows',
+      upsampler,
+      'Math.max(one, other) + margin + 1',
+      'Math.max(one, other) + 1',
+    ),
+    one('the window is that of the first strip', upsampler, 'this.#firstRow = from;', 'this.#firstRow = 0;'),
+    one(
+      'the wrong edge is repeated',
+      upsampler,
+      'line.fill(line[margin]!, 0, margin);',
+      'line.fill(line[width]!, 0, margin);',
+    ),
+    one('lines of another row', panSharpen, 'one.fill(y + row, lines[i]!)', 'one.fill(y, lines[i]!)'),
   ],
 };

@@ -13,6 +13,9 @@ const jacksboro = 'scenes/jacksboro-dem.tif';
 const ofOlinda = 'Landsat 7 over Olinda, Brazil.';
 const ofJacksboro = 'Heights of the Jacksboro fault, Tennessee.';
 
+/** A folder that is made of the scene of Olinda: its colours in pixels of four times the size, and their mean as it was. */
+export const reducedScene = 'olinda-reduced';
+
 /** What each step is shown by; in an order in which each finds what it takes. */
 export const examples: Readonly<Record<string, Example>> = {
   ndvi: { inputs: { input: olinda }, about: ofOlinda },
@@ -27,6 +30,10 @@ export const examples: Readonly<Record<string, Example>> = {
     inputs: { input: olinda },
     parameters: { area: { type: 'Polygon', coordinates: [[[-34.93, -7.96], [-34.84, -7.96], [-34.82, -8.03], [-34.9, -8.05], [-34.93, -7.96]]] } }, // prettier-ignore
     about: ofOlinda,
+  },
+  'pan-sharpen': {
+    inputs: { input: reducedScene },
+    about: `${ofOlinda} Its colours were made four times as coarse first (\`gdal_translate -outsize 25% 25% -r average\`), and their mean in full detail is the panchromatic band: two files of one folder.`,
   },
   cog: { inputs: { input: olinda }, about: ofOlinda },
   reproject: { inputs: { input: olinda }, parameters: { crs: 'EPSG:4326', resampling: 'bilinear' }, about: ofOlinda },

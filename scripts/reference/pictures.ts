@@ -1,5 +1,5 @@
 /** Runs every step that has an example on real data, and draws what comes out. */
-import { copyFile, link, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { cp, link, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { createStepHost } from '../../src/app/processing/step-host.ts';
 import { confine } from '../../src/commands/confine.ts';
 import { mainInput } from '../../src/steps/step.ts';
 import allSteps from '../../test/support/all-steps.ts';
-import { examples } from './examples.ts';
+import { examples, reducedScene } from './examples.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const width = 480;
@@ -18,7 +18,8 @@ const ground = '#dfe7ea';
 export async function drawPictures(target: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-reference-'));
   const made = join(folder, 'made');
-  await mkdir(made);
+  await mkdir(join(made, reducedScene), { recursive: true });
+  reduceColours(join(root, 'scenes/olinda-landsat7.tif'), join(made, reducedScene));
   const confinement = await confine({ mode: 'auto', readable: [] }, []);
   const nowhere = () => Promise.reject(new Error('examples are files'));
   try {
@@ -26,7 +27,9 @@ export async function drawPictures(target: string): Promise<void> {
       const inputDir = join(folder, `inputs-${id}`);
       await mkdir(inputDir);
       for (const path of Object.values(inputs))
-        await copyFile(path.includes('/') ? join(root, path) : join(made, path), join(inputDir, basename(path)));
+        await cp(path.includes('/') ? join(root, path) : join(made, path), join(inputDir, basename(path)), {
+          recursive: true,
+        });
       const host = createStepHost({
         definition: allSteps,
         inputDir,
@@ -58,6 +61,22 @@ export async function drawPictures(target: string): Promise<void> {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** After Wald: what a sharpened scene ought to look like is known where its colours were made coarser first. */
+function reduceColours(path: string, folder: string): void {
+  const scene = gdal.open(path);
+  const colours = ['-b', '1', '-b', '2', '-b', '3'];
+  gdal.translate(join(folder, 'colours.tif'), scene, [...colours, '-outsize', '25%', '25%', '-r', 'average']).close();
+  const { x: width, y: height } = scene.rasterSize;
+  const pan = gdal.drivers.get('GTiff').create(join(folder, 'pan.tif'), width, height, 1, 'Byte');
+  pan.geoTransform = scene.geoTransform;
+  pan.srs = scene.srs;
+  const [blue, green, red] = [1, 2, 3].map((band) => scene.bands.get(band).pixels.read(0, 0, width, height));
+  const mean = Uint8Array.from(blue!, (value, i) => Math.round((value + green![i]! + red![i]!) / 3));
+  pan.bands.get(1).pixels.write(0, 0, width, height, mean);
+  pan.close();
+  scene.close();
 }
 
 /** Features as SVG: lines in one colour, areas in shades of what they hold. */

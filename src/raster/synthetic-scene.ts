@@ -10,6 +10,8 @@ export type { SyntheticKind } from './synthetic-bands.ts';
 const pixelSizeM = 30;
 const originM = [500_000, 5_400_000] as const;
 const utm33n = 32633;
+/** Side of a coarse pixel of the panchromatic scene's colours, in fine ones. */
+const coarsePixels = 4;
 
 function hash(x: number, y: number, seed: number): number {
   let h = Math.imul(x, 374_761_393) ^ Math.imul(y, 668_265_263) ^ Math.imul(seed, 1_442_695_041);
@@ -91,6 +93,7 @@ export const syntheticPixelSize = pixelSizeM;
 
 const layouts = {
   multispectral: { dataType: 'UInt16', bands: bandNames.map((description) => ({ description })) },
+  panchromatic: { dataType: 'UInt16', bands: syntheticBands.panchromatic.map((description) => ({ description })) },
   elevation: { dataType: 'Float32', bands: [{ description: syntheticBands.elevation[0], nodata: -9999 }] },
   radar: { dataType: 'Float32', bands: [{ description: syntheticBands.radar[0], nodata: -9999 }] },
 } as const;
@@ -158,6 +161,16 @@ function valuesOfRow(kind: SyntheticScene['kind'], y: number): (x: number) => re
     return (x) => [120 + 900 * terrain(x)];
   }
   const ground = groundOfRow(y);
+  if (kind === 'panchromatic') {
+    const middleOf = (at: number) => Math.floor(at / coarsePixels) * coarsePixels + coarsePixels / 2;
+    const coarse = groundOfRow(middleOf(y));
+    return (x) => {
+      const [colours, detail] = [coarse(middleOf(x)), ground(x)];
+      const seen = (['blue', 'green', 'red'] as const).map((band) => reflectance(band, detail));
+      const pan = seen.reduce((sum, value) => sum + value, 0) / seen.length;
+      return [...(['blue', 'green', 'red'] as const).map((band) => reflectance(band, colours)), pan];
+    };
+  }
   if (kind === 'multispectral')
     return (x) => {
       const at = ground(x);

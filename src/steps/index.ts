@@ -5,6 +5,7 @@ import clip from './clip/index.ts';
 import cloudMask from './cloud-mask/index.ts';
 import contours from './contours/index.ts';
 import mosaic from './mosaic/index.ts';
+import panSharpen from './pan-sharpen/index.ts';
 import polygonize from './polygonize/index.ts';
 import reproject from './reproject/index.ts';
 import zonalStatistics from './zonal-statistics/index.ts';
@@ -58,6 +59,7 @@ export {
   mosaic,
   ndvi,
   ndviPython,
+  panSharpen,
   polygonize,
   reproject,
   slope,

@@ -10,7 +10,7 @@ import type { PreviewStyle } from '../raster/preview.ts';
 import type { Features } from '../raster/features.ts';
 import type { requireSameGrid, Scene } from '../raster/scene.ts';
 import type { SyntheticKind } from '../raster/synthetic-bands.ts';
-import type { walkStrips } from '../raster/block-walk.ts';
+import type { eachStrip, walkStrips } from '../raster/block-walk.ts';
 
 export interface BandDeclaration {
   readonly description: string;
@@ -167,6 +167,7 @@ export interface StepJob<
     readonly gridOf: typeof gridOf;
     readonly nameBands: typeof nameBands;
     readonly writeCog: typeof writeCog;
+    readonly eachStrip: typeof eachStrip;
     readonly walkStrips: typeof walkStrips;
     readonly requireSameGrid: typeof requireSameGrid;
   };

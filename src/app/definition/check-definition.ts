@@ -59,7 +59,7 @@ const inputItems = {
 const rasterInput = z.object({
   ...inputItems,
   kind: z.literal('raster').optional(),
-  synthetic: z.enum(['multispectral', 'elevation'], 'must be multispectral or elevation'),
+  synthetic: z.enum(['multispectral', 'panchromatic', 'elevation'], 'must be multispectral, panchromatic or elevation'),
 });
 const vectorInput = z.object({ ...inputItems, kind: z.literal('vector') });
 

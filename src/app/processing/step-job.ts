@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { fitBlockCache } from '../../raster/block-cache.ts';
-import { walkStrips } from '../../raster/block-walk.ts';
+import { eachStrip, walkStrips } from '../../raster/block-walk.ts';
 import type { ChildContext, Job, JobContext } from '../../raster/child/protocol.ts';
 import { createRaster, gridOf, nameBands, writeCog } from '../../raster/cog.ts';
 import { openFeatures, type Features } from '../../raster/features.ts';
@@ -96,6 +96,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
           writeCog(view, path, options, progress);
           view.close();
         },
+        eachStrip,
         walkStrips,
         requireSameGrid,
       },
