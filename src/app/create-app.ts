@@ -32,6 +32,7 @@ import { assetRoutes } from './pages/assets.ts';
 import { launchPages } from './pages/launch-pages.ts';
 import { createPages } from './pages/pages.ts';
 import { createPlatformInput } from './processing/platform-input.ts';
+import { createPlatformModels } from './processing/platform-models.ts';
 import { createStepHost } from './processing/step-host.ts';
 import { createWorkSpace } from './processing/work-space.ts';
 import { RecentMap } from './recent-map.ts';
@@ -129,6 +130,10 @@ export async function createApp(options: AppOptions): Promise<App> {
       confinement,
       limits: stepLimits,
     }),
+    platformModels: {
+      ...createPlatformModels({ ...config, client, limits: profile.limits }),
+      maxResultBytes: config.inputMaxBytes,
+    },
     confinement,
     concurrency: config.stepConcurrency,
     packsOutputs: profile.severalOutputs === 'zip',

@@ -7,7 +7,8 @@ import { readAppConfig, type AppConfig } from '../app/config.ts';
 import type { AppDefinition } from '../app/definition/app-definition.ts';
 import { createPlatformInput } from '../app/processing/platform-input.ts';
 import type { Provenance } from '../app/processing/provenance.ts';
-import { createStepHost, type RunOutput } from '../app/processing/step-host.ts';
+import { createStepHost } from '../app/processing/step-host.ts';
+import type { RunOutput } from '../app/processing/take-outputs.ts';
 import { KitError } from '../contract/index.ts';
 import { createPlatformClient } from '../platform-client/index.ts';
 import {

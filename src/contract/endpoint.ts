@@ -11,9 +11,10 @@ export const externalAppEndpoints = [
 
 export type ExternalAppEndpoint = (typeof externalAppEndpoints)[number];
 
-/** Calls outside the external-app group that the kit's client can make (spec 4.1, 4.2, 4.5, 4.6). */
-export type FileEndpoint = 'file.status' | 'file.download-url';
+/** Calls outside the external-app group that the kit's client can make (spec 4.1, 4.2, 4.4 to 4.7). */
+export type FileEndpoint = 'file.generate' | 'file.chunk' | 'file.complete' | 'file.status' | 'file.download-url';
+export type InferenceEndpoint = 'inference.models' | 'inference.run' | 'inference.status' | 'inference.download';
 /** `stac.data` is the temporary link of an item's `data` asset (spec 2.3). */
 export type CatalogEndpoint = 'stac.catalog' | 'stac.collection' | 'stac.item' | 'stac.search' | 'stac.data';
 
-export type Endpoint = ExternalAppEndpoint | FileEndpoint | CatalogEndpoint;
+export type Endpoint = ExternalAppEndpoint | FileEndpoint | InferenceEndpoint | CatalogEndpoint;

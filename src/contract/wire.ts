@@ -11,6 +11,8 @@ export interface Content {
 
 export type WireBody =
   | { readonly kind: 'json'; readonly value: unknown }
+  /** Without a file, urlencoded. */
+  | { readonly kind: 'form'; readonly fields: Readonly<Record<string, string>> }
   | {
       readonly kind: 'multipart';
       readonly fields: Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
-import { KitError, type CatalogEndpoint } from '../contract/index.ts';
+import { KitError, type Endpoint } from '../contract/index.ts';
 import { PlatformError } from './platform-error.ts';
 import { parseRetryAfter } from './retry-policy.ts';
 
@@ -25,7 +25,6 @@ export class DownloadError extends KitError {
   }
 }
 
-const endpoint: CatalogEndpoint = 'stac.data';
 /** Without a byte for this long the connection is given up. */
 const idleMs = 60_000;
 
@@ -42,25 +41,39 @@ export function requireAllowed(href: string, allowedOrigins: readonly string[]):
 
 /** One try. The key stays out of it: the link's signature is what opens it, and its host may be another. */
 export async function downloadTo(
-  { href, allowedOrigins, path, maxBytes, onProgress }: Download,
+  { href, allowedOrigins, ...wanted }: Download,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const url = requireAllowed(href, allowedOrigins);
+  await fetchTo({ ...wanted, url: requireAllowed(href, allowedOrigins), endpoint: 'stac.data' }, signal);
+}
+
+interface Fetch extends Pick<Download, 'path' | 'maxBytes' | 'onProgress'> {
+  readonly url: URL;
+  readonly endpoint: Endpoint;
+  /** Default: none. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** One try of a GET whose answer is a file. Follows no redirect. Throws `PlatformError` or `DownloadError`. */
+export async function fetchTo(
+  { url, endpoint, headers = {}, path, maxBytes, onProgress }: Fetch,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const idle = new AbortController();
   const timer = setTimeout(() => idle.abort(), idleMs);
   try {
     const response = await fetch(url, {
       redirect: 'manual',
-      headers: { 'accept-encoding': 'identity' },
+      headers: { ...headers, 'accept-encoding': 'identity' },
       signal: signal ? AbortSignal.any([signal, idle.signal]) : idle.signal,
     });
-    await refuseUnlessOk(response);
+    await refuseUnlessOk(response, endpoint);
     const length = Number(response.headers.get('content-length') ?? NaN);
     const totalBytes = Number.isSafeInteger(length) ? length : null;
     const tooLarge = () =>
       new DownloadError(
         'asset_too_large',
-        `the item's data is larger than the ${maxBytes} bytes that the app takes (INPUT_MAX_BYTES)`,
+        `${endpoint === 'stac.data' ? "the item's data" : "the model's result"} is larger than the ${maxBytes} bytes that the app takes (INPUT_MAX_BYTES)`,
       );
     if ((totalBytes ?? 0) > maxBytes) throw tooLarge();
     let bytes = 0;
@@ -89,7 +102,7 @@ export async function downloadTo(
   }
 }
 
-async function refuseUnlessOk(response: Response): Promise<void> {
+async function refuseUnlessOk(response: Response, endpoint: Endpoint): Promise<void> {
   if (response.ok && response.body) return;
   await response.body?.cancel();
   const facts = {

@@ -116,6 +116,11 @@ function encodeBody(body: WireBody | undefined, onMoved: () => void): EncodedBod
       return { headers: {}, data: undefined };
     case 'json':
       return { headers: { 'content-type': 'application/json' }, data: JSON.stringify(body.value) };
+    case 'form':
+      return {
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        data: new URLSearchParams(body.fields).toString(),
+      };
     case 'raw':
       return streamed({
         stream: Readable.from(telling(body.content, onMoved).open(), { objectMode: false }),

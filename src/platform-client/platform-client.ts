@@ -1,4 +1,5 @@
 import type {
+  BegunUpload,
   Call,
   CatalogItem,
   CatalogItems,
@@ -8,18 +9,24 @@ import type {
   CreatedOperation,
   Endpoint,
   FileStatusView,
+  GenerateUploadIdInput,
   InitiatedUpload,
   InitiateUploadInput,
+  KnownJob,
+  KnownModels,
   OperationRequest,
   OperationView,
+  RunInferenceInput,
   SearchItemsInput,
   UploadedChunk,
+  UploadedFile,
+  UploadFileChunkInput,
   UserDetail,
   WireProfile,
 } from '../contract/index.ts';
 import { assumedProfile } from '../contract/index.ts';
 import { listCollections, type CollectionEntry } from './browse-catalog.ts';
-import { downloadTo, type Download } from './download.ts';
+import { downloadTo, fetchTo, type Download } from './download.ts';
 import { createHttpTransport, type HttpTransport } from './http-transport.ts';
 import { TokenKeeper, type IdentityTokenStore } from './identity-token.ts';
 import { PlatformError } from './platform-error.ts';
@@ -93,6 +100,21 @@ export interface PlatformClient {
   getFileStatus(fileId: string, options?: CallOptions): Promise<FileStatusView>;
   /** Spec 4.6; needs the permission `files_admin`. */
   getDownloadUrl(fileId: string, options?: CallOptions): Promise<string>;
+  /** Spec 4.4, in three calls; needs the permission `files_admin` or `files_upload`. The file belongs to no launch. */
+  generateUploadId(file: GenerateUploadIdInput, options?: CallOptions): Promise<BegunUpload>;
+  uploadFileChunk(chunk: UploadFileChunkInput, options?: CallOptions): Promise<unknown>;
+  completeFileUpload(completion: CompleteUploadRequest, options?: CallOptions): Promise<UploadedFile>;
+  /** Spec 4.7, as the three that follow. */
+  listModels(options?: CallOptions): Promise<KnownModels>;
+  /** A repeat after a lost answer may start a second job: the spec knows no key against it. */
+  runInference(input: RunInferenceInput, options?: CallOptions): Promise<KnownJob>;
+  /** Makes one try only: after a lost answer the next poll asks again. */
+  getInferenceStatus(inferenceId: string, options?: CallOptions): Promise<KnownJob>;
+  /** Writes the result to `path`, which is unusable until it is whole. Throws `PlatformError` or `DownloadError`. */
+  downloadInference(
+    wanted: { readonly inferenceJobId: string } & Pick<Download, 'path' | 'maxBytes' | 'onProgress'>,
+    options?: CallOptions,
+  ): Promise<void>;
   /** The collections below the root catalog, by its `child` links (spec 4.1). */
   listCollections(options?: CallOptions): Promise<CollectionEntry[]>;
   /** Spec 4.1. */
@@ -132,7 +154,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     signal: AbortSignal | undefined,
     secrets: string[],
   ) {
-    const timeout = call.endpoint === 'upload.chunk' ? chunkTimeoutMs : timeoutMs;
+    const timeout = ['upload.chunk', 'file.chunk'].includes(call.endpoint) ? chunkTimeoutMs : timeoutMs;
     return observed(call.endpoint, signal, () => transport.send(call, input, { signal, timeoutMs: timeout, secrets }));
   }
 
@@ -235,6 +257,20 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     launch,
     getFileStatus: (fileId, o) => send(profile.calls.getFileStatus, { fileId }, o?.signal, []),
     getDownloadUrl: (fileId, o) => send(profile.calls.getDownloadUrl, { fileId }, o?.signal, []),
+    generateUploadId: (file, o) => send(profile.calls.generateUploadId, file, o?.signal, []),
+    uploadFileChunk: (chunk, o) => send(profile.calls.uploadFileChunk, chunk, o?.signal, []),
+    completeFileUpload: (completion, o) => send(profile.calls.completeFileUpload, { completion }, o?.signal, []),
+    listModels: (o) => send(profile.calls.listModels, {}, o?.signal, []),
+    runInference: (input, o) => send(profile.calls.runInference, input, o?.signal, []),
+    getInferenceStatus: (inferenceId, o) => sendOnce(profile.calls.getInferenceStatus, { inferenceId }, o?.signal, []),
+    async downloadInference({ inferenceJobId, ...wanted }, o) {
+      const { path, query, headers } = profile.calls.downloadInference.encode({ inferenceJobId });
+      const url = new URL(`${options.baseUrl}${path}`);
+      for (const [name, value] of Object.entries(query ?? {})) url.searchParams.set(name, value);
+      const endpoint: Endpoint = 'inference.download';
+      const file = { ...wanted, url, endpoint, headers: { ...profile.authenticate(options.apiKey), ...headers } };
+      await repeat(() => observed(endpoint, o?.signal, () => fetchTo(file, o?.signal)), o?.signal);
+    },
     listCollections: (o) =>
       listCollections({
         getCatalog: (catalogId) => send(profile.calls.getCatalog, { catalogId }, o?.signal, []),

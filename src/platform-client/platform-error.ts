@@ -41,6 +41,8 @@ export class PlatformError extends KitError {
   /** True where the same request may succeed later: connection errors, timeouts, answers that were cut or are somebody else's, 429 and 5xx. */
   get isTransient(): boolean {
     if (this.code === 'connection_failed' || this.code === 'timeout' || this.code === 'broken_answer') return true;
+    // Until somebody installs what is missing there.
+    if (this.code === 'inference_unavailable') return false;
     return this.platformStatus !== null && (this.platformStatus === 429 || this.platformStatus >= 500);
   }
 }

@@ -6,6 +6,7 @@ export * as z from 'zod';
 import type { SourceType } from '../contract/index.ts';
 import type { createRaster, gridOf, nameBands, writeCog } from '../raster/cog.ts';
 import type { JobContext } from '../raster/child/protocol.ts';
+import type { Area } from './area.ts';
 import type { PreviewStyle } from '../raster/preview.ts';
 import type { Features } from '../raster/features.ts';
 import type { requireSameGrid, Scene } from '../raster/scene.ts';
@@ -128,6 +129,8 @@ export interface StepDeclaration {
   readonly parameters: z.ZodObject;
   /** The step's own tests, as data (docs/steps.md): `new URL('./cases.json', import.meta.url)`. Default: none. */
   readonly cases?: URL;
+  /** Models of the platform (spec 4.7) that it runs, by their ids: the app looks for them before it asks for approval. Default: none. */
+  readonly platformModels?: readonly string[];
   /** The rasters that it takes; or `inputs`. */
   readonly input?: RasterInput;
   /** Several, or features, by names of the step's own; `scene` is the first that holds rasters. */
@@ -138,6 +141,17 @@ export interface StepDeclaration {
   readonly output?: RasterOutput;
   /** Several, or of another kind, by names of the step's own; the first is the one that people look at. */
   readonly outputs?: Readonly<Record<string, OutputDeclaration>>;
+}
+
+/** A file for a model of the platform's. */
+export interface ModelRequest {
+  readonly modelId: string;
+  /** In the work folder. */
+  readonly path: string;
+  /** What the platform is told of the file. Default `MULTISPECTRAL`. */
+  readonly sourceType?: SourceType;
+  /** Where the model is to look. Default: everywhere. */
+  readonly area?: Area;
 }
 
 /** What the host hands to a step's `run`, in a child process of its own. */
@@ -166,10 +180,19 @@ export interface StepJob<
     readonly createRaster: typeof createRaster;
     readonly gridOf: typeof gridOf;
     readonly nameBands: typeof nameBands;
+    /** For what `platform.runModel` gives: the allowlist of an input holds for it too. */
+    readonly openRaster: (path: string) => gdal.Dataset;
     readonly writeCog: typeof writeCog;
     readonly eachStrip: typeof eachStrip;
     readonly walkStrips: typeof walkStrips;
     readonly requireSameGrid: typeof requireSameGrid;
+  };
+  readonly platform: {
+    /**
+     * Runs one of `platformModels` on a file of the work folder, which the app takes away and uploads; the path of what comes out, to be
+     * read. Foreign data: open it as an input. Where the model fails, or the platform stays away, the run ends.
+     */
+    readonly runModel: (request: ModelRequest) => Promise<string>;
   };
   /** Part of the whole: `share(0.2, 1)` counts from 20 % to the end. */
   readonly share: (from: number, to: number) => JobContext;

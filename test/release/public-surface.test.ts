@@ -41,16 +41,30 @@ test('a released migration is never changed, not even where a page would tell of
   expect(changed).toEqual([]);
 });
 
+const omit = (surface: Readonly<Record<string, string>>, name: string) =>
+  Object.fromEntries(Object.entries(surface).filter(([key]) => key !== name));
+
 describe('a change is found', () => {
   const before = {
     'exports/app/createApp': '(options: A) => B',
     'settings/app/KEEP_DAYS': '30',
     'commands/demo': '--out',
+    'exports/contract/colour': 'ZodEnum<{ a: "a"; b: "b"; }>',
   };
   test.each([
-    ['something is gone', { 'settings/app/KEEP_DAYS': '30', 'commands/demo': '--out' }, ['exports/app/createApp']],
+    ['something is gone', omit(before, 'exports/app/createApp'), ['exports/app/createApp']],
+    [
+      'an enum has another word',
+      { ...before, 'exports/contract/colour': 'ZodEnum<{ a: "a"; c: "c"; }>' },
+      ['exports/contract/colour'],
+    ],
     ['a type is another', { ...before, 'exports/app/createApp': '(options: C) => B' }, ['exports/app/createApp']],
     ['a default is another', { ...before, 'settings/app/KEEP_DAYS': '7' }, ['settings/app/KEEP_DAYS']],
+    [
+      'the words of an enum stand otherwise',
+      { ...before, 'exports/contract/colour': 'ZodEnum<{ b: "b"; a: "a"; }>' },
+      [],
+    ],
     ['something is new', { ...before, 'exports/app/more': 'x' }, []],
   ])('%s', (_, now, broken) => expect(brokenPromises(before, now)).toEqual(broken));
 

@@ -6,7 +6,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import yazl from 'yazl';
 import type { Provenance } from './provenance.ts';
-import type { RunOutput } from './step-host.ts';
+import type { RunOutput } from './take-outputs.ts';
 
 /** Of every entry, so that the same outputs make the same archive. */
 const mtime = new Date('1980-01-01T12:00:00Z');

@@ -1,23 +1,22 @@
 import { basename, join } from 'node:path';
-import * as z from 'zod';
 import { KitError } from '../../contract/index.ts';
 import {
   FairQueue,
   removeFolder,
   requirePlainFile,
   runInChild,
-  takePlainFile,
   type ChildLimits,
   type Confinement,
   type LentFile,
 } from '../../raster/index.ts';
 import { isCommand } from '../../steps/command.ts';
-import { inputsOf, mainInput, outputsOf, type AnyStep, type StepEstimate } from '../../steps/step.ts';
+import { inputsOf, mainInput, type AnyStep, type StepEstimate } from '../../steps/step.ts';
 import type { AppDefinition } from '../definition/app-definition.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
+import { noModels, openModelDesk, type PlatformModels } from './platform-models.ts';
 import { packOutputs } from './pack-outputs.ts';
 import { CodeDigests } from './code-digest.ts';
-import { makeProvenance, readInputs, type Provenance, type ProvenanceKnown } from './provenance.ts';
+import { makeProvenance, type Provenance, type ProvenanceKnown } from './provenance.ts';
 import { readResult, type RunResult } from './output-summary.ts';
 import { factsOfFiles, factsOfItems, factsOfSynthetic, requireBands, type InputFacts } from './input-facts.ts';
 import {
@@ -32,6 +31,7 @@ import {
 import { whyNot } from './fit.ts';
 import type { StepJobInput } from './step-job.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
+import { answered, takeOutputs, type RunOutput } from './take-outputs.ts';
 import type { WorkSpace } from './work-space.ts';
 
 const stepJob = new URL('./step-job.ts', import.meta.url);
@@ -53,13 +53,6 @@ export interface StepHost {
    * or the signal's reason.
    */
   run(task: StepTask, options: StepRunOptions): Promise<StepOutputs>;
-}
-
-/** A file that is ready to be uploaded. */
-export interface RunOutput {
-  readonly path: string;
-  readonly sizeBytes: number;
-  readonly sha256: string;
 }
 
 export interface CheckedStep {
@@ -110,6 +103,8 @@ export interface StepHostOptions {
   readonly inputDir: string;
   readonly confinement: Confinement;
   readonly platformInput: PlatformInput;
+  /** Default: steps that run the platform's models are refused. */
+  readonly platformModels?: PlatformModels & { readonly maxResultBytes: number };
   readonly limits?: ChildLimits;
   /** Default: no limit to what the work folders hold together. */
   readonly workSpace?: WorkSpace;
@@ -211,9 +206,18 @@ export function createStepHost(options: StepHostOptions): StepHost {
     { workFolder, ...task }: StepTask,
     step: AnyStep,
     sources: readonly Source[],
-    { signal, onProgress, onPrinted }: Pick<StepRunOptions, 'signal' | 'onProgress' | 'onPrinted'>,
+    { signal, onProgress, onPrinted, patiently = (call) => call() }: StepRunOptions,
   ) {
     const stepFolder = join(workFolder, 'step');
+    let fraction = 0;
+    const desk = step.platformModels
+      ? await openModelDesk(
+          options.platformModels ?? null,
+          step,
+          { stepFolder, ownFolder: join(workFolder, 'models'), maxBytes: options.platformModels?.maxResultBytes ?? 0 },
+          { patiently, onNote: (note) => onProgress(fraction, note) },
+        )
+      : null;
     const known: ProvenanceKnown = {
       step: { id: step.id, version: step.version, code: await code.of(step) },
       parameters: task.parameters,
@@ -240,7 +244,9 @@ export function createStepHost(options: StepHostOptions): StepHost {
       confinement,
       limits: await limitsNow(),
       signal,
-      onProgress,
+      onProgress: (now, note) => onProgress((fraction = now), note),
+      onAsk: desk ? (question, asking) => desk.answer(question, asking) : undefined,
+      reads: desk ? [desk.results] : [],
       onPrinted,
       onMemory,
       inspectPort: options.inspectPort,
@@ -267,6 +273,10 @@ export function createStepHost(options: StepHostOptions): StepHost {
         { status: 503, data: { isForUser: true } },
       );
     const checked = checkParameters(step, parameters);
+    if (step.platformModels) {
+      if (!options.platformModels) throw noModels();
+      await options.platformModels.require(step.platformModels);
+    }
     const facts = new Map<string, InputFacts>();
     for (const chosen of chosenInputs(step, input)) facts.set(chosen.name, await factsOf(step, chosen));
     const warnings = requireBands(step, checked, facts);
@@ -334,37 +344,16 @@ export function createStepHost(options: StepHostOptions): StepHost {
           onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
         return await queue.run(
           task.owner,
-          () => runStep({ ...task, parameters }, step, sources, { signal, onProgress: onStep, onPrinted }),
+          () => runStep({ ...task, parameters }, step, sources, { signal, onProgress: onStep, onPrinted, patiently }),
           signal,
         );
       } finally {
-        await Promise.all([inputFolder, join(task.workFolder, 'step')].map((folder) => removeFolder(folder)));
+        await Promise.all(
+          ['input', 'step', 'models'].map((name) => join(task.workFolder, name)).map((folder) => removeFolder(folder)),
+        );
       }
     },
   };
-}
-
-const answered = z.object({
-  outputs: z
-    .array(z.object({ name: z.string(), sizeBytes: z.int().positive(), sha256: z.hash('sha256') }))
-    .min(1)
-    .max(100),
-  inputs: readInputs,
-  gdalVersion: z.string().max(100),
-});
-
-/** Takes the files that the child has left, by the names of the declaration: a child may answer anything. */
-async function takeOutputs(step: AnyStep, answer: unknown, workFolder: string): Promise<RunOutput[]> {
-  const said = answered.parse(answer).outputs;
-  const outputs: RunOutput[] = [];
-  for (const [name, { fileName }] of outputsOf(step)) {
-    const file = said.find((one) => one.name === name);
-    if (!file) continue;
-    const path = join(workFolder, 'output', fileName);
-    await takePlainFile(join(workFolder, 'step', fileName), path);
-    outputs.push({ path, sizeBytes: file.sizeBytes, sha256: file.sha256 });
-  }
-  return outputs;
 }
 
 /** What the user has approved is not what would run. */

@@ -1,6 +1,6 @@
 /** Runs in the child process: one step on one input. */
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, rename } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { fitBlockCache } from '../../raster/block-cache.ts';
@@ -10,12 +10,22 @@ import { createRaster, gridOf, nameBands, writeCog } from '../../raster/cog.ts';
 import { openFeatures, type Features } from '../../raster/features.ts';
 import { FileDigests, type FileDigest } from '../../raster/file-digests.ts';
 import { withMetadata } from '../../raster/metadata.ts';
+import { openRaster } from '../../raster/open-raster.ts';
 import { openScene, requireSameGrid, type Scene } from '../../raster/scene.ts';
 import { writeSyntheticScene, writeSyntheticZones } from '../../raster/synthetic-scene.ts';
-import { inputsOf, mainInput, outputsOf, type AnyStep, type InputDeclaration, type StepJob } from '../../steps/step.ts';
+import {
+  inputsOf,
+  mainInput,
+  outputsOf,
+  type AnyStep,
+  type InputDeclaration,
+  type ModelRequest,
+  type StepJob,
+} from '../../steps/step.ts';
 import { checkOutputs, type MadeOutput } from './check-outputs.ts';
 import { toldApart } from './own-error.ts';
 import type { RunResult } from './output-summary.ts';
+import type { ModelQuestion } from './platform-models.ts';
 import type { ProvenanceKnown, ReadInputs } from './provenance.ts';
 import { beginStamp, noStamp } from './stamp.ts';
 import type { StepParameters } from './step-parameters.ts';
@@ -91,6 +101,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
         createRaster,
         gridOf,
         nameBands,
+        openRaster: (path) => openRaster(path),
         writeCog: (source, path, options, progress) => {
           const view = withMetadata(source, metadata);
           writeCog(view, path, options, progress);
@@ -100,6 +111,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
         walkStrips,
         requireSameGrid,
       },
+      platform: { runModel: (request) => runModel(request, context) },
       signal: context.signal,
       progress: share(context, parts.input, parts.step).progress,
       share: (from, to) => share(share(context, parts.input, parts.step), from, to),
@@ -125,6 +137,19 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
   }
 };
 export default job;
+
+/** Hands a file to the host, which alone may speak with the platform. */
+async function runModel(
+  { modelId, path, sourceType = 'MULTISPECTRAL', area }: ModelRequest,
+  { workFolder, ask }: ChildContext,
+): Promise<string> {
+  const fileName = basename(path);
+  // The host takes what lies in the folder that is its own.
+  await rename(path, join(workFolder, fileName));
+  return String(
+    await ask({ type: 'run-model', modelId, fileName, sourceType, area: area ?? null } satisfies ModelQuestion),
+  );
+}
 
 /** Opens every input that the run has. */
 async function openInputs(input: StepJobInput, step: AnyStep, { files, workFolder }: ChildContext) {

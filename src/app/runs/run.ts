@@ -1,6 +1,6 @@
 import type { OutputSummary, RunResult } from '../processing/output-summary.ts';
 import type { Provenance } from '../processing/provenance.ts';
-import type { RunOutput } from '../processing/step-host.ts';
+import type { RunOutput } from '../processing/take-outputs.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepEstimate } from '../../steps/step.ts';
 import type { StepParameters } from '../processing/step-parameters.ts';

@@ -2,20 +2,44 @@ import * as z from 'zod';
 import { fileName, sourceType } from '../file.ts';
 import { positionsOf, wktGeometry } from '../geometry.ts';
 import { limits } from '../limits.ts';
-import { jsonValue } from '../wire.ts';
+import { jsonValue, tolerant, type Call, type Content } from '../wire.ts';
 import { uploadedFile } from './upload-file.ts';
 
 const partNumberRule = `must be an integer from ${limits.firstPartNumber} to ${limits.maxPartNumber}`;
 
-/** POST /public/file/generateUploadId (spec 4.4), `fileName` from the query or the form. */
+const begun = z.object({ uploadId: z.string().min(1), key: z.string().min(1) });
+const readBegun = tolerant(begun, ['uploadId', 'key']);
+export type GenerateUploadIdInput = { fileName: string };
+export type BegunUpload = z.output<typeof readBegun>;
+
+/** POST /public/file/generateUploadId (spec 4.4), `fileName` from the query or the form; the kit's client sends a form. */
 export const generateUploadId = {
+  endpoint: 'file.generate',
+  method: 'POST',
   path: '/public/file/generateUploadId',
   fields: z.object({ fileName }),
-  response: z.object({ uploadId: z.string().min(1), key: z.string().min(1) }),
-} as const;
+  response: begun,
+  encode: ({ fileName }: GenerateUploadIdInput) => ({
+    method: 'POST',
+    path: '/public/file/generateUploadId',
+    body: { kind: 'form', fields: { fileName } },
+  }),
+  decode: (body: unknown): BegunUpload => readBegun.parse(body),
+} as const satisfies Call<GenerateUploadIdInput, BegunUpload> & Record<string, unknown>;
+
+const taken = tolerant(z.object({ message: z.string() }), []);
+export type UploadFileChunkInput = {
+  uploadId: string;
+  key: string;
+  /** From 1, without a gap. */
+  partNumber: number;
+  content: Content;
+};
 
 /** POST /public/file/uploadChunk (spec 4.4), a multipart form. */
 export const uploadFileChunk = {
+  endpoint: 'file.chunk',
+  method: 'POST',
   path: '/public/file/uploadChunk',
   fileField: 'file',
   fields: z.object({
@@ -27,7 +51,17 @@ export const uploadFileChunk = {
       .transform(Number)
       .refine((n) => n >= limits.firstPartNumber && n <= limits.maxPartNumber, partNumberRule),
   }),
-} as const;
+  encode: ({ uploadId, key, partNumber, content }: UploadFileChunkInput) => ({
+    method: 'POST',
+    path: '/public/file/uploadChunk',
+    body: {
+      kind: 'multipart',
+      fields: { uploadId, key, partNumber: String(partNumber) },
+      file: { field: 'file', fileName: `part-${partNumber}`, content },
+    },
+  }),
+  decode: (body: unknown) => taken.parse(body || {}),
+} as const satisfies Call<UploadFileChunkInput, unknown> & Record<string, unknown>;
 
 const footprint = wktGeometry.refine(
   (geometry) => positionsOf(geometry).length <= limits.footprintPositions,
@@ -44,18 +78,31 @@ const properties = jsonValue.refine(
   `must be at most ${limits.filePropertiesBytes} bytes of JSON`,
 );
 
+const completion = z.object({
+  uploadId: z.string().min(1, 'must not be empty'),
+  key: z.string().min(1, 'must not be empty'),
+  fileSize: z.int('must be the total size in bytes').nonnegative('must be the total size in bytes'),
+  sourceType,
+  vectorMappingProperties: properties.optional(),
+  layerProperties: properties.optional(),
+  geometry: wkt.optional(),
+  acquisitionDate: z.union([z.iso.date(), z.iso.datetime({ offset: true })], 'must be an ISO 8601 date').optional(),
+});
+const readFile = tolerant(uploadedFile, ['fileId']);
+export type CompleteFileUploadInput = { completion: z.output<typeof completion> };
+export type UploadedFile = z.output<typeof readFile>;
+
 /** POST /public/file/completeUpload (spec 4.4), a JSON body. */
 export const completeFileUpload = {
+  endpoint: 'file.complete',
+  method: 'POST',
   path: '/public/file/completeUpload',
-  request: z.object({
-    uploadId: z.string().min(1, 'must not be empty'),
-    key: z.string().min(1, 'must not be empty'),
-    fileSize: z.int('must be the total size in bytes').nonnegative('must be the total size in bytes'),
-    sourceType,
-    vectorMappingProperties: properties.optional(),
-    layerProperties: properties.optional(),
-    geometry: wkt.optional(),
-    acquisitionDate: z.union([z.iso.date(), z.iso.datetime({ offset: true })], 'must be an ISO 8601 date').optional(),
-  }),
+  request: completion,
   response: uploadedFile,
-} as const;
+  encode: (input: CompleteFileUploadInput) => ({
+    method: 'POST',
+    path: '/public/file/completeUpload',
+    body: { kind: 'json', value: input.completion },
+  }),
+  decode: (body: unknown): UploadedFile => readFile.parse(body),
+} as const satisfies Call<CompleteFileUploadInput, UploadedFile> & Record<string, unknown>;

@@ -86,7 +86,7 @@ function encodeAs(wanted: WireForm, assumed: WireForm, request: WireRequest): Wi
 
 function fieldsOfBody(body: WireBody | undefined): Record<string, unknown> {
   if (body?.kind === 'json') return body.value as Record<string, unknown>;
-  return body?.kind === 'multipart' ? body.fields : {};
+  return body?.kind === 'multipart' || body?.kind === 'form' ? body.fields : {};
 }
 
 function bodyOf(
@@ -98,6 +98,7 @@ function bodyOf(
     if (isRaw) return { kind: 'raw', mediaType: 'application/octet-stream', content: body.file.content };
     return { ...body, fields: fields as Record<string, string> };
   }
+  if (body?.kind === 'form') return { kind: 'form', fields: fields as Record<string, string> };
   return Object.keys(fields).length > 0 || body?.kind === 'json' ? { kind: 'json', value: fields } : body;
 }
 

@@ -5,8 +5,10 @@ import { getOperation } from '../external-app/operation-status.ts';
 import { renewToken } from '../external-app/renew-token.ts';
 import { uploadChunk } from '../external-app/upload-chunk.ts';
 import { userDetail } from '../external-app/user-detail.ts';
+import { completeFileUpload, generateUploadId, uploadFileChunk } from '../files/chunked-upload.ts';
 import { getDownloadUrl } from '../files/download-url.ts';
 import { getFileStatus } from '../files/file-status.ts';
+import { downloadInference, getInferenceStatus, listModels, runInference } from '../inference/inference.ts';
 import { stacPaths } from '../stac/objects.ts';
 import type { HttpMethod } from '../wire.ts';
 
@@ -35,6 +37,8 @@ const all = <Place extends FieldPlace>(shape: object, place: Place): Record<stri
 const pathFields = (path: string) =>
   Object.fromEntries([...path.matchAll(/:([A-Za-z]+)/g)].map(([, name = '']) => [name, 'path' as const]));
 
+const forms: readonly string[] = [uploadChunk.path, uploadFileChunk.path, generateUploadId.path, runInference.path];
+
 function assumed(
   { method, path }: { method: HttpMethod; path: string },
   request: Readonly<Record<string, FieldPlace>>,
@@ -49,7 +53,7 @@ function assumed(
     request: { ...pathFields(path), ...request },
     response: names,
     structured: structured.filter((name) => name in request),
-    isForm: path === uploadChunk.path,
+    isForm: forms.includes(path),
     headers,
   };
 }
@@ -72,6 +76,25 @@ export const wireCalls = {
   completeUpload: assumed(completeUpload, all(completeUpload.request.shape, 'body'), completeUpload.response.shape),
   getFileStatus: assumed(getFileStatus, {}, getFileStatus.response.shape),
   getDownloadUrl: assumed(getDownloadUrl, all(getDownloadUrl.query.shape, 'query'), ['text']),
+  generateUploadId: assumed(
+    generateUploadId,
+    all(generateUploadId.fields.shape, 'body'),
+    generateUploadId.response.shape,
+  ),
+  uploadFileChunk: assumed(uploadFileChunk, all(uploadFileChunk.fields.shape, 'body'), ['message']),
+  completeFileUpload: assumed(
+    completeFileUpload,
+    all(completeFileUpload.request.shape, 'body'),
+    completeFileUpload.response.shape,
+  ),
+  listModels: assumed(listModels, {}, []),
+  runInference: assumed(runInference, all(runInference.fields.shape, 'body'), runInference.response.shape),
+  getInferenceStatus: assumed(
+    getInferenceStatus,
+    all(getInferenceStatus.query.shape, 'query'),
+    getInferenceStatus.response.shape,
+  ),
+  downloadInference: assumed(downloadInference, all(downloadInference.query.shape, 'query'), []),
   getCatalog: assumed({ method: 'GET', path: stacPaths.catalog }, {}, node),
   getCollection: assumed({ method: 'GET', path: stacPaths.collection }, {}, node),
   getItem: assumed({ method: 'GET', path: stacPaths.item }, {}, ['id', 'collection', 'title', 'bbox', 'geometry']),

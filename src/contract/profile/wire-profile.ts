@@ -10,6 +10,25 @@ import { userDetail, type UserDetail, type UserDetailInput } from '../external-a
 import { getDownloadUrl, type DownloadUrlInput } from '../files/download-url.ts';
 import { getFileStatus, type FileStatusInput, type FileStatusView } from '../files/file-status.ts';
 import {
+  completeFileUpload,
+  generateUploadId,
+  uploadFileChunk,
+  type BegunUpload,
+  type CompleteFileUploadInput,
+  type GenerateUploadIdInput,
+  type UploadedFile,
+  type UploadFileChunkInput,
+} from '../files/chunked-upload.ts';
+import {
+  downloadInference,
+  getInferenceStatus,
+  listModels,
+  runInference,
+  type KnownJob,
+  type KnownModels,
+  type RunInferenceInput,
+} from '../inference/inference.ts';
+import {
   getCatalog,
   getCollection,
   getItem,
@@ -56,6 +75,14 @@ export interface WireProfile {
     readonly completeUpload: Call<CompleteUploadInput, CompletedUpload>;
     readonly getFileStatus: Call<FileStatusInput, FileStatusView>;
     readonly getDownloadUrl: Call<DownloadUrlInput, string>;
+    readonly generateUploadId: Call<GenerateUploadIdInput, BegunUpload>;
+    readonly uploadFileChunk: Call<UploadFileChunkInput, unknown>;
+    readonly completeFileUpload: Call<CompleteFileUploadInput, UploadedFile>;
+    readonly listModels: Call<object, KnownModels>;
+    readonly runInference: Call<RunInferenceInput, KnownJob>;
+    readonly getInferenceStatus: Call<{ inferenceId: string }, KnownJob>;
+    /** Answers the file itself: only `encode` is asked. */
+    readonly downloadInference: Call<{ inferenceJobId: string }, unknown>;
     readonly getCatalog: Call<GetCatalogInput, CatalogNode>;
     readonly getCollection: Call<GetCollectionInput, CatalogNode>;
     readonly getItem: Call<GetItemInput, CatalogItem>;
@@ -115,6 +142,13 @@ export const assumedProfile: WireProfile = {
     completeUpload,
     getFileStatus,
     getDownloadUrl,
+    generateUploadId,
+    uploadFileChunk,
+    completeFileUpload,
+    listModels,
+    runInference,
+    getInferenceStatus,
+    downloadInference,
     getCatalog,
     getCollection,
     getItem,

@@ -37,6 +37,23 @@ const cutOff = {
   stack: null,
 } as const satisfies FromChild;
 
+let asked = 0;
+const waiting = new Map<number, (answer: unknown) => void>();
+
+function ask(question: unknown): Promise<unknown> {
+  const id = asked++;
+  return new Promise((resolve, reject) => {
+    const { signal } = abort;
+    const onAbort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', onAbort, { once: true });
+    waiting.set(id, (answer) => {
+      signal.removeEventListener('abort', onAbort);
+      resolve(answer);
+    });
+    void send({ type: 'ask', id, question });
+  });
+}
+
 async function start(message: Extract<ToChild, { type: 'start' }>): Promise<FromChild> {
   const answer = await work(message);
   // Signals come between two turns of the loop.
@@ -51,7 +68,7 @@ async function work({ module, input, files, workFolder }: Extract<ToChild, { typ
     const { default: job } = (await import(module)) as { default: Job<unknown, unknown> };
     return {
       type: 'done',
-      output: await job(input, { signal: abort.signal, progress: throttledProgress(), files, workFolder }),
+      output: await job(input, { signal: abort.signal, progress: throttledProgress(), files, workFolder, ask }),
     };
   } catch (error) {
     return { type: 'failed', ...describedError(error) };
@@ -64,7 +81,10 @@ const send = (message: FromChild) => channel.send(message);
 function receive(message: ToChild): void {
   if (message.type === 'cancel') abort.abort(new Error(message.reason));
   else if (message.type === 'end') process.exit(0);
-  else void start(message).then(send);
+  else if (message.type === 'answer') {
+    waiting.get(message.id)?.(message.answer);
+    waiting.delete(message.id);
+  } else void start(message).then(send);
 }
 
 // The host is gone: nobody wants the result.

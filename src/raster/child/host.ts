@@ -18,6 +18,8 @@ export interface ChildJob {
   readonly files?: readonly LentFile[];
   readonly signal?: AbortSignal;
   readonly onProgress?: (fraction: number, note: string | null) => void;
+  /** Answers what the job asks, one question at a time; a rejection ends the job, which rejects with it. The question may be anything. Default: a question ends the job. */
+  readonly onAsk?: ((question: unknown, signal: AbortSignal) => Promise<unknown>) | undefined;
   /** Resident memory of the child and of all that it has started, as sampled. */
   readonly onMemory?: (bytes: number) => void;
 }

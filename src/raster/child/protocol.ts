@@ -3,6 +3,7 @@ import * as z from 'zod';
 /** Host to child. */
 export type ToChild =
   | { type: 'start'; module: string; input: unknown; files: readonly string[]; workFolder: string }
+  | { type: 'answer'; id: number; answer: unknown }
   | { type: 'cancel'; reason: string }
   | { type: 'end' };
 
@@ -17,6 +18,7 @@ const text = z.string().max(16_384);
 /** Child to host, held to its shape: a child that a file has taken over may say anything. What `output` is, the caller of its job knows. */
 export const fromChild = z.discriminatedUnion('type', [
   z.object({ type: z.literal('progress'), fraction: z.number().min(0).max(1), note: text.nullable() }),
+  z.object({ type: z.literal('ask'), id: z.int().min(0), question: z.unknown() }),
   z.object({ type: z.literal('done'), output: z.unknown() }),
   z.object({
     type: z.literal('failed'),
@@ -43,6 +45,8 @@ export interface ChildContext extends JobContext {
   readonly files: readonly string[];
   /** The one folder that the job may write to. */
   readonly workFolder: string;
+  /** Asks the host for what the job cannot do itself; the host may end the job instead. Question and answer are plain data. */
+  readonly ask: (question: unknown) => Promise<unknown>;
 }
 
 /** The default export of a job module. Input and output cross a process boundary: plain data only. */

@@ -38,8 +38,15 @@ const drainMs = 200;
 const stderrTailBytes = 2_000;
 const lineCharacters = 2_000;
 
-type Answer = Exclude<FromChild, { type: 'progress' }>;
+type Answer = Exclude<FromChild, { type: 'progress' | 'ask' }>;
 type Job = ChildJob & { readonly paths: readonly string[] };
+
+/** Of one job. */
+interface Asking {
+  /** Aborted when the job has ended. */
+  readonly over: AbortController;
+  isBusy: boolean;
+}
 
 export interface RunnerOptions {
   readonly confinement: Confinement;
@@ -229,11 +236,13 @@ export class ChildRunner {
   /** Gives the child one job, and waits for its answer or its end. */
   async #converse(job: Job): Promise<{ answer: Answer | null; exit: string }> {
     const { promise, resolve } = Promise.withResolvers<Answer>();
+    const asking: Asking = { over: new AbortController(), isBusy: false };
     this.#onMessage = (message) => {
       const read = fromChild.safeParse(message);
       if (!read.success)
         return this.#stopNow(new ChildJobError('job_crashed', 'the process was ended: it sent no valid answer'));
       if (read.data.type === 'progress') job.onProgress?.(read.data.fraction, read.data.note);
+      else if (read.data.type === 'ask') void this.#answer(job, read.data, asking);
       else resolve(read.data);
     };
     this.#post({
@@ -249,7 +258,25 @@ export class ChildRunner {
         this.#gone.then((exit) => ({ answer: null, exit })),
       ]);
     } finally {
+      asking.over.abort(new Error('the job is over'));
       this.#onMessage = () => {};
+    }
+  }
+
+  /** Answers a question of the job, or ends it. */
+  async #answer(job: Job, { id, question }: Extract<FromChild, { type: 'ask' }>, asking: Asking): Promise<void> {
+    try {
+      if (!job.onAsk || asking.isBusy)
+        throw new ChildJobError('job_crashed', 'the process was ended: it asked what nobody answers');
+      asking.isBusy = true;
+      const answer = await job.onAsk(
+        question,
+        AbortSignal.any([asking.over.signal, ...(job.signal ? [job.signal] : [])]),
+      );
+      asking.isBusy = false;
+      this.#post({ type: 'answer', id, answer });
+    } catch (error) {
+      if (!asking.over.signal.aborted) this.#stopNow(error);
     }
   }
 

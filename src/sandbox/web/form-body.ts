@@ -3,6 +3,7 @@ import busboy from 'busboy';
 import { limits } from '../../contract/index.ts';
 import { isMultipart } from './file-form.ts';
 import { hasBody } from './json-body.ts';
+import { spokenBody } from './spoken-wire.ts';
 import { invalid, SandboxError } from './sandbox-error.ts';
 
 const urlencoded = express.urlencoded({ extended: false, limit: limits.jsonBodyBytes, parameterLimit: 50 });
@@ -14,6 +15,7 @@ const urlencoded = express.urlencoded({ extended: false, limit: limits.jsonBodyB
 export const formBody: RequestHandler = (req, res, next) => {
   const keepSingle = (error?: unknown) => {
     if (error) return next(error);
+    req.body = spokenBody(req)?.read(req.body) ?? (req.body as unknown);
     const repeated = Object.entries((req.body ?? {}) as Record<string, unknown>).filter(
       ([, value]) => typeof value !== 'string',
     );
@@ -27,7 +29,7 @@ export const formBody: RequestHandler = (req, res, next) => {
   };
   if (!hasBody(req)) {
     req.body = {};
-    return next();
+    return keepSingle();
   }
   if (req.is('application/x-www-form-urlencoded')) return urlencoded(req, res, keepSingle);
   if (!isMultipart(req)) throw new SandboxError(415, 'unsupported_media_type', 'Unsupported Media Type');

@@ -107,6 +107,7 @@ async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder
       {
         files,
         workFolder,
+        ask: () => Promise.reject(new Error('a battery has no platform whose models a step could run')),
         signal: cancel.signal,
         progress: (fraction) => {
           largestJump = Math.max(largestJump, Math.min(1, fraction) - told);

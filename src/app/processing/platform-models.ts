@@ -1,0 +1,196 @@
+import { mkdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { geoJSONToWkt } from 'betterknown';
+import type { Geometry } from 'geojson';
+import * as z from 'zod';
+import { inferenceState, KitError, sourceType, type WireLimits } from '../../contract/index.ts';
+import { abortableSleep, type PlatformClient } from '../../platform-client/index.ts';
+import { requirePlainFile, takePlainFile } from '../../raster/index.ts';
+import { areaSchema } from '../../steps/area.ts';
+import type { AnyStep } from '../../steps/step.ts';
+import { uploadFile } from '../upload/uploader.ts';
+
+/** Of one run. */
+const mostQuestions = 100;
+
+/** What a step asks of a model. A child process may ask anything: it is held to this, and the file to the child's own folder. */
+export const modelQuestion = z.strictObject({
+  type: z.literal('run-model'),
+  modelId: z.string().min(1).max(200),
+  /** In the child's folder itself. */
+  fileName: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/),
+  sourceType,
+  area: areaSchema({}).nullable(),
+});
+export type ModelQuestion = z.output<typeof modelQuestion>;
+
+export interface ModelRunOptions {
+  readonly signal: AbortSignal;
+  /** What is done, in words. */
+  readonly onNote: (note: string) => void;
+  readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
+}
+
+/** Models that the platform runs (spec 4.7) on a step's files. */
+export interface PlatformModels {
+  /** Throws `KitError` (400) where the platform has not all of them. */
+  require(modelIds: readonly string[]): Promise<void>;
+  /**
+   * Takes the file out of `stepFolder`, uploads it, runs the model on it, and writes what comes out to `resultPath`, of at most `maxBytes`. The
+   * file stays on the platform: the interface knows no call that removes one. Throws `KitError` (422) where the job
+   * fails, `DownloadError`, or `PlatformError`.
+   */
+  run(
+    question: ModelQuestion,
+    place: {
+      readonly stepFolder: string;
+      readonly ownFolder: string;
+      readonly resultPath: string;
+      readonly maxBytes: number;
+    },
+    options: ModelRunOptions,
+  ): Promise<void>;
+}
+
+export interface PlatformModelsOptions {
+  readonly client: Pick<
+    PlatformClient,
+    | 'listModels'
+    | 'generateUploadId'
+    | 'uploadFileChunk'
+    | 'completeFileUpload'
+    | 'runInference'
+    | 'getInferenceStatus'
+    | 'downloadInference'
+  >;
+  readonly limits: Pick<WireLimits, 'chunkBytes' | 'maxPartNumber'>;
+  readonly uploadPartBytes: number;
+  readonly pollIntervalMs: number;
+}
+
+export function createPlatformModels({
+  client,
+  limits,
+  uploadPartBytes,
+  pollIntervalMs,
+}: PlatformModelsOptions): PlatformModels {
+  /** Gives the file's id. */
+  async function upload(
+    path: string,
+    { fileName, sourceType }: ModelQuestion,
+    { signal, onNote, patiently }: ModelRunOptions,
+  ): Promise<string> {
+    const { size } = await stat(path);
+    const { fileId } = await uploadFile(
+      { operationId: '', path, fileName, sourceType, sizeBytes: size, resume: null },
+      {
+        calls: {
+          initiateUpload: (file, options) => client.generateUploadId({ fileName: file.fileName }, options),
+          uploadChunk: async (chunk, options) => {
+            await client.uploadFileChunk(chunk, options);
+            return {};
+          },
+          completeUpload: (completion, options) => client.completeFileUpload(completion, options),
+        },
+        partSizeBytes: uploadPartBytes,
+        limits,
+        // A run that begins anew uploads anew.
+        save: async () => {},
+        onProgress: (sent) => onNote(`uploading the model's input, ${Math.round((100 * sent) / size)} %`),
+        signal,
+        patiently,
+      },
+    );
+    if (fileId === undefined) throw new KitError('internal_error', 'the platform gave the uploaded file no id');
+    return fileId;
+  }
+
+  async function untilDone(
+    jobId: string,
+    modelId: string,
+    { signal, onNote, patiently }: ModelRunOptions,
+  ): Promise<void> {
+    for (;;) {
+      await abortableSleep(pollIntervalMs, signal);
+      const { status } = await patiently(() => client.getInferenceStatus(jobId, { signal }));
+      const state = inferenceState(status);
+      if (state === 'done') return;
+      if (state === 'failed')
+        throw new KitError('model_failed', `the platform's model ${modelId} failed on this input`, { status: 422 });
+      onNote(
+        state === 'waiting'
+          ? `waiting for the platform's model ${modelId}`
+          : `the platform's model ${modelId} is at work`,
+      );
+    }
+  }
+
+  return {
+    async require(modelIds) {
+      const known = await client.listModels();
+      const missing = modelIds.filter((id) => !known.some((model) => model.id === id));
+      if (missing.length === 0) return;
+      throw new KitError(
+        'model_not_there',
+        `the platform has no model ${missing.join(', ')}; it has ${known.map(({ id }) => id).join(', ') || 'none'}`,
+        { status: 400 },
+      );
+    },
+
+    async run(question, { stepFolder, ownFolder, resultPath, maxBytes }, options) {
+      const { signal, patiently } = options;
+      const path = join(ownFolder, question.fileName);
+      await takePlainFile(join(stepFolder, question.fileName), path);
+      const fileId = await upload(path, question, options);
+      await rm(path);
+      const geometry = question.area
+        ? { geometry: geoJSONToWkt(structuredClone<unknown>(question.area) as Geometry) }
+        : {};
+      const { id } = await patiently(() =>
+        client.runInference({ modelId: question.modelId, fileId, ...geometry }, { signal }),
+      );
+      await untilDone(id, question.modelId, options);
+      await patiently(() => client.downloadInference({ inferenceJobId: id, path: resultPath, maxBytes }, { signal }));
+    },
+  };
+}
+
+export interface ModelDesk {
+  /** Folder of the results, which the child reads. */
+  readonly results: string;
+  /** Answers a question of the step's child: with the path of a result in `results`. */
+  answer(question: unknown, signal: AbortSignal): Promise<string>;
+}
+
+/** What stands between a step's child and the platform's models: it takes `mostQuestions`, and no models but those that the step declares. */
+export async function openModelDesk(
+  models: PlatformModels | null,
+  step: Pick<AnyStep, 'id' | 'platformModels'>,
+  folders: { readonly stepFolder: string; readonly ownFolder: string; readonly maxBytes: number },
+  options: Omit<ModelRunOptions, 'signal'>,
+): Promise<ModelDesk> {
+  const results = join(folders.ownFolder, 'results');
+  await mkdir(results, { recursive: true });
+  let asked = 0;
+  let bytesLeft = folders.maxBytes;
+  return {
+    results,
+    async answer(given, signal) {
+      const question = modelQuestion.parse(given);
+      const broken = (what: string) =>
+        new KitError('step_broke_its_declaration', `step ${step.id} ${what}`, { status: 500 });
+      if (!step.platformModels?.includes(question.modelId))
+        throw broken(`runs the model ${question.modelId}, which its platformModels do not name`);
+      if (!models) throw noModels();
+      if (asked === mostQuestions) throw broken(`runs models more than ${mostQuestions} times`);
+      const resultPath = join(results, `result-${asked++}`);
+      await models.run(question, { ...folders, resultPath, maxBytes: bytesLeft }, { ...options, signal });
+      bytesLeft -= await requirePlainFile(resultPath);
+      return resultPath;
+    },
+  };
+}
+
+/** Where only files are processed, without a platform. */
+export const noModels = () =>
+  new KitError('no_platform', 'the step runs a model of the platform, and there is no platform here', { status: 422 });
