@@ -14,10 +14,10 @@ const { status } = spawnSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.
 });
 if (status !== 0) process.exit(status ?? 1);
 
-// Steps in Python and their helper, and the cases of steps.
+// Steps in Python and their helper, how images are built, and the cases of steps.
 const source = join(root, 'src');
 for (const name of readdirSync(source, { recursive: true }))
-  if (name.endsWith('.py') || name.endsWith('cases.json')) {
+  if (/(\.py|cases\.json|Dockerfile)$/.test(name)) {
     mkdirSync(dirname(join(target, name)), { recursive: true });
     copyFileSync(join(source, name), join(target, name));
   }

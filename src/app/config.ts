@@ -72,6 +72,8 @@ export interface AppConfig {
   readonly stepDiskBytes: number;
   /** `WORK_DISK_BYTES`, default 256 GiB: all work folders together. */
   readonly workDiskBytes: number;
+  /** `CONTAINER_ENGINE`, default none: the program, such as `docker` or `podman`, that runs the images of steps. */
+  readonly containerEngine: string | null;
   /** `STEP_CONCURRENCY`, default: cores. */
   readonly stepConcurrency: number;
   /** `STEP_QUEUE`, default 1,000: while this many runs are approved and not yet processed, the app accepts no new one. */
@@ -151,6 +153,7 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
     STEP_MEMORY_BYTES: integer(1, 2 ** 45).default(2 * 1024 ** 3),
     STEP_DISK_BYTES: integer(1, 2 ** 48).default(64 * 1024 ** 3),
     WORK_DISK_BYTES: integer(1, 2 ** 50).default(256 * 1024 ** 3),
+    CONTAINER_ENGINE: z.string().optional(),
     STEP_CONCURRENCY: integer(1, 256).default(availableParallelism()),
     STEP_QUEUE: integer(1, 1_000_000).default(1_000),
     RUNS_PER_USER: integer(1, 1_000_000).default(100),
@@ -224,6 +227,7 @@ export function readAppConfig(
     stepMemoryBytes: settings.STEP_MEMORY_BYTES,
     stepDiskBytes: settings.STEP_DISK_BYTES,
     workDiskBytes: settings.WORK_DISK_BYTES,
+    containerEngine: settings.CONTAINER_ENGINE ?? null,
     // A debugger attaches to one step at a time.
     stepConcurrency: settings.STEP_INSPECT === undefined ? settings.STEP_CONCURRENCY : 1,
     stepQueue: settings.STEP_QUEUE,

@@ -32,6 +32,7 @@ import { assetRoutes } from './pages/assets.ts';
 import { launchPages } from './pages/launch-pages.ts';
 import { createPages } from './pages/pages.ts';
 import { createPlatformInput } from './processing/platform-input.ts';
+import { createContainers } from './processing/containers.ts';
 import { createPlatformModels } from './processing/platform-models.ts';
 import { createStepHost } from './processing/step-host.ts';
 import { createWorkSpace } from './processing/work-space.ts';
@@ -134,6 +135,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       ...createPlatformModels({ ...config, client, limits: profile.limits }),
       maxResultBytes: config.inputMaxBytes,
     },
+    ...(config.containerEngine !== null && { containers: createContainers(config.containerEngine) }),
     confinement,
     concurrency: config.stepConcurrency,
     packsOutputs: profile.severalOutputs === 'zip',

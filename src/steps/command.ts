@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { chmodSync, copyFileSync, existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,7 @@ import { Defect, isOfTheWorld } from '../raster/failure-kind.ts';
 import type { Features } from '../raster/features.ts';
 import type { Scene } from '../raster/scene.ts';
 import type { Area } from './area.ts';
+import { inContainer } from './container.ts';
 import { inputsOf, outputsOf, type AnyStep, type StepJob } from './step.ts';
 
 /** A program that does a step's work. */
@@ -20,14 +21,22 @@ export interface Command {
    * parameters, `{code}` the folder of `code`, and `{name}` the parameter of that name, of an area a file of GeoJSON. `{inputs}`, alone, is an argument for each raster.
    */
   readonly argv: readonly [string, ...string[]];
-  /** Module beside which the program's own scripts lie: `import.meta.url`. Default: none. */
+  /** Module beside which the program's own scripts lie: `import.meta.url`. Default: none. An image has its own. */
   readonly code?: string;
-  /** How the program tells how far it is: `json`, lines such as `{"progress": 0.12, "note": "..."}` on descriptor 3; `percent`, `12 %` or GDAL's `0...10...20` on stdout. Default `json`. */
+  /**
+   * Container image in which the program runs, with everything that it needs; name it by its digest (`...@sha256:...`). The app needs a container engine
+   * (`CONTAINER_ENGINE`) that has the image. Default: the program is of the machine.
+   */
+  readonly image?: string;
+  /**
+   * How the program tells how far it is: `json`, lines such as `{"progress": 0.12, "note": "..."}` on descriptor 3, in an image on stdout; `percent`, `12 %` or
+   * GDAL's `0...10...20` on stdout. Default `json`.
+   */
   readonly progress?: 'json' | 'percent';
 }
 
-/** A step's `run`, and the arguments that it was made of. */
-export type CommandRun = ((job: StepJob<never>) => Promise<void>) & { readonly argv: Command['argv'] };
+/** A step's `run`, and what it was made of. */
+export type CommandRun = ((job: StepJob<never>) => Promise<void>) & Pick<Command, 'argv' | 'image' | 'progress'>;
 
 export interface CommandFile {
   readonly path: string;
@@ -75,11 +84,23 @@ const tailCharacters = 2_000;
 /** Holds the helper for programs in Python. */
 const pythonFolder = fileURLToPath(new URL('./python', import.meta.url));
 
+/** Where a program finds what it works with. */
+interface Place {
+  /** Of a raster or features that the step was given. */
+  input(path: string): string;
+  output(path: string): string;
+  readonly work: string;
+  readonly code: string;
+  /** Makes a file in the folder for temporary files, and says where it is. */
+  write(name: string, text: string): string;
+}
+
 /**
  * The `run` of a step that a program does, in any language. It runs confined or not at all. Rejects with what `error.json`
  * says; with a defect where the program ends badly without it; with the signal's reason after a cancel.
  */
-export function command({ argv, code, progress = 'json' }: Command): CommandRun {
+export function command({ argv, code, image, progress = 'json' }: Command): CommandRun {
+  if (image !== undefined && code !== undefined) throw new Error(`${image}: an image has its own code: leave out code`);
   const run = async (job: StepJob<never>) => {
     if (process.env['CONFINED'] !== 'yes')
       throw new KitError(
@@ -87,29 +108,86 @@ export function command({ argv, code, progress = 'json' }: Command): CommandRun 
         'this step runs a program, and the app does that only where bubblewrap confines it: install bubblewrap',
         { status: 500 },
       );
-    const described = describe(job);
-    const path = join(job.workFolder, jobFile);
-    writeFileSync(path, JSON.stringify(described));
-    const [program = '', ...args] = argv.flatMap((argument) =>
-      filled(argument, described, { job: path, code: code === undefined ? '' : dirname(fileURLToPath(code)) }),
-    );
-    const child = spawn(program, args, {
-      cwd: job.workFolder,
-      env: {
-        ...process.env,
-        PYTHONPATH: [pythonFolder, process.env['PYTHONPATH']].filter(Boolean).join(delimiter),
-        PYTHONDONTWRITEBYTECODE: '1',
-      },
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    });
-    await ended(child, program, job, progress);
+    await (image === undefined ? runHere(job, { argv, code, progress }) : runInImage(job, argv));
   };
-  return Object.assign(run, { argv });
+  return Object.assign(run, { argv, progress, ...(image !== undefined && { image }) });
+}
+
+async function runHere(job: StepJob<never>, { argv, code, progress }: Command): Promise<void> {
+  const write = (name: string, text: string) => {
+    const path = join(job.workFolder, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  const same = (path: string) => path;
+  const place: Place = {
+    input: same,
+    output: same,
+    work: job.workFolder,
+    code: code === undefined ? '' : dirname(fileURLToPath(code)),
+    write,
+  };
+  const [program = '', ...args] = filledIn(argv, job, place);
+  const child = spawn(program, args, {
+    cwd: job.workFolder,
+    env: {
+      ...process.env,
+      PYTHONPATH: [pythonFolder, process.env['PYTHONPATH']].filter(Boolean).join(delimiter),
+      PYTHONDONTWRITEBYTECODE: '1',
+    },
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  });
+  const { how, errors } = await ended(child, program, job, progress);
+  conclude(program, how, errors, join(job.workFolder, errorFile));
+}
+
+/** The child has no engine: the host runs the container, and gives back where its folders are. */
+async function runInImage(job: StepJob<never>, argv: Command['argv']): Promise<void> {
+  const files: Record<string, string> = {};
+  const write = (name: string, text: string) => {
+    files[name] = text;
+    return `${inContainer.work}/${name}`;
+  };
+  const place: Place = {
+    input: (path) => job.container.pathOf(path),
+    output: (path) => `${inContainer.outputs}/${basename(path)}`,
+    work: inContainer.work,
+    code: '',
+    write,
+  };
+  const { exitCode, errors, folder } = await job.container.run(filledIn(argv, job, place), files);
+  conclude(argv[0], exitCode ?? 'a signal', errors, join(folder, 'work', errorFile));
+  for (const path of Object.values(job.outputs)) {
+    const made = join(folder, 'output', basename(path));
+    if (!existsSync(made) || !lstatSync(made).isFile()) continue;
+    copyFileSync(made, path);
+    // It has the container's mode, which may forbid what follows.
+    chmodSync(path, 0o600);
+  }
+}
+
+/** Throws where a program has not ended well: what `error.json` says, or a defect. */
+function conclude(program: string, how: number | string, errors: string, told: string): void {
+  if (how === 0) return;
+  const read =
+    existsSync(told) && lstatSync(told).isFile()
+      ? refusal.safeParse(parsed(readFileSync(told, 'utf8').slice(0, mostErrorCharacters)))
+      : null;
+  if (read?.success) throw new KitError(read.data.code, read.data.message, { status: 422 });
+  throw new Defect(
+    new Error(`${program} ended with ${typeof how === 'number' ? `code ${how}` : how}: ${errors.trim()}`),
+  );
 }
 
 /** Whether a program does the step. */
 export const isCommand = (step: AnyStep): boolean =>
   (Reflect.get(step, 'run') as Partial<CommandRun>).argv !== undefined;
+
+/** What is declared of the container in which a program does the step; null where none does. */
+export function containerOf(step: AnyStep): { readonly image: string; readonly progress: Command['progress'] } | null {
+  const { image, progress } = Reflect.get(step, 'run') as Partial<CommandRun>;
+  return image === undefined ? null : { image, progress };
+}
 
 /** Names of parameters that a command's arguments stand for. */
 export function namedInCommand(step: AnyStep): string[] {
@@ -124,42 +202,45 @@ export function namedInCommand(step: AnyStep): string[] {
   );
 }
 
-const filesOf = (input: Scene | Features): CommandFile[] =>
+const filesOf = (input: Scene | Features, place: Place): CommandFile[] =>
   input.datasets.map((dataset) => ({
-    path: dataset.description,
+    path: place.input(dataset.description),
     bands:
       'bands' in input ? input.bands.filter((band) => band.dataset === dataset).map(({ names }) => ({ names })) : [],
   }));
 
-function describe({
-  scene,
-  inputs,
-  parameters,
-  outputPath,
-  outputs,
-  workFolder,
-  metadata,
-}: StepJob<never>): CommandJob {
+function describe(
+  { scene, inputs, parameters, outputPath, outputs, metadata }: StepJob<never>,
+  place: Place,
+): CommandJob {
   return {
-    inputs: filesOf(scene),
+    inputs: filesOf(scene, place),
     namedInputs: Object.fromEntries(
-      Object.entries(inputs).flatMap(([name, input]) => (input ? [[name, filesOf(input)]] : [])),
+      Object.entries(inputs).flatMap(([name, input]) => (input ? [[name, filesOf(input, place)]] : [])),
     ),
-    output: outputPath,
-    outputs,
-    workFolder,
+    output: place.output(outputPath),
+    outputs: Object.fromEntries(Object.entries(outputs).map(([name, path]) => [name, place.output(path)])),
+    workFolder: place.work,
     parameters,
     metadata,
   };
+}
+
+/** The arguments with all that they stand for; writes the job's file. */
+function filledIn(argv: readonly string[], job: StepJob<never>, place: Place): string[] {
+  const described = describe(job, place);
+  const path = place.write(jobFile, JSON.stringify(described));
+  return argv.flatMap((argument) => filled(argument, described, { job: path, code: place.code }, place));
 }
 
 function filled(
   argument: string,
   { inputs, namedInputs, output, outputs, workFolder, parameters }: CommandJob,
   paths: { readonly job: string; readonly code: string },
+  place: Place,
 ): string[] {
   if (argument === '{inputs}') return inputs.map(({ path }) => path);
-  const filledIn = argument.replace(placeholder, (_, name: string) => {
+  const text = argument.replace(placeholder, (_, name: string) => {
     const files = name === 'input' ? inputs : Object.hasOwn(namedInputs, name) ? namedInputs[name]! : null;
     if (files) {
       if (files.length === 1) return files[0]!.path;
@@ -170,7 +251,7 @@ function filled(
     const known: Readonly<Record<string, string>> = { ...outputs, output, work: workFolder, ...paths };
     const value = Object.hasOwn(known, name) ? known[name] : parameters[name];
     if (value === undefined) throw new Defect(new Error(`the command names {${name}}, and there is no such parameter`));
-    if (typeof value === 'object') return areaFile(join(workFolder, `${name}.geojson`), value);
+    if (typeof value === 'object') return place.write(`${name}.geojson`, asFeature(value));
     if (typeof value === 'string' && value.includes('\0'))
       throw new KitError('invalid_parameters', `${name} must not hold a character of code 0`, { status: 422 });
     return String(value);
@@ -179,26 +260,27 @@ function filled(
   const texts = [...argument.matchAll(placeholder)].flatMap(([, name = '']) =>
     typeof parameters[name] === 'string' ? [name] : [],
   );
-  if (texts.length > 0 && filledIn.startsWith('-') && !argument.startsWith('-'))
+  if (texts.length > 0 && text.startsWith('-') && !argument.startsWith('-'))
     throw new KitError('invalid_parameters', `${[...new Set(texts)].join(' and ')} must not begin with -`, {
       status: 422,
     });
-  return [filledIn];
+  return [text];
 }
 
 /** For programs that take a file. */
-function areaFile(path: string, geometry: Area): string {
-  const feature = { type: 'Feature', properties: {}, geometry };
-  writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features: [feature] }));
-  return path;
+function asFeature(geometry: Area): string {
+  return JSON.stringify({
+    type: 'FeatureCollection',
+    features: [{ type: 'Feature', properties: {}, geometry }],
+  });
 }
 
 async function ended(
   child: ChildProcess,
   program: string,
-  { signal, progress, workFolder }: StepJob<never>,
+  { signal, progress }: StepJob<never>,
   way: Command['progress'],
-): Promise<void> {
+): Promise<{ how: number | string; errors: string }> {
   let stderr = '';
   const percent = way === 'percent' ? percentOf() : null;
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
@@ -234,15 +316,7 @@ async function ended(
     child.once('close', (exitCode, killedBy) => resolve(killedBy ?? exitCode ?? 0));
   }).finally(() => signal.removeEventListener('abort', stop));
   signal.throwIfAborted();
-  if (how === 0) return;
-  const told = join(workFolder, errorFile);
-  const read = existsSync(told)
-    ? refusal.safeParse(parsed(readFileSync(told, 'utf8').slice(0, mostErrorCharacters)))
-    : null;
-  if (read?.success) throw new KitError(read.data.code, read.data.message, { status: 422 });
-  throw new Defect(
-    new Error(`${program} ended with ${typeof how === 'number' ? `code ${how}` : how}: ${stderr.trim()}`),
-  );
+  return { how, errors: stderr };
 }
 
 function parsed(text: string): unknown {
@@ -251,6 +325,30 @@ function parsed(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+/** Reads what a program in an image writes to stdout, in pieces as they come: how far it is, by `way`, and lines for `onLine`. */
+export function readProgress(
+  way: Command['progress'],
+  onProgress: (fraction: number, note: string | null) => void,
+  onLine: (line: string) => void,
+): (text: string) => void {
+  const percent = percentOf();
+  let rest = '';
+  if (way === 'percent')
+    return (text) => {
+      const fraction = percent(text);
+      if (fraction !== undefined) onProgress(fraction, null);
+    };
+  return (text) => {
+    const lines = (rest + text).split('\n');
+    rest = (lines.pop() ?? '').slice(-mostErrorCharacters);
+    for (const line of lines) {
+      const read = progressLine.safeParse(parsed(line));
+      if (read.success) onProgress(read.data.progress, read.data.note ?? null);
+      else onLine(line);
+    }
+  };
 }
 
 /** Reads `12 %`, `12.5%` and GDAL's `0...10...20...`, in pieces as they come. */

@@ -13,6 +13,7 @@ import bandMath from './band-math/index.ts';
 import cog from './cog/index.ts';
 import hillshade from './hillshade/index.ts';
 import ndvi from './ndvi/index.ts';
+import ndviImage from './ndvi-image/index.ts';
 import ndviPython from './ndvi-python/index.ts';
 import slope from './slope/index.ts';
 import spectralIndex from './spectral-index/index.ts';
@@ -60,6 +61,7 @@ export {
   hillshade,
   mosaic,
   ndvi,
+  ndviImage,
   ndviPython,
   panSharpen,
   polygonize,

@@ -194,6 +194,16 @@ export interface StepJob<
      */
     readonly runModel: (request: ModelRequest) => Promise<string>;
   };
+  /** What `command` with an `image` works by. */
+  readonly container: {
+    /** Where a container finds an input file. */
+    readonly pathOf: (path: string) => string;
+    /** Runs a program in the declared image, with `files` (texts by name) in its work folder. */
+    readonly run: (
+      argv: readonly string[],
+      files: Readonly<Record<string, string>>,
+    ) => Promise<{ readonly exitCode: number | null; readonly errors: string; readonly folder: string }>;
+  };
   /** Part of the whole: `share(0.2, 1)` counts from 20 % to the end. */
   readonly share: (from: number, to: number) => JobContext;
 }

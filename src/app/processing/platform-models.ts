@@ -181,7 +181,10 @@ export async function openModelDesk(
         new KitError('step_broke_its_declaration', `step ${step.id} ${what}`, { status: 500 });
       if (!step.platformModels?.includes(question.modelId))
         throw broken(`runs the model ${question.modelId}, which its platformModels do not name`);
-      if (!models) throw noModels();
+      if (!models)
+        throw new KitError('no_platform', 'the step runs a model of the platform, and there is no platform here', {
+          status: 422,
+        });
       if (asked === mostQuestions) throw broken(`runs models more than ${mostQuestions} times`);
       const resultPath = join(results, `result-${asked++}`);
       await models.run(question, { ...folders, resultPath, maxBytes: bytesLeft }, { ...options, signal });
@@ -190,7 +193,3 @@ export async function openModelDesk(
     },
   };
 }
-
-/** Where only files are processed, without a platform. */
-export const noModels = () =>
-  new KitError('no_platform', 'the step runs a model of the platform, and there is no platform here', { status: 422 });

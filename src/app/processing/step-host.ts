@@ -1,6 +1,7 @@
 import { basename, join } from 'node:path';
 import { KitError } from '../../contract/index.ts';
 import {
+  defaultLimits,
   FairQueue,
   removeFolder,
   requirePlainFile,
@@ -13,7 +14,7 @@ import { isCommand } from '../../steps/command.ts';
 import { inputsOf, mainInput, type AnyStep, type StepEstimate } from '../../steps/step.ts';
 import type { AppDefinition } from '../definition/app-definition.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
-import { noModels, openModelDesk, type PlatformModels } from './platform-models.ts';
+import { openDesk, requireServices, type DeskServices } from './desk.ts';
 import { packOutputs } from './pack-outputs.ts';
 import { CodeDigests } from './code-digest.ts';
 import { makeProvenance, type Provenance, type ProvenanceKnown } from './provenance.ts';
@@ -97,14 +98,12 @@ export interface StepRunOptions {
 /** Part of the progress bar in which items are fetched. */
 const fetchPart = 0.2;
 
-export interface StepHostOptions {
+export interface StepHostOptions extends DeskServices {
   /** The steps, and the module whose default export holds them: child processes load them from there. */
   readonly definition: Pick<AppDefinition, 'module' | 'steps'>;
   readonly inputDir: string;
   readonly confinement: Confinement;
   readonly platformInput: PlatformInput;
-  /** Default: steps that run the platform's models are refused. */
-  readonly platformModels?: PlatformModels & { readonly maxResultBytes: number };
   readonly limits?: ChildLimits;
   /** Default: no limit to what the work folders hold together. */
   readonly workSpace?: WorkSpace;
@@ -209,15 +208,6 @@ export function createStepHost(options: StepHostOptions): StepHost {
     { signal, onProgress, onPrinted, patiently = (call) => call() }: StepRunOptions,
   ) {
     const stepFolder = join(workFolder, 'step');
-    let fraction = 0;
-    const desk = step.platformModels
-      ? await openModelDesk(
-          options.platformModels ?? null,
-          step,
-          { stepFolder, ownFolder: join(workFolder, 'models'), maxBytes: options.platformModels?.maxResultBytes ?? 0 },
-          { patiently, onNote: (note) => onProgress(fraction, note) },
-        )
-      : null;
     const known: ProvenanceKnown = {
       step: { id: step.id, version: step.version, code: await code.of(step) },
       parameters: task.parameters,
@@ -233,6 +223,18 @@ export function createStepHost(options: StepHostOptions): StepHost {
       provenance: known,
       inputs: sources.map(({ paths, ...source }) => ({ ...source, fileCount: paths.length })),
     };
+    let fraction = 0;
+    const limits = await limitsNow();
+    const desk = await openDesk(
+      step,
+      options,
+      { stepFolder, ownFolder: join(workFolder, 'desk'), inputs: files, limits: { ...defaultLimits, ...limits } },
+      {
+        patiently,
+        onPrinted: onPrinted ?? (() => {}),
+        onProgress: (now, note) => onProgress((fraction = now ?? fraction), note),
+      },
+    );
     const { confinement, onMemory } = options;
     const imports = [new URL(options.definition.module)];
     const answer = await runInChild<unknown>({
@@ -242,11 +244,11 @@ export function createStepHost(options: StepHostOptions): StepHost {
       imports,
       workFolder: stepFolder,
       confinement,
-      limits: await limitsNow(),
+      limits,
       signal,
       onProgress: (now, note) => onProgress((fraction = now), note),
       onAsk: desk ? (question, asking) => desk.answer(question, asking) : undefined,
-      reads: desk ? [desk.results] : [],
+      reads: desk?.reads ?? [],
       onPrinted,
       onMemory,
       inspectPort: options.inspectPort,
@@ -273,10 +275,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
         { status: 503, data: { isForUser: true } },
       );
     const checked = checkParameters(step, parameters);
-    if (step.platformModels) {
-      if (!options.platformModels) throw noModels();
-      await options.platformModels.require(step.platformModels);
-    }
+    await requireServices(step, options);
     const facts = new Map<string, InputFacts>();
     for (const chosen of chosenInputs(step, input)) facts.set(chosen.name, await factsOf(step, chosen));
     const warnings = requireBands(step, checked, facts);
@@ -349,7 +348,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
         );
       } finally {
         await Promise.all(
-          ['input', 'step', 'models'].map((name) => join(task.workFolder, name)).map((folder) => removeFolder(folder)),
+          ['input', 'step', 'desk'].map((name) => join(task.workFolder, name)).map((folder) => removeFolder(folder)),
         );
       }
     },

@@ -22,9 +22,11 @@ import {
   type ModelRequest,
   type StepJob,
 } from '../../steps/step.ts';
+import { inContainer } from '../../steps/container.ts';
 import { checkOutputs, type MadeOutput } from './check-outputs.ts';
 import { toldApart } from './own-error.ts';
 import type { RunResult } from './output-summary.ts';
+import { containerAnswer, type ContainerQuestion } from './container-messages.ts';
 import type { ModelQuestion } from './platform-models.ts';
 import type { ProvenanceKnown, ReadInputs } from './provenance.ts';
 import { beginStamp, noStamp } from './stamp.ts';
@@ -111,6 +113,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
         walkStrips,
         requireSameGrid,
       },
+      container: containerOf(context),
       platform: { runModel: (request) => runModel(request, context) },
       signal: context.signal,
       progress: share(context, parts.input, parts.step).progress,
@@ -149,6 +152,28 @@ async function runModel(
   return String(
     await ask({ type: 'run-model', modelId, fileName, sourceType, area: area ?? null } satisfies ModelQuestion),
   );
+}
+
+/** What a step's container reads: files that the host has lent, and what this process has made itself. */
+function containerOf({ files, ask }: Pick<ChildContext, 'files' | 'ask'>): StepJob<never>['container'] {
+  const gives = new Set<string>();
+  return {
+    pathOf(path) {
+      const i = files.indexOf(path);
+      if (i >= 0) return inContainer.input(i, basename(path));
+      gives.add(basename(path));
+      return `${inContainer.inputs}/${inContainer.given}/${basename(path)}`;
+    },
+    run: async (argv, texts) =>
+      containerAnswer.parse(
+        await ask({
+          type: 'run-container',
+          argv: [...argv],
+          files: { ...texts },
+          gives: [...gives],
+        } satisfies ContainerQuestion),
+      ),
+  };
 }
 
 /** Opens every input that the run has. */

@@ -62,10 +62,13 @@ def progress(fraction, note=None):
     line = {"progress": min(1.0, max(0.0, fraction))}
     if note is not None:
         line["note"] = note
+    text = json.dumps(line) + "\n"
     try:
-        os.write(_PROGRESS_DESCRIPTOR, (json.dumps(line) + "\n").encode())
+        os.write(_PROGRESS_DESCRIPTOR, text.encode())
     except OSError:
-        pass  # nobody listens: the program was started by hand
+        # In a container image there is no such descriptor, and stdout is read.
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
 
 def refuse(message, code="step_refused"):

@@ -1,0 +1,95 @@
+import { join } from 'node:path';
+import * as z from 'zod';
+import { KitError } from '../../contract/index.ts';
+import type { LentFile } from '../../raster/index.ts';
+import { containerOf } from '../../steps/command.ts';
+import type { AnyStep } from '../../steps/step.ts';
+import { containerQuestion } from './container-messages.ts';
+import type { Containers } from './containers.ts';
+import { openModelDesk, type ModelRunOptions, type PlatformModels } from './platform-models.ts';
+
+/** What the host does for steps that a confined process cannot do itself. */
+export interface DeskServices {
+  /** Default: steps that run the platform's models are refused. */
+  readonly platformModels?: PlatformModels & { readonly maxResultBytes: number };
+  /** Default: steps that run in an image are refused. */
+  readonly containers?: Containers;
+}
+
+/** Answers what one run of a step asks. */
+export interface Desk {
+  /** Folders that the child reads. */
+  readonly reads: readonly string[];
+  answer(question: unknown, signal: AbortSignal): Promise<unknown>;
+}
+
+export interface DeskPlace {
+  /** The child's. */
+  readonly stepFolder: string;
+  /** The host's own, for what it makes. */
+  readonly ownFolder: string;
+  readonly inputs: readonly LentFile[];
+  readonly limits: { readonly memoryBytes: number; readonly diskBytes: number };
+}
+
+export interface DeskOptions extends Pick<ModelRunOptions, 'patiently'> {
+  /** `fraction` is null where it is as it was. */
+  readonly onProgress: (fraction: number | null, note: string | null) => void;
+  readonly onPrinted: (line: string) => void;
+}
+
+/** Progress that is the step's own, as in its process. */
+const ofStep = (fraction: number) => 0.05 + 0.9 * fraction;
+
+/** Throws `KitError` where the step needs what the app or the platform does not have. */
+export async function requireServices(step: AnyStep, { platformModels, containers }: DeskServices): Promise<void> {
+  const container = containerOf(step);
+  if (container && !containers) throw noEngine(step);
+  if (container) await containers?.require(container.image);
+  if (step.platformModels && !platformModels) throw noModels();
+  if (step.platformModels) await platformModels?.require(step.platformModels);
+}
+
+/** Null for a step that does all by itself. */
+export async function openDesk(
+  step: AnyStep,
+  { platformModels, containers }: DeskServices,
+  { stepFolder, ownFolder, inputs, limits }: DeskPlace,
+  { patiently, onProgress, onPrinted }: DeskOptions,
+): Promise<Desk | null> {
+  const container = containerOf(step);
+  if (!step.platformModels && !container) return null;
+  const models = await openModelDesk(
+    platformModels ?? null,
+    step,
+    { stepFolder, ownFolder: join(ownFolder, 'models'), maxBytes: platformModels?.maxResultBytes ?? 0 },
+    { patiently, onNote: (note) => onProgress(null, note) },
+  );
+  const containerFolder = join(ownFolder, 'container');
+
+  async function runContainer(given: unknown, signal: AbortSignal) {
+    if (!container || !containers) throw noEngine(step);
+    return containers.run(
+      { ...container, question: containerQuestion.parse(given), inputs, stepFolder, folder: containerFolder, limits },
+      { signal, onPrinted, onProgress: (fraction, note) => onProgress(ofStep(fraction), note) },
+    );
+  }
+
+  return {
+    reads: [models.results, ...(container ? [ownFolder] : [])],
+    answer: (question, signal) =>
+      z.looseObject({ type: z.literal('run-container') }).safeParse(question).success
+        ? runContainer(question, signal)
+        : models.answer(question, signal),
+  };
+}
+
+const noModels = () =>
+  new KitError('no_platform', 'the step runs a model of the platform, and there is no platform here', { status: 422 });
+
+const noEngine = ({ title }: AnyStep) =>
+  new KitError(
+    'no_container_engine',
+    `${title} runs in a container image, and the app has no engine for it: set CONTAINER_ENGINE to docker or podman`,
+    { status: 503, data: { isForUser: true } },
+  );

@@ -1,0 +1,223 @@
+/** A step in a container image: by an engine of the test's own, and by the machine's where it has one. */
+import { execFileSync } from 'node:child_process';
+import { chmod, copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { createContainers } from '../../src/app/processing/containers.ts';
+import containerSteps, { testImage } from '../support/container-steps.ts';
+import { testConfinement } from '../support/confinement.ts';
+import { makeFolder, projectRoot, testFolder } from '../support/folders.ts';
+import { geoTiff } from '../support/geotiff.ts';
+import { readGeoTiff } from '../support/read-geotiff.ts';
+import { skipAloud } from '../support/skipped.ts';
+import { startStepHost } from '../support/step-host.ts';
+
+const isConfined = (await testConfinement()).kind === 'bubblewrap';
+const local = { type: 'local', path: 'a file, of: mine.tif' } as const;
+const synthetic = { type: 'synthetic', size: 32 } as const;
+
+async function tinyEngine(): Promise<{ engine: string; calls: () => Promise<string[][]> }> {
+  const folder = await makeFolder();
+  const engine = join(folder, 'tiny-engine.mjs');
+  await copyFile(join(projectRoot, 'test/support/tiny-engine.mjs'), engine);
+  await chmod(engine, 0o755);
+  const calls = async () =>
+    (await readFile(join(folder, 'calls.jsonl'), 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as string[]);
+  return { engine, calls };
+}
+
+/** The machine's engine, with an image that holds nothing but a shell; null where there is none that works. */
+function realEngine(): string | null {
+  for (const engine of ['docker', 'podman'])
+    try {
+      const folder = execFileSync('mktemp', ['-d'], { encoding: 'utf8' }).trim();
+      const archive = join(folder, 'image.tar');
+      const shell = 'mkdir -p bin tmp && cp "$(command -v busybox)" bin/busybox && for i in sh cp cat touch grep env id sleep ln echo printf; do ln -s busybox bin/$i; done && tar -cf "$1" bin tmp'; // prettier-ignore
+      execFileSync('sh', ['-ec', shell, 'sh', archive], { cwd: folder, stdio: 'ignore' });
+      execFileSync(engine, ['import', archive, testImage], { stdio: 'ignore', timeout: 60_000 });
+      execFileSync(engine, ['run', '--rm', '--network', 'none', '--pull', 'never', testImage, 'sh', '-c', 'true'], {
+        stdio: 'ignore',
+        timeout: 60_000,
+      });
+      return engine;
+    } catch {
+      continue;
+    }
+  return null;
+}
+
+const real = realEngine();
+if (real === null)
+  skipAloud('steps in an image by the machine’s engine', 'neither docker nor podman runs an image here');
+if (!isConfined) skipAloud('steps in an image', 'bubblewrap does not work here, and without it they refuse');
+
+const engines: [string, () => Promise<string>][] = [
+  ['an engine of the test’s own', async () => (await tinyEngine()).engine],
+  ...(real === null ? [] : [[real, () => Promise.resolve(real)] as [string, () => Promise<string>]]),
+];
+
+describe.runIf(isConfined).each(engines)('by %s', { timeout: 60_000 }, (_, engineOf) => {
+  let engine: string;
+  beforeAll(async () => (engine = await engineOf()));
+
+  async function start(limits: { diskBytes?: number } = {}) {
+    const inputDir = await testFolder();
+    await writeFile(join(inputDir, local.path), geoTiff({ width: 5, height: 4, value: (x, y) => x + 10 * y }));
+    return startStepHost({ definition: containerSteps, inputDir, containers: createContainers(engine), limits });
+  }
+
+  test.each([local, synthetic])('its program reads $type input and writes the output', async (input) => {
+    const { host, run } = await start();
+    await host.check('copies', {}, input);
+    const told: [number, string | null][] = [];
+    const { outputs } = await run('copies', input, {}, undefined, (fraction, note) => told.push([fraction, note]));
+    if (input === local) expect((await readFile(outputs[0]!.path)).length).toBeGreaterThan(0);
+    expect(told).toContainEqual([0.5, 'half of it']);
+  });
+
+  test('what it prints is in the log, and percents are progress', async () => {
+    const { host, workFolder, run } = await start();
+    const printed: string[] = [];
+    const signal = new AbortController().signal;
+    await host.run(
+      { owner: 'a', stepId: 'copies', stepVersion: '1.0.0', parameters: { text: 'so' }, input: synthetic, workFolder },
+      { signal, onProgress: () => {}, onPrinted: (line) => printed.push(line) },
+    );
+    expect(printed).toContain('said so');
+    const told: number[] = [];
+    await run('percent', synthetic, {}, undefined, (fraction) => told.push(fraction));
+    expect(told.some((fraction) => Math.abs(fraction - 0.32) < 0.001)).toBe(true);
+  });
+
+  test('its refusal is the user’s to read, and its mistake is a defect', async () => {
+    const { run } = await start();
+    await expect(run('refuses', synthetic)).rejects.toMatchObject({
+      code: 'no_snow',
+      message: 'there is no snow in it',
+    });
+    await expect(run('breaks', synthetic)).rejects.toMatchObject({
+      kind: 'defect',
+      message: expect.stringContaining('a mistake in the image') as string,
+    });
+  });
+
+  test('the job file names what the container has', async () => {
+    const { run } = await start();
+    const { outputs } = await run('tells', local);
+    expect(JSON.parse(await readFile(outputs[0]!.path, 'utf8'))).toMatchObject({
+      inputs: [{ path: `/input/0/${local.path}`, bands: [{ names: expect.any(Array) as string[] }] }],
+      output: '/output/told.txt',
+      workFolder: '/work',
+      parameters: { text: 'plain' },
+    });
+  });
+
+  test('it has no network, no secret, and writes nowhere but to its own folders', async () => {
+    vi.stubEnv('PLATFORM_API_KEY', 'a secret');
+    const { run } = await start();
+    const { outputs } = await run('looks-around', local);
+    expect((await readFile(outputs[0]!.path, 'utf8')).trim()).toMatch(/^user \d+$/);
+  });
+
+  test('a cancel ends it', async () => {
+    const { host, workFolder } = await start();
+    const cancel = new AbortController();
+    const began = performance.now();
+    await expect(
+      host.run(
+        { owner: 'a', stepId: 'sleeps', stepVersion: '1.0.0', parameters: {}, input: synthetic, workFolder },
+        {
+          signal: cancel.signal,
+          onProgress: () => {},
+          onPrinted: (line) => line === 'begun' && cancel.abort(new Error('not wanted any more')),
+        },
+      ),
+    ).rejects.toThrow('not wanted any more');
+    expect(performance.now() - began).toBeLessThan(30_000);
+  });
+
+  test('it cannot fill the disk', async () => {
+    const { run } = await start({ diskBytes: 3_000_000 });
+    await expect(run('fills', synthetic)).rejects.toMatchObject({ code: 'job_disk_exceeded' });
+  });
+
+  test('a link in place of an output leads nowhere', async () => {
+    const { run } = await start();
+    await expect(run('links', synthetic)).rejects.toMatchObject({ code: 'step_broke_its_declaration' });
+  });
+
+  test('an image that is not there is told before anybody is asked', async () => {
+    const { host } = await start();
+    await expect(host.check('is-not-there', {}, synthetic)).rejects.toMatchObject({
+      code: 'no_container_image',
+      message: expect.stringContaining('pull marketplace-app-kit-absent:1') as string,
+    });
+  });
+});
+
+test.runIf(isConfined)('the engine is told to give the program nothing', async () => {
+  const { engine, calls } = await tinyEngine();
+  const { run } = await startStepHost({ definition: containerSteps, containers: createContainers(engine) });
+  await run('copies', synthetic);
+  const [args = []] = (await calls()).filter(([verb]) => verb === 'run');
+  for (const flags of [
+    '--network none',
+    '--read-only',
+    '--cap-drop ALL',
+    '--security-opt no-new-privileges',
+    '--pull never',
+  ])
+    expect(args.join(' ')).toContain(` ${flags} `);
+  expect(args[args.indexOf('--user') + 1]).not.toMatch(/^0:/);
+});
+
+test('without an engine, or with one that is not there, it is told what to set', async () => {
+  const none = await startStepHost({ definition: containerSteps });
+  if (isConfined)
+    await expect(none.host.check('copies', {}, synthetic)).rejects.toMatchObject({
+      code: 'no_container_engine',
+      message: expect.stringContaining('CONTAINER_ENGINE') as string,
+    });
+  await expect(createContainers('/no/such/engine').require('x')).rejects.toMatchObject({ code: 'no_container_engine' });
+});
+
+test('a child’s word does not make the host touch what is not the child’s', async () => {
+  const folder = await testFolder();
+  const stepFolder = join(folder, 'step');
+  await mkdir(stepFolder);
+  const secret = join(folder, 'secret');
+  await writeFile(secret, 'a secret');
+  await symlink(secret, join(stepFolder, 'link.tif'));
+  const { engine } = await tinyEngine();
+  const task = { image: testImage, progress: 'json', inputs: [], stepFolder, folder: join(folder, 'own'), limits: { memoryBytes: 1e9, diskBytes: 1e9 } } as const; // prettier-ignore
+  const question = { type: 'run-container', argv: ['true'], files: {}, gives: ['link.tif'] } as const;
+  const options = { signal: new AbortController().signal, onProgress: () => {}, onPrinted: () => {} };
+  await expect(
+    createContainers(engine).run({ ...task, question: { ...question, argv: ['true'], gives: ['link.tif'] } }, options),
+  ).rejects.toMatchObject({ code: 'job_output_unsafe' });
+  expect(await readFile(secret, 'utf8')).toBe('a secret');
+});
+
+const shipped = 'marketplace-app-kit/ndvi:1.0.0';
+const hasShipped =
+  real !== null &&
+  (() => {
+    try {
+      execFileSync(real, ['image', 'inspect', shipped], { stdio: 'ignore' });
+      return true;
+    } catch {
+      return false;
+    }
+  })();
+if (!hasShipped)
+  skipAloud('NDVI in an image', `there is no engine here that has ${shipped} (src/steps/ndvi-image/Dockerfile)`);
+
+test.runIf(isConfined && hasShipped)('NDVI in an image: the pixels of the one in TypeScript', async () => {
+  const { run } = await startStepHost({ definition: containerSteps, containers: createContainers(real ?? '') });
+  const [there, here] = [await run('ndvi-image', synthetic), await run('ndvi', synthetic)];
+  const [theirs, ours] = [await readGeoTiff(there.path), await readGeoTiff(here.path)];
+  expect(theirs.samples).toEqual(ours.samples);
+});
