@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 import { KitError } from '../contract/kit-error.ts';
+import type { CogOptions } from '../raster/cog.ts';
 import { Defect, isOfTheWorld } from '../raster/failure-kind.ts';
 import type { Features } from '../raster/features.ts';
 import type { Scene } from '../raster/scene.ts';
@@ -28,6 +29,11 @@ export interface Command {
    * (`CONTAINER_ENGINE`) that has the image. Default: the program is of the machine.
    */
   readonly image?: string;
+  /**
+   * The program leaves a raster of any format that the app reads, and the app makes the step's first output of it, a Cloud Optimized GeoTIFF that
+   * says what made it. Default: the program writes what is delivered.
+   */
+  readonly cog?: CogOptions;
   /**
    * How the program tells how far it is: `json`, lines such as `{"progress": 0.12, "note": "..."}` on descriptor 3, in an image on stdout; `percent`, `12 %` or
    * GDAL's `0...10...20` on stdout. Default `json`.
@@ -80,6 +86,8 @@ const mostErrorCharacters = 1_000_000;
 const errorFile = 'error.json';
 const jobFile = 'job.json';
 const graceMs = 1_000;
+/** Where the program is done, of the bar. */
+const cogFrom = 0.6;
 const tailCharacters = 2_000;
 /** Holds the helper for programs in Python. */
 const pythonFolder = fileURLToPath(new URL('./python', import.meta.url));
@@ -99,7 +107,7 @@ interface Place {
  * The `run` of a step that a program does, in any language. It runs confined or not at all. Rejects with what `error.json`
  * says; with a defect where the program ends badly without it; with the signal's reason after a cancel.
  */
-export function command({ argv, code, image, progress = 'json' }: Command): CommandRun {
+export function command({ argv, code, image, cog, progress = 'json' }: Command): CommandRun {
   if (image !== undefined && code !== undefined) throw new Error(`${image}: an image has its own code: leave out code`);
   const run = async (job: StepJob<never>) => {
     if (process.env['CONFINED'] !== 'yes')
@@ -108,9 +116,28 @@ export function command({ argv, code, image, progress = 'json' }: Command): Comm
         'this step runs a program, and the app does that only where bubblewrap confines it: install bubblewrap',
         { status: 500 },
       );
-    await (image === undefined ? runHere(job, { argv, code, progress }) : runInImage(job, argv));
+    const run = (of: StepJob<never>) =>
+      image === undefined ? runHere(of, { argv, code, progress }) : runInImage(of, argv);
+    await (cog ? thenCog(job, cog, run) : run(job));
   };
   return Object.assign(run, { argv, progress, ...(image !== undefined && { image }) });
+}
+
+/** Lets the program write into the work folder, and makes the output of it. */
+async function thenCog(
+  job: StepJob<never>,
+  options: CogOptions,
+  run: (job: StepJob<never>) => Promise<void>,
+): Promise<void> {
+  const { raster, share, outputPath, workFolder } = job;
+  const outputs = Object.fromEntries(
+    Object.entries(job.outputs).map(([name, path]) => [name, join(workFolder, basename(path))]),
+  );
+  const made = join(workFolder, basename(outputPath));
+  await run({ ...job, outputs, outputPath: made, progress: share(0, cogFrom).progress });
+  const dataset = raster.openRaster(made);
+  raster.writeCog(dataset, outputPath, options, share(cogFrom, 1));
+  dataset.close();
 }
 
 async function runHere(job: StepJob<never>, { argv, code, progress }: Command): Promise<void> {

@@ -4,16 +4,21 @@ import type { EstimateInput, StepEstimate } from './step.ts';
 const startSeconds = 0.6;
 const startBytes = 220e6;
 /** GDAL's cache and the compression of blocks on all cores: grows with the raster, up to this. */
-const mostWorkingBytes = 330e6;
+const usualWorkingBytes = 330e6;
 const workingBytesPerMegapixel = 28e6;
 
 /**
  * The estimate of a step that reads block by block and writes a COG. `bytesPerPixel`: of the compressed output, all bands and
  * overviews together. `secondsPerMegapixel`: of the step on two cores, compression included.
+ * `mostWorkingBytes`: beside the process itself, however large the raster. Default 330 MB.
  */
 export function estimateCog(
   { width, height }: EstimateInput,
-  { bytesPerPixel, secondsPerMegapixel }: { readonly bytesPerPixel: number; readonly secondsPerMegapixel: number },
+  {
+    bytesPerPixel,
+    secondsPerMegapixel,
+    mostWorkingBytes = usualWorkingBytes,
+  }: { readonly bytesPerPixel: number; readonly secondsPerMegapixel: number; readonly mostWorkingBytes?: number },
 ): StepEstimate {
   const megapixels = (width * height) / 1e6;
   return {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
 import { readResult } from '../../src/app/processing/output-summary.ts';
+import allSteps from '../support/all-steps.ts';
 import toySteps from '../support/toy-steps/app.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { startStepHost } from '../support/step-host.ts';
@@ -112,7 +113,7 @@ describe('of a step that ran', () => {
 });
 
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0]);
-const good = { width: 1, height: 1, corners: null, values: null, bands: [] };
+const good = { width: 1, height: 1, features: null, corners: null, values: null, bands: [] };
 
 test("what a step's process answers is held to its shape", () => {
   expect(readResult({ summary: good, picture: png })).toEqual({ summary: good, picture: png });
@@ -148,4 +149,52 @@ test("what a step's process answers is held to its shape", () => {
   for (const picture of [Buffer.from('<svg>'), 'png', new Uint8Array(3 * 1024 ** 2).fill(0x89), null])
     expect(readResult({ summary: good, picture })).toBeNull();
   for (const answer of [null, undefined, 7, {}]) expect(readResult(answer)).toBeNull();
+});
+
+describe('of features', () => {
+  test('lines in the colours of their heights, with the numbers of their fields, and their place', async () => {
+    const { run, inputDir } = await startStepHost({ definition: allSteps });
+    await writeFile(
+      join(inputDir, 'dem.tif'),
+      geoTiff({ width: 64, height: 40, value: (x) => x * 10, type: 'Float32' }),
+    );
+    const { result } = await run('contours', { type: 'local', path: 'dem.tif' }, { interval: 100 });
+    const { summary, picture } = result!;
+    expect(summary).toMatchObject({ features: 6, width: 768, values: expect.anything() as unknown });
+    expect(summary.bands).toMatchObject([
+      { name: 'elevation', min: 100, mean: 350, max: 600, validShare: 1 },
+      { name: 'number', colors: null },
+    ]);
+    expect(summary.bands[0]!.colors).not.toBeNull();
+    const [[west = NaN, north = NaN]] = summary.corners!;
+    expect([west, north].map((value) => Math.abs(value - [15, 45.153][value > 40 ? 1 : 0]!) < 0.01)).toEqual([
+      true,
+      true,
+    ]);
+    const { data, info } = await sharp(picture).raw().toBuffer({ resolveWithObject: true });
+    const row = [...Array(info.width).keys()].map((x) => [
+      ...data.subarray((200 * info.width + x) * 4, (200 * info.width + x) * 4 + 4),
+    ]);
+    const drawn = row.filter(([, , , alpha]) => alpha === 255);
+    // Six lines of a pixel or two, the lowest red, the highest green, nothing between them.
+    expect(drawn.length).toBeGreaterThanOrEqual(6);
+    expect(drawn.length).toBeLessThanOrEqual(18);
+    expect(drawn[0]![0]).toBeGreaterThan(drawn[0]![1]!);
+    expect(drawn.at(-1)![1]).toBeGreaterThan(drawn.at(-1)![0]!);
+  });
+
+  test('areas, where the table beside them has no place', async () => {
+    const { run } = await startStepHost({ definition: allSteps });
+    const { result, outputs } = await run('zonal-statistics', { type: 'synthetic', size: 64 });
+    expect(outputs).toHaveLength(2);
+    expect(result!.summary.features).toBe(4);
+    expect(result!.summary.bands.map(({ name }) => name)).toContain('mean');
+  });
+
+  test('none at all: no result', async () => {
+    const { run, inputDir } = await startStepHost({ definition: allSteps });
+    await writeFile(join(inputDir, 'flat.tif'), geoTiff({ width: 9, height: 9, value: () => 5, type: 'Float32' }));
+    const { result } = await run('contours', { type: 'local', path: 'flat.tif' }, { interval: 100 });
+    expect(result).toBeNull();
+  });
 });

@@ -43,6 +43,19 @@ const reached = (tab: Page, state: string) => tab.locator(`#run[data-state="${st
 const clean = ({ complaints }: Pick<Visit, 'complaints'>) => expect(complaints).toEqual([]);
 
 describe.runIf(hasChromium)('in a browser', () => {
+  test('features are on the map too, with the numbers of their fields', async () => {
+    const it = await start();
+    const tab = await launch(it.page, it.context, it.sandbox.url);
+    await begin(tab, 'Contours', 'synthetic');
+    await it.page.goto(`${it.sandbox.url}/approvals`);
+    await it.page.getByRole('button', { name: /^Approve/ }).click();
+    await reached(tab, 'COMPLETED');
+    await tab.locator('#map[data-ready]').waitFor({ timeout: 90_000 });
+    expect(await tab.getByText(/^all of [\d,]+ features$/).count()).toBe(2);
+    expect(await tab.getByRole('img', { name: /^Histogram of elevation/ }).count()).toBe(1);
+    clean(it);
+  });
+
   test('a real scene of a real coast: coloured NDVI on the map, with its legend and its numbers', async () => {
     const it = await start();
     const tab = await launch(it.page, it.context, it.sandbox.url);

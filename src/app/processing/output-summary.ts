@@ -60,6 +60,8 @@ export const outputSummary = z.strictObject({
     .refine(({ width, height, rows }) => rows.length === width * height)
     .nullable()
     .default(null),
+  /** How many features the output has, whose fields `bands` then describes; `width` and `height` are those of their picture. Null for a raster. */
+  features: z.int().min(0).nullable().default(null),
   /** The bands that have a valid value, at most the first sixteen. */
   bands: z.array(bandSummary).max(16),
 });

@@ -53,7 +53,7 @@ export interface StepJobInput {
 export interface StepOutput {
   /** In the order of the declaration. */
   readonly outputs: readonly StepFile[];
-  /** Of the first raster. Null where there is none, or it could not be made, which is no fault of the output. */
+  /** Of the first raster or features. Null where there is none, or it could not be made, which is no fault of the output. */
   readonly result: RunResult | null;
   readonly inputs: ReadInputs;
   readonly gdalVersion: string;
@@ -131,7 +131,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     const read = await stamp.settle(made);
     const taken = digests.of(made.map(({ path }) => path));
     context.progress(parts.digest, 'summing it up');
-    const result = await resultOf(made);
+    const result = await resultOf(made, stepWork);
     const outputs = (await taken).map((one, i) => ({ name: made[i]!.name, ...one }));
     return { outputs, result, inputs: read, gdalVersion: gdal.version };
   } finally {
@@ -218,11 +218,16 @@ function share(context: JobContext, from: number, to: number): JobContext {
   };
 }
 
-/** Of the first raster. */
-async function resultOf(made: readonly MadeOutput[]): Promise<RunResult | null> {
-  for (const { path, declared } of made)
+/** Of the first output that has a place. */
+async function resultOf(made: readonly MadeOutput[], workFolder: string): Promise<RunResult | null> {
+  for (const { path, declared } of made) {
+    // Only what has a picture loads what draws it.
     if (declared.kind === undefined || declared.kind === 'raster')
-      // Only what has a picture loads what draws it.
       return import('./summarize.ts').then(({ summarize }) => summarize(path, declared.preview)).catch(() => null);
+    if (declared.kind === 'vector' && declared.geometry !== 'None')
+      return import('./summarize-features.ts')
+        .then(({ summarizeFeatures }) => summarizeFeatures(path, declared, workFolder))
+        .catch(() => null);
+  }
   return null;
 }

@@ -40,6 +40,7 @@ export async function summarize(path: string, style: PreviewStyle): Promise<RunR
       summary: {
         width: x,
         height: y,
+        features: null,
         corners: cornersOf(dataset),
         bands,
         values: drawn.length === 1 && drawn[0] ? valuesOf(drawn[0]) : null,
@@ -58,8 +59,19 @@ function summarizeBand(
   classes: readonly RasterClass[] | null,
 ): OutputSummary['bands'][number] | null {
   const { sample } = sampleOf(band, sampleSide);
-  const nodata = band.noDataValue;
-  const valid = validOf(sample, nodata);
+  const valid = validOf(sample, band.noDataValue);
+  const name = band.description || `band ${band.id}`;
+  return statisticsOf(name, valid, valid.length / sample.length, style, classes);
+}
+
+/** Null where there is no value. */
+export function statisticsOf(
+  name: string,
+  valid: Float64Array,
+  validShare: number,
+  style: PreviewStyle | null,
+  classes: readonly RasterClass[] | null,
+): OutputSummary['bands'][number] | null {
   if (valid.length === 0) return null;
   let [min, max, sum, squares] = [Infinity, -Infinity, 0, 0];
   for (const value of valid) {
@@ -82,13 +94,13 @@ function summarizeBand(
     counts[part] = (counts[part] ?? 0) + 1;
   }
   return {
-    name: band.description || `band ${band.id}`,
+    name,
     unit: style?.unit ?? null,
     min,
     mean,
     max,
     stdDev: Math.sqrt(squares / valid.length),
-    validShare: valid.length / sample.length,
+    validShare,
     histogram: { low, high, counts },
     colors,
     classes: classes && sharesOf(classes, valid),

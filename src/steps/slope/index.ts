@@ -5,7 +5,7 @@ import { defineStep, z } from '../step.ts';
 /** Steepness of a digital elevation model, by `gdaldem slope` (`gdal-bin`). */
 export default defineStep({
   id: 'slope',
-  version: '1.0.0',
+  version: '1.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Slope',
   description: 'Steepness of the ground in an elevation raster, in degrees, by the formula of Horn.',
@@ -22,19 +22,13 @@ export default defineStep({
     bands: [{ description: 'slope', dataType: 'Float32', nodata: -9999 }],
     preview: { ramp: 'gray', range: [0, 45], unit: 'degrees' },
   },
-  estimate: (input) => estimateCog(input, { bytesPerPixel: 4.2, secondsPerMegapixel: 0.12 }),
+  estimate: (input) => estimateCog(input, { bytesPerPixel: 4.2, secondsPerMegapixel: 0.12, mostWorkingBytes: 120e6 }),
   run: command({
     argv: [
-      'gdaldem',
-      'slope',
-      '{input}',
-      '{output}',
-      ...['-s', '{scale}', '-compute_edges', '-of', 'COG'],
-      ...['COMPRESS=DEFLATE', 'PREDICTOR=YES', 'NUM_THREADS=ALL_CPUS', 'BIGTIFF=IF_SAFER'].flatMap((option) => [
-        '-co',
-        option,
-      ]),
+      ...(['gdaldem', 'slope', '{input}', '{output}', '-s', '{scale}', '-compute_edges'] as const),
+      ...['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER'],
     ],
+    cog: { compression: 'DEFLATE', blockSize: 512, resampling: 'AVERAGE' },
     progress: 'percent',
   }),
 });
