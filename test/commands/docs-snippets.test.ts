@@ -1,0 +1,174 @@
+/** What the docs show of steps is no more than text until somebody copies it: each piece is compiled, and what it declares is held to the app's own rules. */
+import { execFileSync } from 'node:child_process';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import ts from 'typescript';
+import { beforeAll, expect, test } from 'vitest';
+import { checkDefinition } from '../../src/app/definition/check-definition.ts';
+import { readCases } from '../../src/testing/step-battery/cases.ts';
+import type { AnyStep } from '../../src/steps/step.ts';
+import { projectRoot, testFolder } from '../support/folders.ts';
+import { skipAloud } from '../support/skipped.ts';
+
+interface Snippet {
+  readonly page: string;
+  readonly language: string;
+  readonly code: string;
+}
+
+async function snippetsOf(page: string): Promise<Snippet[]> {
+  const text = await readFile(join(projectRoot, 'docs', page), 'utf8');
+  return [...text.matchAll(/^( *)```(ts|json|python)\n([^]*?)^ *```$/gm)].map(
+    ([, indent = '', language = '', code = '']) => ({
+      page,
+      language,
+      code: code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+    }),
+  );
+}
+
+const pages = ['steps.md', 'inference.md'];
+const all = (await Promise.all(pages.map(snippetsOf))).flat();
+const shown = all.filter(({ language }) => language === 'ts');
+
+/** What stands for `// ...`, and for what a fragment of a declaration lies in. */
+const around = `
+const given = {
+  id: 'shown',
+  version: '1.0.0',
+  title: 'Shown',
+  description: 'In the docs.',
+  parameters: theirs.z.object({ scale: theirs.z.number().min(0).max(9).default(1).meta({ title: 'Scale', description: 'Any.' }) }),
+} as const;
+const input = { input: { description: 'Any.', synthetic: 'elevation' } } as const;
+const output = { output: { fileName: 'a.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } } } as const;
+`;
+
+/** A module whose default export is an app or a step. */
+function moduleOf(code: string): string {
+  const kit = `import * as theirs from 'marketplace-app-kit';\n`;
+  const named = code.replaceAll(/'(?:\.\.\/)+index\.ts'/g, `'marketplace-app-kit'`);
+  if (/^(inputs|outputs):/.test(code)) {
+    const rest = code.startsWith('inputs') ? '...output' : '...input';
+    return `${kit}${around}export default theirs.defineStep({ ...given, ${rest},\n${code} run: () => Promise.resolve() });\n`;
+  }
+  if (named.includes('defineApp'))
+    return `${kit}import scale from '${join(projectRoot, 'src/my-app/steps/scale/index.ts')}';
+const { defineApp, ndvi, spectralIndex } = theirs;
+const app = { module: import.meta.url, id: 'shown', name: 'Shown', description: 'In the docs.' };
+${named.replace('// ...', '...app,')}`;
+  const made = /^const (\w+) = /m.exec(named)?.[1];
+  if (!named.includes('// ...'))
+    return made && !named.includes('export default') ? `${named}\nexport default ${made};\n` : named;
+  return `${kit}${around}${named.replace('// ...', '...given, ...input, ...output,')}`;
+}
+
+let folder: string;
+const fileOf = (i: number) => join(folder, `shown-${i}`, 'index.ts');
+
+beforeAll(async () => {
+  folder = await testFolder();
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
+  for (const [i, { code }] of shown.entries()) {
+    await mkdir(join(folder, `shown-${i}`));
+    await writeFile(fileOf(i), moduleOf(code));
+    await cp(join(projectRoot, 'models/water'), join(folder, `shown-${i}`, 'models/water'), { recursive: true });
+    await cp(join(projectRoot, 'src/my-app/steps/scale/cases.json'), join(folder, `shown-${i}`, 'cases.json'));
+  }
+});
+
+test('there is something to compile', () => {
+  expect(shown.length).toBeGreaterThanOrEqual(8);
+});
+
+test('every piece of TypeScript compiles', { timeout: 60_000 }, () => {
+  const { config } = ts.readConfigFile(join(projectRoot, 'tsconfig.json'), (path) => ts.sys.readFile(path)) as {
+    config: { compilerOptions: object };
+  };
+  const { options } = ts.convertCompilerOptionsFromJson(
+    {
+      ...config.compilerOptions,
+      typeRoots: [join(projectRoot, 'node_modules/@types')],
+      paths: { 'marketplace-app-kit': [join(projectRoot, 'src/index.ts')] },
+    },
+    projectRoot,
+  );
+  const program = ts.createProgram(
+    shown.map((_, i) => fileOf(i)),
+    options,
+  );
+  const problems = shown.flatMap(({ page, code }, i) =>
+    ts
+      .getPreEmitDiagnostics(program, program.getSourceFile(fileOf(i)))
+      .map(
+        ({ messageText }) => `${page}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}, in ${code.slice(0, 200)}`,
+      ),
+  );
+  expect(problems).toEqual([]);
+});
+
+test('what it declares is what the app takes', async () => {
+  for (const [i, { code }] of shown.entries()) {
+    // The kit as the tests have it, and not as the package would.
+    const text = (await readFile(fileOf(i), 'utf8')).replaceAll(
+      `'marketplace-app-kit'`,
+      `'${pathToFileURL(join(projectRoot, 'src/index.ts')).href}'`,
+    );
+    await writeFile(fileOf(i), text);
+    const { default: made } = (await import(pathToFileURL(fileOf(i)).href)) as {
+      default: AnyStep | { steps: AnyStep[] };
+    };
+    const steps = 'steps' in made ? made.steps : [made];
+    const app = {
+      module: pathToFileURL(fileOf(i)).href,
+      id: 'shown',
+      name: 'Shown',
+      description: 'In the docs.',
+      steps,
+    };
+    expect(() => checkDefinition(app), code).not.toThrow();
+  }
+});
+
+test('the cases that it shows are cases, and its descriptions are JSON', async () => {
+  const described = all.filter(({ language }) => language === 'json');
+  expect(described.length).toBeGreaterThanOrEqual(2);
+  for (const { code } of described) {
+    const value = JSON.parse(code) as object;
+    if (!('cases' in value)) continue;
+    const path = join(folder, 'shown-cases.json');
+    await writeFile(path, code);
+    expect(readCases(pathToFileURL(path)).cases.length).toBeGreaterThan(0);
+  }
+});
+
+const hasPython = (() => {
+  try {
+    execFileSync('python3', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+if (!hasPython) skipAloud('the Python of the docs', 'there is no python3 here');
+
+test.runIf(hasPython)('the Python that it shows runs with the kit’s helper', async () => {
+  const [{ code } = { code: '' }, ...others] = all.filter(({ language }) => language === 'python');
+  expect(others).toEqual([]);
+  const job = { parameters: { band: 'red' }, inputs: [{ path: 'a.tif', bands: [{ names: ['red'] }] }], namedInputs: {}, output: 'o.tif', outputs: {}, metadata: {}, workFolder: folder }; // prettier-ignore
+  await writeFile(join(folder, 'job.json'), JSON.stringify(job));
+  await writeFile(join(folder, 'shown.py'), code);
+  const run = () =>
+    execFileSync('python3', ['shown.py', 'job.json'], {
+      cwd: folder,
+      env: { ...process.env, PYTHONPATH: join(projectRoot, 'src/steps/python') },
+      encoding: 'utf8',
+      stdio: 'pipe',
+    });
+  // It ends as it shows: the input is refused.
+  expect(run).toThrow();
+  expect(JSON.parse(await readFile(join(folder, 'error.json'), 'utf8'))).toMatchObject({
+    message: 'there is no snow in this scene',
+  });
+});
