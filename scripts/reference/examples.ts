@@ -33,7 +33,7 @@ export const examples: Readonly<Record<string, Example>> = {
   },
   'pan-sharpen': {
     inputs: { input: reducedScene },
-    about: `${ofOlinda} Its colours were made four times as coarse first (\`gdal_translate -outsize 25% 25% -r average\`), and their mean in full detail is the panchromatic band: two files of one folder.`,
+    about: `${ofOlinda} The folder holds two files made of it: its colours, four times as coarse (\`gdal_translate -b 1 -b 2 -b 3 -outsize 25% 25% -r average scenes/olinda-landsat7.tif olinda-reduced/colours.tif\`), and their mean in full detail (\`npm run demo -- --step band-math --param 'expression=(red+green+blue)/3' --input scenes/olinda-landsat7.tif\`, whose \`data/demo/band-math.tif\` becomes \`olinda-reduced/pan.tif\`).`,
   },
   cog: { inputs: { input: olinda }, about: ofOlinda },
   reproject: { inputs: { input: olinda }, parameters: { crs: 'EPSG:4326', resampling: 'bilinear' }, about: ofOlinda },

@@ -121,6 +121,11 @@ export async function createApp(options: AppOptions): Promise<App> {
   const workDir = join(config.dataDir, 'work');
   mkdirSync(workDir, { recursive: true });
   const stepLimits = { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes };
+  const containers = config.containerEngine === null ? null : createContainers(config.containerEngine, config.dataDir);
+  await containers?.sweep().then(
+    (removed) => removed > 0 && log.warn({ removed }, 'removed containers that a killed process had left'),
+    (error: unknown) => log.warn({ err: error }, 'the container engine does not answer'),
+  );
   const steps = createStepHost({
     definition,
     inputDir: config.inputDir,
@@ -135,7 +140,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       ...createPlatformModels({ ...config, client, limits: profile.limits }),
       maxResultBytes: config.inputMaxBytes,
     },
-    ...(config.containerEngine !== null && { containers: createContainers(config.containerEngine) }),
+    ...(containers && { containers }),
     confinement,
     concurrency: config.stepConcurrency,
     packsOutputs: profile.severalOutputs === 'zip',

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, extname, join, relative } from 'node:path';
+import { basename, dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as z from 'zod';
 import stepJobAddress from './new-step/step-job-address.ts';
@@ -97,6 +97,7 @@ await runCommand(async () => {
   if (lang === 'command') {
     const fileName = values.file ?? `${id}.tif`;
     const argv = argvOf(values.from ?? '', usage);
+    refuseFilesOfTheMachine(argv);
     const looked = await tryOut(names, argv, fileName, tinyInput, confinement);
     // What keeps the type of whatever it is given promises that.
     const ofBytes = looked.output && (await tryOut(names, argv, fileName, { ...tinyInput, type: 'Byte' }, confinement));
@@ -122,12 +123,35 @@ await runCommand(async () => {
   }
   await mkdir(folder, { recursive: true });
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
-  await writeFile(appFile, changed);
+  await writeFile(appFile, await laidOut(changed, appFile));
   const test = await writeTest(appFile, id, names.kit);
   for (const path of [...Object.keys(files).map((name) => join(folder, name)), appFile, ...(test ? [test] : [])])
     console.log(`wrote    ${relative(process.cwd(), path)}`);
   return prove(definition.module, id, folder, confinement);
 });
+
+/** A confined program does not see them, and not every program says so. */
+function refuseFilesOfTheMachine(argv: readonly string[]): void {
+  const there = argv
+    .slice(1)
+    .find((argument) => !argument.startsWith('{') && argument.includes('/') && existsSync(argument));
+  if (there !== undefined)
+    throw new KitError(
+      'bad_arguments',
+      `the command names ${there}: a step's program sees no file of the machine. Lay the file beside the step's index.ts, add code: import.meta.url to its command, and write {code}/${basename(there)} in place of the path`,
+    );
+}
+
+/** As prettier has it, in a project that is laid out by it. */
+async function laidOut(code: string, path: string): Promise<string> {
+  try {
+    const { format, resolveConfig } = await import('prettier');
+    const config = await resolveConfig(path);
+    return config ? await format(code, { ...config, filepath: path }) : code;
+  } catch {
+    return code;
+  }
+}
 
 /** Runs the program once on a tiny raster, and looks at what it leaves. */
 async function tryOut(

@@ -7,6 +7,7 @@ import { readAppConfig, type AppConfig } from '../app/config.ts';
 import type { AppDefinition } from '../app/definition/app-definition.ts';
 import { createPlatformInput } from '../app/processing/platform-input.ts';
 import type { Provenance } from '../app/processing/provenance.ts';
+import { createContainers } from '../app/processing/containers.ts';
 import { createStepHost } from '../app/processing/step-host.ts';
 import type { RunOutput } from '../app/processing/take-outputs.ts';
 import { KitError } from '../contract/index.ts';
@@ -81,7 +82,14 @@ async function reproduce({ recorded, paths, definition, confinement, folder, sig
   console.log(`made by            ${then.step.id} ${then.step.version}, ${softwareOf(then)}`);
   const sources = await sourcesOf(then, paths, definition, confinement, folder);
   const packsOutputs = definition.profile?.severalOutputs === 'zip' && recorded.file === null;
-  const host = createStepHost({ definition, confinement, concurrency: 1, packsOutputs, ...sources });
+  const engine = process.env['CONTAINER_ENGINE'];
+  const containers = engine ? { containers: createContainers(engine, folder) } : {};
+  const host = createStepHost({ definition, confinement, concurrency: 1, packsOutputs, ...containers, ...sources });
+  if (host.find(then.step.id).platformModels)
+    throw new KitError(
+      'not_reproducible',
+      `${then.step.id} was done by a model of the platform, and nobody knows which version of it: it cannot be made again here`,
+    );
   const { outputs, provenance: now } = await host.run(
     {
       owner: 'reproduce',

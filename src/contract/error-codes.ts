@@ -82,5 +82,12 @@ export type ErrorBody = z.infer<typeof errorBody>;
 
 /** Zod's issues as the contract's `details`. */
 export function validationDetails(error: z.ZodError): ValidationDetail[] {
-  return error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
+  return error.issues.flatMap((issue) => {
+    const path = issue.path.join('.');
+    if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }];
+    return issue.keys.map((key) => ({
+      path: [...issue.path, key.slice(0, 100)].join('.'),
+      message: 'is not known here',
+    }));
+  });
 }

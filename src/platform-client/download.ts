@@ -50,19 +50,22 @@ export async function downloadTo(
 interface Fetch extends Pick<Download, 'path' | 'maxBytes' | 'onProgress'> {
   readonly url: URL;
   readonly endpoint: Endpoint;
+  /** Default GET. */
+  readonly method?: string;
   /** Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** One try of a GET whose answer is a file. Follows no redirect. Throws `PlatformError` or `DownloadError`. */
 export async function fetchTo(
-  { url, endpoint, headers = {}, path, maxBytes, onProgress }: Fetch,
+  { url, endpoint, method = 'GET', headers = {}, path, maxBytes, onProgress }: Fetch,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const idle = new AbortController();
   const timer = setTimeout(() => idle.abort(), idleMs);
   try {
     const response = await fetch(url, {
+      method,
       redirect: 'manual',
       headers: { ...headers, 'accept-encoding': 'identity' },
       signal: signal ? AbortSignal.any([signal, idle.signal]) : idle.signal,

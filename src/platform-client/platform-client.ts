@@ -264,11 +264,17 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     runInference: (input, o) => send(profile.calls.runInference, input, o?.signal, []),
     getInferenceStatus: (inferenceId, o) => sendOnce(profile.calls.getInferenceStatus, { inferenceId }, o?.signal, []),
     async downloadInference({ inferenceJobId, ...wanted }, o) {
-      const { path, query, headers } = profile.calls.downloadInference.encode({ inferenceJobId });
+      const { method, path, query, headers } = profile.calls.downloadInference.encode({ inferenceJobId });
       const url = new URL(`${options.baseUrl}${path}`);
       for (const [name, value] of Object.entries(query ?? {})) url.searchParams.set(name, value);
       const endpoint: Endpoint = 'inference.download';
-      const file = { ...wanted, url, endpoint, headers: { ...profile.authenticate(options.apiKey), ...headers } };
+      const file = {
+        ...wanted,
+        url,
+        endpoint,
+        method,
+        headers: { ...profile.authenticate(options.apiKey), ...headers },
+      };
       await repeat(() => observed(endpoint, o?.signal, () => fetchTo(file, o?.signal)), o?.signal);
     },
     listCollections: (o) =>

@@ -7,6 +7,8 @@ import type { Logger } from 'pino';
 import { SandboxClock } from './clock.ts';
 import type { SandboxConfig } from './config.ts';
 import { Faults } from './control/faults.ts';
+import { faultsOfGroups } from './control/faults-of-groups.ts';
+import { RateLimit } from './control/rate-limit.ts';
 import { requireAdmin, requireOwnHost, requireOwnOrigin, requireOwnOriginToChange } from './control/guards.ts';
 import { controlRoutes } from './control/routes.ts';
 import { openSandboxDatabase } from './database.ts';
@@ -160,6 +162,7 @@ export async function createSandbox({
     log,
   });
   const faults = new Faults(database, events);
+  const rateLimit = new RateLimit(database, machineNow);
   const trace = new Trace(database, clock, log);
   const verdicts = new Verdicts(trace, rulesOf(profile.limits));
 
@@ -202,6 +205,7 @@ export async function createSandbox({
     ])
       database.exec(`delete from ${table}`);
     clock.reset();
+    rateLimit.clear();
     for (const folder of [overviewDir, resultDir, uploadedScenes]) await rm(folder, { recursive: true, force: true });
     await uploads.open();
     // Only now: what was woken meanwhile must not begin with what has just been deleted.
@@ -240,6 +244,9 @@ export async function createSandbox({
       clock,
       events,
       faults,
+      rateLimit,
+      files,
+      jobs: inferenceJobs,
       trace,
       verdicts,
       publicUrl,
@@ -258,9 +265,11 @@ export async function createSandbox({
       uploadSessions,
       processing,
       faults,
+      rateLimit,
       trace,
     }),
   );
+  app.use(faultsOfGroups(faults, rateLimit));
   const uploaderId = () => users.list()[0]!.id;
   const links = createDownloadLinks(signer, clock, publicUrl);
   const unavailable = whyNoInference();

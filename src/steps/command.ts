@@ -117,7 +117,7 @@ export function command({ argv, code, image, cog, progress = 'json' }: Command):
         { status: 500 },
       );
     const run = (of: StepJob<never>) =>
-      image === undefined ? runHere(of, { argv, code, progress }) : runInImage(of, argv);
+      image === undefined ? runHere(of, { argv, code, progress }) : runInImage(of, argv, cog ? cogFrom : 1);
     await (cog ? thenCog(job, cog, run) : run(job));
   };
   return Object.assign(run, { argv, progress, ...(image !== undefined && { image }) });
@@ -130,10 +130,10 @@ async function thenCog(
   run: (job: StepJob<never>) => Promise<void>,
 ): Promise<void> {
   const { raster, share, outputPath, workFolder } = job;
-  const outputs = Object.fromEntries(
-    Object.entries(job.outputs).map(([name, path]) => [name, join(workFolder, basename(path))]),
-  );
   const made = join(workFolder, basename(outputPath));
+  const outputs = Object.fromEntries(
+    Object.entries(job.outputs).map(([name, path]) => [name, path === outputPath ? made : path]),
+  );
   await run({ ...job, outputs, outputPath: made, progress: share(0, cogFrom).progress });
   const dataset = raster.openRaster(made);
   raster.writeCog(dataset, outputPath, options, share(cogFrom, 1));
@@ -161,6 +161,8 @@ async function runHere(job: StepJob<never>, { argv, code, progress }: Command): 
       ...process.env,
       PYTHONPATH: [pythonFolder, process.env['PYTHONPATH']].filter(Boolean).join(delimiter),
       PYTHONDONTWRITEBYTECODE: '1',
+      // For the kit's helper in Python: the descriptor below.
+      MARKETPLACE_PROGRESS: '3',
     },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
@@ -169,7 +171,7 @@ async function runHere(job: StepJob<never>, { argv, code, progress }: Command): 
 }
 
 /** The child has no engine: the host runs the container, and gives back where its folders are. */
-async function runInImage(job: StepJob<never>, argv: Command['argv']): Promise<void> {
+async function runInImage(job: StepJob<never>, argv: Command['argv'], upTo: number): Promise<void> {
   const files: Record<string, string> = {};
   const write = (name: string, text: string) => {
     files[name] = text;
@@ -182,7 +184,7 @@ async function runInImage(job: StepJob<never>, argv: Command['argv']): Promise<v
     code: '',
     write,
   };
-  const { exitCode, errors, folder } = await job.container.run(filledIn(argv, job, place), files);
+  const { exitCode, errors, folder } = await job.container.run(filledIn(argv, job, place), files, upTo);
   conclude(argv[0], exitCode ?? 'a signal', errors, join(folder, 'work', errorFile));
   for (const path of Object.values(job.outputs)) {
     const made = join(folder, 'output', basename(path));
@@ -320,8 +322,8 @@ async function ended(
     process.stderr.write(text);
   });
   createInterface({ input: child.stdio[3] as Readable }).on('line', (line) => {
-    const read = progressLine.safeParse(parsed(line));
-    if (read.success) progress(read.data.progress, read.data.note);
+    const told = progressOf(line);
+    if (told) progress(told.progress, told.note);
   });
   const stop = () => {
     child.kill('SIGTERM');
@@ -354,32 +356,14 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Reads what a program in an image writes to stdout, in pieces as they come: how far it is, by `way`, and lines for `onLine`. */
-export function readProgress(
-  way: Command['progress'],
-  onProgress: (fraction: number, note: string | null) => void,
-  onLine: (line: string) => void,
-): (text: string) => void {
-  const percent = percentOf();
-  let rest = '';
-  if (way === 'percent')
-    return (text) => {
-      const fraction = percent(text);
-      if (fraction !== undefined) onProgress(fraction, null);
-    };
-  return (text) => {
-    const lines = (rest + text).split('\n');
-    rest = (lines.pop() ?? '').slice(-mostErrorCharacters);
-    for (const line of lines) {
-      const read = progressLine.safeParse(parsed(line));
-      if (read.success) onProgress(read.data.progress, read.data.note ?? null);
-      else onLine(line);
-    }
-  };
+/** What a line of a program's tells of its progress; null where it tells none. */
+export function progressOf(line: string): { readonly progress: number; readonly note?: string | undefined } | null {
+  if (!line.startsWith('{')) return null;
+  return progressLine.safeParse(parsed(line)).data ?? null;
 }
 
 /** Reads `12 %`, `12.5%` and GDAL's `0...10...20...`, in pieces as they come. */
-function percentOf(): (text: string) => number | undefined {
+export function percentOf(): (text: string) => number | undefined {
   let rest = '';
   return (text) => {
     rest = (rest + text).slice(-200);

@@ -202,6 +202,8 @@ export interface StepJob<
     readonly run: (
       argv: readonly string[],
       files: Readonly<Record<string, string>>,
+      /** Where it ends, of the step's bar. */
+      upTo: number,
     ) => Promise<{ readonly exitCode: number | null; readonly errors: string; readonly folder: string }>;
   };
   /** Part of the whole: `share(0.2, 1)` counts from 20 % to the end. */

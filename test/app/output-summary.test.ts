@@ -191,6 +191,21 @@ describe('of features', () => {
     expect(result!.summary.bands.map(({ name }) => name)).toContain('mean');
   });
 
+  test('one without a value is drawn nowhere', async () => {
+    const { run, inputDir } = await startStepHost({ definition: allSteps });
+    await writeFile(join(inputDir, 'values.tif'), geoTiff({ width: 20, height: 20, value: () => 7, type: 'Float32' }));
+    const square = (west: number, zone: string) => ({ type: 'Feature', properties: { zone }, geometry: { type: 'Polygon', coordinates: [[[west, 45.148], [west, 45.153], [west + 0.003, 45.153], [west + 0.003, 45.148], [west, 45.148]]] } }); // prettier-ignore
+    const zones = { type: 'FeatureCollection', features: [square(15.001, 'inside'), square(15.011, 'outside')] };
+    await writeFile(join(inputDir, 'zones.geojson'), JSON.stringify(zones));
+    const { result } = await run('zonal-statistics', {
+      type: 'named',
+      inputs: { values: { type: 'local', path: 'values.tif' }, zones: { type: 'local', path: 'zones.geojson' } },
+    });
+    const values = result!.summary.values!.rows.filter((value) => value !== null);
+    expect(new Set(values)).toEqual(new Set([7]));
+    expect(result!.summary.bands.find(({ name }) => name === 'mean')).toMatchObject({ validShare: 0.5, min: 7 });
+  });
+
   test('none at all: no result', async () => {
     const { run, inputDir } = await startStepHost({ definition: allSteps });
     await writeFile(join(inputDir, 'flat.tif'), geoTiff({ width: 9, height: 9, value: () => 5, type: 'Float32' }));

@@ -192,13 +192,17 @@ describe('identifiers', () => {
         collections: [fragment],
         datetime: '1900-01-01T00:00:00Z/..',
         ids: [fragment],
-        sortby: [{ field: fragment, direction: 'asc' }],
         fields: { include: [fragment] },
       };
       const found = await sandbox.request('POST', '/public/stac/search', { body: search, headers: key });
       expect([found.status, (found.body as unknown as { numberMatched: number }).numberMatched], fragment).toEqual([
         200, 0,
       ]);
+      const sorted = { ...search, sortby: [{ field: fragment, direction: 'asc' }] };
+      expect(
+        (await sandbox.request('POST', '/public/stac/search', { body: sorted, headers: key })).status,
+        fragment,
+      ).toBe(400);
     }
     // Nothing was dropped.
     const { collections } = (await sandbox.request('GET', '/public/stac/collections', { headers: key }))

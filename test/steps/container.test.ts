@@ -1,6 +1,6 @@
 /** A step in a container image: by an engine of the test's own, and by the machine's where it has one. */
 import { execFileSync } from 'node:child_process';
-import { chmod, copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { createContainers } from '../../src/app/processing/containers.ts';
@@ -16,17 +16,19 @@ const isConfined = (await testConfinement()).kind === 'bubblewrap';
 const local = { type: 'local', path: 'a file, of: mine.tif' } as const;
 const synthetic = { type: 'synthetic', size: 32 } as const;
 
-async function tinyEngine(): Promise<{ engine: string; calls: () => Promise<string[][]> }> {
+async function tinyEngine() {
   const folder = await makeFolder();
   const engine = join(folder, 'tiny-engine.mjs');
   await copyFile(join(projectRoot, 'test/support/tiny-engine.mjs'), engine);
   await chmod(engine, 0o755);
   const calls = async () =>
-    (await readFile(join(folder, 'calls.jsonl'), 'utf8'))
+    (await readFile(join(folder, 'calls.jsonl'), 'utf8').catch(() => ''))
       .trim()
       .split('\n')
+      .filter(Boolean)
       .map((line) => JSON.parse(line) as string[]);
-  return { engine, calls };
+  const running = async () => (await readdir(folder)).filter((name) => name.endsWith('.pid'));
+  return { engine, calls, running, environment: () => readFile(join(folder, 'environment'), 'utf8') };
 }
 
 /** The machine's engine, with an image that holds nothing but a shell; null where there is none that works. */
@@ -66,7 +68,12 @@ describe.runIf(isConfined).each(engines)('by %s', { timeout: 60_000 }, (_, engin
   async function start(limits: { diskBytes?: number } = {}) {
     const inputDir = await testFolder();
     await writeFile(join(inputDir, local.path), geoTiff({ width: 5, height: 4, value: (x, y) => x + 10 * y }));
-    return startStepHost({ definition: containerSteps, inputDir, containers: createContainers(engine), limits });
+    return startStepHost({
+      definition: containerSteps,
+      inputDir,
+      containers: createContainers(engine, 'a test'),
+      limits,
+    });
   }
 
   test.each([local, synthetic])('its program reads $type input and writes the output', async (input) => {
@@ -137,6 +144,7 @@ describe.runIf(isConfined).each(engines)('by %s', { timeout: 60_000 }, (_, engin
       ),
     ).rejects.toThrow('not wanted any more');
     expect(performance.now() - began).toBeLessThan(30_000);
+    expect(await createContainers(engine, 'a test').sweep()).toBe(0);
   });
 
   test('it cannot fill the disk', async () => {
@@ -158,9 +166,85 @@ describe.runIf(isConfined).each(engines)('by %s', { timeout: 60_000 }, (_, engin
   });
 });
 
+test.runIf(isConfined)(
+  'a cancel before the program begins starts nothing; one while it begins ends it',
+  async () => {
+    const { engine, calls, running } = await tinyEngine();
+    const folder = await testFolder();
+    const task = { image: testImage, progress: 'json', inputs: [], stepFolder: folder, folder: join(folder, 'own'), limits: { memoryBytes: 1e9, diskBytes: 1e9 }, question: { type: 'run-container', argv: ['sleep', '60'], files: {}, gives: [], upTo: 1 } } as const; // prettier-ignore
+    const reason = new Error('not wanted any more');
+    const started = (signal: AbortSignal) =>
+      createContainers(engine, 'a test').run(
+        { ...task, question: { ...task.question, argv: ['sleep', '60'], gives: [] } },
+        { signal, onProgress: () => {}, onPrinted: () => {} },
+      );
+    const early = new AbortController();
+    const first = started(early.signal);
+    early.abort(reason);
+    await expect(first).rejects.toBe(reason);
+    expect((await calls()).filter(([verb]) => verb === 'run')).toEqual([]);
+    for (const waitMs of [0, 5, 20, 60, 120]) {
+      const cancel = new AbortController();
+      const run = started(cancel.signal);
+      run.catch(() => {});
+      await expect
+        .poll(async () => (await calls()).filter(([verb]) => verb === 'run').length, { interval: 5 })
+        .toBeGreaterThan(0);
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+      cancel.abort(reason);
+      await expect(run).rejects.toBe(reason);
+      expect(await running()).toEqual([]);
+    }
+  },
+  60_000,
+);
+
+test.runIf(isConfined)(
+  'whatever it prints, the server reads no more than it can',
+  async () => {
+    const { host, workFolder } = await startStepHost({
+      definition: containerSteps,
+      containers: createContainers((await tinyEngine()).engine, 'a test'),
+    });
+    const printed: string[] = [];
+    let longestMs = 0;
+    let last = performance.now();
+    const pulse = setInterval(() => {
+      longestMs = Math.max(longestMs, performance.now() - last);
+      last = performance.now();
+    }, 10);
+    const before = process.memoryUsage().rss;
+    await host
+      .run(
+        { owner: 'a', stepId: 'prints', stepVersion: '1.0.0', parameters: {}, input: synthetic, workFolder },
+        { signal: new AbortController().signal, onProgress: () => {}, onPrinted: (line) => printed.push(line) },
+      )
+      .catch(() => {});
+    clearInterval(pulse);
+    expect(printed.length).toBeLessThan(20_000);
+    expect(Math.max(...printed.map(({ length }) => length))).toBeLessThanOrEqual(2_000);
+    expect(process.memoryUsage().rss - before).toBeLessThan(200e6);
+    expect(longestMs).toBeLessThan(2_000);
+  },
+  60_000,
+);
+
+test.runIf(isConfined)('what it reads is not what it has written', async () => {
+  const inputDir = await testFolder();
+  await writeFile(join(inputDir, local.path), geoTiff({ width: 300, height: 300, value: () => 1 }));
+  const { run } = await startStepHost({
+    definition: containerSteps,
+    inputDir,
+    containers: createContainers((await tinyEngine()).engine, 'a test'),
+    limits: { diskBytes: 150_000 },
+  });
+  expect((await run('tells', local)).outputs).toHaveLength(1);
+});
+
 test.runIf(isConfined)('the engine is told to give the program nothing', async () => {
-  const { engine, calls } = await tinyEngine();
-  const { run } = await startStepHost({ definition: containerSteps, containers: createContainers(engine) });
+  vi.stubEnv('PLATFORM_API_KEY', 'a secret');
+  const { engine, calls, environment } = await tinyEngine();
+  const { run } = await startStepHost({ definition: containerSteps, containers: createContainers(engine, 'a test') });
   await run('copies', synthetic);
   const [args = []] = (await calls()).filter(([verb]) => verb === 'run');
   for (const flags of [
@@ -172,6 +256,8 @@ test.runIf(isConfined)('the engine is told to give the program nothing', async (
   ])
     expect(args.join(' ')).toContain(` ${flags} `);
   expect(args[args.indexOf('--user') + 1]).not.toMatch(/^0:/);
+  expect(await environment()).toContain('PATH');
+  expect(await environment()).not.toContain('PLATFORM_API_KEY');
 });
 
 test('without an engine, or with one that is not there, it is told what to set', async () => {
@@ -181,7 +267,9 @@ test('without an engine, or with one that is not there, it is told what to set',
       code: 'no_container_engine',
       message: expect.stringContaining('CONTAINER_ENGINE') as string,
     });
-  await expect(createContainers('/no/such/engine').require('x')).rejects.toMatchObject({ code: 'no_container_engine' });
+  await expect(createContainers('/no/such/engine', 'a test').require('x')).rejects.toMatchObject({
+    code: 'no_container_engine',
+  });
 });
 
 test('a child’s word does not make the host touch what is not the child’s', async () => {
@@ -193,10 +281,13 @@ test('a child’s word does not make the host touch what is not the child’s', 
   await symlink(secret, join(stepFolder, 'link.tif'));
   const { engine } = await tinyEngine();
   const task = { image: testImage, progress: 'json', inputs: [], stepFolder, folder: join(folder, 'own'), limits: { memoryBytes: 1e9, diskBytes: 1e9 } } as const; // prettier-ignore
-  const question = { type: 'run-container', argv: ['true'], files: {}, gives: ['link.tif'] } as const;
+  const question = { type: 'run-container', files: {}, upTo: 1 } as const;
   const options = { signal: new AbortController().signal, onProgress: () => {}, onPrinted: () => {} };
   await expect(
-    createContainers(engine).run({ ...task, question: { ...question, argv: ['true'], gives: ['link.tif'] } }, options),
+    createContainers(engine, 'a test').run(
+      { ...task, question: { ...question, argv: ['true'], gives: ['link.tif'] } },
+      options,
+    ),
   ).rejects.toMatchObject({ code: 'job_output_unsafe' });
   expect(await readFile(secret, 'utf8')).toBe('a secret');
 });
@@ -216,7 +307,10 @@ if (!hasShipped)
   skipAloud('NDVI in an image', `there is no engine here that has ${shipped} (src/steps/ndvi-image/Dockerfile)`);
 
 test.runIf(isConfined && hasShipped)('NDVI in an image: the pixels of the one in TypeScript', async () => {
-  const { run } = await startStepHost({ definition: containerSteps, containers: createContainers(real ?? '') });
+  const { run } = await startStepHost({
+    definition: containerSteps,
+    containers: createContainers(real ?? '', 'a test'),
+  });
   const [there, here] = [await run('ndvi-image', synthetic), await run('ndvi', synthetic)];
   const [theirs, ours] = [await readGeoTiff(there.path), await readGeoTiff(here.path)];
   expect(theirs.samples).toEqual(ours.samples);

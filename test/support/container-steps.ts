@@ -33,6 +33,7 @@ export default defineApp({
     made('breaks', 'echo "a mistake in the image" >&2; exit 4'),
     made('sleeps', 'echo begun; sleep 60'),
     made('fills', 'while true; do cat "$1" >> big; done'),
+    made('prints', 'head -c 300000000 /dev/zero >&2; head -c 20000000 /dev/zero | tr "\\0" "\\n"'),
     made('links', 'ln -s /etc/hostname "$2"'),
     made('is-not-there', 'true', { image: 'marketplace-app-kit-absent:1' }),
     defineStep({

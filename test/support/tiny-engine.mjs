@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** A container engine for tests: the part of Docker's command line that the app uses, done by bubblewrap with this machine's programs as the image. */
 import { spawn } from 'node:child_process';
-import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const folder = import.meta.dirname;
@@ -9,14 +9,19 @@ const [verb, ...args] = process.argv.slice(2);
 appendFileSync(join(folder, 'calls.jsonl'), `${JSON.stringify(process.argv.slice(2))}\n`);
 const pidFile = (name) => join(folder, `${name}.pid`);
 
+appendFileSync(join(folder, 'environment'), `${Object.keys(process.env).join('\n')}\n`);
+
 if (verb === 'image') {
   const known = args[1] === 'marketplace-app-kit-test:1';
   if (!known) console.error(`Error: no such image: ${args[1]}`);
   process.exit(known ? 0 : 1);
+} else if (verb === 'ps') {
+  for (const name of readdirSync(folder)) if (name.endsWith('.pid')) console.log('abcdef012345');
 } else if (verb === 'kill' || verb === 'rm') {
   const name = args.at(-1);
   try {
-    process.kill(Number(readFileSync(pidFile(name), 'utf8')), 'SIGKILL');
+    // The group: bubblewrap, killed as it begins, leaves its second process.
+    process.kill(-Number(readFileSync(pidFile(name), 'utf8')), 'SIGKILL');
   } catch {
     // It has ended.
   }
@@ -25,7 +30,7 @@ if (verb === 'image') {
   const values = {};
   let at = 0;
   for (; args[at]?.startsWith('--'); at++) if (!flags.has(args[at])) (values[args[at]] ??= []).push(args[++at]);
-  const [, ...program] = args.slice(at);
+  const program = [values['--entrypoint'][0], ...args.slice(at + 1)];
   const binds = values['--volume'].flatMap((one) => {
     const [from, to, mode] = one.split(':');
     return [mode === 'ro' ? '--ro-bind' : '--bind', from, to];
@@ -41,6 +46,7 @@ if (verb === 'image') {
   const bare = ['--clearenv', '--setenv', 'PATH', '/usr/bin', '--chdir', values['--workdir'][0]];
   const child = spawn('bwrap', [...system, ...binds, ...alone, ...bare, ...asUser, ...program], {
     stdio: ['ignore', 'inherit', 'inherit'],
+    detached: true,
   });
   writeFileSync(pidFile(values['--name'][0]), String(child.pid));
   child.on('close', (code) => {

@@ -11,6 +11,8 @@ export const containerQuestion = z.strictObject({
   files: z.record(plainName, z.string().max(10_000_000)),
   /** Files of the child's own folder that the container reads. */
   gives: z.array(plainName).max(100),
+  /** Where the program is done, of the step's bar. */
+  upTo: z.number().min(0).max(1),
 });
 export type ContainerQuestion = z.output<typeof containerQuestion>;
 

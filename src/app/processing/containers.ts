@@ -1,15 +1,23 @@
 /** Programs in a container image, by a container engine with Docker's command line. */
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { chmod, chown, constants, copyFile, link, mkdir, stat, writeFile } from 'node:fs/promises';
+import { createHash, randomBytes } from 'node:crypto';
+import { chmod, chown, constants, copyFile, link, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
-import { folderBytes, planLending, removeFolder, takePlainFile, type LentFile } from '../../raster/index.ts';
+import {
+  ChildJobError,
+  folderBytes,
+  limitError,
+  LineSplitter,
+  planLending,
+  removeFolder,
+  takePlainFile,
+  type LentFile,
+} from '../../raster/index.ts';
 import type { ContainerAnswer, ContainerQuestion } from './container-messages.ts';
 import { inContainer } from '../../steps/container.ts';
-import { readProgress, type Command } from '../../steps/command.ts';
+import { percentOf, progressOf, type Command } from '../../steps/command.ts';
 
 export interface ContainerTask {
   readonly image: string;
@@ -33,6 +41,8 @@ export interface ContainerOptions {
 export interface Containers {
   /** Throws `KitError` (503) where the engine does not answer, or has no such image. */
   require(image: string): Promise<void>;
+  /** Removes what a process that was killed has left running; how many. Call it before the first `run`. */
+  sweep(): Promise<number>;
   /** Runs the program, without network and without privileges, until it ends. Rejects with the signal's reason, or with `job_disk_exceeded`; then it is gone. */
   run(task: ContainerTask, options: ContainerOptions): Promise<ContainerAnswer>;
 }
@@ -41,15 +51,24 @@ export interface Containers {
 const nobody = 65_534;
 const lookEveryMs = 500;
 const tailCharacters = 2_000;
-const lineCharacters = 2_000;
+const mostSaid = 1_000_000;
+const callMs = 30_000;
+/** How long an image that was there counts as there. */
+const knownMs = 60_000;
+/** How long whoever writes more than anybody reads waits, each time. */
+const breathMs = 50;
 /** The engine's own failure, not the program's. */
 const engineFailed = 125;
+/** By what a program ends that the kernel has ended: for its memory, or for the size of a file. */
+const ended = { byMemory: 128 + 9, byFileSize: 128 + 25 };
 /** Of the app's environment, what an engine's client asks for; never a secret of the app. */
 const clientVariables =
   /^(PATH|HOME|USER|TMPDIR|XDG_[A-Z_]+|DOCKER_[A-Z_]+|CONTAINER_HOST|CONTAINERS_[A-Z_]+|DBUS_SESSION_BUS_ADDRESS)$/;
 
-/** `engine`: the program, such as `docker` or `podman`. */
-export function createContainers(engine: string): Containers {
+/** `engine`: the program, such as `docker` or `podman`. `owner`: what tells this app's containers from others', after a kill too. */
+export function createContainers(engine: string, owner: string): Containers {
+  const label = `marketplace-app-kit=${createHash('sha256').update(owner).digest('hex').slice(0, 32)}`;
+  const known = new Map<string, number>();
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => clientVariables.test(name)));
   const isPodman = /podman/.test(basename(engine));
   const uid = process.getuid?.() ?? nobody;
@@ -57,13 +76,14 @@ export function createContainers(engine: string): Containers {
   const [user, group] = uid === 0 ? [nobody, nobody] : [uid, gid];
 
   /** Runs the engine's client to its end. */
-  function call(args: readonly string[]): Promise<{ code: number | null; errors: string }> {
+  function call(args: readonly string[]): Promise<{ code: number | null; errors: string; said: string }> {
     return new Promise((resolve, reject) => {
-      const client = spawn(engine, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
-      let errors = '';
+      const client = spawn(engine, args, { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: callMs });
+      let [errors, said] = ['', ''];
+      client.stdout.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(0, mostSaid)));
       client.stderr.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-tailCharacters)));
       client.once('error', (error: NodeJS.ErrnoException) => reject(notThere(error)));
-      client.once('close', (code) => resolve({ code, errors }));
+      client.once('close', (code) => resolve({ code, errors, said }));
     });
   }
 
@@ -79,7 +99,9 @@ export function createContainers(engine: string): Containers {
   const notThere = ({ code }: NodeJS.ErrnoException) =>
     new KitError(
       'no_container_engine',
-      `the container engine ${engine} (CONTAINER_ENGINE) cannot be started: ${code}`,
+      code === 'ENOENT'
+        ? `there is no program ${engine} (CONTAINER_ENGINE) where the app runs: set it to docker or podman`
+        : `the container engine ${engine} (CONTAINER_ENGINE) cannot be started: ${code}`,
       {
         status: 503,
         data: { isForUser: true },
@@ -103,13 +125,24 @@ export function createContainers(engine: string): Containers {
 
   return {
     async require(image) {
+      if ((known.get(image) ?? 0) > performance.now()) return;
       const { code, errors } = await call(['image', 'inspect', image]);
-      if (code === 0) return;
+      if (code === 0) return void known.set(image, performance.now() + knownMs);
+      const isMissing = /no such image|no such object|not known|not found/i.test(errors);
       throw new KitError(
-        'no_container_image',
-        `the step runs in the image ${image}, which ${engine} does not have: ${engine} pull ${image} (${errors.trim().split('\n').at(-1) ?? ''})`,
-        { status: 503, data: { isForUser: true } },
+        isMissing ? 'no_container_image' : 'no_container_engine',
+        isMissing
+          ? `the step runs in the image ${image}, which ${engine} does not have: build it, or ${engine} pull ${image}`
+          : `the container engine ${engine} (CONTAINER_ENGINE) does not answer: see whether ${engine} image inspect ${image} works`,
+        { status: 503, data: { isForUser: true, stderr: errors } },
       );
+    },
+
+    async sweep() {
+      const { said } = await call(['ps', '--all', '--quiet', '--filter', `label=${label}`]);
+      const left = said.split('\n').filter((id) => /^[0-9a-f]{6,}$/.test(id));
+      if (left.length > 0) await call(['rm', '--force', ...left]);
+      return left.length;
     },
 
     async run({ image, question, progress, inputs, stepFolder, folder, limits }, { signal, onProgress, onPrinted }) {
@@ -124,7 +157,13 @@ export function createContainers(engine: string): Containers {
         await chmod(to, 0o444);
       }
       for (const [name, text] of Object.entries(question.files)) await writeFile(join(at.work, name), text);
-      if (uid === 0) for (const one of [at.work, at.output]) await chown(one, user, group);
+      if (uid === 0)
+        for (const path of [at.work, at.output, ...Object.keys(question.files).map((name) => join(at.work, name))])
+          await chown(path, user, group);
+      // Whatever the umask is.
+      for (const entry of await readdir(at.input, { withFileTypes: true }))
+        if (entry.isDirectory()) await chmod(join(at.input, entry.name), 0o755);
+      await chmod(at.input, 0o755);
 
       const name = `marketplace-app-${randomBytes(9).toString('hex')}`;
       const args = [
@@ -142,51 +181,92 @@ export function createContainers(engine: string): Containers {
           'none',
         ],
         ...['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--pids-limit', '256'],
+        ...['--security-opt', 'label=disable', '--label', label],
         ...['--user', `${user}:${group}`, ...(isPodman && uid !== 0 ? ['--userns', 'keep-id'] : [])],
         ...['--memory', String(limits.memoryBytes), '--memory-swap', String(limits.memoryBytes)],
         ...['--ulimit', `fsize=${limits.diskBytes}:${limits.diskBytes}`, '--ulimit', 'core=0:0'],
         // Named here, as some engines otherwise ask for more than a machine gives them.
         ...['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=4096:4096'],
         ...['--tmpfs', '/tmp:rw,nosuid,nodev,size=64m', '--env', `HOME=${inContainer.work}`],
+        // For the kit's helper in Python.
+        ...['--env', 'MARKETPLACE_PROGRESS=stdout'],
         ...['--volume', `${at.input}:${inContainer.inputs}:ro`],
         ...['--volume', `${at.work}:${inContainer.work}`, '--volume', `${at.output}:${inContainer.outputs}`],
-        ...['--workdir', inContainer.work, image, ...question.argv],
+        ...['--workdir', inContainer.work, '--entrypoint', question.argv[0]!, image, ...question.argv.slice(1)],
       ];
+      signal.throwIfAborted();
       const client = spawn(engine, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
       let errors = '';
+      let isClosed = false;
       let ending: unknown = null;
+      // An engine that is about to make the container does not know it yet.
+      const untilRemoved = async () => {
+        for (; !isClosed; await sleep(lookEveryMs)) await remove(name);
+      };
       const end = (reason: unknown) => {
         if (ending !== null) return;
         ending = reason;
-        void remove(name);
+        void untilRemoved();
       };
       const onAbort = () => end(signal.reason);
       signal.addEventListener('abort', onAbort, { once: true });
-      const read = readProgress(progress, onProgress, (line) => onPrinted(line.slice(0, lineCharacters)));
-      client.stdout.setEncoding('utf8').on('data', read);
-      createInterface({ input: client.stderr }).on('line', (line) => {
-        errors = `${errors}${line}\n`.slice(-tailCharacters);
-        onPrinted(line.slice(0, lineCharacters));
+      const percent = progress === 'percent' ? percentOf() : null;
+      const said = new LineSplitter((line) => {
+        const told = percent ? null : progressOf(line);
+        if (told) onProgress(told.progress, told.note ?? null);
+        else if (!percent) onPrinted(line);
       });
+      const complained = new LineSplitter((line) => {
+        errors = `${errors}${line}\n`.slice(-tailCharacters);
+        onPrinted(line);
+      });
+      for (const [stream, lines] of [
+        [client.stdout, said],
+        [client.stderr, complained],
+      ] as const)
+        stream
+          .setEncoding('utf8')
+          .on('data', (text: string) => {
+            const fraction = lines === said ? percent?.(text) : undefined;
+            if (fraction !== undefined) onProgress(fraction, null);
+            lines.add(text);
+            if (!lines.isOver) return;
+            stream.pause();
+            setTimeout(() => stream.resume(), breathMs);
+          })
+          .on('end', () => lines.end());
       const over = new AbortController();
-      void watchFolder(folder, limits.diskBytes, over.signal).then((isOver) => {
-        if (isOver) end(tooMuch(limits.diskBytes));
+      const written = async () => (await folderBytes(at.work)) + (await folderBytes(at.output));
+      void watch(written, limits.diskBytes, over.signal).then((isOver) => {
+        if (isOver) end(tooMuch(limits));
       });
       try {
         const exitCode = await new Promise<number | null>((resolve, reject) => {
-          client.once('error', (error: NodeJS.ErrnoException) => reject(notThere(error)));
+          client.once('error', ({ code }: NodeJS.ErrnoException) =>
+            reject(
+              new ChildJobError('container_not_started', `the container engine cannot be started: ${code}`, {
+                kind: 'world',
+              }),
+            ),
+          );
           client.once('close', (code) => resolve(code));
         });
-        if (ending === null && (await folderBytes(folder)) > limits.diskBytes) ending = tooMuch(limits.diskBytes);
-        if (ending !== null) {
-          // Where the client ended first, the container may still be ending.
-          await remove(name);
-          throw ending as Error;
-        }
-        if (exitCode === engineFailed)
-          throw new KitError('container_not_started', `${engine} could not run the image ${image}: ${errors.trim()}`);
+        isClosed = true;
+        if (ending === null && (exitCode === ended.byFileSize || (await written()) > limits.diskBytes))
+          ending = tooMuch(limits);
+        if (ending === null && exitCode === ended.byMemory)
+          ending = limitError('job_memory_exceeded', 'used more memory than', limits.memoryBytes, 'bytes');
+        // Where the client has ended in another way than the program, the container may be there yet.
+        if (ending !== null || exitCode === null || exitCode === engineFailed) await remove(name);
+        if (ending !== null) throw ending as Error;
+        if (exitCode === null || exitCode === engineFailed)
+          throw new ChildJobError('container_not_started', `the container engine could not run the image ${image}`, {
+            kind: 'world',
+            data: { stderr: errors },
+          });
         return { exitCode, errors, folder };
       } finally {
+        isClosed = true;
         over.abort();
         signal.removeEventListener('abort', onAbort);
       }
@@ -194,13 +274,13 @@ export function createContainers(engine: string): Containers {
   };
 }
 
-const tooMuch = (bytes: number) =>
-  new KitError('job_disk_exceeded', `the processing wrote more than the ${bytes} bytes it may`, { status: 422 });
+const tooMuch = ({ diskBytes }: ContainerTask['limits']) =>
+  limitError('job_disk_exceeded', 'wrote more than', diskBytes, 'bytes');
 
-/** True as soon as it is too large; false when there is nothing to watch any more. */
-async function watchFolder(folder: string, bytes: number, signal: AbortSignal): Promise<boolean> {
+/** True as soon as it is too much; false when there is nothing to watch any more. */
+async function watch(written: () => Promise<number>, bytes: number, signal: AbortSignal): Promise<boolean> {
   while (!signal.aborted) {
-    if ((await folderBytes(folder)) > bytes) return true;
+    if ((await written()) > bytes) return true;
     await sleep(lookEveryMs, undefined, { signal }).catch(() => {});
   }
   return false;

@@ -21,6 +21,8 @@ export interface Desk {
   /** Folders that the child reads. */
   readonly reads: readonly string[];
   answer(question: unknown, signal: AbortSignal): Promise<unknown>;
+  /** Resolves when nothing is under way any more: the folders may be removed. */
+  settled(): Promise<void>;
 }
 
 export interface DeskPlace {
@@ -65,22 +67,37 @@ export async function openDesk(
     { stepFolder, ownFolder: join(ownFolder, 'models'), maxBytes: platformModels?.maxResultBytes ?? 0 },
     { patiently, onNote: (note) => onProgress(null, note) },
   );
+  let pending = Promise.resolve();
   const containerFolder = join(ownFolder, 'container');
+
+  let hasRun = false;
 
   async function runContainer(given: unknown, signal: AbortSignal) {
     if (!container || !containers) throw noEngine(step);
+    if (hasRun)
+      throw new KitError('step_broke_its_declaration', `step ${step.id} asked for its container twice`, {
+        status: 500,
+      });
+    hasRun = true;
+    const question = containerQuestion.parse(given);
     return containers.run(
-      { ...container, question: containerQuestion.parse(given), inputs, stepFolder, folder: containerFolder, limits },
-      { signal, onPrinted, onProgress: (fraction, note) => onProgress(ofStep(fraction), note) },
+      { ...container, question, inputs, stepFolder, folder: containerFolder, limits },
+      { signal, onPrinted, onProgress: (fraction, note) => onProgress(ofStep(fraction * question.upTo), note) },
     );
   }
 
   return {
     reads: [models.results, ...(container ? [ownFolder] : [])],
-    answer: (question, signal) =>
-      z.looseObject({ type: z.literal('run-container') }).safeParse(question).success
-        ? runContainer(question, signal)
-        : models.answer(question, signal),
+    answer(question, signal) {
+      const isContainer = z.looseObject({ type: z.literal('run-container') }).safeParse(question).success;
+      const answer = isContainer ? runContainer(question, signal) : models.answer(question, signal);
+      pending = answer.then(
+        () => {},
+        () => {},
+      );
+      return answer;
+    },
+    settled: () => pending,
   };
 }
 

@@ -12,6 +12,8 @@ import { uploadFile } from '../upload/uploader.ts';
 
 /** Of one run. */
 const mostQuestions = 100;
+/** How long a model that was there counts as there. */
+const knownMs = 60_000;
 
 /** What a step asks of a model. A child process may ask anything: it is held to this, and the file to the child's own folder. */
 export const modelQuestion = z.strictObject({
@@ -74,6 +76,9 @@ export function createPlatformModels({
   uploadPartBytes,
   pollIntervalMs,
 }: PlatformModelsOptions): PlatformModels {
+  let knownIds: ReadonlySet<string> = new Set();
+  let knownUntil = 0;
+
   /** Gives the file's id. */
   async function upload(
     path: string,
@@ -116,7 +121,11 @@ export function createPlatformModels({
       const state = inferenceState(status);
       if (state === 'done') return;
       if (state === 'failed')
-        throw new KitError('model_failed', `the platform's model ${modelId} failed on this input`, { status: 422 });
+        throw new KitError(
+          'model_failed',
+          `the platform's model ${modelId} failed on this input: it may take other bands, or other values, than those that it was sent`,
+          { status: 422 },
+        );
       onNote(
         state === 'waiting'
           ? `waiting for the platform's model ${modelId}`
@@ -127,7 +136,9 @@ export function createPlatformModels({
 
   return {
     async require(modelIds) {
+      if (performance.now() < knownUntil && modelIds.every((id) => knownIds.has(id))) return;
       const known = await client.listModels();
+      [knownIds, knownUntil] = [new Set(known.map(({ id }) => id)), performance.now() + knownMs];
       const missing = modelIds.filter((id) => !known.some((model) => model.id === id));
       if (missing.length === 0) return;
       throw new KitError(
@@ -141,6 +152,13 @@ export function createPlatformModels({
       const { signal, patiently } = options;
       const path = join(ownFolder, question.fileName);
       await takePlainFile(join(stepFolder, question.fileName), path);
+      const { size } = await stat(path);
+      if (size > maxBytes)
+        throw new KitError(
+          'input_too_large',
+          `the step sends more to the platform's models than the ${maxBytes} bytes that a run's input may have (INPUT_MAX_BYTES)`,
+          { status: 422 },
+        );
       const fileId = await upload(path, question, options);
       await rm(path);
       const geometry = question.area

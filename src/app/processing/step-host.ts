@@ -252,7 +252,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
       onPrinted,
       onMemory,
       inspectPort: options.inspectPort,
-    });
+    }).finally(() => desk?.settled());
     const outputs = await takeOutputs(step, answer, workFolder);
     const { inputs, gdalVersion } = answered.parse(answer);
     const made = makeProvenance(known, inputs, gdalVersion);

@@ -164,13 +164,14 @@ function containerOf({ files, ask }: Pick<ChildContext, 'files' | 'ask'>): StepJ
       gives.add(basename(path));
       return `${inContainer.inputs}/${inContainer.given}/${basename(path)}`;
     },
-    run: async (argv, texts) =>
+    run: async (argv, texts, upTo) =>
       containerAnswer.parse(
         await ask({
           type: 'run-container',
           argv: [...argv],
           files: { ...texts },
           gives: [...gives],
+          upTo,
         } satisfies ContainerQuestion),
       ),
   };

@@ -82,7 +82,7 @@ function drawOnto(
       path,
       dataset,
       [
-        ...(field === null ? ['-burn', '1'] : ['-a', field]),
+        ...(field === null ? ['-burn', '1'] : ['-a', field, '-where', `"${field.replaceAll('"', '""')}" IS NOT NULL`]),
         // What is thinner than a pixel is drawn all the same.
         ...(isArea ? [] : ['-at']),
         ...['-te', west, south, east, north, '-ts', ...sides, '-ot', 'Float32', '-init', 'nan', '-a_nodata', 'nan'],

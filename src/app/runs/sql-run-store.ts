@@ -1,6 +1,6 @@
 import { sql, type ExpressionBuilder, type RawBuilder } from 'kysely';
 import type { AppDatabase, AppTables } from '../database.ts';
-import type { OutputSummary } from '../processing/output-summary.ts';
+import { outputSummary, type OutputSummary } from '../processing/output-summary.ts';
 import { assertTransition, IllegalTransitionError, isFinal, runStates, type RunState } from './run-state.ts';
 import type {
   LaunchChanges,
@@ -295,7 +295,8 @@ export class SqlRunStore implements RunStore {
       .select('summary')
       .where('run_id', '=', id)
       .executeTakeFirst();
-    return row ? (JSON.parse(row.summary) as OutputSummary) : null;
+    // What an earlier version has kept lacks what is new.
+    return row ? outputSummary.parse(JSON.parse(row.summary)) : null;
   }
 
   async picture(id: string): Promise<Uint8Array | null> {

@@ -5,7 +5,12 @@ const path = '/public/file/download/url';
 
 const query = z.object({
   fileId: z.string('is required, once').min(1, 'must not be empty'),
-  useDefaultContentType: z.enum(['true', 'false'], 'must be true or false').default('false'),
+  /** Any case, or 1 and 0: `requests` of Python writes `True`. */
+  useDefaultContentType: z
+    .string('must come once')
+    .transform((text) => ({ 1: 'true', 0: 'false' })[text] ?? text.toLowerCase())
+    .pipe(z.enum(['true', 'false'], 'must be true or false'))
+    .default('false'),
 });
 const read = z
   .string()

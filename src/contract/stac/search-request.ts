@@ -113,8 +113,16 @@ function hasLines(coordinates: unknown[], depth: number): boolean {
   return depth === 1 ? coordinates.length >= 2 : coordinates.every((line) => Array.isArray(line) && line.length >= 2);
 }
 
+/** What other catalogs page and query by: refused, as a client would get the first page for ever. */
+const notHere = {
+  page: z.undefined('is no member of a search: use offset, or follow the link next').optional(),
+  token: z.undefined('is no member of a search: use offset, or follow the link next').optional(),
+  query: z.undefined('is no member of a search: use filter, in CQL2-JSON').optional(),
+};
+
 /** @assumed everything but bbox, collections, datetime, limit, offset and sortby: as STAC's item search and its extensions have it */
 const lenient = z.object({
+  ...notHere,
   bbox: bbox.optional(),
   collections: ids.optional(),
   datetime: datetimeFilter.optional(),
@@ -195,6 +203,7 @@ const bboxText = z
 /** Query of `GET /public/stac/search`. Never strict. */
 export const searchQuery = z
   .object({
+    ...notHere,
     ...page,
     bbox: bboxText.optional(),
     datetime: datetimeFilter.optional(),
@@ -214,5 +223,5 @@ export const searchQuery = z
     error: 'must not come together with bbox',
   });
 
-/** Query of the items list. @assumed (spec 4.1: not shown) */
-export const itemsQuery = z.object({ ...page, bbox: bboxText.optional(), datetime: datetimeFilter.optional() });
+/** Query of the items list; another parameter is refused, as the conformance class wants it. @assumed (spec 4.1: not shown) */
+export const itemsQuery = z.strictObject({ ...page, bbox: bboxText.optional(), datetime: datetimeFilter.optional() });

@@ -3,7 +3,6 @@ import { constants } from 'node:os';
 import type { Duplex, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { stripVTControlCharacters } from 'node:util';
 import { filterDescriptor, type ChildPlace } from './bubblewrap.ts';
 import type { ChildGroup } from './cgroup.ts';
 import { Channel, channelDescriptor } from './channel.ts';
@@ -19,6 +18,7 @@ import {
   tasksOf,
   type ChildLimits,
 } from './limits.ts';
+import { LineSplitter } from './line-splitter.ts';
 import { processTree } from './process-tree.ts';
 import { folderUse } from '../folder-bytes.ts';
 import { fromChild, type FromChild, type ToChild } from './protocol.ts';
@@ -36,7 +36,6 @@ const killAgainMs = 5;
 /** What a process wrote before it ended may still be on its way. */
 const drainMs = 200;
 const stderrTailBytes = 2_000;
-const lineCharacters = 2_000;
 
 type Answer = Exclude<FromChild, { type: 'progress' | 'ask' }>;
 type Job = ChildJob & { readonly paths: readonly string[] };
@@ -54,32 +53,6 @@ export interface RunnerOptions {
   readonly limits?: ChildLimits;
   readonly onPrinted?: ((line: string) => void) | undefined;
   readonly inspectPort?: number | undefined;
-}
-
-/** Whole lines of a stream that anybody may write anything into: long ones are cut, and control characters are left out. */
-class LineSplitter {
-  #rest = '';
-  #tell: (line: string) => void;
-
-  constructor(tell: (line: string) => void) {
-    this.#tell = tell;
-  }
-
-  add(text: string): void {
-    const lines = (this.#rest + text).split('\n');
-    this.#rest = (lines.pop() ?? '').slice(0, lineCharacters);
-    lines.forEach((line) => this.#say(line));
-  }
-
-  end(): void {
-    if (this.#rest !== '') this.#say(this.#rest);
-    this.#rest = '';
-  }
-
-  #say(line: string): void {
-    const plain = stripVTControlCharacters(line.slice(0, lineCharacters)).replace(/(?!\t)\p{Cc}/gu, '');
-    if (plain.trim() !== '') this.#tell(plain);
-  }
 }
 
 /** One child process that runs jobs one after the other. It gets no secret: its environment is made anew. */

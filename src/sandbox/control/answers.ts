@@ -1,13 +1,23 @@
 /** What the control calls answer (contract, "Sandbox control"). */
 import * as z from 'zod';
-import { appManifest, externalAppEndpoints, instant, operationStatus } from '../../contract/index.ts';
+import {
+  appManifest,
+  externalAppEndpoints,
+  fileStatus,
+  inferenceStatuses,
+  inferenceTypes,
+  instant,
+  operationStatus,
+  sourceType,
+} from '../../contract/index.ts';
 import { permissions } from '../identity/api-keys.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
 import { results, rules } from '../referee/verdict.ts';
-import { newFault } from './faults.ts';
+import { faultFields } from './faults.ts';
+import { newRateLimit } from './rate-limit.ts';
 
 const user = z.object({ id: z.string(), email: z.string(), name: z.string(), organization: z.string() });
-const fault = newFault
+const fault = faultFields
   .required()
   .extend({ id: z.string(), launchId: z.string().nullable(), fired: z.int() })
   .meta({ id: 'Fault' });
@@ -66,6 +76,39 @@ export const controlAnswers = {
   clock: z.object({ now: instant }),
   faults: z.object({ faults: z.array(fault) }),
   fault,
+  /** Null where there is none. */
+  rateLimit: z.object({
+    requestsPerMinute: newRateLimit.shape.requestsPerMinute.nullable(),
+    /** Null where all calls count together. */
+    endpoint: newRateLimit.shape.endpoint.unwrap().nullable(),
+  }),
+  file: z.object({
+    id: z.string(),
+    userId: z.string(),
+    launchId: z.string().nullable(),
+    originalName: z.string(),
+    size: z.int(),
+    sourceType,
+    status: fileStatus,
+    /** Why it is FAILED. */
+    reason: z.string().nullable(),
+    mediaType: z.string().nullable(),
+    sha256: z.string().nullable(),
+    createdAt: instant,
+  }),
+  job: z.object({
+    id: z.string(),
+    modelId: z.string(),
+    type: z.enum(inferenceTypes),
+    fileId: z.string(),
+    /** Whose the file is; null where that is gone. */
+    userId: z.string().nullable(),
+    status: z.enum(inferenceStatuses),
+    /** Why it is FAILED. */
+    reason: z.string().nullable(),
+    resultName: z.string().nullable(),
+    startedAt: instant,
+  }),
   trace: z.object({
     calls: z.array(
       z.object({

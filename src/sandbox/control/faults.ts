@@ -3,37 +3,72 @@ import { Transform, type Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import * as z from 'zod';
-import { externalAppEndpoints, type ExternalAppEndpoint } from '../../contract/index.ts';
+import { externalAppEndpoints, type ErrorCode, type ExternalAppEndpoint } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { LaunchEvents } from '../marketplace/launch-events.ts';
-import { traceOf } from '../referee/trace.ts';
+import { traceOf, type CallNotes } from '../referee/trace.ts';
 import { newId } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
+import { answerAfterWork, mislabelAnswer, slowAnswer, truncateAnswer } from './answer-effects.ts';
 
+/** Every call of the platform that a fault or a rate limit can name. */
+export const faultEndpoints = [
+  ...externalAppEndpoints,
+  'file.upload',
+  'file.generate',
+  'file.chunk',
+  'file.complete',
+  'file.status',
+  'file.download',
+  'stac.browse',
+  'stac.search',
+  'stac.data',
+  'stac.preview',
+  'inference.models',
+  'inference.run',
+  'inference.status',
+  'inference.download',
+] as const;
+export type FaultEndpoint = (typeof faultEndpoints)[number];
+
+const status = z.int().min(400).max(599);
 const effect = z.union(
   [
-    z.strictObject({ status: z.int().min(400).max(599), retryAfterSeconds: z.int().min(0).max(86_400).optional() }),
+    z.strictObject({ status, afterWork: z.literal(true) }),
+    z.strictObject({ status, retryAfterSeconds: z.int().min(0).max(86_400).optional() }),
     z.strictObject({ delayMs: z.int().min(0).max(600_000) }),
     z.strictObject({ reset: z.literal(true) }),
     z.strictObject({ dropResponse: z.literal(true) }),
+    z.strictObject({ truncate: z.literal(true) }),
+    z.strictObject({ contentType: z.string().regex(/^[\w.+-]{1,60}\/[\w.+-]{1,60}$/) }),
+    z.strictObject({ slowBodyMs: z.int().min(0).max(600_000) }),
   ],
-  'must be one of {status, retryAfterSeconds?}, {delayMs}, {reset: true}, {dropResponse: true}',
+  'must be one of {status, retryAfterSeconds?}, {status, afterWork: true}, {delayMs}, {reset: true}, {dropResponse: true}, {truncate: true}, {contentType: "text/html"}, {slowBodyMs}',
 );
 export type FaultEffect = z.output<typeof effect>;
 
-/** Body of `POST /sandbox/faults`. */
-export const newFault = z.strictObject({
+export const faultFields = z.strictObject({
   launchId: z.string().optional(),
-  endpoint: z.enum(externalAppEndpoints, `must be one of ${externalAppEndpoints.join(', ')}`),
+  endpoint: z.enum(faultEndpoints, `must be one of ${faultEndpoints.join(', ')}`),
   after: z.int().min(0).default(0),
   times: z.int().min(1).default(1),
   effect,
 });
 
+/** Body of `POST /sandbox/faults`. */
+export const newFault = faultFields.refine(({ launchId, endpoint }) => launchId === undefined || isOfLaunch(endpoint), {
+  path: ['launchId'],
+  error: 'must be left out: only calls of the external-app group belong to a launch',
+});
+
+function isOfLaunch(endpoint: FaultEndpoint): endpoint is ExternalAppEndpoint {
+  return (externalAppEndpoints as readonly string[]).includes(endpoint);
+}
+
 export interface Fault {
   readonly id: string;
   readonly launchId: string | null;
-  readonly endpoint: ExternalAppEndpoint;
+  readonly endpoint: FaultEndpoint;
   /** Matching calls let through first. */
   readonly after: number;
   readonly times: number;
@@ -44,7 +79,7 @@ export interface Fault {
 interface FaultRow {
   id: string;
   launch_id: string | null;
-  endpoint: ExternalAppEndpoint;
+  endpoint: FaultEndpoint;
   after: number;
   times: number;
   effect: string;
@@ -94,8 +129,8 @@ export class Faults {
     return this.list().find((fault) => fault.id === id);
   }
 
-  /** Counts a call and gives the first armed fault that it sets off. */
-  take(endpoint: ExternalAppEndpoint, launchId: string): FaultEffect | null {
+  /** Counts a call and gives the first armed fault that it sets off. `launchId` is null where calls belong to none. */
+  take(endpoint: FaultEndpoint, launchId: string | null): FaultEffect | null {
     const matching = this.#rows().filter(
       (row) =>
         row.endpoint === endpoint && (row.launch_id === null || row.launch_id === launchId) && row.fired < row.times,
@@ -130,48 +165,76 @@ function fromRow(row: FaultRow): Fault {
 
 /** What an effect does, in words. */
 export function faultText(effect: FaultEffect): string {
+  if ('afterWork' in effect) return `do the work, answer ${effect.status}`;
   if ('status' in effect)
     return `answer ${effect.status}${effect.retryAfterSeconds === undefined ? '' : `, Retry-After ${effect.retryAfterSeconds}`}`;
   if ('delayMs' in effect) return `slow by ${effect.delayMs / 1000} s`;
+  if ('slowBodyMs' in effect) return `half of the answer late by ${effect.slowBodyMs / 1000} s`;
+  if ('contentType' in effect) return `say that the answer is ${effect.contentType}`;
+  if ('truncate' in effect) return 'half of the answer';
   return 'reset' in effect ? 'cut the connection' : 'do the work, lose the answer';
 }
 
 /** Does what a fault says before the call's work. True where the work goes on. */
 export async function applyFault(
   effect: FaultEffect | null,
-  endpoint: ExternalAppEndpoint,
+  endpoint: FaultEndpoint,
   req: Request,
   res: Response,
 ): Promise<boolean> {
   if (effect === null) return true;
-  traceOf(res).detail['fault'] = effect;
+  // Calls of no launch are in no trace.
+  const notes: Partial<CallNotes> = isOfLaunch(endpoint) ? traceOf(res) : {};
+  if (notes.detail) notes.detail['fault'] = effect;
+  if ('afterWork' in effect) {
+    answerAfterWork(res, effect.status, () => ({
+      error: STATUS_CODES[effect.status] ?? 'Injected fault',
+      code: codeOf(effect.status),
+      requestId: String(res.getHeader('X-Request-Id')),
+    }));
+    return true;
+  }
   if ('status' in effect) {
     if (effect.retryAfterSeconds !== undefined) res.set('Retry-After', String(effect.retryAfterSeconds));
-    throw new SandboxError(
-      effect.status,
-      effect.status >= 500 ? 'internal_error' : 'injected_fault',
-      STATUS_CODES[effect.status] ?? 'Injected fault',
-    );
+    throw new SandboxError(effect.status, codeOf(effect.status), STATUS_CODES[effect.status] ?? 'Injected fault');
+  }
+  if ('truncate' in effect) {
+    notes.isUndelivered = true;
+    truncateAnswer(res);
+    return true;
+  }
+  if ('contentType' in effect) {
+    mislabelAnswer(res, effect.contentType);
+    return true;
+  }
+  if ('slowBodyMs' in effect) {
+    slowAnswer(res, effect.slowBodyMs);
+    return true;
   }
   if ('delayMs' in effect) {
     await sleep(effect.delayMs);
     return !req.socket.destroyed;
   }
-  traceOf(res).isUndelivered = true;
+  notes.isUndelivered = true;
   if ('dropResponse' in effect) {
     res.end = () => {
-      traceOf(res).lostStatus = res.statusCode;
+      notes.lostStatus = res.statusCode;
       req.socket.destroy();
       return res;
     };
     return true;
   }
-  if (endpoint === 'upload.chunk') {
+  if (endpoint === 'upload.chunk' || endpoint === 'file.chunk') {
     res.locals['openBody'] = () => req.pipe(cutInTheMiddle(req));
     return true;
   }
   req.socket.destroy();
   return false;
+}
+
+function codeOf(status: number): ErrorCode {
+  if (status === 429) return 'too_many_requests';
+  return status >= 500 ? 'internal_error' : 'injected_fault';
 }
 
 /** A request's body as the call's work may read it: the request, or what a fault leaves of it. Call it once, when reading begins. */

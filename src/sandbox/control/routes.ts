@@ -2,6 +2,8 @@ import { Router, type Response } from 'express';
 import * as z from 'zod';
 import { appManifest } from '../../contract/index.ts';
 import { iso, type SandboxClock } from '../clock.ts';
+import type { Files } from '../files/files.ts';
+import type { InferenceJobs } from '../inference/inference-jobs.ts';
 import type { Operation, Operations } from '../external-app/operations.ts';
 import { permissions, type ApiKeys } from '../identity/api-keys.ts';
 import type { IdentityTokens } from '../identity/identity-tokens.ts';
@@ -19,6 +21,7 @@ import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
 import { newFault, type Faults } from './faults.ts';
+import { newRateLimit, type RateLimit } from './rate-limit.ts';
 
 export interface ControlOptions {
   readonly apps: Apps;
@@ -31,6 +34,9 @@ export interface ControlOptions {
   readonly clock: SandboxClock;
   readonly events: LaunchEvents;
   readonly faults: Faults;
+  readonly rateLimit: RateLimit;
+  readonly files: Pick<Files, 'find'>;
+  readonly jobs: Pick<InferenceJobs, 'find'>;
   readonly trace: Trace;
   readonly verdicts: Verdicts;
   readonly publicUrl: () => string;
@@ -184,12 +190,52 @@ export function controlRoutes(options: ControlOptions): Router {
     .all(methodNotAllowed('GET', 'POST', 'DELETE'));
 
   router
+    .route('/rate-limit')
+    .get((_req, res) => answerRateLimit(res))
+    .post(jsonBody, (req, res) => {
+      options.rateLimit.set(parseValues(newRateLimit, req.body));
+      answerRateLimit(res);
+    })
+    .delete((_req, res) => {
+      options.rateLimit.clear();
+      res.status(204).end();
+    })
+    .all(methodNotAllowed('GET', 'POST', 'DELETE'));
+
+  router
+    .route('/files/:id')
+    .get((req, res) => {
+      const file = options.files.find(req.params.id);
+      if (!file) throw new SandboxError(404, 'file_not_found', 'File not found');
+      const { id, userId, launchId, originalName, size, sourceType, status, reason, mediaType, sha256 } = file;
+      const createdAt = iso(file.createdAtMs);
+      res.json({ id, userId, launchId, originalName, size, sourceType, status, reason, mediaType, sha256, createdAt });
+    })
+    .all(methodNotAllowed('GET'));
+  router
+    .route('/jobs/:id')
+    .get((req, res) => {
+      const job = options.jobs.find(req.params.id);
+      if (!job) throw new SandboxError(404, 'inference_job_not_found', 'Inference Job not found');
+      const { id, modelId, type, fileId, status, reason, resultName } = job;
+      // A job belongs to whom its file does.
+      const userId = options.files.find(fileId)?.userId ?? null;
+      res.json({ id, modelId, type, fileId, userId, status, reason, resultName, startedAt: iso(job.startedAtMs) });
+    })
+    .all(methodNotAllowed('GET'));
+
+  router
     .route('/reset')
     .post(jsonBody, async (_req, res) => {
       await options.reset();
       res.json({ status: 'ok' });
     })
     .all(methodNotAllowed('POST'));
+
+  function answerRateLimit(res: Response): void {
+    const { requestsPerMinute = null, endpoint = null } = options.rateLimit.get() ?? {};
+    res.json({ requestsPerMinute, endpoint });
+  }
 
   function answerClock(res: Response, launchId: string | null): void {
     res.json({ now: iso(clock.now(launchId)) });

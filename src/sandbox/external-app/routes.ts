@@ -11,6 +11,7 @@ import {
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import { applyFault, bodyOf, type Faults } from '../control/faults.ts';
+import type { RateLimit } from '../control/rate-limit.ts';
 import type { FileProcessing } from '../files/file-processing.ts';
 import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
 import type { IdentityTokens } from '../identity/identity-tokens.ts';
@@ -35,12 +36,14 @@ export interface ExternalAppOptions {
   readonly uploadSessions: UploadSessions;
   readonly processing: FileProcessing;
   readonly faults: Faults;
+  readonly rateLimit: RateLimit;
   readonly trace: Trace;
 }
 
 /** The seven calls of spec 4.8. Checks run in the contract's order: path and method, key, permission, token, body, resource, state. */
 export function externalAppRoutes(options: ExternalAppOptions): Router {
-  const { keys, tokens, launches, users, operations, uploads, uploadSessions, processing, faults, trace } = options;
+  const { keys, tokens, launches, users, operations, uploads, uploadSessions, processing, faults, rateLimit, trace } =
+    options;
   const router = Router({ caseSensitive: true });
   const key = requireApiKey(
     keys,
@@ -60,7 +63,8 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
       next();
     };
     const fault: RequestHandler = async (req, res, next) => {
-      if (await applyFault(faults.take(endpoint, launchOf(res)), endpoint, req, res)) next();
+      const effect = rateLimit.take(endpoint) ?? faults.take(endpoint, launchOf(res));
+      if (await applyFault(effect, endpoint, req, res)) next();
     };
     return [record, key, token, fault];
   }

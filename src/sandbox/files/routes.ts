@@ -8,6 +8,7 @@ import {
   uploadFileChunk,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
+import { bodyOf } from '../control/faults.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import type { UploadAccess, UploadEngine } from '../uploads/upload-engine.ts';
 import { fileRules } from '../uploads/upload-rules.ts';
@@ -19,6 +20,7 @@ import { receiveDirectUpload } from './direct-upload.ts';
 import type { DownloadLinks } from './download-links.ts';
 import type { FileProcessing } from './file-processing.ts';
 import type { FileRecord, Files } from './files.ts';
+import { readRange } from '../web/ranges.ts';
 import { sendAsDownload } from '../web/untrusted-content.ts';
 
 export interface FileRoutesOptions {
@@ -81,7 +83,7 @@ export function fileRoutes(options: FileRoutesOptions): Router {
   router
     .route(uploadFileChunk.path)
     .post(failsWith('Failed to upload chunk'), uploader, async (req, res) => {
-      const part = await uploads.receiveChunk(req, req, access);
+      const part = await uploads.receiveChunk(req, bodyOf(req, res), access);
       res.json({ message: `Chunk ${part.partNumber} uploaded`, partNumber: part.partNumber, size: part.size });
     })
     .all(methodNotAllowed('POST'));
@@ -117,6 +119,7 @@ export function fileRoutes(options: FileRoutesOptions): Router {
       const { useDefaultContentType } = links.verify(req.params.fileId, req.query);
       const file = getFile(req.params.fileId);
       sendAsDownload(res, file.originalName, (useDefaultContentType && file.mediaType) || 'application/octet-stream');
+      readRange(req, file.size);
       res.sendFile(file.blob, { root: blobDir, dotfiles: 'allow', cacheControl: false }, (error) => {
         if (error && !res.headersSent) next(error);
       });

@@ -3,6 +3,7 @@ import { appManifest } from '../../contract/index.ts';
 import { controlAnswers as answers } from '../control/answers.ts';
 import { newFault } from '../control/faults.ts';
 import { clockMove, newKey, traceQuery, verdictQuery } from '../control/routes.ts';
+import { newRateLimit } from '../control/rate-limit.ts';
 import { newUser } from '../identity/users.ts';
 import { newLaunch } from '../marketplace/launches.ts';
 import type { DocumentedCall } from './documented-call.ts';
@@ -154,6 +155,36 @@ export const controlCalls: readonly DocumentedCall[] = [
     response: answers.fault,
   },
   { ...remove, id: 'clearFaults', summary: 'Disarm all faults', path: '/sandbox/faults' },
+  {
+    ...get,
+    id: 'getRateLimit',
+    summary: 'How many calls a minute the platform takes',
+    path: '/sandbox/rate-limit',
+    response: answers.rateLimit,
+  },
+  {
+    ...post,
+    id: 'setRateLimit',
+    summary: 'Limit the calls of a minute, of one endpoint or of all together',
+    path: '/sandbox/rate-limit',
+    json: newRateLimit,
+    response: answers.rateLimit,
+  },
+  { ...remove, id: 'clearRateLimit', summary: 'Lift the limit', path: '/sandbox/rate-limit' },
+  {
+    ...getOne,
+    id: 'getFile',
+    summary: 'A file, and why it failed',
+    path: '/sandbox/files/:id',
+    response: answers.file,
+  },
+  {
+    ...getOne,
+    id: 'getJob',
+    summary: 'An inference job, and why it failed',
+    path: '/sandbox/jobs/:id',
+    response: answers.job,
+  },
   {
     ...post,
     id: 'reset',

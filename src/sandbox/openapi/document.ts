@@ -119,7 +119,9 @@ function responsesOf(call: DocumentedCall): ZodOpenApiResponsesObject {
   const { success = 200, mediaType = json, otherMediaTypes = [] } = call;
   const others = Object.fromEntries(otherMediaTypes.map((type) => [type, { schema: z.string() }]));
   const answer = success === 204 ? {} : { content: { [mediaType]: { schema: call.response ?? z.any() }, ...others } };
-  const failures = call.errors.map(
+  // A rate limit can be set on every call of the platform.
+  const errors = call.tag === 'Sandbox' ? call.errors : [...new Set([...call.errors, 429])];
+  const failures = errors.map(
     (status) => [status, { description: reasons[status] ?? 'Error', content: { [json]: { schema: error } } }] as const,
   );
   return Object.fromEntries([[success, { description: reasons[success] ?? 'Success', ...answer }], ...failures]);

@@ -245,6 +245,18 @@ export const platformCalls: readonly DocumentedCall[] = [
     errors: [400, 401, 403, 404, 500],
     clause: '4.6',
   },
+  {
+    ...file,
+    id: 'download',
+    summary: 'A file, by its signed address; takes Range',
+    method: 'get',
+    path: '/download/:fileId',
+    query: z.object({ expires: z.string(), type: z.string(), signature: z.string() }),
+    mediaType: 'application/octet-stream',
+    errors: [403, 404, 416, 500],
+    clause: '4.6',
+    isSigned: true,
+  },
 
   {
     ...inference,

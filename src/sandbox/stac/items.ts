@@ -249,6 +249,17 @@ export class Items {
     return rows.map(([number, value]) => [number, value === null ? null : (JSON.parse(value) as unknown)]);
   }
 
+  /** Names of properties that have a value in some item, of the first 5,000. */
+  propertyNames(): string[] {
+    return this.#database
+      .prepare<[], string>(
+        `select distinct each.key from (select properties from items order by number limit 5000) as some, json_each(some.properties) as each
+         where each.type <> 'null' order by 1`,
+      )
+      .pluck()
+      .all();
+  }
+
   /** Items whose pixels lie below the folder go; how many did. Reads every item: their sources are JSON. */
   removeBelow(folder: string): number {
     return this.#database

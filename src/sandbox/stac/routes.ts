@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import cors from 'cors';
 import { Router, type Request, type Response } from 'express';
 import {
@@ -14,6 +15,7 @@ import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.
 import { clientGone } from '../web/client-gone.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
+import { readRange } from '../web/ranges.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
 import {
   assetPaths,
@@ -180,6 +182,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
           item.source.kind === 'scene' ? 'The item has no such band' : 'The item was made of no file',
         );
       sendAsDownload(res, file.name, 'application/octet-stream');
+      readRange(req, (await stat(file.path)).size);
       res.sendFile(file.path, { dotfiles: 'allow', cacheControl: false }, (error) => {
         if (error && !res.headersSent) next(error);
       });

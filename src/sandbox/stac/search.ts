@@ -83,6 +83,7 @@ async function searchOnce(
   const { generation } = catalog.index;
   const columns = new Map<string, PropertyColumn>();
   for (const name of names) columns.set(name, await catalog.columns.get(name, slice));
+  requireSortable(catalog, sortby, columns);
   const subject = new RowSubject(catalog, columns);
   const rows = request.ids
     ? await rowsOfIds(catalog, request, filter, subject, slice)
@@ -99,6 +100,29 @@ async function searchOnce(
     if (slice.isOver) await slice.next();
   }
   return { items, numberMatched: rows.length, limit, offset, sortby };
+}
+
+/** Throws 400 for a rule by what no item has: the order would be none. */
+function requireSortable(
+  catalog: Catalog,
+  rules: readonly SortRule[],
+  columns: ReadonlyMap<string, PropertyColumn>,
+): void {
+  // An empty catalog has no property, and nothing to sort.
+  if (catalog.index.size === 0) return;
+  const unknown = rules.flatMap(({ field }, i) => {
+    const column = columns.get(propertyName(field));
+    return column && !column.some((value) => value !== null && value !== undefined) ? [i] : [];
+  });
+  if (unknown.length === 0) return;
+  const names = new Set(['datetime', ...catalog.items.propertyNames()]);
+  const sortables = ['id', 'collection', ...[...names].map((name) => `properties.${name}`)];
+  throw invalid(
+    unknown.map((i) => ({
+      path: `sortby.${i}.field`,
+      message: `no item has it; items can be sorted by ${sortables.join(', ')}`,
+    })),
+  );
 }
 
 async function rowsOf(

@@ -8,8 +8,12 @@ import { invalid, SandboxError } from './sandbox-error.ts';
 
 const urlencoded = express.urlencoded({ extended: false, limit: limits.jsonBodyBytes, parameterLimit: 50 });
 
+const json = express.json({ limit: limits.jsonBodyBytes, strict: false });
+const isEmptyObject = (value: unknown) =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
+
 /**
- * Reads a form without a file, urlencoded or multipart, into `req.body`. A body of another type is 415; no
+ * Reads a form without a file, urlencoded or multipart, into `req.body`. A body of another type is 415, but for the empty object `{}`; no
  * body reads as an empty form. A field that came twice is 400.
  */
 export const formBody: RequestHandler = (req, res, next) => {
@@ -32,6 +36,14 @@ export const formBody: RequestHandler = (req, res, next) => {
     return keepSingle();
   }
   if (req.is('application/x-www-form-urlencoded')) return urlencoded(req, res, keepSingle);
+  // What clients send who always send JSON: an object without fields is a form without fields.
+  if (req.is('application/json'))
+    return json(req, res, (error?: unknown) => {
+      if (error) return next(error);
+      if (!isEmptyObject(req.body))
+        return next(new SandboxError(415, 'unsupported_media_type', 'Unsupported Media Type'));
+      keepSingle();
+    });
   if (!isMultipart(req)) throw new SandboxError(415, 'unsupported_media_type', 'Unsupported Media Type');
   readMultipart(req).then((fields) => {
     req.body = fields;

@@ -22,12 +22,31 @@ export function invalid(details: readonly ValidationDetail[]): SandboxError {
   return new SandboxError(400, 'validation_failed', 'Bad Request', { details });
 }
 
-/** Parses a request's values. Throws `invalid`. */
+/** Parses a request's values; an optional one that is null is absent (contract, "bodies"). Throws `invalid`. */
 export function parseValues<Schema extends z.ZodType>(schema: Schema, values: unknown): z.output<Schema> {
-  const read = schema.safeParse(values ?? {}, { error: missingAsRequired });
+  const read = schema.safeParse(withoutNulls(schema, values ?? {}), { error: missingAsRequired });
   if (read.success) return read.data;
   throw invalid(validationDetails(read.error));
 }
 
 const missingAsRequired: z.core.$ZodErrorMap = (issue) =>
   issue.code === 'invalid_type' && issue.input === undefined ? 'is required' : undefined;
+
+/** Leaves out what is null and may be missing, as deep as the schema names fields; what it leaves open stays as it is. */
+function withoutNulls(schema: unknown, value: unknown): unknown {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return withoutNulls(schema.def.innerType, value);
+  if (schema instanceof z.ZodPipe) return withoutNulls(schema.def.in, value);
+  if (schema instanceof z.ZodArray && Array.isArray(value))
+    return value.map((one) => withoutNulls(schema.element, one));
+  if (!(schema instanceof z.ZodObject) || value === null || typeof value !== 'object' || Array.isArray(value))
+    return value;
+  const shape: Readonly<Record<string, z.ZodType>> = schema.shape;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, one]: [string, unknown]) => {
+      const field = Object.hasOwn(shape, name) ? shape[name] : undefined;
+      if (!field) return [[name, one]];
+      return one === null && field.safeParse(undefined).success ? [] : [[name, withoutNulls(field, one)]];
+    }),
+  );
+}

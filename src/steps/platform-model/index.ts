@@ -67,13 +67,13 @@ export function platformModel({
       const first = found[0]!;
       for (const band of found) raster.requireSameGrid(first, band);
       const grid = raster.gridOf(first.dataset);
-      const missing = found.map(({ band }) => band.noDataValue).find((value) => value !== null) ?? undefined;
+      const { dataType, missing } = storageOf(found);
 
       const sent = await raster.createRaster(
         {
           path: `${workFolder}/bands.tif`,
           grid,
-          dataType: typeOf(found),
+          dataType,
           bands: bands.map((name) => ({ description: name, ...(missing !== undefined && { nodata: missing }) })),
         },
         async (target) => {
@@ -84,8 +84,8 @@ export function platformModel({
               { bands: [band, into] },
               (y, rows) => {
                 const values = band.pixels.read(0, y, grid.width, rows);
-                if (own !== null && own !== missing)
-                  values.forEach((value, at) => value === own && (values[at] = missing!));
+                if (own !== null && missing !== undefined && !Object.is(own, missing))
+                  values.forEach((value, at) => value === own && (values[at] = missing));
                 into.pixels.write(0, y, grid.width, rows, values);
               },
               share((parts.input * i) / found.length / 2, (parts.input * (i + 1)) / found.length / 2),
@@ -102,9 +102,17 @@ export function platformModel({
       );
       sent.close();
 
-      const result = raster.openRaster(
-        await platform.runModel({ modelId, path, ...(parameters.area && { area: parameters.area }) }),
-      );
+      const answered = await platform.runModel({ modelId, path, ...(parameters.area && { area: parameters.area }) });
+      let result: ReturnType<typeof raster.openRaster>;
+      try {
+        result = raster.openRaster(answered);
+      } catch {
+        throw new KitError(
+          'unexpected_result',
+          `the platform's model ${modelId} answered with no raster of classes, as a DETECTION model does; the app's step must name another`,
+          { status: 422 },
+        );
+      }
       share(parts.model, 1).progress(0, 'reading what the model found');
       const differs = gridDifference({ ...grid, geoTransform: grid.geoTransform }, { ...raster.gridOf(result) });
       if (differs !== null || result.bands.count() !== 1)
@@ -142,8 +150,13 @@ export function platformModel({
   });
 }
 
-/** That of all, or one that holds what any band may. */
-function typeOf(bands: readonly SceneBand[]): string {
+/** What holds the values of all bands, and one value for what is missing in any. */
+function storageOf(bands: readonly SceneBand[]): { dataType: string; missing: number | undefined } {
   const types = new Set(bands.map(({ band }) => band.dataType ?? 'Float64'));
-  return types.size === 1 ? [...types][0]! : 'Float64';
+  const gaps = new Set(bands.map(({ band }) => band.noDataValue));
+  const [type = 'Float64'] = types;
+  const [gap = null] = gaps;
+  if (types.size === 1 && gaps.size === 1) return { dataType: type, missing: gap ?? undefined };
+  // A value that is missing in one band may be one in another: not a number is none in all.
+  return { dataType: 'Float64', missing: gaps.size === 1 && gap === null ? undefined : NaN };
 }

@@ -13,7 +13,8 @@ import os
 import sys
 from dataclasses import dataclass
 
-_PROGRESS_DESCRIPTOR = 3
+# Where progress goes: a descriptor, or stdout in a container image. Nobody listens where it is missing.
+_PROGRESS = os.environ.get("MARKETPLACE_PROGRESS")
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,11 @@ def progress(fraction, note=None):
     if note is not None:
         line["note"] = note
     text = json.dumps(line) + "\n"
-    try:
-        os.write(_PROGRESS_DESCRIPTOR, text.encode())
-    except OSError:
-        # In a container image there is no such descriptor, and stdout is read.
+    if _PROGRESS == "stdout":
         sys.stdout.write(text)
         sys.stdout.flush()
+    elif _PROGRESS is not None:
+        os.write(int(_PROGRESS), text.encode())
 
 
 def refuse(message, code="step_refused"):

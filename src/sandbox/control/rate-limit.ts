@@ -1,0 +1,57 @@
+import * as z from 'zod';
+import type { SandboxDatabase } from '../database.ts';
+import { faultEndpoints, type FaultEffect, type FaultEndpoint } from './faults.ts';
+
+/** Body of `POST /sandbox/rate-limit`. */
+export const newRateLimit = z.strictObject({
+  requestsPerMinute: z
+    .int('must be an integer from 1 on')
+    .min(1, 'must be an integer from 1 on')
+    .max(1_000_000, 'must be at most 1000000'),
+  endpoint: z.enum(faultEndpoints, `must be one of ${faultEndpoints.join(', ')}`).optional(),
+});
+export type RateLimitSetting = z.output<typeof newRateLimit>;
+
+const minuteMs = 60_000;
+
+/** How many calls a minute the platform takes, of one endpoint or of all together. None by default. It survives a restart; the count does not. */
+export class RateLimit {
+  #database: SandboxDatabase;
+  #now: () => number;
+  #windowEndsMs = 0;
+  #used = 0;
+
+  /** `now`: the machine's clock, as clients wait by theirs. */
+  constructor(database: SandboxDatabase, now: () => number) {
+    this.#database = database;
+    this.#now = now;
+  }
+
+  get(): RateLimitSetting | null {
+    const row = this.#database
+      .prepare<[], { value: string }>(`select value from settings where name = 'rate-limit'`)
+      .get();
+    return row ? newRateLimit.parse(JSON.parse(row.value)) : null;
+  }
+
+  set(setting: RateLimitSetting): void {
+    this.clear();
+    this.#database.prepare(`insert into settings values ('rate-limit', ?)`).run(JSON.stringify(setting));
+  }
+
+  clear(): void {
+    this.#database.prepare(`delete from settings where name = 'rate-limit'`).run();
+    this.#windowEndsMs = 0;
+  }
+
+  /** Counts a call, and answers what it meets where it is one too many. */
+  take(endpoint: FaultEndpoint): FaultEffect | null {
+    const setting = this.get();
+    if (!setting || (setting.endpoint !== undefined && setting.endpoint !== endpoint)) return null;
+    const now = this.#now();
+    if (now >= this.#windowEndsMs) [this.#windowEndsMs, this.#used] = [now + minuteMs, 0];
+    this.#used += 1;
+    if (this.#used <= setting.requestsPerMinute) return null;
+    return { status: 429, retryAfterSeconds: Math.max(1, Math.ceil((this.#windowEndsMs - now) / 1000)) };
+  }
+}

@@ -1,0 +1,23 @@
+import type { Request } from 'express';
+
+/**
+ * Makes of a `Range` header what RFC 9110 (14.1.2) has it mean, before what answers it reads it: a suffix longer than the
+ * file is the whole file, and a header with a range that ends before it begins is none.
+ */
+export function readRange(req: Request, size: number): void {
+  const header = req.headers.range;
+  const specs = /^bytes=(.*)$/i
+    .exec(header ?? '')?.[1]
+    ?.split(',')
+    .map((one) => one.trim());
+  if (!specs) return;
+  const isBackwards = specs.some((spec) => {
+    const [, first, last] = /^(\d+)-(\d+)$/.exec(spec) ?? [];
+    return first !== undefined && Number(last) < Number(first);
+  });
+  if (isBackwards) delete req.headers.range;
+  else
+    req.headers.range = `bytes=${specs
+      .map((spec) => (Number(/^-(\d+)$/.exec(spec)?.[1] ?? 0) > size && size > 0 ? '0-' : spec))
+      .join(',')}`;
+}
