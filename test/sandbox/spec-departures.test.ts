@@ -1,8 +1,15 @@
 /** Calls in which the sandbox once departed from the specification or the contract, each by its name. */
+import { execFile, execFileSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import gdal from 'gdal-async';
 import { describe, expect, test } from 'vitest';
+import { testFolder } from '../support/folders.ts';
 import { key, processed } from '../support/files.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import type { ItemPage } from '../support/stac.ts';
+import { skipAloud } from '../support/skipped.ts';
 import { startSandbox, type TestSandbox } from '../support/sandbox.ts';
 
 const urlencoded = { ...key, 'content-type': 'application/x-www-form-urlencoded' };
@@ -19,6 +26,17 @@ const search = async (sandbox: TestSandbox, more: object) => {
   });
   return { ...answer, body: answer.body as unknown as ItemPage & typeof answer.body };
 };
+
+const hasGdalPrograms = (() => {
+  try {
+    execFileSync('gdalinfo', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+if (!hasGdalPrograms)
+  skipAloud('data links as GDAL opens them', 'gdalinfo is not installed (apt-get install gdal-bin)');
 
 describe('an optional field that is null is absent', () => {
   test('in an operation, an initiate and a control call; a required one is not', async () => {
@@ -110,6 +128,131 @@ describe('ranges', () => {
     const answer = await fetch(href, { headers: { range } });
     expect([answer.status, answer.headers.get('content-range')]).toEqual([status, contentRange]);
     if (text !== null) expect(await answer.text()).toBe(text);
+  });
+});
+
+describe('an item’s data', () => {
+  const dataOf = async (sandbox: TestSandbox) =>
+    (await search(sandbox, { limit: 1 })).body.features[0]!.assets['data']!.href;
+
+  test('comes in parts, of the same bytes each time', async () => {
+    const sandbox = await startSandbox({ seed: 'demo' });
+    const href = await dataOf(sandbox);
+    const whole = Buffer.from(await (await fetch(href)).arrayBuffer());
+    const part = async (range: string) => {
+      const answer = await fetch(href, { headers: { range } });
+      return {
+        status: answer.status,
+        told: answer.headers.get('content-range'),
+        bytes: Buffer.from(await answer.arrayBuffer()),
+      };
+    };
+    const size = whole.length;
+    for (const [range, start, end] of [
+      ['bytes=0-9', 0, 10],
+      ['bytes=1000-300000', 1_000, 300_001],
+      [`bytes=${size - 100}-`, size - 100, size],
+      ['bytes=-22', size - 22, size],
+      [`bytes=-${size + 5}`, 0, size],
+      [`bytes=5-${size + 100}`, 5, size],
+    ] as const) {
+      const { status, told, bytes } = await part(range);
+      expect([status, told], range).toEqual([206, `bytes ${start}-${end - 1}/${size}`]);
+      expect(bytes.equals(whole.subarray(start, end)), range).toBe(true);
+    }
+    expect(await part(`bytes=${size}-`)).toMatchObject({ status: 416, told: `bytes */${size}` });
+    expect(await part('bytes=9-3')).toMatchObject({ status: 200, told: null });
+    expect((await part('bytes=0-1,5-6')).bytes.length).toBe(size);
+    const head = await fetch(href, { method: 'HEAD' });
+    expect([head.headers.get('accept-ranges'), Number(head.headers.get('content-length'))]).toEqual(['bytes', size]);
+  });
+
+  test.runIf(hasGdalPrograms)('opens as GDAL opens archives that lie elsewhere', { timeout: 30_000 }, async () => {
+    const sandbox = await startSandbox({ seed: 'demo' });
+    const { body } = await search(sandbox, { limit: 1 });
+    const href = await dataOf(sandbox);
+    const name = `${body.features[0]!.title}.tif`;
+    const { stdout } = await promisify(execFile)('gdalinfo', [`/vsizip/{/vsicurl/${href}}/${name}`]);
+    expect(stdout).toMatch(/Driver: GTiff[^]*Size is \d{3,}, \d{3,}/);
+  });
+});
+
+test.each(['CInt16', 'CInt32', 'CFloat32', 'CFloat64'])('a raster of complex numbers (%s) is read', async (type) => {
+  const folder = await testFolder();
+  const path = join(folder, 'complex.tif');
+  const dataset = gdal.open(path, 'w', 'GTiff', 20, 20, 1, type);
+  dataset.geoTransform = [500_000, 30, 0, 5_000_000, 0, -30];
+  dataset.srs = gdal.SpatialReference.fromEPSG(32_633);
+  dataset.bands.get(1).pixels.write(
+    0,
+    0,
+    20,
+    20,
+    Float32Array.from({ length: 400 }, (_, i) => i),
+  );
+  dataset.close();
+  const sandbox = await startSandbox();
+  for (const sourceType of ['COMPLEX', 'SAR', 'UNKNOWN'])
+    expect(await processed(sandbox, await readFile(path), 'complex.tif', sourceType), sourceType).toMatchObject({
+      status: 'COMPLETED',
+    });
+  const uploads = await search(sandbox, { collections: ['uploads-amina'], limit: 10 });
+  expect(uploads.body.features).toHaveLength(3);
+  const preview = await fetch(uploads.body.features[0]!.assets['rendered_preview']!.href);
+  expect(preview.headers.get('content-type')).toBe('image/png');
+});
+
+test('several polygons of a file are one footprint, but for those across the antimeridian', async () => {
+  const sandbox = await startSandbox();
+  const footprintOf = async (geometry: string) => {
+    const { body: begun } = await sandbox.request('POST', '/public/file/generateUploadId', {
+      headers: urlencoded,
+      body: 'fileName=a.tif',
+    });
+    const form = new FormData();
+    for (const [name, value] of Object.entries({ uploadId: begun.uploadId, key: begun.key, partNumber: '1' }))
+      form.append(name, String(value));
+    const bytes = geoTiff({ width: 3, height: 3, value: () => 1 });
+    form.append('file', new Blob([new Uint8Array(bytes)]), 'part');
+    await fetch(`${sandbox.url}/public/file/uploadChunk`, { method: 'POST', headers: key, body: form });
+    const { body: file } = await sandbox.request('POST', '/public/file/completeUpload', {
+      headers: key,
+      body: { uploadId: begun.uploadId, key: begun.key, fileSize: bytes.length, sourceType: 'MULTISPECTRAL', geometry },
+    });
+    const { fileId } = file as unknown as { fileId: string };
+    await expect
+      .poll(async () => (await sandbox.request('GET', `/sandbox/files/${fileId}`)).body.status, { timeout: 20_000 })
+      .toBe('COMPLETED');
+    const { body } = await search(sandbox, {
+      collections: ['uploads-amina'],
+      sortby: [{ field: 'datetime', direction: 'desc' }],
+      limit: 10,
+    });
+    return body.features.map((item) => item.geometry);
+  };
+  const two = await footprintOf('MULTIPOLYGON (((0 0, 2 0, 2 2, 0 2, 0 0)), ((4 0, 6 0, 6 2, 4 2, 4 0)))');
+  expect(two).toEqual([{ type: 'Polygon', coordinates: [[[0, 0], [6, 0], [6, 2], [0, 2], [0, 0]]] }]); // prettier-ignore
+  const one = await footprintOf('MULTIPOLYGON (((10 10, 12 10, 12 12, 10 12, 10 10)))');
+  expect(one).toContainEqual({ type: 'Polygon', coordinates: [[[10, 10], [12, 10], [12, 12], [10, 12], [10, 10]]] }); // prettier-ignore
+  const across = await footprintOf(
+    'MULTIPOLYGON (((179 0, 180 0, 180 1, 179 1, 179 0)), ((-180 0, -179 0, -179 1, -180 1, -180 0)))',
+  );
+  expect(across.map(({ type }) => type)).toContain('MultiPolygon');
+}, 60_000);
+
+test('a short key is kept out of the trace, and leaves words whole', async () => {
+  const sandbox = await startSandbox({ env: { SANDBOX_API_KEY: 'e1' } });
+  const short = { 'x-api-key': 'e1' };
+  const { token, launchId } = await sandbox.launch();
+  const made = await sandbox.request('POST', `/public/external-app/operation/${token}`, {
+    headers: short,
+    body: { name: 'scene1 of e1', parameters: { e1: 'e1', name1: 'value1' } },
+  });
+  expect(made.status).toBe(200);
+  const [call] = (await sandbox.trace(launchId)) as unknown as { request: { body: unknown } }[];
+  expect(call!.request.body).toEqual({
+    name: 'scene1 of [redacted]',
+    parameters: { '[redacted]': '[redacted]', name1: 'value1' },
   });
 });
 

@@ -3,6 +3,8 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
 
 const mostBodyCharacters = 16_384;
+/** Characters. */
+const shortSecret = 12;
 
 /** Headers whose values are no secrets; of all others only the name is kept. */
 const plain = new Set([
@@ -56,7 +58,12 @@ export function scrubber(secrets: readonly string[]): (value: unknown) => unknow
   const hidden = [
     ...new Set(secrets.filter((secret) => secret !== '').flatMap((secret) => [secret, encodeURIComponent(secret)])),
   ];
-  const clean = (text: string) => hidden.reduce((left, secret) => left.replaceAll(secret, '[redacted]'), text);
+  const patterns = hidden.map((secret) => {
+    const escaped = secret.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    // A short one stands in other words by chance, which would say where, and leave nothing to read.
+    return new RegExp(secret.length < shortSecret ? `(?<![A-Za-z0-9])${escaped}(?![A-Za-z0-9])` : escaped, 'g');
+  });
+  const clean = (text: string) => patterns.reduce((left, pattern) => left.replace(pattern, '[redacted]'), text);
   const scrub = (value: unknown): unknown => {
     if (typeof value === 'string') return clean(value);
     if (Array.isArray(value)) return value.map(scrub);

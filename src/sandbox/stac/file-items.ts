@@ -1,3 +1,4 @@
+import type { MultiPolygon, Polygon } from 'geojson';
 import { parseInstant, positionsOf, wktGeometry } from '../../contract/index.ts';
 import type { Footprint } from '../../raster/footprint.ts';
 import { boxOfPositions, footprintOfBox } from '../../raster/footprint.ts';
@@ -67,10 +68,11 @@ export function gridOf({ raster }: FileFacts): RasterGrid | null {
   };
 }
 
-/** A point or a line has no area: its box stands for it, at least some ten metres wide. */
+/** A point or a line has no area: its box stands for it, at least some ten metres wide. @assumed that several polygons are one footprint, their hull: the spec shows Polygon (2.3), and several only across the antimeridian */
 function footprintOfWkt(wkt: string): Footprint {
   const geometry = wktGeometry.parse(wkt);
-  if (geometry.type === 'Polygon' || geometry.type === 'MultiPolygon') return geometry;
+  if (geometry.type === 'Polygon') return geometry;
+  if (geometry.type === 'MultiPolygon') return crossesAntimeridian(geometry) ? geometry : onePolygon(geometry);
   const half = 5e-5;
   const [west, south, east, north] = boxOfPositions(positionsOf(geometry));
   return footprintOfBox([
@@ -79,6 +81,37 @@ function footprintOfWkt(wkt: string): Footprint {
     Math.min(180, east + half),
     Math.min(90, north + half),
   ]);
+}
+
+/** Its parts meet at 180 degrees: RFC 7946, 3.1.9, cuts it there. */
+function crossesAntimeridian(geometry: MultiPolygon): boolean {
+  const longitudes = positionsOf(geometry).map(([lon = 0]) => lon);
+  return longitudes.includes(180) && longitudes.includes(-180);
+}
+
+/** The one, or the convex hull of several (Andrew's monotone chain), anticlockwise. */
+function onePolygon({ coordinates }: MultiPolygon): Polygon {
+  const [first = []] = coordinates;
+  if (coordinates.length === 1) return { type: 'Polygon', coordinates: first };
+  const corners = coordinates
+    .flat(2)
+    .map(([lon = 0, lat = 0]): [number, number] => [lon, lat])
+    .sort(([x, y], [u, v]) => x - u || y - v);
+  const half = (points: readonly [number, number][]) => {
+    const chain: [number, number][] = [];
+    for (const point of points) {
+      while (chain.length >= 2 && turn(chain.at(-2)!, chain.at(-1)!, point) <= 0) chain.pop();
+      chain.push(point);
+    }
+    return chain.slice(0, -1);
+  };
+  const hull = [...half(corners), ...half(corners.toReversed())];
+  return { type: 'Polygon', coordinates: [[...hull, hull[0]!]] };
+}
+
+/** Above 0 where the way from `a` over `b` to `c` turns left. */
+function turn(a: readonly [number, number], b: readonly [number, number], c: readonly [number, number]): number {
+  return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
 }
 
 /** A date alone is its first instant in UTC. */

@@ -1,19 +1,25 @@
 import { createReadStream, type ReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { Response } from 'express';
+import { once } from 'node:events';
+import { Transform, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { Request, Response } from 'express';
 import yazl from 'yazl';
+import { readRange } from '../web/ranges.ts';
 
 /**
  * Streams an item's data as a zip archive: its source files, stored as they are (rasters do not shrink), or
  * its metadata alone where it was made of none. Nothing is held in memory, whatever the file's size.
  */
 export async function sendItemZip(
+  req: Request,
   res: Response,
   files: readonly { path: string; name: string }[],
   metadataName: string,
   metadata: unknown,
 ): Promise<void> {
+  // The same bytes whenever they are asked for, so that they can be asked for in parts.
+  const mtime = new Date(Date.UTC(1980, 0, 1));
   const archive = new yazl.ZipFile();
   // Opened here and not by yazl, which would leave it open where the reader goes away.
   const sources: ReadStream[] = [];
@@ -28,26 +34,80 @@ export async function sendItemZip(
   fail.promise.catch(() => {});
   try {
     for (const file of files) {
-      archive.addReadStreamLazy(entryName(file.name), { compress: false, size: (await stat(file.path)).size }, (done) =>
-        done(null, open(file)),
+      archive.addReadStreamLazy(
+        entryName(file.name),
+        { compress: false, mtime, size: (await stat(file.path)).size },
+        (done) => done(null, open(file)),
       );
     }
     if (files.length === 0)
-      archive.addBuffer(Buffer.from(JSON.stringify(metadata, null, 2)), entryName(metadataName), { compress: false });
+      archive.addBuffer(Buffer.from(JSON.stringify(metadata, null, 2)), entryName(metadataName), {
+        compress: false,
+        mtime,
+      });
     archive.on('error', fail.reject);
-    const tellSize = (size: number) => {
-      if (size >= 0 && !res.headersSent) res.set('Content-Length', String(size));
-    };
+    const whole = Promise.withResolvers<number>();
     // The types of yazl leave out that the callback is given the size.
-    archive.end({ forceZip64Format: false, comment: '' }, tellSize as () => void);
-    await Promise.race([pipeline(archive.outputStream, res), fail.promise]).catch((error: unknown) => {
+    archive.end({ forceZip64Format: false, comment: '' }, whole.resolve as () => void);
+    const part = await Promise.race([whole.promise.then((size) => beginPart(req, res, size)), fail.promise]);
+    if (part === null) return;
+    const sent = pipeline(archive.outputStream, cutOut(part), res);
+    sent.catch(() => {});
+    // Of a part the rest is not read.
+    await Promise.race([sent, once(res, 'finish'), fail.promise]).catch((error: unknown) => {
       // A reader that left is no failure; a file that went away ends the answer short, which its length tells.
       if (!res.headersSent) throw error;
       res.destroy();
     });
   } finally {
     for (const source of sources) source.destroy();
+    (archive.outputStream as Readable).destroy();
   }
+}
+
+interface Part {
+  readonly start: number;
+  /** Not included. */
+  readonly end: number;
+}
+
+/** Says what comes: all of it, or the part that `Range` wants (RFC 9110, 14.2). Null where it wants what is not there, which is answered. Of several parts all comes. */
+function beginPart(req: Request, res: Response, size: number): Part | null {
+  const all = { start: 0, end: size };
+  // Not known before it is made.
+  if (!(size >= 0)) return { start: 0, end: Infinity };
+  res.set('Accept-Ranges', 'bytes');
+  readRange(req, size);
+  const [, first, last] = /^bytes=(\d*)-(\d*)$/.exec(req.headers.range ?? '') ?? [];
+  if (first === undefined || last === undefined || (first === '' && last === '')) {
+    res.set('Content-Length', String(size));
+    return all;
+  }
+  const start = first === '' ? size - Number(last) : Number(first);
+  const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
+  if (start >= end) {
+    res.status(416).set('Content-Range', `bytes */${size}`).removeHeader('Content-Disposition');
+    res.end();
+    return null;
+  }
+  res.status(206).set({ 'Content-Range': `bytes ${start}-${end - 1}/${size}`, 'Content-Length': String(end - start) });
+  return { start, end };
+}
+
+/** Lets those bytes through, and ends after the last. */
+function cutOut({ start, end }: Part): Transform {
+  let at = 0;
+  return new Transform({
+    // A whole archive ends by itself.
+    highWaterMark: 256 * 1024,
+    transform(bytes: Buffer, _encoding, done) {
+      const [from, to] = [Math.max(0, start - at), Math.min(bytes.length, end - at)];
+      at += bytes.length;
+      if (from < to) this.push(bytes.subarray(from, to));
+      if (at < end) return done();
+      this.push(null);
+    },
+  });
 }
 
 /** A plain file name: no path, no drive, nothing that an archive may not hold. */

@@ -162,7 +162,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
       const item = getItem(req);
       const files = await sources.files(item);
       sendAsDownload(res, `${item.title}.zip`, mediaTypes.zip);
-      await sendItemZip(res, files, `${item.title}.json`, objects.item(item));
+      await sendItemZip(req, res, files, `${item.title}.json`, objects.item(item));
     })
     .all(methodNotAllowed('GET'));
 

@@ -80,7 +80,8 @@ function open(path: string, sourceType: string): gdal.Dataset {
 function statistics(band: gdal.RasterBand): gdal.stats {
   const { x, y } = band.size;
   try {
-    band.pixels.read(x - 1, y - 1, 1, 1);
+    // Of complex numbers the real part: the bindings know no array for them.
+    band.pixels.read(x - 1, y - 1, 1, 1, new Float64Array(1));
     return band.computeStatistics(true);
   } catch (error) {
     // GDAL's own word for a band that is all nodata, which is no fault.
