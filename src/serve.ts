@@ -3,6 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { KitError } from './contract/index.ts';
 
 const idleConnectionMs = 300_000;
+/** Longer than clients and proxies keep one, who so end it first: what a busy server ends may carry a request by then. */
+const keptBetweenRequestsMs = 75_000;
 const lookForSlowMs = 5_000;
 
 export interface Served {
@@ -29,6 +31,7 @@ export async function serve(handler: RequestListener, address: ServeOptions): Pr
   server.requestTimeout = address.requestTimeoutMs ?? 0;
   // A connection on which nothing moves is cut.
   server.timeout = idleConnectionMs;
+  server.keepAliveTimeout = keptBetweenRequestsMs;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, address)));
     server.listen(address.port, address.host, resolve);

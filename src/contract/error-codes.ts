@@ -38,6 +38,7 @@ export const errorCodes = [
   'item_not_found',
   'asset_not_available',
   'model_not_found',
+  'model_not_active',
   'inference_job_not_found',
   'inference_job_not_done',
   'inference_unavailable',

@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
-import { rasterDrivers } from './drivers.ts';
+import { confinedRasterDrivers, rasterDrivers } from './drivers.ts';
 import { UnsafePathError } from './safe-path.ts';
 
 /** A file that is no raster, or one that may not be read. */
@@ -66,30 +66,43 @@ function domainThatNamesFiles(dataset: gdal.Dataset): string | null {
 }
 
 function tryDrivers(path: string, names: readonly string[]): gdal.Dataset | null {
+  const isConfined = process.env['CONFINED'] === 'yes';
+  const start = isConfined ? '' : startOf(path).toString('latin1');
   for (const name of names) {
-    if (name === 'netCDF' && process.env['CONFINED'] !== 'yes' && !isClassicNetcdf(path)) continue;
-    try {
-      // One driver, named: gdal.open would try them all, VRT included.
-      return gdal.drivers.get(name).open(path, 'r');
-    } catch {
-      continue;
-    }
+    if (!isConfined && (confinedNames.includes(name) || (name === 'netCDF' && !start.startsWith('CDF')))) continue;
+    const dataset = tryDriver(path, name);
+    if (dataset) return dataset;
   }
-  if (names.includes('netCDF') && process.env['CONFINED'] !== 'yes' && isHdf5(path)) {
+  const format = isConfined ? undefined : formatsThatNameFiles.find(({ begins }) => begins.test(start));
+  if (format && names.includes(format.driver)) {
     throw new RasterError(
       'raster_needs_confinement',
-      'the file is netCDF-4 (HDF5), whose data may lie in other files that it names; it is opened only where bubblewrap confines what opens it',
+      `the file is ${format.title}, whose data may lie in other files that it names; it is opened only where bubblewrap confines what opens it`,
     );
   }
   return null;
 }
 
-function isClassicNetcdf(path: string): boolean {
-  return startOf(path).subarray(0, 3).toString('latin1') === 'CDF';
-}
+const confinedNames: readonly string[] = confinedRasterDrivers;
 
-function isHdf5(path: string): boolean {
-  return startOf(path).subarray(1, 4).toString('latin1') === 'HDF';
+const formatsThatNameFiles = [
+  { driver: 'netCDF', title: 'netCDF-4 (HDF5)', begins: /^.HDF/s },
+  { driver: 'NITF', title: 'NITF', begins: /^(NITF|NSIF)/ },
+  { driver: 'HFA', title: 'Erdas Imagine', begins: /^EHFA_HE/ },
+] as const;
+
+/** One driver, named: gdal.open would try them all, VRT included. */
+function tryDriver(path: string, name: string): gdal.Dataset | null {
+  const reads = gdal.config.get('GDAL_DISABLE_READDIR_ON_OPEN');
+  // The header of an ENVI raster lies beside it; of an empty folder GDAL takes for granted that it does not.
+  if (name === 'ENVI') gdal.config.set('GDAL_DISABLE_READDIR_ON_OPEN', 'TRUE');
+  try {
+    return gdal.drivers.get(name).open(path, 'r');
+  } catch {
+    return null;
+  } finally {
+    if (name === 'ENVI' && reads !== null) gdal.config.set('GDAL_DISABLE_READDIR_ON_OPEN', reads);
+  }
 }
 
 function startOf(path: string): Buffer {

@@ -12,4 +12,8 @@ export const rasterExtensions: ReadonlySet<string> = new Set([
   '.dt1',
   '.dt2',
   '.hgt',
+  '.ntf',
+  '.nitf',
+  '.nsf',
+  '.img',
 ]);

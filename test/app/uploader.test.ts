@@ -96,6 +96,7 @@ describe('faults', () => {
     ['a chunk cut in its middle', 'upload.chunk', { reset: true }, 3],
     ['a lost answer to a chunk', 'upload.chunk', { dropResponse: true }, 4],
     ['500 at complete', 'upload.complete', { status: 500 }, 0],
+    ['a completion that fails, and takes the session with it', 'upload.complete', { failWork: true }, 0],
     ['a lost answer to complete', 'upload.complete', { dropResponse: true }, 0],
     ['a cut connection at complete', 'upload.complete', { reset: true }, 0],
   ])('%s: the file is whole, and there is one', async (_name, endpoint, effect, after) => {

@@ -491,3 +491,9 @@ test('the compose file gives the sandbox an admin key of its own', async () => {
   expect(compose).toMatch(/SANDBOX_ADMIN_KEY: \$\{SANDBOX_ADMIN_KEY:\?/);
   expect(compose).not.toMatch(/SANDBOX_ADMIN_KEY:.*SANDBOX_API_KEY/);
 });
+
+test('a connection is kept longer than clients keep it, who so end it first', async () => {
+  const sandbox = await startSandbox();
+  const { headers } = await fetch(`${sandbox.url}/health`);
+  expect(Number(/timeout=(\d+)/.exec(headers.get('keep-alive') ?? '')?.[1])).toBeGreaterThanOrEqual(60);
+});

@@ -213,3 +213,21 @@ export function gml(address: string): Buffer {
   <gml:featureMember><ogr:a fid="a.0"><ogr:geometryProperty><gml:Point srsName="EPSG:4326"><gml:coordinates>10,50</gml:coordinates></gml:Point></ogr:geometryProperty><ogr:other xlink:href="${address}/other.gml#x"/></ogr:a></gml:featureMember>
 </ogr:FeatureCollection>`);
 }
+
+/** A Matroska file (RFC 9559) of one track, without a frame. `trackType` 1 is video, 2 sound. */
+export function matroska(trackType = 1, docType = 'matroska'): Buffer {
+  const element = (id: readonly number[], content: Buffer) =>
+    Buffer.concat([Buffer.from(id), Buffer.from([0x40 | (content.length >> 8), content.length & 0xff]), content]);
+  const header = element([0x1a, 0x45, 0xdf, 0xa3], element([0x42, 0x82], Buffer.from(docType)));
+  const entry = element(
+    [0xae],
+    Buffer.concat([element([0xd7], Buffer.from([1])), element([0x83], Buffer.from([trackType]))]),
+  );
+  const tracks = element([0x16, 0x54, 0xae, 0x6b], entry);
+  // The length of a segment is open in a live recording.
+  return Buffer.concat([
+    header,
+    Buffer.from([0x18, 0x53, 0x80, 0x67, 0x01, 255, 255, 255, 255, 255, 255, 255]),
+    tracks,
+  ]);
+}

@@ -14,6 +14,7 @@ export const adminKey = 'a-test-admin-key-of-32-characters!!';
 
 /** Every field that an answer of the sandbox can have. A test names those that its answer should have. */
 export interface AnswerBody {
+  readonly reason?: string;
   readonly error: string;
   readonly code: string;
   readonly requestId: string;

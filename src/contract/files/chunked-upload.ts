@@ -1,7 +1,9 @@
+import type { Geometry } from 'geojson';
 import * as z from 'zod';
 import { fileName, sourceType } from '../file.ts';
 import { positionsOf, wktGeometry } from '../geometry.ts';
 import { limits } from '../limits.ts';
+import { geojsonGeometry } from '../stac/search-request.ts';
 import { jsonValue, tolerant, type Call, type Content } from '../wire.ts';
 import { uploadedFile } from './upload-file.ts';
 
@@ -63,14 +65,33 @@ export const uploadFileChunk = {
   decode: (body: unknown) => taken.parse(body || {}),
 } as const satisfies Call<UploadFileChunkInput, unknown> & Record<string, unknown>;
 
-const footprint = wktGeometry.refine(
-  (geometry) => positionsOf(geometry).length <= limits.footprintPositions,
-  `must have at most ${limits.footprintPositions} positions`,
-);
-/** WKT that is one; kept as it was written. */
-const wkt = z.string().refine((text) => footprint.safeParse(text).success, {
-  error: (issue) => footprint.safeParse(issue.input).error?.issues[0]?.message,
+const json = z.string().transform((text, context): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    context.issues.push({ code: 'custom', message: 'must be GeoJSON, or well-known text', input: text });
+    return z.NEVER;
+  }
 });
+const isJson = (text: string) => text.trimStart().startsWith('{');
+const readers = [wktGeometry, json.pipe(geojsonGeometry)].map((reader) =>
+  reader.refine(
+    (geometry) => positionsOf(geometry).length <= limits.footprintPositions,
+    `must have at most ${limits.footprintPositions} positions`,
+  ),
+);
+
+/** The geometry of a file (spec 4.4) as it was given: WKT, or GeoJSON as text. Throws zod's error where it is neither. */
+export const readFileGeometry = (text: string): Geometry => readers[isJson(text) ? 1 : 0]!.parse(text);
+
+/** @assumed that GeoJSON is taken too, as text or as an object: the spec says a string, and of inference that it is WKT */
+const fileGeometry = z
+  .union([z.string(), z.looseObject({ type: z.string() })], 'must be well-known text, or GeoJSON')
+  .transform((given) => (typeof given === 'string' ? given : JSON.stringify(given)))
+  .superRefine((text, context) => {
+    const [issue] = readers[isJson(text) ? 1 : 0]!.safeParse(text).error?.issues ?? [];
+    if (issue) context.addIssue({ code: 'custom', message: issue.message });
+  });
 
 /** What an item of the file carries, in every page that shows it. */
 const properties = jsonValue.refine(
@@ -85,7 +106,7 @@ const completion = z.object({
   sourceType,
   vectorMappingProperties: properties.optional(),
   layerProperties: properties.optional(),
-  geometry: wkt.optional(),
+  geometry: fileGeometry.optional(),
   acquisitionDate: z.union([z.iso.date(), z.iso.datetime({ offset: true })], 'must be an ISO 8601 date').optional(),
 });
 const readFile = tolerant(uploadedFile, ['fileId']);

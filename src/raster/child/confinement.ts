@@ -212,12 +212,13 @@ const noNetwork = 'http://127.0.0.1:9';
 
 /** Made from nothing: where things are found, and what GDAL must not do. `CONFINED` tells the child what it may open. */
 function environment(workFolder: string, { drivers }: ProbeOutput, confined: 'yes' | 'no'): Record<string, string> {
-  const kept = harmlessVariables.flatMap((name) =>
+  const kept = keptDrivers({ confined: confined === 'yes' });
+  const inherited = harmlessVariables.flatMap((name) =>
     process.env[name] === undefined ? [] : [[name, process.env[name]] as const],
   );
   const cache = getCompileCacheDir();
   return {
-    ...Object.fromEntries(kept),
+    ...Object.fromEntries(inherited),
     ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }),
     CONFINED: confined,
     PATH: '/usr/local/bin:/usr/bin:/bin',
@@ -225,7 +226,7 @@ function environment(workFolder: string, { drivers }: ProbeOutput, confined: 'ye
     TMPDIR: workFolder,
     CPL_TMPDIR: workFolder,
     // Of both kinds, raster and vector. Names hold spaces, so they are separated by commas.
-    GDAL_SKIP: drivers.filter((name) => !keptDrivers.has(name)).join(','),
+    GDAL_SKIP: drivers.filter((name) => !kept.has(name)).join(','),
     GDAL_CACHEMAX: '128',
     GDAL_DISABLE_READDIR_ON_OPEN: 'EMPTY_DIR',
     GDAL_PAM_ENABLED: 'NO',

@@ -9,6 +9,8 @@ export const modelFile = z
     name: z.string().min(1),
     version: z.string().min(1),
     type: z.enum(inferenceTypes),
+    /** One that is not is in no list, and runs nothing (spec 4.7: active and registered models). */
+    active: z.boolean().default(true),
     /** By number of the class, from 0. */
     labels: z.array(z.string().min(1)).min(1).max(255),
     /** Names by which the file's bands are found, in the order of the model's input. */

@@ -42,8 +42,9 @@ const effect = z.union(
     z.strictObject({ truncate: z.literal(true) }),
     z.strictObject({ contentType: z.string().regex(/^[\w.+-]{1,60}\/[\w.+-]{1,60}$/) }),
     z.strictObject({ slowBodyMs: z.int().min(0).max(600_000) }),
+    z.strictObject({ failWork: z.literal(true) }),
   ],
-  'must be one of {status, retryAfterSeconds?}, {status, afterWork: true}, {delayMs}, {reset: true}, {dropResponse: true}, {truncate: true}, {contentType: "text/html"}, {slowBodyMs}',
+  'must be one of {status, retryAfterSeconds?}, {status, afterWork: true}, {delayMs}, {reset: true}, {dropResponse: true}, {truncate: true}, {contentType: "text/html"}, {slowBodyMs}, {failWork: true} (of a completion)',
 );
 export type FaultEffect = z.output<typeof effect>;
 
@@ -56,10 +57,16 @@ export const faultFields = z.strictObject({
 });
 
 /** Body of `POST /sandbox/faults`. */
-export const newFault = faultFields.refine(({ launchId, endpoint }) => launchId === undefined || isOfLaunch(endpoint), {
-  path: ['launchId'],
-  error: 'must be left out: only calls of the external-app group belong to a launch',
-});
+export const newFault = faultFields
+  .refine(({ launchId, endpoint }) => launchId === undefined || isOfLaunch(endpoint), {
+    path: ['launchId'],
+    error: 'must be left out: only calls of the external-app group belong to a launch',
+  })
+  .refine(({ endpoint, effect }) => !('failWork' in effect) || completions.includes(endpoint), {
+    path: ['effect'],
+    error: 'must be another: only a completion (upload.complete, file.complete) fails in its work',
+  });
+const completions: readonly FaultEndpoint[] = ['upload.complete', 'file.complete'];
 
 function isOfLaunch(endpoint: FaultEndpoint): endpoint is ExternalAppEndpoint {
   return (externalAppEndpoints as readonly string[]).includes(endpoint);
@@ -172,6 +179,7 @@ export function faultText(effect: FaultEffect): string {
   if ('slowBodyMs' in effect) return `half of the answer late by ${effect.slowBodyMs / 1000} s`;
   if ('contentType' in effect) return `say that the answer is ${effect.contentType}`;
   if ('truncate' in effect) return 'half of the answer';
+  if ('failWork' in effect) return 'fail in the middle of the work, and clean up';
   return 'reset' in effect ? 'cut the connection' : 'do the work, lose the answer';
 }
 
@@ -207,6 +215,10 @@ export async function applyFault(
     mislabelAnswer(res, effect.contentType);
     return true;
   }
+  if ('failWork' in effect) {
+    res.locals['failsInWork'] = true;
+    return true;
+  }
   if ('slowBodyMs' in effect) {
     slowAnswer(res, effect.slowBodyMs);
     return true;
@@ -236,6 +248,9 @@ function codeOf(status: number): ErrorCode {
   if (status === 429) return 'too_many_requests';
   return status >= 500 ? 'internal_error' : 'injected_fault';
 }
+
+/** True where a fault wants the call's work to fail in the middle. */
+export const failsInWork = (res: Response): boolean => res.locals['failsInWork'] === true;
 
 /** A request's body as the call's work may read it: the request, or what a fault leaves of it. Call it once, when reading begins. */
 export function bodyOf(req: Request, res: Response): Readable {

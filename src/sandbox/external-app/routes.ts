@@ -10,7 +10,7 @@ import {
   type ExternalAppEndpoint,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import { applyFault, bodyOf, type Faults } from '../control/faults.ts';
+import { applyFault, bodyOf, failsInWork, type Faults } from '../control/faults.ts';
 import type { RateLimit } from '../control/rate-limit.ts';
 import type { FileProcessing } from '../files/file-processing.ts';
 import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
@@ -202,7 +202,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
       const request = parseValues(completeUpload.request, req.body);
       traceOf(res).detail['fileSize'] = request.fileSize;
       const userId = launches.get(launchOf(res)).userId;
-      const file = await uploads.complete(request, () => userId, access(res));
+      const file = await uploads.complete(request, () => userId, { ...access(res), failsInWork: failsInWork(res) });
       processing.wake();
       traceOf(res).detail['fileId'] = file.id;
       res.json({ fileId: file.id, originalName: file.originalName, createdAt: iso(file.createdAtMs), size: file.size });

@@ -8,7 +8,7 @@ import {
   uploadFileChunk,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import { bodyOf } from '../control/faults.ts';
+import { bodyOf, failsInWork } from '../control/faults.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import type { UploadAccess, UploadEngine } from '../uploads/upload-engine.ts';
 import { fileRules } from '../uploads/upload-rules.ts';
@@ -92,7 +92,10 @@ export function fileRoutes(options: FileRoutesOptions): Router {
     .route(completeFileUpload.path)
     .post(failsWith('Failed to complete upload'), uploader, jsonBody, async (req, res) => {
       const request = parseValues(completeFileUpload.request, req.body);
-      answerUploaded(res, await uploads.complete(request, options.uploaderId, access));
+      answerUploaded(
+        res,
+        await uploads.complete(request, options.uploaderId, { ...access, failsInWork: failsInWork(res) }),
+      );
     })
     .all(methodNotAllowed('POST'));
 

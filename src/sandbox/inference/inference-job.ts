@@ -4,6 +4,7 @@ import type { Geometry } from 'geojson';
 import { KitError } from '../../contract/kit-error.ts';
 import type { Job } from '../../raster/child/protocol.ts';
 import { gridOf } from '../../raster/cog.ts';
+import { unwrap } from '../../raster/unwrap.ts';
 import { openScene, requireSameGrid, SceneError, type Scene, type SceneBand } from '../../raster/scene.ts';
 import { createAreaMask } from './area-mask.ts';
 import { writeBoxes } from './box-detections.ts';
@@ -30,7 +31,8 @@ const job: Job<InferenceInput, InferenceOutput> = async (input, context) => {
   const { files, workFolder } = context;
   const resultPath = join(workFolder, 'result');
   const session = await loadModel(model);
-  const scene = openScene(files);
+  const [lent = ''] = files;
+  const scene = openScene([(await unwrap(lent, workFolder))?.path ?? lent]);
   try {
     const bands = findBands(scene, model);
     const [first] = bands;

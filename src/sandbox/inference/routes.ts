@@ -42,7 +42,9 @@ export function inferenceRoutes({ models, jobs, runner, files, keys, unavailable
       requireApiKey(keys, ['inference'], unauthorized, { bearer: true }),
       (_req, res) =>
         void res.json(
-          [...models.values()].map(({ id, name, version, type, labels }) => ({ id, name, version, type, labels })),
+          [...models.values()]
+            .filter(({ active }) => active)
+            .map(({ id, name, version, type, labels }) => ({ id, name, version, type, labels })),
         ),
     )
     .all(methodNotAllowed('GET'));
@@ -55,6 +57,7 @@ export function inferenceRoutes({ models, jobs, runner, files, keys, unavailable
       if (!files.find(fileId)) throw new SandboxError(404, 'file_not_found', 'File not found');
       const model = models.get(modelId);
       if (!model) throw new SandboxError(404, 'model_not_found', 'Model not found');
+      if (!model.active) throw new SandboxError(400, 'model_not_active', `Model ${modelId} is not active`);
       if (unavailable !== null)
         throw new SandboxError(500, 'inference_unavailable', unavailable, {
           details: [{ path: '', message: unavailable }],

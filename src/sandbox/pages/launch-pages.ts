@@ -33,6 +33,8 @@ const effects: readonly FaultEffect[] = [
   { status: 429, retryAfterSeconds: 5 },
   { status: 403 },
   { delayMs: 3_000 },
+  { status: 500, afterWork: true },
+  { failWork: true },
 ];
 
 /** Query of the inspector: which call stands in the pane, which are listed, what of the time is drawn. Times in epoch milliseconds. */

@@ -1,5 +1,5 @@
 import type { MultiPolygon, Polygon } from 'geojson';
-import { parseInstant, positionsOf, wktGeometry } from '../../contract/index.ts';
+import { parseInstant, positionsOf, readFileGeometry } from '../../contract/index.ts';
 import type { Footprint } from '../../raster/footprint.ts';
 import { boxOfPositions, footprintOfBox } from '../../raster/footprint.ts';
 import type { FileRecord } from '../files/files.ts';
@@ -19,7 +19,7 @@ export function itemOfFile(
   nowMs: number,
 ): NewItem | null {
   const { vectorMappingProperties, layerProperties, geometry, acquisitionDate } = file.properties;
-  const given = geometry === undefined ? null : footprintOfWkt(geometry);
+  const given = geometry === undefined ? null : footprintGiven(geometry);
   const footprint = given ?? facts.footprint;
   if (footprint === null) return null;
   const layerType = facts.kind.toUpperCase();
@@ -69,8 +69,8 @@ export function gridOf({ raster }: FileFacts): RasterGrid | null {
 }
 
 /** A point or a line has no area: its box stands for it, at least some ten metres wide. @assumed that several polygons are one footprint, their hull: the spec shows Polygon (2.3), and several only across the antimeridian */
-function footprintOfWkt(wkt: string): Footprint {
-  const geometry = wktGeometry.parse(wkt);
+function footprintGiven(text: string): Footprint {
+  const geometry = readFileGeometry(text);
   if (geometry.type === 'Polygon') return geometry;
   if (geometry.type === 'MultiPolygon') return crossesAntimeridian(geometry) ? geometry : onePolygon(geometry);
   const half = 5e-5;

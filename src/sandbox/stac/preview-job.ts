@@ -7,6 +7,7 @@ import sharp, { type Sharp } from 'sharp';
 import type { Job } from '../../raster/child/protocol.ts';
 import type { Box, Footprint } from '../../raster/footprint.ts';
 import { openRaster } from '../../raster/open-raster.ts';
+import { unwrap } from '../../raster/unwrap.ts';
 import { classesOf } from '../../raster/class-table.ts';
 import { colorBands } from '../../raster/preview.ts';
 
@@ -27,7 +28,8 @@ const job: Job<PreviewInput, Uint8Array> = async (input, { files, workFolder }) 
   if (files.length === 0) return drawFootprint(input);
   // The file is alone with the overviews that were built of it: what lies beside it may be read.
   gdal.config.set('GDAL_DISABLE_READDIR_ON_OPEN', 'TRUE');
-  return drawRasters(files, workFolder, input);
+  const rasters = await Promise.all(files.map(async (path) => (await unwrap(path, workFolder))?.path ?? path));
+  return drawRasters(rasters, workFolder, input);
 };
 export default job;
 

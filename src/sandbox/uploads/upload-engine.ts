@@ -18,6 +18,8 @@ import type { UploadOwner, UploadPart, UploadSession, UploadSessions } from './u
 /** Who may use a session, and when: the group that an upload came through decides. */
 export interface UploadAccess {
   readonly rules: UploadRules;
+  /** True: the completion fails when its parts are put together, and is cleaned up (spec 4.4). Default false. */
+  readonly failsInWork?: boolean;
   /** Throws 404 for a session that is not the caller's, 400 where it may not be used now. */
   check(session: UploadSession): void;
   /** Told what a chunk says of itself, as soon as it is read. */
@@ -132,7 +134,7 @@ export class UploadEngine {
       }
       const size = this.#requireWhole(session);
       if (size !== request.fileSize) throw sizeMismatch(request.fileSize, size);
-      const whole = await this.#assemble(session, access.rules);
+      const whole = await this.#assemble(session, access);
       const fileId = newId('file');
       sessions.complete(session.id, fileId, () => files.insert(fileId, newFile(whole, userOf(whole), request)));
       return files.find(fileId)!;
@@ -273,9 +275,10 @@ export class UploadEngine {
    * Brings every part into the session's file and checks it against what was acknowledged. Where that
    * fails the upload has failed, and is cleaned up as spec 4.4 says; a full disk keeps what is stored.
    */
-  async #assemble(session: UploadSession, rules: UploadRules): Promise<UploadSession> {
+  async #assemble(session: UploadSession, { rules, failsInWork }: UploadAccess): Promise<UploadSession> {
     try {
       await this.#appendWaiting(session.id);
+      if (failsInWork) throw new Error('an armed fault failed the completion');
       const whole = this.#options.sessions.find(session.id)!;
       await requireBytes(join(this.#options.blobDir, whole.blob), whole.appendedBytes);
       return whole;

@@ -4,6 +4,8 @@ import { createReadStream } from 'node:fs';
 import { rename, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Job } from '../../../raster/child/protocol.ts';
+import { ArchiveError } from '../../../raster/unpack.ts';
+import { unwrap } from '../../../raster/unwrap.ts';
 import { kindOf, type FileKind } from '../file-kinds.ts';
 import {
   notA,
@@ -50,10 +52,17 @@ const job: Job<InspectInput, FileFacts> = async (input, { files: [lent = ''], wo
   const path = join(workFolder, basename(lent));
   await symlink(lent, path);
   const kind = kindOf[input.sourceType];
-  const file: InspectedFile = { ...input, path, workFolder };
+  const wrapped = await unwrap(path, workFolder).catch((error: unknown) => {
+    // A damaged archive may still be another kind's to judge.
+    if (error instanceof ArchiveError) return null;
+    throw error;
+  });
+  const file: InspectedFile = wrapped
+    ? { ...input, path: wrapped.path, workFolder, buildOverviews: false }
+    : { ...input, path, workFolder };
   const found = kind === 'any' ? await detect(file) : await inspectors[kind](file);
   if (found.raster?.builtOverviews) await rename(`${path}.ovr`, join(workFolder, overviewsName));
-  return { ...found, sha256: await digest(lent) };
+  return { ...found, ...(wrapped ? { mediaType: wrapped.mediaType } : {}), sha256: await digest(lent) };
 };
 export default job;
 

@@ -12,6 +12,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   PNG: 'image/png',
   JPEG: 'image/jpeg',
   netCDF: 'application/x-netcdf',
+  NITF: 'application/vnd.nitf',
 };
 
 /** Larger rasters without overviews get some, so that a preview need not read every pixel. */

@@ -4,7 +4,7 @@ import { notA, nowhere, type Inspector } from './facts.ts';
 import { isObject, readEnds, readJson } from './read-ends.ts';
 import { unpack } from '../../../raster/unpack.ts';
 
-/** A 3D Tiles tileset (OGC 22-025): its JSON, alone or as `tileset.json` at the root of a zip archive. */
+/** A 3D Tiles tileset (OGC 22-025): its JSON, alone or as `tileset.json` of a zip archive, the one nearest to its root. */
 export const inspectTiles3d: Inspector = async ({ path, workFolder }) => {
   const { start } = await readEnds(path, 4);
   const isZip = start.toString('latin1') === 'PK\u0003\u0004';
@@ -26,14 +26,25 @@ export const inspectTiles3d: Inspector = async ({ path, workFolder }) => {
 };
 
 async function unpackTileset(path: string, workFolder: string): Promise<string> {
-  const [name] = await unpack(path, workFolder, (entry) =>
-    entry === 'tileset.json' ? 'unpacked-tileset.json' : null,
-  ).catch(() => {
+  const damaged = () => {
     throw notA('zip archive');
-  });
-  if (name === undefined) throw notA('3D Tiles archive: there is no tileset.json at its root');
+  };
+  const tilesets: string[] = [];
+  const note = (entry: string) => {
+    if (/(^|\/)tileset\.json$/.test(entry)) tilesets.push(entry);
+    return null;
+  };
+  await unpack(path, workFolder, note).catch(damaged);
+  const [first, second] = tilesets.sort((a, b) => depth(a) - depth(b));
+  if (first === undefined) throw notA('3D Tiles archive: there is no tileset.json in it');
+  if (second !== undefined && depth(second) === depth(first))
+    throw notA(`3D Tiles archive: ${first} and ${second} lie side by side, and one tileset is wanted`);
+  const name = 'unpacked-tileset.json';
+  await unpack(path, workFolder, (entry) => (entry === first ? name : null)).catch(damaged);
   return join(workFolder, name);
 }
+
+const depth = (entry: string) => entry.split('/').length;
 
 /** A bounding region is [west, south, east, north, lowest, highest], in radians. */
 function regionOf(root: Record<string, unknown>): Footprint | null {

@@ -24,6 +24,23 @@ const csvColumns = [
   'KEEP_GEOM_COLUMNS=NO',
 ];
 
+/** @assumed that columns of these names are in degrees of WGS84: a CSV file names no reference system */
+const degreeColumns = [/^(lon|lng)/i, /^lat/i, /^(wkt|geom|the_geom)/i] as const;
+
+async function saysDegrees(path: string): Promise<boolean> {
+  const { start } = await readEnds(path, 64 * 1024);
+  const [header = ''] = start
+    .toString('utf8')
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/, 1);
+  const columns = header.split(/[,;\t|]/).map((name) => name.trim().replace(/^"|"$/g, ''));
+  const [lon, lat, wkt] = degreeColumns.map((pattern) => columns.some((name) => pattern.test(name)));
+  return wkt === true || (lon === true && lat === true);
+}
+
+const areDegrees = (west: number, south: number, east: number, north: number) =>
+  west >= -180 && east <= 180 && south >= -90 && north <= 90;
+
 /** What a source type's features may be; the others take any. */
 const geometries: Partial<Record<SourceType, RegExp>> = {
   POINT: /^(Multi)?Point$/,
@@ -40,7 +57,9 @@ export const inspectVector: Inspector = async ({ path, workFolder, sourceType })
   if (start.toString('latin1') === 'PK\u0003\u0004') return inspectArchive(path, workFolder, sourceType);
   for (const [name, mediaType] of Object.entries(drivers)) {
     const dataset = tryDriver(name, path);
-    if (dataset) return inspectDataset(dataset, sourceType, mediaType);
+    if (!dataset) continue;
+    const isDegrees = name === 'CSV' && (await saysDegrees(path));
+    return inspectDataset(dataset, sourceType, mediaType, isDegrees);
   }
   throw notA(`vector file (${Object.keys(drivers).join(', ')}, a zipped shapefile or a KMZ)`);
 };
@@ -79,7 +98,7 @@ function tryDriver(name: string, path: string): gdal.Dataset | null {
   return null;
 }
 
-function inspectDataset(dataset: gdal.Dataset, sourceType: SourceType, mediaType: string): Found {
+function inspectDataset(dataset: gdal.Dataset, sourceType: SourceType, mediaType: string, isDegrees = false): Found {
   try {
     const wanted = geometries[sourceType];
     const layers = dataset.layers.map((layer) => ({
@@ -90,7 +109,7 @@ function inspectDataset(dataset: gdal.Dataset, sourceType: SourceType, mediaType
       kind: 'vector',
       mediaType,
       ...nowhere,
-      footprint: footprint(dataset),
+      footprint: footprint(dataset, isDegrees),
       vector: { driver: dataset.driver.description, layers },
     };
   } finally {
@@ -138,12 +157,13 @@ function toCamelCase(name: string): string {
   return known.find((one) => one.toUpperCase() === name.toUpperCase()) ?? name;
 }
 
-/** Box round all layers; null where none has features with a place. */
-function footprint(dataset: gdal.Dataset): Footprint | null {
+/** Box round all layers; null where none has features with a place. `isDegrees`: where they name no reference system. */
+function footprint(dataset: gdal.Dataset, isDegrees: boolean): Footprint | null {
   const boxes = dataset.layers.map((layer): Box | null => {
-    if (layer.features.count(true) === 0 || !layer.srs) return null;
+    if (layer.features.count(true) === 0 || (!layer.srs && !isDegrees)) return null;
     const { minX, minY, maxX, maxY } = layer.getExtent(true);
     if (![minX, minY, maxX, maxY].every(Number.isFinite)) return null;
+    if (!layer.srs) return areDegrees(minX, minY, maxX, maxY) ? [minX, minY, maxX, maxY] : null;
     const corners = [
       [minX, minY],
       [maxX, minY],

@@ -1,17 +1,18 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { notA, nowhere, type Found, type Inspector } from './facts.ts';
 
-/** MPEG transport stream (as MISB wants it) or ISO base media (MP4, MOV), with a video track either way. */
+/** MPEG transport stream (as MISB wants it), ISO base media (MP4, MOV) or Matroska (MKV, WebM), with a video track each. */
 export const inspectVideo: Inspector = async ({ path }) => {
   const file = await open(path);
   try {
     const { size } = await file.stat();
     if (await hasVideoProgram(file, size)) return video('video/mp2t');
     if (await hasVideoTrack(file, size)) return video('video/mp4');
+    if (await hasMatroskaVideo(file, size)) return video('video/x-matroska');
   } finally {
     await file.close();
   }
-  throw notA('video (MPEG transport stream, MP4) with a video track');
+  throw notA('video (MPEG transport stream, MP4, Matroska) with a video track');
 };
 
 function video(mediaType: string): Found {
@@ -100,4 +101,51 @@ async function hasVideoTrack(file: FileHandle, size: number): Promise<boolean> {
     return true;
   }
   return (await walk(0, size)) && found;
+}
+
+/** Elements of Matroska (RFC 9559) on the way to what kind a track is. */
+const matroska = { header: 0x1a45dfa3, segment: 0x18538067, tracks: 0x1654ae6b, entry: 0xae, type: 0x83 } as const;
+const matroskaParents: ReadonlySet<number> = new Set([matroska.segment, matroska.tracks, matroska.entry]);
+const videoTrack = 1;
+
+/** Walks the elements of an EBML file: its header first, a track of type video inside, and none that leaves the file. */
+async function hasMatroskaVideo(file: FileHandle, size: number): Promise<boolean> {
+  let elements = 0;
+  /** True, or false for what is no EBML; null where there is no such track. */
+  async function walk(from: number, to: number): Promise<boolean | null> {
+    for (let at = from; at < to;) {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(13), 0, 13, at);
+      const id = readVint(buffer.subarray(0, Math.min(bytesRead, 12)), true);
+      const length = id && readVint(buffer.subarray(id.bytes, bytesRead), false);
+      if (!id || !length || (elements += 1) > maxBoxes || (at === 0 && id.value !== matroska.header)) return false;
+      const start = at + id.bytes + length.bytes;
+      // A live recording leaves the length of its segment open: it goes on to the end.
+      const end = length.isUnknown ? to : start + length.value;
+      if (end > to) return false;
+      if (id.value === matroska.type && length.value === 1) {
+        if (buffer[id.bytes + length.bytes] === videoTrack) return true;
+      } else if (matroskaParents.has(id.value)) {
+        const inside = await walk(start, end);
+        if (inside !== null) return inside;
+      }
+      at = end;
+    }
+    return null;
+  }
+  return (await walk(0, size)) === true;
+}
+
+/** A number of variable length (RFC 8794, 4): leading zeros tell how many bytes it takes. An id keeps its marker. */
+function readVint(bytes: Buffer, isId: boolean): { value: number; bytes: number; isUnknown: boolean } | null {
+  const [first = 0] = bytes;
+  const length = Math.clz32(first) - 23;
+  if (first === 0 || length > bytes.length || (isId && length > 4)) return null;
+  const ones = 2 ** (8 - length) - 1;
+  let value = isId ? first : first & ones;
+  let isUnknown = (first & ones) === ones;
+  for (const byte of bytes.subarray(1, length)) {
+    value = value * 256 + byte;
+    isUnknown &&= byte === 255;
+  }
+  return { value, bytes: length, isUnknown };
 }
