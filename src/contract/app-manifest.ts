@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { isPlainOrigin } from './local-request.ts';
 
-/** @assumed how a launch reaches the app: a GET with the token in the query, or a POST with it in a form */
+/** @assumed launch: how it reaches the app: a GET with the token in the query, or a POST with it in a form */
 export const launchModes = ['query', 'form_post'] as const;
 
 function isLaunchUrl(value: string): boolean {
@@ -11,7 +11,7 @@ function isLaunchUrl(value: string): boolean {
   return isPlainHost && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
 }
 
-/** What an app tells the marketplace of itself. @assumed contract, "Launch" */
+/** What an app tells the marketplace of itself. @assumed app-manifest */
 export const appManifest = z.object({
   id: z
     .string('is missing')

@@ -3,7 +3,7 @@ import * as z from 'zod';
 /**
  * Stable error codes. The spec shows statuses and some messages but no body shape (section 7), so the
  * body and these codes are the kit's.
- * @assumed contract, "Common": error body
+ * @assumed error-body
  */
 export const errorCodes = [
   'validation_failed',

@@ -37,7 +37,7 @@ const controlCharacter = /[\u0000-\u001f\u007f]/;
 
 /**
  * A file's name as the platform takes it: a name, never a path. `a..b.tif` is good.
- * @assumed contract, "External app"
+ * @assumed file-name
  */
 export const fileName = z
   .string()
@@ -50,5 +50,5 @@ export const fileName = z
     `must be at most ${limits.fileNameBytes} bytes of UTF-8`,
   );
 
-/** Where the items of a user's files are. @assumed contract, "File endpoints" */
+/** Where the items of a user's files are. @assumed uploads-collection */
 export const collectionOfUploads = (userId: string): string => `uploads-${userId}`;

@@ -1,4 +1,5 @@
 export * from './app-manifest.ts';
+export * from './assumptions.ts';
 export * from './endpoint.ts';
 export * from './error-codes.ts';
 export * from './file.ts';

@@ -10,29 +10,29 @@ export const limits = {
   /** Spec 4.6: a download URL lives 24 hours. */
   downloadUrlMs: 24 * hour,
 
-  /** Spec 8: a direct upload is at most 100 MB. */
+  /** Spec 8: a direct upload is at most 100 MB. @assumed direct-upload-size: a MB is 10^6 bytes */
   directUploadBytes: 100_000_000,
 
-  /** @assumed life of an identity token, from its launch or its last renewal */
+  /** @assumed token-life: of an identity token, from its launch or its last renewal */
   tokenLifetimeMs: 60 * minute,
-  /** @assumed no renewal carries a token past this age of its launch */
+  /** @assumed token-life-max: no renewal carries a token past this age of its launch */
   tokenLifetimeMaxMs: 12 * hour,
-  /** @assumed how long after its expiry a token can still be renewed */
+  /** @assumed token-renewal-grace: how long after its expiry a token can still be renewed */
   tokenRenewalGraceMs: 5 * minute,
 
-  /** @assumed */
+  /** @assumed operation-name-length */
   operationNameLength: 200,
-  /** @assumed size of `parameters` as JSON */
+  /** @assumed operation-parameters-size: of `parameters` as JSON */
   operationParametersBytes: 64 * 1024,
-  /** @assumed levels of arrays and objects in a free JSON value */
+  /** @assumed json-depth: levels of arrays and objects in a free JSON value */
   jsonDepth: 500,
-  /** @assumed size of each of a file's free properties (spec 4.4) as JSON: they come back with every item of a page */
+  /** @assumed file-properties-size: of each of a file's free properties (spec 4.4) as JSON: they come back with every item of a page */
   filePropertiesBytes: 32 * 1024,
-  /** @assumed positions of all geometries of one request together */
+  /** @assumed geometry-positions: of all geometries of one request together */
   geometryPositions: 5_000,
-  /** @assumed positions of a file's own footprint (spec 4.4): every search by a geometry compares it */
+  /** @assumed footprint-positions: of a file's own footprint (spec 4.4): every search by a geometry compares it */
   footprintPositions: 1_000,
-  /** @assumed what one search may ask (spec 4.2) */
+  /** @assumed search-bounds: what one search may ask (spec 4.2) */
   search: {
     /** Entries of `ids` and of `collections`. */
     identifiers: 1_000,
@@ -52,18 +52,18 @@ export const limits = {
     /** Different properties that a filter and `sortby` name. */
     properties: 16,
   },
-  /** @assumed size of a JSON request body */
+  /** @assumed json-size: of a JSON request body */
   jsonBodyBytes: 1024 * 1024,
-  /** @assumed UTF-8 bytes of an uploaded file's name */
+  /** @assumed file-name-size: UTF-8 bytes of an uploaded file's name */
   fileNameBytes: 255,
-  /** @assumed parts are numbered from here */
+  /** @assumed first-part: parts are numbered from here */
   firstPartNumber: 1,
-  /** @assumed */
+  /** @assumed most-parts */
   maxPartNumber: 10_000,
-  /** @assumed */
+  /** @assumed chunk-size */
   chunkBytes: 512 * 1024 * 1024,
-  /** @assumed largest side of a rendered preview */
+  /** @assumed preview-size: largest side of a rendered preview */
   previewSidePixels: 1024,
-  /** @assumed an upload session without a chunk for this long is swept */
+  /** @assumed idle-upload: an upload session without a chunk for this long is swept */
   uploadSessionIdleMs: 24 * hour,
 } as const;

@@ -26,6 +26,28 @@ const sealer = createTokenSealer([new Secret('x'.repeat(32))]);
 const isUnder = (release: Release, name: string) => name <= release.lastMigration;
 
 /** What a user of that release had. */
+/** As 0.1.0 kept one. */
+const keptSummary = {
+  width: 3,
+  height: 2,
+  corners: null,
+  values: null,
+  bands: [
+    {
+      name: 'ndvi',
+      unit: null,
+      min: 0,
+      mean: 0.5,
+      max: 1,
+      stdDev: 0.1,
+      validShare: 1,
+      histogram: { low: 0, high: 1, counts: [3, 3] },
+      colors: null,
+      classes: null,
+    },
+  ],
+};
+
 async function fill(database: Kysely<unknown>, release: Release): Promise<void> {
   const token = await sealer.seal('launch', 'the-token');
   const hasChanges = !isUnder(release, '009-apart');
@@ -47,7 +69,7 @@ async function fill(database: Kysely<unknown>, release: Release): Promise<void> 
     database,
   );
   await sql`insert into run_progress (run_id, progress) values ('waits', '{}')`.execute(database);
-  await sql`insert into run_results (run_id, summary, picture) values ('done', '{"width":3}', 'AAEC')`.execute(
+  await sql`insert into run_results (run_id, summary, picture) values ('done', ${JSON.stringify(keptSummary)}, 'AAEC')`.execute(
     database,
   );
 }
@@ -111,7 +133,11 @@ describe.each(adapters)('%s', (name, isHere, make) => {
     });
     expect((await runs.history('waits')).map(({ state }) => state)).toEqual(['CREATED', 'AWAITING_APPROVAL']);
     expect((await runs.stages('waits')).map(({ worker }) => worker)).toEqual(['gone:1']);
-    expect([await runs.summary('done'), [...(await runs.picture('done'))!]]).toEqual([{ width: 3 }, [0, 1, 2]]);
+    // What came since is filled in.
+    expect(await runs.summary('done')).toEqual({ ...keptSummary, features: null });
+    expect([...(await runs.picture('done'))!]).toEqual([0, 1, 2]);
+    await sql`update run_results set summary = '{"width":3}'`.execute(database);
+    expect(await runs.summary('done')).toBeNull();
     if (!isUnder(release, '009-apart'))
       expect(await runs.changesOf('launch')).toEqual({ number: 7, lastAtMs: 1_700_000_000_500, isUnderWay: true });
     // It goes on: claimed by a worker of today, and moved; nothing refers to what is not there.

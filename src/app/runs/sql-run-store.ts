@@ -295,8 +295,8 @@ export class SqlRunStore implements RunStore {
       .select('summary')
       .where('run_id', '=', id)
       .executeTakeFirst();
-    // What an earlier version has kept lacks what is new.
-    return row ? outputSummary.parse(JSON.parse(row.summary)) : null;
+    // What an earlier version has kept lacks what is new; what nobody can read is not shown, and the run is.
+    return row ? (outputSummary.safeParse(JSON.parse(row.summary)).data ?? null) : null;
   }
 
   async picture(id: string): Promise<Uint8Array | null> {

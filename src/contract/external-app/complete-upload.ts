@@ -4,7 +4,7 @@ import { fillPath, tolerant, type Call } from '../wire.ts';
 
 const path = '/public/external-app/file/:token/upload/complete';
 
-/** The body of completeUpload (spec 4.4). @assumed that step 7 takes and answers the same */
+/** The body of completeUpload (spec 4.4). @assumed completion: step 7 takes and answers the same */
 const { request, response } = completeFileUpload;
 const read = tolerant(response, []);
 

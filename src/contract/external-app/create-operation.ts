@@ -3,10 +3,10 @@ import { limits } from '../limits.ts';
 import { fillPath, instant, isShallow, tolerant, tooDeep, type Call } from '../wire.ts';
 
 const path = '/public/external-app/operation/:token';
-/** @assumed */
+/** @assumed idempotency-key */
 const idempotencyHeader = 'Idempotency-Key';
 
-/** @assumed body of step 3 (spec 4.8 shows none) */
+/** @assumed operation-request: body of step 3 (spec 4.8 shows none) */
 const request = z.object({
   name: z
     .string()
@@ -26,7 +26,7 @@ const request = z.object({
     .optional(),
 });
 
-/** @assumed response of step 3, but for `operationId` (spec 4.8) */
+/** @assumed created-operation: response of step 3, but for `operationId` (spec 4.8) */
 const response = z.object({
   operationId: z.string().min(1),
   status: z.literal('REQUESTED'),

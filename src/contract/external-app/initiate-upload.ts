@@ -4,7 +4,7 @@ import { fillPath, tolerant, type Call } from '../wire.ts';
 
 const path = '/public/external-app/file/:token/upload/initiate';
 
-/** @assumed body of step 5; `sourceType` is a hint here, the one at complete counts */
+/** @assumed initiate-request: body of step 5; `sourceType` is a hint here, the one at complete counts */
 const request = z.object({
   operationId: z.string().min(1, 'must not be empty'),
   fileName,

@@ -7,7 +7,7 @@ const path = '/public/external-app/operation/:token';
 /** Step 4's query is the spec's own (section 4.8). */
 const query = z.object({ operationId: z.string('is required, once').min(1, 'must not be empty') });
 
-/** @assumed response of step 4, but for `status` (spec 4.8) */
+/** @assumed operation-status: response of step 4, but for `status` (spec 4.8) */
 const response = z.object({
   operationId: z.string(),
   status: operationStatus,

@@ -3,7 +3,7 @@ import { fillPath, instant, tolerant, type Call } from '../wire.ts';
 
 const path = '/public/external-app/token/:token/renew';
 
-/** @assumed response of step 1 (spec 4.8 shows none) */
+/** @assumed renewed-token: response of step 1 (spec 4.8 shows none) */
 const response = z.object({ token: z.string().min(1), expiresAt: instant });
 const read = tolerant(response, []);
 

@@ -3,10 +3,10 @@ import { uploadFileChunk } from '../files/chunked-upload.ts';
 import { fillPath, tolerant, type Call, type Content } from '../wire.ts';
 
 const path = '/public/external-app/file/:token/upload/chunk';
-/** @assumed that step 6 takes the form of uploadChunk (spec 4.4) */
+/** @assumed chunk-request: step 6 takes the form of uploadChunk (spec 4.4) */
 const { fields, fileField } = uploadFileChunk;
 
-/** @assumed response of step 6, but for `message` (spec 4.4) */
+/** @assumed chunk-answer: response of step 6, but for `message` (spec 4.4) */
 const response = z.object({ message: z.string(), partNumber: z.int(), size: z.int() });
 const read = tolerant(response, []);
 

@@ -3,7 +3,7 @@ import { fillPath, tolerant, type Call } from '../wire.ts';
 
 const path = '/public/external-app/user/:token/detail';
 
-/** @assumed response of step 2 (spec 2.7: "fields not shown") */
+/** @assumed user-detail: response of step 2 (spec 2.7: "fields not shown") */
 const response = z.object({
   id: z.string().min(1),
   email: z.string(),

@@ -84,7 +84,7 @@ const readers = [wktGeometry, json.pipe(geojsonGeometry)].map((reader) =>
 /** The geometry of a file (spec 4.4) as it was given: WKT, or GeoJSON as text. Throws zod's error where it is neither. */
 export const readFileGeometry = (text: string): Geometry => readers[isJson(text) ? 1 : 0]!.parse(text);
 
-/** @assumed that GeoJSON is taken too, as text or as an object: the spec says a string, and of inference that it is WKT */
+/** @assumed file-geometry: GeoJSON is taken too, as text or as an object: the spec says a string, and of inference that it is WKT */
 const fileGeometry = z
   .union([z.string(), z.looseObject({ type: z.string() })], 'must be well-known text, or GeoJSON')
   .transform((given) => (typeof given === 'string' ? given : JSON.stringify(given)))
@@ -93,7 +93,7 @@ const fileGeometry = z
     if (issue) context.addIssue({ code: 'custom', message: issue.message });
   });
 
-/** What an item of the file carries, in every page that shows it. */
+/** What an item of the file carries, in every page that shows it. @assumed file-properties */
 const properties = jsonValue.refine(
   (value) => Buffer.byteLength(JSON.stringify(value ?? null)) <= limits.filePropertiesBytes,
   `must be at most ${limits.filePropertiesBytes} bytes of JSON`,

@@ -15,7 +15,7 @@ export const uploadFile = {
   path: '/public/file/upload',
   fileField: 'file',
   fileName,
-  /** `sourceType` from the query or the form. @assumed the form; the spec's sample has it in the query */
+  /** `sourceType` from the query or the form. @assumed direct-upload-form: the form; the spec's sample has it in the query */
   fields: z.object({ sourceType: sourceType.default('UNKNOWN') }),
   response: uploadedFile,
 } as const;

@@ -2,11 +2,11 @@ import * as z from 'zod';
 import { wktGeometry } from '../geometry.ts';
 import { instant, tolerant, type Call } from '../wire.ts';
 
-/** Task of a model. @assumed (spec 2.6: InferenceJobType not shown) */
+/** Task of a model. @assumed inference-types (spec 2.6: InferenceJobType not shown) */
 export const inferenceTypes = ['SEGMENTATION', 'CLASSIFICATION', 'DETECTION'] as const;
 export type InferenceType = (typeof inferenceTypes)[number];
 
-/** What this platform says of a job. @assumed the complete set; the spec names both spellings, and leaves the list open (3.3) */
+/** What this platform says of a job. @assumed inference-statuses: the complete set; the spec names both spellings, and leaves the list open (3.3) */
 export const inferenceStatuses = ['SUBMITTED', 'RUNNING', 'DONE', 'FAILED'] as const;
 export type InferenceStatus = (typeof inferenceStatuses)[number];
 
@@ -40,7 +40,7 @@ export type ModelView = z.infer<typeof model>;
 const readModels = z.array(tolerant(model, ['id']));
 export type KnownModels = z.output<typeof readModels>;
 
-/** GET /public/inference/models (spec 4.7). @assumed the names of the fields, and that it answers an array */
+/** GET /public/inference/models (spec 4.7). @assumed model-fields: the names of the fields, and that it answers an array */
 export const listModels = {
   endpoint: 'inference.models',
   method: 'GET',

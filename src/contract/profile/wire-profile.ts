@@ -107,16 +107,16 @@ export interface WireProfile {
 
 /** The API key's header (spec 5); header names are case-insensitive. */
 export const apiKeyHeader = 'X-API-KEY';
-/** @assumed how a launch hands over the token (spec 6 shows no mechanism) */
+/** @assumed launch-token-field: how a launch hands over the token (spec 6 shows no mechanism) */
 export const launchTokenField = 'token';
 
-/** @assumed pages for people (the spec describes none): where operations are approved, and where an item is shown */
+/** @assumed platform-pages: for people (the spec describes none): where operations are approved, and where an item is shown */
 export const platformPages: WireProfile['pages'] = {
   approvals: '/approvals',
   item: (collectionId, itemId) => `/catalog/${encodeURIComponent(collectionId)}/${encodeURIComponent(itemId)}`,
 };
 
-/** @assumed that an approved operation takes several uploads: spec 4.8 shows one */
+/** @assumed several-uploads: an approved operation takes several uploads: spec 4.8 shows one */
 const severalOutputs = 'uploads';
 
 const known = new Set<string>(errorCodes);

@@ -53,7 +53,7 @@ function offsetMinutes(text: string): number | null {
 const rule =
   'must be an RFC 3339 interval such as 2024-01-01T00:00:00Z/2024-12-31T23:59:59Z, where one end may be open (..)';
 
-/** `start/end`, one end may be `..` or empty (spec 4.2). @assumed the open end */
+/** `start/end`, one end may be `..` or empty (spec 4.2). @assumed open-interval */
 export const datetimeInterval = z.string(rule).transform((text, context) => parseInterval(text, context));
 
 /** As `datetimeInterval`, and a single instant. */

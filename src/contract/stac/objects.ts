@@ -22,7 +22,7 @@ export const itemExtensions = [
   'https://stac-extensions.github.io/sar/v1.2.0/schema.json',
 ] as const;
 
-/** Beside them on items that carry a `raster` asset. @assumed, as the asset is */
+/** Beside them on items that carry a `raster` asset. @assumed item-raster, as the asset is */
 export const projectionExtension = 'https://stac-extensions.github.io/projection/v1.1.0/schema.json';
 
 /** Spec 2.1, 2.2, 2.3: link and asset media types. */
@@ -56,7 +56,7 @@ export const stacLink = z
 export type StacLink = Immutable<z.infer<typeof stacLink>>;
 
 const asset = z.object({ href, title: z.string(), type: mediaType, roles: z.array(z.string()) });
-/** `raster`, or one for each band of a scene by its name: the source itself with the fields of the projection extension, for standard clients. @assumed */
+/** `raster`, or one for each band of a scene by its name: the source itself with the fields of the projection extension, for standard clients. @assumed item-raster */
 const rasterAsset = asset.extend({
   'proj:epsg': z.int().optional(),
   'proj:shape': z.array(z.int()).length(2).optional(),
@@ -112,7 +112,7 @@ const itemProperties = z.looseObject({
   'platform:source_sub_type': z.string(),
 });
 
-/** Spec 2.3. @assumed that a footprint across the antimeridian is a MultiPolygon (RFC 7946, 3.1.9); the spec shows Polygon */
+/** Spec 2.3. @assumed antimeridian: a footprint across the antimeridian is a MultiPolygon (RFC 7946, 3.1.9); the spec shows Polygon */
 export const stacItem = z
   .object({
     type: z.literal('Feature'),
@@ -168,7 +168,7 @@ export const searchPage = z
   })
   .meta({ id: 'SearchPage' });
 
-/** Paths of spec 4.1 and 4.2; those from `conformance` on are for standard clients. @assumed the latter */
+/** Paths of spec 4.1 and 4.2; those from `conformance` on are for standard clients. @assumed standard-paths: the latter */
 export const stacPaths = {
   root: '/public/stac',
   catalog: '/public/stac/catalogs/:catalogId',

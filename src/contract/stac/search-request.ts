@@ -5,7 +5,7 @@ import { limits } from '../limits.ts';
 import { jsonValue } from '../wire.ts';
 import { datetimeFilter, datetimeInterval } from './datetime-interval.ts';
 
-/** @assumed the limits of a page (spec 8: not shown) */
+/** @assumed page-size: the limits of a page (spec 8: not shown) */
 export const pageLimits = { default: 10, max: 1000 } as const;
 
 const bboxRule =
@@ -120,7 +120,7 @@ const notHere = {
   query: z.undefined('is no member of a search: use filter, in CQL2-JSON').optional(),
 };
 
-/** @assumed everything but bbox, collections, datetime, limit, offset and sortby: as STAC's item search and its extensions have it */
+/** @assumed search-extras: everything but bbox, collections, datetime, limit, offset and sortby: as STAC's item search and its extensions have it */
 const lenient = z.object({
   ...notHere,
   bbox: bbox.optional(),
@@ -223,5 +223,5 @@ export const searchQuery = z
     error: 'must not come together with bbox',
   });
 
-/** Query of the items list; another parameter is refused, as the conformance class wants it. @assumed (spec 4.1: not shown) */
+/** Query of the items list; another parameter is refused, as the conformance class wants it. @assumed items-query (spec 4.1: not shown) */
 export const itemsQuery = z.strictObject({ ...page, bbox: bboxText.optional(), datetime: datetimeFilter.optional() });

@@ -3,7 +3,7 @@ import type { SourceType } from '../../contract/index.ts';
 /** How a source type's claim is judged. */
 export type FileKind = 'raster' | 'vector' | 'pdf' | 'image' | 'czml' | 'tiles3d' | 'video' | 'any';
 
-/** @assumed what the platform takes for each of the spec's twenty source types (section 2.8) */
+/** @assumed source-types: what the platform takes for each of the spec's twenty source types (section 2.8) */
 export const kindOf: Readonly<Record<SourceType, FileKind>> = {
   MULTISPECTRAL: 'raster',
   HYPERSPECTRAL: 'raster',

@@ -4,7 +4,7 @@ import type { SandboxDatabase } from '../database.ts';
 import { equalSecrets, hashSecret, newId, newSecret } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 
-/** `files_admin` and `files_upload` are the spec's (section 5). @assumed the other two */
+/** `files_admin` and `files_upload` are the spec's (section 5). @assumed permission-names: the other two */
 export const permissions = ['files_admin', 'files_upload', 'external_app', 'inference'] as const;
 export type Permission = (typeof permissions)[number];
 

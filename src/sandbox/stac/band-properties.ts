@@ -12,7 +12,7 @@ const mostBands = 1_000;
 
 /**
  * What an item's data holds, before anybody fetches it: `eo:bands` and `proj:shape` (rows, columns), by the EO and projection
- * extensions. @assumed: the spec names no bands
+ * extensions. @assumed item-bands: the spec names no bands
  */
 export function bandProperties(
   bands: readonly ItemBand[],

@@ -68,7 +68,7 @@ export function gridOf({ raster }: FileFacts): RasterGrid | null {
   };
 }
 
-/** A point or a line has no area: its box stands for it, at least some ten metres wide. @assumed that several polygons are one footprint, their hull: the spec shows Polygon (2.3), and several only across the antimeridian */
+/** A point or a line has no area: its box stands for it, at least some ten metres wide. @assumed footprint-hull: several polygons are one footprint, their hull: the spec shows Polygon (2.3), and several only across the antimeridian */
 function footprintGiven(text: string): Footprint {
   const geometry = readFileGeometry(text);
   if (geometry.type === 'Polygon') return geometry;

@@ -24,7 +24,7 @@ const csvColumns = [
   'KEEP_GEOM_COLUMNS=NO',
 ];
 
-/** @assumed that columns of these names are in degrees of WGS84: a CSV file names no reference system */
+/** @assumed csv-degrees: columns of these names are in degrees of WGS84, for a CSV file names no reference system */
 const degreeColumns = [/^(lon|lng)/i, /^lat/i, /^(wkt|geom|the_geom)/i] as const;
 
 async function saysDegrees(path: string): Promise<boolean> {

@@ -1,0 +1,209 @@
+import { assumptions, type AssumptionId, type WireCallName } from '../contract/index.ts';
+import { isWithin } from './facts.ts';
+import { probes, type Findings, type Place, type Probe } from './probes.ts';
+import { Conversation, levels, NotObserved, type Exchange, type Level, type Target } from './target.ts';
+
+/** What was seen of one platform. */
+export interface Observations {
+  readonly exchanges: readonly Exchange[];
+  /** Probes that could not be made, and why. */
+  readonly missing: Readonly<Record<string, string>>;
+}
+
+/** `richer`: all that is expected, and more. `not observed` is never good: nobody knows. */
+export const verdicts = ['same', 'richer', 'not observed', 'differs', 'breaks the app'] as const;
+export type DriftVerdict = (typeof verdicts)[number];
+
+export interface Difference {
+  readonly exchange: string;
+  /** As `Facts` name it: `status`, `body.operationId`. */
+  readonly fact: string;
+  readonly expected: string | null;
+  readonly found: string | null;
+  readonly verdict: Exclude<DriftVerdict, 'same' | 'not observed'>;
+  /** The assumption that does not hold; null where the specification itself says otherwise. */
+  readonly assumption: AssumptionId | null;
+  readonly place: Place;
+  /** In a wire profile, where one can say it: `calls.createOperation.response.operationId`. */
+  readonly profilePath: string | null;
+}
+
+/** Makes the probes of a level, and of those below it. Throws `KitError` where nothing answers. */
+export async function observe(target: Target, level: Level): Promise<Observations> {
+  const at = new Conversation(target);
+  const found: Findings = {};
+  const missing: Record<string, string> = {};
+  const allowed = levels.slice(0, levels.indexOf(level) + 1);
+  if (level !== 'read') at.hide(await target.token());
+  for (const probe of probes) {
+    if (!allowed.includes(probe.level)) {
+      missing[probe.id] = `it needs --level ${probe.level}`;
+      continue;
+    }
+    try {
+      await probe.run(at, found);
+    } catch (error) {
+      if (!(error instanceof NotObserved)) throw error;
+      missing[probe.id] = error.message;
+    }
+  }
+  return { exchanges: at.exchanges, missing };
+}
+
+/** What one platform does otherwise than the other, which is the sandbox. */
+export function compare(expected: Observations, found: Observations): Difference[] {
+  const answers = new Map(found.exchanges.map((one) => [one.name, one]));
+  const merged = new Map<string, [Exchange, Exchange]>();
+  for (const one of expected.exchanges) {
+    const other = answers.get(one.name);
+    if (other) merged.set(`${one.name} ${Object.keys(one.facts).join()}`, [one, other]);
+  }
+  // Notes of one name are several: by their facts.
+  const notes = found.exchanges.filter(({ method }) => method === '');
+  return [...merged.values()].flatMap(([one, other]) => {
+    const twin =
+      one.method === '' ? notes.find(({ name, facts }) => name === one.name && sameKeys(facts, one.facts)) : other;
+    return twin ? differencesOf(one, twin) : [];
+  });
+}
+
+const sameKeys = (a: object, b: object) => Object.keys(a).sort().join() === Object.keys(b).sort().join();
+
+const isSuccess = ({ facts }: Exchange) => /^2/.test(facts['status'] ?? '');
+
+function differencesOf(one: Exchange, other: Exchange): Difference[] {
+  const differences: Difference[] = [];
+  const tell = (fact: string, expected: string | null, found: string | null, verdict: Difference['verdict']) =>
+    differences.push({ exchange: one.name, fact, expected, found, verdict, ...placeOf(one, other, fact) });
+  const isLost = one.facts['status'] !== undefined && isSuccess(one) && !isSuccess(other);
+  const isUnreadable = one.unreadable === null && other.unreadable !== null;
+  const breaks = isLost || isUnreadable;
+  for (const [fact, expected] of Object.entries(one.facts)) {
+    const found = other.facts[fact];
+    if (found !== undefined && isWithin(expected, found)) continue;
+    // Of an answer that is another altogether its status says all.
+    if (fact !== 'status' && one.facts['status'] !== other.facts['status'] && !isSuccess(other)) continue;
+    // A list that holds nothing says nothing of what it holds.
+    if (found === undefined && hasEmptyParent(fact, other)) continue;
+    tell(fact, expected, found ?? null, breaks && (fact === 'status' || isUnreadable) ? 'breaks the app' : 'differs');
+  }
+  if (isUnreadable && differences.every(({ verdict }) => verdict !== 'breaks the app'))
+    tell('body', 'readable', other.unreadable, 'breaks the app');
+  for (const fact of Object.keys(other.facts))
+    if (!(fact in one.facts) && one.facts['status'] === other.facts['status'] && !hasEmptyParent(fact, one))
+      tell(fact, null, other.facts[fact]!, /^header\.(set-cookie|location)$/.test(fact) ? 'differs' : 'richer');
+  return differences;
+}
+
+/** The nearest list above a fact, where the answer has it and nothing in it. */
+function hasEmptyParent(fact: string, { facts }: Exchange): boolean {
+  const end = fact.lastIndexOf('[]');
+  if (end < 0) return false;
+  const parent = fact.slice(0, end);
+  return facts[parent] === 'array' && !Object.keys(facts).some((name) => name.startsWith(`${parent}[]`));
+}
+
+/** The file of each call, below `src`. */
+const callFiles: Readonly<Record<WireCallName, string>> = {
+  renewToken: 'contract/external-app/renew-token.ts',
+  userDetail: 'contract/external-app/user-detail.ts',
+  createOperation: 'contract/external-app/create-operation.ts',
+  getOperation: 'contract/external-app/operation-status.ts',
+  initiateUpload: 'contract/external-app/initiate-upload.ts',
+  uploadChunk: 'contract/external-app/upload-chunk.ts',
+  completeUpload: 'contract/external-app/complete-upload.ts',
+  getFileStatus: 'contract/files/file-status.ts',
+  getDownloadUrl: 'contract/files/download-url.ts',
+  generateUploadId: 'contract/files/chunked-upload.ts',
+  uploadFileChunk: 'contract/files/chunked-upload.ts',
+  completeFileUpload: 'contract/files/chunked-upload.ts',
+  listModels: 'contract/inference/inference.ts',
+  runInference: 'contract/inference/inference.ts',
+  getInferenceStatus: 'contract/inference/inference.ts',
+  downloadInference: 'contract/inference/inference.ts',
+  getCatalog: 'contract/stac/read-catalog.ts',
+  getCollection: 'contract/stac/read-catalog.ts',
+  getItem: 'contract/stac/read-catalog.ts',
+  searchItems: 'contract/stac/read-catalog.ts',
+};
+
+/** Facts of an item by the assumption that they are. */
+const itemAssumptions: readonly (readonly [RegExp, AssumptionId])[] = [
+  [/\.properties\.(eo:bands|bands)/, 'item-bands'],
+  [/\.properties\.proj:shape/, 'item-shape'],
+  [/\.assets\.raster/, 'item-raster'],
+];
+
+/** Facts of answers by the assumption that they are, for probes that have several. */
+const answerAssumptions: Readonly<Record<string, (fact: string) => AssumptionId>> = {
+  'create-operation': () => 'created-operation',
+  'renew-token': () => 'renewed-token',
+  'upload-chunk': () => 'chunk-answer',
+  'list-models': (fact) => (fact.endsWith('.type') ? 'inference-types' : 'model-fields'),
+};
+
+const byId = new Map<string, (typeof assumptions)[number]>(assumptions.map((one) => [one.id, one]));
+const probeOf = (exchange: string) => exchange.split('/')[0]!;
+
+function placeOf(
+  one: Exchange,
+  other: Exchange,
+  fact: string,
+): Pick<Difference, 'assumption' | 'place' | 'profilePath'> {
+  const [probeId, label = ''] = one.name.split('/');
+  const isError = !isSuccess(one) && one.facts['status'] !== undefined && one.facts['status'] === other.facts['status'];
+  const named =
+    isError && /^(body|header\.content-type)/.test(fact)
+      ? byId.get('error-body')
+      : (byId.get(label) ?? byId.get(itemAssumptions.find(([pattern]) => pattern.test(fact))?.[1] ?? ''));
+  const own = assumptions.filter(({ probe }) => probe === probeId);
+  const assumed =
+    named ??
+    (isSuccess(one) && fact.startsWith('body') ? byId.get(answerAssumptions[probeId!]?.(fact) ?? '') : undefined) ??
+    (own.length === 1 && one.facts['status'] !== undefined ? own[0] : undefined);
+  const field = /^body\.(.+)$/.exec(fact)?.[1];
+  const profilePath =
+    one.call === null || isError
+      ? isError && field !== undefined && /^(error|code|requestId|details|expected)$/.test(field)
+        ? `errors.fields.${field}`
+        : null
+      : field === undefined
+        ? `calls.${one.call}`
+        : `calls.${one.call}.response.${field.split(/[.[]/)[0]}`;
+  const place: Place =
+    named !== undefined
+      ? { file: named.file, symbol: named.symbol }
+      : one.call !== null
+        ? { file: callFiles[one.call], symbol: field === undefined ? one.call : `${one.call}.response.${field}` }
+        : (probes.find(({ id }) => id === probeId) as Probe).place;
+  return { assumption: assumed?.id ?? null, place, profilePath };
+}
+
+export interface AssumptionVerdict {
+  readonly id: AssumptionId;
+  readonly verdict: DriftVerdict;
+  /** Why it was not observed. */
+  readonly reason: string | null;
+}
+
+/** Of every assumption whether it holds. */
+export function judge(
+  found: Observations,
+  expected: Observations,
+  differences: readonly Difference[],
+): AssumptionVerdict[] {
+  return assumptions.map(({ id, probe }): AssumptionVerdict => {
+    if (typeof probe !== 'string') return { id, verdict: 'not observed', reason: `by hand: ${probe.byHand}` };
+    const missing = found.missing[probe] ?? expected.missing[probe];
+    const own = differences.filter(({ assumption }) => assumption === id).map(({ verdict }) => verdict);
+    const verdict = worst(own);
+    const isSeen = found.exchanges.some(({ name }) => probeOf(name) === probe);
+    if (verdict === 'same' && (missing !== undefined || !isSeen))
+      return { id, verdict: 'not observed', reason: missing ?? 'the probe saw nothing' };
+    return { id, verdict, reason: null };
+  });
+}
+
+export function worst(all: readonly DriftVerdict[]): DriftVerdict {
+  return all.reduce((a, b) => (verdicts.indexOf(b) > verdicts.indexOf(a) ? b : a), 'same');
+}

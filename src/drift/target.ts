@@ -1,0 +1,257 @@
+import { randomUUID } from 'node:crypto';
+import { request as requestHttp, type IncomingMessage } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { KitError, type WireCallName, type WireProfile, type WireRequest } from '../contract/index.ts';
+import { factsOf, jsonOf, type Facts, type RawAnswer } from './facts.ts';
+
+export const levels = ['read', 'launch', 'write'] as const;
+export type Level = (typeof levels)[number];
+
+/** A platform that is probed. */
+export interface Target {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly profile: WireProfile;
+  /** An identity token of a launch. Asked for once, of a level above `read`. */
+  token(): Promise<string>;
+  /** Resolves when the user has approved. */
+  approve(operationId: string): Promise<void>;
+}
+
+/** One request with what came back, as a report shows it: no key, no token, no signature. */
+export interface Exchange {
+  /** Of the probe, and which of its requests. */
+  readonly name: string;
+  /** The call of the wire that it is; null for one that no profile knows. */
+  readonly call: WireCallName | null;
+  readonly method: string;
+  readonly path: string;
+  readonly requestBody: string | null;
+  readonly responseBody: string;
+  readonly facts: Facts;
+  /** Why the profile cannot read the answer; null where it can, or where the app reads none. */
+  readonly unreadable: string | null;
+}
+
+/** A probe cannot be made: what it needs is not there. */
+export class NotObserved extends Error {}
+
+export interface RawRequest {
+  readonly method: string;
+  /** Below the base address, or an address of its own. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+  /** Default: the API key's. */
+  readonly authenticated?: boolean;
+}
+
+const timeoutMs = 30_000;
+const mostBodyBytes = 4 * 1024 * 1024;
+const shownCharacters = 1_500;
+
+/** Sends requests as they are, follows nothing, repeats nothing, and keeps what was seen. */
+export class Conversation {
+  readonly target: Target;
+  readonly exchanges: Exchange[] = [];
+  #secrets = new Set<string>();
+
+  constructor(target: Target) {
+    this.target = target;
+    this.#secrets.add(target.apiKey);
+  }
+
+  /** What must stand in no report. */
+  hide(secret: string): void {
+    this.#secrets.add(secret);
+  }
+
+  /** A call as the profile writes it. `reads`: the app reads the answer, so it must be readable. */
+  async call<Name extends WireCallName>(
+    name: string,
+    call: Name,
+    input: Parameters<WireProfile['calls'][Name]['encode']>[0],
+    { expect = 'success' }: { readonly expect?: 'success' | 'refusal' } = {},
+  ): Promise<RawAnswer> {
+    const { encode, decode } = this.target.profile.calls[call] as {
+      encode(input: unknown): WireRequest;
+      decode(body: unknown): unknown;
+    };
+    const wire = encode(input);
+    const reads = (answer: RawAnswer) => {
+      if (expect === 'refusal' || answer.status < 200 || answer.status > 299) return null;
+      const json = jsonOf(answer);
+      try {
+        decode(json === undefined ? answer.body.toString('utf8') : json);
+        return null;
+      } catch (error) {
+        return reasonOf(error);
+      }
+    };
+    return this.send(name, await raw(wire), call, reads);
+  }
+
+  /** Any request. */
+  async send(
+    name: string,
+    request: RawRequest,
+    call: WireCallName | null = null,
+    reads: (answer: RawAnswer) => string | null = () => null,
+  ): Promise<RawAnswer> {
+    const headers = {
+      accept: '*/*',
+      ...(request.authenticated === false ? {} : this.target.profile.authenticate(this.target.apiKey)),
+      ...request.headers,
+    };
+    const url = /^https?:/.test(request.path) ? request.path : `${this.target.url}${request.path}`;
+    const answer = await exchange(url, { ...request, headers });
+    const unreadable = reads(answer);
+    this.exchanges.push({
+      name,
+      call,
+      method: request.method,
+      path: this.#shown(request.path),
+      requestBody: request.body === undefined ? null : this.#shown(request.body.toString()),
+      responseBody: this.#shown(
+        /text|json|xml/.test(answer.headers['content-type'] ?? '')
+          ? answer.body.toString('utf8')
+          : `${answer.body.length} bytes`,
+      ),
+      facts: factsOf(answer),
+      unreadable,
+    });
+    return answer;
+  }
+
+  /** Something that is no answer by itself: whether two pages are disjoint. */
+  note(name: string, facts: Facts): void {
+    this.exchanges.push({
+      name,
+      call: null,
+      method: '',
+      path: '',
+      requestBody: null,
+      responseBody: '',
+      facts,
+      unreadable: null,
+    });
+  }
+
+  #shown(text: string): string {
+    let shown = text;
+    for (const secret of this.#secrets)
+      for (const form of [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')])
+        shown = shown.replaceAll(form, '[redacted]');
+    // What signs a temporary link is as good as a key while it lives.
+    shown = shown.replace(
+      /([?&"]?(?:sig(?:nature)?|x-amz-[a-z-]+|token|access_token)"?[=:]"?)[^&"\s\\]+/gi,
+      '$1[redacted]',
+    );
+    return shown.length > shownCharacters
+      ? `${shown.slice(0, shownCharacters)} ... (${shown.length} characters)`
+      : shown;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const issues = (error as { issues?: readonly { path: readonly PropertyKey[]; message: string }[] }).issues;
+  return issues
+    ? issues.map(({ path, message }) => `${path.map(String).join('.') || 'the body'}: ${message}`).join('; ')
+    : error instanceof Error
+      ? error.message
+      : 'it cannot be read';
+}
+
+async function raw({ method, path, query, headers, body }: WireRequest): Promise<RawRequest> {
+  const search = query ? `?${new URLSearchParams(query).toString()}` : '';
+  const request = { method, path: `${path}${search}` };
+  if (!body) return { ...request, headers: headers ?? {} };
+  if (body.kind === 'json')
+    return {
+      ...request,
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body.value),
+    };
+  if (body.kind === 'form')
+    return {
+      ...request,
+      headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams(body.fields).toString(),
+    };
+  const content = await bytesOf(body.kind === 'raw' ? body.content : body.file.content);
+  if (body.kind === 'raw')
+    return { ...request, headers: { ...headers, 'content-type': body.mediaType }, body: content };
+  return { ...request, ...multipart(body.fields, { ...body.file, content }, headers) };
+}
+
+/** A form with one file. */
+export function multipart(
+  fields: Readonly<Record<string, string>>,
+  file: { readonly field: string; readonly fileName: string; readonly content: Buffer } | null,
+  headers: Readonly<Record<string, string>> = {},
+): Pick<RawRequest, 'headers' | 'body'> {
+  const boundary = `drift-${randomUUID()}`;
+  const parts: Buffer[] = Object.entries(fields).map(([name, value]) =>
+    Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`),
+  );
+  if (file)
+    parts.push(
+      Buffer.from(
+        `--${boundary}\r\nContent-Disposition: form-data; name="${file.field}"; filename="${file.fileName}"\r\nContent-Type: application/octet-stream\r\n\r\n`,
+      ),
+      file.content,
+      Buffer.from('\r\n'),
+    );
+  return {
+    headers: { ...headers, 'content-type': `multipart/form-data; boundary=${boundary}` },
+    body: Buffer.concat([...parts, Buffer.from(`--${boundary}--\r\n`)]),
+  };
+}
+
+async function bytesOf(content: { open(): AsyncIterable<Uint8Array> }): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  for await (const part of content.open()) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+/** One request over a connection of its own. Throws `KitError` where nothing answers. */
+function exchange(address: string, request: RawRequest): Promise<RawAnswer> {
+  const url = new URL(address);
+  const send = url.protocol === 'https:' ? requestHttps : requestHttp;
+  return new Promise((resolve, reject) => {
+    const lost = (error: Error) =>
+      reject(new KitError('platform_away', `${url.origin} did not answer ${request.method} as HTTP: ${error.message}`));
+    const req = send(
+      url,
+      {
+        method: request.method,
+        headers: {
+          ...request.headers,
+          ...(request.body === undefined ? {} : { 'content-length': String(Buffer.byteLength(request.body)) }),
+        },
+        agent: false,
+        timeout: timeoutMs,
+      },
+      (res: IncomingMessage) => {
+        const parts: Buffer[] = [];
+        let size = 0;
+        res.on('data', (part: Buffer) => {
+          size += part.length;
+          if (size <= mostBodyBytes) parts.push(part);
+          else res.destroy();
+        });
+        const done = () =>
+          resolve({ status: res.statusCode ?? 0, headers: headersOf(res), body: Buffer.concat(parts) });
+        res.once('close', done);
+      },
+    );
+    req.once('timeout', () => req.destroy(new Error(`nothing came for ${timeoutMs / 1000} s`)));
+    req.once('error', lost);
+    req.end(request.body);
+  });
+}
+
+const headersOf = (res: IncomingMessage) =>
+  Object.fromEntries(
+    Object.entries(res.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]),
+  );
