@@ -1,6 +1,7 @@
 import js from '@eslint/js';
 import globals from 'globals';
 import tseslint from 'typescript-eslint';
+import { namedAssumptions } from './scripts/lint/named-assumptions.ts';
 
 /** App and sandbox know only contract and raster: an integrator takes one without the other. */
 function boundary(folder, forbidden, reason) {
@@ -41,6 +42,11 @@ export default tseslint.config(
     rules: {
       '@typescript-eslint/no-use-before-define': ['error', { functions: false, classes: false, typedefs: false }],
     },
+  },
+  {
+    files: ['src/**/*.ts'],
+    plugins: { kit: { rules: { 'named-assumptions': namedAssumptions } } },
+    rules: { 'kit/named-assumptions': 'error' },
   },
   { files: ['**/*.{js,mjs}'], languageOptions: { globals: globals.node } },
   { files: ['templates/**/*.js'], languageOptions: { globals: globals.browser } },

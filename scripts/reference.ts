@@ -1,9 +1,10 @@
-/** `npm run reference`: a page of docs/reference for each of the kit's steps, and one of what a step is given, from the code itself. With `--check` it only compares. `--pictures` runs every step on a real scene, and draws what comes out. */
+/** `npm run reference`: a page of docs/reference for each of the kit's steps, and one of what a step is given, and the table of docs/contract.md, from the code itself. With `--check` it only compares. `--pictures` runs every step on a real scene, and draws what comes out. */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
+import { withAssumptions } from './reference/assumptions-table.ts';
 import { pageOfStep, pageOfSteps } from './reference/step-page.ts';
 import { pageOfTypes } from './reference/types-page.ts';
 import { kitSteps } from './reference/kit-steps.ts';
@@ -21,6 +22,8 @@ const pages = new Map<string, string>([
   ...Object.entries(kitSteps).map(([name, step]) => [`${step.id}.md`, pageOfStep(name, step, pictures)] as const),
 ]);
 const wrong: string[] = [];
+const contract = '../contract.md';
+pages.set(contract, withAssumptions(await readFile(join(folder, contract), 'utf8')));
 for (const [name, text] of pages) {
   const path = join(folder, name);
   const laidOut = await format(text, { ...(await resolveConfig(path)), filepath: path });
@@ -29,6 +32,8 @@ for (const [name, text] of pages) {
 }
 for (const name of await readdir(folder)) if (name.endsWith('.md') && !pages.has(name)) wrong.push(name);
 if (wrong.length > 0) {
-  console.error(`docs/reference differs from the code (${wrong.join(', ')}): run npm run reference`);
+  console.error(
+    `docs/reference or docs/contract.md differs from the code (${wrong.join(', ')}): run npm run reference`,
+  );
   process.exitCode = 1;
 }

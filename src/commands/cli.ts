@@ -12,6 +12,7 @@ const usage = `usage: marketplace-app-kit COMMAND [options]        (COMMAND --he
   new-step ID  a step of your own, in TypeScript, Python or by a program, with its cases
   test-step    all that a step of your app must do
   reproduce    makes an output once more, and compares the two
+  drift        what a platform does otherwise than the sandbox
   app          your app alone, against the platform that PLATFORM_URL names
   setup        installs what npm cannot: GDAL's binding, bubblewrap
 
@@ -27,13 +28,14 @@ const commands: Readonly<Record<string, () => Promise<unknown>>> = {
   'new-step': () => import('./new-step.ts'),
   'test-step': () => import('./test-step.ts'),
   reproduce: () => import('./reproduce.ts'),
+  drift: () => import('./drift.ts'),
   app: () => import('./app.ts'),
 };
 /** Large, and the sandbox says what is missing without it. */
 const onlyForModels = 'onnxruntime-node';
 
 /** They start a sandbox, or are one. */
-const wantSandbox = new Set(['demo', 'dev', 'sandbox', 'certify']);
+const wantSandbox = new Set(['demo', 'dev', 'sandbox', 'certify', 'drift']);
 
 const [name] = process.argv.splice(2, 1);
 const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;

@@ -1,6 +1,6 @@
 /** What the kit takes for granted where the specification is silent, each by its name. */
 export interface Assumption {
-  /** What `@assumed` names in the code. */
+  /** What marks in the code name it by. */
   readonly id: string;
   /** Of the specification, or of the contract. */
   readonly clause: string;

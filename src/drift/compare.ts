@@ -1,4 +1,4 @@
-import { assumptions, type AssumptionId, type WireCallName } from '../contract/index.ts';
+import { assumptions, KitError, type AssumptionId, type WireCallName } from '../contract/index.ts';
 import { isWithin } from './facts.ts';
 import { probes, type Findings, type Place, type Probe } from './probes.ts';
 import { Conversation, levels, NotObserved, type Exchange, type Level, type Target } from './target.ts';
@@ -43,8 +43,9 @@ export async function observe(target: Target, level: Level): Promise<Observation
     try {
       await probe.run(at, found);
     } catch (error) {
-      if (!(error instanceof NotObserved)) throw error;
-      missing[probe.id] = error.message;
+      if (error instanceof KitError) throw error;
+      // An answer that is nothing like what is expected may leave a probe without what it goes on with.
+      missing[probe.id] = error instanceof NotObserved ? error.message : `it could not go on: ${String(error)}`;
     }
   }
   return { exchanges: at.exchanges, missing };
@@ -52,22 +53,24 @@ export async function observe(target: Target, level: Level): Promise<Observation
 
 /** What one platform does otherwise than the other, which is the sandbox. */
 export function compare(expected: Observations, found: Observations): Difference[] {
-  const answers = new Map(found.exchanges.map((one) => [one.name, one]));
-  const merged = new Map<string, [Exchange, Exchange]>();
-  for (const one of expected.exchanges) {
-    const other = answers.get(one.name);
-    if (other) merged.set(`${one.name} ${Object.keys(one.facts).join()}`, [one, other]);
-  }
-  // Notes of one name are several: by their facts.
-  const notes = found.exchanges.filter(({ method }) => method === '');
-  return [...merged.values()].flatMap(([one, other]) => {
-    const twin =
-      one.method === '' ? notes.find(({ name, facts }) => name === one.name && sameKeys(facts, one.facts)) : other;
-    return twin ? differencesOf(one, twin) : [];
+  const others = keyed(found.exchanges);
+  return [...keyed(expected.exchanges)].flatMap(([key, one]) => {
+    const other = others.get(key);
+    return other ? differencesOf(one, other) : [];
   });
 }
 
-const sameKeys = (a: object, b: object) => Object.keys(a).sort().join() === Object.keys(b).sort().join();
+/** Several may have one name: told apart by what a note is of, and by their order. */
+function keyed(exchanges: readonly Exchange[]): Map<string, Exchange> {
+  const map = new Map<string, Exchange>();
+  for (const one of exchanges) {
+    const key = one.method === '' ? `${one.name} (${Object.keys(one.facts).sort().join()})` : one.name;
+    let n = 1;
+    while (map.has(`${key} ${n}`)) n += 1;
+    map.set(`${key} ${n}`, one);
+  }
+  return map;
+}
 
 const isSuccess = ({ facts }: Exchange) => /^2/.test(facts['status'] ?? '');
 
@@ -77,7 +80,7 @@ function differencesOf(one: Exchange, other: Exchange): Difference[] {
     differences.push({ exchange: one.name, fact, expected, found, verdict, ...placeOf(one, other, fact) });
   const isLost = one.facts['status'] !== undefined && isSuccess(one) && !isSuccess(other);
   const isUnreadable = one.unreadable === null && other.unreadable !== null;
-  const breaks = isLost || isUnreadable;
+  const breaks = one.isOfApp && (isLost || isUnreadable || one.method === '');
   for (const [fact, expected] of Object.entries(one.facts)) {
     const found = other.facts[fact];
     if (found !== undefined && isWithin(expected, found)) continue;
@@ -85,7 +88,12 @@ function differencesOf(one: Exchange, other: Exchange): Difference[] {
     if (fact !== 'status' && one.facts['status'] !== other.facts['status'] && !isSuccess(other)) continue;
     // A list that holds nothing says nothing of what it holds.
     if (found === undefined && hasEmptyParent(fact, other)) continue;
-    tell(fact, expected, found ?? null, breaks && (fact === 'status' || isUnreadable) ? 'breaks the app' : 'differs');
+    tell(
+      fact,
+      expected,
+      found ?? null,
+      breaks && (fact === 'status' || isUnreadable || one.method === '') ? 'breaks the app' : 'differs',
+    );
   }
   if (isUnreadable && differences.every(({ verdict }) => verdict !== 'breaks the app'))
     tell('body', 'readable', other.unreadable, 'breaks the app');

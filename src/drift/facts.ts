@@ -51,6 +51,7 @@ const words: ReadonlySet<string> = new Set<string>([
   'Polygon',
   'MultiPolygon',
   'RASTER',
+  'VECTOR',
   'DEFAULT',
 ]);
 
@@ -86,6 +87,23 @@ export function jsonOf({ headers, body }: RawAnswer): unknown {
   }
 }
 
+/** Of an item those that the specification names (2.3), and those that the app looks for. Others are the platform's own. */
+const itemProperties: ReadonlySet<string> = new Set([
+  'datetime',
+  'name',
+  'description',
+  'platform:layer_type',
+  'layer_type',
+  'platform:ingestion_date',
+  'source_type',
+  'platform:source',
+  'platform:source_type',
+  'platform:source_sub_type',
+  'eo:bands',
+  'bands',
+  'proj:shape',
+]);
+
 const mostDepth = 8;
 
 function walk(value: unknown, path: string, kinds: Map<string, Set<string>>, depth = 0): void {
@@ -97,7 +115,9 @@ function walk(value: unknown, path: string, kinds: Map<string, Set<string>>, dep
     for (const inner of value.slice(0, 50)) walk(inner, `${path}[]`, kinds, depth + 1);
     return;
   }
+  const isItem = /(features\[\]|^body)\.properties$/.test(path);
   for (const [name, inner] of Object.entries(value)) {
+    if (isItem && !itemProperties.has(name)) continue;
     // The bands of a scene are called as they please.
     const isBand = /\.assets$/.test(path) && !['data', 'rendered_preview', 'raster', 'thumbnail'].includes(name);
     if (!isBand) walk(inner, `${path}.${name}`, kinds, depth + 1);

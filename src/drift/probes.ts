@@ -103,22 +103,28 @@ const read = [
     const root = await at.call('catalog/root', 'getCatalog', { catalogId: null });
     const waiting = linksOf(root, 'child');
     const seen = new Set<unknown>(waiting);
-    // Down to the first collection that has items, some steps at most.
-    for (let steps = 0; waiting.length > 0 && steps < 12 && found.collectionId === undefined; steps++) {
+    // Down to the first collection of rasters, or else of anything, some steps at most.
+    for (let steps = 0, isDone = false; waiting.length > 0 && steps < 12 && !isDone; steps++) {
       const href = waiting.shift();
       const [catalogId, collectionId] = [lastSegment(href, 'catalogs'), lastSegment(href, 'collections')];
       if (collectionId !== undefined) {
-        const listing = await at.send(`catalog/looking ${steps}`, {
+        const mark = at.exchanges.length;
+        const listing = await at.send('catalog/looking', {
           method: 'GET',
           path: `${stacPaths.items.replace(':collectionId', encodeURIComponent(collectionId))}?limit=1`,
         });
-        at.exchanges.pop();
-        if (idsOf(listing).length > 0) found.collectionId = collectionId;
+        at.exchanges.length = mark;
+        const [item] = list(bodyOf(listing)['features']).map(record);
+        isDone = record(item?.['properties'])['layer_type'] === 'RASTER';
+        if (item && (isDone || found.collectionId === undefined)) found.collectionId = collectionId;
       } else if (catalogId !== undefined) {
-        const node = await at.call(`catalog/child ${steps}`, 'getCatalog', { catalogId });
-        if (found.catalogId !== undefined) at.exchanges.pop();
+        const mark = at.exchanges.length;
+        const node = await at.call('catalog/child', 'getCatalog', { catalogId });
+        if (found.catalogId !== undefined) at.exchanges.length = mark;
         found.catalogId ??= catalogId;
-        for (const one of linksOf(node, 'child')) if (!seen.has(one)) waiting.push(one) && seen.add(one);
+        const fresh = linksOf(node, 'child').filter((one) => !seen.has(one));
+        waiting.push(...fresh);
+        fresh.forEach((one) => seen.add(one));
       }
     }
     needed(found.collectionId, 'collection with items');
@@ -160,6 +166,7 @@ const read = [
       path: data,
       headers: { range: 'bytes=0-99' },
       authenticated: false,
+      isOfApp: true,
     });
   }),
   probe('preview', 'read', limitPlace, async (at, found) => {
@@ -247,9 +254,15 @@ const read = [
     });
     await search(at, found, 'search-bounds/json-size', { drift: 'x'.repeat(limits.jsonBodyBytes) });
   }),
-  probe('standard-paths', 'read', stacPlace, async (at) => {
-    for (const path of [stacPaths.conformance, stacPaths.collections, `${stacPaths.search}?limit=1`, stacPaths.api])
-      await at.send(`standard-paths/${path.split('/').at(-1)!.split('?')[0]}`, { method: 'GET', path });
+  probe('standard-paths', 'read', stacPlace, async (at, found) => {
+    const collections = encodeURIComponent(needed(found.collectionId, 'collection with items'));
+    for (const [name, path] of [
+      ['conformance', stacPaths.conformance],
+      ['collections', stacPaths.collections],
+      ['search', `${stacPaths.search}?limit=1&collections=${collections}`],
+      ['api', stacPaths.api],
+    ] as const)
+      await at.send(`standard-paths/${name}`, { method: 'GET', path });
   }),
   probe('list-models', 'read', { file: 'contract/inference/inference.ts', symbol: 'listModels' }, async (at) => {
     await at.call('list-models/all', 'listModels', {});
@@ -313,10 +326,10 @@ const launch = [
       idempotencyKey,
       operation: wanted,
     });
-    const { decode } = at.target.profile.calls.createOperation;
+    const { createOperation } = at.target.profile.calls;
     const idOf = (answer: RawAnswer) => {
       try {
-        return decode(jsonOf(answer)).operationId;
+        return createOperation.decode(jsonOf(answer)).operationId;
       } catch {
         return undefined;
       }
@@ -390,11 +403,12 @@ const settleMs = 60_000;
 async function settled(at: Conversation, name: string, fileId: string): Promise<void> {
   const { calls } = at.target.profile;
   for (const giveUpAt = Date.now() + settleMs; ;) {
+    const mark = at.exchanges.length;
     const answer = await at.call(name, 'getFileStatus', { fileId });
     const { status } = readable(() => calls.getFileStatus.decode(jsonOf(answer)));
-    if (status === 'COMPLETED' || status === 'FAILED' || Date.now() > giveUpAt || answer.status !== 200)
+    if ((status !== 'QUEUED' && status !== 'IN_PROGRESS') || Date.now() > giveUpAt)
       return at.note(`${name}, in the end`, { status: status ?? 'unknown' });
-    at.exchanges.pop();
+    at.exchanges.length = mark;
     await sleep(500);
   }
 }

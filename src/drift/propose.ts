@@ -21,10 +21,9 @@ export function proposeProfile(
   const callOf = new Map(exchanges.map((one) => [one.name, one.call]));
   for (const call of Object.keys(wireCalls) as WireCallName[]) {
     const own = differences.filter(({ exchange }) => callOf.get(exchange) === call && !isRefusal(exchange, exchanges));
-    const response = Object.fromEntries([
-      ...renamedIn(own, wireCalls[call].response).map(({ from, to }) => [from, to] as const),
-      ...wordsIn(own),
-    ]);
+    const response: NonNullable<CallChanges['response']> = Object.fromEntries<
+      string | { name: string; values: Record<string, string> }
+    >([...renamedIn(own, wireCalls[call].response).map(({ from, to }) => [from, to] as const), ...wordsIn(own)]);
     if (Object.keys(response).length > 0) calls[call] = { response };
   }
   const refused = differences.filter(({ exchange }) => isRefusal(exchange, exchanges));

@@ -31,6 +31,8 @@ export interface Exchange {
   readonly facts: Facts;
   /** Why the profile cannot read the answer; null where it can, or where the app reads none. */
   readonly unreadable: string | null;
+  /** The app makes it too: one that fails is a fault of the app. */
+  readonly isOfApp: boolean;
 }
 
 /** A probe cannot be made: what it needs is not there. */
@@ -44,6 +46,8 @@ export interface RawRequest {
   readonly body?: string | Buffer;
   /** Default: the API key's. */
   readonly authenticated?: boolean;
+  /** The app makes it too. Default: every call of the wire profile. */
+  readonly isOfApp?: boolean;
 }
 
 const timeoutMs = 30_000;
@@ -73,22 +77,25 @@ export class Conversation {
     input: Parameters<WireProfile['calls'][Name]['encode']>[0],
     { expect = 'success' }: { readonly expect?: 'success' | 'refusal' } = {},
   ): Promise<RawAnswer> {
-    const { encode, decode } = this.target.profile.calls[call] as {
+    const wireCall = this.target.profile.calls[call] as {
       encode(input: unknown): WireRequest;
       decode(body: unknown): unknown;
     };
-    const wire = encode(input);
+    const wire = wireCall.encode(input);
     const reads = (answer: RawAnswer) => {
       if (expect === 'refusal' || answer.status < 200 || answer.status > 299) return null;
       const json = jsonOf(answer);
       try {
-        decode(json === undefined ? answer.body.toString('utf8') : json);
+        usable = usesOf(wireCall.decode(json === undefined ? answer.body.toString('utf8') : json));
         return null;
       } catch (error) {
         return reasonOf(error);
       }
     };
-    return this.send(name, await raw(wire), call, reads);
+    let usable: Facts = {};
+    const answer = await this.send(name, await raw(wire), call, reads);
+    if (Object.keys(usable).length > 0) this.note(name, usable, call);
+    return answer;
   }
 
   /** Any request. */
@@ -104,7 +111,11 @@ export class Conversation {
       ...request.headers,
     };
     const url = /^https?:/.test(request.path) ? request.path : `${this.target.url}${request.path}`;
-    const answer = await exchange(url, { ...request, headers });
+    const answer = await exchange(url, { ...request, headers }).catch((error: unknown): RawAnswer => {
+      // Where nothing was ever answered there is nothing to compare.
+      if (this.exchanges.length === 0) throw error;
+      return { status: 0, headers: {}, body: Buffer.from(error instanceof Error ? error.message : '') };
+    });
     const unreadable = reads(answer);
     this.exchanges.push({
       name,
@@ -119,15 +130,17 @@ export class Conversation {
       ),
       facts: factsOf(answer),
       unreadable,
+      isOfApp: request.isOfApp ?? call !== null,
     });
     return answer;
   }
 
   /** Something that is no answer by itself: whether two pages are disjoint. */
-  note(name: string, facts: Facts): void {
+  note(name: string, facts: Facts, call: WireCallName | null = null): void {
     this.exchanges.push({
       name,
-      call: null,
+      call,
+      isOfApp: call !== null,
       method: '',
       path: '',
       requestBody: null,
@@ -151,6 +164,17 @@ export class Conversation {
       ? `${shown.slice(0, shownCharacters)} ... (${shown.length} characters)`
       : shown;
   }
+}
+
+/** What the app does something with: an answer that reads well and holds none of it is of no use. */
+function usesOf(output: unknown): Facts {
+  const { items, children, ...one } = (output ?? {}) as { items?: unknown; children?: unknown; dataHref?: unknown };
+  const some = (is: boolean) => (is ? 'some' : 'none');
+  return {
+    ...(Array.isArray(items) ? { 'usable.items': some(items.length > 0) } : {}),
+    ...(Array.isArray(children) ? { 'usable.children': some(children.length > 0) } : {}),
+    ...('dataHref' in one ? { 'usable.data': some(one.dataHref !== undefined) } : {}),
+  };
 }
 
 function reasonOf(error: unknown): string {

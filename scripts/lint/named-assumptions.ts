@@ -1,0 +1,32 @@
+import type { Rule } from 'eslint';
+import { assumptions } from '../../src/contract/assumptions.ts';
+import { probes } from '../../src/drift/probes.ts';
+
+const probeIds: ReadonlySet<string> = new Set(probes.map(({ id }) => id));
+/** By the id of an assumption: whether what it says of its probe is so. */
+const proven = new Map<string, boolean>(
+  assumptions.map(({ id, probe }) => [id, typeof probe !== 'string' || probeIds.has(probe)]),
+);
+
+/** Every `@assumed` names an entry of src/contract/assumptions.ts, and that a probe of `npm run drift`. */
+export const namedAssumptions: Rule.RuleModule = {
+  meta: {
+    type: 'problem',
+    schema: [],
+    messages: {
+      unnamed: '@assumed must name an entry of src/contract/assumptions.ts, as "@assumed token-life: ..."',
+      unknown: '@assumed {{id}}: src/contract/assumptions.ts has no such entry',
+      unproven: '@assumed {{id}}: its entry names a probe that src/drift/probes.ts does not have',
+    },
+  },
+  create: (context) => ({
+    Program() {
+      for (const { value, loc } of context.sourceCode.getAllComments())
+        for (const [, id] of value.matchAll(/@assumed\b(?: ([a-z][a-z0-9-]*))?/g)) {
+          const messageId =
+            id === undefined ? 'unnamed' : !proven.has(id) ? 'unknown' : proven.get(id) ? null : 'unproven';
+          if (messageId !== null && loc) context.report({ loc, messageId, data: { id: id ?? '' } });
+        }
+    },
+  }),
+};

@@ -1,0 +1,181 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { assumedProfile, KitError, type WireProfile } from '../contract/index.ts';
+import { compare, judge, observe, type Observations } from '../drift/compare.ts';
+import { coverageOf } from '../drift/coverage.ts';
+import { creations } from '../drift/probes.ts';
+import { proposeProfile } from '../drift/propose.ts';
+import { isAsExpected, reportText, resultOf, withoutKnown, type DriftReport } from '../drift/report.ts';
+import { levels, type Level, type Target } from '../drift/target.ts';
+import { openApi31 } from '../sandbox/openapi/document.ts';
+import { readArguments, wrongArguments } from './arguments.ts';
+import { runCommand } from './command.ts';
+import { knownDifferences, readJson, recording } from './drift/files.ts';
+import { sandboxTarget } from './drift/sandbox-target.ts';
+import { loadMyApp } from './my-app.ts';
+import { readWireProfile } from './wire-profile.ts';
+
+const usage = `usage: npm run drift -- --platform URL [options]: what the platform does otherwise than the sandbox, by the same calls on both
+
+  --platform URL   its {base_url}; the API key comes from PLATFORM_API_KEY, or PLATFORM_API_KEY_FILE
+  --level LEVEL    read (default): GET and search alone. launch: an operation too. write: uploads and a job too, once you approve
+  --profile FILE   the wire that the platform speaks (default: your app's own)
+  --record FILE    keeps what was seen, for tests of the sandbox
+  --against FILE   compares with such a record in place of a platform
+  --propose FILE   drafts a wire profile, as JSON, of what is called otherwise
+  --expect FILE    known differences: [{"exchange": "user-detail/of the launch", "fact": "body.email"}]
+  --json FILE      the whole report
+
+Levels above read need an identity token of a launch: PLATFORM_TOKEN, or what you paste when asked. Exit 0 only where nothing
+differs that was not expected, and nothing expected has gone (docs/drift.md).`;
+
+const wrong = (message: string) => wrongArguments(message, usage);
+const approvalMs = 30 * 60_000;
+const askEveryMs = 3_000;
+
+await runCommand(async () => {
+  const { values } = readArguments(usage, {
+    options: {
+      platform: { type: 'string' },
+      level: { type: 'string', default: 'read' },
+      profile: { type: 'string' },
+      record: { type: 'string' },
+      against: { type: 'string' },
+      propose: { type: 'string' },
+      expect: { type: 'string' },
+      json: { type: 'string' },
+    },
+  });
+  const folder = process.env['INIT_CWD'] ?? process.cwd();
+  const level = levels.find((one) => one === values.level);
+  if (level === undefined) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);
+  if ((values.platform === undefined) === (values.against === undefined))
+    throw wrong('give one of --platform URL and --against FILE');
+  const profile = values.profile === undefined ? await profileOfMyApp() : await readWireProfile(values.profile, folder);
+  const known =
+    values.expect === undefined
+      ? []
+      : await readJson(resolve(folder, values.expect), knownDifferences, '[{"exchange": "...", "fact": "..."}]');
+  const record =
+    values.against === undefined
+      ? null
+      : await readJson(resolve(folder, values.against), recording, 'a file that --record wrote');
+  const target = record === null ? await platformTarget(values.platform!, level, profile) : null;
+  const seenLevel = record?.level ?? level;
+
+  const scratch = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-drift-'));
+  const own = await sandboxTarget(scratch, profile).catch(async (error: unknown) => {
+    await rm(scratch, { recursive: true, force: true });
+    throw error;
+  });
+  try {
+    const expected = await observe(own.target, seenLevel);
+    const found: Observations = record ?? (await observe(target!, level));
+    const { unknown, gone } = withoutKnown(compare(expected, found), known, found.exchanges);
+    const report: DriftReport = {
+      format: 'marketplace-drift/1',
+      platform: values.platform ?? values.against!,
+      level: seenLevel,
+      result: resultOf(unknown),
+      differences: unknown,
+      gone,
+      assumptions: judge(found, expected, unknown),
+      coverage: coverageOf(found.exchanges, openApi31('http://sandbox')),
+      missing: found.missing,
+    };
+    console.log(reportText(report, found.exchanges));
+    const write = (file: string, value: unknown) =>
+      writeFile(resolve(folder, file), `${JSON.stringify(value, null, 2)}\n`);
+    if (values.json !== undefined) await write(values.json, report);
+    if (values.record !== undefined)
+      await write(values.record, { format: 'marketplace-drift-record/1', level, ...found });
+    if (values.propose !== undefined) {
+      const draft = proposeProfile(unknown, found.exchanges, 'proposed by drift');
+      if (draft === null) console.log('nothing to propose: no answer has its fields under other names');
+      else {
+        await write(values.propose, draft);
+        console.log(
+          `a draft of the wire profile: ${values.propose}. Try it: npm run drift -- --profile ${values.propose}`,
+        );
+      }
+    }
+    return isAsExpected(report) ? 0 : 1;
+  } finally {
+    await own.close();
+    await rm(scratch, { recursive: true, force: true });
+  }
+});
+
+async function profileOfMyApp(): Promise<WireProfile> {
+  return (await loadMyApp()).profile ?? assumedProfile;
+}
+
+async function platformTarget(address: string, level: Level, profile: WireProfile): Promise<Target> {
+  if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol))
+    throw wrong(`--platform ${address} must be an http or https address`);
+  const apiKey = await secretOf('PLATFORM_API_KEY');
+  if (apiKey === null)
+    throw new KitError(
+      'bad_arguments',
+      'PLATFORM_API_KEY (or PLATFORM_API_KEY_FILE) is required: the key that the platform issued to you',
+    );
+  const url = address.replace(/\/+$/, '');
+  if (level !== 'read') console.log(`--level ${level} will create on ${url}:\n  ${creations[level]}\n`);
+  const given =
+    level === 'read'
+      ? ''
+      : ((await secretOf('PLATFORM_TOKEN')) ?? (await ask('identity token of a launch (it is not shown): ')));
+  if (level !== 'read' && given === '')
+    throw new KitError('bad_arguments', `--level ${level} needs an identity token of a launch`);
+  return {
+    url,
+    apiKey,
+    profile,
+    token: async () => given,
+    async approve(operationId) {
+      console.log(`approve the operation "drift" (${operationId}) in the platform; waiting for up to 30 minutes`);
+      const { getOperation } = profile.calls;
+      const { method, path, query } = getOperation.encode({ token: given, operationId });
+      for (const giveUpAt = Date.now() + approvalMs; Date.now() < giveUpAt; await sleep(askEveryMs)) {
+        const answer = await fetch(`${url}${path}?${new URLSearchParams(query).toString()}`, {
+          method,
+          headers: profile.authenticate(apiKey),
+          redirect: 'manual',
+        }).catch(() => null);
+        const body: unknown = await answer?.json().catch(() => null);
+        try {
+          if (getOperation.decode(body).status !== 'REQUESTED') return;
+        } catch {
+          return; // The probe says what is wrong with it.
+        }
+      }
+    },
+  };
+}
+
+async function secretOf(name: string): Promise<string | null> {
+  const file = process.env[`${name}_FILE`];
+  if (!file) return process.env[name] || null;
+  return (
+    await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      throw new KitError('bad_arguments', `${name}_FILE=${file} cannot be read: ${error.code}`);
+    })
+  ).trim();
+}
+
+/** What is typed is shown nowhere. */
+async function ask(question: string): Promise<string> {
+  process.stdout.write(question);
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: silent, terminal: process.stdin.isTTY });
+  try {
+    return (await lines.question('')).trim();
+  } finally {
+    lines.close();
+    process.stdout.write('\n');
+  }
+}

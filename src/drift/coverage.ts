@@ -1,0 +1,93 @@
+import type { Exchange } from './target.ts';
+
+/** The parts of an OpenAPI document that coverage asks for. */
+interface ApiDocument {
+  readonly paths?: Readonly<Record<string, unknown>>;
+  readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> };
+}
+
+export interface Share {
+  readonly seen: number;
+  readonly all: number;
+  /** What was not seen, by name. */
+  readonly missing: readonly string[];
+}
+
+export interface Coverage {
+  readonly operations: Share;
+  readonly statuses: Share;
+  /** Of answers of success, the first level. */
+  readonly fields: Share;
+}
+
+interface Operation {
+  readonly id: string;
+  readonly method: string;
+  readonly pattern: RegExp;
+  readonly statuses: readonly string[];
+  readonly fields: readonly string[];
+}
+
+const record = (value: unknown): Readonly<Record<string, unknown>> =>
+  value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {};
+
+/** How much of what the document has of the platform's calls was seen. Calls of the sandbox's own do not count. */
+export function coverageOf(exchanges: readonly Exchange[], document: ApiDocument): Coverage {
+  const operations = operationsOf(document);
+  const seen = new Map(operations.map((one) => [one, exchanges.filter((made) => isOf(one, made))]));
+  const share = (
+    names: (one: Operation) => readonly string[],
+    isSeen: (one: Operation, name: string) => boolean,
+  ): Share => {
+    const all = operations.flatMap((one) => names(one).map((name) => [one, name] as const));
+    const missing = all.filter(([one, name]) => !isSeen(one, name)).map(([one, name]) => `${one.id} ${name}`.trim());
+    return { seen: all.length - missing.length, all: all.length, missing };
+  };
+  return {
+    operations: share(
+      () => [''],
+      (one) => seen.get(one)!.length > 0,
+    ),
+    statuses: share(
+      (one) => one.statuses,
+      (one, status) => seen.get(one)!.some(({ facts }) => facts['status'] === status),
+    ),
+    fields: share(
+      (one) => one.fields,
+      (one, field) => seen.get(one)!.some(({ facts }) => `body.${field}` in facts || `body[].${field}` in facts),
+    ),
+  };
+}
+
+const isOf = ({ method, pattern }: Operation, made: Exchange) =>
+  made.method.toLowerCase() === method && pattern.test(made.path.replace(/^https?:\/\/[^/]+/, '').split('?')[0]!);
+
+function operationsOf(document: ApiDocument): Operation[] {
+  return Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
+    path.startsWith('/sandbox') || path === '/health'
+      ? []
+      : Object.entries(record(methods)).map(([method, operation]): Operation => {
+          const { operationId, responses } = record(operation);
+          const answers = record(responses);
+          return {
+            id: typeof operationId === 'string' ? operationId : `${method} ${path}`,
+            method,
+            pattern: new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{[^}]+\}/g, '[^/]+')}$`),
+            statuses: Object.keys(answers),
+            fields: fieldsOf(answers['200'] ?? answers['201'], document),
+          };
+        }),
+  );
+}
+
+function fieldsOf(response: unknown, document: ApiDocument): string[] {
+  const [content] = Object.values(record(record(response)['content']));
+  const schema = resolved(record(content)['schema'], document);
+  const item = resolved(schema['items'], document);
+  return Object.keys(record(schema['properties'] ?? item['properties']));
+}
+
+function resolved(schema: unknown, { components }: ApiDocument): Readonly<Record<string, unknown>> {
+  const reference = record(schema)['$ref'];
+  return typeof reference === 'string' ? record(components?.schemas?.[reference.split('/').at(-1)!]) : record(schema);
+}

@@ -1,0 +1,95 @@
+import type { AssumptionVerdict, Difference, DriftVerdict } from './compare.ts';
+import { verdicts, worst } from './compare.ts';
+import type { Coverage, Share } from './coverage.ts';
+import type { Exchange, Level } from './target.ts';
+
+/** A difference that is known, in a file of `--expect`. */
+export interface KnownDifference {
+  readonly exchange: string;
+  readonly fact: string;
+}
+
+export interface DriftReport {
+  readonly format: 'marketplace-drift/1';
+  readonly platform: string;
+  readonly level: Level;
+  readonly result: DriftVerdict;
+  readonly differences: readonly Difference[];
+  /** Expected, and not there any more: who expects them believes what is not so. */
+  readonly gone: readonly KnownDifference[];
+  readonly assumptions: readonly AssumptionVerdict[];
+  readonly coverage: Coverage;
+  readonly missing: Readonly<Record<string, string>>;
+}
+
+/** Takes what is known out of the differences, and tells what is known and not there. */
+export function withoutKnown(
+  differences: readonly Difference[],
+  known: readonly KnownDifference[],
+  seen: readonly Exchange[],
+): { readonly unknown: Difference[]; readonly gone: KnownDifference[] } {
+  const is = (a: KnownDifference, b: KnownDifference) => a.exchange === b.exchange && a.fact === b.fact;
+  return {
+    unknown: differences.filter((one) => !known.some((other) => is(one, other))),
+    // What was not looked at this time may still be so.
+    gone: known.filter(
+      (one) => seen.some(({ name }) => name === one.exchange) && !differences.some((other) => is(one, other)),
+    ),
+  };
+}
+
+/** True where nothing differs that was not expected, and nothing expected has gone. */
+export const isAsExpected = ({ result, gone }: DriftReport): boolean =>
+  gone.length === 0 && verdicts.indexOf(result) < verdicts.indexOf('differs');
+
+export const resultOf = (differences: readonly Difference[]): DriftVerdict =>
+  worst(differences.map(({ verdict }) => verdict));
+
+/** For people: the differences by their exchange, the assumptions, the coverage. */
+export function reportText(report: DriftReport, exchanges: readonly Exchange[]): string {
+  const lines: string[] = [];
+  const names = [...new Set(report.differences.map(({ exchange }) => exchange))];
+  for (const name of names) {
+    const own = report.differences.filter(({ exchange }) => exchange === name);
+    const made = exchanges.find((one) => one.name === name && one.method !== '');
+    lines.push(`${worst(own.map(({ verdict }) => verdict)).toUpperCase()}  ${name}`);
+    for (const one of own) lines.push(`    ${one.fact}: ${differenceInWords(one)}`);
+    const places = [...new Set(own.map(({ place }) => `src/${place.file} (${place.symbol})`))];
+    const inProfile = [...new Set(own.flatMap(({ profilePath }) => profilePath ?? []))];
+    lines.push(
+      `    change ${places.join(', ')}${inProfile.length > 0 ? `; in a wire profile ${inProfile.join(', ')}` : ''}`,
+    );
+    const assumed = [...new Set(own.flatMap(({ assumption }) => assumption ?? []))];
+    lines.push(
+      `    ${assumed.length > 0 ? `assumption: ${assumed.join(', ')}` : 'the specification says otherwise, or the sandbox does'}`,
+    );
+    if (made) {
+      lines.push(
+        `    > ${made.method} ${made.path}${made.requestBody === null ? '' : ` ${made.requestBody.slice(0, 300)}`}`,
+      );
+      lines.push(`    < ${made.facts['status']} ${made.responseBody.slice(0, 600)}`);
+      if (made.unreadable !== null) lines.push(`    the wire profile cannot read it: ${made.unreadable}`);
+    }
+    lines.push('');
+  }
+  for (const { exchange, fact } of report.gone) lines.push(`EXPECTED, AND NOT SO  ${exchange} ${fact}`, '');
+  lines.push('assumptions');
+  for (const { id, verdict, reason } of report.assumptions)
+    lines.push(`  ${verdict.padEnd(14)} ${id}${reason === null ? '' : `  (${reason})`}`);
+  const { operations, statuses, fields } = report.coverage;
+  lines.push(
+    '',
+    `seen: ${inShare(operations)} operations, ${inShare(statuses)} statuses, ${inShare(fields)} fields of answers`,
+    ...(operations.missing.length > 0 ? [`not called: ${operations.missing.join(', ')}`] : []),
+    '',
+    `${report.result}: ${report.platform}, level ${report.level}`,
+  );
+  return lines.join('\n');
+}
+
+const inShare = ({ seen, all }: Share) => `${seen} of ${all}`;
+
+function differenceInWords({ expected, found }: Difference): string {
+  if (expected === null) return `${found}, which is more than the kit knows`;
+  return found === null ? `expected ${expected}, and it is not there` : `expected ${expected}, and it is ${found}`;
+}

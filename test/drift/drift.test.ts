@@ -1,0 +1,300 @@
+/** What a strange platform does otherwise is found, named and proposed; a platform like the sandbox raises no alarm. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { assumedProfile, assumptions, wireProfile, type WireCallName } from '../../src/contract/index.ts';
+import { compare, judge, observe, type Observations } from '../../src/drift/compare.ts';
+import { probes } from '../../src/drift/probes.ts';
+import { proposeProfile } from '../../src/drift/propose.ts';
+import { withoutKnown } from '../../src/drift/report.ts';
+import type { Exchange, Target } from '../../src/drift/target.ts';
+import { startSandbox, type RunningSandbox } from '../../src/testing/index.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { projectRoot } from '../support/folders.ts';
+import { changeAt, pathOf, strangePlatform, type Change, type Route } from '../support/strange-platform.ts';
+
+/** The whole are 200: DRIFT_CHANGES=200 npx vitest run test/drift */
+const changeCount = Number(process.env['DRIFT_CHANGES'] ?? 24);
+const cleanRuns = changeCount >= 200 ? 20 : 2;
+
+let platform: RunningSandbox;
+let expected: Observations;
+
+const noApp = 'http://127.0.0.1:9/launch';
+function targetAt(url: string, profile = assumedProfile): Target {
+  let token: Promise<string> | null = null;
+  return {
+    url,
+    apiKey: platform.apiKey,
+    profile,
+    token: () => (token ??= platform.launch(noApp).then((launch) => launch.token)),
+    approve: async (operationId) => void (await platform.approve(operationId)),
+  };
+}
+
+beforeAll(async () => {
+  platform = await startSandbox({ seed: 'demo' });
+  cleanUpLater(() => platform.close());
+  expected = await observe(targetAt(platform.url), 'write');
+}, 60_000);
+
+async function seenThrough(changes: Parameters<typeof strangePlatform>[1], profile = assumedProfile) {
+  const strange = await strangePlatform(platform.url, changes);
+  try {
+    return await observe(targetAt(strange.url, profile), 'write');
+  } finally {
+    await strange.close();
+  }
+}
+
+/** Every call of the interface, with the files that say how it is. */
+const routes: readonly (Route & { readonly files: RegExp; readonly call: WireCallName | null })[] = (
+  [
+    ['POST', '/external-app/token/[^/]+/renew', 'renew-token|limits', 'renewToken'],
+    ['GET', '/external-app/user/[^/]+/detail', 'user-detail', 'userDetail'],
+    ['POST', '/external-app/operation/[^/]+', 'create-operation|limits', 'createOperation'],
+    ['GET', '/external-app/operation/[^/]+', 'operation-status|create-operation', 'getOperation'],
+    ['POST', '/external-app/file/[^/]+/upload/initiate', 'initiate-upload|wire-profile', 'initiateUpload'],
+    ['POST', '/external-app/file/[^/]+/upload/chunk', 'upload-chunk|limits', 'uploadChunk'],
+    ['POST', '/external-app/file/[^/]+/upload/complete', 'complete-upload', 'completeUpload'],
+    ['GET', '/file/status/[^/]+', 'file-status|file-kinds', 'getFileStatus'],
+    ['GET', '/file/download/url', 'download-url', 'getDownloadUrl'],
+    ['POST', '/file/upload', 'upload-file', null],
+    ['POST', '/file/generateUploadId', 'chunked-upload|file|limits', 'generateUploadId'],
+    ['POST', '/file/uploadChunk', 'chunked-upload', 'uploadFileChunk'],
+    ['POST', '/file/completeUpload', 'chunked-upload|limits', 'completeFileUpload'],
+    ['GET', '/inference/models', 'inference', 'listModels'],
+    ['POST', '/inference/run', 'inference', 'runInference'],
+    ['GET', '/inference/status', 'inference', 'getInferenceStatus'],
+    ['GET', '/stac/', 'read-catalog|objects', 'getCatalog'],
+    ['GET', '/stac/collections/[^/]+', 'read-catalog|objects', 'getCollection'],
+    ['GET', '/stac/collections/[^/]+/items', 'objects|search-request', null],
+    ['GET', '/stac/collections/[^/]+/items/[^/]+', 'read-catalog|objects', 'getItem'],
+    ['POST', '/stac/search', 'read-catalog|search-request|limits|datetime-interval', 'searchItems'],
+  ] as const
+).map(([method, path, files, call]) => ({
+  method,
+  path: new RegExp(`^/public${path}$`),
+  files: new RegExp(`/(${files})\\.ts$`),
+  call,
+}));
+
+const random = (seed: number) => {
+  let state = seed * 2_654_435_761 + 1;
+  return () => {
+    state = (Math.imul(state ^ (state >>> 15), state | 1) + 0x6d2b79f5) | 0;
+    return ((state ^ (state >>> 14)) >>> 0) / 4_294_967_296;
+  };
+};
+
+const answersOf = ({ method, path }: Route, on: 'success' | 'error') =>
+  expected.exchanges.filter(
+    (one) =>
+      one.method === method &&
+      path.test(one.path.split('?')[0]!) &&
+      (on === 'success') === /^2/.test(one.facts['status']!),
+  );
+
+interface Case {
+  readonly route: (typeof routes)[number];
+  readonly change: Change;
+  readonly title: string;
+}
+
+/** One change by a seed. */
+function changeOf(seed: number): Case {
+  const next = random(seed);
+  const pick = <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)]!;
+  for (;;) {
+    const route = pick(routes);
+    const kind = pick(['rename', 'rename', 'drop', 'drop', 'retype', 'retype', 'word', 'status', 'redirect', 'header', 'plain', 'query'] as const); // prettier-ignore
+    const on =
+      kind === 'plain' ? 'error' : ['word', 'redirect', 'query'].includes(kind) || next() < 0.75 ? 'success' : 'error';
+    const answers = answersOf(route, on);
+    if (answers.length === 0) continue;
+    // What is free to be so or otherwise is no change of the interface: a link's title, a list of detail, what a band is called.
+    const fields = [...new Set(answers.flatMap(({ facts }) => Object.keys(facts)))].filter(
+      (fact) =>
+        fact.startsWith('body.') &&
+        !fact.endsWith('[]') &&
+        !/\.(links|details|geometry|eo:|view:|proj:|raster)|shape|bands|properties\.[a-z]+:/.test(fact),
+    );
+    const json = fields.map((fact) => fact.slice('body.'.length));
+    const words = json.filter((field) => answers.some(({ facts }) => facts[`body.${field}`] === 'word'));
+    const made = ((): Change | null => {
+      switch (kind) {
+        case 'rename':
+        case 'drop':
+        case 'retype':
+          return json.length === 0 ? null : { kind, on, field: pick(json) };
+        case 'word':
+          return words.length === 0 ? null : { kind, on: 'success', field: pick(words) };
+        case 'status':
+          return { kind, on, status: on === 'success' ? pick([201, 409, 500, 503]) : pick([422, 500, 409]) };
+        case 'redirect':
+          return { kind, on: 'success' };
+        case 'header':
+          return { kind, on, ...pick([{ name: 'x-request-id', value: null }, { name: 'content-type', value: 'text/html' }, { name: 'set-cookie', value: 'a=b' }]) }; // prettier-ignore
+        case 'plain':
+          return { kind, on: 'error' };
+        case 'query':
+          return route.path.source.includes('search') || route.path.source.endsWith('items$')
+            ? { kind, on: 'success', field: pick(['offset', 'limit']) }
+            : null;
+      }
+    })();
+    if (made) return { route, change: made, title: `${route.method} ${route.path.source} ${JSON.stringify(made)}` };
+  }
+}
+
+/** The answer can no longer be read by the profile, or is no success: judged on the bodies that the sandbox gave, not by drift. */
+function breaksTheApp({ route, change }: Case): boolean {
+  if (route.call === null || change.on === 'error') return false;
+  if (change.kind === 'redirect') return true;
+  if (change.kind === 'status') return change.status > 299;
+  if (!['rename', 'drop', 'retype', 'word'].includes(change.kind)) return false;
+  const wireCall = assumedProfile.calls[route.call] as { decode(body: unknown): unknown };
+  return answersOf(route, 'success').some(({ responseBody, call }) => {
+    if (call === null) return false;
+    let body: unknown;
+    try {
+      body = JSON.parse(responseBody);
+    } catch {
+      return false;
+    }
+    changeAt(body, pathOf((change as { field: string }).field), change);
+    try {
+      wireCall.decode(body);
+      return false;
+    } catch {
+      return true;
+    }
+  });
+}
+
+const seeds = Array.from({ length: changeCount }, (_, i) => [i + 1] as const);
+
+describe('a single change', () => {
+  const results: { one: Case; found: boolean; breaks: boolean; said: boolean; isNamed: boolean }[] = [];
+  test.each(seeds)('by seed %i', { timeout: 60_000 }, async (seed) => {
+    const one = changeOf(seed);
+    const differences = compare(expected, await seenThrough([one]));
+    const told = differences.filter(({ verdict }) => verdict !== 'richer');
+    const files =
+      one.change.on === 'error' ? new RegExp(`${one.route.files.source}|/(error-codes|limits)\\.ts$`) : one.route.files;
+    results.push({
+      one,
+      found: told.length > 0,
+      breaks: breaksTheApp(one),
+      said: told.some(({ verdict }) => verdict === 'breaks the app'),
+      isNamed: told.some(({ place }) => files.test(`/${place.file}`)),
+    });
+  });
+
+  test('all that break the app are found and said to; of the others 95 of 100, and the place of as many', () => {
+    expect(results).toHaveLength(changeCount);
+    const breaking = results.filter(({ breaks }) => breaks);
+    expect(breaking.filter(({ said }) => !said).map(({ one }) => one.title)).toEqual([]);
+    expect(breaking.length).toBeGreaterThan(changeCount / 12);
+    const missed = results.filter(({ found }) => !found).map(({ one }) => one.title);
+    expect(missed.length, missed.join('\n')).toBeLessThanOrEqual(changeCount * 0.05);
+    const elsewhere = results.filter(({ found, isNamed }) => found && !isNamed).map(({ one }) => one.title);
+    expect(elsewhere.length, elsewhere.join('\n')).toBeLessThanOrEqual(changeCount * 0.05);
+  });
+});
+
+test.each(Array.from({ length: cleanRuns }, (_, i) => [i + 1]))(
+  'clean run %i: nothing is found',
+  { timeout: 60_000 },
+  async () => {
+    const seen = await seenThrough([]);
+    expect(compare(expected, seen)).toEqual([]);
+    const judged = judge(seen, expected, []);
+    expect(judged.filter(({ verdict }) => verdict !== 'same').every(({ verdict, reason }) => verdict === 'not observed' && reason!.startsWith('by hand'))).toBe(true); // prettier-ignore
+  },
+);
+
+test('a level sends no more than it says', { timeout: 60_000 }, async () => {
+  const seen = await observe(targetAt(platform.url), 'read');
+  const others = seen.exchanges.filter(
+    ({ method, path }) => method !== '' && method !== 'GET' && !(method === 'POST' && path === '/public/stac/search'),
+  );
+  expect(others).toEqual([]);
+  const judged = judge(seen, expected, []);
+  expect(judged.find(({ id }) => id === 'user-detail')).toMatchObject({
+    verdict: 'not observed',
+    reason: 'it needs --level launch',
+  });
+});
+
+test('no key, token or signature is in what was seen', async () => {
+  const text = JSON.stringify(expected);
+  expect(text).not.toContain(platform.apiKey);
+  expect(text).toContain('[redacted]');
+  expect(text).not.toMatch(/signature=(?!\[redacted\])/);
+});
+
+describe('a draft of the wire profile', () => {
+  const renamed: readonly (readonly [Exclude<WireCallName, 'downloadInference'>, string])[] = [
+    ['renewToken', 'token'],
+    ['renewToken', 'expiresAt'],
+    ['userDetail', 'id'],
+    ['userDetail', 'email'],
+    ['userDetail', 'name'],
+    ['userDetail', 'organization'],
+    ['createOperation', 'operationId'],
+    ['createOperation', 'status'],
+    ['createOperation', 'expiresAt'],
+    ['getOperation', 'status'],
+    ['getOperation', 'operationId'],
+    ['initiateUpload', 'uploadId'],
+    ['initiateUpload', 'key'],
+    ['uploadChunk', 'size'],
+    ['completeUpload', 'fileId'],
+    ['completeUpload', 'size'],
+    ['getFileStatus', 'status'],
+    ['generateUploadId', 'uploadId'],
+    ['completeFileUpload', 'fileId'],
+    ['runInference', 'status'],
+  ];
+
+  test.each(renamed.slice(0, changeCount >= 200 ? renamed.length : 6))(
+    '%s.%s: reads the platform that has it otherwise',
+    { timeout: 60_000 },
+    async (call, field) => {
+      const route = routes.find((one) => one.call === call)!;
+      const changes = [{ route, change: { kind: 'rename', on: 'success', field } as const }];
+      const seen = await seenThrough(changes);
+      const draft = proposeProfile(compare(expected, seen), seen.exchanges, 'draft');
+      expect(draft?.calls?.[call]?.response).toEqual({ [field]: `${field}_x` });
+      const again = compare(expected, await seenThrough(changes, wireProfile(draft!)));
+      expect(again.filter(({ verdict }) => verdict === 'breaks the app')).toEqual([]);
+    },
+  );
+});
+
+test('known differences are held in both directions', () => {
+  const seen = [{ name: 'a/b' }, { name: 'a/c' }] as Exchange[];
+  const difference = { exchange: 'a/b', fact: 'body.x' } as ReturnType<typeof compare>[number];
+  const known = [
+    { exchange: 'a/b', fact: 'body.x' },
+    { exchange: 'a/c', fact: 'status' },
+    { exchange: 'z/z', fact: 'status' },
+  ];
+  expect(withoutKnown([difference], known, seen)).toEqual({ unknown: [], gone: [{ exchange: 'a/c', fact: 'status' }] });
+});
+
+test('every assumption has a probe that there is, or says what a person does', () => {
+  const ids = new Set(probes.map(({ id }) => id));
+  for (const { id, probe } of assumptions)
+    if (typeof probe === 'string') expect(ids.has(probe), `${id}: ${probe}`).toBe(true);
+    else expect(probe.byHand.length, id).toBeGreaterThan(10);
+});
+
+test('every assumption is marked where it says that it is', async () => {
+  for (const { id, file, symbol } of assumptions) {
+    const source = await readFile(join(projectRoot, 'src', file), 'utf8');
+    expect(source, `${id}: ${file}`).toContain(`@assumed ${id}`);
+    expect(source, `${id}: ${file}`).toContain(symbol);
+  }
+});
