@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +10,7 @@ import * as z from 'zod';
 import { assumedProfile, KitError } from '../contract/index.ts';
 import { readSandboxConfig } from '../sandbox/config.ts';
 import { createSandbox } from '../sandbox/create-sandbox.ts';
+import { challengePlan } from './certify/challenge.ts';
 import { readCertifyOptions, type CertifyOptions, type VerifyOptions } from './certify/options.ts';
 import { tableOf, writeReports } from './certify/outputs.ts';
 import { exitStatusOf, summarize, type ExpectedFailure, type Report } from './certify/report.ts';
@@ -71,10 +74,14 @@ async function certify(options: CertifyOptions): Promise<number> {
     options.profileFile === null
       ? (definition?.profile ?? assumedProfile)
       : await readWireProfile(options.profileFile, callerFolder);
-  const scenarios = scenariosOf(profile.limits);
+  const { restartCommand } = options;
+  const interruption = new AbortController();
+  const restart = restartCommand === null ? null : () => restartApp(restartCommand, interruption.signal);
+  const plan = scenariosOf(profile.limits, restart);
+  const drawn = options.challenge === null ? null : challengePlan(plan, options.challenge);
+  const scenarios = drawn?.scenarios ?? plan;
   const chosen = options.only.length === 0 ? scenarios : scenarios.filter(({ id }) => options.only.includes(id));
   const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-certify-'));
-  const interruption = new AbortController();
   for (const signal of endingSignals) {
     process.on(signal, () => {
       // A second one ends it at once, and what it started with it.
@@ -136,6 +143,7 @@ async function certify(options: CertifyOptions): Promise<number> {
     const startedAt = new Date();
     const reports = await runPlan(chosen, {
       ...options,
+      ...(drawn ? { users: drawn.challenge.users } : {}),
       sandbox: { url: served.url, adminKey },
       launchUrl: launchUrl!,
       tokenField: profile.launchTokenField,
@@ -145,11 +153,18 @@ async function certify(options: CertifyOptions): Promise<number> {
         status !== 'RUNNING' &&
         console.log(`${status.toLowerCase().padEnd(11)} ${scenario.id.padEnd(22)} ${scenario.title}`),
     });
-    const summary = summarize(reports, { app: launchUrl!, planVersion, startedAt, finishedAt: new Date(), expected });
+    const summary = summarize(reports, {
+      app: launchUrl!,
+      planVersion,
+      startedAt,
+      finishedAt: new Date(),
+      expected,
+      challenge: drawn?.challenge ?? null,
+    });
     const report = signKey === null ? summary : await signReport(summary, signKey);
     await writeReports(report, options);
     console.log(`\n${tableOf(report)}`);
-    return interruption.signal.aborted ? 130 : exitStatusOf(report);
+    return interruption.signal.aborted ? 130 : exitStatusOf(report, options.level);
   } catch (error) {
     if (!interruption.signal.aborted) throw error;
     console.error('interrupted');
@@ -172,6 +187,14 @@ async function readExpected(path: string): Promise<ExpectedFailure[]> {
       `${path} must be JSON such as [{"scenario": "chunk-cut", "rule": "chunk-order"}]; "*" stands for any scenario, "outcome" for what did not come`,
     );
   }
+}
+
+/** By a shell, as its user wrote it. Throws `KitError` where it fails: nothing is said of the app then. */
+async function restartApp(command: string, signal: AbortSignal): Promise<void> {
+  const child = spawn(command, { shell: true, stdio: ['ignore', 'ignore', 'inherit'], signal });
+  const [code] = (await once(child, 'exit').catch(() => [null])) as [number | null];
+  signal.throwIfAborted();
+  if (code !== 0) throw new KitError('restart_failed', `--restart-command ended with ${code}: ${command}`);
 }
 
 /** Until anything answers there: the app may be started when the key is known. Throws `KitError`. */

@@ -8,6 +8,7 @@ import { SandboxClock } from './clock.ts';
 import type { SandboxConfig } from './config.ts';
 import { Faults } from './control/faults.ts';
 import { faultsOfGroups } from './control/faults-of-groups.ts';
+import { traceOfGroups, whoseCall } from './referee/whose-call.ts';
 import { RateLimit } from './control/rate-limit.ts';
 import { requireAdmin, requireOwnHost, requireOwnOrigin, requireOwnOriginToChange } from './control/guards.ts';
 import { controlRoutes } from './control/routes.ts';
@@ -269,6 +270,8 @@ export async function createSandbox({
       trace,
     }),
   );
+  const whose = whoseCall({ keys, launches, operations, files, items: catalog.items });
+  app.use(traceOfGroups(trace, whose));
   app.use(faultsOfGroups(faults, rateLimit));
   const uploaderId = () => users.list()[0]!.id;
   const links = createDownloadLinks(signer, clock, publicUrl);

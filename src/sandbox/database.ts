@@ -101,6 +101,8 @@ const migrations: readonly string[] = [
   create index launches_by_time on launches (created_at);
   create index files_by_time on files (created_at);
   `,
+  // A key that is an app's own.
+  'alter table api_keys add column app_id text',
 ];
 
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */

@@ -14,6 +14,7 @@ import {
   type Report,
   type ScenarioReport,
 } from '../../src/commands/certify/report.ts';
+import { challengePlan } from '../../src/commands/certify/challenge.ts';
 import { runPlan } from '../../src/commands/certify/run-plan.ts';
 import { planVersion, scenarios } from '../../src/commands/certify/scenarios.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
@@ -145,6 +146,60 @@ describe('apps with one fault each', () => {
   });
 });
 
+describe('a challenge', () => {
+  const plan = scenarios.filter(({ id }) => ['approve-at-once', 'status-fails', 'slow-answers'].includes(id));
+
+  test('is drawn from its seed, the same each time, and another for another seed', () => {
+    const [one, again, other] = ['a', 'a', 'b'].map((seed) => challengePlan(scenarios, seed).challenge);
+    expect(again).toEqual(one);
+    expect(other!.users).not.toEqual(one!.users);
+    expect(Object.keys(other!.drawn)).not.toEqual(Object.keys(one!.drawn));
+    expect(Object.keys(one!.drawn).sort()).toEqual(scenarios.map(({ id }) => id).sort());
+  });
+
+  test(
+    'an app that recognises the published plan passes that, and fails the challenge',
+    { timeout: 120_000 },
+    async () => {
+      const results = await Promise.all(
+        [null, challengePlan(plan, 'test')].map(async (drawn) => {
+          const sandbox = await startSandbox();
+          const platform = { url: sandbox.url, apiKey };
+          const launchUrl = await startFaultyApp('chunks-out-of-order', platform, ['Amina Okafor', 'Bruno Keller']);
+          const found = await runPlan(drawn?.scenarios ?? plan, {
+            sandbox,
+            launchUrl,
+            launchMode: 'query',
+            tokenField: 'token',
+            startRequest: null,
+            patienceMs: 12_000,
+            ...(drawn ? { users: drawn.challenge.users } : {}),
+            signal: new AbortController().signal,
+            onStatus: () => {},
+          });
+          return found
+            .flatMap(({ rules }) => rules)
+            .filter(({ rule, result }) => rule === 'chunk-order' && result === 'failed').length;
+        }),
+      );
+      expect(results[0]).toBe(0);
+      expect(results[1]).toBeGreaterThan(0);
+    },
+  );
+});
+
+test('a level is reached by all its scenarios and those below, and can be demanded', () => {
+  const scenario = (level: ScenarioReport['level'], result: ScenarioReport['result'] = 'PASSED') =>
+    ({ id: level, level, result, status: 'FINISHED', missing: null, faults: [], launches: [], advisories: [], rules: [{ rule: 'a', clause: '', holds: '', result: 'passed', violations: [], violationCount: 0 }] }) as unknown as ScenarioReport; // prettier-ignore
+  const reached = (...all: ScenarioReport[]) => report(all).level;
+  expect(reached(scenario('protocol'), scenario('robust'), scenario('exemplary'))).toBe('exemplary');
+  expect(reached(scenario('protocol'), scenario('robust'), scenario('exemplary', 'NOT_EXERCISED'))).toBe('robust');
+  expect(reached(scenario('protocol'), scenario('exemplary'))).toBe('protocol');
+  expect(reached(scenario('robust'))).toBeNull();
+  const robust = report([scenario('protocol'), scenario('robust')]);
+  expect([exitStatusOf(robust), exitStatusOf(robust, 'robust'), exitStatusOf(robust, 'exemplary')]).toEqual([0, 0, 1]);
+});
+
 test('a fault that never fired leaves nothing to say', async () => {
   const sandbox = await startSandbox();
   const launchUrl = await startFaultyApp(null, { url: sandbox.url, apiKey });
@@ -176,14 +231,27 @@ test('npm run certify: the reference app passes the whole plan; reports are writ
   const files = { json: join(folder, 'r.json'), junit: join(folder, 'r.xml'), html: join(folder, 'r.html') };
   const run = startCommand(
     'certify',
-    ['--port', '0', '--sign-key', key, ...Object.entries(files).flatMap(([kind, path]) => [`--${kind}`, path])],
+    [
+      '--port',
+      '0',
+      '--challenge',
+      'of-this-test',
+      '--level',
+      'robust',
+      '--sign-key',
+      key,
+      ...Object.entries(files).flatMap(([kind, path]) => [`--${kind}`, path]),
+    ],
     // As often as the platform allows: a busy machine then delays a poll by 3 s before it is late.
     { POLL_INTERVAL_MS: '2000' },
   );
   expect(await run.exited, run.output()).toBe(0);
   const written = JSON.parse(await readFile(files.json, 'utf8')) as Report;
   expect(written.rules.map(({ result }) => result)).toEqual(written.rules.map(() => 'PASSED'));
-  expect(written.scenarios.map(({ id, result }) => [id, result])).toEqual(scenarios.map(({ id }) => [id, 'PASSED']));
+  expect(written.scenarios.map(({ id, result }) => [id, result]).sort()).toEqual(
+    scenarios.map(({ id }) => [id, 'PASSED']).sort(),
+  );
+  expect([written.level, written.challenge?.seed]).toEqual(['exemplary', 'of-this-test']);
   expect(written.scenarios.flatMap(({ faults }) => faults).every(({ fired, times }) => fired === times)).toBe(true);
   expect(await readFile(files.junit, 'utf8')).not.toContain('<failure');
   expect(await readFile(files.html, 'utf8')).not.toMatch(/src=|href="(?!#)/);

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { readArguments, wrongArguments } from '../arguments.ts';
-import { scenarios } from './scenarios.ts';
+import { levels, scenarios, type Level } from './scenarios.ts';
 
 /** How an app that waits for a click is told to begin: a request to where its launch led. */
 export interface StartRequest {
@@ -24,6 +24,12 @@ export interface CertifyOptions {
   /** Scenarios to run; all where none is named. */
   readonly only: readonly string[];
   readonly expectFile: string | null;
+  /** The level that the app must reach; null for none. */
+  readonly level: Level | null;
+  /** Draws the plan; null for the published one. */
+  readonly challenge: string | null;
+  /** Run by a shell, restarts the app under test; null where nobody can. */
+  readonly restartCommand: string | null;
   readonly signKeyFile: string | null;
   readonly jsonFile: string | null;
   readonly junitFile: string | null;
@@ -46,6 +52,9 @@ const usage = `usage: npm run certify -- [options]: launches an app through the 
   --port N               of the certifier's own sandbox (default 4010); SANDBOX_API_KEY is its key
   --patience SECONDS     how long the app may take for what a scenario waits for (default 60)
   --scenario ID          only these; repeatable
+  --level LEVEL          fails below it: protocol, robust or exemplary
+  --challenge SEED       users, order, moments and faults drawn from the seed, so that no app can know the plan
+  --restart-command TEXT what restarts the app, for a scenario more: 'docker restart my-app'
   --expect FILE          known failures: [{"scenario": "chunk-cut", "rule": "chunk-order"}]
   --sign-key FILE        signs the report with this Ed25519 key
   --json, --junit, --html FILE   reports
@@ -69,6 +78,9 @@ export function readCertifyOptions(args: readonly string[], cwd: string): Certif
         patience: { type: 'string', default: '60' },
         scenario: { type: 'string', multiple: true, default: [] },
         expect: { type: 'string' },
+        level: { type: 'string' },
+        challenge: { type: 'string' },
+        'restart-command': { type: 'string' },
         'sign-key': { type: 'string' },
         'public-key': { type: 'string' },
         json: { type: 'string' },
@@ -94,7 +106,12 @@ export function readCertifyOptions(args: readonly string[], cwd: string): Certif
   const patience = Number(values.patience);
   if (!(patience >= 5 && patience <= 86_400)) throw wrong(`--patience ${values.patience} must be 5 to 86400 seconds`);
   for (const id of values.scenario)
-    if (!scenarios.some((one) => one.id === id)) throw wrong(`--scenario ${id} is not in the plan`);
+    if (!scenarios.some((one) => one.id === id) && id !== 'restarted')
+      throw wrong(`--scenario ${id} is not in the plan`);
+  const level = levels.find((one) => one === values.level) ?? null;
+  if (values.level !== undefined && level === null) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);
+  if (values.challenge !== undefined && !/^[\w.-]{1,100}$/.test(values.challenge))
+    throw wrong('--challenge must be 1 to 100 letters, digits, _ . or -');
   return {
     launchUrl,
     launchMode,
@@ -104,6 +121,9 @@ export function readCertifyOptions(args: readonly string[], cwd: string): Certif
     patienceMs: patience * 1000,
     only: values.scenario,
     expectFile: path(values.expect),
+    level,
+    challenge: values.challenge ?? null,
+    restartCommand: values['restart-command'] ?? null,
     signKeyFile: path(values['sign-key']),
     jsonFile: path(values.json),
     junitFile: path(values.junit),

@@ -146,6 +146,14 @@ export function tableOf(report: Report): string {
           `${id}: ${rule}: ${first?.seen}; expected: ${first?.expected}${violationCount > 1 ? ` (and ${violationCount - 1} more)` : ''}\n    ${first?.advice}`,
       ),
   );
+  const advice = scenarios.flatMap(({ id, advisories }) =>
+    advisories
+      .filter((one) => one.violations.length > 0)
+      .map(
+        ({ rule, violations: [first] }) =>
+          `${id}: ${rule} (advice): ${first?.seen}; expected: ${first?.expected}\n    ${first?.advice}`,
+      ),
+  );
   const expected = [
     ...report.expected.met.map((name) => `expected to fail, and did: ${name}`),
     ...report.expected.unmet.map((name) => `EXPECTED TO FAIL, AND DID NOT: ${name}`),
@@ -157,8 +165,10 @@ export function tableOf(report: Report): string {
     ...legend,
     '  + passed   ! warning   X failed   . not exercised',
     ...(violations.length > 0 ? ['', ...violations] : []),
+    ...(advice.length > 0 ? ['', ...advice] : []),
     ...(expected.length > 0 ? ['', ...expected] : []),
     '',
+    `level ${report.level ?? 'none'}${report.challenge === null ? '' : `, challenge ${report.challenge.seed}`}`,
     `${report.status} ${report.result}  ${report.app}  plan ${report.planVersion}  traces ${report.tracesSha256.slice(0, 16)}`,
   ].join('\n');
 }

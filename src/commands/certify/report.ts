@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { worst, type Result } from '../../sandbox/referee/verdict.ts';
+import { levels, type Level } from './scenarios.ts';
+import type { Challenge } from './challenge.ts';
 import type { LaunchVerdict, PlanAct, TracedCall } from './watched-launch.ts';
 
 /** How far a scenario or the plan came. What was found is apart from it. */
@@ -18,6 +20,7 @@ export interface RuleInScenario {
 export interface ScenarioReport {
   readonly id: string;
   readonly title: string;
+  readonly level: Level;
   /** What the app calls itself on the page that a launch leads to; null where no page came. */
   readonly appName: string | null;
   readonly status: Status;
@@ -31,6 +34,8 @@ export interface ScenarioReport {
     readonly fired: number;
   }[];
   readonly rules: readonly RuleInScenario[];
+  /** What well-made apps do besides: no part of the result. */
+  readonly advisories: readonly RuleInScenario[];
   readonly launches: readonly {
     readonly launchId: string;
     readonly sha256: string;
@@ -49,6 +54,10 @@ export interface Report {
   readonly finishedAt: string;
   readonly status: Status;
   readonly result: Outcome;
+  /** The highest whose scenarios, and those below it, all came to their end; null where the app does not keep the protocol. */
+  readonly level: Level | null;
+  /** What a seed decided of the plan; null for the published one. */
+  readonly challenge: Challenge | null;
   /** The worst of each rule over all scenarios, and the scenarios that exercised it. */
   readonly rules: readonly {
     readonly rule: string;
@@ -84,10 +93,15 @@ export const digestOfTraces = (scenarios: readonly ScenarioReport[]): string =>
   sha256(scenarios.flatMap(({ launches }) => launches.map((launch) => launch.sha256)).join('\n'));
 
 /** The verdicts of a scenario's launches as one. */
-export function mergeRules(verdicts: readonly LaunchVerdict[]): RuleInScenario[] {
+export function mergeRules(
+  verdicts: readonly LaunchVerdict[],
+  kind: 'rules' | 'advisories' = 'rules',
+): RuleInScenario[] {
   const [first] = verdicts;
-  return (first?.rules ?? []).map(({ rule, clause, holds }) => {
-    const all = verdicts.map((verdict) => verdict.rules.find((one) => one.rule === rule)!);
+  return (first?.[kind] ?? []).map(({ rule, clause, holds }) => {
+    const all = verdicts.map((verdict) =>
+      (verdict[kind]).find((one) => one.rule === rule)!,
+    );
     return {
       rule,
       clause,
@@ -119,7 +133,14 @@ export interface ExpectedFailure {
 /** Puts the scenarios together. An expected failure does not count; one that did not happen does. */
 export function summarize(
   scenarios: readonly ScenarioReport[],
-  facts: { app: string; planVersion: string; startedAt: Date; finishedAt: Date; expected: readonly ExpectedFailure[] },
+  facts: {
+    app: string;
+    planVersion: string;
+    startedAt: Date;
+    finishedAt: Date;
+    expected: readonly ExpectedFailure[];
+    challenge?: Challenge | null;
+  },
 ): Report {
   const isExpected = (scenario: string, rule: string) =>
     facts.expected.some((one) => (one.scenario === '*' || one.scenario === scenario) && one.rule === rule);
@@ -162,6 +183,7 @@ export function summarize(
     ...(unmet.length > 0 ? (['failed'] as const) : []),
   ]);
   const isWhole = names.length > 0 && rules.every(({ result }) => result !== 'NOT_EXERCISED');
+  const result = overall !== 'failed' && !isWhole ? ('NOT_EXERCISED' as const) : outcomeOf(overall);
   return {
     format: 'marketplace-app-certification/1',
     planVersion: facts.planVersion,
@@ -170,7 +192,9 @@ export function summarize(
     startedAt: facts.startedAt.toISOString(),
     finishedAt: facts.finishedAt.toISOString(),
     status: isInterrupted ? 'INTERRUPTED' : 'FINISHED',
-    result: overall !== 'failed' && !isWhole ? 'NOT_EXERCISED' : outcomeOf(overall),
+    result,
+    level: isInterrupted || result === 'FAILED' || result === 'NOT_EXERCISED' ? null : levelOf(scenarios),
+    challenge: facts.challenge ?? null,
     rules,
     expected: { met: facts.expected.filter(happened).map(name), unmet },
     scenarios,
@@ -178,6 +202,21 @@ export function summarize(
   };
 }
 
-/** 0 only where nothing failed and every rule was exercised. */
-export const exitStatusOf = ({ status, result }: Report): number =>
-  status === 'FINISHED' && (result === 'PASSED' || result === 'WARNING') ? 0 : 1;
+/** A level is reached where each of its scenarios came to its end, with its faults. */
+function levelOf(scenarios: readonly ScenarioReport[]): Level | null {
+  const isShown = (level: Level) => {
+    const own = scenarios.filter((one) => one.level === level);
+    return (
+      own.length > 0 &&
+      own.every(({ result, missing }) => missing === null && (result === 'PASSED' || result === 'WARNING'))
+    );
+  };
+  const missed = levels.findIndex((level) => !isShown(level));
+  return missed === 0 ? null : (levels[(missed === -1 ? levels.length : missed) - 1] ?? null);
+}
+
+/** 0 only where nothing failed, every rule was exercised, and the level that is demanded was reached. */
+export function exitStatusOf({ status, result, level }: Report, demanded: Level | null = null): number {
+  if (status !== 'FINISHED' || (result !== 'PASSED' && result !== 'WARNING')) return 1;
+  return demanded === null || (level !== null && levels.indexOf(level) >= levels.indexOf(demanded)) ? 0 : 1;
+}

@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
 import { sandboxCall, type SandboxAddress } from '../../testing/sandbox-call.ts';
 import { Browser, OpenError } from './browser.ts';
+import type { Challenge } from './challenge.ts';
 import type { CertifyOptions, StartRequest } from './options.ts';
 import { digestOfTrace, mergeRules, resultOfScenario, type ScenarioReport, type Status } from './report.ts';
 import type { Scenario } from './scenarios.ts';
@@ -14,6 +16,8 @@ export interface PlanOptions {
   readonly tokenField: string;
   readonly startRequest: StartRequest | null;
   readonly patienceMs: number;
+  /** Who launches the app. Default: the sandbox's own users. */
+  readonly users?: Challenge['users'];
   /** Ends the plan early: what runs is INTERRUPTED. */
   readonly signal: AbortSignal;
   /** Told of each scenario's status as it changes. */
@@ -32,16 +36,22 @@ export async function runPlan(scenarios: readonly Scenario[], options: PlanOptio
     launchUrl: options.launchUrl,
     launchMode: options.launchMode,
   });
-  const { users } = await sandboxCall<{ users: { id: string }[] }>(options.sandbox, 'users');
-  return Promise.all(
-    scenarios.map((scenario) =>
-      runScenario(
-        scenario,
-        users.map(({ id }) => id),
-        options,
+  for (const user of options.users ?? []) await sandboxCall(options.sandbox, 'users', user);
+  const known = (await sandboxCall<{ users: { id: string; email: string }[] }>(options.sandbox, 'users')).users;
+  const users = options.users ? known.filter(({ email }) => options.users!.some((one) => one.email === email)) : known;
+  const run = (some: readonly Scenario[]) =>
+    Promise.all(
+      some.map((scenario) =>
+        runScenario(
+          scenario,
+          users.map(({ id }) => id),
+          options,
+        ),
       ),
-    ),
-  );
+    );
+  const reports = await run(scenarios.filter(({ isAlone = false }) => !isAlone));
+  for (const scenario of scenarios.filter(({ isAlone = false }) => isAlone)) reports.push(...(await run([scenario])));
+  return reports;
 }
 
 async function runScenario(
@@ -49,6 +59,7 @@ async function runScenario(
   userIds: readonly string[],
   options: PlanOptions,
 ): Promise<ScenarioReport> {
+  await sleep(scenario.startMs ?? 0, undefined, { signal: options.signal }).catch(() => {});
   options.onStatus(scenario, 'RUNNING');
   const launches: WatchedLaunch[] = [];
   let appName: string | null = null;
@@ -122,7 +133,8 @@ async function reportOf(
   const traces = await Promise.all(
     launches.map(async (launch) => ({ launchId: launch.id, calls: await launch.calls(), acts: launch.acts })),
   );
-  const rules = mergeRules(await Promise.all(launches.map((launch) => launch.verdict())));
+  const verdicts = await Promise.all(launches.map((launch) => launch.verdict()));
+  const rules = mergeRules(verdicts);
   const { faults: armed } = await sandboxCall<{
     faults: { launchId: string | null; endpoint: string; effect: FaultEffect; times: number; fired: number }[];
   }>(sandbox, 'faults');
@@ -132,12 +144,14 @@ async function reportOf(
   return {
     id: scenario.id,
     title: scenario.title,
+    level: scenario.level,
     appName,
     status,
     result: status === 'FINISHED' ? resultOfScenario({ rules, missing, faults }) : 'NOT_EXERCISED',
     missing,
     faults,
     rules,
+    advisories: mergeRules(verdicts, 'advisories'),
     launches: traces.map(({ launchId, calls, acts }) => ({ launchId, sha256: digestOfTrace(calls), calls, acts })),
   };
 }

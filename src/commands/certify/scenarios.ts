@@ -1,9 +1,19 @@
 import { assumedLimits, type WireLimits } from '../../contract/index.ts';
 import type { FaultEffect, FaultEndpoint, WatchedLaunch } from './watched-launch.ts';
 
+/** How well an app holds: what the protocol demands; when answers are lost, late or failing; when it is restarted and held back. */
+export const levels = ['protocol', 'robust', 'exemplary'] as const;
+export type Level = (typeof levels)[number];
+
 export interface Scenario {
   readonly id: string;
   readonly title: string;
+  /** The level that it shows. */
+  readonly level: Level;
+  /** It strikes the whole app, so it comes when the others have ended. Default false. */
+  readonly isAlone?: boolean;
+  /** So long after the plan it begins. Default 0. */
+  readonly startMs?: number;
   /** Launches of as many users at once. Default 1. */
   readonly launches?: number;
   readonly renewPolicy?: 'extend' | 'rotate';
@@ -22,11 +32,14 @@ export interface Scenario {
 }
 
 /** Changes whenever scenarios do: reports of different plans say different things. */
-export const planVersion = '1.0.0';
+export const planVersion = '1.1.0';
 
 const minute = 60_000;
-/** The plan for a platform with these limits. */
-export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs }: WireLimits): readonly Scenario[] {
+/** The plan for a platform with these limits. `restart`: restarts the app under test; without it nobody knows how it takes that. */
+export function scenariosOf(
+  { pollIntervalMs, operationWindowMs, tokenLifetimeMs }: WireLimits,
+  restart: (() => Promise<void>) | null = null,
+): readonly Scenario[] {
   /** Long enough for two more polls, of which one would be a re-read. */
   const watchMs = 2 * pollIntervalMs.max + 1_000;
   /** Shortly before the operation expires. */
@@ -52,9 +65,16 @@ export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs
   const withFaults = (launch: WatchedLaunch) => launch.polls(1).then(() => approveAndFollow(launch));
 
   return [
-    { id: 'approve-at-once', title: 'The user approves at once', missing: 'failed', act: approveAndFollow },
+    {
+      id: 'approve-at-once',
+      level: 'protocol',
+      title: 'The user approves at once',
+      missing: 'failed',
+      act: approveAndFollow,
+    },
     {
       id: 'approve-late',
+      level: 'protocol',
       title: `The user approves after ${Math.round(lateMs / minute)} minutes`,
       missing: 'failed',
       async act(launch) {
@@ -66,6 +86,7 @@ export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs
     },
     {
       id: 'reject',
+      level: 'protocol',
       title: 'The user rejects: nothing may come',
       missing: 'failed',
       async act(launch) {
@@ -77,6 +98,7 @@ export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs
     },
     {
       id: 'never-answered',
+      level: 'protocol',
       title: 'Nobody decides, and the operation expires: nothing may come',
       missing: 'failed',
       async act(launch) {
@@ -86,6 +108,7 @@ export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs
     },
     {
       id: 'approve-after-expiry',
+      level: 'protocol',
       title: 'The user approves when it is too late: nothing may come',
       missing: 'failed',
       async act(launch) {
@@ -96,6 +119,7 @@ export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs
     },
     {
       id: 'token-expires-extend',
+      level: 'robust',
       title: 'The token ends while the app waits; renewal gives it more time',
       missing: 'warning',
       renewPolicy: 'extend',
@@ -104,6 +128,7 @@ export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs
     },
     {
       id: 'token-expires-rotate',
+      level: 'robust',
       title: 'The token ends while the app waits; renewal gives another one',
       missing: 'warning',
       renewPolicy: 'rotate',
@@ -112,6 +137,7 @@ export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs
     },
     {
       id: 'token-revoked',
+      level: 'robust',
       title: 'The token is revoked while the app waits: it stops asking',
       missing: 'warning',
       async act(launch) {
@@ -123,6 +149,7 @@ export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs
     },
     {
       id: 'status-fails',
+      level: 'robust',
       title: 'The status call fails twice, then asks to wait',
       missing: 'warning',
       faults: [
@@ -133,6 +160,7 @@ export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs
     },
     {
       id: 'chunk-cut',
+      level: 'robust',
       title: 'The connection is cut in the middle of a chunk',
       missing: 'warning',
       faults: [{ endpoint: 'upload.chunk', effect: { reset: true } }],
@@ -140,6 +168,7 @@ export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs
     },
     {
       id: 'chunk-answer-lost',
+      level: 'robust',
       title: 'The answer to a chunk is lost',
       missing: 'warning',
       faults: [{ endpoint: 'upload.chunk', effect: { dropResponse: true } }],
@@ -147,6 +176,7 @@ export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs
     },
     {
       id: 'complete-answer-lost',
+      level: 'robust',
       title: 'The answer to complete is lost',
       missing: 'warning',
       faults: [{ endpoint: 'upload.complete', effect: { dropResponse: true } }],
@@ -154,6 +184,7 @@ export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs
     },
     {
       id: 'slow-answers',
+      level: 'robust',
       title: 'Answers take their time',
       missing: 'warning',
       faults: [
@@ -164,12 +195,50 @@ export function scenariosOf({ pollIntervalMs, operationWindowMs, tokenLifetimeMs
     },
     {
       id: 'user-detail-fails',
+      level: 'robust',
       title: 'The user details fail at first',
       missing: 'warning',
       faults: [{ endpoint: 'user.detail', effect: { status: 500 } }],
       act: approveAndFollow,
     },
-    { id: 'two-users', title: 'Two users launch the app at once', missing: 'failed', launches: 2, act: withFaults },
+    {
+      id: 'rate-limited',
+      level: 'exemplary',
+      title: 'The platform asks to wait: 429 with Retry-After',
+      missing: 'warning',
+      faults: [
+        { endpoint: 'operation.status', effect: { status: 429, retryAfterSeconds: 7 }, after: 1 },
+        { endpoint: 'upload.chunk', effect: { status: 429, retryAfterSeconds: 3 } },
+      ],
+      async act(launch) {
+        await withFaults(launch);
+        await launch.obeyed('retry-after');
+      },
+    },
+    ...(restart
+      ? [
+          {
+            id: 'restarted',
+            level: 'exemplary' as const,
+            isAlone: true,
+            title: 'The app is restarted while it waits, and goes on',
+            missing: 'warning' as const,
+            async act(launch: WatchedLaunch) {
+              await launch.polls(1);
+              await restart();
+              await approveAndFollow(launch);
+            },
+          },
+        ]
+      : []),
+    {
+      id: 'two-users',
+      level: 'protocol',
+      title: 'Two users launch the app at once',
+      missing: 'failed',
+      launches: 2,
+      act: withFaults,
+    },
   ];
 }
 

@@ -128,6 +128,17 @@ export class WatchedLaunch {
     if (refused > count) throw new NotSeen(`the app called ${refused} times with a revoked token`);
   }
 
+  /** Throws `NotSeen` where the referee warns of this, or had nothing to see of it. */
+  async obeyed(advisory: 'no-data-before-approval' | 'retry-after'): Promise<void> {
+    const { advisories } = await this.verdict();
+    const told = advisories.find(({ rule }) => rule === advisory);
+    if (told?.result === 'passed') return;
+    const [violation] = told?.violations ?? [];
+    throw new NotSeen(
+      violation ? `${violation.seen}; expected: ${violation.expected}` : `the app did not come again after ${advisory}`,
+    );
+  }
+
   /** Watches that what must not come does not come. */
   async watch(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#signal });

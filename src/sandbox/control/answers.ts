@@ -2,7 +2,6 @@
 import * as z from 'zod';
 import {
   appManifest,
-  externalAppEndpoints,
   fileStatus,
   inferenceStatuses,
   inferenceTypes,
@@ -11,8 +10,10 @@ import {
   sourceType,
 } from '../../contract/index.ts';
 import { permissions } from '../identity/api-keys.ts';
+import { platformEndpoints } from '../platform-endpoints.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
-import { results, rules } from '../referee/verdict.ts';
+import type { Rule } from '../referee/rules/rule.ts';
+import { advisories, results, rules } from '../referee/verdict.ts';
 import { faultFields } from './faults.ts';
 import { newRateLimit } from './rate-limit.ts';
 
@@ -49,6 +50,33 @@ const upload = z.object({
 /** Secrets redacted; a body is kept where it is JSON and not too large. */
 const message = z.object({ headers: z.record(z.string(), z.string()), body: z.unknown() });
 
+const judgedRule = (of: readonly Rule[]) =>
+  z.object({
+    rule: z.enum(of.map(({ id }) => id)),
+    /** Where the service interface says so. */
+    clause: z.string(),
+    holds: z.string(),
+    result: z.enum(results),
+    /** At most 50 of them. */
+    violations: z.array(
+      z.object({
+        severity: z.enum(['failed', 'warning']),
+        calls: z.array(
+          z.object({
+            id: z.int(),
+            at: instant,
+            endpoint: z.enum(platformEndpoints),
+            status: z.int().nullable(),
+          }),
+        ),
+        seen: z.string(),
+        expected: z.string(),
+        advice: z.string(),
+      }),
+    ),
+    violationCount: z.int(),
+  });
+
 export const controlAnswers = {
   health: z.object({ status: z.literal('ok') }),
   apps: z.object({ apps: z.array(appManifest) }),
@@ -56,7 +84,14 @@ export const controlAnswers = {
   users: z.object({ users: z.array(user) }),
   user,
   keys: z.object({
-    keys: z.array(z.object({ id: z.string(), permissions: z.array(z.enum(permissions)), createdAt: instant })),
+    keys: z.array(
+      z.object({
+        id: z.string(),
+        permissions: z.array(z.enum(permissions)),
+        appId: z.string().nullable(),
+        createdAt: instant,
+      }),
+    ),
   }),
   /** The key is shown this once. */
   newKey: z.object({ id: z.string(), apiKey: z.string() }),
@@ -115,7 +150,7 @@ export const controlAnswers = {
         id: z.int(),
         at: instant,
         launchAt: instant,
-        endpoint: z.enum(externalAppEndpoints),
+        endpoint: z.enum(platformEndpoints),
         method: z.string(),
         /** With `{token}` for the token. */
         path: z.string(),
@@ -143,33 +178,9 @@ export const controlAnswers = {
     appId: z.string(),
     /** The worst of the rules': failed, warning, passed; not_exercised where none was. */
     result: z.enum(results),
-    rules: z.array(
-      z.object({
-        rule: z.enum(rules.map(({ id }) => id)),
-        /** Where the service interface says so. */
-        clause: z.string(),
-        holds: z.string(),
-        result: z.enum(results),
-        /** At most 50 of them. */
-        violations: z.array(
-          z.object({
-            severity: z.enum(['failed', 'warning']),
-            calls: z.array(
-              z.object({
-                id: z.int(),
-                at: instant,
-                endpoint: z.enum(externalAppEndpoints),
-                status: z.int().nullable(),
-              }),
-            ),
-            seen: z.string(),
-            expected: z.string(),
-            advice: z.string(),
-          }),
-        ),
-        violationCount: z.int(),
-      }),
-    ),
+    rules: z.array(judgedRule(rules)),
+    /** What well-made apps do besides; no part of the result. */
+    advisories: z.array(judgedRule(advisories)),
   }),
   reset: z.object({ status: z.literal('ok') }),
 } as const;

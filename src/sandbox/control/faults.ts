@@ -7,29 +7,14 @@ import { externalAppEndpoints, type ErrorCode, type ExternalAppEndpoint } from '
 import type { SandboxDatabase } from '../database.ts';
 import type { LaunchEvents } from '../marketplace/launch-events.ts';
 import { traceOf, type CallNotes } from '../referee/trace.ts';
+import { platformEndpoints, type PlatformEndpoint } from '../platform-endpoints.ts';
 import { newId } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { answerAfterWork, mislabelAnswer, slowAnswer, truncateAnswer } from './answer-effects.ts';
 
-/** Every call of the platform that a fault or a rate limit can name. */
-export const faultEndpoints = [
-  ...externalAppEndpoints,
-  'file.upload',
-  'file.generate',
-  'file.chunk',
-  'file.complete',
-  'file.status',
-  'file.download',
-  'stac.browse',
-  'stac.search',
-  'stac.data',
-  'stac.preview',
-  'inference.models',
-  'inference.run',
-  'inference.status',
-  'inference.download',
-] as const;
-export type FaultEndpoint = (typeof faultEndpoints)[number];
+/** Every call of the platform can be faulted, and limited. */
+export const faultEndpoints = platformEndpoints;
+export type FaultEndpoint = PlatformEndpoint;
 
 const status = z.int().min(400).max(599);
 const effect = z.union(
@@ -191,8 +176,7 @@ export async function applyFault(
   res: Response,
 ): Promise<boolean> {
   if (effect === null) return true;
-  // Calls of no launch are in no trace.
-  const notes: Partial<CallNotes> = isOfLaunch(endpoint) ? traceOf(res) : {};
+  const notes: Partial<CallNotes> = traceOf(res) ?? {};
   if (notes.detail) notes.detail['fault'] = effect;
   if ('afterWork' in effect) {
     answerAfterWork(res, effect.status, () => ({

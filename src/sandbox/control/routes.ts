@@ -14,7 +14,7 @@ import type { LaunchEvents } from '../marketplace/launch-events.ts';
 import { newLaunch, type Launches } from '../marketplace/launches.ts';
 import { harOf } from '../referee/har.ts';
 import { junitXml } from '../referee/junit.ts';
-import type { Trace } from '../referee/trace.ts';
+import { nobody, type Trace } from '../referee/trace.ts';
 import type { Verdicts } from '../referee/verdicts.ts';
 import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
@@ -50,6 +50,8 @@ export const newKey = z.object({
   permissions: z
     .array(z.enum(permissions, `must be one of ${permissions.join(', ')}`))
     .min(1, 'must name at least one permission'),
+  /** Whose own it is: calls with it that carry no identity token are told apart by it. */
+  appId: z.string().optional(),
 });
 /** Body of `POST /sandbox/clock`. */
 export const clockMove = z.object({
@@ -93,10 +95,19 @@ export function controlRoutes(options: ControlOptions): Router {
     .route('/keys')
     .get((_req, res) => {
       res.json({
-        keys: keys.list().map((key) => ({ id: key.id, permissions: key.permissions, createdAt: iso(key.createdAtMs) })),
+        keys: keys.list().map((key) => ({
+          id: key.id,
+          permissions: key.permissions,
+          appId: key.appId,
+          createdAt: iso(key.createdAtMs),
+        })),
       });
     })
-    .post(jsonBody, (req, res) => void res.status(201).json(keys.create(parseValues(newKey, req.body).permissions)))
+    .post(jsonBody, (req, res) => {
+      const { permissions: granted, appId } = parseValues(newKey, req.body);
+      if (appId !== undefined && !apps.find(appId)) throw new SandboxError(404, 'app_not_found', 'App not found');
+      res.status(201).json(keys.create(granted, appId));
+    })
     .all(methodNotAllowed('GET', 'POST'));
   router
     .route('/keys/:id')
@@ -124,6 +135,14 @@ export function controlRoutes(options: ControlOptions): Router {
       res.status(204).end();
     })
     .all(methodNotAllowed('POST'));
+  router
+    .route('/trace')
+    .get((req, res) => {
+      const { format } = parseValues(traceQuery, req.query);
+      const calls = trace.list(nobody);
+      res.json(format === 'har' ? harOf(calls, options.publicUrl()) : { calls });
+    })
+    .all(methodNotAllowed('GET'));
   router
     .route('/launches/:launchId/trace')
     .get((req, res) => {

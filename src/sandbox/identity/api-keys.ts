@@ -11,6 +11,8 @@ export type Permission = (typeof permissions)[number];
 export interface ApiKey {
   readonly id: string;
   readonly permissions: readonly Permission[];
+  /** The app whose own it is: its calls are told apart by it. Null for anybody's. */
+  readonly appId: string | null;
   readonly createdAtMs: number;
 }
 
@@ -24,9 +26,9 @@ export class ApiKeys {
     this.#now = now;
   }
 
-  create(granted: readonly Permission[]): { id: string; apiKey: string } {
+  create(granted: readonly Permission[], appId: string | null = null): { id: string; apiKey: string } {
     const apiKey = newSecret();
-    return { id: this.#keep(apiKey, granted), apiKey };
+    return { id: this.#keep(apiKey, granted, appId), apiKey };
   }
 
   /** Makes `apiKey` a key with all permissions; one that is known stays as it is. */
@@ -49,11 +51,11 @@ export class ApiKeys {
     return this.#database.prepare('delete from api_keys where id = ?').run(id).changes === 1;
   }
 
-  #keep(apiKey: string, granted: readonly Permission[]): string {
+  #keep(apiKey: string, granted: readonly Permission[], appId: string | null = null): string {
     const id = newId('key');
     this.#database
-      .prepare('insert into api_keys values (?, ?, ?, ?)')
-      .run(id, hashSecret(apiKey), JSON.stringify(granted), this.#now());
+      .prepare('insert into api_keys values (?, ?, ?, ?, ?)')
+      .run(id, hashSecret(apiKey), JSON.stringify(granted), this.#now(), appId);
     return id;
   }
 }
@@ -63,10 +65,16 @@ interface KeyRow {
   key_hash: string;
   permissions: string;
   created_at: number;
+  app_id: string | null;
 }
 
 function fromRow(row: KeyRow): ApiKey {
-  return { id: row.id, permissions: JSON.parse(row.permissions) as Permission[], createdAtMs: row.created_at };
+  return {
+    id: row.id,
+    permissions: JSON.parse(row.permissions) as Permission[],
+    appId: row.app_id,
+    createdAtMs: row.created_at,
+  };
 }
 
 /** A missing or unknown key in the catalog, file and inference groups (spec 7). */

@@ -91,6 +91,15 @@ export const controlCalls: readonly DocumentedCall[] = [
   },
   {
     ...getOne,
+    id: 'getOtherCalls',
+    summary: 'Calls that no launch is known of: by a key that is nobody’s own, to data that no operation names',
+    path: '/sandbox/trace',
+    query: traceQuery,
+    response: z.union([answers.trace, answers.har]),
+    errors: [400, ...getOne.errors],
+  },
+  {
+    ...getOne,
     id: 'getTrace',
     summary: 'The calls of a launch, secrets redacted',
     path: '/sandbox/launches/:launchId/trace',

@@ -1,6 +1,7 @@
 import { Router, urlencoded } from 'express';
 import * as z from 'zod';
 import { apiKeyHeader, externalAppEndpoints } from '../../contract/index.ts';
+import { platformEndpoints } from '../platform-endpoints.ts';
 import { iso } from '../clock.ts';
 import { faultText, newFault, type FaultEffect, type Faults } from '../control/faults.ts';
 import type { Operation } from '../external-app/operations.ts';
@@ -40,7 +41,7 @@ const effects: readonly FaultEffect[] = [
 /** Query of the inspector: which call stands in the pane, which are listed, what of the time is drawn. Times in epoch milliseconds. */
 const inspectorQuery = z.object({
   call: z.coerce.number().int().optional(),
-  endpoint: z.enum(externalAppEndpoints).optional(),
+  endpoint: z.enum(platformEndpoints).optional(),
   outcome: z.enum(['refused', 'lost', 'fault', 'breaks']).optional(),
   text: z.string().max(200).optional(),
   before: z.coerce.number().int().optional(),

@@ -43,7 +43,7 @@ const isOfApi = /^\/(public|sandbox|catalogs|openapi\.json|browser)(\/|$)/;
 /** What the pages' own scripts call is answered by JSON. */
 const isForScripts = /^\/(browser\/|files\/scenes|docs\/key)/;
 const compressed = compression();
-const pageKeys: Pick<ApiKeys, 'find'> = { find: () => ({ id: 'pages', permissions, createdAtMs: 0 }) };
+const pageKeys: Pick<ApiKeys, 'find'> = { find: () => ({ id: 'pages', permissions, appId: null, createdAtMs: 0 }) };
 
 /** The sandbox's pages: what a person does with a browser. */
 export function sandboxPages(options: SandboxPagesOptions): Router {

@@ -3,7 +3,7 @@ import type { Verdict } from './verdict.ts';
 /** A suite of one launch for programs that read JUnit's XML: a rule is a case, one that was not exercised is skipped. */
 export interface JudgedSuite {
   readonly name: string;
-  readonly verdict: Verdict;
+  readonly verdict: Pick<Verdict, 'result' | 'rules'>;
   /** Further cases beside the rules. */
   readonly more?: readonly { readonly name: string; readonly failure: string | null; readonly isSkipped: boolean }[];
 }

@@ -1,4 +1,4 @@
-import { externalAppEndpoints } from '../../contract/index.ts';
+import { platformEndpoints } from '../platform-endpoints.ts';
 
 const rowHeight = 20;
 const groupGap = 8;
@@ -134,7 +134,7 @@ function groupsOf(
         : key === others
           ? `${known.length - shown.length} earlier operations`
           : (operations.get(key) ?? key),
-    endpoints: externalAppEndpoints.filter((endpoint) => byGroup.get(key)?.some((call) => call.endpoint === endpoint)),
+    endpoints: platformEndpoints.filter((endpoint) => byGroup.get(key)?.some((call) => call.endpoint === endpoint)),
   }));
 }
 

@@ -1,12 +1,14 @@
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
-import { apiKeyHeader, type ExternalAppEndpoint } from '../../contract/index.ts';
+import { apiKeyHeader } from '../../contract/index.ts';
 import { iso, type SandboxClock } from '../clock.ts';
 import { bounded, pathOf, plainHeaders, scrubber, tokensIn } from './redaction.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { Operation } from '../external-app/operations.ts';
+import type { PlatformEndpoint } from '../platform-endpoints.ts';
 import type { DrawnCall } from './timeline.ts';
 import type { CallDetail, TracedCall } from './traced-call.ts';
+import type { Whose } from './whose-call.ts';
 
 /** What the routes tell the trace of a call as they learn it: ids, statuses, sizes; never a token or key. */
 export interface CallNotes {
@@ -26,6 +28,8 @@ export interface TracedMessage {
 
 /** Calls kept of one launch, more than the parts of the largest upload and the polls of the longest wait; kept of all; shown of one; waiting for room on the disk. The oldest go. */
 const most = { readForText: 5_000, ofLaunch: 50_000, ofAll: 1_000_000, shown: 10_000, unwritten: 10_000 };
+/** Stands for the launch of calls that nobody knows one of. */
+export const nobody = '-';
 /** How often the bounds are looked after, in calls: it costs a walk over the launch's calls. */
 const boundEvery = 100;
 
@@ -33,7 +37,7 @@ interface CallRow {
   id: number;
   at: number;
   launch_at: number;
-  endpoint: ExternalAppEndpoint;
+  endpoint: PlatformEndpoint;
   method: string;
   status: number | null;
   duration_ms: number;
@@ -48,7 +52,7 @@ interface CallRow {
 
 type NewCall = Omit<CallRow, 'id'> & { readonly launch_id: string };
 
-/** Every external-app call of a launch, as it came in and as it was answered. Bounded; survives a restart. */
+/** Every call of a launch, as it came in and as it was answered, and those that nobody knows a launch of. Bounded; survives a restart. */
 export class Trace {
   #database: SandboxDatabase;
   #clock: SandboxClock;
@@ -88,7 +92,7 @@ export class Trace {
   begin(
     req: Request,
     res: Response,
-    endpoint: ExternalAppEndpoint,
+    endpoint: PlatformEndpoint,
     caller: { launchId: string; tokenNumber: number } | null,
     current: Operation | null,
   ): void {
@@ -96,24 +100,50 @@ export class Trace {
     res.locals['callNotes'] = notes;
     if (caller === null) return;
     notes.detail['tokenNumber'] = caller.tokenNumber;
-    const { launchId } = caller;
     // Now: Express has other parameters when the call is over.
     const token = String(req.params['token']);
-    const path = pathOf(req, token);
+    this.#follow(req, res, endpoint, { notes, launchId: caller.launchId, path: pathOf(req, token), token, current });
+  }
+
+  /** The same of a call without a token: of the launch that it is known to belong to, or of nobody's. Its query holds signatures, and is left out. */
+  beginOfGroup(req: Request, res: Response, endpoint: PlatformEndpoint, whose: Whose): void {
+    const notes: CallNotes = { detail: {}, isUndelivered: false, lostStatus: null };
+    res.locals['callNotes'] = notes;
+    if (whose.itemId !== null) notes.detail['itemId'] = whose.itemId;
+    const { launchId, operation: current } = whose;
+    this.#follow(req, res, endpoint, { notes, launchId: launchId ?? nobody, path: req.path, token: '', current });
+  }
+
+  #follow(
+    req: Request,
+    res: Response,
+    endpoint: PlatformEndpoint,
+    {
+      notes,
+      launchId,
+      path,
+      token,
+      current,
+    }: { notes: CallNotes; launchId: string; path: string; token: string; current: Operation | null },
+  ): void {
     const at = this.#clock.machineNow();
-    const launchAt = this.#clock.now(launchId);
+    const launchAt = this.#clock.now(launchId === nobody ? undefined : launchId);
     const started = performance.now();
     const answered: { body: unknown; afterMs: number | null } = { body: null, afterMs: null };
-    const json = res.json.bind(res);
-    res.json = (body: unknown) => {
-      answered.body = body;
-      return json(body);
-    };
+    if (launchId !== nobody) {
+      const json = res.json.bind(res);
+      res.json = (body: unknown) => {
+        answered.body = body;
+        return json(body);
+      };
+    }
     res.once('finish', () => (answered.afterMs = performance.now() - started));
     res.once('close', () => {
       if (!this.#database.open) return;
       const { detail } = notes;
       if (typeof res.locals['errorCode'] === 'string') detail['code'] = res.locals['errorCode'];
+      const asked = Number(res.get('retry-after'));
+      if (asked > 0) detail['retryAfterSeconds'] = asked;
       if (current && detail['operationId'] === undefined && detail['foreign'] === undefined)
         Object.assign(detail, { operationId: current.id, operationStatus: current.status });
       const scrub = scrubber([
@@ -302,7 +332,7 @@ export function traceOf(res: Response): CallNotes {
 
 /** Which of a launch's calls somebody wants to see. */
 export interface CallFilter {
-  readonly endpoint?: ExternalAppEndpoint;
+  readonly endpoint?: PlatformEndpoint;
   /** Answered by 4xx or 5xx; without an answer that arrived; touched by an armed fault. */
   readonly outcome?: 'refused' | 'lost' | 'fault';
   /** Only of these ids. */

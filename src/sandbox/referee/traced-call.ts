@@ -1,13 +1,14 @@
-import type { ExternalAppEndpoint, OperationStatus } from '../../contract/index.ts';
+import type { OperationStatus } from '../../contract/index.ts';
+import type { PlatformEndpoint } from '../platform-endpoints.ts';
 
-/** One external-app call of a launch, as it came in and as it was answered. Times are real: epoch milliseconds of the machine. */
+/** One call of a launch, as it came in and as it was answered. Times are real: epoch milliseconds of the machine. */
 export interface TracedCall {
   readonly id: number;
   /** When its head was read. */
   readonly at: number;
   /** When its answer was handed over, or the connection ended. */
   readonly endedAt: number;
-  readonly endpoint: ExternalAppEndpoint;
+  readonly endpoint: PlatformEndpoint;
   /** Null where no answer was made. */
   readonly status: number | null;
   /** False where the answer was lost, or the connection cut. */
@@ -37,6 +38,10 @@ export interface CallDetail {
   readonly foreign?: 'operation' | 'upload' | 'key';
   /** Effect of an armed fault that fired. */
   readonly fault?: unknown;
+  /** Of a `stac.data` call: the item that it fetches; `operationId` is then the operation that names it. */
+  readonly itemId?: string;
+  /** What the answer's Retry-After asked for. */
+  readonly retryAfterSeconds?: number;
 }
 
 export const isUpload = ({ endpoint }: TracedCall): boolean => endpoint.startsWith('upload.');

@@ -3,7 +3,9 @@ import { iso } from '../clock.ts';
 import { chunkOrder } from './rules/chunk-order.ts';
 import { noWorkAfterRefusal } from './rules/no-work-after-refusal.ts';
 import { pollInterval } from './rules/poll-interval.ts';
+import { noDataBeforeApproval } from './rules/no-data-before-approval.ts';
 import { pollStops } from './rules/poll-stops.ts';
+import { retryAfter } from './rules/retry-after.ts';
 import type { Finding, Rule, Violation } from './rules/rule.ts';
 import { tokenScope } from './rules/token-scope.ts';
 import { uploadAfterApproval } from './rules/upload-after-approval.ts';
@@ -22,6 +24,9 @@ export const rulesOf = (limits: Pick<WireLimits, 'pollIntervalMs'>): readonly Ru
 ];
 
 export const rules = rulesOf(assumedLimits);
+
+/** What well-made apps do and the protocol does not demand in so many words: apart from the rules, and no part of the result. */
+export const advisories: readonly Rule[] = [noDataBeforeApproval, retryAfter];
 
 export const results = ['passed', 'warning', 'failed', 'not_exercised'] as const;
 export type Result = (typeof results)[number];
@@ -42,7 +47,7 @@ export function judge(calls: readonly TracedCall[], gaps: readonly number[] = []
     violation.calls.every(
       ({ at, detail }) => !gaps.some((gap) => (beganAt.get(detail.operationId) ?? Infinity) <= gap && gap <= at),
     );
-  const judged = by.map((rule) => {
+  const judgedBy = (rule: Rule) => {
     const found = rule.judge(calls);
     const finding = rule.needsAllBefore ? { ...found, violations: found.violations.filter(isSure) } : found;
     return {
@@ -53,8 +58,9 @@ export function judge(calls: readonly TracedCall[], gaps: readonly number[] = []
       violations: finding.violations.slice(0, mostTold).map((violation) => view(violation, rule)),
       violationCount: finding.violations.length,
     };
-  });
-  return { result: worst(judged.map(({ result }) => result)), rules: judged };
+  };
+  const judged = by.map(judgedBy);
+  return { result: worst(judged.map(({ result }) => result)), rules: judged, advisories: advisories.map(judgedBy) };
 }
 
 export type Verdict = ReturnType<typeof judge>;

@@ -22,8 +22,10 @@ const chunkBytes = 1_000;
 
 /** A small app that begins at launch and knows nothing of the kit. It ignores what its fault is answered. Gives its launch address. */
 export async function startFaultyApp(
-  fault: AppFault | null,
+  itsFault: AppFault | null,
   platform: { url: string; apiKey: string },
+  /** Before these it behaves: people that it knows from the published plan. Default: nobody. */
+  behavesBefore: readonly string[] = [],
 ): Promise<string> {
   const stop = new AbortController();
   let firstToken: string | null = null;
@@ -52,15 +54,16 @@ export async function startFaultyApp(
 
   async function work(launched: string): Promise<void> {
     let token = launched;
+    const { name = '' } = (await call('GET', `/user/${token}/detail`)).body;
+    const fault = behavesBefore.includes(name) ? null : itsFault;
     const pause = () => sleep(fault === 'polls-every-500-ms' ? 500 : 2_100, undefined, { signal: stop.signal });
-    await call('GET', `/user/${token}/detail`);
     const { operationId } = (await call('POST', `/operation/${token}`, { name: 'faulty' })).body;
     const ask = (by: string) => call('GET', `/operation/${by}?operationId=${operationId}`);
     if (fault === 'uploads-before-approval')
       await call('POST', `/file/${token}/upload/initiate`, { operationId, fileName: 'a.bin' });
     if (fault === 'uploads-before-it-has-read-approved') {
       await sleep(1_500, undefined, { signal: stop.signal });
-      return upload(token, operationId!);
+      return upload(token, operationId!, fault);
     }
     for (;;) {
       await pause();
@@ -78,7 +81,7 @@ export async function startFaultyApp(
       if (status === 'REQUESTED') continue;
       if (fault === 'polls-on-after-approved' && status === 'APPROVED') void pollOn(ask, token, pause).catch(() => {});
       if (status === 'APPROVED' || (status === 'EXPIRED' && fault === 'uploads-after-expiry'))
-        await upload(token, operationId!);
+        await upload(token, operationId!, fault);
       return;
     }
   }
@@ -94,7 +97,7 @@ export async function startFaultyApp(
     }
   }
 
-  async function upload(token: string, operationId: string): Promise<void> {
+  async function upload(token: string, operationId: string, fault: AppFault | null): Promise<void> {
     const { uploadId, key } = (await call('POST', `/file/${token}/upload/initiate`, { operationId, fileName: 'a.bin' }))
       .body;
     const complete = (sent = key) =>

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import type { Scenario } from './scenarios.ts';
+
+/** What of a plan a seed decides. It stands in the report, and a signature covers it. */
+export interface Challenge {
+  readonly seed: string;
+  /** The people who launch the app. */
+  readonly users: readonly { readonly name: string; readonly email: string; readonly organization: string }[];
+  /** What the scenarios became, in words, by their ids, in the order in which they began. */
+  readonly drawn: Readonly<Record<string, string>>;
+}
+
+const given = [
+  'Adaeze',
+  'Björn',
+  'Chiara',
+  'Dilnoza',
+  'Emre',
+  'Farida',
+  'Goran',
+  'Hinata',
+  'Inés',
+  'Jomo',
+  'Katya',
+  'Lwazi',
+];
+const family = [
+  'Abdi',
+  'Berg',
+  'Costa',
+  'Dvořák',
+  'Ekwueme',
+  'Fujita',
+  'García',
+  'Haddad',
+  'Ivanova',
+  'Joshi',
+  'Keita',
+  'Larsen',
+];
+const transient = [500, 502, 503, 504] as const;
+const latestStartMs = 6_000;
+
+/** Numbers from 0 to 1 that a seed decides: an app that does not know it cannot know them. */
+function drawFrom(seed: string): () => number {
+  let count = 0;
+  return () => createHash('sha256').update(`${seed} ${count++}`).digest().readUInt32BE(0) / 2 ** 32;
+}
+
+/**
+ * The plan as a seed draws it: users, order and moment of the launches, which call is struck, how often, by which status and
+ * for how long, how old the token is. What a scenario demands stays as it is.
+ */
+export function challengePlan(
+  plan: readonly Scenario[],
+  seed: string,
+): { readonly scenarios: readonly Scenario[]; readonly challenge: Challenge } {
+  const draw = drawFrom(seed);
+  const among = (from: number, to: number) => from + Math.floor(draw() * (to - from + 1));
+  const pick = <T>(all: readonly T[]): T => all[among(0, all.length - 1)]!;
+  const users = Array.from({ length: 4 }, (_, i) => {
+    const [first, last] = [pick(given), pick(family)];
+    return {
+      name: `${first} ${last}`,
+      email: `${createHash('sha256').update(`${seed} ${i}`).digest('hex').slice(0, 12)}@users.example`,
+      organization: pick(['Coastal Survey', 'Forest Office', 'River Board', 'City of Brest', 'Crop Watch']),
+    };
+  });
+  const drawn: Record<string, string> = {};
+  const order = plan.map((scenario) => ({ scenario, place: draw() })).sort((a, b) => a.place - b.place);
+  const scenarios = order.map(({ scenario }): Scenario => {
+    const startMs = among(0, latestStartMs);
+    const faults = scenario.faults?.map((fault) => {
+      const { effect } = fault;
+      if (
+        'status' in effect &&
+        !('afterWork' in effect) &&
+        effect.status >= 500 &&
+        effect.retryAfterSeconds === undefined
+      )
+        return { ...fault, effect: { status: pick(transient) } };
+      if ('status' in effect && 'retryAfterSeconds' in effect && effect.retryAfterSeconds !== undefined)
+        return { ...fault, effect: { ...effect, retryAfterSeconds: effect.retryAfterSeconds + among(0, 2) } };
+      if ('delayMs' in effect) return { ...fault, effect: { delayMs: among(1_500, 4_000) } };
+      return fault;
+    });
+    drawn[scenario.id] = [
+      `after ${startMs} ms`,
+      ...(faults ?? []).map(({ endpoint, effect }) => `${endpoint} ${JSON.stringify(effect)}`),
+    ].join(', ');
+    return { ...scenario, startMs, ...(faults ? { faults } : {}) };
+  });
+  return { scenarios, challenge: { seed, users, drawn } };
+}

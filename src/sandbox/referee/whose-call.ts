@@ -1,0 +1,56 @@
+import type { Request, RequestHandler } from 'express';
+import { apiKeyHeader } from '../../contract/index.ts';
+import type { Operation, Operations } from '../external-app/operations.ts';
+import type { Files } from '../files/files.ts';
+import type { ApiKeys } from '../identity/api-keys.ts';
+import type { Launches } from '../marketplace/launches.ts';
+import { placeOf, type PlacedCall } from '../platform-endpoints.ts';
+import type { Catalog } from '../stac/catalog.ts';
+import type { Trace } from './trace.ts';
+
+export interface Whose {
+  /** Null where nobody knows. */
+  readonly launchId: string | null;
+  /** The operation that asked for the item, where one did. */
+  readonly operation: Operation | null;
+  readonly itemId: string | null;
+}
+
+export interface WhoseCallOptions {
+  readonly keys: Pick<ApiKeys, 'find'>;
+  readonly launches: Pick<Launches, 'newestOf' | 'get'>;
+  readonly operations: Pick<Operations, 'newestNaming'>;
+  readonly files: Pick<Files, 'find'>;
+  readonly items: Pick<Catalog['items'], 'find'>;
+}
+
+/**
+ * Whose launch a call without an identity token belongs to: of an item that an operation names in its parameters, that
+ * operation's; by a key that is an app's own, the launch of the file that it names, or else the app's newest.
+ */
+export function whoseCall({ keys, launches, operations, files, items }: WhoseCallOptions) {
+  return (req: Request, { endpoint, values }: PlacedCall): Whose => {
+    const { collectionId, id = null } = values;
+    const item =
+      endpoint === 'stac.data' && collectionId !== undefined && id !== null ? items.find(collectionId, id) : null;
+    const appId = keys.find(req.get(apiKeyHeader) ?? '')?.appId ?? null;
+    const operation = item ? operations.newestNaming([item.id, item.title], appId) : null;
+    const whose = { operation, itemId: item?.id ?? null };
+    if (operation) return { ...whose, launchId: operation.launchId };
+    if (appId === null) return { ...whose, launchId: null };
+    const fileId = values['fileId'] ?? (endpoint === 'file.status' ? id : req.query['fileId']);
+    const file = typeof fileId === 'string' ? files.find(fileId) : null;
+    return { ...whose, launchId: file?.launchId ?? launches.newestOf(appId)?.id ?? null };
+  };
+}
+
+/** Notes the calls outside of the external-app group. Pictures that nobody's launch asked for are left out: a page of the catalog asks for dozens. */
+export function traceOfGroups(trace: Trace, whose: ReturnType<typeof whoseCall>): RequestHandler {
+  return (req, res, next) => {
+    const place = placeOf(req.method, req.path);
+    const known = place && whose(req, place);
+    if (place && known && (place.endpoint !== 'stac.preview' || known.launchId !== null))
+      trace.beginOfGroup(req, res, place.endpoint, known);
+    next();
+  };
+}
