@@ -12,6 +12,8 @@ const usage = `usage: marketplace-app-kit COMMAND [options]        (COMMAND --he
   new-step ID  a step of your own, in TypeScript, Python or by a program, with its cases
   test-step    all that a step of your app must do
   reproduce    makes an output once more, and compares the two
+  bundle       a run that a sandbox has seen, as one file
+  replay       plays such a run again, with any app, and compares
   drift        what a platform does otherwise than the sandbox
   app          your app alone, against the platform that PLATFORM_URL names
   setup        installs what npm cannot: GDAL's binding, bubblewrap
@@ -29,13 +31,15 @@ const commands: Readonly<Record<string, () => Promise<unknown>>> = {
   'test-step': () => import('./test-step.ts'),
   reproduce: () => import('./reproduce.ts'),
   drift: () => import('./drift.ts'),
+  bundle: () => import('./bundle.ts'),
+  replay: () => import('./replay.ts'),
   app: () => import('./app.ts'),
 };
 /** Large, and the sandbox says what is missing without it. */
 const onlyForModels = 'onnxruntime-node';
 
 /** They start a sandbox, or are one. */
-const wantSandbox = new Set(['demo', 'dev', 'sandbox', 'certify', 'drift']);
+const wantSandbox = new Set(['demo', 'dev', 'sandbox', 'certify', 'drift', 'replay']);
 
 const [name] = process.argv.splice(2, 1);
 const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;

@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { SandboxClock } from './clock.ts';
 import type { SandboxConfig } from './config.ts';
 import { Faults } from './control/faults.ts';
+import { bundler } from './bundles/make-bundle.ts';
 import { faultsOfGroups } from './control/faults-of-groups.ts';
 import { traceOfGroups, whoseCall } from './referee/whose-call.ts';
 import { RateLimit } from './control/rate-limit.ts';
@@ -218,6 +219,10 @@ export async function createSandbox({
   const importFolder = (path: string, progress: ImportProgress) =>
     importPath(catalog, path, { workFolder: join(workDir, 'import'), confinement }, progress, clock.now());
 
+  const bundle = bundler({
+    ...{ config, trace, verdicts, events, faults, operations, uploadSessions, files, keys, tokens },
+    ...{ confinement, blobDir, workDir },
+  });
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -253,6 +258,7 @@ export async function createSandbox({
       publicUrl,
       afterClockMoved: sweep,
       reset,
+      bundle,
     }),
   );
   app.use(

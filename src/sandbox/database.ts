@@ -103,6 +103,8 @@ const migrations: readonly string[] = [
   `,
   // A key that is an app's own.
   'alter table api_keys add column app_id text',
+  // What an event was about, for programs.
+  `alter table launch_events add column data text not null default '{}'`,
 ];
 
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */

@@ -131,7 +131,8 @@ export function readCertifyOptions(args: readonly string[], cwd: string): Certif
   };
 }
 
-function readStartRequest(text: string): StartRequest {
+/** Throws `KitError`. */
+export function readStartRequest(text: string): StartRequest {
   const [, method, path, body] = /^([A-Z]+) (\S+)(?: ([\s\S]+))?$/.exec(text.trim()) ?? [];
   if (method === undefined || path === undefined)
     throw wrong(

@@ -99,9 +99,7 @@ export function mergeRules(
 ): RuleInScenario[] {
   const [first] = verdicts;
   return (first?.[kind] ?? []).map(({ rule, clause, holds }) => {
-    const all = verdicts.map((verdict) =>
-      (verdict[kind]).find((one) => one.rule === rule)!,
-    );
+    const all = verdicts.map((verdict) => verdict[kind].find((one) => one.rule === rule)!);
     return {
       rule,
       clause,

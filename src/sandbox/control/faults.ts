@@ -96,7 +96,8 @@ export class Faults {
       .run(id, fault.launchId ?? null, fault.endpoint, fault.after, fault.times, JSON.stringify(fault.effect));
     const armed = this.#find(id)!;
     const when = `${armed.after > 0 ? `, after ${armed.after}` : ''}${armed.times > 1 ? `, ${armed.times} times` : ''}`;
-    this.#events.note(armed.launchId, 'fault armed', `${armed.endpoint}: ${faultText(armed.effect)}${when}`);
+    const text = `${armed.endpoint}: ${faultText(armed.effect)}${when}`;
+    this.#events.note(armed.launchId, 'fault armed', text, 0, { fault: armed });
     return armed;
   }
 

@@ -5,6 +5,7 @@ import { iso, type SandboxClock } from '../clock.ts';
 import type { Files } from '../files/files.ts';
 import type { InferenceJobs } from '../inference/inference-jobs.ts';
 import type { Operation, Operations } from '../external-app/operations.ts';
+import type { Bundle } from '../bundles/bundle.ts';
 import { permissions, type ApiKeys } from '../identity/api-keys.ts';
 import type { IdentityTokens } from '../identity/identity-tokens.ts';
 import { newUser, type Users } from '../identity/users.ts';
@@ -43,6 +44,8 @@ export interface ControlOptions {
   /** Runs what is due after time has moved. */
   readonly afterClockMoved: () => Promise<void>;
   readonly reset: () => Promise<void>;
+  /** A launch as it can be played again. */
+  readonly bundle: (launch: Launch) => Promise<Bundle>;
 }
 
 /** Body of `POST /sandbox/keys`. */
@@ -141,6 +144,14 @@ export function controlRoutes(options: ControlOptions): Router {
       const { format } = parseValues(traceQuery, req.query);
       const calls = trace.list(nobody);
       res.json(format === 'har' ? harOf(calls, options.publicUrl()) : { calls });
+    })
+    .all(methodNotAllowed('GET'));
+  router
+    .route('/launches/:launchId/bundle')
+    .get(async (req, res) => {
+      const launch = launches.get(req.params.launchId);
+      res.set('Content-Disposition', `attachment; filename="${launch.id}.bundle.json"`);
+      res.json(await options.bundle(launch));
     })
     .all(methodNotAllowed('GET'));
   router

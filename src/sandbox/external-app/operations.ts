@@ -207,6 +207,8 @@ export class Operations {
       operation.launchId,
       to === 'APPROVED' ? 'approved' : 'rejected',
       `${operation.name}${by === null ? '' : `, by ${by}`}`,
+      0,
+      { operationId: id },
     );
     return this.find(id)!;
   }

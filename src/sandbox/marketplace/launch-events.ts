@@ -1,4 +1,5 @@
 import type { SandboxClock } from '../clock.ts';
+import type { Fault } from '../control/faults.ts';
 import type { SandboxDatabase } from '../database.ts';
 
 /** What happens to a launch besides the calls that it makes. */
@@ -13,6 +14,13 @@ export interface LaunchEvent {
   readonly text: string;
   /** How far the clock was moved; 0 for everything else. */
   readonly movedMs: number;
+  readonly data: EventData;
+}
+
+/** What an event was about, for programs. */
+export interface EventData {
+  readonly operationId?: string;
+  readonly fault?: Fault;
 }
 
 /** Kept of all launches together; shown of one. */
@@ -29,10 +37,10 @@ export class LaunchEvents {
   }
 
   /** `launchId` null: it concerns every launch. */
-  note(launchId: string | null, kind: LaunchEventKind, text: string, movedMs = 0): void {
+  note(launchId: string | null, kind: LaunchEventKind, text: string, movedMs = 0, data: EventData = {}): void {
     const { lastInsertRowid } = this.#database
-      .prepare('insert into launch_events (launch_id, at, kind, text, moved_ms) values (?, ?, ?, ?, ?)')
-      .run(launchId, this.#clock.machineNow(), kind, text, movedMs);
+      .prepare('insert into launch_events (launch_id, at, kind, text, moved_ms, data) values (?, ?, ?, ?, ?, ?)')
+      .run(launchId, this.#clock.machineNow(), kind, text, movedMs, JSON.stringify(data));
     this.#database.prepare('delete from launch_events where id <= ?').run(Number(lastInsertRowid) - most.kept);
   }
 
@@ -46,13 +54,14 @@ export class LaunchEvents {
   /** Of the launch and of all, since the launch began: oldest first, the newest 500. */
   list(launchId: string): LaunchEvent[] {
     return this.#database
-      .prepare<[string, string, number], LaunchEvent>(
-        `select at as atMs, kind, text, moved_ms as movedMs from (
+      .prepare<[string, string, number], Omit<LaunchEvent, 'data'> & { data: string }>(
+        `select at as atMs, kind, text, moved_ms as movedMs, data from (
            select * from launch_events
            where launch_id = ? or (launch_id is null and at >= (select min(at) from launch_events where launch_id = ?))
            order by at desc, id desc limit ?) order by at, id`,
       )
-      .all(launchId, launchId, most.shown);
+      .all(launchId, launchId, most.shown)
+      .map((row) => ({ ...row, data: JSON.parse(row.data) as EventData }));
   }
 
   /** When the launch's clock came to show `launchMs`, in the machine's time: now or before, else null. By the launch's events, as `list` gives them. */

@@ -53,11 +53,18 @@ export function tokensIn(body: unknown): string[] {
   return typeof token === 'string' ? [token] : [];
 }
 
+/** As it is, in an address, and as people encode it. */
+const formsOf = (secret: string): string[] => [
+  secret,
+  encodeURIComponent(secret),
+  ...(secret.length < shortSecret
+    ? []
+    : (['base64', 'base64url', 'hex'] as const).map((encoding) => Buffer.from(secret).toString(encoding))),
+];
+
 /** An app may put a secret where it does not belong; the trace must not keep it. */
 export function scrubber(secrets: readonly string[]): (value: unknown) => unknown {
-  const hidden = [
-    ...new Set(secrets.filter((secret) => secret !== '').flatMap((secret) => [secret, encodeURIComponent(secret)])),
-  ];
+  const hidden = [...new Set(secrets.filter((secret) => secret !== '').flatMap(formsOf))];
   const patterns = hidden.map((secret) => {
     const escaped = secret.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
     // A short one stands in other words by chance, which would say where, and leave nothing to read.

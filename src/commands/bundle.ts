@@ -1,0 +1,76 @@
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { readAppConfig } from '../app/config.ts';
+import { openDatabase } from '../app/database.ts';
+import { SqlRunStore } from '../app/runs/sql-run-store.ts';
+import { KitError } from '../contract/index.ts';
+import type { Bundle } from '../sandbox/bundles/bundle.ts';
+import { sandboxCall } from '../testing/sandbox-call.ts';
+import { readArguments, wrongArguments } from './arguments.ts';
+import { runCommand } from './command.ts';
+
+const usage = `usage: npm run bundle -- LAUNCH_ID [options]: a run as one file, to be played again (npm run replay)
+       npm run bundle -- --run RUN_ID: the same by a run of your app (DATA_DIR, DATABASE_URL)
+
+  --sandbox URL   the sandbox that has seen it (default http://127.0.0.1:4010); SANDBOX_ADMIN_KEY is its key where it has one
+  --out FILE      default: LAUNCH_ID.bundle.json`;
+
+await runCommand(async () => {
+  // An id of a run may begin with a hyphen, which stands for an option.
+  const args = process.argv.slice(2);
+  const at = args.indexOf('--run');
+  const joined =
+    at < 0 || args[at + 1] === undefined
+      ? args
+      : [...args.slice(0, at), `--run=${args[at + 1]}`, ...args.slice(at + 2)];
+  const { values, positionals } = readArguments(
+    usage,
+    {
+      allowPositionals: true,
+      options: {
+        run: { type: 'string' },
+        sandbox: { type: 'string', default: 'http://127.0.0.1:4010' },
+        out: { type: 'string' },
+      },
+    },
+    joined,
+  );
+  const [given, more] = positionals;
+  if (more !== undefined || (given === undefined) === (values.run === undefined))
+    throw wrongArguments('give a LAUNCH_ID, or --run RUN_ID', usage);
+  if (!URL.canParse(values.sandbox)) throw wrongArguments(`--sandbox ${values.sandbox} must be an address`, usage);
+  const adminKey = process.env['SANDBOX_ADMIN_KEY'] ?? '';
+  const sandbox = { url: values.sandbox.replace(/\/+$/, ''), ...(adminKey ? { adminKey } : {}) };
+  const launchId = given ?? (await launchOfRun(sandbox, values.run!));
+  const made = await sandboxCall<Bundle>(sandbox, `launches/${encodeURIComponent(launchId)}/bundle`);
+  const file = resolve(process.env['INIT_CWD'] ?? process.cwd(), values.out ?? `${launchId}.bundle.json`);
+  await writeFile(file, `${JSON.stringify(made, null, 2)}\n`);
+  console.log(`${file}: ${made.causes.length} causes, ${made.effects.length} calls, ${made.outputs.length} outputs`);
+  for (const obstacle of made.obstacles) console.log(`it cannot be played again as it is: ${obstacle}`);
+});
+
+/** By the operation that the run has asked for. Throws `KitError` where the run or the operation is not known. */
+async function launchOfRun(sandbox: Parameters<typeof sandboxCall>[0], runId: string): Promise<string> {
+  const config = readAppConfig({ PLATFORM_API_KEY: 'unused', ...process.env }, () => {});
+  const databaseUrl = config.databaseUrl?.reveal() ?? null;
+  if (databaseUrl === null && !existsSync(join(config.dataDir, 'app.db')))
+    throw new KitError(
+      'run_not_found',
+      `there is no database of an app in ${config.dataDir} (DATA_DIR) to look for a run in`,
+    );
+  const database = await openDatabase({ dataDir: config.dataDir, databaseUrl });
+  try {
+    const run = await new SqlRunStore(database, Date.now).find(runId);
+    if (!run) throw new KitError('run_not_found', `the app's database has no run ${runId} (DATA_DIR, DATABASE_URL)`);
+    const { operations } = await sandboxCall<{ operations: { operationId: string; launchId: string }[] }>(
+      sandbox,
+      'operations',
+    );
+    const own = operations.find(({ operationId }) => operationId === run.operationId);
+    if (!own) throw new KitError('run_not_found', `${sandbox.url} has no operation of run ${runId}`);
+    return own.launchId;
+  } finally {
+    await database.destroy();
+  }
+}

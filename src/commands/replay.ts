@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { assumedProfile, KitError } from '../contract/index.ts';
+import { bundle as bundleSchema, type Bundle } from '../sandbox/bundles/bundle.ts';
+import { readArguments, wrongArguments } from './arguments.ts';
+import { OpenError } from './certify/browser.ts';
+import { readStartRequest } from './certify/options.ts';
+import { onInterrupt, runCommand } from './command.ts';
+import { loadMyApp } from './my-app.ts';
+import { startOwnSandbox } from './own-sandbox.ts';
+import { firstDifference } from './replay/compare.ts';
+import { play } from './replay/play.ts';
+import { startService } from './service-process.ts';
+
+const usage = `usage: npm run replay -- FILE [options]: plays a run again (npm run bundle), and compares what comes of it
+
+  --launch-url URL      any app, running already; without it your own. It must be configured to the sandbox at --port, with
+                        SANDBOX_API_KEY
+  --start-request TEXT  what begins a run once the app is open, in place of what the bundle says: 'POST path {json}'
+  --port N              of the sandbox that it is played on (default 4010 with --launch-url, else any free one)
+  --patience SECONDS    how long nothing may come before it is over (default 20)
+
+Exit 0: the same. 1: another verdict, call or output, or a cause that never fired; the first difference is shown. 2: it cannot
+be played again, and why.`;
+
+await runCommand(async () => {
+  const { values, positionals } = readArguments(usage, {
+    allowPositionals: true,
+    options: {
+      'launch-url': { type: 'string' },
+      'start-request': { type: 'string' },
+      port: { type: 'string' },
+      patience: { type: 'string', default: '20' },
+    },
+  });
+  const [file, more] = positionals;
+  if (file === undefined || more !== undefined) throw wrongArguments('give one FILE', usage);
+  const launchUrl = values['launch-url'];
+  if (launchUrl !== undefined && !URL.canParse(launchUrl))
+    throw wrongArguments(`--launch-url ${launchUrl} must be an address`, usage);
+  const patienceMs = Number(values.patience) * 1000;
+  if (!(patienceMs >= 7_000)) throw wrongArguments(`--patience ${values.patience} must be 7 seconds or more`, usage);
+  const startRequest = values['start-request'] === undefined ? null : readStartRequest(values['start-request']);
+  const recorded = await readBundle(resolve(process.env['INIT_CWD'] ?? process.cwd(), file));
+  if (recorded.obstacles.length > 0 && startRequest === null) {
+    console.log(`not replayable: ${recorded.obstacles.join('; ')}; --start-request may say what to run in its place`);
+    return 2;
+  }
+  const definition = launchUrl === undefined ? await loadMyApp() : null;
+  const profile = definition?.profile ?? assumedProfile;
+  const stop = new AbortController();
+  onInterrupt(() => stop.abort(new KitError('interrupted', 'interrupted')));
+  const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-replay-'));
+  const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  try {
+    const sandbox = await startOwnSandbox({
+      folder: join(folder, 'sandbox'),
+      profile,
+      seed: recorded.seed,
+      port: values.port ?? (launchUrl === undefined ? '0' : '4010'),
+      apiKey: process.env['SANDBOX_API_KEY'] || null,
+    });
+    stops.unshift(() => sandbox.close());
+    let address = launchUrl;
+    if (address === undefined) {
+      const app = await startService('app', [], {
+        PLATFORM_URL: sandbox.url,
+        PLATFORM_API_KEY: sandbox.apiKey,
+        APP_SECRET: randomBytes(32).toString('base64url'),
+        DATA_DIR: join(folder, 'app'),
+        UPLOAD_PART_BYTES: String(partBytesOf(recorded)),
+        PORT: '0',
+        HOST: '127.0.0.1',
+        LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error',
+      });
+      stops.unshift(() => app.stop());
+      address = `${app.url}/launch`;
+    }
+    const { bundle: now, unfired } = await play(recorded, {
+      sandbox,
+      launchUrl: address,
+      startRequest,
+      tokenField: profile.launchTokenField,
+      limits: profile.limits,
+      patienceMs,
+      signal: stop.signal,
+    });
+    const difference = firstDifference(recorded, now);
+    if (difference !== null) console.log(`not the same, ${difference}`);
+    for (const cause of unfired) console.log(`never fired: ${cause}`);
+    if (difference !== null || unfired.length > 0) return 1;
+    console.log(
+      `the same: ${now.effects.length} calls, ${now.outputs.length} outputs, by ${recorded.causes.length} causes`,
+    );
+    return 0;
+  } catch (error) {
+    if (!(error instanceof OpenError)) throw error;
+    console.log(`not replayable: ${error.message}`);
+    return 2;
+  } finally {
+    for (const one of stops) await one();
+  }
+});
+
+async function readBundle(path: string): Promise<Bundle> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new KitError('bad_arguments', `${path} cannot be read (${error.code})`);
+  });
+  try {
+    return bundleSchema.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new KitError('bad_arguments', `${path} is no bundle of a run (npm run bundle writes one)`, { cause });
+  }
+}
+
+/** As the app has cut its parts: an output of one part tells no more than that it fits. */
+function partBytesOf({ effects }: Bundle): number {
+  const sizes = effects.flatMap(({ endpoint, partNumber, size }) =>
+    endpoint === 'upload.chunk' && partNumber === 1 && size !== undefined ? [size] : [],
+  );
+  const isCut = effects.some(({ endpoint, partNumber }) => endpoint === 'upload.chunk' && (partNumber ?? 0) > 1);
+  return isCut && sizes.length > 0 ? Math.max(...sizes) : 8 * 1024 * 1024;
+}

@@ -1,0 +1,43 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Bundle, Effect } from '../../sandbox/bundles/bundle.ts';
+
+/** The first thing that is not as it was; null where all is. */
+export function firstDifference(then: Bundle, now: Bundle): string | null {
+  return (
+    differenceOfEffects(then.effects, now.effects) ?? differenceOfVerdict(then, now) ?? differenceOfOutputs(then, now)
+  );
+}
+
+/** Calls of one operation, or one upload, come in an order; those of several may come in any. */
+const groupOf = ({ operation, upload }: Effect) => upload ?? operation ?? 'the session';
+
+function differenceOfEffects(then: readonly Effect[], now: readonly Effect[]): string | null {
+  const [before, after] = [Map.groupBy(then, groupOf), Map.groupBy(now, groupOf)];
+  // The earliest of all groups is told: the others may follow from it.
+  const found = [...new Set([...before.keys(), ...after.keys()])].flatMap((group) => {
+    const [a, b] = [before.get(group) ?? [], after.get(group) ?? []];
+    const i = a.findIndex((one, n) => !isDeepStrictEqual(one, b[n]));
+    const at = i >= 0 ? i : a.length < b.length ? a.length : -1;
+    if (at < 0) return [];
+    const place = a[at] ? then.indexOf(a[at]) : now.indexOf(b[at]!);
+    return [{ place, text: `call ${at + 1} of ${group}:\n  then  ${shown(a[at])}\n  now   ${shown(b[at])}` }];
+  });
+  return found.sort((a, b) => a.place - b.place)[0]?.text ?? null;
+}
+
+const shown = (one: Effect | undefined) => (one ? JSON.stringify(one) : 'nothing came');
+
+function differenceOfVerdict(then: Bundle, now: Bundle): string | null {
+  for (const [rule, result] of Object.entries(then.verdict))
+    if (now.verdict[rule] !== result)
+      return `rule ${rule}:\n  then  ${result}\n  now   ${now.verdict[rule] ?? 'not judged'}`;
+  return null;
+}
+
+function differenceOfOutputs(then: Bundle, now: Bundle): string | null {
+  const count = Math.max(then.outputs.length, now.outputs.length);
+  for (let i = 0; i < count; i++)
+    if (!isDeepStrictEqual(then.outputs[i], now.outputs[i]))
+      return `output ${i + 1}:\n  then  ${JSON.stringify(then.outputs[i] ?? null)}\n  now   ${JSON.stringify(now.outputs[i] ?? null)}`;
+  return null;
+}

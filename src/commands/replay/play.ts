@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { KitError, type WireLimits } from '../../contract/index.ts';
+import type { Bundle, Cause } from '../../sandbox/bundles/bundle.ts';
+import { sandboxCall, type SandboxAddress } from '../../testing/sandbox-call.ts';
+import { Browser } from '../certify/browser.ts';
+import type { StartRequest } from '../certify/options.ts';
+import type { TracedCall } from '../certify/watched-launch.ts';
+
+export interface PlayOptions {
+  readonly sandbox: SandboxAddress;
+  readonly launchUrl: string;
+  /** In place of what the bundle says that the app was asked. */
+  readonly startRequest: StartRequest | null;
+  readonly tokenField: string;
+  readonly limits: Pick<WireLimits, 'pollIntervalMs'>;
+  /** How long nothing may come before it is over. */
+  readonly patienceMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** What came of it: the same bundle, made of the new launch; and the causes whose moment never came. */
+export interface Played {
+  readonly bundle: Bundle;
+  readonly unfired: readonly string[];
+}
+
+const lookEveryMs = 50;
+const appId = 'played';
+
+/** Plays the causes of a run on a live sandbox with an app, each when the effect has come that it is hung on. */
+export async function play(recorded: Bundle, options: PlayOptions): Promise<Played> {
+  const { sandbox, launchUrl, signal } = options;
+  await sandboxCall(sandbox, 'apps', { id: appId, name: 'App that is played', launchUrl, launchMode: 'query' });
+  const launch = await sandboxCall<{ launchId: string; launchUrl: string }>(sandbox, 'launches', {
+    appId,
+    renewPolicy: recorded.renewPolicy,
+  });
+  const { launchId } = launch;
+  const callsNow = async () =>
+    (await sandboxCall<{ calls: TracedCall[] }>(sandbox, `launches/${launchId}/trace`)).calls;
+  const browser = new Browser(signal, options.tokenField);
+  let home: URL | null = null;
+  let { startRequest } = options;
+
+  async function operationOf(label: string): Promise<string> {
+    const { operations } = await sandboxCall<{ operations: { operationId: string; createdAt: string }[] }>(
+      sandbox,
+      `launches/${launchId}`,
+    );
+    const oldestFirst = operations.toSorted((a, b) => a.createdAt.localeCompare(b.createdAt));
+    const one = oldestFirst[Number(label.split(':')[1]) - 1];
+    if (!one) throw new KitError('not_there', `${label} was not created`);
+    return one.operationId;
+  }
+
+  async function fire(cause: Cause): Promise<void> {
+    switch (cause.do) {
+      case 'approve':
+      case 'reject':
+        return void (await sandboxCall(sandbox, `operations/${await operationOf(cause.operation)}/${cause.do}`, {}));
+      case 'advance':
+        return void (await sandboxCall(sandbox, 'clock', { advanceMs: cause.ms, launchId }));
+      case 'revoke':
+        return void (await sandboxCall(sandbox, `launches/${launchId}/revoke`, {}));
+      case 'start':
+        await browser.start(
+          home!,
+          startRequest ?? { method: 'POST', path: 'api/runs', body: JSON.stringify(cause.body) },
+        );
+        startRequest = null;
+        return;
+      case 'fault':
+    }
+  }
+
+  // A fault that was armed in between strikes the same call when it is armed from the start: no race with that call.
+  for (const cause of recorded.causes) {
+    if (cause.do !== 'fault' || cause.fired === 0) continue;
+    const before = callsBefore(recorded, cause);
+    await sandboxCall(sandbox, 'faults', {
+      ...cause.fault,
+      launchId,
+      after: cause.fault.after + before,
+      times: cause.fired,
+    });
+  }
+  const waiting = recorded.causes.filter(({ do: what }) => what !== 'fault');
+  const isDue = ({ after }: Cause, calls: readonly TracedCall[]) =>
+    after === null || calls.filter(({ endpoint }) => endpoint === after.endpoint).length >= after.nth;
+  const firedBeforeOpening = waiting.findIndex(({ after, do: what }) => after !== null || what === 'start');
+  for (const cause of waiting.splice(0, firedBeforeOpening < 0 ? waiting.length : firedBeforeOpening))
+    await fire(cause);
+  home = await browser.open(launch.launchUrl, null);
+  if (startRequest !== null && !waiting.some(({ do: what }) => what === 'start'))
+    await browser.start(home, startRequest);
+
+  const quietMs = options.limits.pollIntervalMs.max + 1_000;
+  let [seen, sinceMs] = [0, performance.now()];
+  for (;;) {
+    const calls = await callsNow();
+    if (calls.length !== seen) [seen, sinceMs] = [calls.length, performance.now()];
+    const [next] = waiting;
+    const quietForMs = performance.now() - sinceMs;
+    if (next && isDue(next, calls)) {
+      waiting.shift();
+      sinceMs = performance.now();
+      await fire(next);
+    } else if (
+      quietForMs > (waiting.length === 0 && calls.length >= recorded.effects.length ? quietMs : options.patienceMs)
+    )
+      break;
+    else await sleep(lookEveryMs, undefined, { signal });
+  }
+  const { faults } = await sandboxCall<{
+    faults: { launchId: string | null; endpoint: string; times: number; fired: number }[];
+  }>(sandbox, 'faults');
+  const bundle = await settled(sandbox, launchId, signal);
+  return {
+    bundle,
+    unfired: [
+      ...waiting.map(
+        (cause) =>
+          `${cause.do}, after ${cause.after === null ? 'the launch' : `${cause.after.endpoint} ${cause.after.nth}`}`,
+      ),
+      ...faults
+        .filter((one) => one.launchId === launchId && one.fired < one.times)
+        .map(({ endpoint }) => `the fault at ${endpoint}`),
+    ],
+  };
+}
+
+/** Calls of the fault's endpoint that were let through before it was armed. */
+function callsBefore({ effects }: Bundle, { after, fault }: Extract<Cause, { do: 'fault' }>): number {
+  if (after === null) return 0;
+  let seen = 0;
+  const end = effects.findIndex(({ endpoint }) => endpoint === after.endpoint && (seen += 1) === after.nth);
+  return effects.slice(0, end + 1).filter(({ endpoint }) => endpoint === fault.endpoint).length;
+}
+
+const settleMs = 60_000;
+
+/** The bundle, when the platform has processed what was delivered. */
+async function settled(sandbox: SandboxAddress, launchId: string, signal: AbortSignal): Promise<Bundle> {
+  for (const giveUpAt = performance.now() + settleMs; ; await sleep(250, undefined, { signal })) {
+    const made = await sandboxCall<Bundle>(sandbox, `launches/${launchId}/bundle`);
+    const isDone = made.outputs.every(({ status }) => status === 'COMPLETED' || status === 'FAILED');
+    if (isDone || performance.now() > giveUpAt) return made;
+  }
+}

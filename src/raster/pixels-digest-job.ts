@@ -1,0 +1,37 @@
+/** Runs in a child process: what a raster says, as one digest, whatever its compression and its tags. */
+import { createHash } from 'node:crypto';
+import type { Job } from './child/protocol.ts';
+import { openRaster } from './open-raster.ts';
+
+const stripRows = 256;
+
+/** Job: SHA-256 of size, place, types and pixels of the one raster that it is lent, in hexadecimal. */
+const job: Job<null, string> = async (_input, { files: [path = ''], signal }) => {
+  const dataset = openRaster(path);
+  try {
+    const hash = createHash('sha256');
+    const { x: width, y: height } = dataset.rasterSize;
+    const bands = dataset.bands.map((band) => band);
+    hash.update(
+      JSON.stringify({
+        width,
+        height,
+        geoTransform: dataset.geoTransform,
+        crs: dataset.srs?.toWKT() ?? null,
+        bands: bands.map((band) => ({ type: band.dataType, nodata: String(band.noDataValue) })),
+      }),
+    );
+    const strip = new Float64Array(width * Math.min(stripRows, height));
+    for (const band of bands)
+      for (let y = 0; y < height; y += stripRows) {
+        signal.throwIfAborted();
+        const rows = Math.min(stripRows, height - y);
+        band.pixels.read(0, y, width, rows, strip);
+        hash.update(new Uint8Array(strip.buffer, 0, width * rows * Float64Array.BYTES_PER_ELEMENT));
+      }
+    return hash.digest('hex');
+  } finally {
+    dataset.close();
+  }
+};
+export default job;

@@ -1,0 +1,80 @@
+import * as z from 'zod';
+import { fileStatuses, operationStatus, sourceType } from '../../contract/index.ts';
+import { newFault } from '../control/faults.ts';
+import { renewPolicies } from '../marketplace/launch.ts';
+import { platformEndpoints } from '../platform-endpoints.ts';
+import { results } from '../referee/verdict.ts';
+
+/** The effect that a cause came after: the nth call of an endpoint had ended. */
+const after = z.strictObject({ endpoint: z.enum(platformEndpoints), nth: z.int().min(1) }).nullable();
+const label = z.string().regex(/^(operation|upload):\d{1,6}$/);
+
+/** What somebody did, each hung on an effect and not on a time. Null: before the app was opened. */
+const cause = z.discriminatedUnion('do', [
+  z.strictObject({
+    do: z.literal('start'),
+    after,
+    /** The body of the app's `POST api/runs`. */
+    body: z.strictObject({
+      stepId: z.string().max(200),
+      input: z.unknown(),
+      parameters: z.record(z.string(), z.unknown()),
+    }),
+  }),
+  z.strictObject({ do: z.literal('approve'), after, operation: label }),
+  z.strictObject({ do: z.literal('reject'), after, operation: label }),
+  z.strictObject({ do: z.literal('advance'), after, ms: z.int().min(0) }),
+  z.strictObject({ do: z.literal('revoke'), after }),
+  z.strictObject({
+    do: z.literal('fault'),
+    after,
+    fault: newFault,
+    /** How often it struck. */
+    fired: z.int().min(0),
+  }),
+]);
+export type Cause = z.output<typeof cause>;
+
+/** A call, by what it did. Ids are numbered as they came. */
+const effect = z.strictObject({
+  endpoint: z.enum(platformEndpoints),
+  /** Null where no answer was made. */
+  status: z.int().nullable(),
+  delivered: z.boolean(),
+  operation: label.optional(),
+  upload: label.optional(),
+  operationStatus: operationStatus.optional(),
+  partNumber: z.int().optional(),
+  size: z.int().optional(),
+  fileSize: z.int().optional(),
+  tokenNumber: z.int().optional(),
+  code: z.string().max(100).optional(),
+  foreign: z.enum(['operation', 'upload', 'key']).optional(),
+  isFaulted: z.literal(true).optional(),
+});
+export type Effect = z.output<typeof effect>;
+
+const output = z.strictObject({
+  fileName: z.string().max(255),
+  sourceType,
+  status: z.enum(fileStatuses),
+  /** Of size, place, types and pixels of a raster; null for anything else. */
+  pixelsSha256: z.string().nullable(),
+});
+
+/** A run as it can be played again. There is no field in which a key or a token could stand. */
+export const bundle = z.strictObject({
+  format: z.literal('marketplace-run/1'),
+  kit: z.string(),
+  /** What the sandbox's catalog began with. */
+  seed: z.enum(['demo', 'none']),
+  renewPolicy: z.enum(renewPolicies),
+  causes: z.array(cause),
+  effects: z.array(effect),
+  /** Of each rule. */
+  verdict: z.record(z.string(), z.enum(results)),
+  outputs: z.array(output),
+  /** Why it cannot be played again; empty where it can. */
+  obstacles: z.array(z.string()),
+});
+export type Bundle = z.output<typeof bundle>;
