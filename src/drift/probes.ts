@@ -258,6 +258,7 @@ const read = [
     const collections = encodeURIComponent(needed(found.collectionId, 'collection with items'));
     for (const [name, path] of [
       ['conformance', stacPaths.conformance],
+      ['sortables', stacPaths.sortables],
       ['collections', stacPaths.collections],
       ['search', `${stacPaths.search}?limit=1&collections=${collections}`],
       ['api', stacPaths.api],

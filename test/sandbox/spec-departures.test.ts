@@ -349,3 +349,18 @@ describe('why something failed', () => {
     expect((await sandbox.request('GET', '/sandbox/jobs/none')).status).toBe(404);
   });
 });
+
+test('what the sortables declare can be sorted by, and nothing else', async () => {
+  const sandbox = await startSandbox({ seed: 'demo' });
+  const declared = await fetch(`${sandbox.url}/public/stac/sortables`, { headers: key });
+  expect(declared.headers.get('content-type')).toContain('application/schema+json');
+  const names = Object.keys(((await declared.json()) as { properties: object }).properties);
+  expect(names).toEqual(expect.arrayContaining(['id', 'collection', 'properties.datetime', 'properties.name']));
+  for (const field of names.slice(0, 16))
+    expect((await search(sandbox, { sortby: [{ field, direction: 'asc' }], limit: 1 })).status, field).toBe(200);
+  const refused = await search(sandbox, { sortby: [{ field: 'properties.none', direction: 'asc' }] });
+  expect([refused.status, refused.body.details[0]?.message]).toEqual([
+    400,
+    `no item has it; items can be sorted by ${names.join(', ')}`,
+  ]);
+});

@@ -235,6 +235,7 @@ test('any valid key will do; without one 401 Unauthorized Request', async () => 
     '/collections/a/items/x',
     '/search',
     '/conformance',
+    '/sortables',
     '/api',
   ]) {
     const answer = await sandbox.request('GET', `/public/stac${path}`);

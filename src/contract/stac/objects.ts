@@ -168,6 +168,18 @@ export const searchPage = z
   })
   .meta({ id: 'SearchPage' });
 
+/** What `sortby` takes, as a JSON Schema of items (STAC's sort extension). */
+export const stacSortables = z
+  .object({
+    $schema: z.literal('https://json-schema.org/draft/2019-09/schema'),
+    $id: z.string(),
+    type: z.literal('object'),
+    title: z.string(),
+    properties: z.record(z.string(), z.object({})),
+    additionalProperties: z.literal(false),
+  })
+  .meta({ id: 'Sortables' });
+
 /** Paths of spec 4.1 and 4.2; those from `conformance` on are for standard clients. @assumed standard-paths: the latter */
 export const stacPaths = {
   root: '/public/stac',
@@ -177,6 +189,7 @@ export const stacPaths = {
   item: '/public/stac/collections/:collectionId/items/:id',
   search: '/public/stac/search',
   conformance: '/public/stac/conformance',
+  sortables: '/public/stac/sortables',
   collections: '/public/stac/collections',
   api: '/public/stac/api',
 } as const;

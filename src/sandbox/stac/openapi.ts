@@ -36,6 +36,12 @@ export function openApiDocument(serverUrl: string): Json {
         [`${stacPaths.root}/`]: get('getRootCatalog', 'Root catalog', mediaTypes.json, stacPaths.root),
         [stacPaths.catalog]: get('getCatalog', 'Catalog', mediaTypes.json, stacPaths.catalog),
         [stacPaths.conformance]: get('getConformance', 'Conformance classes', mediaTypes.json, stacPaths.conformance),
+        [stacPaths.sortables]: get(
+          'getSortables',
+          'What items can be sorted by',
+          'application/schema+json',
+          stacPaths.sortables,
+        ),
         [stacPaths.collections]: get('getCollections', 'All collections', mediaTypes.json, stacPaths.collections),
         [stacPaths.collection]: get('getCollection', 'Collection', mediaTypes.json, stacPaths.collection),
         [stacPaths.items]: get('getItems', 'Items of a collection', mediaTypes.geojson, stacPaths.items, itemsQuery),

@@ -34,7 +34,7 @@ import type { ItemSources } from './item-sources.ts';
 import type { ItemRecord } from './items.ts';
 import { openApiDocument } from './openapi.ts';
 import { itemsAnswer, searchAnswer, searchView } from './search-pages.ts';
-import { search } from './search.ts';
+import { search, sortablesOf } from './search.ts';
 import type { StacObjects } from './stac-objects.ts';
 
 export interface StacRoutesOptions {
@@ -74,6 +74,19 @@ export function stacRoutes(options: StacRoutesOptions): Router {
   router
     .route(stacPaths.conformance)
     .get(key, (_req, res) => void res.json({ conformsTo: conformanceClasses }))
+    .all(methodNotAllowed('GET'));
+  router
+    .route(stacPaths.sortables)
+    .get(key, (_req, res) => {
+      res.type('application/schema+json').json({
+        $schema: 'https://json-schema.org/draft/2019-09/schema',
+        $id: objects.href(stacPaths.sortables),
+        type: 'object',
+        title: 'What items can be sorted by',
+        properties: Object.fromEntries(sortablesOf(catalog).map((name) => [name, {}])),
+        additionalProperties: false,
+      });
+    })
     .all(methodNotAllowed('GET'));
   router
     .route(stacPaths.api)

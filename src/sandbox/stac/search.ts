@@ -102,6 +102,12 @@ async function searchOnce(
   return { items, numberMatched: rows.length, limit, offset, sortby };
 }
 
+/** What items can be sorted by: of their properties those that the first 5,000 items have. */
+export function sortablesOf(catalog: Catalog): string[] {
+  const names = new Set(['datetime', ...catalog.items.propertyNames()]);
+  return ['id', 'collection', ...[...names].map((name) => `properties.${name}`)];
+}
+
 /** Throws 400 for a rule by what no item has: the order would be none. */
 function requireSortable(
   catalog: Catalog,
@@ -115,12 +121,10 @@ function requireSortable(
     return column && !column.some((value) => value !== null && value !== undefined) ? [i] : [];
   });
   if (unknown.length === 0) return;
-  const names = new Set(['datetime', ...catalog.items.propertyNames()]);
-  const sortables = ['id', 'collection', ...[...names].map((name) => `properties.${name}`)];
   throw invalid(
     unknown.map((i) => ({
       path: `sortby.${i}.field`,
-      message: `no item has it; items can be sorted by ${sortables.join(', ')}`,
+      message: `no item has it; items can be sorted by ${sortablesOf(catalog).join(', ')}`,
     })),
   );
 }

@@ -225,6 +225,12 @@ export class StacObjects {
       },
       link('data', this.href(stacPaths.collections), mediaTypes.json, 'Collections'),
       link('conformance', this.href(stacPaths.conformance), mediaTypes.json, 'Conformance classes'),
+      link(
+        'http://www.opengis.net/def/rel/ogc/1.0/sortables',
+        this.href(stacPaths.sortables),
+        'application/schema+json',
+        'What items can be sorted by',
+      ),
       link('service-desc', this.href(stacPaths.api), mediaTypes.openapi, 'OpenAPI description'),
       link('service-doc', this.href(catalogPaths.about, { catalogId: record.id }), mediaTypes.html, 'About'),
     ];
