@@ -21,11 +21,15 @@ export const namedAssumptions: Rule.RuleModule = {
   },
   create: (context) => ({
     Program() {
+      // The line of a comment that names one stands for the comment below it.
+      let namedAbove = -1;
       for (const { value, loc } of context.sourceCode.getAllComments())
         for (const [, id] of value.matchAll(/@assumed\b(?: ([a-z][a-z0-9-]*))?/g)) {
           const messageId =
             id === undefined ? 'unnamed' : !proven.has(id) ? 'unknown' : proven.get(id) ? null : 'unproven';
-          if (messageId !== null && loc) context.report({ loc, messageId, data: { id: id ?? '' } });
+          if (messageId === null && loc) namedAbove = loc.end.line;
+          if (messageId !== null && loc && loc.start.line !== namedAbove + 1)
+            context.report({ loc, messageId, data: { id: id ?? '' } });
         }
     },
   }),

@@ -29,6 +29,8 @@ import { serve } from '../serve.ts';
 const trialSide = 256;
 /** How long an app that is started beside the certifier may take until it answers. */
 const appStartMs = 120_000;
+/** How long a restart of it may take. */
+const restartMs = 60_000;
 
 await runCommand(async () => {
   const options = readCertifyOptions(process.argv.slice(2), process.env['INIT_CWD'] ?? process.cwd());
@@ -191,9 +193,25 @@ async function readExpected(path: string): Promise<ExpectedFailure[]> {
 
 /** By a shell, as its user wrote it. Throws `KitError` where it fails: nothing is said of the app then. */
 async function restartApp(command: string, signal: AbortSignal): Promise<void> {
-  const child = spawn(command, { shell: true, stdio: ['ignore', 'ignore', 'inherit'], signal });
+  // A group of its own: what the shell has started ends with it.
+  const child = spawn(command, { shell: true, stdio: ['ignore', 'ignore', 'inherit'], detached: true });
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(restartMs)]);
+  const end = () => {
+    try {
+      process.kill(-child.pid!, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  };
+  limit.addEventListener('abort', end, { once: true });
   const [code] = (await once(child, 'exit').catch(() => [null])) as [number | null];
+  limit.removeEventListener('abort', end);
   signal.throwIfAborted();
+  if (limit.aborted)
+    throw new KitError(
+      'restart_failed',
+      `--restart-command did not end within ${restartMs / 1000} s: it must restart the app and end: ${command}`,
+    );
   if (code !== 0) throw new KitError('restart_failed', `--restart-command ended with ${code}: ${command}`);
 }
 

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assumedProfile, KitError, type WireProfile } from '../contract/index.ts';
-import { compare, judge, observe, type Observations } from '../drift/compare.ts';
+import { compare, judge, observe, unmadeOf, type Observations } from '../drift/compare.ts';
 import { coverageOf } from '../drift/coverage.ts';
 import { creations } from '../drift/probes.ts';
 import { proposeProfile } from '../drift/propose.ts';
@@ -36,6 +36,8 @@ differs that was not expected, and nothing expected has gone (docs/drift.md).`;
 const wrong = (message: string) => wrongArguments(message, usage);
 const approvalMs = 30 * 60_000;
 const askEveryMs = 3_000;
+/** Where the answer cannot be read nobody can tell: the person gets this long. */
+const unreadableMs = 60_000;
 
 await runCommand(async () => {
   const { values } = readArguments(usage, {
@@ -76,11 +78,13 @@ await runCommand(async () => {
     const expected = await observe(own.target, seenLevel);
     const found: Observations = record ?? (await observe(target!, level));
     const { unknown, gone } = withoutKnown(compare(expected, found), known, found.exchanges);
+    const unmade = unmadeOf(found, seenLevel);
     const report: DriftReport = {
       format: 'marketplace-drift/1',
       platform: values.platform ?? values.against!,
       level: seenLevel,
-      result: resultOf(unknown),
+      result: resultOf(unknown, unmade.length > 0),
+      unmade,
       differences: unknown,
       gone,
       assumptions: judge(found, expected, unknown),
@@ -136,10 +140,11 @@ async function platformTarget(address: string, level: Level, profile: WireProfil
     apiKey,
     profile,
     token: async () => given,
-    async approve(operationId) {
+    async approve(operationId, token) {
       console.log(`approve the operation "drift" (${operationId}) in the platform; waiting for up to 30 minutes`);
       const { getOperation } = profile.calls;
-      const { method, path, query } = getOperation.encode({ token: given, operationId });
+      const beganAt = Date.now();
+      const { method, path, query } = getOperation.encode({ token, operationId });
       for (const giveUpAt = Date.now() + approvalMs; Date.now() < giveUpAt; await sleep(askEveryMs)) {
         const answer = await fetch(`${url}${path}?${new URLSearchParams(query).toString()}`, {
           method,
@@ -147,10 +152,12 @@ async function platformTarget(address: string, level: Level, profile: WireProfil
           redirect: 'manual',
         }).catch(() => null);
         const body: unknown = await answer?.json().catch(() => null);
+        // One that fails, or that nobody can read, says nothing of the decision.
+        if (!answer?.ok) continue;
         try {
           if (getOperation.decode(body).status !== 'REQUESTED') return;
         } catch {
-          return; // The probe says what is wrong with it.
+          if (Date.now() > beganAt + unreadableMs) return; // The probe says what is wrong with it.
         }
       }
     },

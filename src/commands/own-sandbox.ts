@@ -41,7 +41,9 @@ export async function startOwnSandbox({
       SANDBOX_API_KEY: apiKey,
       SANDBOX_ADMIN_KEY: adminKey,
       LOG_LEVEL: 'silent',
-      CONFINEMENT: process.env['CONFINEMENT'],
+      ...Object.fromEntries(
+        ['STEP_CONFINEMENT', 'CONFINEMENT_READS', 'NODE_ENV', 'DATABASE_URL'].map((name) => [name, process.env[name]]),
+      ),
     },
     { port, data: folder, seed },
   );

@@ -51,6 +51,14 @@ export async function observe(target: Target, level: Level): Promise<Observation
   return { exchanges: at.exchanges, missing };
 }
 
+/** Probes of a level, and of those below it, that could not be made. */
+export function unmadeOf({ missing }: Observations, level: Level): string[] {
+  const allowed = levels.slice(0, levels.indexOf(level) + 1);
+  return probes.flatMap(({ id, level: own }) =>
+    allowed.includes(own) && missing[id] !== undefined ? [`${id}: ${missing[id]}`] : [],
+  );
+}
+
 /** What one platform does otherwise than the other, which is the sandbox. */
 export function compare(expected: Observations, found: Observations): Difference[] {
   const others = keyed(found.exchanges);

@@ -35,6 +35,7 @@ export interface Findings {
   operationId?: string;
   isApproved?: boolean;
   upload?: { readonly uploadId: string; readonly key: string };
+  secondUpload?: { readonly uploadId: string; readonly key: string };
   deliveredId?: string;
   fileId?: string;
 }
@@ -311,10 +312,10 @@ const launchPlace: Place = { file: 'contract/external-app/create-operation.ts', 
 
 const launch = [
   probe('user-detail', 'launch', launchPlace, async (at) => {
-    await at.call('user-detail/of the launch', 'userDetail', { token: await at.target.token() });
+    await at.call('user-detail/of the launch', 'userDetail', { token: await at.token() });
   }),
   probe('create-operation', 'launch', launchPlace, async (at, found) => {
-    const token = await at.target.token();
+    const token = await at.token();
     const wanted = { name: 'drift', description: 'npm run drift', parameters: { drift: true } };
     const idempotencyKey = randomUUID();
     const first = await at.call('create-operation/created', 'createOperation', {
@@ -342,7 +343,7 @@ const launch = [
     if (id !== undefined) found.operationId = id;
   }),
   probe('operation-refusals', 'launch', launchPlace, async (at) => {
-    const token = await at.target.token();
+    const token = await at.token();
     const operation = (name: string, parameters = {}) => ({
       token,
       idempotencyKey: randomUUID(),
@@ -364,7 +365,7 @@ const launch = [
     );
   }),
   probe('get-operation', 'launch', launchPlace, async (at, found) => {
-    const token = await at.target.token();
+    const token = await at.token();
     const operationId = needed(found.operationId, 'operation');
     await at.call('get-operation/requested', 'getOperation', { token, operationId });
     await at.call('get-operation/unknown', 'getOperation', { token, operationId: nobody }, { expect: 'refusal' });
@@ -376,7 +377,7 @@ const launch = [
     );
   }),
   probe('renew-token', 'launch', launchPlace, async (at) => {
-    const token = await at.target.token();
+    const token = await at.token();
     const before = Date.now();
     const renewed = await at.call('renew-token/renewed', 'renewToken', { token });
     const { token: next, expiresAt } = readable(() => at.target.profile.calls.renewToken.decode(jsonOf(renewed)));
@@ -385,7 +386,7 @@ const launch = [
     at.note('renew-token/token-life', {
       'lives on': Math.abs(minutes - wanted) <= 1 ? `${wanted} minutes` : `${minutes} minutes`,
     });
-    if (next !== undefined) at.hide(next);
+    if (next !== undefined) at.renewed(next);
   }),
 ];
 
@@ -417,8 +418,8 @@ async function settled(at: Conversation, name: string, fileId: string): Promise<
 const write = [
   probe('approval', 'write', launchPlace, async (at, found) => {
     const operationId = needed(found.operationId, 'operation');
-    await at.target.approve(operationId);
-    const answer = await at.call('approval/approved', 'getOperation', { token: await at.target.token(), operationId });
+    await at.target.approve(operationId, await at.token());
+    const answer = await at.call('approval/approved', 'getOperation', { token: await at.token(), operationId });
     const { status } = readable(() => at.target.profile.calls.getOperation.decode(jsonOf(answer)));
     at.note('approval/state', { status: status ?? 'unknown' });
     if (status !== 'APPROVED')
@@ -427,7 +428,7 @@ const write = [
   }),
   probe('initiate-upload', 'write', launchPlace, async (at, found) => {
     if (!found.isApproved) throw new NotObserved('no operation is approved');
-    const token = await at.target.token();
+    const token = await at.token();
     const upload = {
       operationId: needed(found.operationId, 'operation'),
       fileName: 'drift.geojson',
@@ -437,20 +438,8 @@ const write = [
     const { uploadId, key } = readable(() => at.target.profile.calls.initiateUpload.decode(jsonOf(answer)));
     if (uploadId !== undefined && key !== undefined) found.upload = { uploadId, key };
   }),
-  probe('chunk-refusals', 'write', launchPlace, async (at, found) => {
-    const token = await at.target.token();
-    const chunk = (partNumber: number) => ({
-      token,
-      ...needed(found.upload, 'upload'),
-      partNumber,
-      content: content(delivered),
-    });
-    await at.call('chunk-refusals/out of order', 'uploadChunk', chunk(3), refusal);
-    await at.call('chunk-refusals/most-parts', 'uploadChunk', chunk(limits.maxPartNumber + 1), refusal);
-    await at.call('chunk-refusals/unknown upload', 'uploadChunk', { ...chunk(1), uploadId: nobody }, refusal);
-  }),
   probe('upload-chunk', 'write', launchPlace, async (at, found) => {
-    const token = await at.target.token();
+    const token = await at.token();
     const chunk = {
       token,
       ...needed(found.upload, 'upload'),
@@ -459,22 +448,10 @@ const write = [
     };
     await at.call('upload-chunk/first', 'uploadChunk', chunk);
     await at.call('upload-chunk/the same again', 'uploadChunk', chunk);
-    await at.call(
-      'upload-chunk/other bytes',
-      'uploadChunk',
-      { ...chunk, content: content(Buffer.from('drift')) },
-      refusal,
-    );
   }),
   probe('complete-upload', 'write', launchPlace, async (at, found) => {
-    const token = await at.target.token();
+    const token = await at.token();
     const completion = { ...needed(found.upload, 'upload'), fileSize: delivered.length, sourceType: 'POINT' as const };
-    await at.call(
-      'complete-upload/another size',
-      'completeUpload',
-      { token, completion: { ...completion, fileSize: 1 } },
-      refusal,
-    );
     const answer = await at.call('complete-upload/completed', 'completeUpload', { token, completion });
     const { fileId } = readable(() => at.target.profile.calls.completeUpload.decode(jsonOf(answer)));
     const again = await at.call('complete-upload/again', 'completeUpload', { token, completion });
@@ -506,9 +483,25 @@ const write = [
     async (at, found) => {
       if (!found.isApproved) throw new NotObserved('no operation is approved');
       const upload = { operationId: needed(found.operationId, 'operation'), fileName: 'drift-2.geojson' };
-      await at.call('second-upload/begun', 'initiateUpload', { token: await at.target.token(), upload });
+      const answer = await at.call('second-upload/begun', 'initiateUpload', { token: await at.token(), upload });
+      const { uploadId, key } = readable(() => at.target.profile.calls.initiateUpload.decode(jsonOf(answer)));
+      if (uploadId !== undefined && key !== undefined) found.secondUpload = { uploadId, key };
     },
   ),
+  // On an upload of their own: a platform may clean up what it refuses.
+  probe('chunk-refusals', 'write', launchPlace, async (at, found) => {
+    const token = await at.token();
+    const upload = needed(found.secondUpload, 'second upload');
+    const chunk = (partNumber: number) => ({ token, ...upload, partNumber, content: content(delivered) });
+    await at.call('chunk-refusals/unknown upload', 'uploadChunk', { ...chunk(1), uploadId: nobody }, refusal);
+    await at.call('chunk-refusals/out of order', 'uploadChunk', chunk(3), refusal);
+    await at.call('chunk-refusals/most-parts', 'uploadChunk', chunk(limits.maxPartNumber + 1), refusal);
+    await at.call('chunk-refusals/first', 'uploadChunk', chunk(1));
+    const otherBytes = { ...chunk(1), content: content(Buffer.from('drift')) };
+    await at.call('chunk-refusals/other bytes', 'uploadChunk', otherBytes, refusal);
+    const completion = { ...upload, fileSize: 1, sourceType: 'POINT' as const };
+    await at.call('chunk-refusals/another size', 'completeUpload', { token, completion }, refusal);
+  }),
   probe(
     'direct-upload',
     'write',
@@ -601,6 +594,6 @@ export const probes: readonly Probe[] = [...read, ...launch, ...write];
 export const creations: Readonly<Record<Level, string>> = {
   read: 'nothing: it sends GET, and POST to the search',
   launch:
-    'one operation named "drift", which nobody needs to decide (up to three more where the platform takes what the kit refuses)',
+    'one operation named "drift", which nobody needs to decide (up to four more where the platform takes what the kit refuses), and an upload that is begun where it lets that happen before the approval',
   write: `one operation named "drift" and, when you have approved it, three files of ${delivered.length} bytes named drift*.geojson, up to five uploads that are begun and not completed, and one inference job; the interface has no call that takes files away`,
 };

@@ -20,6 +20,8 @@ export interface DriftReport {
   readonly assumptions: readonly AssumptionVerdict[];
   readonly coverage: Coverage;
   readonly missing: Readonly<Record<string, string>>;
+  /** Probes of the level that could not be made, with the reason. */
+  readonly unmade: readonly string[];
 }
 
 /** Takes what is known out of the differences, and tells what is known and not there. */
@@ -38,12 +40,13 @@ export function withoutKnown(
   };
 }
 
-/** True where nothing differs that was not expected, and nothing expected has gone. */
+/** True where all was looked at, nothing differs that was not expected, and nothing expected has gone. */
 export const isAsExpected = ({ result, gone }: DriftReport): boolean =>
-  gone.length === 0 && verdicts.indexOf(result) < verdicts.indexOf('differs');
+  gone.length === 0 && verdicts.indexOf(result) < verdicts.indexOf('not observed');
 
-export const resultOf = (differences: readonly Difference[]): DriftVerdict =>
-  worst(differences.map(({ verdict }) => verdict));
+/** What was not looked at is not good: a level is green where all of its probes were made. */
+export const resultOf = (differences: readonly Difference[], isPartial: boolean): DriftVerdict =>
+  worst([...differences.map(({ verdict }) => verdict), ...(isPartial ? (['not observed'] as const) : [])]);
 
 /** For people: the differences by their exchange, the assumptions, the coverage. */
 export function reportText(report: DriftReport, exchanges: readonly Exchange[]): string {
@@ -73,6 +76,7 @@ export function reportText(report: DriftReport, exchanges: readonly Exchange[]):
     lines.push('');
   }
   for (const { exchange, fact } of report.gone) lines.push(`EXPECTED, AND NOT SO  ${exchange} ${fact}`, '');
+  for (const one of report.unmade) lines.push(`NOT OBSERVED  ${one}`, '');
   lines.push('assumptions');
   for (const { id, verdict, reason } of report.assumptions)
     lines.push(`  ${verdict.padEnd(14)} ${id}${reason === null ? '' : `  (${reason})`}`);

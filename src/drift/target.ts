@@ -14,8 +14,8 @@ export interface Target {
   readonly profile: WireProfile;
   /** An identity token of a launch. Asked for once, of a level above `read`. */
   token(): Promise<string>;
-  /** Resolves when the user has approved. */
-  approve(operationId: string): Promise<void>;
+  /** Resolves when the user has approved. `token`: the one that holds by now. */
+  approve(operationId: string, token: string): Promise<void>;
 }
 
 /** One request with what came back, as a report shows it: no key, no token, no signature. */
@@ -51,7 +51,7 @@ export interface RawRequest {
 }
 
 const timeoutMs = 30_000;
-const mostBodyBytes = 4 * 1024 * 1024;
+const mostBodyBytes = 64 * 1024 * 1024;
 const shownCharacters = 1_500;
 
 /** Sends requests as they are, follows nothing, repeats nothing, and keeps what was seen. */
@@ -59,10 +59,22 @@ export class Conversation {
   readonly target: Target;
   readonly exchanges: Exchange[] = [];
   #secrets = new Set<string>();
+  #renewed: string | null = null;
 
   constructor(target: Target) {
     this.target = target;
     this.#secrets.add(target.apiKey);
+  }
+
+  /** The launch's token, or what a renewal has given in its place. */
+  async token(): Promise<string> {
+    return this.#renewed ?? this.target.token();
+  }
+
+  /** A renewal has given another one, which holds from now on. */
+  renewed(token: string): void {
+    this.hide(token);
+    this.#renewed = token;
   }
 
   /** What must stand in no report. */
@@ -116,6 +128,8 @@ export class Conversation {
       if (this.exchanges.length === 0) throw error;
       return { status: 0, headers: {}, body: Buffer.from(error instanceof Error ? error.message : '') };
     });
+    // Whatever the platform calls it: the answer to a renewal holds a token.
+    if (call === 'renewToken') for (const text of longTexts(jsonOf(answer))) this.hide(text);
     const unreadable = reads(answer);
     this.exchanges.push({
       name,
@@ -157,13 +171,19 @@ export class Conversation {
         shown = shown.replaceAll(form, '[redacted]');
     // What signs a temporary link is as good as a key while it lives.
     shown = shown.replace(
-      /([?&"]?(?:sig(?:nature)?|x-amz-[a-z-]+|token|access_token)"?[=:]"?)[^&"\s\\]+/gi,
+      /([?&"]?(?:sig(?:nature)?|x-amz-[a-z-]+|token|access_token)"?\s*[=:]\s*"?)[^&"\s\\]+/gi,
       '$1[redacted]',
     );
     return shown.length > shownCharacters
       ? `${shown.slice(0, shownCharacters)} ... (${shown.length} characters)`
       : shown;
   }
+}
+
+/** Texts of a JSON value that are long enough to be a token, and no time. */
+function longTexts(value: unknown): string[] {
+  if (typeof value === 'string') return value.length >= 16 && Number.isNaN(Date.parse(value)) ? [value] : [];
+  return value !== null && typeof value === 'object' ? Object.values(value).flatMap(longTexts) : [];
 }
 
 /** What the app does something with: an answer that reads well and holds none of it is of no use. */
@@ -265,7 +285,9 @@ function exchange(address: string, request: RawRequest): Promise<RawAnswer> {
           else res.destroy();
         });
         const done = () =>
-          resolve({ status: res.statusCode ?? 0, headers: headersOf(res), body: Buffer.concat(parts) });
+          size > mostBodyBytes
+            ? lost(new Error(`its answer has more than ${mostBodyBytes} bytes`))
+            : resolve({ status: res.statusCode ?? 0, headers: headersOf(res), body: Buffer.concat(parts) });
         res.once('close', done);
       },
     );

@@ -2,12 +2,13 @@
 import { createHash } from 'node:crypto';
 import type { Job } from './child/protocol.ts';
 import { openRaster } from './open-raster.ts';
+import { unwrap } from './unwrap.ts';
 
 const stripRows = 256;
 
 /** Job: SHA-256 of size, place, types and pixels of the one raster that it is lent, in hexadecimal. */
-const job: Job<null, string> = async (_input, { files: [path = ''], signal }) => {
-  const dataset = openRaster(path);
+const job: Job<null, string> = async (_input, { files: [path = ''], workFolder, signal }) => {
+  const dataset = openRaster((await unwrap(path, workFolder, signal))?.path ?? path);
   try {
     const hash = createHash('sha256');
     const { x: width, y: height } = dataset.rasterSize;

@@ -8,6 +8,8 @@ import { SandboxClock } from './clock.ts';
 import type { SandboxConfig } from './config.ts';
 import { Faults } from './control/faults.ts';
 import { bundler } from './bundles/make-bundle.ts';
+import { secretFree } from './bundles/secret-free.ts';
+import { scrubber } from './referee/redaction.ts';
 import { faultsOfGroups } from './control/faults-of-groups.ts';
 import { traceOfGroups, whoseCall } from './referee/whose-call.ts';
 import { RateLimit } from './control/rate-limit.ts';
@@ -165,7 +167,10 @@ export async function createSandbox({
   });
   const faults = new Faults(database, events);
   const rateLimit = new RateLimit(database, machineNow);
-  const trace = new Trace(database, clock, log);
+  const ownKey = scrubber(config.apiKey === null ? [] : [config.apiKey]);
+  const known = secretFree((text) => keys.find(text) !== null || tokens.identify(text) !== null);
+  const redact = <T>(value: T): T => known(ownKey(value) as T);
+  const trace = new Trace(database, clock, log, redact);
   const verdicts = new Verdicts(trace, rulesOf(profile.limits));
 
   if (config.apiKey !== null) keys.admit(config.apiKey);
@@ -220,7 +225,7 @@ export async function createSandbox({
     importPath(catalog, path, { workFolder: join(workDir, 'import'), confinement }, progress, clock.now());
 
   const bundle = bundler({
-    ...{ config, trace, verdicts, events, faults, operations, uploadSessions, files, keys, tokens },
+    ...{ config, trace, verdicts, events, faults, operations, uploadSessions, files, redact },
     ...{ confinement, blobDir, workDir },
   });
   const app = express();

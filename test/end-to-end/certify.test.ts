@@ -191,12 +191,19 @@ describe('a challenge', () => {
 test('a level is reached by all its scenarios and those below, and can be demanded', () => {
   const scenario = (level: ScenarioReport['level'], result: ScenarioReport['result'] = 'PASSED') =>
     ({ id: level, level, result, status: 'FINISHED', missing: null, faults: [], launches: [], advisories: [], rules: [{ rule: 'a', clause: '', holds: '', result: 'passed', violations: [], violationCount: 0 }] }) as unknown as ScenarioReport; // prettier-ignore
-  const reached = (...all: ScenarioReport[]) => report(all).level;
+  const plan = ['protocol', 'robust', 'exemplary'].map(
+    (level) => ({ id: level, level }) as { id: string; level: ScenarioReport['level'] },
+  );
+  const of = (all: readonly ScenarioReport[]) =>
+    summarize(all, { app: 'a', planVersion, startedAt: new Date(0), finishedAt: new Date(1), expected: [], plan });
+  const reached = (...all: ScenarioReport[]) => of(all).level;
   expect(reached(scenario('protocol'), scenario('robust'), scenario('exemplary'))).toBe('exemplary');
   expect(reached(scenario('protocol'), scenario('robust'), scenario('exemplary', 'NOT_EXERCISED'))).toBe('robust');
   expect(reached(scenario('protocol'), scenario('exemplary'))).toBe('protocol');
   expect(reached(scenario('robust'))).toBeNull();
-  const robust = report([scenario('protocol'), scenario('robust')]);
+  // Of the published plan these are none.
+  expect(report([scenario('protocol'), scenario('robust')]).level).toBeNull();
+  const robust = of([scenario('protocol'), scenario('robust')]);
   expect([exitStatusOf(robust), exitStatusOf(robust, 'robust'), exitStatusOf(robust, 'exemplary')]).toEqual([0, 0, 1]);
 });
 

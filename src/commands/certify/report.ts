@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { worst, type Result } from '../../sandbox/referee/verdict.ts';
-import { levels, type Level } from './scenarios.ts';
+import { levels, scenarios as published, type Level, type Scenario } from './scenarios.ts';
 import type { Challenge } from './challenge.ts';
 import type { LaunchVerdict, PlanAct, TracedCall } from './watched-launch.ts';
 
@@ -138,6 +138,8 @@ export function summarize(
     finishedAt: Date;
     expected: readonly ExpectedFailure[];
     challenge?: Challenge | null;
+    /** The plan that a level asks for. Default: the published one. */
+    plan?: readonly Pick<Scenario, 'id' | 'level'>[];
   },
 ): Report {
   const isExpected = (scenario: string, rule: string) =>
@@ -191,7 +193,10 @@ export function summarize(
     finishedAt: facts.finishedAt.toISOString(),
     status: isInterrupted ? 'INTERRUPTED' : 'FINISHED',
     result,
-    level: isInterrupted || result === 'FAILED' || result === 'NOT_EXERCISED' ? null : levelOf(scenarios),
+    level:
+      isInterrupted || result === 'FAILED' || result === 'NOT_EXERCISED'
+        ? null
+        : levelOf(scenarios, facts.plan ?? published),
     challenge: facts.challenge ?? null,
     rules,
     expected: { met: facts.expected.filter(happened).map(name), unmet },
@@ -200,12 +205,13 @@ export function summarize(
   };
 }
 
-/** A level is reached where each of its scenarios came to its end, with its faults. */
-function levelOf(scenarios: readonly ScenarioReport[]): Level | null {
+/** A level is reached where each of the plan's scenarios of it came to its end, with its faults. */
+function levelOf(scenarios: readonly ScenarioReport[], plan: readonly Pick<Scenario, 'id' | 'level'>[]): Level | null {
   const isShown = (level: Level) => {
     const own = scenarios.filter((one) => one.level === level);
     return (
       own.length > 0 &&
+      plan.every((wanted) => wanted.level !== level || own.some(({ id }) => id === wanted.id)) &&
       own.every(({ result, missing }) => missing === null && (result === 'PASSED' || result === 'WARNING'))
     );
   };

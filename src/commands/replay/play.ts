@@ -25,6 +25,9 @@ export interface Played {
 }
 
 const lookEveryMs = 50;
+/** Calls more than there were, that tell enough; and how long it may take besides the calls' own waits. */
+const mostMore = 5;
+const mostMs = 120_000;
 const appId = 'played';
 
 /** Plays the causes of a run on a live sandbox with an app, each when the effect has come that it is hung on. */
@@ -95,12 +98,15 @@ export async function play(recorded: Bundle, options: PlayOptions): Promise<Play
     await browser.start(home, startRequest);
 
   const quietMs = options.limits.pollIntervalMs.max + 1_000;
+  const giveUpAt = performance.now() + mostMs + recorded.effects.length * options.limits.pollIntervalMs.max;
   let [seen, sinceMs] = [0, performance.now()];
   for (;;) {
     const calls = await callsNow();
     if (calls.length !== seen) [seen, sinceMs] = [calls.length, performance.now()];
     const [next] = waiting;
     const quietForMs = performance.now() - sinceMs;
+    const isPast = !next && calls.length >= recorded.effects.length + mostMore;
+    if (isPast || performance.now() > giveUpAt) break;
     if (next && isDue(next, calls)) {
       waiting.shift();
       sinceMs = performance.now();

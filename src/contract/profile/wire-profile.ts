@@ -107,7 +107,8 @@ export interface WireProfile {
 
 /** The API key's header (spec 5); header names are case-insensitive. */
 export const apiKeyHeader = 'X-API-KEY';
-/** @assumed launch-token-field: how a launch hands over the token (spec 6 shows no mechanism) */
+// @assumed launch-token-field. The next lines are as in 0.1.0: a fork that has changed them merges.
+/** @assumed how a launch hands over the token (spec 6 shows no mechanism) */
 export const launchTokenField = 'token';
 
 /** @assumed platform-pages: for people (the spec describes none): where operations are approved, and where an item is shown */

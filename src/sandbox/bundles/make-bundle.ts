@@ -2,11 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeFolder, runInChild, type Confinement } from '../../raster/index.ts';
 import type { SandboxConfig } from '../config.ts';
-import type { Fault, Faults } from '../control/faults.ts';
+import { isOfLaunch, type Fault, type Faults } from '../control/faults.ts';
 import type { Operations } from '../external-app/operations.ts';
 import type { Files } from '../files/files.ts';
-import type { ApiKeys } from '../identity/api-keys.ts';
-import type { IdentityTokens } from '../identity/identity-tokens.ts';
 import type { Launch } from '../marketplace/launch.ts';
 import type { LaunchEvents } from '../marketplace/launch-events.ts';
 import type { Trace } from '../referee/trace.ts';
@@ -15,10 +13,9 @@ import { newId } from '../secrets.ts';
 import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import type { Bundle, Cause } from './bundle.ts';
 import { afterOf, effectsOf, Labels } from './effects.ts';
-import { secretFree } from './secret-free.ts';
 
 const pixelsJob = new URL('../../raster/pixels-digest-job.ts', import.meta.url);
-const pixelLimits = { timeoutMs: 60_000, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 2 };
+const pixelLimits = { timeoutMs: 60_000, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3 };
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };
@@ -32,8 +29,8 @@ export interface BundleOptions {
   readonly operations: Operations;
   readonly uploadSessions: UploadSessions;
   readonly files: Files;
-  readonly keys: ApiKeys;
-  readonly tokens: IdentityTokens;
+  /** Takes out whatever is a key or a token. */
+  readonly redact: <T>(value: T) => T;
   readonly confinement: Confinement;
   readonly blobDir: string;
   readonly workDir: string;
@@ -42,8 +39,9 @@ export interface BundleOptions {
 /** Writes a launch down as it can be played again: what was done to it, what it did, what came of it. */
 export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bundle> {
   const { config, trace, verdicts, events, faults, operations, uploadSessions, files } = options;
-  const clean = secretFree((text) => options.keys.find(text) !== null || options.tokens.identify(text) !== null);
+  const clean = options.redact;
 
+  /** Null where the file is no raster. */
   async function pixelsOf(fileId: string): Promise<string | null> {
     const file = files.find(fileId);
     if (file?.facts?.kind !== 'raster') return null;
@@ -57,16 +55,18 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
       limits: pixelLimits,
       signal: AbortSignal.timeout(pixelLimits.timeoutMs),
     })
-      .catch(() => null)
+      .catch(() => 'unread' as const)
       .finally(() => removeFolder(workFolder));
   }
 
   return async (launch) => {
-    const calls = trace.calls(launch.id);
+    // Those that carry the token: which others are known to be the launch's hangs on the app's key.
+    const calls = trace.calls(launch.id).filter(({ endpoint }) => isOfLaunch(endpoint));
     const labels = new Labels();
     const effects = effectsOf(calls, labels);
     const obstacles: string[] = [];
     const causes: (Cause & { readonly atMs: number })[] = [];
+    let previousMs = 0;
     for (const created of calls.filter(
       ({ endpoint, detail }) => endpoint === 'operation.create' && detail.operationId,
     )) {
@@ -74,7 +74,12 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
       const isFirst = calls.find(({ detail }) => detail.operationId === operation?.id) === created;
       if (!operation || !isFirst) continue;
       const body = startOf(operation.parameters, obstacles);
-      if (body) causes.push({ do: 'start', after: afterOf(calls, created.at), body: clean(body), atMs: created.at });
+      if (!body) continue;
+      // The first try of it may have been answered by a fault: what begins with the start is no sign of it.
+      const firstTry = calls.find(({ endpoint, at }) => endpoint === 'operation.create' && at >= previousMs) ?? created;
+      previousMs = created.endedAt;
+      const signs = calls.filter(({ endpoint }) => endpoint !== 'operation.create' && endpoint !== 'token.renew');
+      causes.push({ do: 'start', after: afterOf(signs, firstTry.at), body: clean(body), atMs: firstTry.at });
     }
     const armed = new Map<string, Fault>(faults.list().map((fault) => [fault.id, fault]));
     for (const { kind, atMs, movedMs, data } of events.list(launch.id)) {
@@ -87,6 +92,10 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
       else if (kind === 'revoked') causes.push({ do: 'revoke', ...at });
       else if (kind === 'fault armed' && fault) {
         const { endpoint, effect, after, times } = fault;
+        if (!isOfLaunch(endpoint)) {
+          obstacles.push(`a fault at ${endpoint}: calls without a token belong to no launch`);
+          continue;
+        }
         causes.push({
           do: 'fault',
           fault: { endpoint, effect, after, times },
@@ -96,15 +105,24 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
       } else if (kind === 'faults disarmed')
         obstacles.push('a fault was disarmed: what is armed stays armed when it is played');
     }
+    const struck = effects.filter(({ isFaulted }) => isFaulted).length;
+    const told = causes.reduce((sum, one) => sum + (one.do === 'fault' ? one.fired : 0), 0);
+    if (struck > told)
+      obstacles.push('calls were struck by what is no cause of this launch: a rate limit, or a fault for every launch');
+    if (operations.newest(1, { isWaiting: true, launchId: launch.id }).length > 0)
+      obstacles.push('an operation waits for a decision: the run has not ended');
     const { verdict } = verdicts.of(launch.id);
     const outputs: Bundle['outputs'][number][] = [];
     for (const { fileId } of uploadSessions.listByLaunch(launch.id).filter((one) => one.fileId !== null)) {
       const file = files.find(fileId!)!;
+      const pixels = await pixelsOf(file.id);
+      if (pixels === 'unread') obstacles.push(`the pixels of ${clean(file.originalName)} could not be read`);
+      if (file.status === 'QUEUED' || file.status === 'IN_PROGRESS') obstacles.push('an output is not processed yet');
       outputs.push({
         fileName: clean(file.originalName),
         sourceType: file.sourceType,
         status: file.status,
-        pixelsSha256: await pixelsOf(file.id),
+        pixelsSha256: pixels === 'unread' ? null : pixels,
       });
     }
     return {

@@ -53,7 +53,8 @@ export const newFault = faultFields
   });
 const completions: readonly FaultEndpoint[] = ['upload.complete', 'file.complete'];
 
-function isOfLaunch(endpoint: FaultEndpoint): endpoint is ExternalAppEndpoint {
+/** True for calls that carry an identity token. */
+export function isOfLaunch(endpoint: FaultEndpoint): endpoint is ExternalAppEndpoint {
   return (externalAppEndpoints as readonly string[]).includes(endpoint);
 }
 

@@ -161,15 +161,15 @@ export class Operations {
     return found;
   }
 
-  /** The newest whose parameters name one of these, of one app where it is given; of the last 500. */
+  /** The one whose parameters name one of these, of one app where it is given: an approved one first, then the newest; of the last 100, as far as their parameters are short. */
   newestNaming(names: readonly string[], appId: string | null): Operation | null {
     const values = { names: JSON.stringify(names.map((name) => JSON.stringify(name))), appId };
     const row = this.#database
       .prepare<typeof values, OperationRow>(
-        `select * from (select *, rowid as number from operations order by created_at desc, rowid desc limit 500)
-         where exists (select 1 from json_each(@names) where instr(parameters, value) > 0)
+        `select * from (select *, rowid as number from operations order by created_at desc, rowid desc limit 100)
+         where length(parameters) <= 16384 and exists (select 1 from json_each(@names) where instr(parameters, value) > 0)
            and (@appId is null or launch_id in (select id from launches where app_id = @appId))
-         order by created_at desc, number desc limit 1`,
+         order by status = 'APPROVED' desc, created_at desc, number desc limit 1`,
       )
       .get(values);
     return row ? this.#read(row) : null;

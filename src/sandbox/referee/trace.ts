@@ -58,8 +58,11 @@ export class Trace {
   #clock: SandboxClock;
   #log: Logger;
   #unwritten: NewCall[] = [];
+  #redact: <T>(value: T) => T;
 
-  constructor(database: SandboxDatabase, clock: SandboxClock, log: Logger) {
+  /** `redact`: takes out whatever is a key or a token of anybody's. */
+  constructor(database: SandboxDatabase, clock: SandboxClock, log: Logger, redact: <T>(value: T) => T) {
+    this.#redact = redact;
     this.#database = database;
     this.#clock = clock;
     this.#log = log;
@@ -146,11 +149,12 @@ export class Trace {
       if (asked > 0) detail['retryAfterSeconds'] = asked;
       if (current && detail['operationId'] === undefined && detail['foreign'] === undefined)
         Object.assign(detail, { operationId: current.id, operationStatus: current.status });
-      const scrub = scrubber([
+      const scrubOwn = scrubber([
         token,
         req.get(apiKeyHeader) ?? '',
         ...(endpoint === 'token.renew' ? tokensIn(answered.body) : []),
       ]);
+      const scrub = (value: unknown) => this.#redact(scrubOwn(value));
       try {
         this.#note({
           launch_id: launchId,

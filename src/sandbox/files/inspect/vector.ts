@@ -25,7 +25,7 @@ const csvColumns = [
 ];
 
 /** @assumed csv-degrees: columns of these names are in degrees of WGS84, for a CSV file names no reference system */
-const degreeColumns = [/^(lon|lng)/i, /^lat/i, /^(wkt|geom|the_geom)/i] as const;
+const degreeColumns = [/^(lon|lng|long|longitude)$/i, /^lat(itude)?$/i, /^(wkt|geom|geometry|the_geom)$/i] as const;
 
 async function saysDegrees(path: string): Promise<boolean> {
   const { start } = await readEnds(path, 64 * 1024);
@@ -161,7 +161,9 @@ function toCamelCase(name: string): string {
 function footprint(dataset: gdal.Dataset, isDegrees: boolean): Footprint | null {
   const boxes = dataset.layers.map((layer): Box | null => {
     if (layer.features.count(true) === 0 || (!layer.srs && !isDegrees)) return null;
-    const { minX, minY, maxX, maxY } = layer.getExtent(true);
+    const extent = extentOf(layer);
+    if (extent === null) return null;
+    const { minX, minY, maxX, maxY } = extent;
     if (![minX, minY, maxX, maxY].every(Number.isFinite)) return null;
     if (!layer.srs) return areDegrees(minX, minY, maxX, maxY) ? [minX, minY, maxX, maxY] : null;
     const corners = [
@@ -181,6 +183,15 @@ function footprint(dataset: gdal.Dataset, isDegrees: boolean): Footprint | null 
     (i < 2 ? Math.min : Math.max)(...known.map((box) => box[i] ?? 0)),
   ) as [number, number, number, number];
   return footprintOfBox(grown([west, south, east, north]));
+}
+
+/** Null where no feature has a place. */
+function extentOf(layer: gdal.Layer): gdal.Envelope | null {
+  try {
+    return layer.getExtent(true);
+  } catch {
+    return null;
+  }
 }
 
 /** A single point has no area: a footprint of about ten metres stands for it. */

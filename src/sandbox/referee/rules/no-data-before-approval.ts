@@ -1,3 +1,4 @@
+import { isOk } from '../traced-call.ts';
 import type { Rule, Violation } from './rule.ts';
 
 /** A warning: the interface forbids to process before the approval (4.8, rule 1), and an app that fetches what it will process has begun. */
@@ -8,7 +9,7 @@ export const noDataBeforeApproval: Rule = {
   advice: 'Fetch the input when a status answer says APPROVED: who rejects has then shared nothing.',
   judge(calls) {
     const fetched = calls.filter(
-      ({ endpoint, detail }) => endpoint === 'stac.data' && detail.operationId !== undefined,
+      (call) => call.endpoint === 'stac.data' && isOk(call) && call.detail.operationId !== undefined,
     );
     const violations = fetched
       .filter(({ detail }) => detail.operationStatus === 'REQUESTED')

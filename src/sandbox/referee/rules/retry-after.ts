@@ -1,4 +1,4 @@
-import type { TracedCall } from '../traced-call.ts';
+import { cameAfter, type TracedCall } from '../traced-call.ts';
 import type { Rule, Violation } from './rule.ts';
 
 const toleranceMs = 200;
@@ -15,7 +15,7 @@ export const retryAfter: Rule = {
         delivered && (status === 429 || status === 503) && detail.retryAfterSeconds !== undefined,
     );
     const repeats = asked.flatMap((call): [TracedCall, TracedCall][] => {
-      const next = calls.find((other) => other.id > call.id && isSame(call, other));
+      const next = calls.find((other) => cameAfter(other, call) && isSame(call, other));
       return next ? [[call, next]] : [];
     });
     const violations = repeats.flatMap(([call, next]): Violation[] => {
@@ -35,8 +35,9 @@ export const retryAfter: Rule = {
   },
 };
 
-/** Of the same endpoint, and of the same operation as far as both tell. */
+/** Of the same endpoint, and of the same operation, upload and item as far as both tell. */
 function isSame(a: TracedCall, b: TracedCall): boolean {
-  const [one, other] = [a.detail.operationId, b.detail.operationId];
-  return a.endpoint === b.endpoint && (one === undefined || other === undefined || one === other);
+  const isEqual = (name: 'operationId' | 'uploadId' | 'itemId') =>
+    a.detail[name] === undefined || b.detail[name] === undefined || a.detail[name] === b.detail[name];
+  return a.endpoint === b.endpoint && isEqual('operationId') && isEqual('uploadId') && isEqual('itemId');
 }
