@@ -6,6 +6,9 @@ export function newId(prefix: string): string {
   return `${prefix}_${randomBytes(16).toString('base64url')}`;
 }
 
+/** How long every secret is that the sandbox makes. */
+export const secretCharacters = 43;
+
 /** A new secret of 256 random bits, URL-safe. */
 export function newSecret(): string {
   return randomBytes(32).toString('base64url');

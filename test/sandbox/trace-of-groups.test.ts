@@ -55,13 +55,16 @@ test('data of an item belongs to the launch whose operation names it; before the
   const sandbox = await startSandbox({ seed: 'demo' });
   const [early, late, other] = [await launched(sandbox), await launched(sandbox), await launched(sandbox)];
   const item = await anItem(sandbox);
-  const first = await operationFor(sandbox, late.token, item.id);
-  await sandbox.request('POST', `/sandbox/operations/${first}/approve`, { body: {} });
-  expect((await fetch(item.assets.data.href)).status).toBe(200);
-  await sleep(20);
   await operationFor(sandbox, early.token, item.id);
   await sandbox.request('POST', '/sandbox/clock', { body: { advanceMs: 60_000, launchId: early.launchId } });
   expect((await fetch(item.assets.data.href, { headers: { range: 'bytes=0-9' } })).status).toBe(206);
+  await sleep(20);
+  // Of two that name it the approved one: who has an answer may fetch.
+  const approved = await operationFor(sandbox, late.token, item.id);
+  await sandbox.request('POST', `/sandbox/operations/${approved}/approve`, { body: {} });
+  expect((await fetch(item.assets.data.href)).status).toBe(200);
+  // Refused: nobody got anything.
+  expect((await fetch(`${item.assets.data.href}x`)).status).toBe(403);
   await sleep(20);
   const { calls } = await traceOf(sandbox, early.launchId);
   const data = calls.find(({ endpoint }) => endpoint === 'stac.data')!;
@@ -71,6 +74,30 @@ test('data of an item belongs to the launch whose operation names it; before the
   expect(await resultOf(sandbox, early.launchId, 'no-data-before-approval')).toBe('warning');
   expect(await resultOf(sandbox, late.launchId, 'no-data-before-approval')).toBe('passed');
   expect(await resultOf(sandbox, other.launchId, 'no-data-before-approval')).toBe('not_exercised');
+});
+
+test('no key and no token of anybody’s stands in a trace, wherever it came', async () => {
+  const sandbox = await startSandbox();
+  const { token, launchId } = await launched(sandbox);
+  const other = await launched(sandbox);
+  const form = (secret: string) => [secret, encodeURIComponent(`/${secret}`), Buffer.from(secret).toString('base64')];
+  for (const secret of [...form(other.token), ...form(apiKey)]) {
+    const headers = { ...key, 'user-agent': secret };
+    await sandbox.request('GET', `/public/stac/collections/${encodeURIComponent(secret)}`, { headers });
+    await sandbox.request('GET', `/public/file/status/${encodeURIComponent(secret)}`, { headers });
+    await sandbox.request('POST', '/public/stac/search', { headers, body: { collections: [secret], [secret]: 1 } });
+    await sandbox.request('POST', `/public/external-app/operation/${token}`, {
+      headers,
+      body: { name: secret, parameters: { [secret]: [secret] } },
+    });
+  }
+  await sleep(20);
+  for (const path of ['trace', `launches/${launchId}/trace`])
+    for (const format of ['json', 'har']) {
+      const { text } = await sandbox.request('GET', `/sandbox/${path}?format=${format}`);
+      expect(text).toContain('[redacted]');
+      for (const secret of [...form(other.token), ...form(apiKey), token]) expect(text).not.toContain(secret);
+    }
 });
 
 test('a key of an app’s own tells its calls apart; those of any other are nobody’s', async () => {

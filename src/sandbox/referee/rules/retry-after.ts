@@ -15,7 +15,7 @@ export const retryAfter: Rule = {
         delivered && (status === 429 || status === 503) && detail.retryAfterSeconds !== undefined,
     );
     const repeats = asked.flatMap((call): [TracedCall, TracedCall][] => {
-      const next = calls.find((other) => cameAfter(other, call) && isSame(call, other));
+      const next = calls.find((other) => other !== call && cameAfter(other, call) && isSame(call, other));
       return next ? [[call, next]] : [];
     });
     const violations = repeats.flatMap(([call, next]): Violation[] => {
