@@ -42,6 +42,9 @@ await runCommand(async () => {
   if (!URL.canParse(values.sandbox)) throw wrongArguments(`--sandbox ${values.sandbox} must be an address`, usage);
   const adminKey = process.env['SANDBOX_ADMIN_KEY'] ?? '';
   const sandbox = { url: values.sandbox.replace(/\/+$/, ''), ...(adminKey ? { adminKey } : {}) };
+  await fetch(`${sandbox.url}/health`).catch(() => {
+    throw new KitError('sandbox_away', `no sandbox answers at ${sandbox.url}: name it with --sandbox URL`);
+  });
   const launchId = given ?? (await launchOfRun(sandbox, values.run!));
   const made = await sandboxCall<Bundle>(sandbox, `launches/${encodeURIComponent(launchId)}/bundle`);
   const file = resolve(process.env['INIT_CWD'] ?? process.cwd(), values.out ?? `${launchId}.bundle.json`);
@@ -52,7 +55,7 @@ await runCommand(async () => {
 
 /** By the operation that the run has asked for. Throws `KitError` where the run or the operation is not known. */
 async function launchOfRun(sandbox: Parameters<typeof sandboxCall>[0], runId: string): Promise<string> {
-  const config = readAppConfig({ PLATFORM_API_KEY: 'unused', ...process.env }, () => {});
+  const config = readAppConfig({ PLATFORM_API_KEY: 'unused', PLATFORM_URL: sandbox.url, ...process.env }, () => {});
   const databaseUrl = config.databaseUrl?.reveal() ?? null;
   if (databaseUrl === null && !existsSync(join(config.dataDir, 'app.db')))
     throw new KitError(

@@ -166,6 +166,10 @@ async function certify(options: CertifyOptions): Promise<number> {
     const report = signKey === null ? summary : await signReport(summary, signKey);
     await writeReports(report, options);
     console.log(`\n${tableOf(report)}`);
+    if (options.level !== null && exitStatusOf(report, options.level) !== exitStatusOf(report))
+      console.log(
+        `level ${options.level} is demanded, and ${report.level ?? 'none'} was reached: every scenario of a level must be run`,
+      );
     return interruption.signal.aborted ? 130 : exitStatusOf(report, options.level);
   } catch (error) {
     if (!interruption.signal.aborted) throw error;

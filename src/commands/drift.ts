@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -13,7 +14,7 @@ import { isAsExpected, reportText, resultOf, withoutKnown, type DriftReport } fr
 import { levels, type Level, type Target } from '../drift/target.ts';
 import { openApi31 } from '../sandbox/openapi/document.ts';
 import { readArguments, wrongArguments } from './arguments.ts';
-import { runCommand } from './command.ts';
+import { onInterrupt, runCommand } from './command.ts';
 import { knownDifferences, readJson, recording } from './drift/files.ts';
 import { sandboxTarget } from './drift/sandbox-target.ts';
 import { loadMyApp } from './my-app.ts';
@@ -74,6 +75,11 @@ await runCommand(async () => {
     await rm(scratch, { recursive: true, force: true });
     throw error;
   });
+  onInterrupt(() => {
+    console.error('interrupted');
+    rmSync(scratch, { recursive: true, force: true });
+    process.exit(130);
+  });
   try {
     const expected = await observe(own.target, seenLevel);
     const found: Observations = record ?? (await observe(target!, level));
@@ -103,7 +109,7 @@ await runCommand(async () => {
       else {
         await write(values.propose, draft);
         console.log(
-          `a draft of the wire profile: ${values.propose}. Try it: npm run drift -- --profile ${values.propose}`,
+          `a draft of the wire profile: ${values.propose}. Try it: npm run drift -- --platform URL --profile ${values.propose}. A field that it cannot reach yet shows itself then: put the drafts together`,
         );
       }
     }
@@ -121,6 +127,9 @@ async function profileOfMyApp(): Promise<WireProfile> {
 async function platformTarget(address: string, level: Level, profile: WireProfile): Promise<Target> {
   if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol))
     throw wrong(`--platform ${address} must be an http or https address`);
+  const { username, password, search, hash } = new URL(address);
+  if (username || password || search || hash)
+    throw wrong('--platform must be an address alone: no user, no password, no ? and no #');
   const apiKey = await secretOf('PLATFORM_API_KEY');
   if (apiKey === null)
     throw new KitError(
@@ -176,11 +185,20 @@ async function secretOf(name: string): Promise<string | null> {
 
 /** What is typed is shown nowhere. */
 async function ask(question: string): Promise<string> {
+  if (!process.stdin.isTTY)
+    throw new KitError(
+      'bad_arguments',
+      'an identity token of a launch is needed: set PLATFORM_TOKEN, or PLATFORM_TOKEN_FILE',
+    );
   process.stdout.write(question);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: silent, terminal: process.stdin.isTTY });
   try {
-    return (await lines.question('')).trim();
+    return (
+      await lines.question('').catch(() => {
+        throw new KitError('interrupted', 'interrupted');
+      })
+    ).trim();
   } finally {
     lines.close();
     process.stdout.write('\n');

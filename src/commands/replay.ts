@@ -96,6 +96,10 @@ await runCommand(async () => {
     );
     return 0;
   } catch (error) {
+    if (stop.signal.aborted) {
+      console.error('interrupted');
+      return 130;
+    }
     if (!(error instanceof OpenError)) throw error;
     console.log(`not replayable: ${error.message}`);
     return 2;

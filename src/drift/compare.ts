@@ -213,6 +213,15 @@ export function judge(
     const missing = found.missing[probe] ?? expected.missing[probe];
     const own = differences.filter(({ assumption }) => assumption === id).map(({ verdict }) => verdict);
     const verdict = worst(own);
+    const refused = found.exchanges.find(
+      (one) =>
+        probeOf(one.name) === probe &&
+        one.method !== '' &&
+        !isSuccess(one) &&
+        expected.exchanges.some((other) => other.name === one.name && isSuccess(other)),
+    );
+    if (verdict === 'same' && refused)
+      return { id, verdict: 'not observed', reason: `${refused.name} was answered ${refused.facts['status']}` };
     const isSeen = found.exchanges.some(({ name }) => probeOf(name) === probe);
     if (verdict === 'same' && (missing !== undefined || !isSeen))
       return { id, verdict: 'not observed', reason: missing ?? 'the probe saw nothing' };

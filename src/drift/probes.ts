@@ -419,8 +419,14 @@ const write = [
   probe('approval', 'write', launchPlace, async (at, found) => {
     const operationId = needed(found.operationId, 'operation');
     await at.target.approve(operationId, await at.token());
+    const mark = at.exchanges.length;
     const answer = await at.call('approval/approved', 'getOperation', { token: await at.token(), operationId });
     const { status } = readable(() => at.target.profile.calls.getOperation.decode(jsonOf(answer)));
+    // What the person has decided is no difference of the platform.
+    if (status === 'REJECTED' || status === 'EXPIRED') {
+      at.exchanges.length = mark;
+      throw new NotObserved(`the operation is ${status}: nothing more is written`);
+    }
     at.note('approval/state', { status: status ?? 'unknown' });
     if (status !== 'APPROVED')
       throw new NotObserved(`the operation is ${status ?? 'in no state that the profile reads'}`);
@@ -507,6 +513,7 @@ const write = [
     'write',
     { file: 'contract/files/upload-file.ts', symbol: 'uploadFile' },
     async (at, found) => {
+      if (!found.isApproved) throw new NotObserved('no operation is approved');
       const file = { field: 'file', fileName: 'drift-direct.geojson', content: delivered };
       const answer = await at.send('direct-upload/sent', {
         method: 'POST',
@@ -522,7 +529,8 @@ const write = [
       });
     },
   ),
-  probe('file-upload', 'write', filePlace, async (at) => {
+  probe('file-upload', 'write', filePlace, async (at, found) => {
+    if (!found.isApproved) throw new NotObserved('no operation is approved');
     const begun = await at.call('file-upload/begun', 'generateUploadId', { fileName: 'drift-chunked.geojson' });
     const { uploadId, key } = readable(() => at.target.profile.calls.generateUploadId.decode(jsonOf(begun)));
     const upload = { uploadId: needed(uploadId, 'upload'), key: needed(key, 'key') };
@@ -543,7 +551,8 @@ const write = [
     const { fileId } = readable(() => at.target.profile.calls.completeFileUpload.decode(jsonOf(answer)));
     await settled(at, 'file-upload/source-types', needed(fileId, 'file'));
   }),
-  probe('file-refusals', 'write', filePlace, async (at) => {
+  probe('file-refusals', 'write', filePlace, async (at, found) => {
+    if (!found.isApproved) throw new NotObserved('no operation is approved');
     const named = (name: string, fileName: string) =>
       at.send(name, {
         method: 'POST',

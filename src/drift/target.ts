@@ -124,9 +124,9 @@ export class Conversation {
     };
     const url = /^https?:/.test(request.path) ? request.path : `${this.target.url}${request.path}`;
     const answer = await exchange(url, { ...request, headers }).catch((error: unknown): RawAnswer => {
-      // Where nothing was ever answered there is nothing to compare.
+      // Where nothing was ever answered there is nothing to compare; a line that breaks says nothing of the interface.
       if (this.exchanges.length === 0) throw error;
-      return { status: 0, headers: {}, body: Buffer.from(error instanceof Error ? error.message : '') };
+      throw new NotObserved(error instanceof Error ? error.message : 'there was no answer');
     });
     // Whatever the platform calls it: the answer to a renewal holds a token.
     if (call === 'renewToken') for (const text of longTexts(jsonOf(answer))) this.hide(text);

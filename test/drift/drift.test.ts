@@ -9,7 +9,7 @@ import {
   type WireCallName,
   type WireChanges,
 } from '../../src/contract/index.ts';
-import { compare, judge, observe, type Observations } from '../../src/drift/compare.ts';
+import { compare, judge, observe, unmadeOf, type Observations } from '../../src/drift/compare.ts';
 import { probes } from '../../src/drift/probes.ts';
 import { proposeProfile } from '../../src/drift/propose.ts';
 import { withoutKnown } from '../../src/drift/report.ts';
@@ -233,6 +233,24 @@ test('a level sends no more than it says', { timeout: 60_000 }, async () => {
     verdict: 'not observed',
     reason: 'it needs --level launch',
   });
+});
+
+test('a key that is refused: nothing is called the same', { timeout: 60_000 }, async () => {
+  const seen = await observe({ ...targetAt(platform.url), apiKey: 'wrong' }, 'read');
+  const judged = judge(seen, expected, compare(expected, seen));
+  for (const id of ['model-fields', 'inference-types', 'page-size', 'item-bands'])
+    expect(judged.find((one) => one.id === id)?.verdict, id).not.toBe('same');
+});
+
+test('who rejects is written nothing more', { timeout: 60_000 }, async () => {
+  const seen = await observe(
+    { ...targetAt(platform.url), approve: async (operationId) => void (await platform.reject(operationId)) },
+    'write',
+  );
+  const written = seen.exchanges.filter(({ method, path }) => method === 'POST' && /file\/|inference\/run/.test(path));
+  expect(written.map(({ name }) => name)).toEqual(['get-operation/upload before the approval']);
+  expect(compare(expected, seen)).toEqual([]);
+  expect(unmadeOf(seen, 'write')).toContain('approval: the operation is REJECTED: nothing more is written');
 });
 
 test('no key, token or signature is in what was seen', async () => {
