@@ -40,7 +40,11 @@ export async function serve(handler: RequestListener, address: ServeOptions): Pr
   const host = address.host.includes(':') ? `[${address.host}]` : address.host;
   return {
     url: `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${port}`,
-    unref: () => void server.unref(),
+    unref() {
+      server.unref();
+      // Nor do connections that are kept between requests.
+      server.on('connection', (socket) => void socket.unref());
+    },
     close: (graceMs = 2_000) =>
       new Promise((resolve) => {
         const cut = setTimeout(() => server.closeAllConnections(), graceMs);
