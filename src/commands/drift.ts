@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
@@ -12,6 +12,7 @@ import { creations } from '../drift/probes.ts';
 import { proposeProfile } from '../drift/propose.ts';
 import { isAsExpected, reportText, resultOf, withoutKnown, type DriftReport } from '../drift/report.ts';
 import { levels, type Level, type Target } from '../drift/target.ts';
+import { readSecret } from '../sandbox/config.ts';
 import { openApi31 } from '../sandbox/openapi/document.ts';
 import { readArguments, wrongArguments } from './arguments.ts';
 import { onInterrupt, runCommand } from './command.ts';
@@ -130,7 +131,7 @@ async function platformTarget(address: string, level: Level, profile: WireProfil
   const { username, password, search, hash } = new URL(address);
   if (username || password || search || hash)
     throw wrong('--platform must be an address alone: no user, no password, no ? and no #');
-  const apiKey = await secretOf('PLATFORM_API_KEY');
+  const apiKey = readSecret(process.env, 'PLATFORM_API_KEY');
   if (apiKey === null)
     throw new KitError(
       'bad_arguments',
@@ -141,7 +142,7 @@ async function platformTarget(address: string, level: Level, profile: WireProfil
   const given =
     level === 'read'
       ? ''
-      : ((await secretOf('PLATFORM_TOKEN')) ?? (await ask('identity token of a launch (it is not shown): ')));
+      : (readSecret(process.env, 'PLATFORM_TOKEN') ?? (await ask('identity token of a launch (it is not shown): ')));
   if (level !== 'read' && given === '')
     throw new KitError('bad_arguments', `--level ${level} needs an identity token of a launch`);
   return {
@@ -171,16 +172,6 @@ async function platformTarget(address: string, level: Level, profile: WireProfil
       }
     },
   };
-}
-
-async function secretOf(name: string): Promise<string | null> {
-  const file = process.env[`${name}_FILE`];
-  if (!file) return process.env[name] || null;
-  return (
-    await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      throw new KitError('bad_arguments', `${name}_FILE=${file} cannot be read: ${error.code}`);
-    })
-  ).trim();
 }
 
 /** What is typed is shown nowhere. */

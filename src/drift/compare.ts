@@ -1,6 +1,7 @@
 import { assumptions, KitError, type AssumptionId, type WireCallName } from '../contract/index.ts';
 import { isWithin } from './facts.ts';
-import { probes, type Findings, type Place, type Probe } from './probes.ts';
+import type { Findings, Place, Probe } from './probes/probe.ts';
+import { probes } from './probes.ts';
 import { Conversation, levels, NotObserved, type Exchange, type Level, type Target } from './target.ts';
 
 /** What was seen of one platform. */

@@ -110,8 +110,8 @@ export function readPort(value: string): number {
   return port;
 }
 
-/** A key goes into a header: printable ASCII without spaces. */
-function readSecret(env: NodeJS.ProcessEnv, name: string): string | null {
+/** A setting, or what its `_FILE` holds; null where neither is set. A key goes into a header: printable ASCII without spaces. Throws `SandboxConfigError`. */
+export function readSecret(env: NodeJS.ProcessEnv, name: string): string | null {
   const file = env[`${name}_FILE`];
   let value = env[name] || null;
   if (value === null && file) {

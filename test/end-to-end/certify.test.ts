@@ -26,6 +26,17 @@ import { apiKey, startSandbox } from '../support/sandbox.ts';
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 const shortPlan = ['approve-at-once', 'approve-late', 'reject', 'never-answered', 'token-expires-rotate'];
 
+/** What every plan of these tests is run with. */
+const usual = () =>
+  ({
+    launchMode: 'query',
+    tokenField: 'token',
+    startRequest: null,
+    patienceMs: 12_000,
+    signal: new AbortController().signal,
+    onStatus: () => {},
+  }) as const;
+
 async function certifyWith(
   launchUrlOf: (platform: { url: string; apiKey: string }) => Promise<string>,
 ): Promise<ScenarioReport[]> {
@@ -35,12 +46,7 @@ async function certifyWith(
   return runPlan(chosen, {
     sandbox,
     launchUrl,
-    launchMode: 'query',
-    tokenField: 'token',
-    startRequest: null,
-    patienceMs: 12_000,
-    signal: new AbortController().signal,
-    onStatus: () => {},
+    ...usual(),
   });
 }
 
@@ -169,13 +175,8 @@ describe('a challenge', () => {
           const found = await runPlan(drawn?.scenarios ?? plan, {
             sandbox,
             launchUrl,
-            launchMode: 'query',
-            tokenField: 'token',
-            startRequest: null,
-            patienceMs: 12_000,
+            ...usual(),
             ...(drawn ? { users: drawn.challenge.users } : {}),
-            signal: new AbortController().signal,
-            onStatus: () => {},
           });
           return found
             .flatMap(({ rules }) => rules)
@@ -216,12 +217,7 @@ test('a fault that never fired leaves nothing to say', async () => {
     {
       sandbox,
       launchUrl,
-      launchMode: 'query',
-      tokenField: 'token',
-      startRequest: null,
-      patienceMs: 12_000,
-      signal: new AbortController().signal,
-      onStatus: () => {},
+      ...usual(),
     },
   );
   expect(found).toMatchObject({ status: 'FINISHED', result: 'NOT_EXERCISED', faults: [{ fired: 0, times: 1 }] });

@@ -1,4 +1,3 @@
-import type { PlatformEndpoint } from '../platform-endpoints.ts';
 import type { TracedCall } from '../referee/traced-call.ts';
 import type { Cause, Effect } from './bundle.ts';
 
@@ -41,20 +40,9 @@ export function effectsOf(calls: readonly TracedCall[], labels: Labels): Effect[
   });
 }
 
-/** How many calls of each endpoint had ended by then. */
-export function endedBy(calls: readonly TracedCall[], atMs: number): Map<PlatformEndpoint, number> {
-  const counts = new Map<PlatformEndpoint, number>();
-  for (const { endpoint, endedAt } of calls) if (endedAt <= atMs) counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
-  return counts;
-}
-
 /** The last effect before a moment; null where there was none. */
 export function afterOf(calls: readonly TracedCall[], atMs: number): Cause['after'] {
-  const last = calls
-    .filter(({ endedAt }) => endedAt <= atMs)
-    .reduce<TracedCall | null>(
-      (latest, call) => (latest === null || call.endedAt >= latest.endedAt ? call : latest),
-      null,
-    );
-  return last === null ? null : { endpoint: last.endpoint, nth: endedBy(calls, atMs).get(last.endpoint)! };
+  const ended = calls.filter(({ endedAt }) => endedAt <= atMs).sort((a, b) => a.endedAt - b.endedAt);
+  const endpoint = ended.at(-1)?.endpoint;
+  return endpoint === undefined ? null : { endpoint, nth: ended.filter((one) => one.endpoint === endpoint).length };
 }

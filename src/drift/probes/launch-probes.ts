@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import { limits } from '../../contract/index.ts';
+import { jsonOf, type RawAnswer } from '../facts.ts';
+import { launchPlace, needed, nobody, probe, readable } from './probe.ts';
+
+/** They need a token, and make an operation. */
+export const launch = [
+  probe('user-detail', 'launch', launchPlace, async (at) => {
+    await at.call('user-detail/of the launch', 'userDetail', { token: await at.token() });
+  }),
+  probe('create-operation', 'launch', launchPlace, async (at, found) => {
+    const token = await at.token();
+    const wanted = { name: 'drift', description: 'npm run drift', parameters: { drift: true } };
+    const idempotencyKey = randomUUID();
+    const first = await at.call('create-operation/created', 'createOperation', {
+      token,
+      idempotencyKey,
+      operation: wanted,
+    });
+    const again = await at.call('create-operation/idempotency-key', 'createOperation', {
+      token,
+      idempotencyKey,
+      operation: wanted,
+    });
+    const { createOperation } = at.target.profile.calls;
+    const idOf = (answer: RawAnswer) => {
+      try {
+        return createOperation.decode(jsonOf(answer)).operationId;
+      } catch {
+        return undefined;
+      }
+    };
+    const id = idOf(first);
+    at.note('create-operation/idempotency-key', {
+      'the same key': id === idOf(again) ? 'the same operation' : 'another operation',
+    });
+    if (id !== undefined) found.operationId = id;
+  }),
+  probe('operation-refusals', 'launch', launchPlace, async (at) => {
+    const token = await at.token();
+    const operation = (name: string, parameters = {}) => ({
+      token,
+      idempotencyKey: randomUUID(),
+      operation: { name, parameters },
+    });
+    const refused = { expect: 'refusal' } as const;
+    await at.call('operation-refusals/no name', 'createOperation', operation(''), refused);
+    await at.call(
+      'operation-refusals/operation-name-length',
+      'createOperation',
+      operation('x'.repeat(limits.operationNameLength + 1)),
+      refused,
+    );
+    await at.call(
+      'operation-refusals/operation-parameters-size',
+      'createOperation',
+      operation('drift', { drift: 'x'.repeat(limits.operationParametersBytes) }),
+      refused,
+    );
+  }),
+  probe('get-operation', 'launch', launchPlace, async (at, found) => {
+    const token = await at.token();
+    const operationId = needed(found.operationId, 'operation');
+    await at.call('get-operation/requested', 'getOperation', { token, operationId });
+    await at.call('get-operation/unknown', 'getOperation', { token, operationId: nobody }, { expect: 'refusal' });
+    await at.call(
+      'get-operation/upload before the approval',
+      'initiateUpload',
+      { token, upload: { operationId, fileName: 'drift.geojson' } },
+      { expect: 'refusal' },
+    );
+  }),
+  probe('renew-token', 'launch', launchPlace, async (at) => {
+    const token = await at.token();
+    const before = Date.now();
+    const renewed = await at.call('renew-token/renewed', 'renewToken', { token });
+    const { token: next, expiresAt } = readable(() => at.target.profile.calls.renewToken.decode(jsonOf(renewed)));
+    const minutes = Math.round((Date.parse(expiresAt ?? '') - before) / 60_000);
+    const wanted = limits.tokenLifetimeMs / 60_000;
+    at.note('renew-token/token-life', {
+      'lives on': Math.abs(minutes - wanted) <= 1 ? `${wanted} minutes` : `${minutes} minutes`,
+    });
+    if (next !== undefined) at.renewed(next);
+  }),
+];

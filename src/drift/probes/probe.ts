@@ -1,0 +1,79 @@
+import type { Content } from '../../contract/index.ts';
+import { jsonOf, type RawAnswer } from '../facts.ts';
+import { NotObserved, type Conversation, type Level } from '../target.ts';
+
+/** Where what a probe looks at is written down: a file below `src`, and a name in it. */
+export interface Place {
+  readonly file: string;
+  readonly symbol: string;
+}
+
+/** One thing to find out. What it sends is the same on every platform. */
+export interface Probe {
+  readonly id: string;
+  readonly level: Level;
+  /** Of what no call of the wire profile is. */
+  readonly place: Place;
+  run(at: Conversation, found: Findings): Promise<void>;
+}
+
+/** What earlier probes came by. */
+export interface Findings {
+  catalogId?: string;
+  collectionId?: string;
+  item?: { readonly id: string; readonly title: string; readonly data: string; readonly preview: string };
+  operationId?: string;
+  isApproved?: boolean;
+  upload?: { readonly uploadId: string; readonly key: string };
+  secondUpload?: { readonly uploadId: string; readonly key: string };
+  deliveredId?: string;
+  fileId?: string;
+}
+
+export const nobody = 'drift-nobody-knows-this-0000000000';
+/** Of a delivered file: one point. */
+export const delivered = Buffer.from(
+  JSON.stringify({
+    type: 'FeatureCollection',
+    features: [{ type: 'Feature', properties: { of: 'drift' }, geometry: { type: 'Point', coordinates: [10, 50] } }],
+  }),
+);
+export const content = (bytes: Buffer): Content => ({
+  sizeBytes: bytes.length,
+  async *open() {
+    yield bytes;
+  },
+});
+
+export const record = (value: unknown): Record<string, unknown> =>
+  value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+export const bodyOf = (answer: RawAnswer) => record(jsonOf(answer));
+export const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+
+export function needed<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw new NotObserved(`no ${what} was found`);
+  return value;
+}
+
+export const json = (value: unknown) => ({
+  headers: { 'content-type': 'application/json', accept: 'application/geo+json' },
+  body: typeof value === 'string' ? value : JSON.stringify(value),
+});
+
+export function probe(id: string, level: Level, place: Place, run: Probe['run']): Probe {
+  return { id, level, place, run };
+}
+
+/** What could be read of an answer; nothing of it where it is another. */
+export function readable<T extends object>(read: () => T): Partial<T> {
+  try {
+    return read();
+  } catch {
+    return {};
+  }
+}
+
+export const launchPlace: Place = { file: 'contract/external-app/create-operation.ts', symbol: 'createOperation' };
+export const refusal = { expect: 'refusal' } as const;

@@ -1,0 +1,239 @@
+import { limits, pageLimits, stacPaths, uploadFile } from '../../contract/index.ts';
+import type { RawAnswer } from '../facts.ts';
+import { NotObserved, type Conversation } from '../target.ts';
+import { bodyOf, json, list, needed, nobody, probe, record, text, type Findings, type Place } from './probe.ts';
+
+const stacPlace: Place = { file: 'contract/stac/objects.ts', symbol: 'stacPaths' };
+const searchPlace: Place = { file: 'contract/stac/search-request.ts', symbol: 'strictSearchRequest' };
+const errorPlace: Place = { file: 'contract/error-codes.ts', symbol: 'errorBody' };
+const limitPlace: Place = { file: 'contract/limits.ts', symbol: 'limits' };
+
+const everything = { bbox: [-180, -90, 180, 90], datetime: '1970-01-01T00:00:00.000Z/2100-01-01T00:00:00.000Z' };
+const idsOf = (answer: RawAnswer) => list(bodyOf(answer)['features']).map((one) => text(record(one)['id']) ?? '');
+
+/** A search with the three fields that the specification requires, and more. */
+function search(at: Conversation, found: Findings, name: string, more: object = {}) {
+  const collections = [needed(found.collectionId, 'collection with items')];
+  return at.send(name, { method: 'POST', path: stacPaths.search, ...json({ ...everything, collections, ...more }) });
+}
+
+const lastSegment = (href: unknown, kind: 'catalogs' | 'collections') => {
+  const [, id] = new RegExp(`/${kind}/([^/?#]+)/?$`).exec(typeof href === 'string' ? href : '') ?? [];
+  return id === undefined ? undefined : decodeURIComponent(id);
+};
+
+const linksOf = (answer: RawAnswer, rel: string) =>
+  list(bodyOf(answer)['links'])
+    .map(record)
+    .filter((link) => link['rel'] === rel)
+    .map((link) => link['href']);
+
+/** GET, and POST to the search: they leave nothing behind. */
+export const read = [
+  probe('catalog', 'read', stacPlace, async (at, found) => {
+    const root = await at.call('catalog/root', 'getCatalog', { catalogId: null });
+    const waiting = linksOf(root, 'child');
+    const seen = new Set<unknown>(waiting);
+    // Down to the first collection of rasters, or else of anything, some steps at most.
+    for (let steps = 0, isDone = false; waiting.length > 0 && steps < 12 && !isDone; steps++) {
+      const href = waiting.shift();
+      const [catalogId, collectionId] = [lastSegment(href, 'catalogs'), lastSegment(href, 'collections')];
+      if (collectionId !== undefined) {
+        const mark = at.exchanges.length;
+        const listing = await at.send('catalog/looking', {
+          method: 'GET',
+          path: `${stacPaths.items.replace(':collectionId', encodeURIComponent(collectionId))}?limit=1`,
+        });
+        at.exchanges.length = mark;
+        const [item] = list(bodyOf(listing)['features']).map(record);
+        isDone = record(item?.['properties'])['layer_type'] === 'RASTER';
+        if (item && (isDone || found.collectionId === undefined)) found.collectionId = collectionId;
+      } else if (catalogId !== undefined) {
+        const mark = at.exchanges.length;
+        const node = await at.call('catalog/child', 'getCatalog', { catalogId });
+        if (found.catalogId !== undefined) at.exchanges.length = mark;
+        found.catalogId ??= catalogId;
+        const fresh = linksOf(node, 'child').filter((one) => !seen.has(one));
+        waiting.push(...fresh);
+        fresh.forEach((one) => seen.add(one));
+      }
+    }
+    needed(found.collectionId, 'collection with items');
+  }),
+  probe('collection', 'read', stacPlace, async (at, found) => {
+    await at.call('collection/one', 'getCollection', {
+      collectionId: needed(found.collectionId, 'collection with items'),
+    });
+  }),
+  probe('items-list', 'read', stacPlace, async (at, found) => {
+    const path = stacPaths.items.replace(
+      ':collectionId',
+      encodeURIComponent(needed(found.collectionId, 'collection with items')),
+    );
+    const page = await at.send('items-list/first', { method: 'GET', path: `${path}?limit=1` });
+    const second = await at.send('items-list/second', { method: 'GET', path: `${path}?limit=1&offset=1` });
+    at.note('items-list/items-query', { pages: idsOf(page)[0] === idsOf(second)[0] ? 'the same' : 'disjoint' });
+    await at.send('items-list/unknown parameter', { method: 'GET', path: `${path}?drift=1` });
+    await at.send('items-list/limit 0', { method: 'GET', path: `${path}?limit=0` });
+    const [item] = list(bodyOf(page)['features']).map(record);
+    const assets = record(item?.['assets']);
+    const href = (name: string) => text(record(assets[name])['href']) ?? '';
+    const id = text(item?.['id']);
+    if (id !== undefined)
+      found.item = { id, title: text(item?.['title']) ?? id, data: href('data'), preview: href('rendered_preview') };
+  }),
+  probe('get-item', 'read', stacPlace, async (at, found) => {
+    const { id, title } = needed(found.item, 'item');
+    const collectionId = needed(found.collectionId, 'collection with items');
+    const byId = await at.call('get-item/by id', 'getItem', { collectionId, itemId: id });
+    const byTitle = await at.call('get-item/by title', 'getItem', { collectionId, itemId: title });
+    at.note('get-item/found', { 'by title': bodyOf(byId)['id'] === bodyOf(byTitle)['id'] ? 'the same' : 'another' });
+  }),
+  probe('data', 'read', stacPlace, async (at, found) => {
+    const { data } = needed(found.item, 'item');
+    if (data === '') throw new NotObserved('the item has no data');
+    await at.send('data/its first bytes', {
+      method: 'GET',
+      path: data,
+      headers: { range: 'bytes=0-99' },
+      authenticated: false,
+      isOfApp: true,
+    });
+  }),
+  probe('preview', 'read', limitPlace, async (at, found) => {
+    const { preview } = needed(found.item, 'item');
+    if (preview === '') throw new NotObserved('the item has no preview');
+    await at.send('preview/as it is linked', { method: 'GET', path: preview, authenticated: false });
+    const larger = new URL(preview, at.target.url);
+    larger.searchParams.set('width', String(limits.previewSidePixels + 1));
+    await at.send('preview/preview-size', { method: 'GET', path: larger.href, authenticated: false });
+  }),
+  probe('search-pages', 'read', searchPlace, async (at, found) => {
+    const collections = [needed(found.collectionId, 'collection with items')];
+    const wanted = {
+      ...everything,
+      collections,
+      sortby: [{ field: 'properties.datetime', direction: 'desc' as const }],
+    };
+    const first = await at.call('search-pages/first', 'searchItems', { ...wanted, limit: 1, offset: 0 });
+    const second = await at.call('search-pages/second', 'searchItems', { ...wanted, limit: 1, offset: 1 });
+    const all = await at.call('search-pages/page-size', 'searchItems', { ...everything, collections });
+    const [a, b] = [bodyOf(first), bodyOf(second)];
+    const matched = Number(a['numberMatched']);
+    const times = (answer: RawAnswer) =>
+      list(bodyOf(answer)['features']).map((one) => text(record(record(one)['properties'])['datetime']) ?? '');
+    at.note('search-pages/paging', {
+      'limit echoed': String(a['limit'] === 1),
+      'offset echoed': String(b['offset'] === 1),
+      numberReturned: String(a['numberReturned'] === idsOf(first).length),
+      'numberMatched stays': String(a['numberMatched'] === b['numberMatched']),
+      'a page of one': String(idsOf(first).length === 1),
+      'page 2': matched < 2 ? 'there is none' : idsOf(first)[0] === idsOf(second)[0] ? 'is page 1' : 'is another',
+      'newest first': String((times(first)[0] ?? '') >= (times(second)[0] ?? '')),
+    });
+    at.note('search-pages/page-size', {
+      'without a limit':
+        idsOf(all).length === Math.min(matched, pageLimits.default)
+          ? `${pageLimits.default} items`
+          : `${idsOf(all).length} items`,
+    });
+    await search(at, found, 'search-pages/limit 0', { limit: 0 });
+    const large = await search(at, found, 'search-pages/page-size', { limit: pageLimits.max + 1 });
+    at.note('search-pages/page-size', { 'a larger limit': String(bodyOf(large)['limit']) });
+  }),
+  probe('search-extras', 'read', searchPlace, async (at, found) => {
+    const { id } = needed(found.item, 'item');
+    const byId = await search(at, found, 'search-extras/ids', { ids: [id] });
+    at.note('search-extras/search-extras', { 'by ids': idsOf(byId).join() === id ? 'that item' : 'others' });
+    const trimmed = await search(at, found, 'search-extras/fields', {
+      fields: { include: ['properties.datetime'] },
+      limit: 1,
+    });
+    at.note('search-extras/search-extras', {
+      fields: list(bodyOf(trimmed)['features']).every((one) => !('assets' in record(one)))
+        ? 'only those'
+        : 'all the same',
+    });
+    const area = { type: 'Polygon', coordinates: [[[-180, -90], [180, -90], [180, 90], [-180, 90], [-180, -90]]] }; // prettier-ignore
+    await search(at, found, 'search-extras/intersects', { intersects: area, limit: 1 });
+    const none = await search(at, found, 'search-extras/filter', {
+      filter: { op: '=', args: [{ property: 'id' }, nobody] },
+    });
+    at.note('search-extras/search-extras', { filter: idsOf(none).length === 0 ? 'applied' : 'not applied' });
+    const open = await search(at, found, 'search-extras/open-interval', {
+      datetime: '1970-01-01T00:00:00.000Z/..',
+      limit: 1,
+    });
+    at.note('search-extras/open-interval', { 'an open end': idsOf(open).length === 1 ? 'is taken' : 'finds nothing' });
+  }),
+  probe('search-bounds', 'read', limitPlace, async (at, found) => {
+    const ring = Array.from({ length: limits.geometryPositions + 1 }, (_, i) => [
+      Math.cos((i / limits.geometryPositions) * 2 * Math.PI),
+      Math.sin((i / limits.geometryPositions) * 2 * Math.PI),
+    ]);
+    await search(at, found, 'search-bounds/geometry-positions', {
+      intersects: { type: 'Polygon', coordinates: [[...ring, ring[0]]] },
+    });
+    await search(at, found, 'search-bounds/search-bounds', {
+      ids: Array.from({ length: limits.search.identifiers + 1 }, (_, i) => String(i)),
+    });
+    const deep = `${'{"not":'.repeat(limits.jsonDepth + 1)}1${'}'.repeat(limits.jsonDepth + 1)}`;
+    await at.send('search-bounds/json-depth', {
+      method: 'POST',
+      path: stacPaths.search,
+      ...json(`{"bbox":[0,0,1,1],"collections":["a"],"datetime":"2020-01-01T00:00:00Z/..","filter":${deep}}`),
+    });
+    await search(at, found, 'search-bounds/json-size', { drift: 'x'.repeat(limits.jsonBodyBytes) });
+  }),
+  probe('standard-paths', 'read', stacPlace, async (at, found) => {
+    const collections = encodeURIComponent(needed(found.collectionId, 'collection with items'));
+    for (const [name, path] of [
+      ['conformance', stacPaths.conformance],
+      ['sortables', stacPaths.sortables],
+      ['collections', stacPaths.collections],
+      ['search', `${stacPaths.search}?limit=1&collections=${collections}`],
+      ['api', stacPaths.api],
+    ] as const)
+      await at.send(`standard-paths/${name}`, { method: 'GET', path });
+  }),
+  probe('list-models', 'read', { file: 'contract/inference/inference.ts', symbol: 'listModels' }, async (at) => {
+    await at.call('list-models/all', 'listModels', {});
+  }),
+  probe('refusals', 'read', errorPlace, async (at, found) => {
+    const { profile } = at.target;
+    const item = { collectionId: nobody, itemId: nobody };
+    const without = async (name: string, path: string) =>
+      void (await at.send(name, { method: 'GET', path, authenticated: false }));
+    await without('refusals/catalog without a key', `${stacPaths.root}/`);
+    await without('refusals/file without a key', profile.calls.getFileStatus.encode({ fileId: nobody }).path);
+    await without('refusals/app without a key', profile.calls.userDetail.encode({ token: nobody }).path);
+    await at.call('refusals/unknown token', 'userDetail', { token: nobody }, { expect: 'refusal' });
+    await at.call(
+      'refusals/status by an unknown token',
+      'getOperation',
+      { token: nobody, operationId: nobody },
+      { expect: 'refusal' },
+    );
+    await at.call('refusals/unknown file', 'getFileStatus', { fileId: nobody }, { expect: 'refusal' });
+    await at.call('refusals/download of an unknown file', 'getDownloadUrl', { fileId: nobody }, { expect: 'refusal' });
+    await at.call('refusals/unknown job', 'getInferenceStatus', { inferenceId: nobody }, { expect: 'refusal' });
+    await at.call(
+      'refusals/download of an unknown job',
+      'downloadInference',
+      { inferenceJobId: nobody },
+      { expect: 'refusal' },
+    );
+    await at.call('refusals/unknown catalog', 'getCatalog', { catalogId: nobody }, { expect: 'refusal' });
+    await at.call('refusals/unknown collection', 'getCollection', { collectionId: nobody }, { expect: 'refusal' });
+    await at.call(
+      'refusals/unknown item',
+      'getItem',
+      { ...item, collectionId: found.collectionId ?? nobody },
+      { expect: 'refusal' },
+    );
+    await at.send('refusals/unknown path', { method: 'GET', path: '/public/drift' });
+    await at.send('refusals/wrong method', { method: 'GET', path: uploadFile.path });
+    await at.send('refusals/malformed search', { method: 'POST', path: stacPaths.search, ...json('{') });
+    await at.send('refusals/search of nothing', { method: 'POST', path: stacPaths.search, ...json({}) });
+  }),
+];

@@ -1,0 +1,216 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { completeFileUpload, generateUploadId, limits, uploadFile } from '../../contract/index.ts';
+import { jsonOf } from '../facts.ts';
+import { multipart, NotObserved, type Conversation } from '../target.ts';
+import {
+  bodyOf,
+  content,
+  delivered,
+  json,
+  launchPlace,
+  needed,
+  nobody,
+  probe,
+  readable,
+  refusal,
+  text,
+  type Place,
+} from './probe.ts';
+
+const filePlace: Place = { file: 'contract/files/chunked-upload.ts', symbol: 'completeFileUpload' };
+const settleMs = 60_000;
+
+async function settled(at: Conversation, name: string, fileId: string): Promise<void> {
+  const { calls } = at.target.profile;
+  for (const giveUpAt = Date.now() + settleMs; ;) {
+    const mark = at.exchanges.length;
+    const answer = await at.call(name, 'getFileStatus', { fileId });
+    const { status } = readable(() => calls.getFileStatus.decode(jsonOf(answer)));
+    if ((status !== 'QUEUED' && status !== 'IN_PROGRESS') || Date.now() > giveUpAt)
+      return at.note(`${name}, in the end`, { status: status ?? 'unknown' });
+    at.exchanges.length = mark;
+    await sleep(500);
+  }
+}
+
+/** They need an approval, and leave files behind. */
+export const write = [
+  probe('approval', 'write', launchPlace, async (at, found) => {
+    const operationId = needed(found.operationId, 'operation');
+    await at.target.approve(operationId, await at.token());
+    const mark = at.exchanges.length;
+    const answer = await at.call('approval/approved', 'getOperation', { token: await at.token(), operationId });
+    const { status } = readable(() => at.target.profile.calls.getOperation.decode(jsonOf(answer)));
+    // What the person has decided is no difference of the platform.
+    if (status === 'REJECTED' || status === 'EXPIRED') {
+      at.exchanges.length = mark;
+      throw new NotObserved(`the operation is ${status}: nothing more is written`);
+    }
+    at.note('approval/state', { status: status ?? 'unknown' });
+    if (status !== 'APPROVED')
+      throw new NotObserved(`the operation is ${status ?? 'in no state that the profile reads'}`);
+    found.isApproved = true;
+  }),
+  probe('initiate-upload', 'write', launchPlace, async (at, found) => {
+    if (!found.isApproved) throw new NotObserved('no operation is approved');
+    const token = await at.token();
+    const upload = {
+      operationId: needed(found.operationId, 'operation'),
+      fileName: 'drift.geojson',
+      sourceType: 'POINT' as const,
+    };
+    const answer = await at.call('initiate-upload/begun', 'initiateUpload', { token, upload });
+    const { uploadId, key } = readable(() => at.target.profile.calls.initiateUpload.decode(jsonOf(answer)));
+    if (uploadId !== undefined && key !== undefined) found.upload = { uploadId, key };
+  }),
+  probe('upload-chunk', 'write', launchPlace, async (at, found) => {
+    const token = await at.token();
+    const chunk = {
+      token,
+      ...needed(found.upload, 'upload'),
+      partNumber: limits.firstPartNumber,
+      content: content(delivered),
+    };
+    await at.call('upload-chunk/first', 'uploadChunk', chunk);
+    await at.call('upload-chunk/the same again', 'uploadChunk', chunk);
+  }),
+  probe('complete-upload', 'write', launchPlace, async (at, found) => {
+    const token = await at.token();
+    const completion = { ...needed(found.upload, 'upload'), fileSize: delivered.length, sourceType: 'POINT' as const };
+    const answer = await at.call('complete-upload/completed', 'completeUpload', { token, completion });
+    const { fileId } = readable(() => at.target.profile.calls.completeUpload.decode(jsonOf(answer)));
+    const again = await at.call('complete-upload/again', 'completeUpload', { token, completion });
+    const second = readable(() => at.target.profile.calls.completeUpload.decode(jsonOf(again)));
+    at.note('complete-upload/the same file', { again: second.fileId === fileId ? 'the same file' : 'another file' });
+    if (fileId !== undefined) found.deliveredId = fileId;
+  }),
+  probe('delivered-file', 'write', filePlace, async (at, found) => {
+    const fileId = needed(found.deliveredId, 'delivered file');
+    await settled(at, 'delivered-file/status', fileId);
+    const link = await at.call('delivered-file/link', 'getDownloadUrl', { fileId });
+    const url = readable(() => ({
+      at: at.target.profile.calls.getDownloadUrl.decode(jsonOf(link) ?? link.body.toString('utf8')),
+    })).at;
+    if (url === undefined || !URL.canParse(url)) throw new NotObserved('there is no link to the file');
+    const whole = await at.send('delivered-file/whole', { method: 'GET', path: url, authenticated: false });
+    await at.send('delivered-file/a part', {
+      method: 'GET',
+      path: url,
+      headers: { range: 'bytes=0-9' },
+      authenticated: false,
+    });
+    at.note('delivered-file/bytes', { bytes: whole.body.equals(delivered) ? 'as they were sent' : 'others' });
+  }),
+  probe(
+    'second-upload',
+    'write',
+    { file: 'contract/profile/wire-profile.ts', symbol: 'severalOutputs' },
+    async (at, found) => {
+      if (!found.isApproved) throw new NotObserved('no operation is approved');
+      const upload = { operationId: needed(found.operationId, 'operation'), fileName: 'drift-2.geojson' };
+      const answer = await at.call('second-upload/begun', 'initiateUpload', { token: await at.token(), upload });
+      const { uploadId, key } = readable(() => at.target.profile.calls.initiateUpload.decode(jsonOf(answer)));
+      if (uploadId !== undefined && key !== undefined) found.secondUpload = { uploadId, key };
+    },
+  ),
+  // On an upload of their own: a platform may clean up what it refuses.
+  probe('chunk-refusals', 'write', launchPlace, async (at, found) => {
+    const token = await at.token();
+    const upload = needed(found.secondUpload, 'second upload');
+    const chunk = (partNumber: number) => ({ token, ...upload, partNumber, content: content(delivered) });
+    await at.call('chunk-refusals/unknown upload', 'uploadChunk', { ...chunk(1), uploadId: nobody }, refusal);
+    await at.call('chunk-refusals/out of order', 'uploadChunk', chunk(3), refusal);
+    await at.call('chunk-refusals/most-parts', 'uploadChunk', chunk(limits.maxPartNumber + 1), refusal);
+    await at.call('chunk-refusals/first', 'uploadChunk', chunk(1));
+    const otherBytes = { ...chunk(1), content: content(Buffer.from('drift')) };
+    await at.call('chunk-refusals/other bytes', 'uploadChunk', otherBytes, refusal);
+    const completion = { ...upload, fileSize: 1, sourceType: 'POINT' as const };
+    await at.call('chunk-refusals/another size', 'completeUpload', { token, completion }, refusal);
+  }),
+  probe(
+    'direct-upload',
+    'write',
+    { file: 'contract/files/upload-file.ts', symbol: 'uploadFile' },
+    async (at, found) => {
+      if (!found.isApproved) throw new NotObserved('no operation is approved');
+      const file = { field: 'file', fileName: 'drift-direct.geojson', content: delivered };
+      const answer = await at.send('direct-upload/sent', {
+        method: 'POST',
+        path: uploadFile.path,
+        ...multipart({ sourceType: 'POINT' }, file),
+      });
+      const fileId = text(bodyOf(answer)['fileId']);
+      if (fileId !== undefined) found.fileId = fileId;
+      await at.send('direct-upload/without a file', {
+        method: 'POST',
+        path: uploadFile.path,
+        ...multipart({ sourceType: 'POINT' }, null),
+      });
+    },
+  ),
+  probe('file-upload', 'write', filePlace, async (at, found) => {
+    if (!found.isApproved) throw new NotObserved('no operation is approved');
+    const begun = await at.call('file-upload/begun', 'generateUploadId', { fileName: 'drift-chunked.geojson' });
+    const { uploadId, key } = readable(() => at.target.profile.calls.generateUploadId.decode(jsonOf(begun)));
+    const upload = { uploadId: needed(uploadId, 'upload'), key: needed(key, 'key') };
+    await at.call('file-upload/chunk', 'uploadFileChunk', {
+      ...upload,
+      partNumber: limits.firstPartNumber,
+      content: content(delivered),
+    });
+    const completion = {
+      ...upload,
+      fileSize: delivered.length,
+      sourceType: 'POINT' as const,
+      geometry: JSON.stringify({ type: 'Point', coordinates: [10, 50] }),
+      layerProperties: { drift: true },
+      vectorMappingProperties: { of: 'of' },
+    };
+    const answer = await at.call('file-upload/completed', 'completeFileUpload', { completion });
+    const { fileId } = readable(() => at.target.profile.calls.completeFileUpload.decode(jsonOf(answer)));
+    await settled(at, 'file-upload/source-types', needed(fileId, 'file'));
+  }),
+  probe('file-refusals', 'write', filePlace, async (at, found) => {
+    if (!found.isApproved) throw new NotObserved('no operation is approved');
+    const named = (name: string, fileName: string) =>
+      at.send(name, {
+        method: 'POST',
+        path: generateUploadId.path,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({ fileName }).toString(),
+      });
+    await named('file-refusals/file-name', '../drift');
+    await named('file-refusals/file-name-size', `${'x'.repeat(limits.fileNameBytes)}.tif`);
+    const completing = (name: string, more: object) =>
+      at.send(name, {
+        method: 'POST',
+        path: completeFileUpload.path,
+        ...json({ uploadId: nobody, key: nobody, fileSize: 1, sourceType: 'POINT', ...more }),
+      });
+    await completing('file-refusals/unknown upload', {});
+    await completing('file-refusals/file-properties-size', {
+      layerProperties: 'x'.repeat(limits.filePropertiesBytes + 1),
+    });
+    const points = Array.from({ length: limits.footprintPositions + 1 }, (_, i) => `${i / 100} 1`).join(', ');
+    await completing('file-refusals/footprint-positions', { geometry: `LINESTRING (${points})` });
+  }),
+  probe(
+    'run-inference',
+    'write',
+    { file: 'contract/inference/inference.ts', symbol: 'runInference' },
+    async (at, found) => {
+      const fileId = needed(found.fileId, 'file');
+      const { calls } = at.target.profile;
+      const models = await at.call('run-inference/models', 'listModels', {});
+      at.exchanges.pop();
+      const [model] = readable(() => calls.listModels.decode(jsonOf(models))) as readonly { id: string }[];
+      const answer = await at.call('run-inference/started', 'runInference', {
+        modelId: needed(model?.id, 'model'),
+        fileId,
+      });
+      const { id } = readable(() => calls.runInference.decode(jsonOf(answer)));
+      await at.call('run-inference/status', 'getInferenceStatus', { inferenceId: needed(id, 'job') });
+      await at.call('run-inference/unknown file', 'runInference', { modelId: nobody, fileId: nobody }, refusal);
+    },
+  ),
+];
