@@ -12,7 +12,7 @@ export default defineConfig({
     maxConcurrency: 3,
     sequence: { sequencer: LongFirst },
     // Real servers, real polling, real child processes on shared machines: wide, and no test measures time by it.
-    testTimeout: 60_000,
+    testTimeout: 180_000,
     hookTimeout: 60_000,
     reporters: ['default'],
   },

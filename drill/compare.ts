@@ -1,7 +1,7 @@
 import type { RunState } from '../src/app/runs/run-state.ts';
 import type { DrillPlatform, Violation } from './platform.ts';
 import type { DrillResult } from './drill.ts';
-import type { RunFacts, Stop } from './world.ts';
+import type { RunFacts, Stop, World } from './world.ts';
 
 /** Judged by answers as the platform gave them, which the proxy, or a kill of the app, may have kept from it. */
 const ofWhatWasHeard = ['poll-stops'];
@@ -16,6 +16,28 @@ function isOfStop({ calls }: Violation, stops: readonly Stop[]): boolean {
   return stops.some(
     ({ fromMs, toMs }) => Math.abs(first! - fromMs) < callLastsMs && last! > fromMs && last! < toMs + callLastsMs,
   );
+}
+
+/** Is something wrong already, while runs are under way? Less than `compare` finds, and nothing that it does not. */
+export async function hasFault(world: World, launchId: string): Promise<boolean> {
+  const { platform, stops, unexpectedEnds } = world;
+  if (unexpectedEnds.length > 0 || (await world.runs()).some(({ state }) => state === 'FAILED')) return true;
+  const [operations, uploads] = [await platform.operations(), await platform.uploads(launchId)];
+  // Counted after the operations: each was asked for by a run that is there by now.
+  if (operations.length > (await world.runs()).length) return true;
+  const done = uploads.filter(({ fileId }) => fileId !== null).map(({ operationId }) => operationId);
+  if (new Set(done).size < done.length) return true;
+  return (await violationsOf(platform, launchId, stops)).length > 0;
+}
+
+/** What the referee holds against the app. */
+async function violationsOf(platform: DrillPlatform, launchId: string, stops: readonly Stop[]) {
+  return (await platform.failedRules(launchId)).flatMap(({ rule, violations }) => {
+    const ofTheApp = ofWhatWasHeard.includes(rule)
+      ? []
+      : violations.filter((one) => rule !== 'chunk-order' || !isOfStop(one, stops));
+    return ofTheApp.length > 0 ? [{ rule, violations: ofTheApp }] : [];
+  });
 }
 
 /** Every run against the platform: one operation, no upload unless approved, one file, its bytes; and the referee's verdict. */
@@ -60,12 +82,8 @@ export async function compare(
       faults.push(`run ${run.id}: the platform's file has other bytes`);
     bytesCompared += output?.sizeBytes ?? 0;
   }
-  for (const { rule, violations } of await platform.failedRules(launchId)) {
-    const ofTheApp = ofWhatWasHeard.includes(rule)
-      ? []
-      : violations.filter((one) => rule !== 'chunk-order' || !isOfStop(one, stops));
-    if (ofTheApp.length > 0) faults.push(`the referee: ${rule}: ${JSON.stringify(ofTheApp).slice(0, toldLength)}`);
-  }
+  for (const { rule, violations } of await violationsOf(platform, launchId, stops))
+    faults.push(`the referee: ${rule}: ${JSON.stringify(violations).slice(0, toldLength)}`);
   const states: Partial<Record<RunState, number>> = {};
   for (const { state } of runs) states[state] = (states[state] ?? 0) + 1;
   const files = uploads.filter(({ fileId }) => fileId !== null).length;

@@ -5,7 +5,7 @@ import { openLaunch, type AppSession } from '../src/testing/app-session.ts';
 import { loadMyApp } from '../src/commands/my-app.ts';
 import { trialRun } from '../src/commands/trial-run.ts';
 import { startBusyLoops } from './busy.ts';
-import { compare } from './compare.ts';
+import { compare, hasFault } from './compare.ts';
 import type { DrillPlatform } from './platform.ts';
 import {
   faultStates,
@@ -34,6 +34,8 @@ export interface DrillOptions extends DrillPlan {
   readonly decisionShare?: number;
   /** Script of the app that is tried. Default: the kit's. */
   readonly appScript?: URL;
+  /** Strikes no more once the app has done something wrong: what is done after it says nothing more. Default false. */
+  readonly endsAtFault?: boolean;
   readonly onFault?: (done: number, fault: PlannedFault) => void;
 }
 
@@ -57,6 +59,8 @@ const rejectShare = 0.15;
 const scene = trialRun(await loadMyApp(), 256);
 const topUpEveryMs = 1_000;
 const lastCalls = 8;
+/** Short beside the shortest state. */
+const lookEveryMs = 5;
 /** A run that ends meanwhile makes no call. */
 const longestWaitForCallMs = 8_000;
 
@@ -115,6 +119,7 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
       if (metIn === undefined) continue;
       counts[family][metIn] += 1;
       options.onFault?.((done += 1), { ...fault, state: metIn });
+      if (options.endsAtFault && (await hasFault(world, launchId))) break;
     }
     await world.platform.arm([]);
     const runs = await untilAllEnded(world, launchId, patienceMs);
@@ -181,7 +186,7 @@ async function reach(
       topUpAtMs = performance.now() + topUpEveryMs;
     }
     // The proxy lives in this process: it has to get its turns.
-    await sleep(1);
+    await sleep(lookEveryMs);
   }
 }
 

@@ -67,7 +67,7 @@ describe.concurrent(
 );
 
 describe.concurrent('the drill can fail: it finds an app that', () => {
-  const kills = { families: ['app killed'], leastInEach: 0 } as const;
+  const kills = { families: ['app killed'], leastInEach: 0, endsAtFault: true } as const;
 
   test('makes its idempotency key when it calls, and not before', { timeout }, async () => {
     const script = await appOf({
@@ -102,7 +102,14 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
       to: '',
     });
     const { faults } = await drillIn(
-      { families: ['platform garbage'], each: 4, leastInEach: 0, seed: 6, states: ['AWAITING_APPROVAL'] },
+      {
+        families: ['platform garbage'],
+        each: 4,
+        leastInEach: 0,
+        endsAtFault: true,
+        seed: 6,
+        states: ['AWAITING_APPROVAL'],
+      },
       script,
     );
     expect(faults.join('\n')).toMatch(/is FAILED/);
@@ -126,7 +133,7 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
   ] as const)('takes "%s" for the end of a run', { timeout }, async ([family, state, from, file, to]) => {
     const script = await appOf({ file, from, to });
     const { faults, did } = await drillIn(
-      { families: [family], each: 5, leastInEach: 0, seed: 7, states: [state] },
+      { families: [family], each: 5, leastInEach: 0, endsAtFault: true, seed: 7, states: [state] },
       script,
     );
     if (family in did) expect(faults.join('\n')).toMatch(/is FAILED/);
@@ -137,7 +144,15 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
     const script = await appOf({ file: 'src/app/database-away.ts', from: "this.on('error', () => {});", to: '' });
     // Seen when it is looked for, or by the runs that nobody ends then.
     const found = await drillIn(
-      { families: ['connections cut'], each: 20, leastInEach: 0, seed: 8, isShared: true, patienceMs: 60_000 },
+      {
+        families: ['connections cut'],
+        each: 20,
+        leastInEach: 0,
+        endsAtFault: true,
+        seed: 8,
+        isShared: true,
+        patienceMs: 60_000,
+      },
       script,
     ).then(
       ({ faults }) => faults.join('\n'),
@@ -157,6 +172,7 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
       families: ['worker killed'],
       each: 3,
       leastInEach: 0,
+      endsAtFault: true,
       seed: 9,
       states: ['PROCESSING', 'UPLOADING'],
       isShared: true,
@@ -185,6 +201,7 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
           // On a busy machine some of the stopped workers wake when nothing waits any more.
           each: 12,
           leastInEach: 0,
+          endsAtFault: true,
           seed: 9,
           states: ['AWAITING_APPROVAL'],
           isShared: true,

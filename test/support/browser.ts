@@ -48,7 +48,8 @@ export async function visit(
 ): Promise<Visit> {
   const context = await (await theBrowser()).newContext({ viewport: { width: 1200, height: 900 }, ...options });
   cleanUpLater(() => context.close());
-  context.setDefaultTimeout(20_000);
+  // A busy machine draws a map by its processor alone.
+  context.setDefaultTimeout(60_000);
   const complaints: string[] = [];
   context.on('page', (page) => {
     page.on('console', (message) => message.type() === 'error' && complaints.push(`console: ${message.text()}`));

@@ -3,9 +3,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Files that take minutes, and wait for most of them: begun last, they would be waited for alone. */
 const long = [
   'end-to-end/drill',
-  'browser/pages',
-  'browser/flow',
   'upgrade/forks',
+  'browser/flow',
+  'browser/pages',
+  'steps/battery',
   'package/',
   'end-to-end/',
   'browser/',

@@ -1,0 +1,4 @@
+/** Every step of the kit does what is asked of every step. */
+import { batteryOf } from '../support/battery.ts';
+
+await batteryOf(1);
