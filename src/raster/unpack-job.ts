@@ -1,22 +1,30 @@
 /** Runs in a child process: what a foreign archive holds. */
-import { open } from 'node:fs/promises';
-import { basename, extname, parse } from 'node:path';
+import { open, rm } from 'node:fs/promises';
+import { basename, extname, join, parse } from 'node:path';
 import type { Job } from './child/protocol.ts';
 import { rasterExtensions } from './raster-files.ts';
+import { gunzip } from './unwrap.ts';
 import { vectorExtensions } from './vector-files.ts';
 import { unpack, type UnpackInput } from './unpack.ts';
 
-/** Job: unpacks rasters, or features, into the work folder and answers their names, sorted; null where the file is no zip archive. */
+/** Job: unpacks rasters, or features, into the work folder and answers their names, sorted; null where the file is no zip archive. A gzip file among them counts as what it holds. */
 const job: Job<UnpackInput, readonly string[] | null> = async (
   { limits, kind },
   { files: [path = ''], workFolder, signal },
 ) => {
   if (!(await isZip(path))) return null;
-  return (
-    await unpack(path, workFolder, namesOf(kind === 'vector' ? vectorExtensions : rasterExtensions), limits, signal)
-  ).sort();
+  const extensions = kind === 'vector' ? vectorExtensions : rasterExtensions;
+  const names = await unpack(path, workFolder, namesOf(extensions), limits, signal);
+  for (const [i, name] of names.entries()) {
+    if (!gzipped.test(name)) continue;
+    names[i] = basename(await gunzip(join(workFolder, name), workFolder, signal, limits.bytes));
+    await rm(join(workFolder, name));
+  }
+  return names.sort();
 };
 export default job;
+
+const gzipped = /\.(gz|gzip)$/i;
 
 /** Names for the files of an archive that have these endings: their own, without their folders; made different where two are alike. */
 function namesOf(extensions: ReadonlySet<string>): (entryName: string) => string | null {
@@ -24,12 +32,14 @@ function namesOf(extensions: ReadonlySet<string>): (entryName: string) => string
   return (entry) => {
     const name = basename(entry);
     // Folders, and what macOS puts beside every file.
-    if (entry.endsWith('/') || name.startsWith('._') || !extensions.has(extname(name).toLowerCase())) return null;
-    const { name: stem, ext } = parse(name);
-    let free = name;
+    const content = name.replace(gzipped, '');
+    if (entry.endsWith('/') || name.startsWith('._') || !extensions.has(extname(content).toLowerCase())) return null;
+    const { name: stem, ext } = parse(content);
+    const wrapping = name.slice(content.length);
+    let free = content;
     for (let n = 2; taken.has(free.toLowerCase()); n++) free = `${stem}-${n}${ext}`;
     taken.add(free.toLowerCase());
-    return free;
+    return free + wrapping;
   };
 }
 

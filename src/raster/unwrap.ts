@@ -8,6 +8,9 @@ import { createGunzip } from 'node:zlib';
 import { isOfTheWorld } from './failure-kind.ts';
 import { ArchiveError, smallArchive, unpack } from './unpack.ts';
 
+/** A gzip file that nobody can read: it is nothing else. */
+export class GzipError extends ArchiveError {}
+
 export interface Unwrapped {
   /** In the folder. */
   readonly path: string;
@@ -28,18 +31,21 @@ export async function unwrap(path: string, folder: string, signal?: AbortSignal)
   return envi === null ? null : { path: envi, mediaType: 'application/zip' };
 }
 
-/** Unpacks a gzip file as its name without `.gz`; answers the path. */
-export async function gunzip(path: string, folder: string, signal?: AbortSignal): Promise<string> {
+/** Unpacks a gzip file as its name without `.gz`; answers the path. Throws `ArchiveError` where it is damaged, or larger than `maxBytes`. */
+export async function gunzip(
+  path: string,
+  folder: string,
+  signal?: AbortSignal,
+  maxBytes = smallArchive.bytes,
+): Promise<string> {
   const { name, ext, base } = parse(path);
   const content = join(folder, /^\.(gz|gzip)$/i.test(ext) && name !== '' ? name : `${base}.content`);
-  let left = smallArchive.bytes;
+  let left = maxBytes;
   const counted = new Transform({
     transform(bytes: Buffer, _encoding, done) {
       left -= bytes.length;
       done(
-        left < 0
-          ? new ArchiveError('archive_too_large', `the gzip file unpacks to more than ${smallArchive.bytes} bytes`)
-          : null,
+        left < 0 ? new GzipError('archive_too_large', `the gzip file unpacks to more than ${maxBytes} bytes`) : null,
         bytes,
       );
     },
@@ -51,7 +57,7 @@ export async function gunzip(path: string, folder: string, signal?: AbortSignal)
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof ArchiveError || isOfTheWorld(error)) throw error;
-    throw new ArchiveError('archive_broken', 'the gzip file cannot be read: it is damaged', error);
+    throw new GzipError('archive_broken', 'the gzip file cannot be read: it is damaged', error);
   }
   return content;
 }

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { createPlatformInput } from '../../src/app/processing/platform-input.ts';
 import { createPlatformClient } from '../../src/platform-client/index.ts';
@@ -90,6 +91,15 @@ test('the archive is fetched by its link alone, without key or token, and its ra
 test('data that is no archive is taken as the raster that it may be', async () => {
   const { fetchIt } = await start(send(raster));
   expect((await fetchIt()).map((path) => basename(path))).toEqual(['some_title.tif']);
+});
+
+test('a raster that is packed by itself is unpacked; one that is damaged is told', async () => {
+  const archive = await zip({ 'a.tif.gz': gzipSync(raster), 'a.tif': raster, 'notes.txt.gz': gzipSync('x') });
+  const paths = await (await start(send(archive))).fetchIt();
+  expect(paths.map((path) => basename(path))).toEqual(['a-2.tif', 'a.tif']);
+  for (const path of paths) expect((await readFile(path)).equals(raster)).toBe(true);
+  const damaged = await start(send(await zip({ 'a.tif.gz': gzipSync(raster).subarray(0, 40) })));
+  await expect(damaged.fetchIt()).rejects.toThrow(/gzip file cannot be read: it is damaged/);
 });
 
 test('an item that is not there is known before anybody is asked', async () => {

@@ -5,7 +5,7 @@ import { rename, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Job } from '../../../raster/child/protocol.ts';
 import { ArchiveError } from '../../../raster/unpack.ts';
-import { unwrap } from '../../../raster/unwrap.ts';
+import { GzipError, unwrap } from '../../../raster/unwrap.ts';
 import { kindOf, type FileKind } from '../file-kinds.ts';
 import {
   notA,
@@ -54,7 +54,7 @@ const job: Job<InspectInput, FileFacts> = async (input, { files: [lent = ''], wo
   const kind = kindOf[input.sourceType];
   const wrapped = await unwrap(path, workFolder).catch((error: unknown) => {
     // A damaged archive may still be another kind's to judge.
-    if (error instanceof ArchiveError) return null;
+    if (error instanceof ArchiveError && !(error instanceof GzipError)) return null;
     throw error;
   });
   const file: InspectedFile = wrapped
