@@ -1,14 +1,17 @@
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { readAppConfig } from '../app/config.ts';
+import { readdir, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, parse, relative, resolve } from 'node:path';
+import { readAppConfig, type AppConfig } from '../app/config.ts';
 import { openDatabase } from '../app/database.ts';
 import { SqlRunStore } from '../app/runs/sql-run-store.ts';
 import { KitError } from '../contract/index.ts';
+import { resolveInside } from '../raster/index.ts';
 import type { Bundle } from '../sandbox/bundles/bundle.ts';
+import { localObstacle, localPathsOf, Room } from '../sandbox/bundles/inputs.ts';
 import { sandboxCall } from '../testing/sandbox-call.ts';
 import { readArguments, wrongArguments } from './arguments.ts';
 import { runCommand } from './command.ts';
+import { sha256Of } from './sha256-of.ts';
 
 const usage = `usage: npm run bundle -- LAUNCH_ID [options]: a run as one file, to be played again (npm run replay)
        npm run bundle -- --run RUN_ID: the same by a run of your app (DATA_DIR, DATABASE_URL)
@@ -45,17 +48,30 @@ await runCommand(async () => {
   await fetch(`${sandbox.url}/health`).catch(() => {
     throw new KitError('sandbox_away', `no sandbox answers at ${sandbox.url}: name it with --sandbox URL`);
   });
-  const launchId = given ?? (await launchOfRun(sandbox, values.run!));
-  const made = await sandboxCall<Bundle>(sandbox, `launches/${encodeURIComponent(launchId)}/bundle`);
+  const config =
+    values.run === undefined
+      ? null
+      : readAppConfig({ PLATFORM_API_KEY: 'unused', PLATFORM_URL: sandbox.url, ...process.env }, () => {});
+  const launchId = given ?? (await launchOfRun(sandbox, values.run!, config!));
+  let made = await sandboxCall<Bundle>(sandbox, `launches/${encodeURIComponent(launchId)}/bundle`);
+  if (config !== null) made = await withLocalInputs(made, config.inputDir);
   const file = resolve(process.env['INIT_CWD'] ?? process.cwd(), values.out ?? `${launchId}.bundle.json`);
   await writeFile(file, `${JSON.stringify(made, null, 2)}\n`);
   console.log(`${file}: ${made.causes.length} causes, ${made.effects.length} calls, ${made.outputs.length} outputs`);
+  for (const { fileName, sizeBytes, data } of made.inputs)
+    if (data === null)
+      console.log(
+        `its input ${fileName} (${Math.ceil(sizeBytes / 1024 ** 2)} MiB) is told by its digest: give it to replay with --input`,
+      );
   for (const obstacle of made.obstacles) console.log(`it cannot be played again as it is: ${obstacle}`);
 });
 
 /** By the operation that the run has asked for. Throws `KitError` where the run or the operation is not known. */
-async function launchOfRun(sandbox: Parameters<typeof sandboxCall>[0], runId: string): Promise<string> {
-  const config = readAppConfig({ PLATFORM_API_KEY: 'unused', PLATFORM_URL: sandbox.url, ...process.env }, () => {});
+async function launchOfRun(
+  sandbox: Parameters<typeof sandboxCall>[0],
+  runId: string,
+  config: AppConfig,
+): Promise<string> {
   const databaseUrl = config.databaseUrl?.reveal() ?? null;
   if (databaseUrl === null && !existsSync(join(config.dataDir, 'app.db')))
     throw new KitError(
@@ -76,4 +92,34 @@ async function launchOfRun(sandbox: Parameters<typeof sandboxCall>[0], runId: st
   } finally {
     await database.destroy();
   }
+}
+
+/** With the files of the app's own input folder that the run was given. What is not there stays an obstacle. */
+async function withLocalInputs(made: Bundle, inputDir: string): Promise<Bundle> {
+  const room = new Room();
+  const inputs = [...made.inputs];
+  let { obstacles } = made;
+  for (const path of localPathsOf(made)) {
+    const files = await filesOf(inputDir, path);
+    for (const file of files) {
+      const from = { type: 'local' as const, path: relative(inputDir, file) };
+      const [{ size: sizeBytes }, sha256] = [await stat(file), await sha256Of(file)];
+      inputs.push({ from, fileName: basename(file), sizeBytes, sha256, data: await room.dataOf(file, sizeBytes) });
+    }
+    if (files.length > 0) obstacles = obstacles.filter((one) => one !== localObstacle(path));
+  }
+  return { ...made, inputs, obstacles };
+}
+
+/** A folder's files; or a file, and those that belong to it by their name. None where it is gone. */
+async function filesOf(inputDir: string, path: string): Promise<string[]> {
+  const real = await resolveInside(inputDir, path).catch(() => null);
+  if (real === null) return [];
+  const isFolder = (await stat(real)).isDirectory();
+  const folder = isFolder ? real : dirname(real);
+  const { name: stem } = parse(real);
+  const names = (await readdir(folder, { withFileTypes: true }))
+    .filter((entry) => entry.isFile() && (isFolder || entry.name.startsWith(`${stem}.`)))
+    .map(({ name }) => name);
+  return names.sort().map((name) => join(folder, name));
 }

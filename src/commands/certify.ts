@@ -10,6 +10,7 @@ import * as z from 'zod';
 import { assumedProfile, KitError } from '../contract/index.ts';
 import { readSandboxConfig } from '../sandbox/config.ts';
 import { createSandbox } from '../sandbox/create-sandbox.ts';
+import { bringChallengeItems } from './certify/challenge-items.ts';
 import { challengePlan } from './certify/challenge.ts';
 import { readCertifyOptions, type CertifyOptions, type VerifyOptions } from './certify/options.ts';
 import { tableOf, writeReports } from './certify/outputs.ts';
@@ -27,6 +28,8 @@ import { serve } from '../serve.ts';
 
 /** Side of the raster that the app's own run begins with, in pixels. */
 const trialSide = 256;
+/** An item of a challenge, filled in for each scenario. */
+const placeholder = { collectionId: '{collectionId}', itemId: '{itemId}' };
 /** How long an app that is started beside the certifier may take until it answers. */
 const appStartMs = 120_000;
 /** How long a restart of it may take. */
@@ -118,6 +121,13 @@ async function certify(options: CertifyOptions): Promise<number> {
     sandbox.listensAt(served.url);
     console.log(`sandbox ready ${served.url}`);
 
+    const items =
+      drawn === null
+        ? []
+        : await bringChallengeItems(drawn.challenge.items, {
+            sandbox: { url: served.url, apiKey, adminKey },
+            ...{ profile, confinement, folder: join(folder, 'scene'), signal: interruption.signal },
+          });
     let { launchUrl, startRequest } = options;
     if (definition !== null) {
       const app = await startService('app', [], {
@@ -132,7 +142,11 @@ async function certify(options: CertifyOptions): Promise<number> {
       });
       stops.unshift(() => app.stop());
       launchUrl = `${app.url}/launch`;
-      startRequest ??= { method: 'POST', path: 'api/runs', body: JSON.stringify(trialRun(definition, trialSide)) };
+      startRequest ??= {
+        method: 'POST',
+        path: 'api/runs',
+        body: JSON.stringify(trialRun(definition, trialSide, drawn ? placeholder : null)),
+      };
       console.log(`${definition.id.padEnd(18)} ${app.url}`);
     } else {
       if (config.apiKey === null)
@@ -145,7 +159,7 @@ async function certify(options: CertifyOptions): Promise<number> {
     const startedAt = new Date();
     const reports = await runPlan(chosen, {
       ...options,
-      ...(drawn ? { users: drawn.challenge.users } : {}),
+      ...(drawn ? { users: drawn.challenge.users, items } : {}),
       sandbox: { url: served.url, adminKey },
       launchUrl: launchUrl!,
       tokenField: profile.launchTokenField,
@@ -164,12 +178,12 @@ async function certify(options: CertifyOptions): Promise<number> {
       challenge: drawn?.challenge ?? null,
     });
     const report = signKey === null ? summary : await signReport(summary, signKey);
-    await writeReports(report, options);
     console.log(`\n${tableOf(report)}`);
     if (options.level !== null && exitStatusOf(report, options.level) !== exitStatusOf(report))
       console.log(
         `level ${options.level} is demanded, and ${report.level ?? 'none'} was reached: every scenario of a level must be run`,
       );
+    await writeReports(report, options);
     return interruption.signal.aborted ? 130 : exitStatusOf(report, options.level);
   } catch (error) {
     if (!interruption.signal.aborted) throw error;

@@ -16,7 +16,7 @@ import { readSecret } from '../sandbox/config.ts';
 import { openApi31 } from '../sandbox/openapi/document.ts';
 import { readArguments, wrongArguments } from './arguments.ts';
 import { onInterrupt, runCommand } from './command.ts';
-import { knownDifferences, readJson, recording } from './drift/files.ts';
+import { knownDifferences, readJson, recording, requireWritable } from './drift/files.ts';
 import { sandboxTarget } from './drift/sandbox-target.ts';
 import { loadMyApp } from './my-app.ts';
 import { readWireProfile } from './wire-profile.ts';
@@ -28,7 +28,7 @@ const usage = `usage: npm run drift -- --platform URL [options]: what the platfo
   --profile FILE   the wire that the platform speaks (default: your app's own)
   --record FILE    keeps what was seen, for tests of the sandbox
   --against FILE   compares with such a record in place of a platform
-  --propose FILE   drafts a wire profile, as JSON, of what is called otherwise
+  --propose FILE   drafts a wire profile, as JSON, of what is called otherwise, on top of what --profile says
   --expect FILE    known differences: [{"exchange": "user-detail/of the launch", "fact": "body.email"}]
   --json FILE      the whole report
 
@@ -60,6 +60,8 @@ await runCommand(async () => {
   if ((values.platform === undefined) === (values.against === undefined))
     throw wrong('give one of --platform URL and --against FILE');
   const profile = values.profile === undefined ? await profileOfMyApp() : await readWireProfile(values.profile, folder);
+  for (const file of [values.json, values.record, values.propose])
+    if (file !== undefined) await requireWritable(resolve(folder, file));
   const known =
     values.expect === undefined
       ? []
@@ -101,16 +103,16 @@ await runCommand(async () => {
     console.log(reportText(report, found.exchanges));
     const write = (file: string, value: unknown) =>
       writeFile(resolve(folder, file), `${JSON.stringify(value, null, 2)}\n`);
-    if (values.json !== undefined) await write(values.json, report);
+    if (values.json !== undefined) await write(values.json, { ...report, exchanges: found.exchanges });
     if (values.record !== undefined)
       await write(values.record, { format: 'marketplace-drift-record/1', level, ...found });
     if (values.propose !== undefined) {
-      const draft = proposeProfile(unknown, found.exchanges, 'proposed by drift');
+      const draft = proposeProfile(unknown, found.exchanges, profile.changes);
       if (draft === null) console.log('nothing to propose: no answer has its fields under other names');
       else {
         await write(values.propose, draft);
         console.log(
-          `a draft of the wire profile: ${values.propose}. Try it: npm run drift -- --platform URL --profile ${values.propose}. A field that it cannot reach yet shows itself then: put the drafts together`,
+          `a draft of the wire profile, with what --profile said already: ${values.propose}. Try it: npm run drift -- --platform URL --profile ${values.propose} --propose ${values.propose}. A field that it cannot reach yet shows itself then, and is added`,
         );
       }
     }

@@ -2,14 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import * as z from 'zod';
 import { assumedProfile, KitError } from '../contract/index.ts';
-import { bundle as bundleSchema, type Bundle } from '../sandbox/bundles/bundle.ts';
+import { bundle as bundleSchema, bundleFormat, type Bundle } from '../sandbox/bundles/bundle.ts';
 import { readArguments, wrongArguments } from './arguments.ts';
 import { OpenError } from './certify/browser.ts';
-import { readStartRequest } from './certify/options.ts';
+import { readStartRequest, type StartRequest } from './certify/options.ts';
 import { onInterrupt, runCommand } from './command.ts';
 import { loadMyApp } from './my-app.ts';
 import { startOwnSandbox } from './own-sandbox.ts';
+import { bringInputs, UnplayableError } from './replay/bring-inputs.ts';
 import { firstDifference } from './replay/compare.ts';
 import { play } from './replay/play.ts';
 import { startService } from './service-process.ts';
@@ -20,10 +22,13 @@ const usage = `usage: npm run replay -- FILE [options]: plays a run again (npm r
                         SANDBOX_API_KEY
   --start-request TEXT  what begins a run once the app is open, in place of what the bundle says: 'POST path {json}'
   --port N              of the sandbox that it is played on (default 4010 with --launch-url, else any free one)
+  --input FILE          an input that is too large for the bundle, found by its digest; repeatable
   --patience SECONDS    how long nothing may come before it is over (default 20)
 
 Exit 0: the same. 1: another verdict, call or output, or a cause that never fired; the first difference is shown. 2: it cannot
 be played again, and why.`;
+
+const ofAnyFormat = z.object({ format: z.string() });
 
 await runCommand(async () => {
   const { values, positionals } = readArguments(usage, {
@@ -32,6 +37,7 @@ await runCommand(async () => {
       'launch-url': { type: 'string' },
       'start-request': { type: 'string' },
       port: { type: 'string' },
+      input: { type: 'string', multiple: true, default: [] },
       patience: { type: 'string', default: '20' },
     },
   });
@@ -42,12 +48,39 @@ await runCommand(async () => {
     throw wrongArguments(`--launch-url ${launchUrl} must be an address`, usage);
   const patienceMs = Number(values.patience) * 1000;
   if (!(patienceMs >= 7_000)) throw wrongArguments(`--patience ${values.patience} must be 7 seconds or more`, usage);
-  const startRequest = values['start-request'] === undefined ? null : readStartRequest(values['start-request']);
-  const recorded = await readBundle(resolve(process.env['INIT_CWD'] ?? process.cwd(), file));
-  if (recorded.obstacles.length > 0 && startRequest === null) {
-    console.log(`not replayable: ${recorded.obstacles.join('; ')}; --start-request may say what to run in its place`);
+  const startRequest = values['start-request'] === undefined ? null : readStartRequest(values['start-request'], usage);
+  if (launchUrl !== undefined && !process.env['SANDBOX_API_KEY'])
+    throw wrongArguments('--launch-url needs SANDBOX_API_KEY: the key that the app is configured with', usage);
+  const inCaller = (path: string) => resolve(process.env['INIT_CWD'] ?? process.cwd(), path);
+  try {
+    const recorded = await readBundle(inCaller(file));
+    if (recorded.obstacles.length > 0 && startRequest === null)
+      throw new UnplayableError(`${recorded.obstacles.join('; ')}; --start-request may say what to run in its place`);
+    return await replay(recorded, {
+      launchUrl,
+      startRequest,
+      patienceMs,
+      port: values.port,
+      paths: values.input.map(inCaller),
+    });
+  } catch (error) {
+    if (!(error instanceof UnplayableError || error instanceof OpenError)) throw error;
+    console.log(`not replayable: ${error.message}`);
     return 2;
   }
+});
+
+interface Wanted {
+  /** Of another app; undefined for one's own. */
+  readonly launchUrl: string | undefined;
+  readonly startRequest: StartRequest | null;
+  readonly patienceMs: number;
+  readonly port: string | undefined;
+  /** Inputs that are not in the bundle. */
+  readonly paths: readonly string[];
+}
+
+async function replay(recorded: Bundle, { launchUrl, startRequest, patienceMs, port, paths }: Wanted): Promise<number> {
   const definition = launchUrl === undefined ? await loadMyApp() : null;
   const profile = definition?.profile ?? assumedProfile;
   const stop = new AbortController();
@@ -59,10 +92,20 @@ await runCommand(async () => {
       folder: join(folder, 'sandbox'),
       profile,
       seed: recorded.seed,
-      port: values.port ?? (launchUrl === undefined ? '0' : '4010'),
+      port: port ?? (launchUrl === undefined ? '0' : '4010'),
       apiKey: process.env['SANDBOX_API_KEY'] || null,
     });
     stops.unshift(() => sandbox.close());
+    const inputDir = join(folder, 'inputs');
+    const items =
+      startRequest === null
+        ? await bringInputs(recorded, {
+            paths,
+            folder: join(folder, 'brought'),
+            inputDir: launchUrl === undefined ? inputDir : null,
+            ...{ sandbox, profile, signal: stop.signal },
+          })
+        : new Map<string, never>();
     let address = launchUrl;
     if (address === undefined) {
       const app = await startService('app', [], {
@@ -70,6 +113,7 @@ await runCommand(async () => {
         PLATFORM_API_KEY: sandbox.apiKey,
         APP_SECRET: randomBytes(32).toString('base64url'),
         DATA_DIR: join(folder, 'app'),
+        INPUT_DIR: inputDir,
         UPLOAD_PART_BYTES: String(partBytesOf(recorded)),
         PORT: '0',
         HOST: '127.0.0.1',
@@ -78,16 +122,21 @@ await runCommand(async () => {
       stops.unshift(() => app.stop());
       address = `${app.url}/launch`;
     }
-    const { bundle: now, unfired } = await play(recorded, {
+    const {
+      bundle: now,
+      rules,
+      unfired,
+    } = await play(recorded, {
       sandbox,
       launchUrl: address,
       startRequest,
       tokenField: profile.launchTokenField,
       limits: profile.limits,
       patienceMs,
+      items,
       signal: stop.signal,
     });
-    const difference = firstDifference(recorded, now);
+    const difference = firstDifference(recorded, now, rules);
     if (difference !== null) console.log(`not the same, ${difference}`);
     for (const cause of unfired) console.log(`never fired: ${cause}`);
     if (difference !== null || unfired.length > 0) return 1;
@@ -100,23 +149,38 @@ await runCommand(async () => {
       console.error('interrupted');
       return 130;
     }
-    if (!(error instanceof OpenError)) throw error;
-    console.log(`not replayable: ${error.message}`);
-    return 2;
+    throw error;
   } finally {
     for (const one of stops) await one();
   }
-});
+}
 
 async function readBundle(path: string): Promise<Bundle> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new KitError('bad_arguments', `${path} cannot be read (${error.code})`);
+    throw new UnplayableError(`${path} cannot be read (${error.code})`);
   });
+  const value = jsonOf(text);
+  const read = bundleSchema.safeParse(value);
+  if (read.success) return read.data;
+  throw new UnplayableError(`${path} is no bundle of a run that this version reads: ${whatIsWrong(value, read.error)}`);
+}
+
+function jsonOf(text: string): unknown {
   try {
-    return bundleSchema.parse(JSON.parse(text));
-  } catch (cause) {
-    throw new KitError('bad_arguments', `${path} is no bundle of a run (npm run bundle writes one)`, { cause });
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
+}
+
+/** Of a file that is none: what of it, and where. */
+function whatIsWrong(value: unknown, error: z.ZodError): string {
+  if (value === undefined) return 'it is not JSON, or not the whole of it';
+  const format = ofAnyFormat.safeParse(value).data?.format;
+  if (format !== bundleFormat)
+    return `its format is ${format === undefined ? 'not told' : JSON.stringify(format)}, and must be "${bundleFormat}" (npm run bundle writes one)`;
+  const [issue] = error.issues;
+  return issue ? `${issue.path.join('.') || 'it'}: ${issue.message}` : 'it has no fields';
 }
 
 /** As the app has cut its parts: an output of one part tells no more than that it fits. */

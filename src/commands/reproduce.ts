@@ -27,8 +27,9 @@ import { readArguments, wrongArguments } from './arguments.ts';
 import { onInterrupt, runCommand } from './command.ts';
 import { confine } from './confine.ts';
 import { loadMyApp } from './my-app.ts';
-import { bringInputs, digestOfFile } from './reproduce/given-inputs.ts';
+import { bringInputs } from './reproduce/given-inputs.ts';
 import { recordedOf, type Recorded } from './reproduce/recorded.ts';
+import { sha256Of } from './sha256-of.ts';
 
 const usage = `usage: npm run reproduce -- FILE|RUN [options]: makes an output once more, and compares the two
 
@@ -209,7 +210,7 @@ async function compareFile(
       `the step makes ${made.map(({ path }) => basename(path)).join(', ')}: give the file one of these names`,
     );
   const fileName = basename(file);
-  if ((await digestOfFile(file)) === again.sha256) return { fileName, difference: null };
+  if ((await sha256Of(file)) === again.sha256) return { fileName, difference: null };
   const declared = outputsOf(step).find(([, one]) => one.fileName === basename(again.path))?.[1];
   const input: CompareInput = { kind: declared?.kind ?? 'raster' };
   const difference = z

@@ -1,7 +1,7 @@
 import { parameterSchema } from '../app/processing/step-parameters.ts';
 import type { AppDefinition } from '../app/definition/app-definition.ts';
 import { KitError } from '../contract/index.ts';
-import type { AnyStep } from '../steps/index.ts';
+import { inputsOf, type AnyStep } from '../steps/index.ts';
 
 /** Quick and true to its input: where the app has it, what is tried is not the step. */
 const preferred = 'cog';
@@ -17,7 +17,17 @@ function trialStep({ steps, name }: Pick<AppDefinition, 'steps' | 'name'>): AnyS
   );
 }
 
-/** The body of a run to try an app with, on a raster of `size` pixels a side that code makes. */
-export function trialRun(definition: Pick<AppDefinition, 'steps' | 'name'>, size: number) {
-  return { stepId: trialStep(definition).id, input: { type: 'synthetic', size } } as const;
+/** The body of a run to try an app with: on a raster of `size` pixels a side that code makes, or on an item where the step takes one raster. */
+export function trialRun(
+  definition: Pick<AppDefinition, 'steps' | 'name'>,
+  size: number,
+  item: { readonly collectionId: string; readonly itemId: string } | null = null,
+) {
+  const step = trialStep(definition);
+  const [[, input] = [], another] = inputsOf(step);
+  const isOneRaster = input !== undefined && another === undefined && (input.kind ?? 'raster') === 'raster';
+  return {
+    stepId: step.id,
+    input: item !== null && isOneRaster ? { type: 'platform', items: [item] } : { type: 'synthetic', size },
+  } as const;
 }

@@ -10,20 +10,22 @@ interface Renamed {
 
 /**
  * A draft of the wire profile that the answers suggest: fields of answers under other names, and words for the states. What
- * a request wants to be called no answer tells. Null where the answers suggest nothing.
+ * a request wants to be called no answer tells. `known`: changes that the platform was read with; the draft goes on from them. Null
+ * where the answers suggest nothing.
  */
 export function proposeProfile(
   differences: readonly Difference[],
   exchanges: readonly Exchange[],
-  name: string,
+  known: WireChanges | null = null,
 ): WireChanges | null {
   const calls: Partial<Record<WireCallName, CallChanges>> = {};
   const callOf = new Map(exchanges.map((one) => [one.name, one.call]));
   for (const call of Object.keys(wireCalls) as WireCallName[]) {
     const own = differences.filter(({ exchange }) => callOf.get(exchange) === call && !isRefusal(exchange, exchanges));
+    const renamed = new Map(renamedIn(own, wireCalls[call].response).map(({ from, to }) => [from, to]));
     const response: NonNullable<CallChanges['response']> = Object.fromEntries<
       string | { name: string; values: Record<string, string> }
-    >([...renamedIn(own, wireCalls[call].response).map(({ from, to }) => [from, to] as const), ...wordsIn(own)]);
+    >([...renamed, ...wordsIn(own, renamed.get('status') ?? nameOf(known?.calls?.[call]?.response?.['status']))]);
     if (Object.keys(response).length > 0) calls[call] = { response };
   }
   const refused = differences.filter(({ exchange }) => isRefusal(exchange, exchanges));
@@ -31,8 +33,21 @@ export function proposeProfile(
     renamedIn(refused, ['error', 'code', 'requestId', 'details']).map(({ from, to }) => [from, to]),
   );
   if (Object.keys(calls).length === 0 && Object.keys(fields).length === 0) return null;
-  return { name, calls, ...(Object.keys(fields).length > 0 ? { errors: { fields } } : {}) };
+  const found = { calls, ...(Object.keys(fields).length > 0 ? { errors: { fields } } : {}) };
+  return { ...(merged(known ?? {}, found) as WireChanges), name: 'proposed by drift' };
 }
+
+/** What is known with what was found: objects field by field, anything else as it was found. */
+function merged(known: unknown, found: unknown): unknown {
+  if (!isObject(known) || !isObject(found)) return found;
+  const names = new Set([...Object.keys(known), ...Object.keys(found)]);
+  return Object.fromEntries(
+    [...names].map((name) => [name, name in found ? merged(known[name], found[name]) : known[name]]),
+  );
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isRefusal = (name: string, exchanges: readonly Exchange[]) =>
   !/^2/.test(exchanges.find((one) => one.name === name)?.facts['status'] ?? '');
@@ -76,15 +91,22 @@ const stateOf: Readonly<Record<string, string>> = {
   'approval/approved': 'APPROVED',
 };
 
-function wordsIn(differences: readonly Difference[]): [string, { name: string; values: Record<string, string> }][] {
+const nameOf = (change: string | { readonly name?: string | undefined } | undefined) =>
+  (typeof change === 'object' ? change.name : change) ?? 'status';
+
+/** `field`: what the wire calls the state. */
+function wordsIn(
+  differences: readonly Difference[],
+  field: string,
+): [string, { name: string; values: Record<string, string> }][] {
   const values = Object.fromEntries(
     differences.flatMap(({ exchange, fact, found }) => {
       const word = /^the word (.+)$/.exec(found ?? '')?.[1];
       const state = stateOf[exchange];
-      return fact === 'body.status' && word !== undefined && state !== undefined ? [[state, word]] : [];
+      return fact === `body.${field}` && word !== undefined && state !== undefined ? [[state, word]] : [];
     }),
   );
-  return Object.keys(values).length > 0 ? [['status', { name: 'status', values }]] : [];
+  return Object.keys(values).length > 0 ? [['status', { name: field, values }]] : [];
 }
 
 /** Levenshtein's, letters in small. */

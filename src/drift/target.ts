@@ -174,6 +174,8 @@ export class Conversation {
       /([?&"]?(?:sig(?:nature)?|x-amz-[a-z-]+|token|access_token)"?\s*[=:]\s*"?)[^&"\s\\]+/gi,
       '$1[redacted]',
     );
+    // A record is kept, and shown to others: it tells nobody's address.
+    shown = shown.replace(/[^\s"'@<>,;:]+@[^\s"'@<>,;:]+\.[a-z]+/gi, '[e-mail]');
     return shown.length > shownCharacters
       ? `${shown.slice(0, shownCharacters)} ... (${shown.length} characters)`
       : shown;

@@ -291,7 +291,7 @@ describe('a draft of the wire profile', () => {
       const route = routes.find((one) => one.call === call)!;
       const changes = [{ route, change: { kind: 'rename', on: 'success', field } as const }];
       const seen = await seenThrough(changes);
-      const draft = proposeProfile(compare(expected, seen), seen.exchanges, 'draft');
+      const draft = proposeProfile(compare(expected, seen), seen.exchanges);
       expect(draft?.calls?.[call]?.response).toEqual({ [field]: `${field}_x` });
       const again = compare(expected, await seenThrough(changes, wireProfile(draft!)));
       expect(again.filter(({ verdict }) => verdict === 'breaks the app')).toEqual([]);
@@ -327,13 +327,8 @@ async function draftOf(changes: Parameters<typeof strangePlatform>[1]): Promise<
   let draft: WireChanges = { name: 'draft' };
   for (let round = 0; round < 6; round++) {
     const seen = await seenThrough(changes, wireProfile(draft));
-    const more = proposeProfile(compare(expected, seen), seen.exchanges, 'draft');
-    if (more === null) break;
     const before = JSON.stringify(draft);
-    const calls = { ...draft.calls };
-    for (const [call, { response }] of Object.entries(more.calls ?? {}) as [WireCallName, { response?: object }][])
-      calls[call] = { response: { ...response, ...calls[call]?.response } };
-    draft = { ...draft, calls };
+    draft = proposeProfile(compare(expected, seen), seen.exchanges, draft) ?? draft;
     if (JSON.stringify(draft) === before) break;
   }
   return draft;

@@ -8,6 +8,7 @@ import { abortableSleep, type PlatformClient } from '../../platform-client/index
 import { requirePlainFile, takePlainFile } from '../../raster/index.ts';
 import { areaSchema } from '../../steps/area.ts';
 import type { AnyStep } from '../../steps/step.ts';
+import { fileGroupCalls } from '../upload/file-group-calls.ts';
 import { uploadFile } from '../upload/uploader.ts';
 
 /** Of one run. */
@@ -89,14 +90,7 @@ export function createPlatformModels({
     const { fileId } = await uploadFile(
       { operationId: '', path, fileName, sourceType, sizeBytes: size, resume: null },
       {
-        calls: {
-          initiateUpload: (file, options) => client.generateUploadId({ fileName: file.fileName }, options),
-          uploadChunk: async (chunk, options) => {
-            await client.uploadFileChunk(chunk, options);
-            return {};
-          },
-          completeUpload: (completion, options) => client.completeFileUpload(completion, options),
-        },
+        calls: fileGroupCalls(client),
         partSizeBytes: uploadPartBytes,
         limits,
         // A run that begins anew uploads anew.

@@ -6,6 +6,8 @@ export interface Challenge {
   readonly seed: string;
   /** The people who launch the app. */
   readonly users: readonly { readonly name: string; readonly email: string; readonly organization: string }[];
+  /** Scenes of the catalog, which an app under test may be asked to process. */
+  readonly items: readonly { readonly fileName: string; readonly sizePixels: number; readonly shift: number }[];
   /** What the scenarios became, in words, by their ids, in the order in which they began. */
   readonly drawn: Readonly<Record<string, string>>;
 }
@@ -38,6 +40,9 @@ const family = [
   'Keita',
   'Larsen',
 ];
+const places = ['bay', 'delta', 'fjord', 'harbour', 'lagoon', 'marsh', 'ridge', 'valley'];
+const leastPixels = 64;
+const mostPixels = 320;
 const transient = [500, 502, 503, 504] as const;
 const latestStartMs = 6_000;
 
@@ -48,7 +53,7 @@ function drawFrom(seed: string): () => number {
 }
 
 /**
- * The plan as a seed draws it: users, order and moment of the launches, which call is struck, how often, by which status and
+ * The plan as a seed draws it: users, scenes, order and moment of the launches, who launches on what, which call is struck, how often, by which status and
  * for how long, how old the token is. What a scenario demands stays as it is.
  */
 export function challengePlan(
@@ -66,10 +71,17 @@ export function challengePlan(
       organization: pick(['Coastal Survey', 'Forest Office', 'River Board', 'City of Brest', 'Crop Watch']),
     };
   });
+  const items = Array.from({ length: 4 }, (_, i) => ({
+    fileName: `${pick(places)}-${i + 1}${among(10, 99)}.tif`,
+    sizePixels: among(leastPixels, mostPixels),
+    // Beyond the slanted edges of the first scene.
+    shift: among(1_000, 100_000),
+  }));
   const drawn: Record<string, string> = {};
   const order = plan.map((scenario) => ({ scenario, place: draw() })).sort((a, b) => a.place - b.place);
   const scenarios = order.map(({ scenario }): Scenario => {
     const startMs = among(0, latestStartMs);
+    const [user, item] = [among(0, users.length - 1), among(0, items.length - 1)];
     const faults = scenario.faults?.map((fault) => {
       const { effect } = fault;
       if (
@@ -86,9 +98,11 @@ export function challengePlan(
     });
     drawn[scenario.id] = [
       `after ${startMs} ms`,
+      `by ${users[user]!.name}`,
+      `on ${items[item]!.fileName}`,
       ...(faults ?? []).map(({ endpoint, effect }) => `${endpoint} ${JSON.stringify(effect)}`),
     ].join(', ');
-    return { ...scenario, startMs, ...(faults ? { faults } : {}) };
+    return { ...scenario, startMs, user, item, ...(faults ? { faults } : {}) };
   });
-  return { scenarios, challenge: { seed, users, drawn } };
+  return { scenarios, challenge: { seed, users, items, drawn } };
 }

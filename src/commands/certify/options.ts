@@ -53,7 +53,8 @@ const usage = `usage: npm run certify -- [options]: launches an app through the 
   --patience SECONDS     how long the app may take for what a scenario waits for (default 60)
   --scenario ID          only these; repeatable
   --level LEVEL          fails below it: protocol, robust or exemplary
-  --challenge SEED       users, order, moments and faults drawn from the seed, so that no app can know the plan
+  --challenge SEED       users, scenes, order, moments and faults drawn from the seed, so that no app can know the plan; {collectionId}
+                         and {itemId} in --start-request stand for the scene that a scenario drew
   --restart-command TEXT what restarts the app, for a scenario more: 'docker restart my-app'
   --expect FILE          known failures: [{"scenario": "chunk-cut", "rule": "chunk-order"}]
   --sign-key FILE        signs the report with this Ed25519 key
@@ -108,6 +109,8 @@ export function readCertifyOptions(args: readonly string[], cwd: string): Certif
   for (const id of values.scenario)
     if (!scenarios.some((one) => one.id === id) && id !== 'restarted')
       throw wrong(`--scenario ${id} is not in the plan`);
+  if (values.scenario.includes('restarted') && values['restart-command'] === undefined)
+    throw wrong('--scenario restarted needs --restart-command: what restarts the app');
   const level = levels.find((one) => one === values.level) ?? null;
   if (values.level !== undefined && level === null) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);
   if (values.challenge !== undefined && !/^[\w.-]{1,100}$/.test(values.challenge))
@@ -131,8 +134,9 @@ export function readCertifyOptions(args: readonly string[], cwd: string): Certif
   };
 }
 
-/** Throws `KitError`. */
-export function readStartRequest(text: string): StartRequest {
+/** Throws `KitError` with the usage of the command that reads it. */
+export function readStartRequest(text: string, usageOfCommand = usage): StartRequest {
+  const wrong = (message: string) => wrongArguments(message, usageOfCommand);
   const [, method, path, body] = /^([A-Z]+) (\S+)(?: ([\s\S]+))?$/.exec(text.trim()) ?? [];
   if (method === undefined || path === undefined)
     throw wrong(

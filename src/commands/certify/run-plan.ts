@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
 import { sandboxCall, type SandboxAddress } from '../../testing/sandbox-call.ts';
+import type { BroughtItem } from '../bring-file.ts';
 import { Browser, OpenError } from './browser.ts';
 import type { Challenge } from './challenge.ts';
 import type { CertifyOptions, StartRequest } from './options.ts';
@@ -16,6 +17,8 @@ export interface PlanOptions {
   readonly tokenField: string;
   readonly startRequest: StartRequest | null;
   readonly patienceMs: number;
+  /** What `{collectionId}` and `{itemId}` of the start request stand for. Default: they stand for themselves. */
+  readonly items?: readonly BroughtItem[];
   /** Who launches the app. Default: the sandbox's own users. */
   readonly users?: Challenge['users'];
   /** Ends the plan early: what runs is INTERRUPTED. */
@@ -66,12 +69,16 @@ async function runScenario(
   let missing: ScenarioReport['missing'] = null;
   let status: Status = 'FINISHED';
   try {
-    const users = Array.from({ length: scenario.launches ?? 1 }, (_, i) => userIds[i % userIds.length]!);
+    const { launches: count = 1, user = 0, item = 0 } = scenario;
+    const users = Array.from({ length: count }, (_, i) => userIds[(user + i) % userIds.length]!);
+    const startRequest = startOn(options.startRequest, options.items?.[item]);
     const ends = await Promise.allSettled(
       users.map(async (userId) => {
         const { launch, launchUrl, token } = await prepare(scenario, userId, options);
         launches.push(launch);
-        appName = (await open(launchUrl, options.launchMode === 'form_post' ? token : null, options)) ?? appName;
+        appName =
+          (await open(launchUrl, options.launchMode === 'form_post' ? token : null, { ...options, startRequest })) ??
+          appName;
         await scenario.act(launch);
       }),
     );
@@ -88,6 +95,14 @@ async function runScenario(
   const report = await reportOf(scenario, launches, { status, missing, appName }, options);
   options.onStatus(scenario, status);
   return report;
+}
+
+/** With the item's names in place of `{collectionId}` and `{itemId}`. */
+function startOn(request: StartRequest | null, item: BroughtItem | undefined): StartRequest | null {
+  if (request === null || item === undefined) return request;
+  const filled = (text: string) =>
+    text.replaceAll('{collectionId}', item.collectionId).replaceAll('{itemId}', item.itemId);
+  return { ...request, path: filled(request.path), body: request.body === null ? null : filled(request.body) };
 }
 
 async function prepare(

@@ -14,6 +14,9 @@ export interface Scenario {
   readonly isAlone?: boolean;
   /** So long after the plan it begins. Default 0. */
   readonly startMs?: number;
+  /** Who launches first, and on which of the plan's items, each by its number. Default 0. */
+  readonly user?: number;
+  readonly item?: number;
   /** Launches of as many users at once. Default 1. */
   readonly launches?: number;
   readonly renewPolicy?: 'extend' | 'rotate';

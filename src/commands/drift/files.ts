@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { access, constants, readFile, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import * as z from 'zod';
 import { KitError } from '../../contract/index.ts';
 import type { Observations } from '../../drift/compare.ts';
@@ -31,9 +32,21 @@ export const recording = z.object({
 
 /** Throws `KitError` where the file is not what is wanted. */
 export async function readJson<T>(path: string, schema: z.ZodType<T>, wanted: string): Promise<T> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new KitError('bad_arguments', `${path} cannot be read (${error.code})`);
+  });
   try {
-    return schema.parse(JSON.parse(await readFile(path, 'utf8')));
+    return schema.parse(JSON.parse(text));
   } catch (cause) {
     throw new KitError('bad_arguments', `${path} must be ${wanted}`, { cause });
   }
+}
+
+/** Before anything is asked of a platform: what cannot be kept at the end is told now. Throws `KitError`. */
+export async function requireWritable(path: string): Promise<void> {
+  const isThere = await stat(path).catch(() => null);
+  if (isThere?.isDirectory()) throw new KitError('bad_arguments', `${path} is a folder, and must be a file to write`);
+  await access(isThere ? path : dirname(path), constants.W_OK).catch((error: NodeJS.ErrnoException) => {
+    throw new KitError('bad_arguments', `${path} cannot be written (${error.code})`);
+  });
 }

@@ -1,10 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Bundle, Effect } from '../../sandbox/bundles/bundle.ts';
+import type { LaunchVerdict } from '../certify/watched-launch.ts';
 
-/** The first thing that is not as it was; null where all is. */
-export function firstDifference(then: Bundle, now: Bundle): string | null {
+/** The first thing that is not as it was; null where all is. `rules`: what the referee says now, to name the call that breaks one. */
+export function firstDifference(then: Bundle, now: Bundle, rules: LaunchVerdict['rules'] = []): string | null {
   return (
-    differenceOfEffects(then.effects, now.effects) ?? differenceOfVerdict(then, now) ?? differenceOfOutputs(then, now)
+    differenceOfEffects(then.effects, now.effects) ??
+    differenceOfVerdict(then, now, rules) ??
+    differenceOfOutputs(then, now)
   );
 }
 
@@ -27,10 +30,13 @@ function differenceOfEffects(then: readonly Effect[], now: readonly Effect[]): s
 
 const shown = (one: Effect | undefined) => (one ? JSON.stringify(one) : 'nothing came');
 
-function differenceOfVerdict(then: Bundle, now: Bundle): string | null {
-  for (const [rule, result] of Object.entries(then.verdict))
-    if (now.verdict[rule] !== result)
-      return `rule ${rule}:\n  then  ${result}\n  now   ${now.verdict[rule] ?? 'not judged'}`;
+function differenceOfVerdict(then: Bundle, now: Bundle, rules: LaunchVerdict['rules']): string | null {
+  for (const [rule, result] of Object.entries(then.verdict)) {
+    if (now.verdict[rule] === result) continue;
+    const [violation] = rules.find((one) => one.rule === rule)?.violations ?? [];
+    const seen = violation ? `: ${violation.seen}; expected: ${violation.expected}` : '';
+    return `rule ${rule}:\n  then  ${result}\n  now   ${now.verdict[rule] ?? 'not judged'}${seen}`;
+  }
   return null;
 }
 

@@ -4,7 +4,8 @@ import type { Bundle, Cause } from '../../sandbox/bundles/bundle.ts';
 import { sandboxCall, type SandboxAddress } from '../../testing/sandbox-call.ts';
 import { Browser } from '../certify/browser.ts';
 import type { StartRequest } from '../certify/options.ts';
-import type { TracedCall } from '../certify/watched-launch.ts';
+import type { LaunchVerdict, TracedCall } from '../certify/watched-launch.ts';
+import { withItems, type BroughtItems } from './bring-inputs.ts';
 
 export interface PlayOptions {
   readonly sandbox: SandboxAddress;
@@ -16,11 +17,15 @@ export interface PlayOptions {
   /** How long nothing may come before it is over. */
   readonly patienceMs: number;
   readonly signal: AbortSignal;
+  /** Stand for the items that were recorded. Default: they are there by the same names. */
+  readonly items?: BroughtItems;
 }
 
 /** What came of it: the same bundle, made of the new launch; and the causes whose moment never came. */
 export interface Played {
   readonly bundle: Bundle;
+  /** What the referee says of it. */
+  readonly rules: LaunchVerdict['rules'];
   readonly unfired: readonly string[];
 }
 
@@ -68,7 +73,11 @@ export async function play(recorded: Bundle, options: PlayOptions): Promise<Play
       case 'start':
         await browser.start(
           home!,
-          startRequest ?? { method: 'POST', path: 'api/runs', body: JSON.stringify(cause.body) },
+          startRequest ?? {
+            method: 'POST',
+            path: 'api/runs',
+            body: JSON.stringify({ ...cause.body, input: withItems(cause.body.input, options.items ?? new Map()) }),
+          },
         );
         startRequest = null;
         return;
@@ -121,8 +130,10 @@ export async function play(recorded: Bundle, options: PlayOptions): Promise<Play
     faults: { launchId: string | null; endpoint: string; times: number; fired: number }[];
   }>(sandbox, 'faults');
   const bundle = await settled(sandbox, launchId, signal);
+  const { rules } = await sandboxCall<LaunchVerdict>(sandbox, `launches/${launchId}/verdict`);
   return {
     bundle,
+    rules,
     unfired: [
       ...waiting.map(
         (cause) =>

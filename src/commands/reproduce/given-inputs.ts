@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { constants, copyFile, mkdir, readdir, stat } from 'node:fs/promises';
 import { basename, join, resolve, sep } from 'node:path';
 import type { PlatformInput } from '../../app/processing/platform-input.ts';
 import type { Provenance } from '../../app/processing/provenance.ts';
 import { KitError } from '../../contract/index.ts';
+import { sha256Of } from '../sha256-of.ts';
 
 /** An input that is not what the run has read. */
 export class OtherInputError extends KitError {
@@ -13,20 +12,13 @@ export class OtherInputError extends KitError {
   }
 }
 
-export async function digestOfFile(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const bytes of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(bytes as Buffer);
-  return hash.digest('hex');
-}
-
 /**
  * Puts the files that a run has read where a step host finds them again, found among `paths` (files, folders) by their digests.
  * Throws `OtherInputError` for each that is not there, or has other bytes.
  */
 export async function bringInputs({ input, inputs }: Provenance, paths: readonly string[], folder: string) {
   const given: { path: string; sha256: string }[] = [];
-  for (const path of (await Promise.all(paths.map(filesOf))).flat())
-    given.push({ path, sha256: await digestOfFile(path) });
+  for (const path of (await Promise.all(paths.map(filesOf))).flat()) given.push({ path, sha256: await sha256Of(path) });
   const brought = new Map<string, string[]>();
   for (const { name, files } of inputs) {
     const source = input.type === 'named' ? input.inputs[name] : input;

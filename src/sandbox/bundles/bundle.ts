@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { fileStatuses, operationStatus, sourceType } from '../../contract/index.ts';
+import { fileName, fileStatuses, operationStatus, sourceType } from '../../contract/index.ts';
 import { newFault } from '../control/faults.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
 import { platformEndpoints } from '../platform-endpoints.ts';
@@ -62,13 +62,47 @@ const output = z.strictObject({
   pixelsSha256: z.string().nullable(),
 });
 
+const fileProperties = z.object({
+  vectorMappingProperties: z.unknown().optional(),
+  layerProperties: z.unknown().optional(),
+  geometry: z.string().optional(),
+  acquisitionDate: z.string().optional(),
+});
+
+/** A file that a run was given. */
+const input = z.strictObject({
+  /** The item that stood for it, or its place below the app's `INPUT_DIR`. */
+  from: z.discriminatedUnion('type', [
+    z.strictObject({
+      type: z.literal('item'),
+      collectionId: z.string(),
+      itemId: z.string(),
+      sourceType,
+      /** As its uploader told them (spec 4.4). */
+      properties: fileProperties,
+    }),
+    z.strictObject({ type: z.literal('local'), path: z.string() }),
+  ]),
+  fileName,
+  sizeBytes: z.int().min(0),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  /** Base64; null where it is larger than a bundle takes: who plays it has to bring it. */
+  data: z.base64().nullable(),
+});
+export type BundledInput = z.output<typeof input>;
+
+/** Another one where a bundle of before cannot be read any more. */
+export const bundleFormat = 'marketplace-run/2';
+
 /** A run as it can be played again. There is no field in which a key or a token could stand. */
 export const bundle = z.strictObject({
-  format: z.literal('marketplace-run/1'),
+  format: z.literal(bundleFormat),
   kit: z.string(),
   /** What the sandbox's catalog began with. */
   seed: z.enum(['demo', 'none']),
   renewPolicy: z.enum(renewPolicies),
+  /** Besides what the seed makes. */
+  inputs: z.array(input),
   causes: z.array(cause),
   effects: z.array(effect),
   /** Of each rule. */

@@ -11,8 +11,9 @@ import type { Trace } from '../referee/trace.ts';
 import type { Verdicts } from '../referee/verdicts.ts';
 import { newId } from '../secrets.ts';
 import type { UploadSessions } from '../uploads/upload-sessions.ts';
-import type { Bundle, Cause } from './bundle.ts';
+import { bundleFormat, type Bundle, type Cause } from './bundle.ts';
 import { afterOf, effectsOf, Labels } from './effects.ts';
+import { inputsOf, localObstacle, localPathsOf, type InputStores } from './inputs.ts';
 
 const pixelsJob = new URL('../../raster/pixels-digest-job.ts', import.meta.url);
 const pixelLimits = { timeoutMs: 60_000, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3 };
@@ -20,7 +21,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
   version: string;
 };
 
-export interface BundleOptions {
+export interface BundleOptions extends InputStores {
   readonly config: Pick<SandboxConfig, 'seed'>;
   readonly trace: Trace;
   readonly verdicts: Verdicts;
@@ -32,7 +33,6 @@ export interface BundleOptions {
   /** Takes out whatever is a key or a token. */
   readonly redact: <T>(value: T) => T;
   readonly confinement: Confinement;
-  readonly blobDir: string;
   readonly workDir: string;
 }
 
@@ -73,7 +73,7 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
       const operation = operations.find(created.detail.operationId!);
       const isFirst = calls.find(({ detail }) => detail.operationId === operation?.id) === created;
       if (!operation || !isFirst) continue;
-      const body = startOf(operation.parameters, obstacles);
+      const body = startOf(operation.parameters);
       if (!body) continue;
       // The first try of it may have been answered by a fault: what begins with the start is no sign of it.
       const firstTry = calls.find(({ endpoint, at }) => endpoint === 'operation.create' && at >= previousMs) ?? created;
@@ -105,11 +105,17 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
       } else if (kind === 'faults disarmed')
         obstacles.push('a fault was disarmed: what is armed stays armed when it is played');
     }
+    const starts = causes.flatMap((one) => (one.do === 'start' ? [one.body] : []));
+    const given = await inputsOf(starts, options);
+    obstacles.push(...given.obstacles);
+    for (const path of localPathsOf({ causes })) obstacles.push(localObstacle(path));
     const struck = effects.filter(({ isFaulted }) => isFaulted).length;
     const told = causes.reduce((sum, one) => sum + (one.do === 'fault' ? one.fired : 0), 0);
     if (struck > told)
       obstacles.push('calls were struck by what is no cause of this launch: a rate limit, or a fault for every launch');
-    if (operations.newest(1, { isWaiting: true, launchId: launch.id }).length > 0)
+    // Whose token is revoked waits for nothing any more.
+    const isRevoked = causes.some((one) => one.do === 'revoke');
+    if (!isRevoked && operations.newest(1, { isWaiting: true, launchId: launch.id }).length > 0)
       obstacles.push('an operation waits for a decision: the run has not ended');
     const { verdict } = verdicts.of(launch.id);
     const outputs: Bundle['outputs'][number][] = [];
@@ -126,10 +132,11 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
       });
     }
     return {
-      format: 'marketplace-run/1',
+      format: bundleFormat,
       kit: version,
       seed: config.seed,
       renewPolicy: launch.renewPolicy,
+      inputs: given.inputs.map((one) => ({ ...clean({ ...one, data: null }), sha256: one.sha256, data: one.data })),
       causes: causes.sort((a, b) => a.atMs - b.atMs).map(({ atMs: _, ...one }) => one),
       effects,
       verdict: Object.fromEntries(verdict.rules.map(({ rule, result }) => [rule, result])),
@@ -140,13 +147,9 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
 }
 
 /** What an app of this kit was asked to run, as its operation tells it; null for another's, which begins by itself. */
-function startOf(parameters: unknown, obstacles: string[]): Extract<Cause, { do: 'start' }>['body'] | null {
+function startOf(parameters: unknown): Extract<Cause, { do: 'start' }>['body'] | null {
   const { step, input, ...others } = (parameters ?? {}) as Record<string, unknown>;
   const stepId = typeof step === 'string' ? /^(.+)@[^@]+$/.exec(step)?.[1] : undefined;
   if (stepId === undefined || input === undefined) return null;
-  const said = JSON.stringify(input);
-  if (said.includes('"type":"local"'))
-    obstacles.push('its input was a file of the app’s own folder, which is not here');
-  if (said.includes('"uploads-')) obstacles.push('its input was a file that a user had uploaded, which is not here');
   return { stepId, input, parameters: others };
 }

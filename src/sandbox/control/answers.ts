@@ -130,6 +130,8 @@ export const controlAnswers = {
     mediaType: z.string().nullable(),
     sha256: z.string().nullable(),
     createdAt: instant,
+    /** Of the catalog; null where there is none, or not yet. */
+    item: z.object({ collectionId: z.string(), itemId: z.string() }).nullable(),
   }),
   job: z.object({
     id: z.string(),

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { appManifest } from '../../contract/index.ts';
 import { iso, type SandboxClock } from '../clock.ts';
 import type { Files } from '../files/files.ts';
+import type { Items } from '../stac/items.ts';
 import type { InferenceJobs } from '../inference/inference-jobs.ts';
 import type { Operation, Operations } from '../external-app/operations.ts';
 import type { Bundle } from '../bundles/bundle.ts';
@@ -37,6 +38,7 @@ export interface ControlOptions {
   readonly faults: Faults;
   readonly rateLimit: RateLimit;
   readonly files: Pick<Files, 'find'>;
+  readonly items: Pick<Items, 'findByFile'>;
   readonly jobs: Pick<InferenceJobs, 'find'>;
   readonly trace: Trace;
   readonly verdicts: Verdicts;
@@ -239,7 +241,11 @@ export function controlRoutes(options: ControlOptions): Router {
       if (!file) throw new SandboxError(404, 'file_not_found', 'File not found');
       const { id, userId, launchId, originalName, size, sourceType, status, reason, mediaType, sha256 } = file;
       const createdAt = iso(file.createdAtMs);
-      res.json({ id, userId, launchId, originalName, size, sourceType, status, reason, mediaType, sha256, createdAt });
+      const made = options.items.findByFile(id);
+      const item = made && { collectionId: made.collectionId, itemId: made.id };
+      res.json({
+        ...{ id, userId, launchId, originalName, size, sourceType, status, reason, mediaType, sha256, createdAt, item },
+      });
     })
     .all(methodNotAllowed('GET'));
   router

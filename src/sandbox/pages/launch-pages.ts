@@ -60,6 +60,8 @@ export interface LaunchPagesOptions extends ApprovalOptions {
   readonly publicUrl: () => string;
   readonly afterClockMoved: () => Promise<void>;
   readonly reset: () => Promise<void>;
+  /** Takes out whatever is a key or a token. */
+  readonly redact: <T>(value: T) => T;
 }
 
 /** `/launches`: the inspector. Each launch with its calls and what caused them over time, the verdict, and clock and faults at hand. */
@@ -131,7 +133,8 @@ export function launchPages(options: LaunchPagesOptions): Router {
     );
     const viewCall = (call: CallView) => ({ ...call, breaks: broken.get(call.id) ?? null, fault: faultOf(call) });
     const chosen = asked.call === undefined ? null : trace.find(launch.id, asked.call);
-    const all = operations.list(launch.id);
+    // What an app has said of itself may hold a key: this page is saved and sent on.
+    const all = options.redact(operations.list(launch.id));
     const noted = events.list(launch.id);
     const window = windowOf(noted, asked);
     const newest = trace.drawn(launch.id, 0, Number.MAX_SAFE_INTEGER, mostDrawn);
@@ -154,7 +157,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
       operationCount: all.length,
       uploads: uploadSessions
         .listByLaunch(launch.id)
-        .map((upload) => ({ ...upload, parts: uploadSessions.parts(upload.id) })),
+        .map((upload) => ({ ...options.redact(upload), parts: uploadSessions.parts(upload.id) })),
       verdict: viewVerdict(verdict),
       timeline: timelineOf(drawn, verdict.rules, {
         causes,
