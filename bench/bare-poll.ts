@@ -21,14 +21,16 @@ async function status(token: string, operationId: string): Promise<string> {
     client === 'axios'
       ? (await http.get<unknown>(path, { params: { operationId } })).data
       : await (await fetch(`${url}${path}?operationId=${operationId}`, { headers })).json();
-  return (body as { status: string }).status;
+  return (body as { status?: string }).status ?? `no status: ${JSON.stringify(body).slice(0, 200)}`;
 }
 
 async function poll({ token, operationId }: { token: string; operationId: string }): Promise<void> {
   await sleep(Math.random() * intervalMs);
   for (;;) {
     // A server may close a connection just as it is used again: asked the next time, as nobody waits for this answer.
-    if ((await status(token, operationId).catch(() => 'REQUESTED')) !== 'REQUESTED') return;
+    const seen = await status(token, operationId).catch(() => 'REQUESTED');
+    // What is measured is waiting: a loop that ends would be measured as cheap.
+    if (seen !== 'REQUESTED') throw new Error(`an operation that nobody decides is ${seen}`);
     await sleep(intervalMs * (0.9 + 0.2 * Math.random()));
   }
 }

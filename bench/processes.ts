@@ -5,11 +5,16 @@ import { createInterface } from 'node:readline';
 /** As the npm scripts start the servers. */
 const preload = new URL('../scripts/preload.mjs', import.meta.url).href;
 
+/** USER_HZ: 100 on every Linux. */
+const ticksPerSecond = 100;
+
 export interface BenchProcess {
   readonly url: string;
   readonly pid: number;
   /** Highest resident set so far, in MiB (Linux: VmHWM). */
   peakMiB(): number;
+  /** Of its threads, in user and system mode, so far (Linux: /proc/PID/stat). */
+  cpuSeconds(): number;
   stop(): Promise<void>;
   /** SIGKILL; resolves when it is gone. */
   kill(): Promise<void>;
@@ -39,6 +44,11 @@ export async function startProcess(
     url,
     pid: child.pid!,
     peakMiB: () => Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024,
+    cpuSeconds() {
+      const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+    },
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
   };

@@ -6,6 +6,8 @@ import v8 from 'node:v8';
 // Compiled code, TypeScript with its types taken off, is kept between starts: a start takes half the time
 // and some 25 MiB less.
 module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/marketplace-app-kit', import.meta.url)));
+// A server that is killed would leave nothing of it to its next start.
+setTimeout(() => module.flushCompileCache?.(), 3_000).unref();
 
 // What passes through a server is short-lived buffers. A young generation that stays small is swept before
 // they pile up: 50 MiB less at the peak of an upload, at the same speed.

@@ -261,6 +261,7 @@ export async function createSandbox({
       faults,
       rateLimit,
       files,
+      uploads,
       items: catalog.items,
       jobs: inferenceJobs,
       trace,

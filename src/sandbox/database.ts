@@ -105,6 +105,8 @@ const migrations: readonly string[] = [
   'alter table api_keys add column app_id text',
   // What an event was about, for programs.
   `alter table launch_events add column data text not null default '{}'`,
+  // A part that comes again is held against its bytes; its digest is taken where somebody asks.
+  'alter table upload_parts drop column sha256',
 ];
 
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */

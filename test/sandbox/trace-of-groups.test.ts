@@ -62,7 +62,9 @@ test('data of an item belongs to the launch whose operation names it; before the
   // Of two that name it the approved one: who has an answer may fetch.
   const approved = await operationFor(sandbox, late.token, item.id);
   await sandbox.request('POST', `/sandbox/operations/${approved}/approve`, { body: {} });
-  expect((await fetch(item.assets.data.href)).status).toBe(200);
+  const whole = await fetch(item.assets.data.href);
+  expect(whole.status).toBe(200);
+  await whole.arrayBuffer();
   // Refused: nobody got anything.
   expect((await fetch(`${item.assets.data.href}x`)).status).toBe(403);
   await sleep(20);
@@ -71,8 +73,8 @@ test('data of an item belongs to the launch whose operation names it; before the
   expect(data).toMatchObject({ status: 206, detail: { itemId: item.id, operationStatus: 'REQUESTED' } });
   expect(data.path).not.toContain('?');
   expect(Date.parse(data.launchAt) - Date.parse(data.at)).toBeGreaterThanOrEqual(60_000);
-  expect(await resultOf(sandbox, early.launchId, 'no-data-before-approval')).toBe('warning');
-  expect(await resultOf(sandbox, late.launchId, 'no-data-before-approval')).toBe('passed');
+  await expect.poll(() => resultOf(sandbox, early.launchId, 'no-data-before-approval')).toBe('warning');
+  await expect.poll(() => resultOf(sandbox, late.launchId, 'no-data-before-approval')).toBe('passed');
   expect(await resultOf(sandbox, other.launchId, 'no-data-before-approval')).toBe('not_exercised');
 });
 

@@ -1,4 +1,5 @@
 /** Steps 5 to 7 of spec 4.8, and the contract's rows for them. */
+import { createHash } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
 import { readdir, rm, truncate } from 'node:fs/promises';
 import { createConnection } from 'node:net';
@@ -242,6 +243,37 @@ describe('chunk', () => {
     });
     expect((await sendChunk(sandbox, upload, 2, someBytes(10, 2))).status).toBe(200);
     expect((await sendComplete(sandbox, upload, 20)).status).toBe(200);
+  });
+
+  test('one byte that differs is found, wherever it is, before completion and after it; digests are told when asked for', async () => {
+    const sandbox = await startSandbox();
+    const upload = await openUpload(sandbox);
+    const parts = [someBytes(2_500_000, 1), someBytes(2_500_000, 2)];
+    for (const [i, part] of parts.entries()) await sendChunk(sandbox, upload, i + 1, part);
+    const requireFound = async (code: string) => {
+      for (const [i, part] of parts.entries()) {
+        expect((await sendChunk(sandbox, upload, i + 1, part)).status).toBe(200);
+        for (const at of [0, 262_143, 1_048_576, part.length - 1]) {
+          const other = part.slice();
+          other[at]! ^= 1;
+          expect([i, at, (await sendChunk(sandbox, upload, i + 1, other)).body.code]).toEqual([i, at, code]);
+        }
+      }
+    };
+    await requireFound('chunk_conflict');
+    const told = await sandbox.request('GET', `/sandbox/uploads/${upload.uploadId}`);
+    expect(told.body).toEqual({
+      uploadId: upload.uploadId,
+      parts: parts.map((part, i) => ({
+        partNumber: i + 1,
+        size: part.length,
+        sha256: createHash('sha256').update(part).digest('hex'),
+      })),
+    });
+    expect((await sandbox.request('GET', '/sandbox/uploads/upload_none')).status).toBe(404);
+    const { fileId } = (await sendComplete(sandbox, upload, 5_000_000)).body;
+    await requireFound('upload_completed');
+    expect(await download(sandbox, fileId)).toEqual(concat(...parts));
   });
 
   test('the same part again, same bytes: 200 and nothing changed; other bytes: 400 chunk_conflict', async () => {

@@ -43,7 +43,7 @@ const upload = z.object({
   operationId: z.string().nullable(),
   fileName: z.string(),
   receivedBytes: z.int(),
-  parts: z.array(z.object({ partNumber: z.int(), size: z.int(), sha256: z.string() })),
+  parts: z.array(z.object({ partNumber: z.int(), size: z.int() })),
   fileId: z.string().nullable(),
 });
 
@@ -116,6 +116,10 @@ export const controlAnswers = {
     requestsPerMinute: newRateLimit.shape.requestsPerMinute.nullable(),
     /** Null where all calls count together. */
     endpoint: newRateLimit.shape.endpoint.unwrap().nullable(),
+  }),
+  uploadParts: z.object({
+    uploadId: z.string(),
+    parts: z.array(z.object({ partNumber: z.int(), size: z.int(), sha256: z.string() })),
   }),
   file: z.object({
     id: z.string(),

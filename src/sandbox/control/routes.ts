@@ -18,6 +18,7 @@ import { harOf } from '../referee/har.ts';
 import { junitXml } from '../referee/junit.ts';
 import { nobody, type Trace } from '../referee/trace.ts';
 import type { Verdicts } from '../referee/verdicts.ts';
+import type { UploadEngine } from '../uploads/upload-engine.ts';
 import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
@@ -38,6 +39,7 @@ export interface ControlOptions {
   readonly faults: Faults;
   readonly rateLimit: RateLimit;
   readonly files: Pick<Files, 'find'>;
+  readonly uploads: Pick<UploadEngine, 'digests'>;
   readonly items: Pick<Items, 'findByFile'>;
   readonly jobs: Pick<InferenceJobs, 'find'>;
   readonly trace: Trace;
@@ -235,6 +237,15 @@ export function controlRoutes(options: ControlOptions): Router {
     .all(methodNotAllowed('GET', 'POST', 'DELETE'));
 
   router
+    .route('/uploads/:id')
+    .get(async (req, res) => {
+      const parts = await options.uploads.digests(req.params.id);
+      if (!parts) throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
+      res.json({ uploadId: req.params.id, parts });
+    })
+    .all(methodNotAllowed('GET'));
+
+  router
     .route('/files/:id')
     .get((req, res) => {
       const file = options.files.find(req.params.id);
@@ -292,7 +303,7 @@ export function controlRoutes(options: ControlOptions): Router {
         operationId: upload.operationId,
         fileName: upload.fileName,
         receivedBytes: upload.appendedBytes,
-        parts: uploadSessions.parts(upload.id).map(({ partNumber, size, sha256 }) => ({ partNumber, size, sha256 })),
+        parts: uploadSessions.parts(upload.id).map(({ partNumber, size }) => ({ partNumber, size })),
         fileId: upload.fileId,
       })),
     };

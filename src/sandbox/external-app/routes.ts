@@ -190,7 +190,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
             traceOf(res).detail['partNumber'] = Number(partNumber);
         },
       });
-      Object.assign(traceOf(res).detail, { size: part.size, sha256: part.sha256 });
+      traceOf(res).detail['size'] = part.size;
       res.json({ message: `Chunk ${part.partNumber} uploaded`, partNumber: part.partNumber, size: part.size });
     })
     .all(methodNotAllowed('POST'));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { limits, uploadFile, type SourceType } from '../../contract/index.ts';
 import { newId } from '../secrets.ts';
 import { requireRoom } from '../uploads/free-space.ts';
-import { appendPart, drainInto, type WrittenPart } from '../uploads/part-file.ts';
+import { appendPart, drainInto } from '../uploads/part-file.ts';
 import { asStorageError, fileRules } from '../uploads/upload-rules.ts';
 import { readFileForm } from '../web/file-form.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
@@ -28,7 +28,7 @@ export async function receiveDirectUpload(
   const blob = newId('blob');
   const path = join(blobDir, blob);
   // In an object: what the callback below sets is read after it.
-  const received: { name?: string | undefined; written?: WrittenPart } = {};
+  const received: { name?: string | undefined; sizeBytes?: number } = {};
   try {
     const form = await readFileForm(req, req, {
       fileField: uploadFile.fileField,
@@ -38,7 +38,7 @@ export async function receiveDirectUpload(
         received.name = requireName(name);
         await requireRoom(blobDir, fileRules, freeBytes);
         const sink = await appendPart(path, 0);
-        received.written = await drainInto(sink, content).catch(async (error: unknown) => {
+        received.sizeBytes = await drainInto(sink, content).catch(async (error: unknown) => {
           await sink.undo();
           throw error;
         });
@@ -54,7 +54,7 @@ export async function receiveDirectUpload(
       blob,
       sourceType,
       name: received.name ?? '',
-      sizeBytes: received.written?.size ?? 0,
+      sizeBytes: received.sizeBytes ?? 0,
     });
   } catch (error) {
     await rm(path, { force: true });

@@ -191,6 +191,13 @@ export const controlCalls: readonly DocumentedCall[] = [
   { ...remove, id: 'clearRateLimit', summary: 'Lift the limit', path: '/sandbox/rate-limit' },
   {
     ...getOne,
+    id: 'getUpload',
+    summary: 'The parts of an upload, with their digests',
+    path: '/sandbox/uploads/:id',
+    response: answers.uploadParts,
+  },
+  {
+    ...getOne,
     id: 'getFile',
     summary: 'A file, and why it failed',
     path: '/sandbox/files/:id',

@@ -26,9 +26,8 @@ export interface CallDetail {
   readonly uploadId?: string;
   readonly key?: string;
   readonly partNumber?: number;
-  /** Bytes of a part, with `sha256`, where it was read whole. */
+  /** Bytes of a part, where it was read whole. */
   readonly size?: number;
-  readonly sha256?: string;
   /** What complete says that the file has. */
   readonly fileSize?: number;
   readonly fileId?: string;

@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { limits, uploadChunk, type CompleteUploadRequest, type WireLimits } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { FileRecord, Files, NewFile } from '../files/files.ts';
@@ -10,10 +12,10 @@ import { newId } from '../secrets.ts';
 import { readFileForm } from '../web/file-form.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
 import { requireRoom } from './free-space.ts';
-import { appendPart, digestPart, drainInto } from './part-file.ts';
+import { appendPart, comparePart, drainInto, type StoredBytes } from './part-file.ts';
 import { SessionLock } from './session-lock.ts';
 import { asStorageError, chunkTooLarge, type UploadRules } from './upload-rules.ts';
-import type { UploadOwner, UploadPart, UploadSession, UploadSessions } from './upload-sessions.ts';
+import type { StoredPart, UploadOwner, UploadPart, UploadSession, UploadSessions } from './upload-sessions.ts';
 
 /** Who may use a session, and when: the group that an upload came through decides. */
 export interface UploadAccess {
@@ -39,6 +41,7 @@ export interface UploadEngineOptions {
   readonly freeBytes?: (folder: string) => Promise<number>;
 }
 
+const copyBytes = 1024 * 1024;
 const notFound = () => new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
 
 /**
@@ -105,7 +108,7 @@ export class UploadEngine {
       return await this.#store(
         fields,
         access,
-        () => createReadStream(spoolPath, { highWaterMark: 1024 * 1024 }),
+        () => createReadStream(spoolPath, { highWaterMark: copyBytes }),
         () => {},
         formRead,
       );
@@ -177,22 +180,20 @@ export class UploadEngine {
       const session = this.#session(fields, access);
       const earlier = sessions.part(session.id, fields.partNumber);
       const isNext = fields.partNumber === sessions.nextPartNumber(session.id);
-      if (!earlier) this.#requirePlace(session, fields.partNumber, access.rules);
-      if (!earlier) await requireRoom(blobDir, access.rules, freeBytes);
+      if (earlier) return this.#compare(session, earlier, openContent(), onTaken, formRead);
+      this.#requirePlace(session, fields.partNumber, access.rules);
+      await requireRoom(blobDir, access.rules, freeBytes);
       const waitingBlob = isNext ? null : newId('blob');
-      const sink = earlier
-        ? digestPart()
-        : await (waitingBlob === null
-            ? appendPart(join(blobDir, session.blob), session.appendedBytes)
-            : appendPart(join(blobDir, waitingBlob), 0));
+      const sink = await (waitingBlob === null
+        ? appendPart(join(blobDir, session.blob), session.appendedBytes)
+        : appendPart(join(blobDir, waitingBlob), 0));
       try {
-        const written = await drainInto(sink, openContent());
+        const size = await drainInto(sink, openContent());
         onTaken();
         await formRead;
-        if (written.size === 0) throw invalid([{ path: uploadChunk.fileField, message: 'must not be empty' }]);
-        const part = { partNumber: fields.partNumber, ...written };
-        if (earlier) requireSameBytes(session, earlier, part);
-        else sessions.commitPart(session.id, { ...part, blob: waitingBlob }, clock.now(session.launchId));
+        if (size === 0) throw invalid([{ path: uploadChunk.fileField, message: 'must not be empty' }]);
+        const part = { partNumber: fields.partNumber, size };
+        sessions.commitPart(session.id, { ...part, blob: waitingBlob }, clock.now(session.launchId));
         if (isNext) this.#appendInTheBackground(session.id);
         return part;
       } catch (error) {
@@ -201,6 +202,48 @@ export class UploadEngine {
         throw error;
       }
     });
+  }
+
+  /** A part that is there already: the same bytes are taken again, others are a conflict. */
+  async #compare(
+    session: UploadSession,
+    earlier: StoredPart,
+    content: Readable,
+    onTaken: () => void,
+    formRead: Promise<void>,
+  ): Promise<UploadPart> {
+    const sink = await comparePart(this.#bytesOf(session, earlier));
+    try {
+      await drainInto(sink, content);
+      onTaken();
+      await formRead;
+    } finally {
+      await sink.undo();
+    }
+    if (sink.isSame()) return { partNumber: earlier.partNumber, size: earlier.size };
+    if (session.fileId !== null) throw new SandboxError(400, 'upload_completed', 'Upload is completed');
+    throw new SandboxError(400, 'chunk_conflict', `Chunk ${earlier.partNumber} was uploaded with other bytes`);
+  }
+
+  /** Where a part lies: in the session's file behind those before it, or in a file of its own. */
+  #bytesOf({ id, blob }: UploadSession, part: StoredPart): StoredBytes {
+    const before = this.#options.sessions.parts(id).filter(({ partNumber }) => partNumber < part.partNumber);
+    const offset = part.blob === null ? before.reduce((sum, { size }) => sum + size, 0) : 0;
+    return { path: join(this.#options.blobDir, part.blob ?? blob), offset, size: part.size };
+  }
+
+  /** Each part of a session with its digest, which is taken now. Null where there is no such session. */
+  async digests(id: string): Promise<(UploadPart & { readonly sha256: string })[] | null> {
+    const session = this.#options.sessions.find(id);
+    if (!session) return null;
+    const parts: (UploadPart & { readonly sha256: string })[] = [];
+    for (const part of this.#options.sessions.parts(id)) {
+      const { path, offset, size } = this.#bytesOf(session, part);
+      const hash = createHash('sha256');
+      await pipeline(createReadStream(path, { start: offset, end: offset + size - 1, highWaterMark: copyBytes }), hash);
+      parts.push({ partNumber: part.partNumber, size, sha256: hash.digest('hex') });
+    }
+    return parts;
   }
 
   #requirePlace(session: UploadSession, received: number, rules: UploadRules): void {
@@ -231,12 +274,8 @@ export class UploadEngine {
       if (!session || !part?.blob) return;
       const sink = await appendPart(join(blobDir, session.blob), session.appendedBytes);
       try {
-        const { size, sha256 } = await drainInto(
-          sink,
-          createReadStream(join(blobDir, part.blob), { highWaterMark: 1024 * 1024 }),
-        );
-        if (size !== part.size || sha256 !== part.sha256)
-          throw new Error(`part ${part.partNumber} is not as it was acknowledged`);
+        const size = await drainInto(sink, createReadStream(join(blobDir, part.blob), { highWaterMark: copyBytes }));
+        if (size !== part.size) throw new Error(`part ${part.partNumber} is not as it was acknowledged`);
       } catch (error) {
         await sink.undo();
         throw error;
@@ -295,12 +334,6 @@ export class UploadEngine {
     if (!sessions.discard(session.id)) return;
     for (const blob of [session.blob, ...waiting]) await rm(join(blobDir, blob), { force: true });
   }
-}
-
-function requireSameBytes(session: UploadSession, earlier: UploadPart, again: UploadPart): void {
-  if (earlier.sha256 === again.sha256 && earlier.size === again.size) return;
-  if (session.fileId !== null) throw new SandboxError(400, 'upload_completed', 'Upload is completed');
-  throw new SandboxError(400, 'chunk_conflict', `Chunk ${earlier.partNumber} was uploaded with other bytes`);
 }
 
 function sizeMismatch(claimed: number, received: number): SandboxError {

@@ -21,7 +21,6 @@ export interface UploadSession {
 export interface UploadPart {
   readonly partNumber: number;
   readonly size: number;
-  readonly sha256: string;
 }
 
 export interface StoredPart extends UploadPart {
@@ -86,7 +85,7 @@ export class UploadSessions {
   parts(id: string): StoredPart[] {
     return this.#database
       .prepare<[string], StoredPart>(
-        'select part_number as partNumber, size, sha256, blob from upload_parts where upload_id = ? order by part_number',
+        'select part_number as partNumber, size, blob from upload_parts where upload_id = ? order by part_number',
       )
       .all(id);
   }
@@ -94,7 +93,7 @@ export class UploadSessions {
   part(id: string, partNumber: number): StoredPart | null {
     const row = this.#database
       .prepare<[string, number], StoredPart>(
-        'select part_number as partNumber, size, sha256, blob from upload_parts where upload_id = ? and part_number = ?',
+        'select part_number as partNumber, size, blob from upload_parts where upload_id = ? and part_number = ?',
       )
       .get(id, partNumber);
     return row ?? null;
@@ -112,8 +111,8 @@ export class UploadSessions {
   commitPart(id: string, part: StoredPart, nowMs: number): void {
     this.#database.transaction(() => {
       this.#database
-        .prepare('insert into upload_parts (upload_id, part_number, size, sha256, blob) values (?, ?, ?, ?, ?)')
-        .run(id, part.partNumber, part.size, part.sha256, part.blob);
+        .prepare('insert into upload_parts (upload_id, part_number, size, blob) values (?, ?, ?, ?)')
+        .run(id, part.partNumber, part.size, part.blob);
       const appended = part.blob === null ? part.size : 0;
       this.#database
         .prepare('update uploads set received_bytes = received_bytes + ?, last_chunk_at = ? where id = ?')

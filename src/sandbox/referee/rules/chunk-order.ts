@@ -28,7 +28,7 @@ function judgeUpload({ calls }: TracedUpload): Violation[] {
     violations.push({ severity: 'failed', calls: shown, seen, expected });
 
   for (const call of calls) {
-    const { partNumber, size, sha256, code } = call.detail;
+    const { partNumber, size, code } = call.detail;
     if (call.endpoint === 'upload.complete') {
       judgeComplete(call, calls, parts, fail);
       completed ??= { call, lastPart };
@@ -58,7 +58,7 @@ function judgeUpload({ calls }: TracedUpload): Violation[] {
       fail(`chunk ${partNumber} after complete`, 'complete after the last chunk', completed.call, call);
     before = call;
     // Cut on its way: it never came whole.
-    if (!call.delivered && sha256 === undefined) continue;
+    if (!call.delivered && size === undefined) continue;
     parts.set(partNumber, size ?? parts.get(partNumber) ?? null);
     lastPart = Math.max(lastPart, partNumber);
   }
