@@ -8,6 +8,7 @@ import { openLaunch } from '../src/testing/app-session.ts';
 import { loadMyApp } from '../src/commands/my-app.ts';
 import { trialRun } from '../src/commands/trial-run.ts';
 import { startProcess } from './processes.ts';
+import { tell } from './rows.ts';
 
 const trial = trialRun(await loadMyApp(), 64);
 
@@ -83,7 +84,15 @@ try {
     `/sandbox/launches/${last.launchId}/verdict`,
   ])
     slowest = Math.max(slowest, await time('sandbox', sandbox.url, path, ofSandbox));
-  console.log(`\nthe slowest median is ${slowest.toFixed(1)} ms; the goal is ${goalMs}`);
+  tell([
+    {
+      what: `the slowest page or call with ${launches} launches and ${runs} ended runs`,
+      unit: 'ms',
+      ours: [slowest],
+      peer: null,
+      goal: { most: goalMs },
+    },
+  ]);
 } finally {
   await app.kill().catch(() => {});
   await sandbox.stop();

@@ -5,6 +5,7 @@ import { Agent, request } from 'node:http';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startProcess } from './processes.ts';
+import { tell, type BenchRow } from './rows.ts';
 import { seeded } from '../models/seeded.ts';
 import { benchItems, collections, firstMs, spanMs, writeItems } from './stac-items.ts';
 import { buildPeer, type PeerQuery } from './stac-peer.ts';
@@ -55,13 +56,21 @@ console.log(
 console.log(`start with the index built: ${startSeconds.toFixed(1)} s, peak ${sandbox.peakMiB().toFixed(0)} MiB\n`);
 
 let agent = new Agent({ keepAlive: true });
-function search(query: PeerQuery): Promise<{ numberMatched: number; ms: number }> {
-  const body = JSON.stringify({
+const search = (query: PeerQuery) =>
+  post({
     bbox: query.box,
     collections: query.collections,
     datetime: `${iso(query.startMs)}/${iso(query.endMs)}`,
     limit: query.limit,
   });
+
+interface Answer {
+  readonly numberMatched: number;
+  readonly ms: number;
+}
+
+function post(wanted: object): Promise<Answer> {
+  const body = JSON.stringify(wanted);
   const from = performance.now();
   return new Promise((settle, reject) => {
     const sent = request(
@@ -107,6 +116,11 @@ function makeQueries(degrees: number, seed: number, n: number): PeerQuery[] {
   });
 }
 
+const rows: BenchRow[] = [];
+const figure = (what: string, unit: string, value: number, most: number) =>
+  rows.push({ what: `${count.toLocaleString('en')} items: ${what}`, unit, ours: [value], peer: null, goal: { most } });
+figure('start with the index built', 's', startSeconds, 5);
+
 const percentile = (sorted: readonly number[], share: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 for (const query of makeQueries(5, 1, 20)) await search(query);
@@ -144,8 +158,63 @@ for (const degrees of [1, 10, 60]) {
     (percentile(times, 0.5) / percentile(peerTimes, 0.5)).toFixed(3),
   ];
   console.log(`| ${cells.join(' | ')} |`);
+  rows.push(
+    {
+      what: `${count.toLocaleString('en')} items: search over HTTP at ${degrees}°, median`,
+      unit: 'ms',
+      ours: [percentile(times, 0.5)],
+      peer: { name: "SQLite's R*Tree, in its own process", values: [percentile(peerTimes, 0.5)] },
+      goal: { most: 3 },
+    },
+    {
+      what: `${count.toLocaleString('en')} items: search over HTTP at ${degrees}°, median`,
+      unit: 'ms',
+      ours: [percentile(times, 0.5)],
+      peer: null,
+      goal: { most: 10 },
+    },
+  );
 }
-console.log(`\nsandbox peak after the searches: ${sandbox.peakMiB().toFixed(0)} MiB`);
+
+// The first one of each asks for a field that nobody has asked for since the start.
+agent.destroy();
+agent = new Agent({ keepAlive: true });
+const cloudless = (most: number) => ({
+  'filter-lang': 'cql2-json',
+  filter: { op: '<', args: [{ property: 'view:off_nadir' }, most] },
+  limit: 10,
+});
+figure('the first filter by a property', 'ms', (await post(cloudless(10))).ms, 50);
+figure('later filters by it, median', 'ms', percentile(await timesOf((i) => cloudless(1 + (i % 28))), 0.5), 50);
+const byName = (i: number) => ({ sortby: [{ field: 'name', direction: i % 2 ? 'asc' : 'desc' }], limit: 10 });
+figure('the first sortby a property', 'ms', (await post(byName(0))).ms, 50);
+figure('later ones, median', 'ms', percentile(await timesOf(byName), 0.5), 50);
+
+const clients = 50;
+const many = makeQueries(1, 900, clients * 10);
+const waits = await Promise.all(
+  Array.from({ length: clients }, async (_, i) => {
+    const own: number[] = [];
+    for (const query of many.slice(10 * i, 10 * (i + 1))) own.push((await search(query)).ms);
+    return own;
+  }),
+);
+figure(
+  `${clients} clients at once, the slowest of 100`,
+  'ms',
+  percentile(
+    waits.flat().sort((a, b) => a - b),
+    0.99,
+  ),
+  100,
+);
+
+async function timesOf(wanted: (i: number) => object): Promise<number[]> {
+  const times: number[] = [];
+  for (let i = 0; i < 30; i++) times.push((await post(wanted(i))).ms);
+  return times.sort((a, b) => a - b);
+}
+figure('peak memory after the searches', 'MiB', sandbox.peakMiB(), 400);
 
 // Counts by brute force: every item, every polygon, with a library that the sandbox's own test of boxes does not use.
 const checks = [1, 10, 60]
@@ -203,4 +272,5 @@ agent.destroy();
 peer.close();
 await sandbox.stop();
 await rm(folder, { recursive: true, force: true });
-process.exitCode = equal === checks.length ? 0 : 1;
+tell(rows);
+if (equal !== checks.length) process.exitCode = 1;

@@ -13,6 +13,7 @@ import type { StepParameters } from '../src/app/processing/step-parameters.ts';
 import { confine } from '../src/commands/confine.ts';
 import { runInChild } from '../src/raster/index.ts';
 import allSteps from '../test/support/all-steps.ts';
+import { median, tell, type BenchRow } from './rows.ts';
 
 const usage = `usage: npm run bench:steps -- [options]
 
@@ -141,7 +142,6 @@ await mkdir(values.folder, { recursive: true });
 const folder = await mkdtemp(join(resolve(values.folder), 'steps-'));
 const inputs = join(folder, 'inputs');
 const confinement = await confine({ mode: 'auto', readable: [] }, []);
-const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]!;
 
 /** Resident at the peak, of a process and what it has started. */
 async function peakWhile(pid: number, work: Promise<unknown>): Promise<number> {
@@ -242,9 +242,33 @@ try {
     await import('node:fs/promises').then(({ writeFile }) =>
       writeFile(values.json!, `${JSON.stringify(rows, null, 2)}\n`),
     );
-  process.exitCode = rows.every(({ isMet }) => isMet) ? 0 : 1;
+  tell(rows.flatMap(rowsOf));
 } finally {
   await rm(folder, { recursive: true, force: true });
+}
+
+function rowsOf({ id, ours, theirs, seconds, peerSeconds }: Row): BenchRow[] {
+  const what = `step ${id}, ${side}²`;
+  const name = "GDAL's own program";
+  return [
+    {
+      what: `${what}: time`,
+      unit: 's',
+      ours: seconds,
+      peer: { name, values: peerSeconds },
+      goal: { most: goals.time },
+    },
+    {
+      what: `${what}: memory`,
+      unit: 'MiB',
+      ours: [ours.peakMiB],
+      peer: { name, values: [theirs.peakMiB] },
+      goal: { most: goals.memory },
+    },
+    ...(id === 'ndvi'
+      ? [{ what: `${what}: memory`, unit: 'MiB', ours: [ours.peakMiB], peer: null, goal: { most: ndviPeakMiB } }]
+      : []),
+  ];
 }
 
 interface Row {
@@ -253,6 +277,8 @@ interface Row {
   readonly theirs: Measured;
   /** Of each round, ours over theirs. */
   readonly timeRatios: readonly number[];
+  readonly seconds: readonly number[];
+  readonly peerSeconds: readonly number[];
   readonly memoryRatio: number;
   readonly isMet: boolean;
 }
@@ -268,7 +294,12 @@ function rowOf({ id }: Work, ours: readonly Measured[], theirs: readonly Measure
   const memoryRatio = our.peakMiB / their.peakMiB;
   const isMet =
     median(timeRatios) <= goals.time && memoryRatio <= goals.memory && (id !== 'ndvi' || our.peakMiB < ndviPeakMiB);
-  return { id, ours: our, theirs: their, timeRatios, memoryRatio, isMet };
+  const secondsOf = (all: readonly Measured[]) => all.map(({ seconds }) => seconds);
+  return {
+    ...{ id, ours: our, theirs: their, timeRatios, memoryRatio, isMet },
+    seconds: secondsOf(ours),
+    peerSeconds: secondsOf(theirs),
+  };
 }
 
 function print(rows: readonly Row[]): void {

@@ -1,103 +1,114 @@
 /**
- * Uploads through the app into the sandbox, both as processes of their own, beside a plain `cp` of the
- * same bytes on the same disk. Timed from the first call of the upload until the file can be downloaded.
+ * `npm run bench:upload`: what a server does for an upload, beside `@tus/server`, multer and `cp`; what sending
+ * costs the app, beside `fetch`; the app's upload into the sandbox, end to end; and what it would cost to hold a completed upload through a power cut. `-- --mebibytes 1024 --rounds 3 --end-to-end 1024,4096`.
  */
-import { execFileSync } from 'node:child_process';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { RunView } from '../src/app/runs/run-view.ts';
-import { createPlatformClient } from '../src/platform-client/index.ts';
-import { openLaunch } from '../src/testing/app-session.ts';
-import { sandboxControl } from '../src/testing/sandbox-control.ts';
-import { startProcess } from './processes.ts';
+import { parseArgs } from 'node:util';
+import { randomBytes } from 'node:crypto';
+import { tell, type BenchRow } from './rows.ts';
+import { benchUpload } from './upload-app.ts';
+import { benchClient } from './upload-client.ts';
+import { benchServer, ways, type ServerResult, type Way } from './upload-servers.ts';
 
-const apiKey = 'bench-key';
-/** As often as the app's own page looks. */
-const watchEveryMs = 1000;
+const { values } = parseArgs({
+  options: {
+    mebibytes: { type: 'string', default: '1024' },
+    rounds: { type: 'string', default: '3' },
+    'end-to-end': { type: 'string', default: '1024,4096' },
+    folder: { type: 'string', default: 'data/bench' },
+  },
+});
+const [mebibytes, rounds] = [Number(values.mebibytes), Number(values.rounds)];
+const size = (mib: number) => (mib % 1024 === 0 ? `${mib / 1024} GiB` : `${mib} MiB`);
+await mkdir(values.folder, { recursive: true });
 
-export interface UploadResult {
-  readonly mebibytes: number;
-  readonly uploadSeconds: number;
-  readonly cpSeconds: number;
-  readonly completeMs: number;
-  readonly appPeakMiB: number;
-  readonly sandboxPeakMiB: number;
-}
+const results = Object.fromEntries(ways.map((way) => [way, []])) as unknown as Record<Way, ServerResult[]>;
+// The first start compiles what the later ones find.
+await benchServer('sandbox', 64, values.folder);
+for (let round = 0; round < rounds; round++)
+  for (const way of ways) {
+    const result = await benchServer(way, mebibytes, values.folder);
+    results[way].push(result);
+    console.error(`${way}: ${(mebibytes / result.seconds).toFixed(0)} MiB/s, ${result.cpuSeconds.toFixed(2)} CPU s`);
+  }
+const of = (way: Way, pick: (result: ServerResult) => number) => results[way].map(pick);
+const speed = ({ seconds }: ServerResult) => mebibytes / seconds;
+const cpu = ({ cpuSeconds }: ServerResult) => cpuSeconds;
+const work = `${size(mebibytes)} into the sandbox in parts of 64 MiB`;
+const rows: BenchRow[] = [
+  ...(['@tus/server', 'multer'] as const).map((name): BenchRow => ({
+    what: `${work}: the server's CPU`,
+    unit: 's',
+    ours: of('sandbox', cpu),
+    peer: { name, values: of(name, cpu) },
+    goal: { most: 1 },
+  })),
+  ...(['@tus/server', 'multer'] as const).map((name): BenchRow => ({
+    what: `${work}: throughput`,
+    unit: 'MiB/s',
+    ours: of('sandbox', speed),
+    peer: { name, values: of(name, speed) },
+    goal: { least: 1 },
+  })),
+  {
+    what: `${work}: throughput, beside a copy of the file`,
+    unit: 'MiB/s',
+    ours: of('sandbox', speed),
+    peer: { name: 'cp', values: of('cp', speed) },
+    goal: { least: 0.5 },
+  },
+  {
+    what: `${work}: the server's peak memory`,
+    unit: 'MiB',
+    ours: of('sandbox', ({ peakMiB }) => peakMiB),
+    peer: null,
+    goal: { most: 130 },
+  },
+];
 
-/** One upload of `mebibytes`, with fresh processes, in a folder of its own below `parent`. */
-export async function benchUpload(mebibytes: number, parent: string): Promise<UploadResult> {
-  const folder = await mkdtemp(join(parent, 'upload-bench-'));
-  const sandbox = await startProcess(
-    new URL('../src/commands/sandbox.ts', import.meta.url),
-    'sandbox',
-    ['--port', '0', '--data', join(folder, 'sandbox')],
-    { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' },
+const sent = await benchClient(mebibytes, rounds, values.folder);
+rows.push({
+  what: `${size(mebibytes)} sent by the app's uploader in parts of 64 MiB: the sender's CPU`,
+  unit: 's',
+  ours: sent.ours,
+  peer: { name: 'fetch of FormData', values: sent.fetch },
+  goal: { most: 1.5 },
+});
+
+for (const mib of values['end-to-end'].split(',').filter(Boolean).map(Number)) {
+  const { uploadSeconds, cpSeconds, completeMs, appPeakMiB, sandboxPeakMiB } = await benchUpload(mib, values.folder);
+  const what = `${size(mib)} from the app to a file that can be downloaded`;
+  rows.push(
+    {
+      what: `${what}: time`,
+      unit: 's',
+      ours: [uploadSeconds],
+      peer: { name: 'cp', values: [cpSeconds] },
+      goal: { most: 10 },
+    },
+    { what: `${what}: complete`, unit: 'ms', ours: [completeMs], peer: null, goal: { most: 1_000 } },
+    { what: `${what}: the app's peak memory`, unit: 'MiB', ours: [appPeakMiB], peer: null, goal: { most: 200 } },
+    {
+      what: `${what}: the sandbox's peak memory`,
+      unit: 'MiB',
+      ours: [sandboxPeakMiB],
+      peer: null,
+      goal: { most: 160 },
+    },
   );
-  const app = await startProcess(new URL('./app.ts', import.meta.url), 'app', [], {
-    PLATFORM_URL: sandbox.url,
-    PLATFORM_API_KEY: apiKey,
-    APP_SECRET: 'x'.repeat(32),
-    DATA_DIR: join(folder, 'app'),
-    PORT: '0',
-    POLL_INTERVAL_MS: '2000',
-    LOG_LEVEL: 'error',
-  });
-  const client = createPlatformClient({ baseUrl: sandbox.url, apiKey });
-  try {
-    const control = sandboxControl({ url: sandbox.url });
-    const { launchId, launchUrl } = await control.launch(`${app.url}/launch`);
-    const session = await openLaunch(launchUrl);
-    const { id } = await session.startRun({
-      stepId: 'big',
-      parameters: { mebibytes },
-      input: { type: 'synthetic', size: 64 },
-    });
-    const requested = await until(
-      () => session.run(id),
-      ({ state }) => state === 'AWAITING_APPROVAL',
-    );
-    await control.approve(requested.operationId ?? '');
-    const done = await until(
-      () => session.run(id),
-      ({ isFinal }) => isFinal,
-    );
-    if (done.state !== 'COMPLETED' || !done.file?.fileId)
-      throw new Error(`the run ended as ${done.state}: ${done.failure?.message}`);
-    const asked = performance.now();
-    const firstByte = await fetch(await client.getDownloadUrl(done.file.fileId), { headers: { range: 'bytes=0-0' } });
-    if (firstByte.status !== 206) throw new Error(`the file cannot be downloaded: ${firstByte.status}`);
-    const completedAt = Date.parse(done.history.at(-1)?.at ?? '');
-    const downloadableAt = completedAt + performance.now() - asked;
-    const peaks = { appPeakMiB: app.peakMiB(), sandboxPeakMiB: sandbox.peakMiB() };
-    const calls = await control.trace(launchId);
-    const call = (endpoint: string) => calls.find((one) => one.endpoint === endpoint)!;
-    const [blob] = await readdir(join(folder, 'sandbox', 'blobs'));
-    return {
-      mebibytes,
-      uploadSeconds: (downloadableAt - Date.parse(call('upload.initiate').at)) / 1000,
-      cpSeconds: timeCp(join(folder, 'sandbox', 'blobs', blob!), join(folder, 'copy')),
-      completeMs: call('upload.complete').durationMs,
-      ...peaks,
-    };
-  } finally {
-    client.close();
-    await app.stop();
-    await sandbox.stop();
-    await rm(folder, { recursive: true, force: true });
-  }
 }
+tell(rows);
 
-async function until(read: () => Promise<RunView>, isThere: (run: RunView) => boolean): Promise<RunView> {
-  for (;;) {
-    const run = await read();
-    if (isThere(run)) return run;
-    await sleep(watchEveryMs);
-  }
-}
-
-function timeCp(from: string, to: string): number {
-  const began = performance.now();
-  execFileSync('cp', ['--reflink=never', from, to]);
-  return (performance.now() - began) / 1000;
-}
+// What completing would take longer if it waited for the disk: docs/reliability.md says why it does not.
+const path = join(values.folder, 'sync');
+const file = await open(path, 'w');
+const bytes = randomBytes(1024 * 1024);
+for (let i = 0; i < mebibytes; i++) await file.write(bytes);
+const began = performance.now();
+await file.datasync();
+console.log(
+  `\nfdatasync of ${size(mebibytes)} that was just written: ${((performance.now() - began) / 1000).toFixed(2)} s`,
+);
+await file.close();
+await rm(path);

@@ -10,6 +10,7 @@ import { openLaunch } from '../src/testing/app-session.ts';
 import { loadMyApp } from '../src/commands/my-app.ts';
 import { trialRun } from '../src/commands/trial-run.ts';
 import { startProcess, type BenchProcess } from './processes.ts';
+import { tell, type BenchRow } from './rows.ts';
 
 const trial = trialRun(await loadMyApp(), 64);
 
@@ -79,20 +80,28 @@ try {
   );
   await app.stop();
 
-  console.log('|                  | CPU ms a second |  ratio | resident MiB |  ratio |');
-  console.log('|------------------|----------------:|-------:|-------------:|-------:|');
-  console.log(
-    `| app              | ${ours.cpuMs.toFixed(0).padStart(15)} |        | ${ours.residentMiB.toFixed(0).padStart(12)} |        |`,
-  );
+  const rows: BenchRow[] = [];
   for (const client of ['fetch', 'axios'] as const) {
     const theirs = await measureBare(client);
-    const ratios = [ours.cpuMs / theirs.cpuMs, ours.residentMiB / theirs.residentMiB].map((ratio) =>
-      ratio.toFixed(2).padStart(6),
-    );
-    console.log(
-      `| bare loop, ${client} | ${theirs.cpuMs.toFixed(0).padStart(15)} | ${ratios[0]} | ${theirs.residentMiB.toFixed(0).padStart(12)} | ${ratios[1]} |`,
+    const [what, name] = [`${runs} runs that wait for approval`, `a bare loop, ${client}`];
+    rows.push(
+      {
+        what: `${what}: CPU`,
+        unit: 'ms a second',
+        ours: [ours.cpuMs],
+        peer: { name, values: [theirs.cpuMs] },
+        goal: { most: 1.5 },
+      },
+      {
+        what: `${what}: resident memory`,
+        unit: 'MiB',
+        ours: [ours.residentMiB],
+        peer: { name, values: [theirs.residentMiB] },
+        goal: { most: 1.2 },
+      },
     );
   }
+  tell(rows);
   const { min, max } = limits.pollIntervalMs;
   const [shortest, longest] = [Math.min(...gaps), Math.max(...gaps)];
   const early = gaps.filter((gap) => gap < min - 200).length;

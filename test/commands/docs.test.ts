@@ -2,6 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { pageOf, type BenchResults } from '../../bench/page.ts';
 import { endpoints } from '../support/documented.ts';
 import { projectRoot } from '../support/folders.ts';
 
@@ -10,6 +11,11 @@ const text = (path: string) => readFile(join(projectRoot, path), 'utf8');
 test('the step of docs/steps.md is the example of the room, which a test runs', async () => {
   const shown = /```ts\n(import[^]*?)```/.exec(await text('docs/steps.md'))?.[1];
   expect(shown).toBe(await text('src/my-app/steps/scale/index.ts'));
+});
+
+test('docs/performance.md is made of what the benches have measured', async () => {
+  const results = JSON.parse(await text('bench/results.json')) as BenchResults;
+  expect(await text('docs/performance.md')).toBe(await pageOf(results));
 });
 
 test('docs/configuration.md names every setting, and no other', async () => {

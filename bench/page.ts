@@ -1,0 +1,42 @@
+import { format, resolveConfig } from 'prettier';
+import { isMet, tableOf, type BenchRow } from './rows.ts';
+
+/** What `npm run bench` has measured. */
+export interface BenchResults {
+  /** ISO 8601. */
+  readonly at: string;
+  readonly machine: string;
+  readonly benches: Readonly<Record<string, readonly BenchRow[]>>;
+}
+
+const titles: Readonly<Record<string, string>> = {
+  upload: 'Uploads',
+  steps: 'Steps',
+  'child-start': 'The start of a step',
+  commands: 'Commands',
+  stac: 'The catalog',
+  waiting: 'Waiting for approval',
+  crowded: 'Many launches and runs',
+};
+
+/** `docs/performance.md`, made of what was measured. */
+export async function pageOf({ at, machine, benches }: BenchResults): Promise<string> {
+  const rows = Object.values(benches).flat();
+  const text = `# Performance
+
+Made by \`npm run bench -- --write\`: change the benches, not this page. ${rows.filter(isMet).length} of ${rows.length} goals are met.
+
+Measured on ${at.slice(0, 10)}: ${machine}. Such a machine is shared, and seconds differ from day to day by half. Read the ratios: ours and the peer take turns in one run, on the same bytes and the same disk. A ratio of time, CPU or memory below 1 means that the kit takes less than its peer, a ratio of throughput above 1 that it does more. Of several rounds the median stands first, the least and the most in parentheses.
+
+## Limits that no code of ours moves
+
+- The app asks for a decision every 2 to 5 seconds, as the interface demands. On average half an interval passes between an approval and the poll that sees it.
+- An upload is bounded by a copy of the same file: \`cp\` stands beside it.
+- A Cloud Optimized GeoTIFF is compressed by GDAL, on every core. Of a step that writes one this takes most of the time, and GDAL's own programs pay it too.
+- An acknowledged part survives the end of the process, not a power cut: see [reliability.md](reliability.md).
+
+${Object.entries(benches)
+  .map(([name, own]) => `## ${titles[name] ?? name}\n\n\`npm run bench:${name}\`\n\n${tableOf(own)}\n`)
+  .join('\n')}`;
+  return format(text, { ...(await resolveConfig('docs/performance.md')), parser: 'markdown' });
+}
