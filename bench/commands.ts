@@ -1,4 +1,4 @@
-/** `npm run bench:commands`: how long each command takes until it says its usage, and the demo after set-up, beside a bare start of Node. `-- --rounds 3`. */
+/** `npm run bench:commands`: how long each command takes until it says its usage, and the demo after set-up. `-- --rounds 3`. */
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { tell, type BenchRow } from './rows.ts';

@@ -112,21 +112,34 @@ async function control<T>(path: string, body?: object): Promise<T> {
 /** Copies of the one run that there is, as if they had ended: half of them in its own launch, the others in launches of one each. */
 function fill(launchId: string): void {
   const database = new Sqlite(join(folder, 'app', 'app.db'));
+  type Row = Record<string, unknown>;
+  const first = (table: string, column: string) =>
+    database.prepare<[string], Row>(`select * from ${table} where ${column} = ? limit 1`).get(launchId)!;
+  // By their names: what a table has is the app's.
+  const inserter = (table: string, like: Row) => {
+    const names = Object.keys(like);
+    const insert = database.prepare(
+      `insert into ${table} (${names.map((name) => `"${name}"`).join(', ')}) values (${names.map((name) => `@${name}`).join(', ')})`,
+    );
+    return (changes: Row) => insert.run({ ...like, ...changes });
+  };
+  const [launch, run] = [first('launches', 'id'), first('runs', 'launch_id')];
+  const [insertLaunch, insertRun] = [inserter('launches', launch), inserter('runs', run)];
+  const insertState = database.prepare('insert into run_states (run_id, seq, state, at) values (?, 1, ?, ?)');
   database.transaction(() => {
     for (let i = 0; i < launches; i++)
-      database
-        .prepare(`insert into launches select ?, ?, '', null, "user", created_at, 0, 0 from launches where id = ?`)
-        .run(`copy-${i}`, `hash-${i}`, launchId);
-    const copy = database.prepare(
-      `insert into runs select ?, ?, 'COMPLETED', step_id, step_version, parameters, input, idempotency_key, operation_id, operation_expires_at, output, upload, file, failure, created_at - ?, updated_at - ?, 3, null, owner
-       from (select id, launch_id, state, step_id, step_version, parameters, input, idempotency_key, operation_id, operation_expires_at, output, upload, file, failure, created_at, updated_at, claim, worker, owner from runs where launch_id = ? limit 1)`,
-    );
+      insertLaunch({ id: `copy-${i}`, first_token_hash: `hash-${i}`, sealed_token: '', token_expires_at: null });
     for (let i = 0; i < runs; i++) {
-      copy.run(`run-${i}`, i % 2 ? launchId : `copy-${i % launches}`, i, i, launchId);
+      insertRun({
+        id: `run-${i}`,
+        launch_id: i % 2 ? launchId : `copy-${i % launches}`,
+        state: 'COMPLETED',
+        worker: null,
+        created_at: Number(run['created_at']) - i,
+        updated_at: Number(run['updated_at']) - i,
+      });
       for (const state of ['CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING', 'COMPLETED'])
-        database
-          .prepare('insert into run_states (run_id, seq, state, at) values (?, 1, ?, ?)')
-          .run(`run-${i}`, state, i);
+        insertState.run(`run-${i}`, state, i);
     }
   })();
   database.close();

@@ -1,13 +1,14 @@
 import { format, resolveConfig } from 'prettier';
 import { isMet, tableOf, type BenchRow } from './rows.ts';
 
-/** What `npm run bench` has measured. */
-export interface BenchResults {
+/** What one bench has measured. */
+export interface BenchResult {
   /** ISO 8601. */
   readonly at: string;
   readonly machine: string;
-  readonly benches: Readonly<Record<string, readonly BenchRow[]>>;
+  readonly rows: readonly BenchRow[];
 }
+export type BenchResults = Readonly<Record<string, BenchResult>>;
 
 const titles: Readonly<Record<string, string>> = {
   upload: 'Uploads',
@@ -20,13 +21,13 @@ const titles: Readonly<Record<string, string>> = {
 };
 
 /** `docs/performance.md`, made of what was measured. */
-export async function pageOf({ at, machine, benches }: BenchResults): Promise<string> {
-  const rows = Object.values(benches).flat();
+export async function pageOf(benches: BenchResults): Promise<string> {
+  const rows = Object.values(benches).flatMap((one) => one.rows);
   const text = `# Performance
 
 Made by \`npm run bench -- --write\`: change the benches, not this page. ${rows.filter(isMet).length} of ${rows.length} goals are met.
 
-Measured on ${at.slice(0, 10)}: ${machine}. Such a machine is shared, and seconds differ from day to day by half. Read the ratios: ours and the peer take turns in one run, on the same bytes and the same disk. A ratio of time, CPU or memory below 1 means that the kit takes less than its peer, a ratio of throughput above 1 that it does more. Of several rounds the median stands first, the least and the most in parentheses.
+These machines are shared, and seconds differ from day to day by half. Read the ratios: ours and the peer are measured in one run, on the same bytes and the same disk; where there are several rounds they take turns. A ratio of time, CPU or memory below 1 means that the kit takes less than its peer, a ratio of throughput above 1 that it does more. Of several rounds the median stands first, the least and the most in parentheses.
 
 ## Limits that no code of ours moves
 
@@ -36,7 +37,10 @@ Measured on ${at.slice(0, 10)}: ${machine}. Such a machine is shared, and second
 - An acknowledged part survives the end of the process, not a power cut: see [reliability.md](reliability.md).
 
 ${Object.entries(benches)
-  .map(([name, own]) => `## ${titles[name] ?? name}\n\n\`npm run bench:${name}\`\n\n${tableOf(own)}\n`)
+  .map(
+    ([name, { at, machine, rows: own }]) =>
+      `## ${titles[name] ?? name}\n\n\`npm run bench:${name}\`, ${at.slice(0, 10)}, ${machine}\n\n${tableOf(own)}\n`,
+  )
   .join('\n')}`;
   return format(text, { ...(await resolveConfig('docs/performance.md')), parser: 'markdown' });
 }

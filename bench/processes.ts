@@ -27,7 +27,9 @@ export async function startProcess(
   args: readonly string[],
   env: Record<string, string>,
 ): Promise<BenchProcess> {
-  const child = spawn(process.execPath, ['--import', preload, script.pathname, ...args], {
+  // A peer runs as its own documents start it.
+  const settings = name === 'peer' ? [] : ['--import', preload];
+  const child = spawn(process.execPath, [...settings, script.pathname, ...args], {
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

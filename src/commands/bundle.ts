@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { readdir, stat, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, parse, relative, resolve } from 'node:path';
+import { basename, dirname, extname, join, parse, resolve } from 'node:path';
 import { readAppConfig, type AppConfig } from '../app/config.ts';
 import { openDatabase } from '../app/database.ts';
+import { extensionsOf } from '../app/processing/run-input.ts';
 import { SqlRunStore } from '../app/runs/sql-run-store.ts';
 import { KitError } from '../contract/index.ts';
-import { resolveInside } from '../raster/index.ts';
+import { resolveFileInside, resolveInside } from '../raster/index.ts';
 import type { Bundle } from '../sandbox/bundles/bundle.ts';
 import { localObstacle, localPathsOf, Room } from '../sandbox/bundles/inputs.ts';
 import { sandboxCall } from '../testing/sandbox-call.ts';
@@ -59,10 +60,11 @@ await runCommand(async () => {
   await writeFile(file, `${JSON.stringify(made, null, 2)}\n`);
   console.log(`${file}: ${made.causes.length} causes, ${made.effects.length} calls, ${made.outputs.length} outputs`);
   for (const { fileName, sizeBytes, data } of made.inputs)
-    if (data === null)
-      console.log(
-        `its input ${fileName} (${Math.ceil(sizeBytes / 1024 ** 2)} MiB) is told by its digest: give it to replay with --input`,
-      );
+    console.log(
+      data === null
+        ? `its input ${fileName} (${sizeBytes} bytes) is told by its digest: give it to replay with --input`
+        : `it holds its input ${fileName} (${sizeBytes} bytes)`,
+    );
   for (const obstacle of made.obstacles) console.log(`it cannot be played again as it is: ${obstacle}`);
 });
 
@@ -96,30 +98,43 @@ async function launchOfRun(
 
 /** With the files of the app's own input folder that the run was given. What is not there stays an obstacle. */
 async function withLocalInputs(made: Bundle, inputDir: string): Promise<Bundle> {
-  const room = new Room();
   const inputs = [...made.inputs];
+  const room = new Room(inputs.reduce((sum, { data, sizeBytes }) => sum + (data === null ? 0 : sizeBytes), 0));
   let { obstacles } = made;
   for (const path of localPathsOf(made)) {
     const files = await filesOf(inputDir, path);
-    for (const file of files) {
-      const from = { type: 'local' as const, path: relative(inputDir, file) };
-      const [{ size: sizeBytes }, sha256] = [await stat(file), await sha256Of(file)];
-      inputs.push({ from, fileName: basename(file), sizeBytes, sha256, data: await room.dataOf(file, sizeBytes) });
+    for (const { given, real } of files) {
+      const from = { type: 'local' as const, path: given };
+      const [{ size: sizeBytes }, sha256] = [await stat(real), await sha256Of(real)];
+      inputs.push({ from, fileName: basename(given), sizeBytes, sha256, data: await room.dataOf(real, sizeBytes) });
     }
     if (files.length > 0) obstacles = obstacles.filter((one) => one !== localObstacle(path));
   }
   return { ...made, inputs, obstacles };
 }
 
-/** A folder's files; or a file, and those that belong to it by their name. None where it is gone. */
-async function filesOf(inputDir: string, path: string): Promise<string[]> {
+const readExtensions = new Set([...extensionsOf.raster, ...extensionsOf.vector]);
+
+/**
+ * What the app reads of a local input: the rasters and features of a folder, or one file, each with what lies beside it under
+ * its name; by the path that the run was given, and where it lies. None where it is gone.
+ */
+async function filesOf(inputDir: string, path: string): Promise<{ given: string; real: string }[]> {
   const real = await resolveInside(inputDir, path).catch(() => null);
   if (real === null) return [];
   const isFolder = (await stat(real)).isDirectory();
-  const folder = isFolder ? real : dirname(real);
-  const { name: stem } = parse(real);
-  const names = (await readdir(folder, { withFileTypes: true }))
-    .filter((entry) => entry.isFile() && (isFolder || entry.name.startsWith(`${stem}.`)))
-    .map(({ name }) => name);
-  return names.sort().map((name) => join(folder, name));
+  const folder = isFolder ? path : dirname(path);
+  const names = (await readdir(await resolveInside(inputDir, folder))).filter((name) => !name.startsWith('.'));
+  const read = isFolder ? names.filter((name) => readExtensions.has(extname(name).toLowerCase())) : [basename(path)];
+  const stems = read.map((name) => parse(name).name);
+  const files = await Promise.all(
+    names
+      .filter((name) => stems.some((stem) => name === stem || name.startsWith(`${stem}.`)))
+      .toSorted()
+      .map(async (name) => {
+        const given = join(folder, name);
+        return { given, real: await resolveFileInside(inputDir, given).catch(() => null) };
+      }),
+  );
+  return files.flatMap(({ given, real: place }) => (place === null ? [] : [{ given, real: place }]));
 }

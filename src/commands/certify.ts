@@ -83,7 +83,14 @@ async function certify(options: CertifyOptions): Promise<number> {
   const interruption = new AbortController();
   const restart = restartCommand === null ? null : () => restartApp(restartCommand, interruption.signal);
   const plan = scenariosOf(profile.limits, restart);
-  const drawn = options.challenge === null ? null : challengePlan(plan, options.challenge);
+  const trial =
+    definition === null
+      ? null
+      : JSON.stringify(trialRun(definition, trialSide, options.challenge === null ? null : placeholder));
+  const usesItems = (
+    options.startRequest ? `${options.startRequest.path} ${options.startRequest.body}` : (trial ?? '')
+  ).includes(placeholder.itemId);
+  const drawn = options.challenge === null ? null : challengePlan(plan, options.challenge, { usesItems });
   const scenarios = drawn?.scenarios ?? plan;
   const chosen = options.only.length === 0 ? scenarios : scenarios.filter(({ id }) => options.only.includes(id));
   const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-certify-'));
@@ -145,7 +152,7 @@ async function certify(options: CertifyOptions): Promise<number> {
       startRequest ??= {
         method: 'POST',
         path: 'api/runs',
-        body: JSON.stringify(trialRun(definition, trialSide, drawn ? placeholder : null)),
+        body: trial,
       };
       console.log(`${definition.id.padEnd(18)} ${app.url}`);
     } else {

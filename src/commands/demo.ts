@@ -68,8 +68,8 @@ await runCommand(async () => {
     return starting;
   };
   const cleanUp = async () => {
-    for (const service of await Promise.allSettled(services))
-      if (service.status === 'fulfilled') await service.value.stop();
+    const started = await Promise.allSettled(services);
+    await Promise.allSettled(started.flatMap((one) => (one.status === 'fulfilled' ? [one.value.stop()] : [])));
     await rm(folder, { recursive: true, force: true });
   };
   // A second Ctrl-C waits for nothing.
@@ -102,6 +102,7 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
     });
   });
 
+  const { pollIntervalMs } = options.definition.profile?.limits ?? assumedLimits;
   const apiKey = randomBytes(32).toString('base64url');
   const logLevel = process.env['LOG_LEVEL'] ?? 'error';
   const sandbox = await start(
@@ -124,6 +125,8 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
     APP_SECRET: randomBytes(32).toString('base64url'),
     DATA_DIR: join(folder, 'app'),
     INPUT_DIR: inputDir,
+    // As often as the platform allows: somebody looks on.
+    POLL_INTERVAL_MS: process.env['POLL_INTERVAL_MS'] ?? String(pollIntervalMs.min),
     PORT: '0',
     HOST: '127.0.0.1',
     LOG_LEVEL: logLevel,

@@ -175,7 +175,7 @@ export class Conversation {
       '$1[redacted]',
     );
     // A record is kept, and shown to others: it tells nobody's address.
-    shown = shown.replace(/[^\s"'@<>,;:]+@[^\s"'@<>,;:]+\.[a-z]+/gi, '[e-mail]');
+    shown = shown.replace(/[^\s"'@<>,;:]{1,64}@[^\s"'@<>,;:]{1,253}\.[a-z]{2,24}/gi, '[e-mail]');
     return shown.length > shownCharacters
       ? `${shown.slice(0, shownCharacters)} ... (${shown.length} characters)`
       : shown;

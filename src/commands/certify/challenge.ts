@@ -53,12 +53,14 @@ function drawFrom(seed: string): () => number {
 }
 
 /**
- * The plan as a seed draws it: users, scenes, order and moment of the launches, who launches on what, which call is struck, how often, by which status and
- * for how long, how old the token is. What a scenario demands stays as it is.
+ * The plan as a seed draws it: users, scenes, order and moment of the launches, who launches on what, which call is struck, how
+ * often, by which status and for how long. What a scenario demands stays as it is. `usesItems`: the app is told to process the
+ * scenes. Default true.
  */
 export function challengePlan(
   plan: readonly Scenario[],
   seed: string,
+  { usesItems = true }: { readonly usesItems?: boolean } = {},
 ): { readonly scenarios: readonly Scenario[]; readonly challenge: Challenge } {
   const draw = drawFrom(seed);
   const among = (from: number, to: number) => from + Math.floor(draw() * (to - from + 1));
@@ -99,7 +101,7 @@ export function challengePlan(
     drawn[scenario.id] = [
       `after ${startMs} ms`,
       `by ${users[user]!.name}`,
-      `on ${items[item]!.fileName}`,
+      ...(usesItems ? [`on ${items[item]!.fileName}`] : []),
       ...(faults ?? []).map(({ endpoint, effect }) => `${endpoint} ${JSON.stringify(effect)}`),
     ].join(', ');
     return { ...scenario, startMs, user, item, ...(faults ? { faults } : {}) };

@@ -51,7 +51,7 @@ export async function bringInputs({ inputs }: Pick<Bundle, 'inputs'>, options: B
       const item = await bringFile(
         options.sandbox,
         options.profile,
-        { path, fileName, sourceType, properties: properties },
+        { path, fileName, sourceType, properties },
         options.signal,
       ).catch((error: unknown) => {
         throw error instanceof KitError ? new UnplayableError(error.message) : error;
@@ -83,8 +83,12 @@ async function placeLocal(path: string, name: string, inputDir: string | null): 
   const place = resolve(inputDir, name);
   // A bundle is somebody's: it must not choose where this machine writes.
   if (!place.startsWith(inputDir + sep)) throw new UnplayableError(`its input ${name} is no path below a folder`);
-  await mkdir(dirname(place), { recursive: true });
-  await copyFile(path, place, constants.COPYFILE_FICLONE);
+  try {
+    await mkdir(dirname(place), { recursive: true });
+    await copyFile(path, place, constants.COPYFILE_FICLONE);
+  } catch (error) {
+    throw new UnplayableError(`its input ${name} cannot be put there (${(error as NodeJS.ErrnoException).code})`);
+  }
 }
 
 /** The same value with the items that stand for the recorded ones. */

@@ -9,7 +9,12 @@ const mostInputBytes = 8 * 1024 * 1024;
 
 /** How much of its inputs a bundle takes. */
 export class Room {
-  #bytes = 32 * 1024 * 1024;
+  #bytes: number;
+
+  /** `taken`: bytes that it holds already. */
+  constructor(taken = 0) {
+    this.#bytes = 32 * 1024 * 1024 - taken;
+  }
 
   /** In base64; null where there is no room for it. */
   async dataOf(path: string, sizeBytes: number): Promise<string | null> {

@@ -42,6 +42,7 @@ export interface UploadEngineOptions {
 }
 
 const copyBytes = 1024 * 1024;
+const empty = () => invalid([{ path: uploadChunk.fileField, message: 'must not be empty' }]);
 const notFound = () => new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
 
 /**
@@ -191,7 +192,7 @@ export class UploadEngine {
         const size = await drainInto(sink, openContent());
         onTaken();
         await formRead;
-        if (size === 0) throw invalid([{ path: uploadChunk.fileField, message: 'must not be empty' }]);
+        if (size === 0) throw empty();
         const part = { partNumber: fields.partNumber, size };
         sessions.commitPart(session.id, { ...part, blob: waitingBlob }, clock.now(session.launchId));
         if (isNext) this.#appendInTheBackground(session.id);
@@ -214,9 +215,10 @@ export class UploadEngine {
   ): Promise<UploadPart> {
     const sink = await comparePart(this.#bytesOf(session, earlier));
     try {
-      await drainInto(sink, content);
+      const size = await drainInto(sink, content);
       onTaken();
       await formRead;
+      if (size === 0) throw empty();
     } finally {
       await sink.undo();
     }
@@ -232,18 +234,23 @@ export class UploadEngine {
     return { path: join(this.#options.blobDir, part.blob ?? blob), offset, size: part.size };
   }
 
-  /** Each part of a session with its digest, which is taken now. Null where there is no such session. */
-  async digests(id: string): Promise<(UploadPart & { readonly sha256: string })[] | null> {
-    const session = this.#options.sessions.find(id);
-    if (!session) return null;
-    const parts: (UploadPart & { readonly sha256: string })[] = [];
-    for (const part of this.#options.sessions.parts(id)) {
-      const { path, offset, size } = this.#bytesOf(session, part);
-      const hash = createHash('sha256');
-      await pipeline(createReadStream(path, { start: offset, end: offset + size - 1, highWaterMark: copyBytes }), hash);
-      parts.push({ partNumber: part.partNumber, size, sha256: hash.digest('hex') });
-    }
-    return parts;
+  /** Each part of a session with its digest, which is taken now; chunks wait meanwhile. Null where there is no such session. */
+  digests(id: string): Promise<(UploadPart & { readonly sha256: string })[] | null> {
+    return this.#lock.run(id, async () => {
+      const session = this.#options.sessions.find(id);
+      if (!session) return null;
+      const parts: (UploadPart & { readonly sha256: string })[] = [];
+      for (const part of this.#options.sessions.parts(id)) {
+        const { path, offset, size } = this.#bytesOf(session, part);
+        const hash = createHash('sha256');
+        await pipeline(
+          createReadStream(path, { start: offset, end: offset + size - 1, highWaterMark: copyBytes }),
+          hash,
+        );
+        parts.push({ partNumber: part.partNumber, size, sha256: hash.digest('hex') });
+      }
+      return parts;
+    });
   }
 
   #requirePlace(session: UploadSession, received: number, rules: UploadRules): void {
