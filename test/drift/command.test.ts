@@ -95,7 +95,12 @@ test.each([
   [['--platform', 'nowhere'], 'must be an http or https address'],
   [['--platform', 'http://127.0.0.1:9', '--level', 'all'], '--level all must be read, launch, write'],
   [['--platform', 'http://127.0.0.1:9'], 'did not answer GET as HTTP'],
-  [['--against', 'none.json'], 'a file that --record wrote'],
+  [['--against', 'none.json'], 'none.json cannot be read (ENOENT)'],
+  [['--against', join(projectRoot, 'package.json')], 'package.json must be a file that --record wrote'],
+  [
+    ['--against', join(projectRoot, 'package.json'), '--json', 'no-such-folder/x.json'],
+    'x.json cannot be written (ENOENT)',
+  ],
 ])('%j: says what is wrong', { timeout: 60_000 }, async (args, message) => {
   const { status, text } = await drift(args);
   expect(text).toContain(message);
