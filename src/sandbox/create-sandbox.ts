@@ -133,7 +133,7 @@ export async function createSandbox({
     limits: profile.limits,
     freeBytes,
   });
-  const catalog = new Catalog(database, (userId) => profile.uploadsCollection(userId));
+  const catalog = new Catalog(database, join(config.dataDir, 'index'), (userId) => profile.uploadsCollection(userId));
   const sources = new ItemSources({ dataDir: config.dataDir, blobDir, overviewDir, confinement });
   const processing = new FileProcessing({
     files,
@@ -197,12 +197,20 @@ export async function createSandbox({
   );
   sweeping.unref();
 
+  /** Beside everything else. What cannot be kept is made again when it is needed. */
+  const prepareCatalog = () =>
+    void catalog.prepare().catch((error: unknown) => log.warn({ err: error }, 'the index was not kept'));
+  prepareCatalog();
+
   /** Back to the seeded state. Keys, and the apps and users that were registered, stay. */
   async function reset(): Promise<void> {
     await Promise.all([processing.stop(), inference.stop()]);
     const removed =
       catalog.items.removeOfFiles() + (existsSync(uploadedScenes) ? catalog.items.removeBelow(uploadedScenes) : 0);
-    if (removed > 0) catalog.reload();
+    if (removed > 0) {
+      catalog.reload();
+      prepareCatalog();
+    }
     for (const table of [
       'inference_jobs',
       'files',
@@ -360,7 +368,7 @@ export async function createSandbox({
     async close() {
       clearInterval(sweeping);
       await Promise.all([processing.close(), inference.stop()]);
-      await Promise.all([uploads.close(), sources.close()]);
+      await Promise.all([uploads.close(), sources.close(), catalog.close()]);
       trace.close();
       database.close();
       leaveFolder();

@@ -107,6 +107,16 @@ const migrations: readonly string[] = [
   `alter table launch_events add column data text not null default '{}'`,
   // A part that comes again is held against its bytes; its digest is taken where somebody asks.
   'alter table upload_parts drop column sha256',
+  // What was made of the items, and is kept in files, is void after any other change than a new item.
+  `
+  insert into settings values ('item-rewrites', '0');
+  create trigger items_replaced after update on items begin
+    update settings set value = value + 1 where name = 'item-rewrites';
+  end;
+  create trigger items_removed after delete on items begin
+    update settings set value = value + 1 where name = 'item-rewrites';
+  end;
+  `,
 ];
 
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */

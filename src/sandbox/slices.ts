@@ -66,12 +66,30 @@ export class Slice {
   async next(): Promise<void> {
     await this.#turn();
     this.#sinceMs = performance.now();
-    if (this.#sinceMs - this.#begunMs > this.#deadlineMs) {
-      throw new SandboxError(
-        503,
-        'search_timeout',
-        `${this.#what} took longer than ${this.#deadlineMs / 1000} s, so the sandbox gave it up; ask for less: a smaller bbox, fewer collections or a shorter datetime`,
-      );
+    if (this.#sinceMs - this.#begunMs > this.#deadlineMs) throw this.#timeout();
+  }
+
+  /** What another thread or process makes; the next slice begins then. Throws 503 `search_timeout` where the time is up before. */
+  async until<T>(promise: Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      const leftMs = Math.max(0, this.#begunMs + this.#deadlineMs - performance.now());
+      timer = setTimeout(() => reject(this.#timeout()), leftMs);
+    });
+    try {
+      const result = await Promise.race([promise, late]);
+      await this.next();
+      return result;
+    } finally {
+      clearTimeout(timer);
     }
+  }
+
+  #timeout(): SandboxError {
+    return new SandboxError(
+      503,
+      'search_timeout',
+      `${this.#what} took longer than ${this.#deadlineMs / 1000} s, so the sandbox gave it up; ask for less: a smaller bbox, fewer collections or a shorter datetime`,
+    );
   }
 }

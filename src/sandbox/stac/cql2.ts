@@ -9,7 +9,9 @@ import {
 } from '../../contract/index.ts';
 import { boxOfPositions, footprintOfBox, type Box } from '../../raster/footprint.ts';
 import { invalid } from '../web/sandbox-error.ts';
+import { compare, Instant, isOneOf, operand, type Holds, type Operand } from './cql2-values.ts';
 import { likeMatcher } from './like.ts';
+import { comparisonOf, conditionOf, type PropertyCondition } from './property-condition.ts';
 import { SearchArea } from './search-area.ts';
 import { Shape } from './shape.ts';
 import { both, every, negate, some } from './three-valued.ts';
@@ -21,19 +23,19 @@ export interface FilterSubject {
   footprint(): Geometry;
   /** Of the footprint; west greater than east across the antimeridian. */
   box(): Box;
-  datetimeMs(): number;
+  /** What a condition of the filter says of the item's property. */
+  decide(condition: PropertyCondition): boolean | null;
 }
 
 /** Three-valued, as in SQL: null is unknown, which is not a match. */
 export type Filter = (item: FilterSubject) => boolean | null;
 
 /** A value of the filter itself, read once, or one of each item. */
-type Value = { readonly constant: Operand } | { readonly of: (item: FilterSubject) => Operand };
+type Value = { readonly constant: Operand } | PropertyValue;
 
-/** A value with what it is as a moment; `ms` is null where it is none. */
-interface Operand {
-  readonly value: unknown;
-  readonly ms: number | null;
+interface PropertyValue {
+  readonly property: string;
+  readonly of: (item: FilterSubject) => Operand;
 }
 
 /** What a filter may hold: one that costs more is refused before it is run. */
@@ -42,6 +44,8 @@ type Counted = 'filterOperators' | 'filterLiterals' | 'propertyReferences' | 'pa
 class Parse {
   /** Names of the properties that are looked at. */
   readonly properties = new Set<string>();
+  readonly conditions: PropertyCondition[] = [];
+  isSpatial = false;
   #counts: Record<Counted, number> = {
     filterOperators: 0,
     filterLiterals: 0,
@@ -54,6 +58,20 @@ class Parse {
     const most = what === 'geometryPositions' ? limits.geometryPositions : limits.search[what];
     this.#counts[what] += by;
     if (this.#counts[what] > most) refuse('filter', `must have at most ${most} ${words[what]}`);
+  }
+
+  /** What a property alone decides: by its value, once for all items that have it. */
+  condition({ property }: PropertyValue, test: PropertyCondition['test']): Filter {
+    return this.#decided(conditionOf(this.conditions.length, property, test));
+  }
+
+  comparison({ property }: PropertyValue, value: Operand, holds: Holds): Filter {
+    return this.#decided(comparisonOf(this.conditions.length, property, value, holds));
+  }
+
+  #decided(condition: PropertyCondition): Filter {
+    this.conditions.push(condition);
+    return (item) => item.decide(condition);
   }
 }
 
@@ -69,9 +87,13 @@ const words: Readonly<Record<Counted, string>> = {
 export interface ParsedFilter {
   readonly test: Filter;
   readonly properties: readonly string[];
+  /** By their places. */
+  readonly conditions: readonly PropertyCondition[];
+  /** True where it compares geometries, which takes its time. */
+  readonly isSpatial: boolean;
 }
 
-const comparisons: Readonly<Record<string, (order: number) => boolean>> = {
+const comparisons: Readonly<Record<string, Holds>> = {
   '=': (order) => order === 0,
   '<>': (order) => order !== 0,
   '<': (order) => order < 0,
@@ -100,7 +122,8 @@ function refuse(path: string, message: string): never {
 export function parseFilter(json: unknown): ParsedFilter {
   const parse = new Parse();
   const test = parseExpression(json, 'filter', parse);
-  return { test, properties: [...parse.properties] };
+  const { properties, conditions, isSpatial } = parse;
+  return { test, properties: [...properties], conditions, isSpatial };
 }
 
 function parseExpression(json: unknown, path: string, parse: Parse): Filter {
@@ -129,8 +152,7 @@ function parseExpression(json: unknown, path: string, parse: Parse): Filter {
   }
   if (op === 'isNull') {
     requireArgs(1);
-    const value = valueOf(parseValue(args[0], at(0), parse));
-    return (item) => (value(item).value ?? null) === null;
+    return ofOne(parseValue(args[0], at(0), parse), parse, ({ value }) => (value ?? null) === null);
   }
   if (op === 's_intersects') {
     requireArgs(2);
@@ -139,48 +161,54 @@ function parseExpression(json: unknown, path: string, parse: Parse): Filter {
   if (op === 't_intersects') {
     requireArgs(2);
     const [a, b] = [parseTemporal(args[0], at(0), parse), parseTemporal(args[1], at(1), parse)];
-    return (item) => overlap(a(item), b(item));
+    if ('property' in a && 'constant' in b) return overlapFilter(a, b.constant, parse);
+    if ('constant' in a && 'property' in b) return overlapFilter(b, a.constant, parse);
+    return (item) => overlap(intervalOf(a, item), intervalOf(b, item));
   }
   if (op === 'between') {
     requireArgs(3);
-    const [value, low, high] = args.map((arg, i) => valueOf(parseValue(arg, at(i), parse))) as [
-      ValueOf,
-      ValueOf,
-      ValueOf,
+    const [value, low, high] = args.map((arg, i) => parseValue(arg, at(i), parse)) as [Value, Value, Value];
+    const [isFrom, isTo] = [
+      comparisonFilter(value, low, (order) => order >= 0, parse),
+      comparisonFilter(value, high, (order) => order <= 0, parse),
     ];
-    return (item) => {
-      const one = value(item);
-      return both(
-        compare(one, low(item), (order) => order >= 0),
-        compare(one, high(item), (order) => order <= 0),
-      );
-    };
+    return (item) => both(isFrom(item), isTo(item));
   }
   if (op === 'in') {
     requireArgs(2);
-    const [value, list] = [valueOf(parseValue(args[0], at(0), parse)), args[1] as unknown];
+    const [value, list] = [parseValue(args[0], at(0), parse), args[1] as unknown];
     if (!Array.isArray(list)) return refuse(at(1), 'must be an array of values');
-    return isOneOf(
+    return inFilter(
       value,
       list.map((one, i) => parseValue(one, `${at(1)}.${i}`, parse)),
+      parse,
     );
   }
   if (op === 'like') {
     requireArgs(2);
-    const [value, pattern] = [valueOf(parseValue(args[0], at(0), parse)), args[1] as unknown];
+    const [value, pattern] = [parseValue(args[0], at(0), parse), args[1] as unknown];
     if (typeof pattern !== 'string')
       return refuse(at(1), 'must be a pattern: a string in which % stands for any characters and _ for one');
     parse.count('patternCharacters', pattern.length);
     const matches = likeMatcher(pattern);
-    return (item) => {
-      const text = value(item).value;
-      return typeof text === 'string' ? matches(text) : null;
-    };
+    return ofOne(value, parse, ({ value: text }) => (typeof text === 'string' ? matches(text) : null));
   }
   requireArgs(2);
-  const [a, b] = [valueOf(parseValue(args[0], at(0), parse)), valueOf(parseValue(args[1], at(1), parse))];
-  const holds = comparisons[op] as (order: number) => boolean;
-  return (item) => compare(a(item), b(item), holds);
+  const [a, b] = [parseValue(args[0], at(0), parse), parseValue(args[1], at(1), parse)];
+  return comparisonFilter(a, b, comparisons[op] as Holds, parse);
+}
+
+function ofOne(value: Value, parse: Parse, test: (one: Operand) => boolean | null): Filter {
+  if ('of' in value) return parse.condition(value, test);
+  const result = test(value.constant);
+  return () => result;
+}
+
+function comparisonFilter(a: Value, b: Value, holds: Holds, parse: Parse): Filter {
+  if ('of' in a && 'constant' in b) return parse.comparison(a, b.constant, holds);
+  if ('constant' in a && 'of' in b) return parse.comparison(b, a.constant, (order) => holds(-order));
+  const [x, y] = [valueOf(a), valueOf(b)];
+  return (item) => compare(x(item), y(item), holds);
 }
 
 /** The geometry that every match must intersect, where the filter says one at its top: the index looks there only. */
@@ -210,14 +238,18 @@ function parseValue(json: unknown, path: string, parse: Parse): Value {
     if (name === 'geometry')
       return refuse(`${path}.property`, 'must not be geometry: every item has one, and s_intersects compares it');
     parse.count('propertyReferences');
-    parse.properties.add(name);
-    return { of: (item) => operand(item.property(name)) };
+    return propertyValue(name, parse);
   }
   if (isObject(json) && ('timestamp' in json || 'date' in json)) {
     parse.count('filterLiterals');
     return { constant: operand(parseTime(json, path)) };
   }
   return refuse(path, 'must be a string, number, boolean, {"property"}, {"timestamp"} or {"date"}');
+}
+
+function propertyValue(name: string, parse: Parse): PropertyValue {
+  parse.properties.add(name);
+  return { property: name, of: (item) => operand(item.property(name)) };
 }
 
 type ValueOf = (item: FilterSubject) => Operand;
@@ -228,47 +260,25 @@ function valueOf(value: Value): ValueOf {
   return () => constant;
 }
 
-function operand(value: unknown): Operand {
-  return { value, ms: toMs(value) };
-}
-
-/** `in`: constants are looked up, however many there are; what each item brings is compared one by one. */
-function isOneOf(value: ValueOf, list: readonly Value[]): Filter {
+function inFilter(value: Value, list: readonly Value[], parse: Parse): Filter {
   const constants = list.flatMap((one) => ('constant' in one ? [one.constant] : []));
-  const others = list.flatMap((one) => ('of' in one ? [one.of] : []));
-  const plain = new Set(constants.map((one) => one.value));
-  const moments = new Set(constants.flatMap((one) => (one.ms === null ? [] : [one.ms])));
-  // One of each kind stands for all of its kind where none is equal: is the item's value comparable with them?
-  const kinds = [...new Map(constants.map((one) => [kindOf(one), one])).values()];
-  return (item) => {
-    const wanted = value(item);
-    if ((wanted.value ?? null) === null) return list.length === 0 ? false : null;
-    if (
-      (wanted.value instanceof Instant ? false : plain.has(wanted.value)) ||
-      (wanted.ms !== null && moments.has(wanted.ms))
-    )
-      return true;
-    const isEqual = (order: number) => order === 0;
-    return some(
-      [
-        ...kinds.map((one) => () => compare(wanted, one, isEqual)),
-        ...others.map((of) => () => compare(wanted, of(item), isEqual)),
-      ],
-      item,
+  if ('of' in value && constants.length === list.length) return inConstants(value, constants, parse);
+  return isOneOf(valueOf(value), list);
+}
+
+/** A short list is so many comparisons, which need not look at the values; a long one is looked up. */
+const shortList = 8;
+
+function inConstants(value: PropertyValue, list: readonly Operand[], parse: Parse): Filter {
+  if (list.length === 0 || list.length > shortList) {
+    const isIn = isOneOf<Operand>(
+      (one) => one,
+      list.map((constant) => ({ constant })),
     );
-  };
-}
-
-function kindOf({ value, ms }: Operand): string {
-  return value instanceof Instant ? 'instant' : value === null ? 'null' : `${typeof value} ${ms !== null}`;
-}
-
-/** A moment, told apart from a number. */
-class Instant {
-  readonly ms: number;
-  constructor(ms: number) {
-    this.ms = ms;
+    return parse.condition(value, isIn);
   }
+  const parts = list.map((one) => parse.comparison(value, one, (order) => order === 0));
+  return (item) => some(parts, item);
 }
 
 function parseTime(json: Readonly<Record<string, unknown>>, path: string): Instant {
@@ -279,27 +289,20 @@ function parseTime(json: Readonly<Record<string, unknown>>, path: string): Insta
     : new Instant(ms);
 }
 
-function parseTemporal(json: unknown, path: string, parse: Parse): (item: FilterSubject) => Interval | null {
-  if (isProperty(json)) {
-    const name = propertyName(json.property);
-    if (name === 'datetime') return (item) => ({ startMs: item.datetimeMs(), endMs: item.datetimeMs() });
-    parse.properties.add(name);
-    return (item) => {
-      const value = item.property(name);
-      const ms = typeof value === 'string' ? parseInstant(value) : null;
-      return ms === null ? null : { startMs: ms, endMs: ms };
-    };
-  }
+/** An interval of the filter itself, or the moment that a property of an item is. */
+type Temporal = { readonly constant: Interval } | PropertyValue;
+
+function parseTemporal(json: unknown, path: string, parse: Parse): Temporal {
+  if (isProperty(json)) return propertyValue(propertyName(json.property), parse);
   if (isObject(json) && Array.isArray(json['interval']) && json['interval'].length === 2) {
     const ends = (json['interval'] as unknown[]).map((end, i) => parseEnd(end, i === 1, `${path}.interval.${i}`));
     const interval = { startMs: ends[0] ?? -Infinity, endMs: ends[1] ?? Infinity };
     if (interval.startMs > interval.endMs) return refuse(`${path}.interval`, 'must start before it ends');
-    return () => interval;
+    return { constant: interval };
   }
   if (isObject(json) && ('timestamp' in json || 'date' in json)) {
     const { ms } = parseTime(json, path);
-    const interval = { startMs: ms, endMs: 'date' in json ? ms + 86_400_000 - 1 : ms };
-    return () => interval;
+    return { constant: { startMs: ms, endMs: 'date' in json ? ms + 86_400_000 - 1 : ms } };
   }
   return refuse(path, 'must be {"property"}, {"timestamp"}, {"date"} or {"interval": [start, end]}');
 }
@@ -313,6 +316,18 @@ function parseEnd(end: unknown, isLast: boolean, path: string): number | null {
   if (instant !== null) return instant;
   const day = typeof end === 'string' ? parseInstant(`${end}T00:00:00Z`) : null;
   return day === null ? refuse(path, 'must be an RFC 3339 timestamp, a date or ..') : day + dayMs;
+}
+
+function overlapFilter(property: PropertyValue, interval: Interval, parse: Parse): Filter {
+  return parse.condition(property, (value) => overlap(momentOf(value), interval));
+}
+
+function intervalOf(temporal: Temporal, item: FilterSubject): Interval | null {
+  return 'constant' in temporal ? temporal.constant : momentOf(temporal.of(item));
+}
+
+function momentOf({ ms }: Operand): Interval | null {
+  return ms === null ? null : { startMs: ms, endMs: ms };
 }
 
 function overlap(a: Interval | null, b: Interval | null): boolean | null {
@@ -337,6 +352,7 @@ function parseSpatial(args: readonly unknown[], at: (i: number) => string, parse
     const isTrue = new Shape(a).meets(new Shape(b));
     return () => isTrue;
   }
+  parse.isSpatial = true;
   const area = new SearchArea(literal);
   return (item) => area.meets(item.box(), () => item.footprint());
 }
@@ -350,25 +366,6 @@ function parseGeometry(json: unknown, path: string): Geometry {
   }
   const read = geojsonGeometry.safeParse(json);
   return read.success ? read.data : refuse(path, read.error.issues[0]?.message ?? 'must be a GeoJSON geometry');
-}
-
-/** Null where the two cannot be compared. A timestamp compares with a text that is one. */
-function compare(
-  { value: a, ms: x }: Operand,
-  { value: b, ms: y }: Operand,
-  holds: (order: number) => boolean,
-): boolean | null {
-  if ((a ?? null) === null || (b ?? null) === null) return null;
-  if (x !== null && y !== null) return holds(x - y);
-  if (typeof a === 'number' && typeof b === 'number') return holds(a - b);
-  if (typeof a === 'string' && typeof b === 'string') return holds(a < b ? -1 : a > b ? 1 : 0);
-  if (typeof a === 'boolean' && typeof b === 'boolean') return holds(Number(a) - Number(b));
-  return null;
-}
-
-function toMs(value: unknown): number | null {
-  if (value instanceof Instant) return value.ms;
-  return typeof value === 'string' ? parseInstant(value) : null;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

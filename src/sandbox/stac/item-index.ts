@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Polygon } from 'geojson';
 import type { Interval } from '../../contract/index.ts';
 import { footprintOfBox, type Box } from '../../raster/footprint.ts';
+import { ArrayFiles } from './array-files.ts';
 import type { IndexedItem, Items } from './items.ts';
 import { outlineMeetsBox, polygonOf } from './outline.ts';
 import { SpatialTree, type Accepts } from './spatial-tree.ts';
@@ -13,16 +15,34 @@ export interface IndexQuery {
   readonly interval: Interval | null;
 }
 
+/** Of the index. */
+export type Rows = Uint32Array | readonly number[];
+
 /** Rows that came after the tree was built are scanned; so many, and it is built anew. */
 const maxTail = 5_000;
+/** Positions of an outline, about: of rows that come later. */
+const tailPositions = 5;
+
+/** Which items a file is of. */
+interface IndexKey {
+  readonly rewrites: number;
+  readonly size: number;
+  readonly lastNumber: number;
+  /** Tells a database that was put back from another time. */
+  readonly lastId: string | null;
+  readonly collectionIds: readonly string[];
+}
+
+const fileName = 'items';
 
 /**
  * Items in memory, beside the database: columns of collection, time and footprint by row, and a tree of
  * their boxes (flatbush). The database stays the truth. A row is the place of an item in the order of its
- * number; new items come last.
+ * number; new items come last. A file keeps them for the next start, and is void once an item was replaced or removed.
  */
 export class ItemIndex {
   #items: Items;
+  #files: ArrayFiles<IndexKey>;
   #size = 0;
   #numbers = new Float64Array(0);
   #datetimesMs = new Float64Array(0);
@@ -38,14 +58,18 @@ export class ItemIndex {
   /** West, south, east, north of the rows behind the tree. */
   #tail: Box[] = [];
   #idRanks = new Float64Array(0);
+  /** As the database counts them (`Items.rewrites`), when it was read. */
+  rewrites = 0;
   /** Grows with every change. */
   version = 0;
   /** Grows when rows are numbered anew. */
   generation = 0;
 
-  constructor(items: Items) {
+  /** `folder`: of its file. */
+  constructor(items: Items, folder: string) {
     this.#items = items;
-    this.reload();
+    this.#files = new ArrayFiles(folder);
+    if (!this.#open()) this.reload();
   }
 
   get size(): number {
@@ -55,43 +79,98 @@ export class ItemIndex {
   /** Reads everything anew. */
   reload(): void {
     const count = this.#items.count();
+    const room = count + maxTail;
+    this.rewrites = this.#items.rewrites();
     this.#size = 0;
     this.#collectionIds = [];
-    this.#numbers = new Float64Array(count);
-    this.#datetimesMs = new Float64Array(count);
-    this.#collections = new Uint16Array(count);
-    this.#outlineAt = new Uint32Array(count + 1);
-    this.#coordinates = new Float64Array(count * 10);
-    this.#boxes = new Float64Array(count * 4);
+    this.#numbers = new Float64Array(room);
+    this.#datetimesMs = new Float64Array(room);
+    this.#collections = new Uint16Array(room);
+    this.#outlineAt = new Uint32Array(room + 1);
+    this.#coordinates = new Float64Array(room * tailPositions * 2);
+    this.#boxes = new Float64Array(room * 4);
     const boxes = new Float64Array(count * 4);
     for (const item of this.#items.indexed(0)) {
       boxes.set(searchBox(item.box), this.#size * 4);
       this.#push(item);
     }
-    this.#tree = count > 0 ? new SpatialTree(boxes, this.#datetimesMs, this.#collections) : null;
-    this.#coordinates = this.#coordinates.slice(0, this.#outlineAt[this.#size]);
+    const used = this.#outlineAt[this.#size] as number;
+    // Most have none, or more than was thought.
+    if (used < this.#coordinates.length / 2)
+      this.#coordinates = this.#coordinates.slice(0, used + maxTail * tailPositions * 2);
+    this.#tree = count > 0 ? SpatialTree.of(boxes, this.#datetimesMs, this.#collections) : null;
     this.#treeRows = this.#size;
     this.#tail = [];
-    this.#idRanks = new Float64Array(this.#size);
+    this.#idRanks = new Float64Array(room);
     let rank = 0;
     for (const number of this.#items.numbersById()) this.#idRanks[this.rowOf(number)] = rank++;
     this.version += 1;
     this.generation += 1;
   }
 
-  /** Takes in the items that were put since; `reload` where one was replaced. */
+  /** Takes in the items that were put since. */
   refresh(): void {
-    if (this.#tail.length > maxTail) return this.reload();
+    if (this.#tail.length > maxTail || this.rewrites !== this.#items.rewrites()) return this.reload();
     const before = this.#size;
     for (const item of this.#items.indexed(this.#numbers[this.#size - 1] ?? 0)) {
       this.#push(item);
       this.#tail.push(searchBox(item.box));
       const rank = this.#rankOfNew(item);
-      if (rank === null) return this.reload();
+      if (rank === null || this.#tail.length > maxTail) return this.reload();
       this.#idRanks = grown(this.#idRanks, this.#size);
       this.#idRanks[this.#size - 1] = rank;
     }
     if (this.#size > before) this.version += 1;
+  }
+
+  /** Keeps it in its file, for the next start: as it was when it was read last. */
+  async save(): Promise<void> {
+    const size = this.#treeRows;
+    const lastNumber = this.numberOf(size - 1);
+    const lastId = this.#items.idOf(lastNumber);
+    const key = { rewrites: this.rewrites, size, lastNumber, lastId, collectionIds: this.#collectionIds };
+    const isKept = (kept: IndexKey) => isDeepStrictEqual(kept, key);
+    if (!this.#tree || this.#files.load(fileName, isKept, () => true)) return;
+    await this.#files.save(fileName, key, {
+      numbers: this.#numbers.subarray(0, size),
+      datetimesMs: this.#datetimesMs.subarray(0, size),
+      collections: this.#collections.subarray(0, size),
+      outlineAt: this.#outlineAt.subarray(0, size + 1),
+      boxes: this.#boxes.subarray(0, size * 4),
+      coordinates: this.#coordinates.subarray(0, this.#outlineAt[size]),
+      idRanks: this.#idRanks.subarray(0, size),
+      ...this.#tree.kept,
+    });
+  }
+
+  /** False where there is no file of the items that there are. */
+  #open(): boolean {
+    const rewrites = this.#items.rewrites();
+    const isOpen = this.#files.load(
+      fileName,
+      (key) => key.rewrites === rewrites && this.#items.idOf(key.lastNumber) === key.lastId,
+      (arrays, { size, collectionIds }) => {
+        const numbers = (name: string, perRow = 1) => arrays.take(name, ['Float64Array'], maxTail * perRow);
+        this.#numbers = numbers('numbers');
+        this.#datetimesMs = numbers('datetimesMs');
+        this.#collections = arrays.take('collections', ['Uint16Array'], maxTail);
+        this.#outlineAt = arrays.take('outlineAt', ['Uint32Array'], maxTail);
+        this.#boxes = numbers('boxes', 4);
+        this.#coordinates = numbers('coordinates', tailPositions * 2);
+        this.#idRanks = numbers('idRanks');
+        const kept = { rows: arrays.take('rows', ['Uint32Array']), tree: arrays.take('tree', ['Uint8Array']) };
+        this.#tree = SpatialTree.from(kept, this.#datetimesMs, this.#collections);
+        this.#collectionIds = [...collectionIds];
+        this.#size = this.#treeRows = size;
+        return true;
+      },
+    );
+    if (!isOpen) return false;
+    this.rewrites = rewrites;
+    this.version += 1;
+    this.generation += 1;
+    this.refresh();
+    return true;
   }
 
   numberOf(row: number): number {
@@ -142,13 +221,13 @@ export class ItemIndex {
   }
 
   /** Rows that fulfil the query, in no order. */
-  search({ box, collections, interval }: IndexQuery): number[] {
+  search({ box, collections, interval }: IndexQuery): Rows {
     const wanted = collections && this.#maskOf(collections);
     const { startMs, endMs } = interval ?? { startMs: -Infinity, endMs: Infinity };
-    if (wanted?.every((one) => one === 0)) return [];
+    if (wanted?.every((one) => one === 0)) return new Uint32Array(0);
     const accepts = (atMs: number, collection: number) =>
       atMs >= startMs && atMs <= endMs && (wanted === null || wanted[collection] === 1);
-    return box === null ? this.#all(accepts) : this.#inBoxes(splitBox(box), accepts);
+    return box === null || this.#isWithin(box) ? this.#all(accepts) : this.#inBoxes(splitBox(box), accepts);
   }
 
   /** Extent of a collection: null where it has no item. West to east always, over the whole globe where items cross the antimeridian. */
@@ -198,11 +277,20 @@ export class ItemIndex {
     return Uint8Array.from(this.#collectionIds, (id) => (wanted.has(id) ? 1 : 0));
   }
 
-  #all(accepts: Accepts): number[] {
-    const rows: number[] = [];
+  /** A box that holds everything need not be looked for in the tree. */
+  #isWithin([west, south, east, north]: Box): boolean {
+    return (
+      (this.#tree?.isWithin([west, south, east, north]) ?? true) &&
+      this.#tail.every(([x0, y0, x1, y1]) => west <= x0 && south <= y0 && east >= x1 && north >= y1)
+    );
+  }
+
+  #all(accepts: Accepts): Rows {
+    const rows = new Uint32Array(this.#size);
+    let count = 0;
     for (let row = 0; row < this.#size; row++)
-      if (accepts(this.#datetimesMs[row] as number, this.#collections[row] as number)) rows.push(row);
-    return rows;
+      if (accepts(this.#datetimesMs[row] as number, this.#collections[row] as number)) rows[count++] = row;
+    return rows.subarray(0, count);
   }
 
   #inBoxes(boxes: readonly Box[], accepts: Accepts): number[] {

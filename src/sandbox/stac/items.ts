@@ -173,6 +173,13 @@ export class Items {
     return this.#database.prepare<[], { n: number }>('select count(*) as n from items').get()!.n;
   }
 
+  /** Null where there is no such item. */
+  idOf(number: number): string | null {
+    return (
+      this.#database.prepare<[number], string>('select id from items where number = ?').pluck().get(number) ?? null
+    );
+  }
+
   /** Items with a number above `after`, by number: what the index is made of. */
   *indexed(after: number): IterableIterator<IndexedItem> {
     type Row = [number, string, number, number, number, number, number, Buffer | null];
@@ -258,6 +265,13 @@ export class Items {
       )
       .pluck()
       .all();
+  }
+
+  /** Grows whenever an item that is there is replaced or removed; one that is new has a higher number than all others. */
+  rewrites(): number {
+    return Number(
+      this.#database.prepare<[], string>(`select value from settings where name = 'item-rewrites'`).pluck().get(),
+    );
   }
 
   /** Items whose pixels lie below the folder go; how many did. Reads every item: their sources are JSON. */

@@ -7,8 +7,10 @@ import type { Catalog } from './catalog.ts';
 import { parseFilter, propertyName, spatialHint, type FilterSubject, type ParsedFilter } from './cql2.ts';
 import type { ItemRecord } from './items.ts';
 import { outlineMeetsBox, outlineOf } from './outline.ts';
-import { splitBox } from './item-index.ts';
-import type { PropertyColumn } from './property-columns.ts';
+import { splitBox, type Rows } from './item-index.ts';
+import { operand } from './cql2-values.ts';
+import type { PropertyColumn } from './property-column.ts';
+import { conditionOnRows, type PropertyCondition, type RowCondition } from './property-condition.ts';
 import { SearchArea } from './search-area.ts';
 import { selectPageInSlices, type RowOrder } from './select-page.ts';
 
@@ -45,7 +47,7 @@ export function search(
   const filter = request.filter === undefined ? null : parseFilter(request.filter);
   const rules = request.sortby?.length ? request.sortby : defaultSort;
   const names = new Set([
-    ...(filter?.properties ?? []),
+    ...(filter?.properties.filter((name) => name !== 'datetime') ?? []),
     ...rules.map(({ field }) => propertyName(field)).filter((name) => !indexed.has(name)),
   ]);
   if (names.size > limits.search.properties)
@@ -84,7 +86,7 @@ async function searchOnce(
   const columns = new Map<string, PropertyColumn>();
   for (const name of names) columns.set(name, await catalog.columns.get(name, slice));
   requireSortable(catalog, sortby, columns);
-  const subject = new RowSubject(catalog, columns);
+  const subject = new RowSubject(catalog, columns, filter?.conditions ?? []);
   const rows = request.ids
     ? await rowsOfIds(catalog, request, filter, subject, slice)
     : await rowsOf(catalog, request, filter, subject, slice);
@@ -118,7 +120,7 @@ function requireSortable(
   if (catalog.index.size === 0) return;
   const unknown = rules.flatMap(({ field }, i) => {
     const column = columns.get(propertyName(field));
-    return column && !column.some((value) => value !== null && value !== undefined) ? [i] : [];
+    return column && !column.hasValues ? [i] : [];
   });
   if (unknown.length === 0) return;
   throw invalid(
@@ -135,26 +137,30 @@ async function rowsOf(
   filter: ParsedFilter | null,
   subject: RowSubject,
   slice: Slice,
-): Promise<number[]> {
+): Promise<Rows> {
   const area = intersects ? new SearchArea(intersects) : null;
   const box = bbox ?? area?.box ?? (filter && spatialHint(json));
   const { index } = catalog;
   const found = index.search({ box, collections: collections ?? null, interval: datetime ?? null });
   if (!area && !filter) return found;
   const { generation } = index;
-  const rows: number[] = [];
-  for (const row of found) {
-    if (slice.isOver) {
+  const rows = new Uint32Array(found.length);
+  let count = 0;
+  // A shape takes its time; a condition on a property takes none.
+  const looksEvery = area || filter?.isSpatial ? 1 : 256;
+  for (let i = 0; i < found.length; i++) {
+    if (i % looksEvery === 0 && slice.isOver) {
       await slice.next();
-      if (generation !== index.generation) return rows;
+      if (generation !== index.generation) break;
     }
+    const row = found[i] as number;
     if (
       (!area || area.meets(index.boxOf(row), () => subject.at(row).footprint())) &&
       (!filter || filter.test(subject.at(row)) === true)
     )
-      rows.push(row);
+      rows[count++] = row;
   }
-  return rows;
+  return rows.subarray(0, count);
 }
 
 /** Few items, looked at one by one. */
@@ -199,12 +205,21 @@ function footprintMeetsBox({ footprint, box }: ItemRecord, [west, south, east, n
 class RowSubject implements FilterSubject {
   #catalog: Catalog;
   #columns: ReadonlyMap<string, PropertyColumn>;
+  #conditions: readonly RowCondition[];
   #row = 0;
 
-  /** `columns` has every property that is asked for. */
-  constructor(catalog: Catalog, columns: ReadonlyMap<string, PropertyColumn>) {
+  /** `columns` has every property that is asked for, but `datetime`. */
+  constructor(
+    catalog: Catalog,
+    columns: ReadonlyMap<string, PropertyColumn>,
+    conditions: readonly PropertyCondition[],
+  ) {
     this.#catalog = catalog;
     this.#columns = columns;
+    this.#conditions = conditions.map((condition) => {
+      const column = columns.get(condition.property);
+      return column ? conditionOnRows(condition, column) : this.#conditionOnDatetime(condition);
+    });
   }
 
   at(row: number): this {
@@ -213,7 +228,13 @@ class RowSubject implements FilterSubject {
   }
 
   property(name: string): unknown {
-    return this.#columns.get(name)?.[this.#row];
+    return name === 'datetime'
+      ? new Date(this.#catalog.index.datetimeMsOf(this.#row)).toISOString()
+      : this.#columns.get(name)?.valueOf(this.#row);
+  }
+
+  decide({ place }: PropertyCondition): boolean | null {
+    return (this.#conditions[place] as RowCondition)(this.#row);
   }
 
   footprint(): Geometry {
@@ -225,8 +246,13 @@ class RowSubject implements FilterSubject {
     return this.#catalog.index.boxOf(this.#row);
   }
 
-  datetimeMs(): number {
-    return this.#catalog.index.datetimeMsOf(this.#row);
+  /** Most are compared with a moment, which needs no text. */
+  #conditionOnDatetime({ test, comparison }: PropertyCondition): RowCondition {
+    const { index } = this.#catalog;
+    const wanted = comparison?.with.ms;
+    return comparison && typeof wanted === 'number'
+      ? (row) => comparison.holds(index.datetimeMsOf(row) - wanted)
+      : (row) => test(operand(new Date(index.datetimeMsOf(row)).toISOString()));
   }
 }
 
@@ -239,7 +265,7 @@ function orderBy(catalog: Catalog, rules: readonly SortRule[], columns: Readonly
     if (name === 'datetime') return (a, b) => sign * (index.datetimeMsOf(a) - index.datetimeMsOf(b));
     if (name === 'id') return (a, b) => sign * (index.idRankOf(a) - index.idRankOf(b));
     const column = columns.get(name);
-    return (a, b) => compareValues(column?.[a], column?.[b], sign);
+    return column ? (a, b) => column.compare(a, b, sign) : () => 0;
   });
   const [first] = orders;
   if (orders.length === 1 && first) return (a, b) => first(a, b) || index.idRankOf(a) - index.idRankOf(b);
@@ -250,12 +276,4 @@ function orderBy(catalog: Catalog, rules: readonly SortRule[], columns: Readonly
     }
     return index.idRankOf(a) - index.idRankOf(b);
   };
-}
-
-function compareValues(a: unknown, b: unknown, sign: number): number {
-  const [hasA, hasB] = [a, b].map((value) => value !== null && value !== undefined);
-  if (!hasA || !hasB) return Number(hasB) - Number(hasA);
-  if (typeof a === 'number' && typeof b === 'number') return sign * (a - b);
-  const [x, y] = [a, b].map((value) => (typeof value === 'string' ? value : JSON.stringify(value))) as [string, string];
-  return x === y ? 0 : x < y ? -sign : sign;
 }

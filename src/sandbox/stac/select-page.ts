@@ -1,4 +1,5 @@
 import type { Slice } from '../slices.ts';
+import type { Rows } from './item-index.ts';
 
 /** Negative where row `a` comes before row `b`. */
 export type RowOrder = (a: number, b: number) => number;
@@ -7,9 +8,9 @@ export type RowOrder = (a: number, b: number) => number;
  * The rows of one page, in order. Few rows of many are kept in a heap as they pass, so the first pages of
  * a million matches cost little more than looking at each once.
  */
-export function selectPage(rows: readonly number[], order: RowOrder, offset: number, limit: number): number[] {
+export function selectPage(rows: Rows, order: RowOrder, offset: number, limit: number): number[] {
   const wanted = offset + limit;
-  if (wanted > rows.length / 8) return [...rows].sort(order).slice(offset, wanted);
+  if (wanted > rows.length / 8) return Array.from(rows).sort(order).slice(offset, wanted);
   // The last of the best rows so far is on top.
   const heap: number[] = [];
   for (const row of rows) {
@@ -51,7 +52,7 @@ const runLength = 8_192;
 
 /** As `selectPage`, in slices. */
 export async function selectPageInSlices(
-  rows: readonly number[],
+  rows: Rows,
   order: RowOrder,
   offset: number,
   limit: number,

@@ -6,6 +6,12 @@ export type Accepts = (atMs: number, collection: number) => boolean;
 /** Decides by the footprint of a row whose box is given. */
 export type Meets = (row: number, west: number, south: number, east: number, north: number) => boolean;
 
+export interface KeptTree {
+  readonly rows: Uint32Array;
+  /** As flatbush has it. */
+  readonly tree: Uint8Array;
+}
+
 /** Cells of a twelfth of a degree or so: 12 bits to an axis. */
 const cells = 4096;
 
@@ -19,15 +25,37 @@ export class SpatialTree {
   #datetimesMs: Float64Array;
   #collections: Uint16Array;
 
+  /** `rows` in the order in which `tree` has their boxes. */
+  private constructor(tree: Flatbush, rows: Uint32Array, datetimesMs: Float64Array, collections: Uint16Array) {
+    this.#tree = tree;
+    this.#rows = rows;
+    this.#datetimesMs = Float64Array.from(rows, (row) => datetimesMs[row] as number);
+    this.#collections = Uint16Array.from(rows, (row) => collections[row] as number);
+  }
+
   /** `boxes` has west, south, east, north of each row. */
-  constructor(boxes: Float64Array, datetimesMs: Float64Array, collections: Uint16Array) {
-    this.#rows = byPlace(boxes);
-    this.#tree = new Flatbush(this.#rows.length);
-    for (const row of this.#rows)
-      this.#tree.add(boxes[row * 4] as number, boxes[row * 4 + 1] as number, boxes[row * 4 + 2], boxes[row * 4 + 3]);
-    this.#tree.finish();
-    this.#datetimesMs = Float64Array.from(this.#rows, (row) => datetimesMs[row] as number);
-    this.#collections = Uint16Array.from(this.#rows, (row) => collections[row] as number);
+  static of(boxes: Float64Array, datetimesMs: Float64Array, collections: Uint16Array): SpatialTree {
+    const rows = byPlace(boxes);
+    const tree = new Flatbush(rows.length);
+    for (const row of rows)
+      tree.add(boxes[row * 4] as number, boxes[row * 4 + 1] as number, boxes[row * 4 + 2], boxes[row * 4 + 3]);
+    tree.finish();
+    return new SpatialTree(tree, rows, datetimesMs, collections);
+  }
+
+  /** What `kept` gave, of the same rows. */
+  static from(kept: KeptTree, datetimesMs: Float64Array, collections: Uint16Array): SpatialTree {
+    return new SpatialTree(Flatbush.from(kept.tree.buffer), kept.rows, datetimesMs, collections);
+  }
+
+  get kept(): KeptTree {
+    return { rows: this.#rows, tree: new Uint8Array(this.#tree.data) };
+  }
+
+  /** True where the box holds everything. */
+  isWithin([west, south, east, north]: Box): boolean {
+    const { minX, minY, maxX, maxY } = this.#tree;
+    return west <= minX && south <= minY && east >= maxX && north >= maxY;
   }
 
   search([west, south, east, north]: Box, accepts: Accepts, meets: Meets): number[] {

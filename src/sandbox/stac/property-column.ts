@@ -1,0 +1,90 @@
+import { compareValues } from './compare-values.ts';
+
+/** One property of every item, as numbers: what a worker makes of the database, and what a file keeps. */
+export interface ColumnData {
+  /** By row: 0 where an item has no value; else the place of its value in their order, from 1 on. */
+  readonly codes: Uint8Array | Uint16Array | Uint32Array;
+  /** The values, each once, in the order of `compareValues`: numbers first. */
+  readonly numbers: Float64Array;
+  /** Then texts, in UTF-8, and behind them what is neither, as JSON. */
+  readonly texts: Uint8Array;
+  /** Where each of `texts` ends; the next begins there. */
+  readonly ends: Uint32Array;
+  /** Epoch milliseconds of each text that is a moment, NaN for another; empty where none is. */
+  readonly instants: Float64Array;
+  /** How many of `texts` are text. */
+  readonly textCount: number;
+}
+
+/**
+ * The values of one property, by row of the index. Equal values have one code, and codes are in the order of values:
+ * a sort compares codes, and a filter decides a value once, however many items have it.
+ */
+export class PropertyColumn {
+  readonly data: ColumnData;
+  /** Values of the rows behind `data`: of items that came since. */
+  readonly later: unknown[] = [];
+  readonly #bytes: Buffer;
+
+  constructor(data: ColumnData) {
+    this.data = data;
+    this.#bytes = Buffer.from(data.texts.buffer, data.texts.byteOffset, data.texts.byteLength);
+  }
+
+  /** Rows that have a code. */
+  get codedRows(): number {
+    return this.data.codes.length;
+  }
+
+  /** Different values among them; the highest code. */
+  get valueCount(): number {
+    return this.data.numbers.length + this.data.ends.length;
+  }
+
+  /** In memory, about. */
+  get byteLength(): number {
+    const { codes, numbers, texts, ends, instants } = this.data;
+    return [codes, numbers, texts, ends, instants].reduce((sum, { byteLength }) => sum + byteLength, 0);
+  }
+
+  /** False where no item has the property. */
+  get hasValues(): boolean {
+    return this.valueCount > 0 || this.later.some((value) => value !== null && value !== undefined);
+  }
+
+  /** Null where the item has none. */
+  valueOf(row: number): unknown {
+    return row < this.codedRows
+      ? this.valueOfCode(this.data.codes[row] as number)
+      : (this.later[row - this.codedRows] ?? null);
+  }
+
+  valueOfCode(code: number): unknown {
+    if (code === 0) return null;
+    const { numbers, ends, textCount } = this.data;
+    if (code <= numbers.length) return numbers[code - 1];
+    const at = code - numbers.length - 1;
+    const text = this.#bytes.toString('utf8', at === 0 ? 0 : ends[at - 1], ends[at]);
+    return at < textCount ? text : (JSON.parse(text) as unknown);
+  }
+
+  /** Negative where row `a` comes before row `b`; what has no value comes last, whatever the sign. */
+  compare(a: number, b: number, sign: 1 | -1): number {
+    if (a >= this.codedRows || b >= this.codedRows) return compareValues(this.valueOf(a), this.valueOf(b), sign);
+    const [x, y] = [this.data.codes[a] as number, this.data.codes[b] as number];
+    return x === 0 || y === 0 ? Number(y !== 0) - Number(x !== 0) : sign * (x - y);
+  }
+
+  /** The first code of a value that is not before `value`, which is a number or a text; of a later kind where there is none. */
+  firstCodeFrom(value: number | string): number {
+    const { numbers, textCount } = this.data;
+    let [low, high] =
+      typeof value === 'number' ? [1, numbers.length + 1] : [numbers.length + 1, numbers.length + textCount + 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (compareValues(this.valueOfCode(middle), value, 1) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

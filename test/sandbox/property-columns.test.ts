@@ -1,0 +1,203 @@
+/** Spec 4.2: what a filter and a sort find is the same with columns, with what was kept of them in files, and item by item. */
+import { mkdtempSync, readdirSync, rmSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import type { SearchRequest } from '../../src/contract/index.ts';
+import { openSandboxDatabase, type SandboxDatabase } from '../../src/sandbox/database.ts';
+import { Catalog } from '../../src/sandbox/stac/catalog.ts';
+import { compareValues } from '../../src/sandbox/stac/compare-values.ts';
+import { parseFilter } from '../../src/sandbox/stac/cql2.ts';
+import { operand } from '../../src/sandbox/stac/cql2-values.ts';
+import type { NewItem } from '../../src/sandbox/stac/items.ts';
+import { PropertyColumn } from '../../src/sandbox/stac/property-column.ts';
+import { readColumn, readColumnsOfFewValues } from '../../src/sandbox/stac/read-column.ts';
+import { search } from '../../src/sandbox/stac/search.ts';
+
+const folders: string[] = [];
+const open: { catalog: Catalog; database: SandboxDatabase }[] = [];
+const close = async () => {
+  for (const { catalog, database } of open.splice(0)) {
+    await catalog.close();
+    database.close();
+  }
+};
+afterEach(close);
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'marketplace-app-kit-test-'));
+  folders.push(folder);
+  return folder;
+}
+
+function catalogIn(folder: string): { catalog: Catalog; database: SandboxDatabase } {
+  const database = openSandboxDatabase(folder);
+  const catalog = new Catalog(database, join(folder, 'index'));
+  if (!catalog.collections.find('a')) {
+    catalog.collections.putCatalog({ id: 'root', parentId: null, title: 'root', description: 'root' });
+    catalog.collections.put({
+      ...{ id: 'a', catalogId: 'root', title: 'a', description: 'a', license: 'proprietary', keywords: [] },
+      createdAtMs: 0,
+    });
+  }
+  open.push({ catalog, database });
+  return { catalog, database };
+}
+
+function newItem(id: string, properties: Readonly<Record<string, unknown>>, [x, y] = [0, 0]): NewItem {
+  const ring = [
+    [x, y],
+    [x + 1, y + 0.5],
+    [x + 0.5, y + 1],
+    [x, y],
+  ];
+  return {
+    ...{ id, collectionId: 'a', title: id, datetimeMs: id.length * 86_400_000, properties },
+    footprint: { type: 'Polygon', coordinates: [ring] },
+    source: { kind: 'none' },
+  };
+}
+
+const text = fc.oneof(
+  fc.constantFrom(
+    '',
+    'a',
+    'b',
+    'aa',
+    'true',
+    '2024-01-01T00:00:00Z',
+    '2024-01-01T01:00:00+01:00',
+    '5',
+    '\u{1f6f0}',
+    '\uffee',
+  ),
+  fc.string({ maxLength: 3 }).filter((one) => !one.includes('\0')),
+);
+const number = fc.oneof(fc.integer({ min: -3, max: 3 }), fc.constantFrom(0.1, -0.5, 1e300, 2 ** 60));
+const value = fc.oneof(
+  text,
+  number,
+  fc.boolean(),
+  fc.constant(null),
+  fc.constantFrom([1, 'x'], { k: 1 }, [], { k: null }),
+);
+const literal = fc.oneof(text, number, fc.boolean(), fc.constant({ timestamp: '2024-01-01T00:00:00Z' }));
+const x = { property: 'x' };
+const filter = fc.oneof(
+  fc
+    .tuple(fc.constantFrom('=', '<>', '<', '<=', '>', '>='), literal, fc.boolean())
+    .map(([op, one, turned]) => ({ op, args: turned ? [one, x] : [x, one] })),
+  fc.tuple(literal, literal).map(([low, high]) => ({ op: 'between', args: [x, low, high] })),
+  fc.array(literal, { maxLength: 12 }).map((list) => ({ op: 'in', args: [x, list] })),
+  text.map((pattern) => ({ op: 'like', args: [x, `${pattern}%`] })),
+  fc.constant({ op: 'isNull', args: [x] }),
+  fc.constant({ op: 't_intersects', args: [x, { interval: ['2023-01-01', '2025-01-01'] }] }),
+);
+
+test('codes are in the order of values, and a condition says of a row what it says of its value', async () => {
+  const { catalog, database } = catalogIn(newFolder());
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(value, { minLength: 1, maxLength: 40 }),
+      fc.array(filter, { minLength: 5 }),
+      async (values, filters) => {
+        database.exec('delete from items');
+        values.forEach((one, i) => catalog.items.put(newItem(`i${i}`, one === null ? {} : { x: one })));
+        catalog.refresh();
+        const last = Number(database.prepare('select max(number) from items').pluck().get());
+        const columns = [readColumn(database, 'x', last), readColumnsOfFewValues(database, ['x', 'y'], last)[0]!];
+        for (const column of columns.map((data) => new PropertyColumn(data))) {
+          expect(values.map((_, row) => column.valueOf(row))).toEqual(values.map((one) => one));
+          for (const a of values.keys())
+            for (const b of values.keys())
+              expect(Math.sign(column.compare(a, b, -1))).toBe(Math.sign(compareValues(values[a], values[b], -1)));
+        }
+        for (const json of filters) {
+          const { test: decide } = parseFilter(json);
+          const expected = values.filter(
+            (one) =>
+              decide({
+                ...{
+                  property: () => one,
+                  box: () => [0, 0, 1, 1] as const,
+                  footprint: () => ({ type: 'Point', coordinates: [0, 0] }),
+                },
+                decide: ({ test: of }) => of(operand(one)),
+              }) === true,
+          );
+          const found = await search(catalog, { filter: json, limit: 100 });
+          expect(found.numberMatched, JSON.stringify(json)).toBe(expected.length);
+        }
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
+
+const many = 21_000;
+
+test('a large catalog is kept in files: found the same by the next start, with what came since, and void after a change', async () => {
+  const folder = newFolder();
+  const first = catalogIn(folder);
+  const properties = (i: number) => ({
+    x: i % 7 ? (i * 7919) % 1_500 : `t${i % 11}`,
+    name: `n${(i * 31) % many}`,
+    few: i % 3,
+  });
+  first.catalog.items.inTransaction(() => {
+    for (let i = 0; i < many; i++)
+      first.catalog.items.put(newItem(`i${i}`, properties(i), [(i % 300) - 150, (i % 140) - 70]));
+  });
+  first.catalog.reload();
+  const requests = [
+    { bbox: [10, 10, 30, 20], sortby: [{ field: 'name', direction: 'asc' }], limit: 50 },
+    {
+      filter: { op: '<', args: [x, 40] },
+      sortby: [
+        { field: 'few', direction: 'desc' },
+        { field: 'x', direction: 'asc' },
+      ],
+      limit: 50,
+    },
+    { filter: { op: 'like', args: [{ property: 'name' }, 'n1%'] }, limit: 50 },
+    { bbox: [-180, -90, 180, 90], sortby: [{ field: 'x', direction: 'desc' }], limit: 50, offset: 3_000 },
+  ] as unknown as SearchRequest[];
+  const answers = async ({ catalog }: { catalog: Catalog }) =>
+    Promise.all(
+      requests.map(async (request) => {
+        const { numberMatched, items } = await search(catalog, request);
+        return { numberMatched, ids: items.map(({ id }) => id) };
+      }),
+    );
+  const before = await answers(first);
+  expect(before.every(({ numberMatched, ids }) => numberMatched > 50 && ids.length === 50)).toBe(true);
+  await first.catalog.prepare();
+  await close();
+  const kept = readdirSync(join(folder, 'index', 'properties'));
+  expect(kept).toHaveLength(4);
+
+  const second = catalogIn(folder);
+  expect(second.catalog.index.generation).toBe(1);
+  expect(await answers(second)).toEqual(before);
+  // Two come, which the files do not know.
+  second.catalog.items.put(newItem('later', { x: -1, name: 'n', few: 5 }, [15, 15]));
+  second.catalog.items.put(newItem('latest', { x: '\u{1f6f0}' }, [15, 15]));
+  second.catalog.refresh();
+  const [byName, small, , byX] = await answers(second);
+  expect([byName?.ids[0], small?.ids[0], byX?.numberMatched]).toEqual(['later', 'later', many + 2]);
+  await close();
+  const third = catalogIn(folder);
+  expect((await answers(third))[0]).toEqual(byName);
+
+  // One is replaced: nothing of the files holds.
+  third.catalog.items.put(newItem('i5', { x: -2, name: 'm', few: 6 }, [15, 15]));
+  third.catalog.refresh();
+  expect((await answers(third))[1]?.ids.slice(0, 2)).toEqual(['i5', 'later']);
+  await close();
+  // A file that ends early is none.
+  for (const one of ['items.bin', ...kept.map((name) => join('properties', name))])
+    truncateSync(join(folder, 'index', one), 1_000);
+  expect((await answers(catalogIn(folder)))[1]?.ids.slice(0, 2)).toEqual(['i5', 'later']);
+});
