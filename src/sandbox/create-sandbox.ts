@@ -199,8 +199,8 @@ export async function createSandbox({
 
   /** Beside everything else. What cannot be kept is made again when it is needed. */
   const prepareCatalog = () =>
-    void catalog.prepare().catch((error: unknown) => log.warn({ err: error }, 'the index was not kept'));
-  prepareCatalog();
+    catalog.prepare().catch((error: unknown) => log.warn({ err: error }, 'the index was not kept'));
+  void prepareCatalog();
 
   /** Back to the seeded state. Keys, and the apps and users that were registered, stay. */
   async function reset(): Promise<void> {
@@ -209,7 +209,7 @@ export async function createSandbox({
       catalog.items.removeOfFiles() + (existsSync(uploadedScenes) ? catalog.items.removeBelow(uploadedScenes) : 0);
     if (removed > 0) {
       catalog.reload();
-      prepareCatalog();
+      void prepareCatalog();
     }
     for (const table of [
       'inference_jobs',
@@ -363,7 +363,11 @@ export async function createSandbox({
   return {
     handler: app,
     madeApiKey,
-    importPath: importFolder,
+    async importPath(path, progress) {
+      const result = await importFolder(path, progress);
+      await prepareCatalog();
+      return result;
+    },
     listensAt: (url) => (ownUrl = url),
     async close() {
       clearInterval(sweeping);

@@ -47,7 +47,6 @@ export async function importPath(
       ),
     );
   catalog.reload();
-  await catalog.prepare();
   return { imported: sum(results.map((one) => one.imported)), refused: sum(results.map((one) => one.refused)) };
 }
 
