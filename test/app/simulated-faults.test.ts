@@ -88,6 +88,13 @@ function worlds(workers: number, processes: readonly number[]): SimPlan[] {
     world([{ kind: 'call', name: 'upload.complete', nth: 0, what: 'killed after' }]),
     world([{ kind: 'call', name: 'store.record', nth: 0, what: 'not done' }]),
     world([], { cancelAtMs: 4_500 }),
+    // The cancel is committed, and its answer is lost: at once, and with the database away for long after it.
+    ...[[], [{ kind: 'database away', atMs: 5_201, forMs: 5_500 } as const]].map((more) =>
+      world([{ kind: 'call', name: 'store.transition', nth: 1, what: 'done, answer lost' }, ...more], {
+        decideAfterMs: 40_000,
+        cancelAtMs: 5_200,
+      }),
+    ),
     // The first of its files is in the platform, and the second is not: it is made again, and goes there once.
     world([{ kind: 'call', name: 'upload.chunk', nth: 4, what: 'killed before' }], { outputs: 2 }),
     world([{ kind: 'call', name: 'upload.complete', nth: 0, what: 'killed after' }], { outputs: 2 }),

@@ -132,7 +132,7 @@ async function simulateIn(folder: string, world: string): Promise<string> {
     [join(projectRoot, 'node_modules/vitest/vitest.mjs'), 'run', 'test/app/simulated-faults.test.ts', '-t', world],
     {
       cwd: folder,
-      env: { ...process.env, SIMULATIONS: '15', SIMULATIONS_SHRINK: 'no', SIMULATIONS_SEED: '1', NO_COLOR: '1' },
+      env: { ...process.env, SIMULATIONS: '17', SIMULATIONS_SHRINK: 'no', SIMULATIONS_SEED: '1', NO_COLOR: '1' },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );

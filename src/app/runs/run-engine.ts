@@ -73,8 +73,10 @@ export interface RunEngineOptions {
 
 /** Runs that one worker looks after at once. */
 const mostDriven = 10_000;
-/** How often a worker says that it lives, and asks what it still has: where others may take it, and where nobody can. */
-const renewEveryMs = { shared: 1_000, alone: 5_000 };
+/** How often a worker says that it lives, and asks what it still has. */
+const renewEveryMs = 1_000;
+/** The same where nobody else can take a run, as long as the database answers. */
+const renewAloneEveryMs = 5_000;
 /** How often a worker looks for runs that no living worker has, and how long a run may wait for its turn before it is queued again. */
 const recoverEveryMs = 2_500;
 const overlookedAfterMs = 10_000;
@@ -116,6 +118,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   /** By run: since when something outside has held it up, and when that last happened. */
   const away = new Map<string, { readonly sinceMs: number; readonly lastMs: number }>();
   let stopping = false;
+  /** What this worker drives may have ended without its knowledge: the database did not answer. */
+  let isUnsure = false;
+  let renewedAtMs = -Infinity;
   const takeIn = createRunIntake(options);
 
   /** Takes a run from the queue: claims it for this worker, then drives it. */
@@ -299,6 +304,17 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     }
   }
 
+  /** Renews the lease when that is due. */
+  async function keepLease(): Promise<void> {
+    if (!queue.isShared && !isUnsure && lease.now() - renewedAtMs < renewAloneEveryMs) return;
+    // A cancel may fail while this asks.
+    isUnsure = false;
+    await renewLease().catch((error: unknown) => {
+      isUnsure = true;
+      throw error;
+    });
+  }
+
   /** Renews this worker's lease, lets go of runs that it no longer has, and takes up runs that it has but does not drive. */
   async function renewLease(): Promise<void> {
     const fromMs = lease.now();
@@ -310,6 +326,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         entry.abort.abort(new GivenUp('another process ended the run, or took it'));
     }
     lease.renewed(fromMs);
+    renewedAtMs = fromMs;
     const idle = [...held.keys()].filter((id) => !driven.has(id));
     if (idle.length > 0) await queue.add(idle.map((runId) => ({ runId, lane: 'wait', behind: 0 })));
   }
@@ -339,7 +356,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await folders.tidy();
       await renewLease();
       await queue.work({ take, room, log: options.log });
-      repeats.every(renewEveryMs[queue.isShared ? 'shared' : 'alone'], 'could not renew the lease', renewLease);
+      repeats.every(renewEveryMs, 'could not renew the lease', keepLease);
       repeats.every(recoverEveryMs, 'could not look for overlooked runs', () => recover(overlookedAfterMs));
       if (queue.isShared)
         repeats.every(keepAliveEveryMs, 'could not keep the tokens of waiting runs alive', keepTokensAlive);
@@ -376,7 +393,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     try {
       return await store.transition(run, 'CANCELLED');
     } catch (error) {
+      isUnsure ||= error instanceof DatabaseAwayError;
       const current = await findRun(run.id);
+      // It was committed, and the answer was lost.
+      if (error instanceof DatabaseAwayError && current.state === 'CANCELLED') return current;
       const hasMoved = current.state !== run.state || current.claim !== run.claim;
       if (!(error instanceof IllegalTransitionError) || isFinal(current.state) || !hasMoved) throw error;
       return commitCancel(current);

@@ -1,6 +1,5 @@
 /** Entry of every child process: runs the jobs it is given, one after the other, and reports to its host. */
 import { Socket } from 'node:net';
-import { setImmediate as tick } from 'node:timers/promises';
 import { Channel, channelDescriptor } from './channel.ts';
 import { describedError } from './described-error.ts';
 import type { FromChild, Job, ToChild } from './protocol.ts';
@@ -25,17 +24,10 @@ function throttledProgress(): (fraction: number, note?: string) => void {
   };
 }
 
-// A library may take no notice of a write that the limit to one file has cut off: the kernel's signal tells.
-let isFileCutOff = false;
-process.on('SIGXFSZ', () => (isFileCutOff = true));
-const cutOff = {
-  type: 'failed',
-  kind: 'user',
-  code: 'job_disk_exceeded',
-  message: 'the processing wrote a larger file than it may',
-  data: {},
-  stack: null,
-} as const satisfies FromChild;
+// Node has the kernel fail a write beyond the limit to one file. A library may take no notice of that, or crash over it, so
+// the kernel ends the process in its place: without a listener a signal does what it does by default.
+const noListener = () => {};
+process.on('SIGXFSZ', noListener).off('SIGXFSZ', noListener);
 
 let asked = 0;
 const waiting = new Map<number, (answer: unknown) => void>();
@@ -54,15 +46,7 @@ function ask(question: unknown): Promise<unknown> {
   });
 }
 
-async function start(message: Extract<ToChild, { type: 'start' }>): Promise<FromChild> {
-  const answer = await work(message);
-  // Signals come between two turns of the loop.
-  await tick();
-  await tick();
-  return isFileCutOff ? cutOff : answer;
-}
-
-async function work({ module, input, files, workFolder }: Extract<ToChild, { type: 'start' }>): Promise<FromChild> {
+async function start({ module, input, files, workFolder }: Extract<ToChild, { type: 'start' }>): Promise<FromChild> {
   abort = new AbortController();
   try {
     const { default: job } = (await import(module)) as { default: Job<unknown, unknown> };
