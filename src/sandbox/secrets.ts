@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, createSecretKey, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { SandboxDatabase } from './database.ts';
 
 /** An opaque, URL-safe, unguessable id of 128 random bits. */
@@ -33,9 +33,10 @@ export interface Signer {
 
 export function createSigner(database: SandboxDatabase): Signer {
   database.prepare(`insert into settings values ('signing-key', ?) on conflict (name) do nothing`).run(newSecret());
-  const { value: key } = database
+  const { value } = database
     .prepare<[], { value: string }>(`select value from settings where name = 'signing-key'`)
     .get()!;
+  const key = createSecretKey(value, 'utf8');
   const sign = (purpose: string, ...values: readonly string[]) =>
     createHmac('sha256', key)
       .update(JSON.stringify([purpose, ...values]))

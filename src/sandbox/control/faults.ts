@@ -83,10 +83,12 @@ interface FaultRow {
 /** Armed faults, with how often each has fired. They survive a restart. */
 export class Faults {
   #database: SandboxDatabase;
+  #all;
   #events: LaunchEvents;
 
   constructor(database: SandboxDatabase, events: LaunchEvents) {
     this.#database = database;
+    this.#all = database.prepare<[], FaultRow>('select * from faults order by rowid');
     this.#events = events;
   }
 
@@ -141,7 +143,7 @@ export class Faults {
   }
 
   #rows(): FaultRow[] {
-    return this.#database.prepare<[], FaultRow>('select * from faults order by rowid').all();
+    return this.#all.all();
   }
 }
 

@@ -17,6 +17,7 @@ const minuteMs = 60_000;
 /** How many calls a minute the platform takes, of one endpoint or of all together. None by default. It survives a restart; the count does not. */
 export class RateLimit {
   #database: SandboxDatabase;
+  #setting;
   #now: () => number;
   #windowEndsMs = 0;
   #used = 0;
@@ -24,13 +25,12 @@ export class RateLimit {
   /** `now`: the machine's clock, as clients wait by theirs. */
   constructor(database: SandboxDatabase, now: () => number) {
     this.#database = database;
+    this.#setting = database.prepare<[], { value: string }>(`select value from settings where name = 'rate-limit'`);
     this.#now = now;
   }
 
   get(): RateLimitSetting | null {
-    const row = this.#database
-      .prepare<[], { value: string }>(`select value from settings where name = 'rate-limit'`)
-      .get();
+    const row = this.#setting.get();
     return row ? newRateLimit.parse(JSON.parse(row.value)) : null;
   }
 

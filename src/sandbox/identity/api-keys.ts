@@ -19,10 +19,12 @@ export interface ApiKey {
 /** API keys: shown once when made, hashed at rest. */
 export class ApiKeys {
   #database: SandboxDatabase;
+  #byHash;
   #now: () => number;
 
   constructor(database: SandboxDatabase, now: () => number) {
     this.#database = database;
+    this.#byHash = database.prepare<[string], KeyRow>('select * from api_keys where key_hash = ?');
     this.#now = now;
   }
 
@@ -38,7 +40,7 @@ export class ApiKeys {
 
   find(apiKey: string): ApiKey | null {
     const hash = hashSecret(apiKey);
-    const row = this.#database.prepare<[string], KeyRow>('select * from api_keys where key_hash = ?').get(hash);
+    const row = this.#byHash.get(hash);
     return row && equalSecrets(row.key_hash, hash) ? fromRow(row) : null;
   }
 

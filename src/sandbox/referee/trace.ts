@@ -55,6 +55,7 @@ type NewCall = Omit<CallRow, 'id'> & { readonly launch_id: string };
 /** Every call of a launch, as it came in and as it was answered, and those that nobody knows a launch of. Bounded; survives a restart. */
 export class Trace {
   #database: SandboxDatabase;
+  #insertion;
   #clock: SandboxClock;
   #log: Logger;
   #unwritten: NewCall[] = [];
@@ -64,6 +65,10 @@ export class Trace {
   constructor(database: SandboxDatabase, clock: SandboxClock, log: Logger, redact: <T>(value: T) => T) {
     this.#redact = redact;
     this.#database = database;
+    this.#insertion = database.prepare<[NewCall]>(
+      `insert into calls (launch_id, at, launch_at, endpoint, method, status, duration_ms, delivered, request_bytes, response_bytes, detail, path, request, response)
+       values (@launch_id, @at, @launch_at, @endpoint, @method, @status, @duration_ms, @delivered, @request_bytes, @response_bytes, @detail, @path, @request, @response)`,
+    );
     this.#clock = clock;
     this.#log = log;
     const wasKilled =
@@ -312,12 +317,7 @@ export class Trace {
   }
 
   #insert(call: NewCall): void {
-    const { lastInsertRowid } = this.#database
-      .prepare(
-        `insert into calls (launch_id, at, launch_at, endpoint, method, status, duration_ms, delivered, request_bytes, response_bytes, detail, path, request, response)
-         values (@launch_id, @at, @launch_at, @endpoint, @method, @status, @duration_ms, @delivered, @request_bytes, @response_bytes, @detail, @path, @request, @response)`,
-      )
-      .run(call);
+    const { lastInsertRowid } = this.#insertion.run(call);
     const id = Number(lastInsertRowid);
     if (id % boundEvery !== 0) return;
     // Of this call's launch: whichever makes many calls comes by here soon.

@@ -69,12 +69,8 @@ export class AssetLinks {
 
   #sign(path: string, values: Readonly<Record<string, string>>): string {
     const signed = { ...values, expires: String(this.#clock.now() + limits.downloadUrlMs) };
-    const url = new URL(`${this.#publicUrl()}${path}`);
-    url.search = new URLSearchParams({
-      ...signed,
-      signature: this.#signer.sign(purpose, path, ...Object.entries(signed).flat()),
-    }).toString();
-    return url.href;
+    const signature = this.#signer.sign(purpose, path, ...Object.entries(signed).flat());
+    return `${this.#publicUrl()}${path}?${new URLSearchParams({ ...signed, signature }).toString()}`;
   }
 }
 

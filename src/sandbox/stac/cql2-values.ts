@@ -1,6 +1,5 @@
 import { parseInstant } from '../../contract/index.ts';
 import { compareTexts } from './compare-values.ts';
-import { some } from './three-valued.ts';
 
 /** A value of CQL2 with what it is as a moment; `ms` is null where it is none. */
 export interface Operand {
@@ -38,6 +37,8 @@ export function compare({ value: a, ms: x }: Operand, { value: b, ms: y }: Opera
   return null;
 }
 
+const isEqual: Holds = (order) => order === 0;
+
 /** `in`: constants are looked up, however many there are; what each subject brings is compared one by one. */
 export function isOneOf<Subject>(
   value: (item: Subject) => Operand,
@@ -57,14 +58,8 @@ export function isOneOf<Subject>(
       (wanted.ms !== null && moments.has(wanted.ms))
     )
       return true;
-    const isEqual = (order: number) => order === 0;
-    return some(
-      [
-        ...kinds.map((one) => () => compare(wanted, one, isEqual)),
-        ...others.map((of) => () => compare(wanted, of(item), isEqual)),
-      ],
-      item,
-    );
+    const results = [...kinds, ...others.map((of) => of(item))].map((one) => compare(wanted, one, isEqual));
+    return results.includes(true) ? true : results.includes(null) ? null : false;
   };
 }
 

@@ -11,10 +11,10 @@ import { boxOfPositions, footprintOfBox, type Box } from '../../raster/footprint
 import { invalid } from '../web/sandbox-error.ts';
 import { compare, Instant, isOneOf, operand, type Holds, type Operand } from './cql2-values.ts';
 import { likeMatcher } from './like.ts';
-import { comparisonOf, conditionOf, type PropertyCondition } from './property-condition.ts';
+import { comparisonOf, type PropertyCondition } from './property-condition.ts';
 import { SearchArea } from './search-area.ts';
 import { Shape } from './shape.ts';
-import { both, every, negate, some } from './three-valued.ts';
+import { no, numberOf, truthOf, yes, type Truth } from './three-valued.ts';
 
 /** One item, as a filter looks at it. */
 export interface FilterSubject {
@@ -23,12 +23,34 @@ export interface FilterSubject {
   footprint(): Geometry;
   /** Of the footprint; west greater than east across the antimeridian. */
   box(): Box;
-  /** What a condition of the filter says of the item's property. */
-  decide(condition: PropertyCondition): boolean | null;
 }
 
 /** Three-valued, as in SQL: null is unknown, which is not a match. */
-export type Filter = (item: FilterSubject) => boolean | null;
+export type Filter =
+  | { readonly op: 'and' | 'or'; readonly parts: readonly Filter[] }
+  | { readonly op: 'not'; readonly part: Filter }
+  /** What a property alone decides. */
+  | { readonly op: 'condition'; readonly condition: PropertyCondition }
+  | { readonly op: 'test'; readonly test: (item: FilterSubject) => Truth };
+
+/** What a filter says of one item. */
+export function holdsFor(filter: Filter, item: FilterSubject): Truth {
+  switch (filter.op) {
+    case 'and':
+    case 'or': {
+      const [decided, join] = filter.op === 'and' ? [no, Math.min] : [yes, Math.max];
+      let result = yes - decided;
+      for (const part of filter.parts) if (result !== decided) result = join(result, numberOf(holdsFor(part, item)));
+      return truthOf(result);
+    }
+    case 'not':
+      return truthOf(yes - numberOf(holdsFor(filter.part, item)));
+    case 'condition':
+      return filter.condition.test(operand(item.property(filter.condition.property)));
+    case 'test':
+      return filter.test(item);
+  }
+}
 
 /** A value of the filter itself, read once, or one of each item. */
 type Value = { readonly constant: Operand } | PropertyValue;
@@ -44,7 +66,6 @@ type Counted = 'filterOperators' | 'filterLiterals' | 'propertyReferences' | 'pa
 class Parse {
   /** Names of the properties that are looked at. */
   readonly properties = new Set<string>();
-  readonly conditions: PropertyCondition[] = [];
   isSpatial = false;
   #counts: Record<Counted, number> = {
     filterOperators: 0,
@@ -59,20 +80,6 @@ class Parse {
     this.#counts[what] += by;
     if (this.#counts[what] > most) refuse('filter', `must have at most ${most} ${words[what]}`);
   }
-
-  /** What a property alone decides: by its value, once for all items that have it. */
-  condition({ property }: PropertyValue, test: PropertyCondition['test']): Filter {
-    return this.#decided(conditionOf(this.conditions.length, property, test));
-  }
-
-  comparison({ property }: PropertyValue, value: Operand, holds: Holds): Filter {
-    return this.#decided(comparisonOf(this.conditions.length, property, value, holds));
-  }
-
-  #decided(condition: PropertyCondition): Filter {
-    this.conditions.push(condition);
-    return (item) => item.decide(condition);
-  }
 }
 
 const words: Readonly<Record<Counted, string>> = {
@@ -85,10 +92,8 @@ const words: Readonly<Record<Counted, string>> = {
 
 /** A filter that was read, and the properties that it looks at. */
 export interface ParsedFilter {
-  readonly test: Filter;
+  readonly filter: Filter;
   readonly properties: readonly string[];
-  /** By their places. */
-  readonly conditions: readonly PropertyCondition[];
   /** True where it compares geometries, which takes its time. */
   readonly isSpatial: boolean;
 }
@@ -121,15 +126,14 @@ function refuse(path: string, message: string): never {
 /** Reads a CQL2 filter in its JSON encoding (OGC 21-065r2). Throws 400 with the path of what is wrong. */
 export function parseFilter(json: unknown): ParsedFilter {
   const parse = new Parse();
-  const test = parseExpression(json, 'filter', parse);
-  const { properties, conditions, isSpatial } = parse;
-  return { test, properties: [...properties], conditions, isSpatial };
+  const filter = parseExpression(json, 'filter', parse);
+  return { filter, properties: [...parse.properties], isSpatial: parse.isSpatial };
 }
 
 function parseExpression(json: unknown, path: string, parse: Parse): Filter {
   if (typeof json === 'boolean') {
     parse.count('filterLiterals');
-    return () => json;
+    return always(json);
   }
   if (!isObject(json) || typeof json['op'] !== 'string')
     return refuse(path, 'must be a CQL2-JSON expression {"op", "args"}');
@@ -142,17 +146,15 @@ function parseExpression(json: unknown, path: string, parse: Parse): Filter {
 
   if (op === 'and' || op === 'or') {
     if (args.length < 2) return refuse(`${path}.args`, `must be at least 2 for ${op}`);
-    const parts = args.map((arg, i) => parseExpression(arg, at(i), parse));
-    return op === 'and' ? (item) => every(parts, item) : (item) => some(parts, item);
+    return { op, parts: args.map((arg, i) => parseExpression(arg, at(i), parse)) };
   }
   if (op === 'not') {
     requireArgs(1);
-    const part = parseExpression(args[0], at(0), parse);
-    return (item) => negate(part(item));
+    return { op, part: parseExpression(args[0], at(0), parse) };
   }
   if (op === 'isNull') {
     requireArgs(1);
-    return ofOne(parseValue(args[0], at(0), parse), parse, ({ value }) => (value ?? null) === null);
+    return ofOne(parseValue(args[0], at(0), parse), ({ value }) => (value ?? null) === null);
   }
   if (op === 's_intersects') {
     requireArgs(2);
@@ -161,18 +163,15 @@ function parseExpression(json: unknown, path: string, parse: Parse): Filter {
   if (op === 't_intersects') {
     requireArgs(2);
     const [a, b] = [parseTemporal(args[0], at(0), parse), parseTemporal(args[1], at(1), parse)];
-    if ('property' in a && 'constant' in b) return overlapFilter(a, b.constant, parse);
-    if ('constant' in a && 'property' in b) return overlapFilter(b, a.constant, parse);
-    return (item) => overlap(intervalOf(a, item), intervalOf(b, item));
+    if ('property' in a && 'constant' in b) return overlapFilter(a, b.constant);
+    if ('constant' in a && 'property' in b) return overlapFilter(b, a.constant);
+    return { op: 'test', test: (item) => overlap(intervalOf(a, item), intervalOf(b, item)) };
   }
   if (op === 'between') {
     requireArgs(3);
     const [value, low, high] = args.map((arg, i) => parseValue(arg, at(i), parse)) as [Value, Value, Value];
-    const [isFrom, isTo] = [
-      comparisonFilter(value, low, (order) => order >= 0, parse),
-      comparisonFilter(value, high, (order) => order <= 0, parse),
-    ];
-    return (item) => both(isFrom(item), isTo(item));
+    const isFrom = comparisonFilter(value, low, (order) => order >= 0);
+    return { op: 'and', parts: [isFrom, comparisonFilter(value, high, (order) => order <= 0)] };
   }
   if (op === 'in') {
     requireArgs(2);
@@ -181,7 +180,6 @@ function parseExpression(json: unknown, path: string, parse: Parse): Filter {
     return inFilter(
       value,
       list.map((one, i) => parseValue(one, `${at(1)}.${i}`, parse)),
-      parse,
     );
   }
   if (op === 'like') {
@@ -191,24 +189,28 @@ function parseExpression(json: unknown, path: string, parse: Parse): Filter {
       return refuse(at(1), 'must be a pattern: a string in which % stands for any characters and _ for one');
     parse.count('patternCharacters', pattern.length);
     const matches = likeMatcher(pattern);
-    return ofOne(value, parse, ({ value: text }) => (typeof text === 'string' ? matches(text) : null));
+    return ofOne(value, ({ value: text }) => (typeof text === 'string' ? matches(text) : null));
   }
   requireArgs(2);
   const [a, b] = [parseValue(args[0], at(0), parse), parseValue(args[1], at(1), parse)];
-  return comparisonFilter(a, b, comparisons[op] as Holds, parse);
+  return comparisonFilter(a, b, comparisons[op] as Holds);
 }
 
-function ofOne(value: Value, parse: Parse, test: (one: Operand) => boolean | null): Filter {
-  if ('of' in value) return parse.condition(value, test);
-  const result = test(value.constant);
-  return () => result;
+function always(truth: Truth): Filter {
+  return { op: 'test', test: () => truth };
 }
 
-function comparisonFilter(a: Value, b: Value, holds: Holds, parse: Parse): Filter {
-  if ('of' in a && 'constant' in b) return parse.comparison(a, b.constant, holds);
-  if ('constant' in a && 'of' in b) return parse.comparison(b, a.constant, (order) => holds(-order));
+function ofOne(value: Value, test: PropertyCondition['test']): Filter {
+  return 'of' in value
+    ? { op: 'condition', condition: { property: value.property, test } }
+    : always(test(value.constant));
+}
+
+function comparisonFilter(a: Value, b: Value, holds: Holds): Filter {
+  if ('of' in a && 'constant' in b) return { op: 'condition', condition: comparisonOf(a.property, b.constant, holds) };
+  if ('constant' in a && 'of' in b) return comparisonFilter(b, a, (order) => holds(-order));
   const [x, y] = [valueOf(a), valueOf(b)];
-  return (item) => compare(x(item), y(item), holds);
+  return { op: 'test', test: (item) => compare(x(item), y(item), holds) };
 }
 
 /** The geometry that every match must intersect, where the filter says one at its top: the index looks there only. */
@@ -260,25 +262,18 @@ function valueOf(value: Value): ValueOf {
   return () => constant;
 }
 
-function inFilter(value: Value, list: readonly Value[], parse: Parse): Filter {
-  const constants = list.flatMap((one) => ('constant' in one ? [one.constant] : []));
-  if ('of' in value && constants.length === list.length) return inConstants(value, constants, parse);
-  return isOneOf(valueOf(value), list);
-}
-
 /** A short list is so many comparisons, which need not look at the values; a long one is looked up. */
 const shortList = 8;
 
-function inConstants(value: PropertyValue, list: readonly Operand[], parse: Parse): Filter {
-  if (list.length === 0 || list.length > shortList) {
-    const isIn = isOneOf<Operand>(
-      (one) => one,
-      list.map((constant) => ({ constant })),
-    );
-    return parse.condition(value, isIn);
-  }
-  const parts = list.map((one) => parse.comparison(value, one, (order) => order === 0));
-  return (item) => some(parts, item);
+function inFilter(value: Value, list: readonly Value[]): Filter {
+  const isOfConstants = 'of' in value && list.every((one) => 'constant' in one);
+  if (!isOfConstants) return { op: 'test', test: isOneOf(valueOf(value), list) };
+  if (list.length > 0 && list.length <= shortList)
+    return { op: 'or', parts: list.map((one) => comparisonFilter(value, one, (order) => order === 0)) };
+  return ofOne(
+    value,
+    isOneOf<Operand>((one) => one, list),
+  );
 }
 
 function parseTime(json: Readonly<Record<string, unknown>>, path: string): Instant {
@@ -318,8 +313,8 @@ function parseEnd(end: unknown, isLast: boolean, path: string): number | null {
   return day === null ? refuse(path, 'must be an RFC 3339 timestamp, a date or ..') : day + dayMs;
 }
 
-function overlapFilter(property: PropertyValue, interval: Interval, parse: Parse): Filter {
-  return parse.condition(property, (value) => overlap(momentOf(value), interval));
+function overlapFilter(property: PropertyValue, interval: Interval): Filter {
+  return ofOne(property, (value) => overlap(momentOf(value), interval));
 }
 
 function intervalOf(temporal: Temporal, item: FilterSubject): Interval | null {
@@ -347,14 +342,13 @@ function parseSpatial(args: readonly unknown[], at: (i: number) => string, parse
       : refuse(`${at(i)}.property`, 'must be geometry: items have no other');
   });
   const literal = a ?? b;
-  if (literal === null) return () => true;
+  if (literal === null) return always(true);
   if (a !== null && b !== null) {
-    const isTrue = new Shape(a).meets(new Shape(b));
-    return () => isTrue;
+    return always(new Shape(a).meets(new Shape(b)));
   }
   parse.isSpatial = true;
   const area = new SearchArea(literal);
-  return (item) => area.meets(item.box(), () => item.footprint());
+  return { op: 'test', test: (item) => area.meets(item.box(), () => item.footprint()) };
 }
 
 function parseGeometry(json: unknown, path: string): Geometry {

@@ -225,9 +225,10 @@ export class ItemIndex {
     const wanted = collections && this.#maskOf(collections);
     const { startMs, endMs } = interval ?? { startMs: -Infinity, endMs: Infinity };
     if (wanted?.every((one) => one === 0)) return new Uint32Array(0);
+    if (box === null || this.#isWithin(box)) return this.#all(startMs, endMs, wanted);
     const accepts = (atMs: number, collection: number) =>
       atMs >= startMs && atMs <= endMs && (wanted === null || wanted[collection] === 1);
-    return box === null || this.#isWithin(box) ? this.#all(accepts) : this.#inBoxes(splitBox(box), accepts);
+    return this.#inBoxes(splitBox(box), accepts);
   }
 
   /** Extent of a collection: null where it has no item. West to east always, over the whole globe where items cross the antimeridian. */
@@ -285,11 +286,17 @@ export class ItemIndex {
     );
   }
 
-  #all(accepts: Accepts): Rows {
-    const rows = new Uint32Array(this.#size);
+  #all(startMs: number, endMs: number, wanted: Uint8Array | null): Rows {
+    const [size, datetimesMs, collections] = [this.#size, this.#datetimesMs, this.#collections];
+    const rows = new Uint32Array(size);
     let count = 0;
-    for (let row = 0; row < this.#size; row++)
-      if (accepts(this.#datetimesMs[row] as number, this.#collections[row] as number)) rows[count++] = row;
+    for (let row = 0; row < size; row++) {
+      const atMs = datetimesMs[row] as number;
+      const isFound = atMs >= startMs && atMs <= endMs && (wanted === null || wanted[collections[row] as number] === 1);
+      // Written over where it is not: processors guess badly which rows are.
+      rows[count] = row;
+      count += isFound ? 1 : 0;
+    }
     return rows.subarray(0, count);
   }
 

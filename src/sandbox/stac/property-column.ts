@@ -1,4 +1,5 @@
 import { compareValues } from './compare-values.ts';
+import type { RowOrder } from './select-page.ts';
 
 /** One property of every item, as numbers: what a worker makes of the database, and what a file keeps. */
 export interface ColumnData {
@@ -24,6 +25,8 @@ export class PropertyColumn {
   readonly data: ColumnData;
   /** Values of the rows behind `data`: of items that came since. */
   readonly later: unknown[] = [];
+  /** Of `later`. */
+  readonly #places: number[] = [];
   readonly #bytes: Buffer;
 
   constructor(data: ColumnData) {
@@ -70,16 +73,48 @@ export class PropertyColumn {
 
   /** Negative where row `a` comes before row `b`; what has no value comes last, whatever the sign. */
   compare(a: number, b: number, sign: 1 | -1): number {
-    if (a >= this.codedRows || b >= this.codedRows) return compareValues(this.valueOf(a), this.valueOf(b), sign);
-    const [x, y] = [this.data.codes[a] as number, this.data.codes[b] as number];
-    return x === 0 || y === 0 ? Number(y !== 0) - Number(x !== 0) : sign * (x - y);
+    const [x, y] = [this.placeOf(a), this.placeOf(b)];
+    if (x === 0 || y === 0) return Number(y !== 0) - Number(x !== 0);
+    return sign * (x - y) || (x % 1 === 0 ? 0 : compareValues(this.valueOf(a), this.valueOf(b), sign));
   }
 
-  /** The first code of a value that is not before `value`, which is a number or a text; of a later kind where there is none. */
-  firstCodeFrom(value: number | string): number {
+  /** The order of rows by their values; what has none comes last, whatever the sign. */
+  order(sign: 1 | -1): RowOrder {
+    const { codes } = this.data;
+    return {
+      compare: (a, b) => this.compare(a, b, sign),
+      keys: (rows, from, to, into) => {
+        for (let i = from; i < to; i++) {
+          const row = rows[i] as number;
+          const place = codes[row] ?? this.placeOf(row);
+          into[i - from] = place === 0 ? Infinity : sign * place;
+        }
+      },
+    };
+  }
+
+  /** The code of the row's value; half a step before the next one where none is equal, as of items that came since. */
+  placeOf(row: number): number {
+    return this.data.codes[row] ?? (this.#places[row - this.codedRows] ??= this.#placeOf(this.valueOf(row)));
+  }
+
+  #placeOf(value: unknown): number {
+    if ((value ?? null) === null) return 0;
+    const code = this.firstCodeFrom(value);
+    const isThere = code <= this.valueCount && compareValues(this.valueOfCode(code), value, 1) === 0;
+    return isThere ? code : code - 0.5;
+  }
+
+  /** The first code of a value that is not before `value`; of a later kind where there is none. */
+  firstCodeFrom(value: unknown): number {
     const { numbers, textCount } = this.data;
+    const [firstText, firstOther] = [numbers.length + 1, numbers.length + textCount + 1];
     let [low, high] =
-      typeof value === 'number' ? [1, numbers.length + 1] : [numbers.length + 1, numbers.length + textCount + 1];
+      typeof value === 'number'
+        ? [1, firstText]
+        : typeof value === 'string'
+          ? [firstText, firstOther]
+          : [firstOther, this.valueCount + 1];
     while (low < high) {
       const middle = (low + high) >> 1;
       if (compareValues(this.valueOfCode(middle), value, 1) < 0) low = middle + 1;

@@ -1,75 +1,66 @@
 import { compare, operand, type Holds, type Operand } from './cql2-values.ts';
 import type { PropertyColumn } from './property-column.ts';
+import { numberOf, unknown, type Truth } from './three-valued.ts';
 
 /** What a filter wants of one property alone: it is decided once for each of its values. */
 export interface PropertyCondition {
-  /** Its place among the conditions of its filter. */
-  readonly place: number;
   readonly property: string;
-  readonly test: (value: Operand) => boolean | null;
+  readonly test: (value: Operand) => Truth;
   /** Where it is a comparison with one value. */
   readonly comparison?: { readonly with: Operand; readonly holds: Holds };
 }
 
-/** Decides by the row of an item. */
-export type RowCondition = (row: number) => boolean | null;
-
-export function conditionOf(place: number, property: string, test: PropertyCondition['test']): PropertyCondition {
-  return { place, property, test };
+export function comparisonOf(property: string, value: Operand, holds: Holds): PropertyCondition {
+  return { property, test: (one) => compare(one, value, holds), comparison: { with: value, holds } };
 }
 
-export function comparisonOf(place: number, property: string, value: Operand, holds: Holds): PropertyCondition {
-  return { place, property, test: (one) => compare(one, value, holds), comparison: { with: value, holds } };
-}
+/** Decides `count` rows, each as a number of `three-valued.ts`. */
+export type RowsTest = (rows: Uint32Array, count: number, results: Uint8Array) => void;
 
 /** The condition on the items whose column is given. */
-export function conditionOnRows(condition: PropertyCondition, column: PropertyColumn): RowCondition {
+export function conditionOnRows({ test, comparison }: PropertyCondition, column: PropertyColumn): RowsTest {
   const { codes } = column.data;
-  const decide = decideCodes(condition, column);
-  return (row) => (row < codes.length ? decide(codes[row] as number) : condition.test(operand(column.valueOf(row))));
+  const decisions = comparison ? decisionsOf(comparison, column) : undecided(column);
+  const decide = (code: number) => (decisions[code] = numberOf(test(operand(column.valueOfCode(code)))));
+  return (rows, count, results) => {
+    for (let i = 0; i < count; i++) {
+      const row = rows[i] as number;
+      const code = codes[row];
+      const decision = code === undefined ? numberOf(test(operand(column.valueOf(row)))) : (decisions[code] as number);
+      // No value is looked at before a row that has it, nor twice.
+      results[i] = decision === open ? decide(code as number) : decision;
+    }
+  };
 }
 
-type Decide = (code: number) => boolean | null;
+const open = 255;
 
-function decideCodes({ test, comparison }: PropertyCondition, column: PropertyColumn): Decide {
-  const byValue = decidedOnce(column, test);
-  if (!comparison) return byValue;
-  const { value, ms } = comparison.with;
-  if (ms !== null) return decideMoments(column, ms, comparison.holds, byValue);
-  return typeof value === 'number' || typeof value === 'string'
-    ? decideByPlace(column, value, comparison.holds)
-    : byValue;
+function undecided({ valueCount }: PropertyColumn): Uint8Array {
+  return new Uint8Array(valueCount + 1).fill(open);
 }
 
-/** Codes are in the order of values: where a number or text would stand decides all of its kind. */
-function decideByPlace(column: PropertyColumn, value: number | string, holds: Holds): Decide {
-  const { numbers, textCount } = column.data;
-  const from = typeof value === 'number' ? 1 : numbers.length + 1;
-  const end = typeof value === 'number' ? numbers.length + 1 : numbers.length + textCount + 1;
+/** By code. Codes are in the order of values, so that most need no look at their values. */
+function decisionsOf(
+  { with: { value, ms }, holds }: NonNullable<PropertyCondition['comparison']>,
+  column: PropertyColumn,
+): Uint8Array {
+  const decisions = undecided(column);
+  const { numbers, textCount, instants } = column.data;
+  const firstText = numbers.length + 1;
+  if (ms !== null) {
+    instants.forEach((own, i) => {
+      if (!Number.isNaN(own)) decisions[firstText + i] = numberOf(holds(own - ms));
+    });
+    return decisions;
+  }
+  if (typeof value !== 'number' && typeof value !== 'string') return decisions;
+  // Where a number or text would stand decides all of its kind.
+  const [from, end] = typeof value === 'number' ? [1, firstText] : [firstText, firstText + textCount];
   const first = column.firstCodeFrom(value);
   const isThere = first < end && column.valueOfCode(first) === value;
-  const [before, at, after] = [holds(-1), isThere ? holds(0) : holds(1), holds(1)];
-  return (code) => (code < from || code >= end ? null : code < first ? before : code === first ? at : after);
-}
-
-function decideMoments(column: PropertyColumn, ms: number, holds: Holds, byValue: Decide): Decide {
-  const { instants, numbers } = column.data;
-  const firstText = numbers.length + 1;
-  return (code) => {
-    const own = instants[code - firstText];
-    return own === undefined || Number.isNaN(own) ? byValue(code) : holds(own - ms);
-  };
-}
-
-/** No value is looked at before a row that has it, nor twice. */
-function decidedOnce(column: PropertyColumn, test: PropertyCondition['test']): Decide {
-  const [open, no, yes, unknown] = [0, 1, 2, 3];
-  const decided = new Uint8Array(column.valueCount + 1);
-  return (code) => {
-    if (decided[code] === open) {
-      const result = test(operand(column.valueOfCode(code)));
-      decided[code] = result === null ? unknown : result ? yes : no;
-    }
-    return decided[code] === unknown ? null : decided[code] === yes;
-  };
+  decisions.fill(unknown);
+  decisions.fill(numberOf(holds(-1)), from, first);
+  decisions.fill(numberOf(holds(1)), first, end);
+  if (isThere) decisions[first] = numberOf(holds(0));
+  return decisions;
 }

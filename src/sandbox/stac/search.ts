@@ -4,15 +4,15 @@ import type { Box } from '../../raster/footprint.ts';
 import type { Slice } from '../slices.ts';
 import { invalid, SandboxError } from '../web/sandbox-error.ts';
 import type { Catalog } from './catalog.ts';
-import { parseFilter, propertyName, spatialHint, type FilterSubject, type ParsedFilter } from './cql2.ts';
+import { holdsFor, parseFilter, propertyName, spatialHint, type FilterSubject, type ParsedFilter } from './cql2.ts';
+import { blockRows, filterOnRows, type FilterRows } from './filter-rows.ts';
 import type { ItemRecord } from './items.ts';
 import { outlineMeetsBox, outlineOf } from './outline.ts';
 import { splitBox, type Rows } from './item-index.ts';
-import { operand } from './cql2-values.ts';
 import type { PropertyColumn } from './property-column.ts';
-import { conditionOnRows, type PropertyCondition, type RowCondition } from './property-condition.ts';
 import { SearchArea } from './search-area.ts';
-import { selectPageInSlices, type RowOrder } from './select-page.ts';
+import { selectPage, type RowOrder } from './select-page.ts';
+import { yes } from './three-valued.ts';
 
 export interface SearchResult<View = ItemRecord> {
   readonly items: readonly View[];
@@ -86,11 +86,11 @@ async function searchOnce(
   const columns = new Map<string, PropertyColumn>();
   for (const name of names) columns.set(name, await catalog.columns.get(name, slice));
   requireSortable(catalog, sortby, columns);
-  const subject = new RowSubject(catalog, columns, filter?.conditions ?? []);
+  const look = new ItemRows(catalog, columns);
   const rows = request.ids
-    ? await rowsOfIds(catalog, request, filter, subject, slice)
-    : await rowsOf(catalog, request, filter, subject, slice);
-  const page = await selectPageInSlices(rows, orderBy(catalog, sortby, columns), offset, limit, slice);
+    ? await rowsOfIds(catalog, request, filter, look, slice)
+    : await rowsOf(catalog, request, filter, look, slice);
+  const page = await selectPage(rows, orderBy(catalog, sortby, columns), offset, limit, slice);
   const items: unknown[] = [];
   let characters = 0;
   for (const row of page) {
@@ -131,44 +131,76 @@ function requireSortable(
   );
 }
 
+/** Rows between two looks at the clock where shapes are compared, which takes its time. */
+const blockRowsOfShapes = 8;
+
 async function rowsOf(
   catalog: Catalog,
   { bbox, collections, datetime, intersects, filter: json }: SearchRequest,
-  filter: ParsedFilter | null,
-  subject: RowSubject,
+  parsed: ParsedFilter | null,
+  look: ItemRows,
   slice: Slice,
 ): Promise<Rows> {
   const area = intersects ? new SearchArea(intersects) : null;
-  const box = bbox ?? area?.box ?? (filter && spatialHint(json));
+  const box = bbox ?? area?.box ?? (parsed && spatialHint(json));
   const { index } = catalog;
   const found = index.search({ box, collections: collections ?? null, interval: datetime ?? null });
-  if (!area && !filter) return found;
+  if (!area && !parsed) return found;
   const { generation } = index;
-  const rows = new Uint32Array(found.length);
+  const test = parsed && filterOnRows(parsed.filter, look);
+  const step = area || parsed?.isSpatial ? blockRowsOfShapes : blockRows;
+  const [block, results] = [new Uint32Array(step), new Uint8Array(step)];
+  // In the place of what was found: a match never comes to stand behind the block that it is of.
+  const rows = found instanceof Uint32Array ? found : new Uint32Array(found.length);
   let count = 0;
-  // A shape takes its time; a condition on a property takes none.
-  const looksEvery = area || filter?.isSpatial ? 1 : 256;
-  for (let i = 0; i < found.length; i++) {
-    if (i % looksEvery === 0 && slice.isOver) {
+  for (let from = 0; from < found.length; from += step) {
+    if (slice.isOver) {
       await slice.next();
       if (generation !== index.generation) break;
     }
-    const row = found[i] as number;
-    if (
-      (!area || area.meets(index.boxOf(row), () => subject.at(row).footprint())) &&
-      (!filter || filter.test(subject.at(row)) === true)
-    )
-      rows[count++] = row;
+    const meets = area && ((row: number) => area.meets(index.boxOf(row), () => look.subject(row).footprint()));
+    const inBlock = copyRows(found, from, block, meets);
+    if (test) test(block, inBlock, results);
+    else results.fill(yes);
+    count = appendMatches(block, inBlock, results, rows, count);
   }
   return rows.subarray(0, count);
+}
+
+/** Fills `block` with the rows from `from` on that meet. Returns how many those are. */
+function copyRows(rows: Rows, from: number, block: Uint32Array, meets: ((row: number) => boolean) | null): number {
+  const to = Math.min(rows.length, from + block.length);
+  let count = 0;
+  for (let i = from; i < to; i++) {
+    const row = rows[i] as number;
+    if (meets === null || meets(row)) block[count++] = row;
+  }
+  return count;
+}
+
+/** Puts those of the block that match behind the others. Returns how many there are then. */
+function appendMatches(
+  block: Uint32Array,
+  inBlock: number,
+  results: Uint8Array,
+  matches: Uint32Array,
+  before: number,
+): number {
+  let count = before;
+  for (let i = 0; i < inBlock; i++) {
+    // Written over where it is none: processors guess badly which rows match.
+    matches[count] = block[i] as number;
+    count += results[i] === yes ? 1 : 0;
+  }
+  return count;
 }
 
 /** Few items, looked at one by one. */
 async function rowsOfIds(
   catalog: Catalog,
   request: SearchRequest,
-  filter: ParsedFilter | null,
-  subject: RowSubject,
+  parsed: ParsedFilter | null,
+  look: ItemRows,
   slice: Slice,
 ): Promise<number[]> {
   const { bbox, datetime, intersects, ids = [] } = request;
@@ -179,7 +211,7 @@ async function rowsOfIds(
     (!datetime || isWithin(item.datetimeMs, datetime)) &&
     (!bbox || splitBox(bbox).some((box) => footprintMeetsBox(item, box))) &&
     (!area || area.meets(item.box, () => item.footprint)) &&
-    (!filter || filter.test(subject.at(row)) === true);
+    (!parsed || holdsFor(parsed.filter, look.subject(row)) === true);
   const { generation } = catalog.index;
   const rows: number[] = [];
   for (const number of catalog.items.numbersOf(ids)) {
@@ -201,40 +233,35 @@ function footprintMeetsBox({ footprint, box }: ItemRecord, [west, south, east, n
   return box[0] <= east && box[2] >= west && box[1] <= north && box[3] >= south;
 }
 
-/** One row of the index at a time, as a filter looks at it. */
-class RowSubject implements FilterSubject {
+/** The items of the index, as a filter looks at them. */
+class ItemRows implements FilterRows, FilterSubject {
   #catalog: Catalog;
   #columns: ReadonlyMap<string, PropertyColumn>;
-  #conditions: readonly RowCondition[];
   #row = 0;
 
   /** `columns` has every property that is asked for, but `datetime`. */
-  constructor(
-    catalog: Catalog,
-    columns: ReadonlyMap<string, PropertyColumn>,
-    conditions: readonly PropertyCondition[],
-  ) {
+  constructor(catalog: Catalog, columns: ReadonlyMap<string, PropertyColumn>) {
     this.#catalog = catalog;
     this.#columns = columns;
-    this.#conditions = conditions.map((condition) => {
-      const column = columns.get(condition.property);
-      return column ? conditionOnRows(condition, column) : this.#conditionOnDatetime(condition);
-    });
   }
 
-  at(row: number): this {
+  columnOf(property: string): PropertyColumn | null {
+    return this.#columns.get(property) ?? null;
+  }
+
+  datetimeMsOf(row: number): number {
+    return this.#catalog.index.datetimeMsOf(row);
+  }
+
+  subject(row: number): FilterSubject {
     this.#row = row;
     return this;
   }
 
   property(name: string): unknown {
     return name === 'datetime'
-      ? new Date(this.#catalog.index.datetimeMsOf(this.#row)).toISOString()
+      ? new Date(this.datetimeMsOf(this.#row)).toISOString()
       : this.#columns.get(name)?.valueOf(this.#row);
-  }
-
-  decide({ place }: PropertyCondition): boolean | null {
-    return (this.#conditions[place] as RowCondition)(this.#row);
   }
 
   footprint(): Geometry {
@@ -245,35 +272,35 @@ class RowSubject implements FilterSubject {
   box(): Box {
     return this.#catalog.index.boxOf(this.#row);
   }
-
-  /** Most are compared with a moment, which needs no text. */
-  #conditionOnDatetime({ test, comparison }: PropertyCondition): RowCondition {
-    const { index } = this.#catalog;
-    const wanted = comparison?.with.ms;
-    return comparison && typeof wanted === 'number'
-      ? (row) => comparison.holds(index.datetimeMsOf(row) - wanted)
-      : (row) => test(operand(new Date(index.datetimeMsOf(row)).toISOString()));
-  }
 }
 
 /** By the rules, one after the other; ties by id, then by collection. What has no value comes last. */
 function orderBy(catalog: Catalog, rules: readonly SortRule[], columns: ReadonlyMap<string, PropertyColumn>): RowOrder {
   const { index } = catalog;
+  const byId: RowOrder = orderOf((row) => index.idRankOf(row), 1);
   const orders = rules.map(({ field, direction }): RowOrder => {
     const name = propertyName(field);
     const sign = direction === 'desc' ? -1 : 1;
-    if (name === 'datetime') return (a, b) => sign * (index.datetimeMsOf(a) - index.datetimeMsOf(b));
-    if (name === 'id') return (a, b) => sign * (index.idRankOf(a) - index.idRankOf(b));
-    const column = columns.get(name);
-    return column ? (a, b) => column.compare(a, b, sign) : () => 0;
+    if (name === 'datetime') return orderOf((row) => index.datetimeMsOf(row), sign);
+    if (name === 'id') return orderOf((row) => index.idRankOf(row), sign);
+    return columns.get(name)?.order(sign) ?? orderOf(() => 0, 1);
   });
-  const [first] = orders;
-  if (orders.length === 1 && first) return (a, b) => first(a, b) || index.idRankOf(a) - index.idRankOf(b);
-  return (a, b) => {
+  const [first = byId] = orders;
+  const compare = (a: number, b: number) => {
     for (const order of orders) {
-      const result = order(a, b);
+      const result = order.compare(a, b);
       if (result !== 0) return result;
     }
-    return index.idRankOf(a) - index.idRankOf(b);
+    return byId.compare(a, b);
+  };
+  return { compare, keys: first.keys };
+}
+
+function orderOf(numberOf: (row: number) => number, sign: 1 | -1): RowOrder {
+  return {
+    compare: (a, b) => sign * (numberOf(a) - numberOf(b)),
+    keys: (rows, from, to, into) => {
+      for (let i = from; i < to; i++) into[i - from] = sign * numberOf(rows[i] as number);
+    },
   };
 }

@@ -29,8 +29,13 @@ export class SpatialTree {
   private constructor(tree: Flatbush, rows: Uint32Array, datetimesMs: Float64Array, collections: Uint16Array) {
     this.#tree = tree;
     this.#rows = rows;
-    this.#datetimesMs = Float64Array.from(rows, (row) => datetimesMs[row] as number);
-    this.#collections = Uint16Array.from(rows, (row) => collections[row] as number);
+    this.#datetimesMs = new Float64Array(rows.length);
+    this.#collections = new Uint16Array(rows.length);
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      this.#datetimesMs[i] = datetimesMs[row] as number;
+      this.#collections[i] = collections[row] as number;
+    }
   }
 
   /** `boxes` has west, south, east, north of each row. */

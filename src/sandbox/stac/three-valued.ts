@@ -1,32 +1,13 @@
 /** CQL2's logic: a comparison with a value that is not there is null, neither true nor false. */
+export type Truth = boolean | null;
 
-export function every<Subject>(
-  parts: readonly ((subject: Subject) => boolean | null)[],
-  item: Subject,
-): boolean | null {
-  let result: boolean | null = true;
-  for (const part of parts) {
-    const one = part(item);
-    if (one === false) return false;
-    if (one === null) result = null;
-  }
-  return result;
+/** The same as numbers, in an order in which `and` is the least, `or` the greatest, and `not` the distance from `yes`. */
+export const [no, unknown, yes] = [0, 1, 2];
+
+export function numberOf(truth: Truth): number {
+  return truth === null ? unknown : truth ? yes : no;
 }
 
-export function some<Subject>(parts: readonly ((subject: Subject) => boolean | null)[], item: Subject): boolean | null {
-  let result: boolean | null = false;
-  for (const part of parts) {
-    const one = part(item);
-    if (one === true) return true;
-    if (one === null) result = null;
-  }
-  return result;
-}
-
-export function both(a: boolean | null, b: boolean | null): boolean | null {
-  return a === false || b === false ? false : a === null || b === null ? null : true;
-}
-
-export function negate(value: boolean | null): boolean | null {
-  return value === null ? null : !value;
+export function truthOf(number: number): Truth {
+  return number === unknown ? null : number === yes;
 }
