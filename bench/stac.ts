@@ -45,17 +45,13 @@ const seconds = async (work: () => Promise<void>) => {
 const itemsPath = join(folder, 'items.ndjson');
 await writeItems(itemsPath, count);
 const importSeconds = await seconds(async () => (await start('--import', itemsPath)).stop());
-let sandbox = await start();
-await sandbox.stop();
-const startSeconds = await seconds(async () => void (sandbox = await start()));
 const peer = buildPeer(join(folder, 'peer.db'), count);
 const mib = async (path: string) => ((await stat(path)).size / 1024 ** 2).toFixed(0);
 console.log(
   `${count} items: ${await mib(itemsPath)} MiB of NDJSON imported in ${importSeconds.toFixed(1)} s (${(count / importSeconds).toFixed(0)} items/s); database ${await mib(join(folder, 'sandbox', 'sandbox.db'))} MiB`,
 );
-console.log(`start with the index built: ${startSeconds.toFixed(1)} s, peak ${sandbox.peakMiB().toFixed(0)} MiB\n`);
-
 let agent = new Agent({ keepAlive: true });
+let sandbox = await start();
 const search = (query: PeerQuery) =>
   post({
     bbox: query.box,
@@ -117,13 +113,34 @@ function makeQueries(degrees: number, seed: number, n: number): PeerQuery[] {
 }
 
 const rows: BenchRow[] = [];
-const figure = (what: string, unit: string, value: number, most: number) =>
-  rows.push({ what: `${count.toLocaleString('en')} items: ${what}`, unit, ours: [value], peer: null, goal: { most } });
-figure('start with the index built', 's', startSeconds, 5);
+const figure = (what: string, unit: string, ours: readonly number[], most: number) =>
+  rows.push({ what: `${count.toLocaleString('en')} items: ${what}`, unit, ours, peer: null, goal: { most } });
+
+const all = { bbox: [-180, -90, 180, 90], collections, datetime: `${iso(firstMs)}/..`, limit: 10 };
+const cloudless = (most: number) => ({
+  ...all,
+  'filter-lang': 'cql2-json',
+  filter: { op: '<', args: [{ property: 'view:off_nadir' }, most] },
+});
+const byName = (i: number) => ({ ...all, sortby: [{ field: 'name', direction: i % 2 ? 'asc' : 'desc' }] });
+
+// The first of each after a start: nobody has asked for the field before.
+const first = { startSeconds: [] as number[], filterMs: [] as number[], sortMs: [] as number[] };
+for (let round = 0; round < 3; round++) {
+  await sandbox.stop();
+  agent.destroy();
+  agent = new Agent({ keepAlive: true });
+  first.startSeconds.push(await seconds(async () => void (sandbox = await start())));
+  for (const query of makeQueries(5, 1, 20)) await search(query);
+  first.filterMs.push((await post(cloudless(10))).ms);
+  first.sortMs.push((await post(byName(0))).ms);
+}
+figure('start with the index built', 's', first.startSeconds, 5);
+figure('the first filter by a property', 'ms', first.filterMs, 50);
+figure('the first sortby a property', 'ms', first.sortMs, 50);
 
 const percentile = (sorted: readonly number[], share: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
-for (const query of makeQueries(5, 1, 20)) await search(query);
 console.log(
   '| box degrees | p50 ms | p95 ms | max ms | matches (median) | R*Tree p50 ms | R*Tree max ms | ours/R*Tree p50 |',
 );
@@ -176,46 +193,33 @@ for (const degrees of [1, 10, 60]) {
   );
 }
 
-// The first one of each asks for a field that nobody has asked for since the start.
 agent.destroy();
 agent = new Agent({ keepAlive: true });
-const all = { bbox: [-180, -90, 180, 90], collections, datetime: `${iso(firstMs)}/..`, limit: 10 };
-const cloudless = (most: number) => ({
-  ...all,
-  'filter-lang': 'cql2-json',
-  filter: { op: '<', args: [{ property: 'view:off_nadir' }, most] },
-});
-figure('the first filter by a property', 'ms', (await post(cloudless(10))).ms, 50);
-figure('later filters by it, median', 'ms', percentile(await timesOf((i) => cloudless(1 + (i % 28))), 0.5), 50);
-const byName = (i: number) => ({ ...all, sortby: [{ field: 'name', direction: i % 2 ? 'asc' : 'desc' }] });
-figure('the first sortby a property', 'ms', (await post(byName(0))).ms, 50);
-figure('later ones, median', 'ms', percentile(await timesOf(byName), 0.5), 50);
+figure('later filters by it, median', 'ms', [percentile(await timesOf((i) => cloudless(1 + (i % 28))), 0.5)], 50);
+figure('later sorts by it, median', 'ms', [percentile(await timesOf(byName), 0.5)], 50);
 
 const clients = 50;
-const many = makeQueries(1, 900, clients * 10);
-const waits = await Promise.all(
-  Array.from({ length: clients }, async (_, i) => {
-    const own: number[] = [];
-    for (const query of many.slice(10 * i, 10 * (i + 1))) own.push((await search(query)).ms);
-    return own;
-  }),
-);
-figure(
-  `${clients} clients at once, the slowest of 100`,
-  'ms',
-  percentile(
-    waits.flat().sort((a, b) => a - b),
-    0.99,
-  ),
-  100,
-);
+const slowest: number[] = [];
+for (let round = 0; round < 3; round++) {
+  const many = makeQueries(1, 900 + round, clients * 10);
+  const waits = await Promise.all(
+    Array.from({ length: clients }, async (_, i) => {
+      const own: number[] = [];
+      for (const query of many.slice(10 * i, 10 * (i + 1))) own.push((await search(query)).ms);
+      return own;
+    }),
+  );
+  const sorted = waits.flat().sort((a, b) => a - b);
+  slowest.push(percentile(sorted, 0.99));
+}
+figure(`${clients} clients at once, the slowest of 100`, 'ms', slowest, 100);
 
 async function timesOf(wanted: (i: number) => object): Promise<number[]> {
   const times: number[] = [];
   for (let i = 0; i < 30; i++) times.push((await post(wanted(i))).ms);
   return times.sort((a, b) => a - b);
 }
-figure('peak memory after the searches', 'MiB', sandbox.peakMiB(), 400);
+figure('peak memory after the searches', 'MiB', [sandbox.peakMiB()], 400);
 
 // Counts by brute force: every item, every polygon, with a library that the sandbox's own test of boxes does not use.
 const checks = [1, 10, 60]
