@@ -15,9 +15,11 @@ const titles: Readonly<Record<string, string>> = {
   steps: 'Steps',
   'child-start': 'The start of a step',
   commands: 'Commands',
+  approval: 'From approval to upload',
   stac: 'The catalog',
   waiting: 'Waiting for approval',
   crowded: 'Many launches and runs',
+  pages: 'Pages',
 };
 
 /** `docs/performance.md`, made of what was measured. */

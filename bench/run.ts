@@ -17,9 +17,11 @@ const benches = {
   steps: ['--rounds', '1'],
   'child-start': [],
   commands: [],
+  approval: [],
   stac: [],
   waiting: ['--seconds', '40'],
   crowded: [],
+  pages: [],
 } satisfies Record<string, string[]>;
 type Bench = keyof typeof benches;
 const names = Object.keys(benches) as Bench[];
