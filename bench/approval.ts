@@ -57,7 +57,7 @@ try {
     const approvedAt = Date.now();
     await control.approve(operationId);
     const { history } = await reached('COMPLETED');
-    const at = (state: string) => Date.parse(history.find((one) => one.state === state)!.at);
+    const at = (state: string) => Date.parse(history.find((one) => one.state === state)?.at ?? '');
     const begun = (await control.trace(launchId)).find(({ endpoint }) => endpoint === 'upload.initiate')!;
     const stepSeconds = (at('UPLOADING') - at('PROCESSING')) / 1_000;
     steps.push(stepSeconds);
