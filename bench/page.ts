@@ -17,6 +17,7 @@ const titles: Readonly<Record<string, string>> = {
   commands: 'Commands',
   approval: 'From approval to upload',
   stac: 'The catalog',
+  pgstac: 'The catalog beside pgstac',
   waiting: 'Waiting for approval',
   crowded: 'Many launches and runs',
   pages: 'Pages',

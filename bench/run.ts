@@ -9,7 +9,7 @@ import { arch, cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { pageOf, type BenchResult, type BenchResults } from './page.ts';
-import { isMet, tableOf, type BenchRow } from './rows.ts';
+import { isMet, isSkipped, tableOf, type BenchRow } from './rows.ts';
 
 /** In the order of the page. */
 const benches = {
@@ -19,6 +19,7 @@ const benches = {
   commands: [],
   approval: [],
   stac: [],
+  pgstac: [],
   waiting: ['--seconds', '40'],
   crowded: [],
   pages: [],
@@ -54,6 +55,7 @@ for (const name of names.filter((one) => wanted.includes(one))) {
     env: { ...process.env, BENCH_ROWS: rowsFile },
   });
   const [status] = (await once(child, 'exit')) as [number | null];
+  if (status === isSkipped) continue;
   const text = await readFile(rowsFile, 'utf8').catch(() => '');
   const rows = text
     .split('\n')

@@ -1,16 +1,12 @@
 /** `npm run bench:stac`: search over HTTP on a large catalog, beside SQLite's R*Tree on the same items. `-- --items 1000000 --queries 200`. */
 import { booleanIntersects } from '@turf/boolean-intersects';
 import { mkdir, rm, stat } from 'node:fs/promises';
-import { Agent, request } from 'node:http';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startProcess } from './processes.ts';
 import { tell, type BenchRow } from './rows.ts';
-import { seeded } from '../models/seeded.ts';
-import { benchItems, collections, firstMs, spanMs, writeItems } from './stac-items.ts';
-import { buildPeer, type PeerQuery } from './stac-peer.ts';
-
-const iso = (ms: number) => new Date(ms).toISOString();
+import { byName, cloudless, makeQueries, percentile, SearchClient, startCatalog } from './stac-client.ts';
+import { benchItems, writeItems } from './stac-items.ts';
+import { buildPeer } from './stac-peer.ts';
 
 const { values } = parseArgs({
   options: {
@@ -29,13 +25,7 @@ const folder = resolve(values.folder);
 await rm(folder, { recursive: true, force: true });
 await mkdir(folder, { recursive: true });
 
-const apiKey = 'bench';
-const script = new URL('../src/commands/sandbox.ts', import.meta.url);
-const start = (...more: string[]) =>
-  startProcess(script, 'sandbox', ['--port', '0', '--seed', 'none', '--data', join(folder, 'sandbox'), ...more], {
-    SANDBOX_API_KEY: apiKey,
-    LOG_LEVEL: 'warn',
-  });
+const start = (...more: string[]) => startCatalog(folder, ...more);
 const seconds = async (work: () => Promise<void>) => {
   const from = performance.now();
   await work();
@@ -50,97 +40,27 @@ const mib = async (path: string) => ((await stat(path)).size / 1024 ** 2).toFixe
 console.log(
   `${count} items: ${await mib(itemsPath)} MiB of NDJSON imported in ${importSeconds.toFixed(1)} s (${(count / importSeconds).toFixed(0)} items/s); database ${await mib(join(folder, 'sandbox', 'sandbox.db'))} MiB`,
 );
-let agent = new Agent({ keepAlive: true });
 let sandbox = await start();
-const search = (query: PeerQuery) =>
-  post({
-    bbox: query.box,
-    collections: query.collections,
-    datetime: `${iso(query.startMs)}/${iso(query.endMs)}`,
-    limit: query.limit,
-  });
-
-interface Answer {
-  readonly numberMatched: number;
-  readonly ms: number;
-}
-
-function post(wanted: object): Promise<Answer> {
-  const body = JSON.stringify(wanted);
-  const from = performance.now();
-  return new Promise((settle, reject) => {
-    const sent = request(
-      `${sandbox.url}/public/stac/search`,
-      {
-        method: 'POST',
-        agent,
-        headers: { 'content-type': 'application/json', 'x-api-key': apiKey, 'content-length': Buffer.byteLength(body) },
-      },
-      (response) => {
-        const chunks: Buffer[] = [];
-        response
-          .on('data', (chunk: Buffer) => chunks.push(chunk))
-          .on('end', () => {
-            const ms = performance.now() - from;
-            const text = Buffer.concat(chunks).toString();
-            if (response.statusCode !== 200)
-              return reject(new Error(`a search was answered ${response.statusCode}: ${text}`));
-            settle({ numberMatched: (JSON.parse(text) as { numberMatched: number }).numberMatched, ms });
-          });
-      },
-    );
-    sent.on('error', reject);
-    sent.end(body);
-  });
-}
-
-/** Boxes round seeded places, each with its own interval and collections: no two alike, so that no cache could help. */
-function makeQueries(degrees: number, seed: number, n: number): PeerQuery[] {
-  const random = seeded(seed);
-  return Array.from({ length: n }, () => {
-    const west = random() * (358 - degrees) - 179;
-    const south = Math.max(-90, Math.min(90 - degrees, random() * 120 - 60 - degrees / 2));
-    const startMs = Math.floor(firstMs + random() * spanMs * 0.5);
-    const wanted = collections.filter(() => random() < 0.6);
-    return {
-      box: [west, south, west + degrees, south + degrees],
-      collections: wanted.length > 0 ? wanted : collections,
-      startMs,
-      endMs: Math.floor(startMs + spanMs * (0.1 + random() * 0.4)),
-      limit: 10,
-    };
-  });
-}
-
+let client = new SearchClient(sandbox.url);
 const rows: BenchRow[] = [];
 const figure = (what: string, unit: string, ours: readonly number[], most: number) =>
   rows.push({ what: `${count.toLocaleString('en')} items: ${what}`, unit, ours, peer: null, goal: { most } });
-
-const all = { bbox: [-180, -90, 180, 90], collections, datetime: `${iso(firstMs)}/..`, limit: 10 };
-const cloudless = (most: number) => ({
-  ...all,
-  'filter-lang': 'cql2-json',
-  filter: { op: '<', args: [{ property: 'view:off_nadir' }, most] },
-});
-const byName = (i: number) => ({ ...all, sortby: [{ field: 'name', direction: i % 2 ? 'asc' : 'desc' }] });
 
 // The first of each after a start: nobody has asked for the field before.
 const first = { startSeconds: [] as number[], filterMs: [] as number[], sortMs: [] as number[] };
 for (let round = 0; round < 3; round++) {
   await sandbox.stop();
-  agent.destroy();
-  agent = new Agent({ keepAlive: true });
+  client.close();
   first.startSeconds.push(await seconds(async () => void (sandbox = await start())));
-  for (const query of makeQueries(5, 1, 20)) await search(query);
-  first.filterMs.push((await post(cloudless(10))).ms);
-  first.sortMs.push((await post(byName(0))).ms);
+  client = new SearchClient(sandbox.url);
+  for (const query of makeQueries(5, 1, 20)) await client.search(query);
+  first.filterMs.push((await client.post(cloudless(10))).ms);
+  first.sortMs.push((await client.post(byName(0))).ms);
 }
 figure('start with the index built', 's', first.startSeconds, 5);
 figure('the first filter by a property', 'ms', first.filterMs, 50);
 figure('the first sortby a property', 'ms', first.sortMs, 50);
 
-const percentile = (sorted: readonly number[], share: number) =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 console.log(
   '| box degrees | p50 ms | p95 ms | max ms | matches (median) | R*Tree p50 ms | R*Tree max ms | ours/R*Tree p50 |',
 );
@@ -150,11 +70,10 @@ console.log(
 for (const degrees of [1, 10, 60]) {
   const wanted = makeQueries(degrees, 100 + degrees, queries);
   // The server has closed what stood idle while the peer was asked.
-  agent.destroy();
-  agent = new Agent({ keepAlive: true });
-  await search(wanted[0] as PeerQuery);
+  client.reconnect();
+  await client.search(wanted[0]!);
   const answers: { numberMatched: number; ms: number }[] = [];
-  for (const query of wanted) answers.push(await search(query));
+  for (const query of wanted) answers.push(await client.search(query));
   const times = answers.map(({ ms }) => ms).sort((a, b) => a - b);
   const peerTimes = wanted
     .slice(0, 40)
@@ -193,10 +112,13 @@ for (const degrees of [1, 10, 60]) {
   );
 }
 
-agent.destroy();
-agent = new Agent({ keepAlive: true });
-figure('later filters by it, median', 'ms', [percentile(await timesOf((i) => cloudless(1 + (i % 28))), 0.5)], 50);
-figure('later sorts by it, median', 'ms', [percentile(await timesOf(byName), 0.5)], 50);
+client.reconnect();
+const later = {
+  filters: await client.timesOf(30, (i) => cloudless(1 + (i % 28))),
+  sorts: await client.timesOf(30, byName),
+};
+figure('later filters by it, median', 'ms', [percentile(later.filters, 0.5)], 50);
+figure('later sorts by it, median', 'ms', [percentile(later.sorts, 0.5)], 50);
 
 const clients = 50;
 const slowest: number[] = [];
@@ -205,7 +127,7 @@ for (let round = 0; round < 3; round++) {
   const waits = await Promise.all(
     Array.from({ length: clients }, async (_, i) => {
       const own: number[] = [];
-      for (const query of many.slice(10 * i, 10 * (i + 1))) own.push((await search(query)).ms);
+      for (const query of many.slice(10 * i, 10 * (i + 1))) own.push((await client.search(query)).ms);
       return own;
     }),
   );
@@ -214,11 +136,6 @@ for (let round = 0; round < 3; round++) {
 }
 figure(`${clients} clients at once, the slowest of 100`, 'ms', slowest, 100);
 
-async function timesOf(wanted: (i: number) => object): Promise<number[]> {
-  const times: number[] = [];
-  for (let i = 0; i < 30; i++) times.push((await post(wanted(i))).ms);
-  return times.sort((a, b) => a - b);
-}
 figure('peak memory after the searches', 'MiB', [sandbox.peakMiB()], 400);
 
 // Counts by brute force: every item, every polygon, with a library that the sandbox's own test of boxes does not use.
@@ -258,11 +175,10 @@ for (const { collection, ms, ring } of benchItems(count)) {
       expected[i] = (expected[i] ?? 0) + 1;
   });
 }
-agent.destroy();
-agent = new Agent({ keepAlive: true });
+client.reconnect();
 let equal = 0;
 for (const [i, query] of checks.entries()) {
-  const { numberMatched } = await search(query);
+  const { numberMatched } = await client.search(query);
   if (numberMatched === expected[i]) equal += 1;
   else
     console.log(
@@ -273,7 +189,7 @@ console.log(
   `counts equal to brute force: ${equal} of ${checks.length}; matches in all: ${expected.reduce((a, b) => a + b, 0)}, fewest ${Math.min(...expected)}, most ${Math.max(...expected)}`,
 );
 
-agent.destroy();
+client.close();
 peer.close();
 await sandbox.stop();
 await rm(folder, { recursive: true, force: true });
