@@ -25,7 +25,7 @@ const sandbox = await startProcess(
   ['--port', '0', '--seed', 'none', '--data', join(folder, 'sandbox')],
   { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' },
 );
-const app = await startProcess(command('app'), 'app', [], {
+const app = startProcess(command('app'), 'app', [], {
   PLATFORM_URL: sandbox.url,
   PLATFORM_API_KEY: apiKey,
   APP_SECRET: 'x'.repeat(32),
@@ -38,8 +38,9 @@ const control = sandboxControl({ url: sandbox.url });
 const waits: number[] = [];
 const steps: number[] = [];
 try {
+  const { url } = await app;
   for (let i = 0; i < runs; i++) {
-    const { launchId, launchUrl } = await control.launch(`${app.url}/launch`);
+    const { launchId, launchUrl } = await control.launch(`${url}/launch`);
     const session = await openLaunch(launchUrl);
     const { id } = await session.startRun({ stepId: 'ndvi', parameters: {}, input: { type: 'synthetic', size: 256 } });
     const reached = async (state: string) => {
@@ -64,7 +65,7 @@ try {
     waits.push((Date.parse(begun.at) - approvedAt) / 1_000 - stepSeconds);
   }
 } finally {
-  await app.stop();
+  await app.then((one) => one.stop()).catch(() => {});
   await sandbox.stop();
   await rm(folder, { recursive: true, force: true });
 }

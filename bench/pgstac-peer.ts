@@ -1,11 +1,11 @@
 import { createReadStream } from 'node:fs';
-import { mkdtemp, readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { startCluster } from '../drill/cluster.ts';
-import type { Answer } from './stac-client.ts';
+import { answerOf, type Answer, type FoundItems } from './stac-client.ts';
 import { collections } from './stac-items.ts';
 
 /** Items that one statement brings. */
@@ -26,9 +26,17 @@ const collectionOf = (id: string) => ({
 
 /** pgstac in a private cluster, with the items of a file of lines. Rejects where PostGIS is not installed. */
 export async function buildPgstac(sqlPath: string, itemsPath: string): Promise<Pgstac> {
-  const cluster = await startCluster(await mkdtemp(join(tmpdir(), 'marketplace-app-kit-pgstac-')));
+  const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-pgstac-'));
+  const cluster = await startCluster(folder).catch(async (error: unknown) => {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  });
+  const client = new pg.Client({ connectionString: await cluster.create() });
+  const close = async () => {
+    await client.end();
+    await cluster.remove();
+  };
   try {
-    const client = new pg.Client({ connectionString: await cluster.create() });
     await client.connect();
     await client.query(await readFile(sqlPath, 'utf8'));
     await client.query('set search_path to pgstac, public');
@@ -49,19 +57,16 @@ export async function buildPgstac(sqlPath: string, itemsPath: string): Promise<P
       version: rows[0]?.version ?? 'of no version',
       async search(request) {
         const from = performance.now();
-        const found = await client.query<{ answer: { numberMatched: number } }>('select search($1::jsonb) as answer', [
+        const found = await client.query<{ answer: FoundItems }>('select search($1::jsonb) as answer', [
           JSON.stringify({ ...request, conf: { context: 'on' } }),
         ]);
         const ms = performance.now() - from;
-        return { numberMatched: found.rows[0]?.answer.numberMatched ?? NaN, ms };
+        return { ...answerOf(found.rows[0]!.answer), ms };
       },
-      async close() {
-        await client.end();
-        await cluster.remove();
-      },
+      close,
     };
   } catch (error) {
-    await cluster.remove();
+    await close();
     throw error;
   }
 }

@@ -51,7 +51,7 @@ export function tableOf(rows: readonly BenchRow[]): string {
 }
 
 /** A script ends by it where what it needs is not here. */
-export const isSkipped = 77;
+export const skippedStatus = 77;
 
 /** Prints the rows of a script, hands them to `npm run bench` where that has started it, and ends with 1 where a goal is missed. */
 export function tell(rows: readonly BenchRow[]): void {

@@ -9,7 +9,7 @@ import { arch, cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { pageOf, type BenchResult, type BenchResults } from './page.ts';
-import { isMet, isSkipped, tableOf, type BenchRow } from './rows.ts';
+import { isMet, skippedStatus, tableOf, type BenchRow } from './rows.ts';
 
 /** In the order of the page. */
 const benches = {
@@ -55,7 +55,7 @@ for (const name of names.filter((one) => wanted.includes(one))) {
     env: { ...process.env, BENCH_ROWS: rowsFile },
   });
   const [status] = (await once(child, 'exit')) as [number | null];
-  if (status === isSkipped) continue;
+  if (status === skippedStatus) continue;
   const text = await readFile(rowsFile, 'utf8').catch(() => '');
   const rows = text
     .split('\n')

@@ -35,7 +35,7 @@ export const all = {
   limit: 10,
 };
 
-export const cloudless = (most: number) => ({
+export const offNadir = (most: number) => ({
   ...all,
   'filter-lang': 'cql2-json',
   filter: { op: '<', args: [{ property: 'view:off_nadir' }, most] },
@@ -45,8 +45,20 @@ export const byName = (i: number) => ({ ...all, sortby: [{ field: 'name', direct
 
 export interface Answer {
   readonly numberMatched: number;
+  /** In order. */
+  readonly ids: readonly string[];
   readonly ms: number;
 }
+
+export interface FoundItems {
+  readonly numberMatched: number;
+  readonly features: readonly { readonly id: string }[];
+}
+
+export const answerOf = ({ numberMatched, features }: FoundItems) => ({
+  numberMatched,
+  ids: features.map(({ id }) => id),
+});
 
 /** Searches over connections that are kept. */
 export class SearchClient {
@@ -85,7 +97,7 @@ export class SearchClient {
               const text = Buffer.concat(chunks).toString();
               if (response.statusCode !== 200)
                 return reject(new Error(`a search was answered ${response.statusCode}: ${text}`));
-              settle({ numberMatched: (JSON.parse(text) as { numberMatched: number }).numberMatched, ms });
+              settle({ ...answerOf(JSON.parse(text) as FoundItems), ms });
             });
         },
       );

@@ -88,8 +88,8 @@ function worlds(workers: number, processes: readonly number[]): SimPlan[] {
     world([{ kind: 'call', name: 'upload.complete', nth: 0, what: 'killed after' }]),
     world([{ kind: 'call', name: 'store.record', nth: 0, what: 'not done' }]),
     world([], { cancelAtMs: 4_500 }),
-    // The cancel is committed, and its answer is lost: at once, and with the database away for long after it.
-    ...[[], [{ kind: 'database away', atMs: 5_201, forMs: 5_500 } as const]].map((more) =>
+    // The cancel is committed, and its answer is lost; and so is the answer to who asks what became of it.
+    ...[[], [{ kind: 'call', name: 'store.find', nth: 0, what: 'not done' } as const]].map((more) =>
       world([{ kind: 'call', name: 'store.transition', nth: 1, what: 'done, answer lost' }, ...more], {
         decideAfterMs: 40_000,
         cancelAtMs: 5_200,

@@ -23,6 +23,12 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     },
   ],
   [
+    'a lost answer to a cancel that nobody looks after',
+    alone,
+    /ms later/,
+    { file: engine, from: 'isUnsure ||= error instanceof DatabaseAwayError;', to: '' },
+  ],
+  [
     'a claim that does not fence',
     many,
     /has 2 files|twice|later|was answered as cancelled/,

@@ -24,8 +24,7 @@ import { folderUse } from '../folder-bytes.ts';
 import { fromChild, type FromChild, type ToChild } from './protocol.ts';
 
 /** GDAL's words for a write that failed, where it has removed the file since. The disk itself has room. */
-const isCutShort = ({ code, message }: { readonly code: string; readonly message: string }) =>
-  code === 'job_disk_exceeded' || /\bwrite error\b|file too large/i.test(message);
+const isCutShort = ({ message }: { readonly message: string }) => /\bwrite error\b|file too large/i.test(message);
 /** Of the limit to one file: the last write may have been cut off whole. */
 const almostFull = 0.9;
 /** After a cancel message, before SIGKILL. */

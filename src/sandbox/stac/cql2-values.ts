@@ -58,8 +58,13 @@ export function isOneOf<Subject>(
       (wanted.ms !== null && moments.has(wanted.ms))
     )
       return true;
-    const results = [...kinds, ...others.map((of) => of(item))].map((one) => compare(wanted, one, isEqual));
-    return results.includes(true) ? true : results.includes(null) ? null : false;
+    let result: boolean | null = false;
+    for (const one of [...kinds.map((kind) => () => kind), ...others]) {
+      const isSame = compare(wanted, one(item), isEqual);
+      if (isSame === true) return true;
+      if (isSame === null) result = null;
+    }
+    return result;
   };
 }
 

@@ -14,7 +14,7 @@ import { likeMatcher } from './like.ts';
 import { comparisonOf, type PropertyCondition } from './property-condition.ts';
 import { SearchArea } from './search-area.ts';
 import { Shape } from './shape.ts';
-import { no, numberOf, truthOf, yes, type Truth } from './three-valued.ts';
+import { numberOf, truthOf, truths, type Truth } from './three-valued.ts';
 
 /** One item, as a filter looks at it. */
 export interface FilterSubject {
@@ -38,13 +38,13 @@ export function holdsFor(filter: Filter, item: FilterSubject): Truth {
   switch (filter.op) {
     case 'and':
     case 'or': {
-      const [decided, join] = filter.op === 'and' ? [no, Math.min] : [yes, Math.max];
-      let result = yes - decided;
+      const [decided, join] = filter.op === 'and' ? [truths.no, Math.min] : [truths.yes, Math.max];
+      let result: number = truths.yes - decided;
       for (const part of filter.parts) if (result !== decided) result = join(result, numberOf(holdsFor(part, item)));
       return truthOf(result);
     }
     case 'not':
-      return truthOf(yes - numberOf(holdsFor(filter.part, item)));
+      return truthOf(truths.yes - numberOf(holdsFor(filter.part, item)));
     case 'condition':
       return filter.condition.test(operand(item.property(filter.condition.property)));
     case 'test':
@@ -63,10 +63,13 @@ interface PropertyValue {
 /** What a filter may hold: one that costs more is refused before it is run. */
 type Counted = 'filterOperators' | 'filterLiterals' | 'propertyReferences' | 'patternCharacters' | 'geometryPositions';
 
+/** A comparison of geometries takes so much longer than one of numbers. */
+const costOfShapes = 512;
+
 class Parse {
   /** Names of the properties that are looked at. */
   readonly properties = new Set<string>();
-  isSpatial = false;
+  #shapes = 0;
   #counts: Record<Counted, number> = {
     filterOperators: 0,
     filterLiterals: 0,
@@ -74,6 +77,15 @@ class Parse {
     patternCharacters: 0,
     geometryPositions: 0,
   };
+
+  get cost(): number {
+    return this.#counts.propertyReferences + costOfShapes * this.#shapes;
+  }
+
+  /** Counts a comparison of geometries. */
+  countShape(): void {
+    this.#shapes += 1;
+  }
 
   count(what: Counted, by = 1): void {
     const most = what === 'geometryPositions' ? limits.geometryPositions : limits.search[what];
@@ -94,8 +106,8 @@ const words: Readonly<Record<Counted, string>> = {
 export interface ParsedFilter {
   readonly filter: Filter;
   readonly properties: readonly string[];
-  /** True where it compares geometries, which takes its time. */
-  readonly isSpatial: boolean;
+  /** What deciding one item costs, about: a comparison of a property is 1. */
+  readonly cost: number;
 }
 
 const comparisons: Readonly<Record<string, Holds>> = {
@@ -127,7 +139,7 @@ function refuse(path: string, message: string): never {
 export function parseFilter(json: unknown): ParsedFilter {
   const parse = new Parse();
   const filter = parseExpression(json, 'filter', parse);
-  return { filter, properties: [...parse.properties], isSpatial: parse.isSpatial };
+  return { filter, properties: [...parse.properties], cost: parse.cost };
 }
 
 function parseExpression(json: unknown, path: string, parse: Parse): Filter {
@@ -346,7 +358,7 @@ function parseSpatial(args: readonly unknown[], at: (i: number) => string, parse
   if (a !== null && b !== null) {
     return always(new Shape(a).meets(new Shape(b)));
   }
-  parse.isSpatial = true;
+  parse.countShape();
   const area = new SearchArea(literal);
   return { op: 'test', test: (item) => area.meets(item.box(), () => item.footprint()) };
 }

@@ -2,7 +2,7 @@ import { operand } from './cql2-values.ts';
 import type { Filter, FilterSubject } from './cql2.ts';
 import type { PropertyColumn } from './property-column.ts';
 import { conditionOnRows, type PropertyCondition, type RowsTest } from './property-condition.ts';
-import { no, numberOf, yes } from './three-valued.ts';
+import { numberOf, truths } from './three-valued.ts';
 
 /** Rows that a filter decides at once. */
 export const blockRows = 4_096;
@@ -20,9 +20,9 @@ export interface FilterRows {
 export function filterOnRows(filter: Filter, on: FilterRows): RowsTest {
   switch (filter.op) {
     case 'and':
-      return joined(filter.parts.map((part) => filterOnRows(part, on)), no, Math.min); // prettier-ignore
+      return joined(filter.parts.map((part) => filterOnRows(part, on)), truths.no, Math.min); // prettier-ignore
     case 'or':
-      return joined(filter.parts.map((part) => filterOnRows(part, on)), yes, Math.max); // prettier-ignore
+      return joined(filter.parts.map((part) => filterOnRows(part, on)), truths.yes, Math.max); // prettier-ignore
     case 'not':
       return negated(filterOnRows(filter.part, on));
     case 'condition': {
@@ -71,7 +71,7 @@ function joined(
 function negated(part: RowsTest): RowsTest {
   return (rows, count, results) => {
     part(rows, count, results);
-    for (let i = 0; i < count; i++) results[i] = yes - (results[i] as number);
+    for (let i = 0; i < count; i++) results[i] = truths.yes - (results[i] as number);
   };
 }
 

@@ -95,7 +95,11 @@ export class PropertyColumn {
 
   /** The code of the row's value; half a step before the next one where none is equal, as of items that came since. */
   placeOf(row: number): number {
-    return this.data.codes[row] ?? (this.#places[row - this.codedRows] ??= this.#placeOf(this.valueOf(row)));
+    const code = this.data.codes[row];
+    if (code !== undefined) return code;
+    const at = row - this.codedRows;
+    // It may have come since the others were put behind.
+    return at < this.later.length ? (this.#places[at] ??= this.#placeOf(this.later[at])) : 0;
   }
 
   #placeOf(value: unknown): number {

@@ -1,6 +1,6 @@
 import { compare, operand, type Holds, type Operand } from './cql2-values.ts';
 import type { PropertyColumn } from './property-column.ts';
-import { numberOf, unknown, type Truth } from './three-valued.ts';
+import { numberOf, truths, type Truth } from './three-valued.ts';
 
 /** What a filter wants of one property alone: it is decided once for each of its values. */
 export interface PropertyCondition {
@@ -19,48 +19,72 @@ export type RowsTest = (rows: Uint32Array, count: number, results: Uint8Array) =
 
 /** The condition on the items whose column is given. */
 export function conditionOnRows({ test, comparison }: PropertyCondition, column: PropertyColumn): RowsTest {
-  const { codes } = column.data;
-  const decisions = comparison ? decisionsOf(comparison, column) : undecided(column);
-  const decide = (code: number) => (decisions[code] = numberOf(test(operand(column.valueOfCode(code)))));
+  const byValue = decidedOnce(column, test);
+  const decideLater = (row: number) => numberOf(test(operand(column.valueOf(row))));
+  if (!comparison) return byCode(column, byValue, decideLater);
+  const { value, ms } = comparison.with;
+  if (ms !== null) return byCode(column, decideMoments(column, ms, comparison.holds, byValue), decideLater);
+  return typeof value === 'number' || typeof value === 'string'
+    ? byPlace(column, value, comparison.holds, decideLater)
+    : byCode(column, byValue, decideLater);
+}
+
+/** Decides a code, or a row that has none yet. */
+type Decide = (codeOrRow: number) => number;
+
+function byCode({ data: { codes } }: PropertyColumn, decide: Decide, decideLater: Decide): RowsTest {
   return (rows, count, results) => {
     for (let i = 0; i < count; i++) {
       const row = rows[i] as number;
       const code = codes[row];
-      const decision = code === undefined ? numberOf(test(operand(column.valueOf(row)))) : (decisions[code] as number);
-      // No value is looked at before a row that has it, nor twice.
-      results[i] = decision === open ? decide(code as number) : decision;
+      results[i] = code === undefined ? decideLater(row) : decide(code);
     }
   };
 }
 
-const open = 255;
-
-function undecided({ valueCount }: PropertyColumn): Uint8Array {
-  return new Uint8Array(valueCount + 1).fill(open);
-}
-
-/** By code. Codes are in the order of values, so that most need no look at their values. */
-function decisionsOf(
-  { with: { value, ms }, holds }: NonNullable<PropertyCondition['comparison']>,
-  column: PropertyColumn,
-): Uint8Array {
-  const decisions = undecided(column);
-  const { numbers, textCount, instants } = column.data;
-  const firstText = numbers.length + 1;
-  if (ms !== null) {
-    instants.forEach((own, i) => {
-      if (!Number.isNaN(own)) decisions[firstText + i] = numberOf(holds(own - ms));
-    });
-    return decisions;
-  }
-  if (typeof value !== 'number' && typeof value !== 'string') return decisions;
-  // Where a number or text would stand decides all of its kind.
-  const [from, end] = typeof value === 'number' ? [1, firstText] : [firstText, firstText + textCount];
+/** Codes are in the order of values: where a number or text would stand decides all of its kind. */
+function byPlace(column: PropertyColumn, value: number | string, holds: Holds, decideLater: Decide): RowsTest {
+  const { codes, numbers, textCount } = column.data;
+  const from = typeof value === 'number' ? 1 : numbers.length + 1;
+  const end = typeof value === 'number' ? numbers.length + 1 : numbers.length + textCount + 1;
   const first = column.firstCodeFrom(value);
   const isThere = first < end && column.valueOfCode(first) === value;
-  decisions.fill(unknown);
-  decisions.fill(numberOf(holds(-1)), from, first);
-  decisions.fill(numberOf(holds(1)), first, end);
-  if (isThere) decisions[first] = numberOf(holds(0));
-  return decisions;
+  const [before, after] = [numberOf(holds(-1)), numberOf(holds(1))];
+  const at = isThere ? numberOf(holds(0)) : after;
+  return (rows, count, results) => {
+    for (let i = 0; i < count; i++) {
+      const row = rows[i] as number;
+      const code = codes[row];
+      results[i] =
+        code === undefined
+          ? decideLater(row)
+          : code < from || code >= end
+            ? truths.unknown
+            : code < first
+              ? before
+              : code === first
+                ? at
+                : after;
+    }
+  };
+}
+
+function decideMoments(column: PropertyColumn, ms: number, holds: Holds, byValue: Decide): Decide {
+  const { instants, numbers } = column.data;
+  const firstText = numbers.length + 1;
+  return (code) => {
+    const own = instants[code - firstText];
+    return own === undefined || Number.isNaN(own) ? byValue(code) : numberOf(holds(own - ms));
+  };
+}
+
+/** No value is looked at before a row that has it, nor twice. */
+function decidedOnce(column: PropertyColumn, test: PropertyCondition['test']): Decide {
+  // By code, one more than what it is: 0 is open. Made when the first is asked for, as most conditions need none.
+  let decided: Uint8Array | null = null;
+  return (code) => {
+    decided ??= new Uint8Array(column.valueCount + 1);
+    if (decided[code] === 0) decided[code] = 1 + numberOf(test(operand(column.valueOfCode(code))));
+    return (decided[code] as number) - 1;
+  };
 }

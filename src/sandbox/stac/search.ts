@@ -12,7 +12,7 @@ import { splitBox, type Rows } from './item-index.ts';
 import type { PropertyColumn } from './property-column.ts';
 import { SearchArea } from './search-area.ts';
 import { selectPage, type RowOrder } from './select-page.ts';
-import { yes } from './three-valued.ts';
+import { truths } from './three-valued.ts';
 
 export interface SearchResult<View = ItemRecord> {
   readonly items: readonly View[];
@@ -131,8 +131,8 @@ function requireSortable(
   );
 }
 
-/** Rows between two looks at the clock where shapes are compared, which takes its time. */
-const blockRowsOfShapes = 8;
+/** Rows between two looks at the clock where an area is compared, which takes its time. */
+const blockRowsOfArea = 8;
 
 async function rowsOf(
   catalog: Catalog,
@@ -148,8 +148,9 @@ async function rowsOf(
   if (!area && !parsed) return found;
   const { generation } = index;
   const test = parsed && filterOnRows(parsed.filter, look);
-  const step = area || parsed?.isSpatial ? blockRowsOfShapes : blockRows;
-  const [block, results] = [new Uint32Array(step), new Uint8Array(step)];
+  const step = Math.max(1, Math.floor((area ? blockRowsOfArea : blockRows) / Math.max(1, parsed?.cost ?? 1)));
+  const [block, results] = [new Uint32Array(step), new Uint8Array(step).fill(truths.yes)];
+  const meets = area && ((row: number) => area.meets(index.boxOf(row), () => look.subject(row).footprint()));
   // In the place of what was found: a match never comes to stand behind the block that it is of.
   const rows = found instanceof Uint32Array ? found : new Uint32Array(found.length);
   let count = 0;
@@ -158,10 +159,8 @@ async function rowsOf(
       await slice.next();
       if (generation !== index.generation) break;
     }
-    const meets = area && ((row: number) => area.meets(index.boxOf(row), () => look.subject(row).footprint()));
     const inBlock = copyRows(found, from, block, meets);
-    if (test) test(block, inBlock, results);
-    else results.fill(yes);
+    test?.(block, inBlock, results);
     count = appendMatches(block, inBlock, results, rows, count);
   }
   return rows.subarray(0, count);
@@ -190,7 +189,7 @@ function appendMatches(
   for (let i = 0; i < inBlock; i++) {
     // Written over where it is none: processors guess badly which rows match.
     matches[count] = block[i] as number;
-    count += results[i] === yes ? 1 : 0;
+    count += results[i] === truths.yes ? 1 : 0;
   }
   return count;
 }

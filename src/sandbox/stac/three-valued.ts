@@ -2,12 +2,12 @@
 export type Truth = boolean | null;
 
 /** The same as numbers, in an order in which `and` is the least, `or` the greatest, and `not` the distance from `yes`. */
-export const [no, unknown, yes] = [0, 1, 2];
+export const truths = { no: 0, unknown: 1, yes: 2 } as const;
 
 export function numberOf(truth: Truth): number {
-  return truth === null ? unknown : truth ? yes : no;
+  return truth === null ? truths.unknown : truth ? truths.yes : truths.no;
 }
 
 export function truthOf(number: number): Truth {
-  return number === unknown ? null : number === yes;
+  return number === truths.unknown ? null : number === truths.yes;
 }
