@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import type { RunState } from '../src/app/runs/run-state.ts';
 import { keptConnection, startCluster, type Cluster } from './cluster.ts';
-import { freePort } from './free-port.ts';
+import { freePort } from '../src/commands/free-port.ts';
 import { drillPlatform, type DrillPlatform } from './platform.ts';
 import { startProxy, type Proxy } from './proxy.ts';
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts';

@@ -26,6 +26,7 @@ import { fetchFile, waitForFile } from './demo/fetch-result.ts';
 import { readDemoOptions, type DemoOptions } from './demo/options.ts';
 import { createReport, type Report } from './demo/report.ts';
 import { sandboxControl, type SandboxControl } from '../testing/sandbox-control.ts';
+import { freePort } from './free-port.ts';
 import { loadMyApp } from './my-app.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
 import { stageInputs, stageNamed } from './demo/stage-inputs.ts';
@@ -105,32 +106,32 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
   const { pollIntervalMs } = options.definition.profile?.limits ?? assumedLimits;
   const apiKey = randomBytes(32).toString('base64url');
   const logLevel = process.env['LOG_LEVEL'] ?? 'error';
-  const sandbox = await start(
-    'sandbox',
-    [
-      '--port',
-      '0',
-      '--data',
-      join(folder, 'sandbox'),
-      '--profile',
-      fileURLToPath(options.definition.module),
-      ...(stagedFiles > 0 ? ['--seed', 'none', '--import', scene] : ['--seed', 'demo']),
-    ],
-    { SANDBOX_API_KEY: apiKey, LOG_LEVEL: logLevel },
-  );
+  // The app is told beforehand where the sandbox will be: they start side by side.
+  const port = await freePort();
+  const [sandbox, app] = await Promise.all([
+    start(
+      'sandbox',
+      [
+        ...['--port', String(port), '--data', join(folder, 'sandbox')],
+        ...['--profile', fileURLToPath(options.definition.module)],
+        ...(stagedFiles > 0 ? ['--seed', 'none', '--import', scene] : ['--seed', 'demo']),
+      ],
+      { SANDBOX_API_KEY: apiKey, HOST: '127.0.0.1', LOG_LEVEL: logLevel },
+    ),
+    start('app', [], {
+      PLATFORM_URL: `http://127.0.0.1:${port}`,
+      PLATFORM_API_KEY: apiKey,
+      APP_SECRET: randomBytes(32).toString('base64url'),
+      DATA_DIR: join(folder, 'app'),
+      INPUT_DIR: inputDir,
+      // As often as the platform allows: somebody looks on.
+      POLL_INTERVAL_MS: process.env['POLL_INTERVAL_MS'] ?? String(pollIntervalMs.min),
+      PORT: '0',
+      HOST: '127.0.0.1',
+      LOG_LEVEL: logLevel,
+    }),
+  ]);
   report.line(`sandbox            ${sandbox.url}`);
-  const app = await start('app', [], {
-    PLATFORM_URL: sandbox.url,
-    PLATFORM_API_KEY: apiKey,
-    APP_SECRET: randomBytes(32).toString('base64url'),
-    DATA_DIR: join(folder, 'app'),
-    INPUT_DIR: inputDir,
-    // As often as the platform allows: somebody looks on.
-    POLL_INTERVAL_MS: process.env['POLL_INTERVAL_MS'] ?? String(pollIntervalMs.min),
-    PORT: '0',
-    HOST: '127.0.0.1',
-    LOG_LEVEL: logLevel,
-  });
   report.line(`app                ${app.url}`);
 
   const control = sandboxControl({ url: sandbox.url });

@@ -7,7 +7,7 @@ import { factsOfItems, requireBands } from '../../src/app/processing/input-facts
 import type { CatalogItem } from '../../src/contract/index.ts';
 import myApp from '../../src/my-app/app.ts';
 import { ndvi } from '../../src/steps/index.ts';
-import { freePort } from '../../drill/free-port.ts';
+import { freePort } from '../../src/commands/free-port.ts';
 import badSteps from '../support/bad-steps.ts';
 import { launchApp, smallRun, startApp, type BrowserSession, type StartAppOptions } from '../support/app.ts';
 import { testConfinement } from '../support/confinement.ts';
