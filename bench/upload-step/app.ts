@@ -1,8 +1,8 @@
 import { defineApp } from '../../src/app/definition/app-definition.ts';
 import { defineStep, z } from '../../src/steps/step.ts';
 
-const width = 16_384;
-const bytesPerMebibyte = 1024 * 1024;
+/** A mebibyte is 16 rows of pixels of 4 bytes: 10 GiB stay below what a raster may have of pixels. */
+const [width, rowsPerMebibyte] = [16_384, 16];
 
 /** Writes an uncompressed raster of a wanted size, quickly and without repeating itself: something big to upload. */
 const big = defineStep({
@@ -17,18 +17,17 @@ const big = defineStep({
   output: {
     fileName: 'big.tif',
     sourceType: 'UNKNOWN',
-    bands: [{ description: '', dataType: 'Byte' }],
+    bands: [{ description: '', dataType: 'UInt32' }],
     preview: { ramp: 'gray' },
   },
   async run({ parameters, gdal, outputPath, progress }) {
-    const height = (parameters.mebibytes * bytesPerMebibyte) / width;
-    const dataset = gdal.drivers.get('GTiff').create(outputPath, width, height, 1, 'Byte', ['BIGTIFF=IF_SAFER']);
-    const rows = new Uint8Array(width * 64);
-    const words = new Uint32Array(rows.buffer);
+    const height = parameters.mebibytes * rowsPerMebibyte;
+    const dataset = gdal.drivers.get('GTiff').create(outputPath, width, height, 1, 'UInt32', ['BIGTIFF=IF_SAFER']);
+    const words = new Uint32Array(width * rowsPerMebibyte);
     let state = 1;
-    for (let y = 0; y < height; y += 64) {
+    for (let y = 0; y < height; y += rowsPerMebibyte) {
       for (let i = 0; i < words.length; i++) words[i] = state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-      dataset.bands.get(1).pixels.write(0, y, width, 64, rows);
+      dataset.bands.get(1).pixels.write(0, y, width, rowsPerMebibyte, words);
       progress(y / height);
     }
     dataset.close();
