@@ -253,6 +253,9 @@ class World {
       const answer = (tell: () => void) => this.#clock.schedule(latency(), process, tell);
       const arrive = async () => {
         if (strike) this.#note(`${what} (${nth}): ${strike}`, process);
+        // A worker asks anew a second later.
+        if (strike && ['store.heldBy', 'store.renewLease'].includes(what))
+          this.#databaseAway.push({ fromMs: this.#clock.nowMs, toMs: this.#clock.nowMs + 1_000 });
         if (strike === 'stopped') process.pausedUntilMs = this.#clock.nowMs + stoppedForMs;
         if (strike === 'killed before') return this.#kill(process);
         if (strike === 'not done' || (to && this.#away[to] > this.#clock.nowMs))
@@ -555,7 +558,7 @@ class World {
       if (isFinal(run.state) && left.length > 0) tell(`ended, and ${left.join(', ')} is still there`);
       if (states.at(-1) !== run.state) tell(`is ${run.state}, and its history ends ${states.at(-1)}`);
       const endMs = this.#cancelled.get(id) ?? run.updatedAtMs;
-      // A worker hears of an end from the database: what that was away for does not count, up to the lease, after which it calls no more.
+      // A worker hears of an end from the database: what that was away for, or answered in vain, does not count, up to the lease, after which it calls no more.
       const deaf = (atMs: number) =>
         Math.min(
           leaseMs,
