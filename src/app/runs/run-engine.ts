@@ -28,7 +28,7 @@ export interface RunEngine {
   start(launchId: string, wanted: NewRun): Promise<Run>;
   /** Starts a new run, and so a new operation, with what an ended run asked for (spec 3.1). Throws `run_not_ended`. */
   retry(run: Run): Promise<Run>;
-  /** Ends the run where it is; one that is cancelled already stays as it is. An operation that waits in the platform is left to its user and its 30 minutes. */
+  /** Ends the run where it is. An operation that waits in the platform is left to its user and its 30 minutes. */
   cancel(run: Run): Promise<Run>;
   /** What the run does at the moment, in whichever process. */
   progress(runId: string): Promise<RunProgress>;
@@ -342,8 +342,6 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       return start(run.launchId, run);
     },
     async cancel(run) {
-      // Asked for again, as by somebody whose answer was lost.
-      if (run.state === 'CANCELLED') return run;
       if (isFinal(run.state)) throw new IllegalTransitionError(run.id, run.state, 'CANCELLED');
       const cancelled = await commitCancel(run);
       // The worker that drives it lets go: at once if that is this one, else when it next checks which runs it has.

@@ -63,8 +63,8 @@ interface PropertyValue {
 /** What a filter may hold: one that costs more is refused before it is run. */
 type Counted = 'filterOperators' | 'filterLiterals' | 'propertyReferences' | 'patternCharacters' | 'geometryPositions';
 
-/** A comparison of geometries takes so much longer than one of numbers. */
-const costOfShapes = 512;
+/** A comparison of two geometries of many positions takes a tenth of a second. */
+const costOfShapes = 1e6;
 
 class Parse {
   /** Names of the properties that are looked at. */
