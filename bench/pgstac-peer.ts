@@ -31,33 +31,35 @@ export async function buildPgstac(sqlPath: string, itemsPath: string): Promise<P
     await rm(folder, { recursive: true, force: true });
     throw error;
   });
-  const client = new pg.Client({ connectionString: await cluster.create() });
+  let client: pg.Client | null = null;
   const close = async () => {
-    await client.end();
+    await client?.end();
     await cluster.remove();
   };
   try {
-    await client.connect();
-    await client.query(await readFile(sqlPath, 'utf8'));
-    await client.query('set search_path to pgstac, public');
+    const connected = new pg.Client({ connectionString: await cluster.create() });
+    await connected.connect();
+    client = connected;
+    await connected.query(await readFile(sqlPath, 'utf8'));
+    await connected.query('set search_path to pgstac, public');
     for (const id of collections)
-      await client.query('select create_collection($1::jsonb)', [JSON.stringify(collectionOf(id))]);
+      await connected.query('select create_collection($1::jsonb)', [JSON.stringify(collectionOf(id))]);
     let batch: string[] = [];
     const flush = async () => {
       const content = `[${batch.join(',')}]`;
       batch = [];
-      await client.query('insert into items_staging (content) select jsonb_array_elements($1::jsonb)', [content]);
+      await connected.query('insert into items_staging (content) select jsonb_array_elements($1::jsonb)', [content]);
     };
     for await (const line of createInterface({ input: createReadStream(itemsPath) }))
       if (batch.push(line) === batchItems) await flush();
     if (batch.length > 0) await flush();
-    await client.query('analyze');
-    const { rows } = await client.query<{ version: string }>('select get_version() as version');
+    await connected.query('analyze');
+    const { rows } = await connected.query<{ version: string }>('select get_version() as version');
     return {
       version: rows[0]?.version ?? 'of no version',
       async search(request) {
         const from = performance.now();
-        const found = await client.query<{ answer: FoundItems }>('select search($1::jsonb) as answer', [
+        const found = await connected.query<{ answer: FoundItems }>('select search($1::jsonb) as answer', [
           JSON.stringify({ ...request, conf: { context: 'on' } }),
         ]);
         const ms = performance.now() - from;

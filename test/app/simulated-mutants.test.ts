@@ -26,7 +26,7 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     'a lost answer to a cancel that nobody looks after',
     alone,
     /ms later/,
-    { file: engine, from: 'isUnsure ||= error instanceof DatabaseAwayError;', to: '' },
+    { file: engine, from: 'if (error instanceof DatabaseAwayError) lease.doubt();', to: '' },
   ],
   [
     'a claim that does not fence',

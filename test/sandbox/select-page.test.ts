@@ -31,6 +31,13 @@ const orders: Readonly<Record<string, (row: number, random: number, of: number) 
   'the least where the sample looks': (row) => (row % 64 === 0 ? row : row + 1e6),
 };
 
+test('a row that is asked for before its value has come has its place afterwards', () => {
+  const column = columnOf([1, 3], 2);
+  expect(column.placeOf(2)).toBe(0);
+  column.later.push(2);
+  expect(column.placeOf(2)).toBe(1.5);
+});
+
 test.each(Object.keys(orders))('rows in an order %s', async (name) => {
   const random = fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true });
   await fc.assert(

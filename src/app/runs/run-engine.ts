@@ -12,7 +12,7 @@ import { noProgress, type ProgressBoard, type RunProgress } from './run-progress
 import type { Lane, QueuedRun, RunQueue } from './run-queue.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
 import type { Run, RunStore } from './run.ts';
-import type { WorkerLease } from './worker-lease.ts';
+import { renewEveryMs, type WorkerLease } from './worker-lease.ts';
 import type { AttemptFolders } from './work-folders.ts';
 import type { StageContext, StageLog } from './stages/stage.ts';
 import { inTurns, stages } from './stages/stage-table.ts';
@@ -73,10 +73,6 @@ export interface RunEngineOptions {
 
 /** Runs that one worker looks after at once. */
 const mostDriven = 10_000;
-/** How often a worker says that it lives, and asks what it still has. */
-const renewEveryMs = 1_000;
-/** The same where nobody else can take a run, as long as the database answers. */
-const renewAloneEveryMs = 5_000;
 /** How often a worker looks for runs that no living worker has, and how long a run may wait for its turn before it is queued again. */
 const recoverEveryMs = 2_500;
 const overlookedAfterMs = 10_000;
@@ -118,9 +114,6 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   /** By run: since when something outside has held it up, and when that last happened. */
   const away = new Map<string, { readonly sinceMs: number; readonly lastMs: number }>();
   let stopping = false;
-  /** What this worker drives may have ended without its knowledge: the database did not answer. */
-  let isUnsure = false;
-  let renewedAtMs = -Infinity;
   const takeIn = createRunIntake(options);
 
   /** Takes a run from the queue: claims it for this worker, then drives it. */
@@ -304,17 +297,6 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     }
   }
 
-  /** Renews the lease when that is due. */
-  async function keepLease(): Promise<void> {
-    if (!queue.isShared && !isUnsure && lease.now() - renewedAtMs < renewAloneEveryMs - renewEveryMs / 2) return;
-    // A cancel may fail while this asks.
-    isUnsure = false;
-    await renewLease().catch((error: unknown) => {
-      isUnsure = true;
-      throw error;
-    });
-  }
-
   /** Renews this worker's lease, lets go of runs that it no longer has, and takes up runs that it has but does not drive. */
   async function renewLease(): Promise<void> {
     const fromMs = lease.now();
@@ -326,7 +308,6 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         entry.abort.abort(new GivenUp('another process ended the run, or took it'));
     }
     lease.renewed(fromMs);
-    renewedAtMs = fromMs;
     const idle = [...held.keys()].filter((id) => !driven.has(id));
     if (idle.length > 0) await queue.add(idle.map((runId) => ({ runId, lane: 'wait', behind: 0 })));
   }
@@ -356,7 +337,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await folders.tidy();
       await renewLease();
       await queue.work({ take, room, log: options.log });
-      repeats.every(renewEveryMs, 'could not renew the lease', keepLease);
+      repeats.every(renewEveryMs, 'could not renew the lease', async () => lease.isDue && renewLease());
       repeats.every(recoverEveryMs, 'could not look for overlooked runs', () => recover(overlookedAfterMs));
       if (queue.isShared)
         repeats.every(keepAliveEveryMs, 'could not keep the tokens of waiting runs alive', keepTokensAlive);
@@ -393,7 +374,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     try {
       return await store.transition(run, 'CANCELLED');
     } catch (error) {
-      isUnsure ||= error instanceof DatabaseAwayError;
+      if (error instanceof DatabaseAwayError) lease.doubt();
       const current = await findRun(run.id);
       // It was committed, and the answer was lost.
       if (error instanceof DatabaseAwayError && current.state === 'CANCELLED') return current;

@@ -2,9 +2,13 @@ import { abortableSleep } from '../../platform-client/index.ts';
 
 /** A worker that has said nothing for so long counts as dead, and others may take its runs. */
 export const leaseMs = 10_000;
+/** How often a worker looks whether it has to say that it lives, and to ask what it still has. */
+export const renewEveryMs = 1_000;
 /** So long before the lease is over the worker asks the platform for nothing more: a call that is under way takes its time. */
 const marginMs = 2_000;
 const lookAgainMs = 100;
+/** How often a worker asks what it still has, where nobody else can take it. */
+const aloneEveryMs = 5_000;
 /** After a database was away for everybody, the others get so long to say that they live. */
 const settleMs = 3_000;
 
@@ -12,6 +16,8 @@ const settleMs = 3_000;
 export class WorkerLease {
   readonly worker: string;
   #endsAtMs: number;
+  #renewedAtMs = -Infinity;
+  #doubtedAtMs = -Infinity;
   #settledAtMs = -Infinity;
   #clock: () => number;
 
@@ -29,8 +35,23 @@ export class WorkerLease {
     return this.#clock();
   }
 
+  /** Whether it is time to renew it: always where others may take what this worker has. */
+  get isDue(): boolean {
+    return (
+      this.#endsAtMs !== Infinity ||
+      this.#doubtedAtMs >= this.#renewedAtMs ||
+      this.#clock() - this.#renewedAtMs > aloneEveryMs - renewEveryMs / 2
+    );
+  }
+
+  /** What this worker has may have changed without its knowledge, as the database did not answer: until the next renewal it is due. */
+  doubt(): void {
+    this.#doubtedAtMs = this.#clock();
+  }
+
   /** Notes a renewal whose statement began at `fromMs`, as `now` tells it. */
   renewed(fromMs: number): void {
+    this.#renewedAtMs = fromMs;
     if (this.#endsAtMs === Infinity) return;
     if (this.#endsAtMs !== -Infinity && fromMs >= this.#endsAtMs) this.#settledAtMs = this.#clock() + settleMs;
     this.#endsAtMs = fromMs + leaseMs - marginMs;

@@ -44,9 +44,9 @@ export class ArrayFiles<Key> {
     try {
       const header = readHeader<Key>(file);
       return header && accepts(header.key) ? read(arraysOf(file, header), header.key) : null;
-    } catch (error) {
-      if (error instanceof DamagedFileError || error instanceof SyntaxError) return null;
-      throw error;
+    } catch {
+      // Damaged, whatever it is that cannot be read of it: it is made again.
+      return null;
     } finally {
       closeSync(file);
     }
@@ -87,8 +87,6 @@ export class ArrayFiles<Key> {
   }
 }
 
-class DamagedFileError extends Error {}
-
 /** With the place of the first array. */
 function readHeader<Key>(file: number): (Header<Key> & { readonly from: number }) | null {
   const prefix = readBytes(file, Buffer.alloc(prefixBytes), 0);
@@ -115,7 +113,7 @@ function arraysOf(file: number, { arrays, from }: Header<unknown> & { readonly f
         }
         at += bytes;
       }
-      throw new DamagedFileError(`no ${name}`);
+      throw new Error(`no ${name}`);
     },
   };
 }
@@ -124,7 +122,7 @@ function arraysOf(file: number, { arrays, from }: Header<unknown> & { readonly f
 function readBytes<T extends Uint8Array>(file: number, into: T, at: number): T {
   for (let done = 0; done < into.length;) {
     const bytes = readSync(file, into, done, Math.min(into.length - done, 2 ** 30), at + done);
-    if (bytes === 0) throw new DamagedFileError('it ends early');
+    if (bytes === 0) throw new Error('it ends early');
     done += bytes;
   }
   return into;

@@ -71,8 +71,7 @@ export class PropertyColumn {
     return at < textCount ? text : (JSON.parse(text) as unknown);
   }
 
-  /** Negative where row `a` comes before row `b`; what has no value comes last, whatever the sign. */
-  compare(a: number, b: number, sign: 1 | -1): number {
+  #compare(a: number, b: number, sign: 1 | -1): number {
     const [x, y] = [this.placeOf(a), this.placeOf(b)];
     if (x === 0 || y === 0) return Number(y !== 0) - Number(x !== 0);
     return sign * (x - y) || (x % 1 === 0 ? 0 : compareValues(this.valueOf(a), this.valueOf(b), sign));
@@ -82,7 +81,7 @@ export class PropertyColumn {
   order(sign: 1 | -1): RowOrder {
     const { codes } = this.data;
     return {
-      compare: (a, b) => this.compare(a, b, sign),
+      compare: (a, b) => this.#compare(a, b, sign),
       keys: (rows, from, to, into) => {
         for (let i = from; i < to; i++) {
           const row = rows[i] as number;

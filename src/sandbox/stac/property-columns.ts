@@ -92,11 +92,19 @@ export class PropertyColumns {
     this.#opening.clear();
   }
 
+  /** Once, however many ask for it meanwhile. */
   #open(name: string): Promise<PropertyColumn> {
-    const opening = this.#opening.get(name) ?? this.#fromFile(name) ?? this.#read(name);
+    const known = this.#opening.get(name);
+    if (known) return known;
+    const opening = this.#fromFile(name) ?? this.#read(name);
     this.#opening.set(name, opening);
-    const done = () => void (this.#opening.get(name) === opening && this.#opening.delete(name));
-    opening.then(done, done);
+    const done = (column: PropertyColumn | null) => {
+      // Its rows are others by now.
+      if (this.#opening.get(name) !== opening) return;
+      this.#opening.delete(name);
+      if (column) this.#columns.set(name, column);
+    };
+    opening.then(done, () => done(null));
     return opening;
   }
 
