@@ -209,7 +209,9 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
         },
         script,
       );
-      expect(faults.join('\n')).toMatch(/the referee: poll-interval/);
+      // Two at one run poll too soon, trip over the state that the other wrote, or upload twice:
+      // the drill ends at whichever it sees first.
+      expect(faults.join('\n')).toMatch(/the referee: poll-interval|cannot go from \w+ to \w+|made 2 files/);
     },
   );
 });
