@@ -1,0 +1,39 @@
+/** What a child does not read before its job begins. */
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { find } from '../../src/raster/child/late-binding-path.ts';
+import { runInChild } from '../../src/raster/index.ts';
+import { testConfinement } from '../support/confinement.ts';
+import { testFolder } from '../support/folders.ts';
+import type { ReadModules } from '../support/late-modules-job.ts';
+
+const module = new URL('../support/late-modules-job.ts', import.meta.url);
+const packagePath = createRequire(import.meta.url).resolve('gdal-async/package.json');
+
+test("GDAL's bindings read an XML library when they write XML, and never what finds their own", async () => {
+  const read = await runInChild<ReadModules>({
+    module,
+    input: { description: 'red & <green>' },
+    imports: [module],
+    workFolder: await testFolder(),
+    confinement: await testConfinement('auto'),
+  });
+  expect(read.atImport).toContain('gdal-async');
+  expect(read.atImport).not.toContain('xmlbuilder2');
+  expect(read.later).toContain('xmlbuilder2');
+  expect(read.later).not.toContain('@mapbox/node-pre-gyp');
+  expect(read.vrt).toContain('<Description>red &amp; &lt;green&gt;</Description>');
+});
+
+test('their library is found as the package finds it', () => {
+  const real = createRequire(packagePath)('@mapbox/node-pre-gyp') as { find(path: string): string };
+  expect(find(packagePath)).toBe(real.find(packagePath));
+  expect(existsSync(find(packagePath))).toBe(true);
+});
+
+test('where there is none for this Node, the package says so', async () => {
+  const elsewhere = join(await testFolder(), 'package.json');
+  expect(() => find(elsewhere)).toThrow(/node-pre-gyp/);
+});
