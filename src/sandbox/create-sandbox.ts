@@ -50,6 +50,7 @@ import { ItemSources } from './stac/item-sources.ts';
 import { stacRoutes } from './stac/routes.ts';
 import { seedDemo } from './stac/seed.ts';
 import { StacObjects } from './stac/stac-objects.ts';
+import { warmUp } from './stac/warm-up.ts';
 import { assumedProfile, type WireProfile } from '../contract/index.ts';
 import { ownFolder, removeFolder, type Confinement } from '../raster/index.ts';
 import { UploadEngine } from './uploads/upload-engine.ts';
@@ -201,6 +202,7 @@ export async function createSandbox({
   const prepareCatalog = () =>
     catalog.prepare().catch((error: unknown) => log.warn({ err: error }, 'the index was not kept'));
   void prepareCatalog();
+  await warmUp(catalog).catch((error: unknown) => log.warn({ err: error }, 'the first searches may take longer'));
 
   /** Back to the seeded state. Keys, and the apps and users that were registered, stay. */
   async function reset(): Promise<void> {

@@ -13,6 +13,8 @@ interface Header<Key> {
 }
 
 export interface KeptArrays {
+  /** Of the array of that name; 0 where there is none. */
+  lengthOf(name: string): number;
   /** The array of that name, with room for `more` values behind its own, which are zero. Where the file has none of an accepted type, `load` finds nothing. */
   take<T extends TypeName>(name: string, accepted: readonly T[], more?: number): InstanceType<(typeof types)[T]>;
 }
@@ -101,6 +103,7 @@ function readHeader<Key>(file: number): (Header<Key> & { readonly from: number }
 
 function arraysOf(file: number, { arrays, from }: Header<unknown> & { readonly from: number }): KeptArrays {
   return {
+    lengthOf: (name) => arrays.find((one) => one.name === name)?.length ?? 0,
     take(name, accepted, more = 0) {
       let at = from;
       for (const one of arrays) {

@@ -32,6 +32,11 @@ export class Catalog {
     this.columns = new PropertyColumns(database, join(indexFolder, 'properties'), this.items, this.index);
   }
 
+  /** Whether a start, or a search, takes long enough to prepare for it. */
+  get isLarge(): boolean {
+    return this.index.size >= many;
+  }
+
   /** Keeps in files what a large catalog's next start and its first searches need. Rejects where it cannot. */
   prepare(): Promise<void> {
     const prepared = this.#prepared.then(() => this.#prepare());
@@ -46,7 +51,7 @@ export class Catalog {
   }
 
   async #prepare(): Promise<void> {
-    if (this.#isClosed || this.index.size < many) return;
+    if (this.#isClosed || !this.isLarge) return;
     try {
       await this.index.save();
       await this.columns.prepare(['collection', ...this.items.propertyNames()].slice(0, mostPrepared));

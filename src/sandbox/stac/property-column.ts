@@ -17,11 +17,66 @@ export interface ColumnData {
   readonly textCount: number;
 }
 
+/** What rows can be sorted by. */
+export interface Sortable {
+  /** False where no item has the property. */
+  readonly hasValues: boolean;
+  /** The order of rows by their values; what has none comes last, whatever the sign. */
+  order(sign: 1 | -1): RowOrder;
+}
+
+/** A property's codes without the values that they stand for: all that a sort looks at. */
+export class CodeColumn implements Sortable {
+  readonly codes: ColumnData['codes'];
+  readonly hasValues: boolean;
+
+  constructor(codes: ColumnData['codes'], hasValues: boolean) {
+    this.codes = codes;
+    this.hasValues = hasValues;
+  }
+
+  /** In memory. */
+  get byteLength(): number {
+    return this.codes.byteLength;
+  }
+
+  order(sign: 1 | -1): RowOrder {
+    // What has come since it was asked for is last.
+    return orderByPlace({ codes: this.codes, placeOf: () => 0, compareAtPlace: () => 0 }, sign);
+  }
+}
+
+interface Places {
+  readonly codes: ColumnData['codes'];
+  /** Of a row without a code. */
+  readonly placeOf: (row: number) => number;
+  /** Two rows that are at one place. */
+  readonly compareAtPlace: (a: number, b: number, place: number) => number;
+}
+
+/** By places from 1 on; a row at 0 has none, and comes last. */
+function orderByPlace({ codes, placeOf, compareAtPlace }: Places, sign: 1 | -1): RowOrder {
+  return {
+    compare: (a, b) => {
+      const [x, y] = [codes[a] ?? placeOf(a), codes[b] ?? placeOf(b)];
+      if (x === 0 || y === 0) return Number(y !== 0) - Number(x !== 0);
+      return sign * (x - y) || compareAtPlace(a, b, x);
+    },
+    keys: (rows, from, to, into) => {
+      for (let i = from; i < to; i++) {
+        const row = rows[i] as number;
+        const place = codes[row] ?? placeOf(row);
+        into[i - from] = place === 0 ? Infinity : sign * place;
+      }
+    },
+  };
+}
+
 /**
  * The values of one property, by row of the index. Equal values have one code, and codes are in the order of values:
  * a sort compares codes, and a filter decides a value once, however many items have it.
  */
-export class PropertyColumn {
+export class PropertyColumn implements Sortable {
   readonly data: ColumnData;
   /** Values of the rows behind `data`: of items that came since. */
   readonly later: unknown[] = [];
@@ -50,7 +105,6 @@ export class PropertyColumn {
     return [codes, numbers, texts, ends, instants].reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
-  /** False where no item has the property. */
   get hasValues(): boolean {
     return this.valueCount > 0 || this.later.some((value) => value !== null && value !== undefined);
   }
@@ -71,25 +125,15 @@ export class PropertyColumn {
     return at < textCount ? text : (JSON.parse(text) as unknown);
   }
 
-  #compare(a: number, b: number, sign: 1 | -1): number {
-    const [x, y] = [this.placeOf(a), this.placeOf(b)];
-    if (x === 0 || y === 0) return Number(y !== 0) - Number(x !== 0);
-    return sign * (x - y) || (x % 1 === 0 ? 0 : compareValues(this.valueOf(a), this.valueOf(b), sign));
-  }
-
-  /** The order of rows by their values; what has none comes last, whatever the sign. */
   order(sign: 1 | -1): RowOrder {
-    const { codes } = this.data;
-    return {
-      compare: (a, b) => this.#compare(a, b, sign),
-      keys: (rows, from, to, into) => {
-        for (let i = from; i < to; i++) {
-          const row = rows[i] as number;
-          const place = codes[row] ?? this.placeOf(row);
-          into[i - from] = place === 0 ? Infinity : sign * place;
-        }
+    return orderByPlace(
+      {
+        codes: this.data.codes,
+        placeOf: (row) => this.placeOf(row),
+        compareAtPlace: (a, b, place) => (place % 1 === 0 ? 0 : compareValues(this.valueOf(a), this.valueOf(b), sign)),
       },
-    };
+      sign,
+    );
   }
 
   /** The code of the row's value; half a step before the next one where none is equal, as of items that came since. */

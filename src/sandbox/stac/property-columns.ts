@@ -6,13 +6,15 @@ import { ArrayFiles } from './array-files.ts';
 import type { ColumnAnswer, ColumnOrder } from './column-worker.ts';
 import type { ItemIndex } from './item-index.ts';
 import type { Items } from './items.ts';
-import { PropertyColumn, type ColumnData } from './property-column.ts';
+import { CodeColumn, PropertyColumn, type ColumnData, type Sortable } from './property-column.ts';
 import { readColumn } from './read-column.ts';
 
 /** Columns in memory take about so many bytes; those that nobody asked for the longest go. */
 const keptBytes = 96 * 1024 * 1024;
 /** So many items are read at once, on the thread of the requests. */
 const fewItems = 5_000;
+
+const codeTypes = ['Uint8Array', 'Uint16Array', 'Uint32Array'] as const;
 
 /** Of which items a column is. */
 interface ColumnPlace {
@@ -36,7 +38,7 @@ export class PropertyColumns {
   #index: ItemIndex;
   #database: SandboxDatabase;
   #files: ArrayFiles<ColumnKey>;
-  #columns = new Map<string, PropertyColumn>();
+  #columns = new Map<string, PropertyColumn | CodeColumn>();
   #opening = new Map<string, Promise<PropertyColumn>>();
   #generation = -1;
   #reader: ColumnReader;
@@ -55,13 +57,23 @@ export class PropertyColumns {
     for (;;) {
       this.#forgetOldRows();
       const { generation } = this.#index;
-      const column = this.#columns.get(name) ?? (await slice.until(this.#open(name)));
+      const known = this.#columns.get(name);
+      const column = known instanceof PropertyColumn ? known : await slice.until(this.#open(name));
       // Numbered anew meanwhile: its rows are others.
       if (generation !== this.#index.generation) continue;
       this.#addLater(name, column);
       this.#keep(name, column);
       return column;
     }
+  }
+
+  /** The same, to sort by: the values themselves, most of a column, are read only where some have no code yet. */
+  getSortable(name: string, slice: Slice): Promise<Sortable> {
+    this.#forgetOldRows();
+    const known = this.#columns.get(name) ?? this.#codesFromFile(name);
+    if (!(known instanceof CodeColumn) || known.codes.length < this.#index.size) return this.get(name, slice);
+    this.#keep(name, known);
+    return Promise.resolve(known);
   }
 
   /** Reads what there is no file of yet, so that the first who asks need not wait. */
@@ -108,10 +120,19 @@ export class PropertyColumns {
     return opening;
   }
 
+  #codesFromFile(name: string): CodeColumn | null {
+    // Somebody needs its values already.
+    if (this.#opening.has(name)) return null;
+    return this.#files.load(fileOf(name), this.#isCurrent(name), (arrays) => {
+      const hasValues = arrays.lengthOf('numbers') + arrays.lengthOf('ends') > 0;
+      return new CodeColumn(arrays.take('codes', codeTypes), hasValues);
+    });
+  }
+
   #fromFile(name: string): Promise<PropertyColumn> | null {
     const column = this.#files.load(fileOf(name), this.#isCurrent(name), (arrays, { textCount }) => {
       return new PropertyColumn({
-        codes: arrays.take('codes', ['Uint8Array', 'Uint16Array', 'Uint32Array']),
+        codes: arrays.take('codes', codeTypes),
         numbers: arrays.take('numbers', ['Float64Array']),
         texts: arrays.take('texts', ['Uint8Array']),
         ends: arrays.take('ends', ['Uint32Array']),
@@ -160,7 +181,7 @@ export class PropertyColumns {
       column.later.push(value);
   }
 
-  #keep(name: string, column: PropertyColumn): void {
+  #keep(name: string, column: PropertyColumn | CodeColumn): void {
     this.#columns.delete(name);
     this.#columns.set(name, column);
     let bytes = [...this.#columns.values()].reduce((sum, one) => sum + one.byteLength, 0);

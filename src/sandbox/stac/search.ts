@@ -9,7 +9,7 @@ import { blockRows, filterOnRows, type FilterRows } from './filter-rows.ts';
 import type { ItemRecord } from './items.ts';
 import { outlineMeetsBox, outlineOf } from './outline.ts';
 import { splitBox, type Rows } from './item-index.ts';
-import type { PropertyColumn } from './property-column.ts';
+import type { PropertyColumn, Sortable } from './property-column.ts';
 import { SearchArea } from './search-area.ts';
 import { selectPage, type RowOrder } from './select-page.ts';
 import { truths } from './three-valued.ts';
@@ -46,11 +46,9 @@ export function search(
 ): Promise<SearchResult<unknown>> {
   const filter = request.filter === undefined ? null : parseFilter(request.filter);
   const rules = request.sortby?.length ? request.sortby : defaultSort;
-  const names = new Set([
-    ...(filter?.properties.filter((name) => name !== 'datetime') ?? []),
-    ...rules.map(({ field }) => propertyName(field)).filter((name) => !indexed.has(name)),
-  ]);
-  if (names.size > limits.search.properties)
+  const filtered = filter?.properties.filter((name) => name !== 'datetime') ?? [];
+  const sorted = rules.map(({ field }) => propertyName(field)).filter((name) => !indexed.has(name));
+  if (new Set([...filtered, ...sorted]).size > limits.search.properties)
     throw invalid([
       {
         path: request.filter === undefined ? 'sortby' : 'filter',
@@ -60,7 +58,7 @@ export function search(
   return catalog.slices.run('the search', async (slice) => {
     for (let tries = 0; ; tries++) {
       const { generation } = catalog.index;
-      const found = await searchOnce(catalog, request, filter, rules, [...names], slice, view);
+      const found = await searchOnce(catalog, request, filter, rules, { filtered, sorted }, slice, view);
       if (found && generation === catalog.index.generation) return found;
       if (tries === mostTries)
         throw new SandboxError(503, 'busy', 'the catalog is changing too fast for the search; try again in a moment');
@@ -77,20 +75,23 @@ async function searchOnce(
   request: SearchRequest,
   filter: ParsedFilter | null,
   sortby: readonly SortRule[],
-  names: readonly string[],
+  { filtered, sorted }: { readonly filtered: readonly string[]; readonly sorted: readonly string[] },
   slice: Slice,
   view: (item: ItemRecord) => unknown,
 ): Promise<SearchResult<unknown> | null> {
   const { limit = pageLimits.default, offset = 0 } = request;
   const { generation } = catalog.index;
   const columns = new Map<string, PropertyColumn>();
-  for (const name of names) columns.set(name, await catalog.columns.get(name, slice));
-  requireSortable(catalog, sortby, columns);
+  for (const name of filtered) columns.set(name, await catalog.columns.get(name, slice));
+  const sortables = new Map<string, Sortable>(columns);
+  for (const name of sorted)
+    if (!sortables.has(name)) sortables.set(name, await catalog.columns.getSortable(name, slice));
+  requireSortable(catalog, sortby, sortables);
   const look = new ItemRows(catalog, columns);
   const rows = request.ids
     ? await rowsOfIds(catalog, request, filter, look, slice)
     : await rowsOf(catalog, request, filter, look, slice);
-  const page = await selectPage(rows, orderBy(catalog, sortby, columns), offset, limit, slice);
+  const page = await selectPage(rows, orderBy(catalog, sortby, sortables), offset, limit, slice);
   const items: unknown[] = [];
   let characters = 0;
   for (const row of page) {
@@ -111,16 +112,11 @@ export function sortablesOf(catalog: Catalog): string[] {
 }
 
 /** Throws 400 for a rule by what no item has: the order would be none. */
-function requireSortable(
-  catalog: Catalog,
-  rules: readonly SortRule[],
-  columns: ReadonlyMap<string, PropertyColumn>,
-): void {
+function requireSortable(catalog: Catalog, rules: readonly SortRule[], sortables: ReadonlyMap<string, Sortable>): void {
   // An empty catalog has no property, and nothing to sort.
   if (catalog.index.size === 0) return;
   const unknown = rules.flatMap(({ field }, i) => {
-    const column = columns.get(propertyName(field));
-    return column && !column.hasValues ? [i] : [];
+    return sortables.get(propertyName(field))?.hasValues === false ? [i] : [];
   });
   if (unknown.length === 0) return;
   throw invalid(
@@ -272,7 +268,7 @@ class ItemRows implements FilterRows, FilterSubject {
 }
 
 /** By the rules, one after the other; ties by id, then by collection. What has no value comes last. */
-function orderBy(catalog: Catalog, rules: readonly SortRule[], columns: ReadonlyMap<string, PropertyColumn>): RowOrder {
+function orderBy(catalog: Catalog, rules: readonly SortRule[], sortables: ReadonlyMap<string, Sortable>): RowOrder {
   const { index } = catalog;
   const byId: RowOrder = orderOf((row) => index.idRankOf(row), 1);
   const orders = rules.map(({ field, direction }): RowOrder => {
@@ -280,7 +276,7 @@ function orderBy(catalog: Catalog, rules: readonly SortRule[], columns: Readonly
     const sign = direction === 'desc' ? -1 : 1;
     if (name === 'datetime') return orderOf((row) => index.datetimeMsOf(row), sign);
     if (name === 'id') return orderOf((row) => index.idRankOf(row), sign);
-    return columns.get(name)?.order(sign) ?? orderOf(() => 0, 1);
+    return sortables.get(name)?.order(sign) ?? orderOf(() => 0, 1);
   });
   const [first = byId] = orders;
   const compare = (a: number, b: number) => {
