@@ -1,5 +1,6 @@
 /** `npm run bench:stac`: search over HTTP on a large catalog, beside SQLite's R*Tree on the same items. `-- --items 1000000 --queries 200`. */
 import { booleanIntersects } from '@turf/boolean-intersects';
+import { createReadStream } from 'node:fs';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -24,6 +25,10 @@ const [count, queries, checked] = [values.items, values.queries, values.checked]
 const folder = resolve(values.folder);
 await rm(folder, { recursive: true, force: true });
 await mkdir(folder, { recursive: true });
+
+async function readThrough(path: string): Promise<void> {
+  for await (const chunk of createReadStream(path, { highWaterMark: 4 * 1024 * 1024 })) void chunk;
+}
 
 const start = (...more: string[]) => startCatalog(folder, ...more);
 const seconds = async (work: () => Promise<void>) => {
@@ -121,6 +126,8 @@ figure('later filters by it, median', 'ms', [percentile(later.filters, 0.5)], 50
 figure('later sorts by it, median', 'ms', [percentile(later.sorts, 0.5)], 50);
 
 const clients = 50;
+// From a disk that has not been asked yet a page takes as long as the disk does: what is measured is the server.
+await readThrough(join(folder, 'sandbox', 'sandbox.db'));
 const slowest: number[] = [];
 for (let round = 0; round < 3; round++) {
   const many = makeQueries(1, 900 + round, clients * 10);
@@ -134,7 +141,7 @@ for (let round = 0; round < 3; round++) {
   const sorted = waits.flat().sort((a, b) => a - b);
   slowest.push(percentile(sorted, 0.99));
 }
-figure(`${clients} clients at once, the slowest of 100`, 'ms', slowest, 100);
+figure(`${clients} clients at once, the database in the machine's cache, the slowest of 100`, 'ms', slowest, 100);
 
 figure('peak memory after the searches', 'MiB', [sandbox.peakMiB()], 400);
 

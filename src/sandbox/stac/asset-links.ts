@@ -1,3 +1,4 @@
+import { stringify } from 'node:querystring';
 import { limits } from '../../contract/index.ts';
 import type { Box } from '../../raster/footprint.ts';
 import type { SandboxClock } from '../clock.ts';
@@ -70,7 +71,8 @@ export class AssetLinks {
   #sign(path: string, values: Readonly<Record<string, string>>): string {
     const signed = { ...values, expires: String(this.#clock.now() + limits.downloadUrlMs) };
     const signature = this.#signer.sign(purpose, path, ...Object.entries(signed).flat());
-    return `${this.#publicUrl()}${path}?${new URLSearchParams({ ...signed, signature }).toString()}`;
+    // Three for each item of a page: `URLSearchParams` takes three times as long.
+    return `${this.#publicUrl()}${path}?${stringify({ ...signed, signature })}`;
   }
 }
 
