@@ -48,6 +48,16 @@ export default tseslint.config(
     plugins: { kit: { rules: { 'named-assumptions': namedAssumptions } } },
     rules: { 'kit/named-assumptions': 'error' },
   },
+  {
+    // An import of its values costs a server 5 MiB: `contract/node-http.ts`.
+    files: ['src/sandbox/**/*.ts', 'src/serve.ts'],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        { paths: [{ name: 'node:http', allowTypeImports: true, message: 'take `http` of contract/node-http.ts' }] },
+      ],
+    },
+  },
   { files: ['**/*.{js,mjs}'], languageOptions: { globals: globals.node } },
   { files: ['templates/**/*.js'], languageOptions: { globals: globals.browser } },
   boundary(

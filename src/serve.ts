@@ -1,6 +1,7 @@
-import { createServer, type RequestListener } from 'node:http';
+import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { KitError } from './contract/index.ts';
+import { http } from './contract/node-http.ts';
 
 const idleConnectionMs = 300_000;
 /** Longer than clients and proxies keep one, who so end it first: what a busy server ends may carry a request by then. */
@@ -27,7 +28,7 @@ export interface ServeOptions {
 
 /** Listens. Rejects with a clear `KitError` where the port is taken or not allowed. */
 export async function serve(handler: RequestListener, address: ServeOptions): Promise<Served> {
-  const server = createServer({ connectionsCheckingInterval: lookForSlowMs }, handler);
+  const server = http.createServer({ connectionsCheckingInterval: lookForSlowMs }, handler);
   server.requestTimeout = address.requestTimeoutMs ?? 0;
   // A connection on which nothing moves is cut.
   server.timeout = idleConnectionMs;

@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http';
 import { Transform, type Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request, Response } from 'express';
@@ -11,6 +10,7 @@ import { platformEndpoints, type PlatformEndpoint } from '../platform-endpoints.
 import { newId } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { answerAfterWork, mislabelAnswer, slowAnswer, truncateAnswer } from './answer-effects.ts';
+import { http } from '../../contract/node-http.ts';
 
 /** Every call of the platform can be faulted, and limited. */
 export const faultEndpoints = platformEndpoints;
@@ -184,7 +184,7 @@ export async function applyFault(
   if (notes.detail) notes.detail['fault'] = effect;
   if ('afterWork' in effect) {
     answerAfterWork(res, effect.status, () => ({
-      error: STATUS_CODES[effect.status] ?? 'Injected fault',
+      error: http.STATUS_CODES[effect.status] ?? 'Injected fault',
       code: codeOf(effect.status),
       requestId: String(res.getHeader('X-Request-Id')),
     }));
@@ -192,7 +192,7 @@ export async function applyFault(
   }
   if ('status' in effect) {
     if (effect.retryAfterSeconds !== undefined) res.set('Retry-After', String(effect.retryAfterSeconds));
-    throw new SandboxError(effect.status, codeOf(effect.status), STATUS_CODES[effect.status] ?? 'Injected fault');
+    throw new SandboxError(effect.status, codeOf(effect.status), http.STATUS_CODES[effect.status] ?? 'Injected fault');
   }
   if ('truncate' in effect) {
     notes.isUndelivered = true;
