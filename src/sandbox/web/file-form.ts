@@ -147,8 +147,8 @@ function createParser(req: IncomingMessage, maxBytes: number): busboy.Busboy {
     // busboy says `limit` at the limit, not over it: one byte more.
     return busboy({
       headers: req.headers,
-      fileHwm: 256 * 1024,
-      highWaterMark: 1024 * 1024,
+      fileHwm: 64 * 1024,
+      highWaterMark: 256 * 1024,
       defParamCharset: 'utf8',
       preservePath: true,
       limits: {
