@@ -33,7 +33,7 @@ test('their library is found as the package finds it', () => {
   expect(existsSync(find(packagePath))).toBe(true);
 });
 
-test('where there is none for this Node, the package says so', async () => {
+test('where there is none for this Node, the package is asked', async () => {
   const elsewhere = join(await testFolder(), 'package.json');
   expect(() => find(elsewhere)).toThrow(/node-pre-gyp/);
 });

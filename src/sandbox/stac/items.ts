@@ -95,6 +95,7 @@ export class Items {
   #database: SandboxDatabase;
   #insert;
   #byNumber;
+  #readAll: (numbers: readonly number[]) => ItemRecord[];
 
   constructor(database: SandboxDatabase) {
     this.#database = database;
@@ -106,6 +107,7 @@ export class Items {
          properties = excluded.properties, source = excluded.source, file_id = excluded.file_id`,
     );
     this.#byNumber = database.prepare<[number], ItemRow>('select * from items where number = ?');
+    this.#readAll = database.transaction((numbers: readonly number[]) => numbers.map((number) => this.get(number)));
   }
 
   /** Inserts an item, or replaces the one of that id in its collection. */
@@ -144,7 +146,7 @@ export class Items {
 
   /** The same of several, in one transaction: a lock for all in place of one for each. */
   getAll(numbers: readonly number[]): ItemRecord[] {
-    return this.inTransaction(() => numbers.map((number) => this.get(number)));
+    return this.#readAll(numbers);
   }
 
   /** By id first, then by title (contract, "STAC"). */
