@@ -42,25 +42,28 @@ try {
   const sandbox = await startCatalog(folder);
   const client = new SearchClient(sandbox.url);
   try {
+    const byProperty = 'sort by a property';
     const works: readonly (readonly [string, readonly object[]])[] = [
       ...[1, 10, 60].map(
         (degrees) => [`search at ${degrees}°`, makeQueries(degrees, degrees, 30).map(bodyOf)] as const,
       ),
       ['filter by a property', Array.from({ length: 28 }, (_, i) => offNadir(i + 1))],
-      ['sort by a property', Array.from({ length: 28 }, (_, i) => ({ ...byName(i), limit: 10 + i }))],
+      [byProperty, Array.from({ length: 28 }, (_, i) => ({ ...byName(i), limit: 10 + i }))],
     ];
     for (const [what, requests] of works) {
       const [ours, theirs]: [number[], number[]] = [[], []];
       let otherPages = 0;
       for (const wanted of requests) {
-        // Each has an order of its own where none is asked for.
+        // Newest first, where nothing else is asked for. Of that pgstac's newest answers a page of its oldest partition, and says as
+        // many items: such pages are counted. Sorts by a property have to be the same.
         const request = { sortby: [{ field: 'datetime', direction: 'desc' }], ...wanted };
         const [own, other] = [await client.post(request), await pgstac.search(request)];
-        if (own.numberMatched !== other.numberMatched)
+        const isSamePage = own.ids.join() === other.ids.join();
+        if (own.numberMatched !== other.numberMatched || (what === byProperty && !isSamePage))
           throw new Error(
             `${JSON.stringify(request)}: here ${JSON.stringify(own)}, in pgstac ${JSON.stringify(other)}`,
           );
-        if (own.ids.join() !== other.ids.join()) otherPages += 1;
+        if (!isSamePage) otherPages += 1;
         ours.push(own.ms);
         theirs.push(other.ms);
       }

@@ -51,6 +51,7 @@ import { stacRoutes } from './stac/routes.ts';
 import { seedDemo } from './stac/seed.ts';
 import { StacObjects } from './stac/stac-objects.ts';
 import { warmUp } from './stac/warm-up.ts';
+import { SandboxError } from './web/sandbox-error.ts';
 import { assumedProfile, type WireProfile } from '../contract/index.ts';
 import { ownFolder, removeFolder, type Confinement } from '../raster/index.ts';
 import { UploadEngine } from './uploads/upload-engine.ts';
@@ -202,7 +203,14 @@ export async function createSandbox({
   const prepareCatalog = () =>
     catalog.prepare().catch((error: unknown) => log.warn({ err: error }, 'the index was not kept'));
   void prepareCatalog();
-  await warmUp(catalog).catch((error: unknown) => log.warn({ err: error }, 'the first searches may take longer'));
+  /** Searches are right without it. */
+  const warmSearches = () =>
+    warmUp(catalog).catch((error: unknown) =>
+      error instanceof SandboxError
+        ? log.warn({ err: error }, 'the machine is busy: the first searches may take longer')
+        : log.error({ err: error }, 'a first search failed'),
+    );
+  await warmSearches();
 
   /** Back to the seeded state. Keys, and the apps and users that were registered, stay. */
   async function reset(): Promise<void> {
@@ -368,6 +376,7 @@ export async function createSandbox({
     async importPath(path, progress) {
       const result = await importFolder(path, progress);
       await prepareCatalog();
+      await warmSearches();
       return result;
     },
     listensAt: (url) => (ownUrl = url),

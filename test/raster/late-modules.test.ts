@@ -1,5 +1,6 @@
 /** What a child does not read before its job begins. */
 import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -34,6 +35,16 @@ test('their library is found as the package finds it', () => {
 });
 
 test('where there is none for this Node, the package is asked', async () => {
-  const elsewhere = join(await testFolder(), 'package.json');
-  expect(() => find(elsewhere)).toThrow(/node-pre-gyp/);
+  const folder = await testFolder();
+  const real = join(folder, 'node_modules', '@mapbox', 'node-pre-gyp');
+  await mkdir(real, { recursive: true });
+  await writeFile(join(real, 'index.js'), "exports.find = (path) => 'found for ' + path;");
+  expect(find(join(folder, 'package.json'))).toBe(`found for ${join(folder, 'package.json')}`);
+});
+
+test('the bindings use nothing else of the two', async () => {
+  const source = (name: string) => readFile(join(packagePath, '..', 'lib', name), 'utf8');
+  const uses = [...(await source('gdal.js')).matchAll(/\bbinary\b(.\w*)/g)].map(([, use]) => use?.trim());
+  expect(uses).toEqual(['', '.find']);
+  expect(await source('wrapVRT.js')).toMatch(/^const \{ fragment \} = require\('xmlbuilder2'\)$/m);
 });

@@ -181,6 +181,7 @@ test('a large catalog is kept in files: found the same by the next start, with w
     x: i % 7 ? (i * 7919) % 1_500 : `t${i % 11}`,
     name: `n${(i * 31) % many}`,
     few: i % 3,
+    ...(i % 2 && { half: (i * 13) % 900 }),
   });
   first.catalog.items.inTransaction(() => {
     for (let i = 0; i < many; i++)
@@ -215,6 +216,7 @@ test('a large catalog is kept in files: found the same by the next start, with w
       limit: 50,
     },
     { bbox: [-180, -90, 180, 90], sortby: [{ field: 'x', direction: 'desc' }], limit: 50, offset: 3_000 },
+    { sortby: [{ field: 'half', direction: 'desc' }], limit: 50, offset: many / 2 - 25 },
   ] as unknown as SearchRequest[];
   const answers = async ({ catalog }: { catalog: Catalog }) =>
     Promise.all(
@@ -238,28 +240,37 @@ test('a large catalog is kept in files: found the same by the next start, with w
   }
   expect(before.every(({ numberMatched, ids }) => numberMatched > 50 && ids.length === 50)).toBe(true);
   await first.catalog.prepare();
+  // What no item has is no order: the file of that property says so too.
+  const byNothing = { sortby: [{ field: 'nothing', direction: 'asc' }], limit: 1 } as unknown as SearchRequest;
+  await expect(search(first.catalog, byNothing)).rejects.toMatchObject({ status: 400 });
   await close();
   const kept = readdirSync(join(folder, 'index', 'properties'));
-  expect(kept).toHaveLength(4);
+  expect(kept).toHaveLength(6);
 
   const [reload, load] = [vi.spyOn(ItemIndex.prototype, 'reload'), vi.spyOn(ArrayFiles.prototype, 'load')];
   const second = catalogIn(folder);
   const sortableOfNames = () =>
     second.catalog.slices.run('a sort', (slice) => second.catalog.columns.getSortable('name', slice));
+  const slices = vi.spyOn(second.catalog.slices, 'run');
   await warmUp(second.catalog);
-  // That reads no property; and to sort by one only its codes are read.
+  expect(slices).toHaveBeenCalledTimes(2);
+  // That opens no column; and to sort by one only its codes are read.
   expect(await sortableOfNames()).toBeInstanceOf(CodeColumn);
   expect(await answers({ catalog: second.catalog })).toEqual(before);
   expect(await sortableOfNames()).toBeInstanceOf(PropertyColumn);
   // What the files have is what it answers by.
   expect(reload).not.toHaveBeenCalled();
-  expect(load.mock.results.length).toBeGreaterThanOrEqual(4);
+  const loads = Object.groupBy(load.mock.calls, ([name]) => name);
+  expect(Object.keys(loads)).toHaveLength(5);
+  // Codes, and then all of it.
+  for (const calls of Object.values(loads)) expect(calls?.length).toBeLessThanOrEqual(2);
   expect(load.mock.results.filter(({ value }) => value === null)).toEqual([]);
   vi.restoreAllMocks();
   // Two come, which the files do not know.
   second.catalog.items.put(newItem('later', { x: -1, name: 'n', few: 5 }, [15, 15]));
   second.catalog.items.put(newItem('latest', { x: '\u{1f6f0}' }, [15, 15]));
   second.catalog.refresh();
+  await expect(search(second.catalog, byNothing)).rejects.toMatchObject({ status: 400 });
   const [byName, small, , , byX] = await answers(second);
   expect([byName?.ids[0], small?.ids[0], byX?.numberMatched]).toEqual(['later', 'later', many + 2]);
   await close();
@@ -284,7 +295,9 @@ test('a large catalog is kept in files: found the same by the next start, with w
     const whole = catalogIn(folder);
     await whole.catalog.prepare();
     await close();
-    for (const one of ['items.bin', ...kept.map((name) => join('properties', name))])
+    const properties = readdirSync(join(folder, 'index', 'properties'));
+    expect(properties).toHaveLength(5);
+    for (const one of ['items.bin', ...properties.map((name) => join('properties', name))])
       damage(join(folder, 'index', one));
     expect(await answers(catalogIn(folder))).toEqual(right);
     await close();

@@ -95,7 +95,7 @@ export class Items {
   #database: SandboxDatabase;
   #insert;
   #byNumber;
-  #readAll: (numbers: readonly number[]) => ItemRecord[];
+  #readFirst: (numbers: readonly number[], characters: number) => ItemRecord[];
 
   constructor(database: SandboxDatabase) {
     this.#database = database;
@@ -107,7 +107,17 @@ export class Items {
          properties = excluded.properties, source = excluded.source, file_id = excluded.file_id`,
     );
     this.#byNumber = database.prepare<[number], ItemRow>('select * from items where number = ?');
-    this.#readAll = database.transaction((numbers: readonly number[]) => numbers.map((number) => this.get(number)));
+    this.#readFirst = database.transaction((numbers: readonly number[], characters: number) => {
+      const items: ItemRecord[] = [];
+      let length = 0;
+      for (const number of numbers) {
+        if (length > characters) break;
+        const item = this.get(number);
+        length += item.length;
+        items.push(item);
+      }
+      return items;
+    });
   }
 
   /** Inserts an item, or replaces the one of that id in its collection. */
@@ -144,9 +154,9 @@ export class Items {
     return fromRow(row);
   }
 
-  /** The same of several, in one transaction: a lock for all in place of one for each. */
-  getAll(numbers: readonly number[]): ItemRecord[] {
-    return this.#readAll(numbers);
+  /** The first of `numbers`, one at least, until they come to so many characters; in one transaction, which takes one lock for all. */
+  getFirst(numbers: readonly number[], characters: number): ItemRecord[] {
+    return this.#readFirst(numbers, characters);
   }
 
   /** By id first, then by title (contract, "STAC"). */

@@ -123,7 +123,9 @@ export class PropertyColumns {
   #codesFromFile(name: string): CodeColumn | null {
     // Somebody needs its values already.
     if (this.#opening.has(name)) return null;
-    return this.#files.load(fileOf(name), this.#isCurrent(name), (arrays) => {
+    const isCurrent = this.#isCurrent(name);
+    const isWhole = (key: ColumnKey) => key.size === this.#index.size && isCurrent(key);
+    return this.#files.load(fileOf(name), isWhole, (arrays) => {
       const hasValues = arrays.lengthOf('numbers') + arrays.lengthOf('ends') > 0;
       return new CodeColumn(arrays.take('codes', codeTypes), hasValues);
     });

@@ -28,8 +28,8 @@ const defaultSort: readonly SortRule[] = [{ field: 'properties.datetime', direct
 
 /** Characters of the items of one answer, about: a page of large ones ends early, and the next one begins there. */
 const pageCharacters = 16 * 1024 * 1024;
-/** Items of a page that are read in one go: few, as each may be large. */
-const readTogether = 8;
+/** Items of a page that are read in one go: so many, or as many as come to so many characters. */
+const readTogether = { items: 16, characters: 64 * 1024 };
 /** How often a search begins again, because the catalog was numbered anew under it. */
 const mostTries = 5;
 
@@ -86,8 +86,10 @@ async function searchOnce(
   const columns = new Map<string, PropertyColumn>();
   for (const name of filtered) columns.set(name, await catalog.columns.get(name, slice));
   const sortables = new Map<string, Sortable>(columns);
-  for (const name of sorted)
+  for (const name of sorted) {
     if (!sortables.has(name)) sortables.set(name, await catalog.columns.getSortable(name, slice));
+    if (slice.isOver) await slice.next();
+  }
   requireSortable(catalog, sortby, sortables);
   const look = new ItemRows(catalog, columns);
   const rows = request.ids
@@ -96,11 +98,11 @@ async function searchOnce(
   const page = await selectPage(rows, orderBy(catalog, sortby, sortables), offset, limit, slice);
   const items: unknown[] = [];
   let characters = 0;
-  for (let from = 0; from < page.length && characters <= pageCharacters; from += readTogether) {
+  while (items.length < page.length && characters <= pageCharacters) {
     if (generation !== catalog.index.generation) return null;
-    const numbers = page.slice(from, from + readTogether).map((row) => catalog.index.numberOf(row));
-    for (const item of catalog.items.getAll(numbers)) {
-      if (characters > pageCharacters) break;
+    const rowsNow = page.slice(items.length, items.length + readTogether.items);
+    const numbers = rowsNow.map((row) => catalog.index.numberOf(row));
+    for (const item of catalog.items.getFirst(numbers, readTogether.characters)) {
       characters += item.length;
       items.push(view(item));
       if (slice.isOver) await slice.next();
