@@ -374,9 +374,10 @@ export async function createSandbox({
     handler: app,
     madeApiKey,
     async importPath(path, progress) {
+      const wasLarge = catalog.isLarge;
       const result = await importFolder(path, progress);
       await prepareCatalog();
-      await warmSearches();
+      if (!wasLarge) await warmSearches();
       return result;
     },
     listensAt: (url) => (ownUrl = url),

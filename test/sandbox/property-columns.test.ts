@@ -266,6 +266,7 @@ test('a large catalog is kept in files: found the same by the next start, with w
   for (const calls of Object.values(loads)) expect(calls?.length).toBeLessThanOrEqual(2);
   expect(load.mock.results.filter(({ value }) => value === null)).toEqual([]);
   vi.restoreAllMocks();
+  await expect(search(second.catalog, byNothing)).rejects.toMatchObject({ status: 400 });
   // Two come, which the files do not know.
   second.catalog.items.put(newItem('later', { x: -1, name: 'n', few: 5 }, [15, 15]));
   second.catalog.items.put(newItem('latest', { x: '\u{1f6f0}' }, [15, 15]));

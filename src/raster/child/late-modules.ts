@@ -5,14 +5,14 @@
 import module from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-/** The kit's own: a step's project may have others. */
-const bindings = pathToFileURL(module.createRequire(import.meta.url).resolve('gdal-async/package.json'));
+/** The kit's own bindings: a step's project may have others. */
+const bindings = pathToFileURL(module.createRequire(import.meta.url).resolve('gdal-async'));
 const nameOf = (importer: string, imported: string) => `${new URL(importer, bindings).href} ${imported}`;
 
 /** By the file that imports it, and the name by which it does. */
 const late: Readonly<Record<string, URL>> = {
-  [nameOf('lib/gdal.js', '@mapbox/node-pre-gyp')]: new URL('./late-binding-path.ts', import.meta.url),
-  [nameOf('lib/wrapVRT.js', 'xmlbuilder2')]: new URL('./late-xmlbuilder.ts', import.meta.url),
+  [nameOf('gdal.js', '@mapbox/node-pre-gyp')]: new URL('./late-binding-path.ts', import.meta.url),
+  [nameOf('wrapVRT.js', 'xmlbuilder2')]: new URL('./late-xmlbuilder.ts', import.meta.url),
 };
 
 // Not before Node 22.15.

@@ -147,6 +147,7 @@ function createParser(req: IncomingMessage, maxBytes: number): busboy.Busboy {
     // busboy says `limit` at the limit, not over it: one byte more.
     return busboy({
       headers: req.headers,
+      // Larger pieces take 5 MiB more at the peak of an upload, and are no faster.
       fileHwm: 64 * 1024,
       highWaterMark: 256 * 1024,
       defParamCharset: 'utf8',
