@@ -221,17 +221,10 @@ export async function createSandbox({
       catalog.reload();
       void prepareCatalog();
     }
-    for (const table of [
-      'inference_jobs',
-      'files',
-      'uploads',
-      'operations',
-      'tokens',
-      'launches',
-      'launch_events',
-      'faults',
-      'calls',
-    ])
+    trace.clear();
+    // Before the events: it is one.
+    faults.clear();
+    for (const table of ['inference_jobs', 'files', 'uploads', 'operations', 'tokens', 'launches', 'launch_events'])
       database.exec(`delete from ${table}`);
     clock.reset();
     rateLimit.clear();

@@ -1,4 +1,4 @@
-import { createHash, createHmac, createSecretKey, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, hash, createSecretKey, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { SandboxDatabase } from './database.ts';
 
 /** An opaque, URL-safe, unguessable id of 128 random bits. */
@@ -16,7 +16,7 @@ export function newSecret(): string {
 
 /** What is kept of a key or token. Both are random, so a plain hash tells nothing. */
 export function hashSecret(secret: string): string {
-  return createHash('sha256').update(secret).digest('base64url');
+  return hash('sha256', secret, 'base64url');
 }
 
 export function equalSecrets(a: string, b: string): boolean {

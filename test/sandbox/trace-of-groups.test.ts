@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { judge } from '../../src/sandbox/referee/verdict.ts';
 import type { TracedCall } from '../../src/sandbox/referee/traced-call.ts';
+import { makeFolder } from '../support/folders.ts';
 import { apiKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
 
 const key = { 'x-api-key': apiKey };
@@ -129,6 +130,26 @@ test('a key of an app’s own tells its calls apart; those of any other are nobo
   expect(
     (await sandbox.request('POST', '/sandbox/keys', { body: { permissions: ['inference'], appId: 'none' } })).status,
   ).toBe(404);
+});
+
+test('nobody’s calls are told as soon as they were answered, in order; a stop keeps them, a reset forgets them', async () => {
+  const dataDir = await makeFolder();
+  const sandbox = await startSandbox({ dataDir });
+  const asked = ['/public/inference/models', '/public/file/status/none', '/public/inference/models'];
+  const endpoints = ['inference.models', 'file.status', 'inference.models'];
+  const told = async (from: TestSandbox) => (await traceOf(from, null)).calls.map(({ endpoint }) => endpoint);
+  for (const path of asked) await sandbox.request('GET', path, { headers: key });
+  await sleep(5);
+  expect(await told(sandbox)).toEqual(endpoints);
+  await sandbox.request('GET', asked[0]!, { headers: key });
+  await sandbox.close();
+  const again = await startSandbox({ dataDir });
+  expect(await told(again)).toEqual([...endpoints, 'inference.models']);
+  for (const path of asked) await again.request('GET', path, { headers: key });
+  await again.request('POST', '/sandbox/reset');
+  expect(await told(again)).toEqual([]);
+  await sleep(50);
+  expect(await told(again)).toEqual([]);
 });
 
 test('a status call that does not wait as Retry-After asks is a warning; one that does is none', async () => {

@@ -55,6 +55,10 @@ export function changedForm(name: WireCallName, changes: CallChanges): WireForm 
 
 /** The values of a path's `:name` segments, decoded; null where it is another path. */
 export function matchPath(template: string, path: string): Readonly<Record<string, string>> | null {
+  // Most are another path, and show it before they are taken apart: every call is held against every template.
+  const fixed = template.indexOf('/:');
+  if (fixed < 0) return template === path ? {} : null;
+  if (!path.startsWith(template.slice(0, fixed + 1))) return null;
   const [wanted, given] = [template.split('/'), path.split('/')];
   if (wanted.length !== given.length) return null;
   const values: Record<string, string> = {};

@@ -84,6 +84,8 @@ interface FaultRow {
 export class Faults {
   #database: SandboxDatabase;
   #all;
+  /** Every call looks at them: kept beside the database until one is armed, counts or goes. Nothing else writes them. */
+  #known: readonly FaultRow[] | null = null;
   #events: LaunchEvents;
 
   constructor(database: SandboxDatabase, events: LaunchEvents) {
@@ -97,6 +99,7 @@ export class Faults {
     this.#database
       .prepare('insert into faults (id, launch_id, endpoint, after, times, effect) values (?, ?, ?, ?, ?, ?)')
       .run(id, fault.launchId ?? null, fault.endpoint, fault.after, fault.times, JSON.stringify(fault.effect));
+    this.#known = null;
     const armed = this.#find(id)!;
     const when = `${armed.after > 0 ? `, after ${armed.after}` : ''}${armed.times > 1 ? `, ${armed.times} times` : ''}`;
     const text = `${armed.endpoint}: ${faultText(armed.effect)}${when}`;
@@ -113,11 +116,13 @@ export class Faults {
     const fault = this.#find(id);
     if (!fault) return;
     this.#database.prepare('delete from faults where id = ?').run(id);
+    this.#known = null;
     this.#events.note(fault.launchId, 'faults disarmed', `${fault.endpoint}: ${faultText(fault.effect)}`);
   }
 
   clear(): void {
     const { changes } = this.#database.prepare('delete from faults').run();
+    this.#known = null;
     if (changes > 0) this.#events.note(null, 'faults disarmed', 'all of them');
   }
 
@@ -137,13 +142,14 @@ export class Faults {
       this.#database
         .prepare('update faults set seen = seen + 1, fired = fired + ? where id = ?')
         .run(fires ? 1 : 0, row.id);
+      this.#known = null;
       if (fires) taken = row;
     }
     return taken && (JSON.parse(taken.effect) as FaultEffect);
   }
 
-  #rows(): FaultRow[] {
-    return this.#all.all();
+  #rows(): readonly FaultRow[] {
+    return (this.#known ??= this.#all.all());
   }
 }
 

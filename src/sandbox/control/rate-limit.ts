@@ -17,7 +17,8 @@ const minuteMs = 60_000;
 /** How many calls a minute the platform takes, of one endpoint or of all together. None by default. It survives a restart; the count does not. */
 export class RateLimit {
   #database: SandboxDatabase;
-  #setting;
+  /** Every call looks at it: kept beside the database, which nothing else writes. */
+  #setting: RateLimitSetting | null;
   #now: () => number;
   #windowEndsMs = 0;
   #used = 0;
@@ -25,22 +26,24 @@ export class RateLimit {
   /** `now`: the machine's clock, as clients wait by theirs. */
   constructor(database: SandboxDatabase, now: () => number) {
     this.#database = database;
-    this.#setting = database.prepare<[], { value: string }>(`select value from settings where name = 'rate-limit'`);
+    const row = database.prepare<[], { value: string }>(`select value from settings where name = 'rate-limit'`).get();
+    this.#setting = row ? newRateLimit.parse(JSON.parse(row.value)) : null;
     this.#now = now;
   }
 
   get(): RateLimitSetting | null {
-    const row = this.#setting.get();
-    return row ? newRateLimit.parse(JSON.parse(row.value)) : null;
+    return this.#setting;
   }
 
   set(setting: RateLimitSetting): void {
     this.clear();
     this.#database.prepare(`insert into settings values ('rate-limit', ?)`).run(JSON.stringify(setting));
+    this.#setting = setting;
   }
 
   clear(): void {
     this.#database.prepare(`delete from settings where name = 'rate-limit'`).run();
+    this.#setting = null;
     this.#windowEndsMs = 0;
   }
 

@@ -32,6 +32,8 @@ const most = { readForText: 5_000, ofLaunch: 50_000, ofAll: 1_000_000, shown: 10
 export const nobody = '-';
 /** How often the bounds are looked after, in calls: it costs a walk over the launch's calls. */
 const boundEvery = 100;
+/** How long a call of nobody's may wait to be written down; milliseconds. */
+const nobodysWaitMs = 20;
 
 interface CallRow {
   id: number;
@@ -56,15 +58,18 @@ type NewCall = Omit<CallRow, 'id'> & { readonly launch_id: string };
 export class Trace {
   #database: SandboxDatabase;
   #insertion;
+  #insertAll: (calls: readonly NewCall[]) => void;
   #clock: SandboxClock;
   #log: Logger;
   #unwritten: NewCall[] = [];
+  #writing: NodeJS.Timeout | null = null;
   #redact: <T>(value: T) => T;
 
   /** `redact`: takes out whatever is a key or a token of anybody's. */
   constructor(database: SandboxDatabase, clock: SandboxClock, log: Logger, redact: <T>(value: T) => T) {
     this.#redact = redact;
     this.#database = database;
+    this.#insertAll = database.transaction((calls: readonly NewCall[]) => calls.forEach((call) => this.#insert(call)));
     this.#insertion = database.prepare<[NewCall]>(
       `insert into calls (launch_id, at, launch_at, endpoint, method, status, duration_ms, delivered, request_bytes, response_bytes, detail, path, request, response)
        values (@launch_id, @at, @launch_at, @endpoint, @method, @status, @duration_ms, @delivered, @request_bytes, @response_bytes, @detail, @path, @request, @response)`,
@@ -82,7 +87,14 @@ export class Trace {
 
   /** Nothing more comes: the next start knows that nothing is missing. */
   close(): void {
+    this.#write();
     this.#database.prepare(`delete from settings where name = 'trace-open'`).run();
+  }
+
+  /** Forgets every call. */
+  clear(): void {
+    this.#unwritten = [];
+    this.#database.exec('delete from calls');
   }
 
   /** When the sandbox began again after a kill: the last calls before each may not have been noted. */
@@ -191,21 +203,31 @@ export class Trace {
     });
   }
 
-  /** Writes a call down, and before it those that a full disk had no room for: a referee that has not seen an answer accuses who acts on it. */
+  /**
+   * Writes a call down, and before it those that wait: a referee that has not seen an answer accuses who acts on it.
+   * Of nobody's calls no referee judges: those of a moment are written together, in a transaction that costs as much as one does.
+   */
   #note(call: NewCall): void {
     this.#unwritten.push(call);
+    if (call.launch_id !== nobody) return this.#write();
+    this.#writing ??= setTimeout(() => this.#write(), nobodysWaitMs).unref();
+  }
+
+  /** What a full disk has no room for waits: the answers are gone already, and it must not take the server with it. */
+  #write(): void {
+    if (this.#writing) clearTimeout(this.#writing);
+    this.#writing = null;
+    if (this.#unwritten.length === 0 || !this.#database.open) return;
     try {
-      for (let next = this.#unwritten[0]; next; next = this.#unwritten[0]) {
-        this.#insert(next);
-        this.#unwritten.shift();
-      }
+      this.#insertAll(this.#unwritten);
+      this.#unwritten = [];
     } catch (error) {
-      // The answer is gone already; a full disk must not take the server with it.
+      const waiting = this.#unwritten.length;
       this.#log.error(
-        { err: error, endpoint: call.endpoint, waiting: this.#unwritten.length },
+        { err: error, endpoint: this.#unwritten.at(-1)?.endpoint, waiting },
         'could not record a call at the moment',
       );
-      if (this.#unwritten.length > most.unwritten) this.#unwritten.shift();
+      this.#unwritten = this.#unwritten.slice(-most.unwritten);
     }
   }
 
@@ -243,6 +265,7 @@ export class Trace {
 
   /** For people and programs, oldest first: the newest `limit` of them. */
   list(launchId: string, limit: number = most.shown) {
+    if (launchId === nobody) this.#write();
     return this.#rows(launchId, limit).map(view);
   }
 

@@ -70,9 +70,11 @@ export class AssetLinks {
 
   #sign(path: string, values: Readonly<Record<string, string>>): string {
     const signed = { ...values, expires: String(this.#clock.now() + limits.downloadUrlMs) };
-    const signature = this.#signer.sign(purpose, path, ...Object.entries(signed).flat());
+    const parts = [path];
+    for (const name in signed) parts.push(name, signed[name as keyof typeof signed]);
+    const signature = this.#signer.sign(purpose, ...parts);
     // Three for each item of a page: `URLSearchParams` takes three times as long.
-    return `${this.#publicUrl()}${path}?${stringify({ ...signed, signature })}`;
+    return `${this.#publicUrl()}${path}?${stringify(signed)}&signature=${signature}`;
   }
 }
 

