@@ -54,7 +54,7 @@ VOLUME /data
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--import", "./scripts/preload.mjs", "src/commands/app.ts"]
+CMD ["node", "--min-semi-space-size=4", "--import", "./scripts/preload.mjs", "src/commands/app.ts"]
 
 FROM base AS sandbox
 COPY --from=sandbox-modules /kit/node_modules node_modules

@@ -20,7 +20,8 @@ if (args[0] === 'setup') {
     console.error(`Node ${neededNode} or later is needed, this is ${process.version}: install one from nodejs.org`);
     process.exitCode = 1;
   } else
-    process.exitCode = spawnSync(node, [fileURLToPath(import.meta.url), ...args], { stdio: 'inherit' }).status ?? 1;
+    process.exitCode =
+      spawnSync(node, [...process.execArgv, fileURLToPath(import.meta.url), ...args], { stdio: 'inherit' }).status ?? 1;
 } else {
   await import('../scripts/preload.mjs');
   // In the repository the code runs as it is written.

@@ -1,7 +1,8 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { env } from 'node:process';
 import { Readable } from 'node:stream';
-import axios, { isAxiosError, type AxiosInstance } from 'axios';
+import { Axios, isAxiosError } from 'axios';
 import type { Call, Content, Endpoint, WireBody, WireProfile, WireRequest } from '../contract/index.ts';
 import { startDeadline } from './deadline.ts';
 import { multipartBody, type StreamedBody } from './multipart-body.ts';
@@ -23,12 +24,17 @@ export interface HttpTransport {
 }
 
 const maxAnswerBytes = 4 * 1024 * 1024;
+/** As axios sets it when it takes a connection: an agent with another value costs two system calls a call. */
+const keepAliveMsecs = 60_000;
 
 /** HTTP to one platform with one API key. Streams request bodies, keeps connections alive, follows no redirect. */
 export function createHttpTransport(options: { baseUrl: string; apiKey: string; profile: WireProfile }): HttpTransport {
-  const agents = { httpAgent: new HttpAgent({ keepAlive: true }), httpsAgent: new HttpsAgent({ keepAlive: true }) };
-  const http = axios.create({
+  const keptAlive = { keepAlive: true, keepAliveMsecs };
+  const agents = { httpAgent: new HttpAgent(keptAlive), httpsAgent: new HttpsAgent(keptAlive) };
+  // None of axios' defaults, which it would merge anew into every call: 2,000 runs that wait ask 700 times a second.
+  const http = new Axios({
     ...agents,
+    adapter: 'http',
     baseURL: options.baseUrl,
     headers: options.profile.authenticate(options.apiKey),
     // A redirect would carry the API key to another host, and following one makes axios buffer the upload.
@@ -36,9 +42,9 @@ export function createHttpTransport(options: { baseUrl: string; apiKey: string; 
     maxBodyLength: Infinity,
     maxContentLength: maxAnswerBytes,
     responseType: 'text',
-    transformResponse: (body: unknown) => body,
-    transformRequest: (body: unknown) => body,
     validateStatus: () => true,
+    // Looked for once: axios searches the environment for a proxy at every call.
+    ...(Object.keys(env).some((name) => /_proxy$/i.test(name)) ? {} : { proxy: false }),
   });
 
   return {
@@ -63,7 +69,7 @@ interface Answer {
 }
 
 async function exchange(
-  http: AxiosInstance,
+  http: Axios,
   endpoint: Endpoint,
   request: WireRequest,
   options: SendOptions,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
   createPlatformClient,
   PlatformError,
@@ -322,6 +322,31 @@ describe('the identity token', () => {
       { token: 'first', expiresAtMs: Date.now() + 60_000 },
     );
     expect(await calls.userDetail()).toEqual(user);
+  });
+});
+
+describe("a proxy that the machine's environment names", () => {
+  afterEach(() => vi.unstubAllEnvs());
+  const elsewhere = 'http://platform.invalid:8000';
+  const quiet = ['http_proxy', 'HTTP_PROXY', 'all_proxy', 'ALL_PROXY', 'no_proxy', 'NO_PROXY'];
+
+  test.for(['http_proxy', 'HTTP_PROXY', 'ALL_PROXY'])('takes the calls: %s', async (name) => {
+    for (const one of quiet) vi.stubEnv(one, undefined);
+    const proxy = await startScriptedServer(ok);
+    vi.stubEnv(name, proxy.url);
+    const { calls } = await start([ok], { baseUrl: elsewhere });
+    expect(await calls.userDetail()).toEqual(user);
+    expect(proxy.requests[0]).toMatch(/^GET http:\/\/platform\.invalid:8000\/\S+ HTTP\/1\.1\r\n/);
+  });
+
+  test('does not take those to a host that NO_PROXY names', async () => {
+    for (const one of quiet) vi.stubEnv(one, undefined);
+    const proxy = await startScriptedServer(ok);
+    vi.stubEnv('HTTP_PROXY', proxy.url);
+    vi.stubEnv('NO_PROXY', '127.0.0.1');
+    const { calls, server } = await start([ok]);
+    expect(await calls.userDetail()).toEqual(user);
+    expect([server.requests.length, proxy.requests.length]).toEqual([1, 0]);
   });
 });
 
