@@ -80,8 +80,7 @@ async function exchange(
   try {
     const response = await http.request<string>({
       method: request.method,
-      url: request.path,
-      params: request.query,
+      url: request.query ? `${request.path}?${new URLSearchParams(request.query).toString()}` : request.path,
       headers: { accept: 'application/json, text/plain', ...request.headers, ...body.headers },
       data: body.data,
       signal: deadline.signal,
