@@ -43,7 +43,7 @@ export function createHttpTransport(options: { baseUrl: string; apiKey: string; 
     maxContentLength: maxAnswerBytes,
     responseType: 'text',
     validateStatus: () => true,
-    // Looked for once: axios searches the environment for a proxy at every call.
+    // Whether there is a proxy at all is looked for once; which, and for whom, axios asks the environment at every call.
     ...(Object.keys(env).some((name) => /_proxy$/i.test(name)) ? {} : { proxy: false }),
   });
 
@@ -80,7 +80,7 @@ async function exchange(
   try {
     const response = await http.request<string>({
       method: request.method,
-      url: request.query ? `${request.path}?${new URLSearchParams(request.query).toString()}` : request.path,
+      url: addressOf(request),
       headers: { accept: 'application/json, text/plain', ...request.headers, ...body.headers },
       data: body.data,
       signal: deadline.signal,
@@ -108,6 +108,12 @@ async function exchange(
     deadline.clear();
     if (body.data instanceof Readable) body.data.destroy();
   }
+}
+
+/** As axios would write it, which does it twice for each call. */
+function addressOf({ path, query = {} }: WireRequest): string {
+  const text = new URLSearchParams(query).toString();
+  return text === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${text}`;
 }
 
 interface EncodedBody {

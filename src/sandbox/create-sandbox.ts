@@ -222,7 +222,7 @@ export async function createSandbox({
       void prepareCatalog();
     }
     trace.clear();
-    // Before the events: it is one.
+    // It writes an event, which is deleted below.
     faults.clear();
     for (const table of ['inference_jobs', 'files', 'uploads', 'operations', 'tokens', 'launches', 'launch_events'])
       database.exec(`delete from ${table}`);

@@ -182,7 +182,7 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
   });
 
   test(
-    'calls the platform for a run that another has taken meanwhile, and writes what it hears',
+    'never lets go of a run that another has taken, calls the platform for it, and writes what it hears',
     { timeout },
     async ({ skip }) => {
       skip(!hasPostgres, 'PostgreSQL is not installed');
@@ -193,8 +193,8 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
           to: "        .returning('worker')",
         },
         { file: 'src/app/runs/worker-lease.ts', from: 'while (this.#clock() >= this.#endsAtMs)', to: 'while (false)' },
-        // With this it goes on until the run ends. Without it the mistake lasts for the moment between waking and renewing,
-        // which a busy machine may skip; the simulated faults find that one at every await.
+        // A worker that only calls and writes does so between waking and renewing its lease, a moment that a busy machine may
+        // skip: test/app/simulated-mutants.test.ts finds that mistake. One that never lets go makes it until the run ends.
         {
           file: 'src/app/runs/run-engine.ts',
           from: 'entry.claim === claim && held.get(id) !== claim',

@@ -6,6 +6,8 @@ import {
   type IdentityToken,
   type PlatformClientOptions,
 } from '../../src/platform-client/index.ts';
+import { assumedProfile, type Call } from '../../src/contract/index.ts';
+import { createHttpTransport } from '../../src/platform-client/http-transport.ts';
 import { parseRetryAfter } from '../../src/platform-client/retry-policy.ts';
 import { json, startScriptedServer, type ScriptedAnswer } from '../support/scripted-server.ts';
 
@@ -323,6 +325,26 @@ describe('the identity token', () => {
     );
     expect(await calls.userDetail()).toEqual(user);
   });
+});
+
+test.for([
+  ['operation', { operationId: 'a b&c=d+e:f,g$é/?#%' }],
+  ['operation?as=json', { operationId: 'x', more: 'y' }],
+  ['operation', {}],
+  ['operation', undefined],
+] as const)('an address holds its query, whatever stands in it: %s with %o', async ([path, query]) => {
+  const server = await startScriptedServer(ok);
+  const call: Call<null, unknown> = {
+    endpoint: 'operation.status',
+    encode: () => ({ method: 'GET', path: `/${path}`, ...(query ? { query } : {}) }),
+    decode: (body) => body,
+  };
+  const transport = createHttpTransport({ baseUrl: server.url, apiKey: 'k', profile: assumedProfile });
+  expect(await transport.send(call, null, { timeoutMs: 5_000, secrets: [] })).toEqual(user);
+  const asked = new URL(server.requests[0]!.split(' ')[1]!, server.url);
+  expect(asked.pathname).toBe('/operation');
+  expect(Object.fromEntries(asked.searchParams)).toEqual({ ...(path.includes('?') ? { as: 'json' } : {}), ...query });
+  transport.close();
 });
 
 describe("a proxy that the machine's environment names", () => {

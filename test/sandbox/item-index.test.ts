@@ -1,8 +1,8 @@
 /** Spec 4.2: the index tells of every footprint what the database has, from memory and from its file. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { boxOf, footprintOfBox, type Box, type Footprint } from '../../src/raster/footprint.ts';
 import { openSandboxDatabase } from '../../src/sandbox/database.ts';
 import { Catalog } from '../../src/sandbox/stac/catalog.ts';
@@ -11,6 +11,7 @@ import { ItemIndex } from '../../src/sandbox/stac/item-index.ts';
 const folder = mkdtempSync(join(tmpdir(), 'marketplace-app-kit-test-'));
 const database = openSandboxDatabase(folder);
 const { items, collections } = new Catalog(database, join(folder, 'catalog'));
+afterEach(() => void vi.restoreAllMocks());
 afterAll(() => {
   database.close();
   rmSync(folder, { recursive: true, force: true });
@@ -51,7 +52,7 @@ function put(id: string, footprint: Footprint): void {
   });
 }
 
-/** Each of which holds one footprint, and the edge of nothing else. */
+/** In a footprint, in its hole, beside it in its box, and around them. */
 const boxes: readonly Box[] = [
   [1.5, 2.5, 2, 3],
   [5, 5, 5, 5],
@@ -118,6 +119,22 @@ test('boxes, outlines and what is found are the same in memory, behind the tree 
   put('later', footprintOfBox([177, 50, -178, 60]));
   kept.refresh();
   expect(told(kept, [...names, 'later']).boxes).toEqual([...expected.boxes, [177, 50, -178, 60]]);
+});
+
+test('a file of another layout is made anew, once', async () => {
+  const folderOfIt = join(folder, 'layout');
+  const made = new ItemIndex(items, folderOfIt);
+  await made.save();
+  const file = join(folderOfIt, 'items.bin');
+  const bytes = readFileSync(file, 'latin1');
+  expect(bytes).toContain('"layout":2,');
+  writeFileSync(file, bytes.replace('"layout":2,', '"layout":1,'), 'latin1');
+  const reload = vi.spyOn(ItemIndex.prototype, 'reload');
+  const next = new ItemIndex(items, folderOfIt);
+  expect(reload).toHaveBeenCalledTimes(1);
+  await next.save();
+  new ItemIndex(items, folderOfIt);
+  expect(reload).toHaveBeenCalledTimes(1);
 });
 
 test('rows that were given back are used again by the next search of everything, and by no other', () => {

@@ -27,7 +27,14 @@ export interface TracedMessage {
 }
 
 /** Calls kept of one launch, more than the parts of the largest upload and the polls of the longest wait; kept of all; shown of one; waiting for room on the disk. The oldest go. */
-const most = { readForText: 5_000, ofLaunch: 50_000, ofAll: 1_000_000, shown: 10_000, unwritten: 10_000 };
+const most = {
+  readForText: 5_000,
+  ofLaunch: 50_000,
+  ofAll: 1_000_000,
+  shown: 10_000,
+  unwritten: 10_000,
+  together: 100,
+};
 /** Stands for the launch of calls that nobody knows one of. */
 export const nobody = '-';
 /** How often the bounds are looked after, in calls: it costs a walk over the launch's calls. */
@@ -88,6 +95,8 @@ export class Trace {
   /** Nothing more comes: the next start knows that nothing is missing. */
   close(): void {
     this.#write();
+    // What a full disk had no room for is missing.
+    if (this.#unwritten.length > 0) return;
     this.#database.prepare(`delete from settings where name = 'trace-open'`).run();
   }
 
@@ -205,7 +214,7 @@ export class Trace {
 
   /**
    * Writes a call down, and before it those that wait: a referee that has not seen an answer accuses who acts on it.
-   * Of nobody's calls no referee judges: those of a moment are written together, in a transaction that costs as much as one does.
+   * Of nobody's calls no referee judges: those of a moment are written together: one transaction for all costs about as much as for one.
    */
   #note(call: NewCall): void {
     this.#unwritten.push(call);
@@ -219,8 +228,12 @@ export class Trace {
     this.#writing = null;
     if (this.#unwritten.length === 0 || !this.#database.open) return;
     try {
-      this.#insertAll(this.#unwritten);
-      this.#unwritten = [];
+      // By few: where the disk has room for some, those are written, and a full one is not filled again and again.
+      while (this.#unwritten.length > 0) {
+        const some = this.#unwritten.slice(0, most.together);
+        this.#insertAll(some);
+        this.#unwritten.splice(0, some.length);
+      }
     } catch (error) {
       const waiting = this.#unwritten.length;
       this.#log.error(

@@ -25,8 +25,12 @@ const tailPositions = 5;
 /** A footprint that is its box has these in the place of an outline: fewer than any ring has. */
 const boxNumbers = 4;
 
+/** Of the columns in a file: one of another layout is made anew. */
+const layout = 2;
+
 /** Which items a file is of. */
 interface IndexKey {
+  readonly layout: typeof layout;
   readonly rewrites: number;
   readonly size: number;
   readonly lastNumber: number;
@@ -82,6 +86,7 @@ export class ItemIndex {
 
   /** Reads everything anew. */
   reload(): void {
+    this.#spare = new Uint32Array(0);
     const count = this.#items.count();
     const room = count + maxTail;
     this.rewrites = this.#items.rewrites();
@@ -132,7 +137,14 @@ export class ItemIndex {
     const size = this.#treeRows;
     const lastNumber = this.numberOf(size - 1);
     const lastId = this.#items.idOf(lastNumber);
-    const key = { rewrites: this.rewrites, size, lastNumber, lastId, collectionIds: this.#collectionIds };
+    const key = {
+      layout,
+      rewrites: this.rewrites,
+      size,
+      lastNumber,
+      lastId,
+      collectionIds: this.#collectionIds,
+    } as const;
     const isKept = (kept: IndexKey) => isDeepStrictEqual(kept, key);
     if (!this.#tree || this.#files.load(fileName, isKept, () => true)) return;
     await this.#files.save(fileName, key, {
@@ -152,7 +164,7 @@ export class ItemIndex {
     const rewrites = this.#items.rewrites();
     const isOpen = this.#files.load(
       fileName,
-      (key) => key.rewrites === rewrites && this.#items.idOf(key.lastNumber) === key.lastId,
+      (key) => key.layout === layout && key.rewrites === rewrites && this.#items.idOf(key.lastNumber) === key.lastId,
       (arrays, { size, collectionIds }) => {
         const numbers = (name: string, perRow = 1) => arrays.take(name, ['Float64Array'], maxTail * perRow);
         this.#numbers = numbers('numbers');
@@ -217,7 +229,7 @@ export class ItemIndex {
     return this.#otherBoxes.get(row) ?? this.#boundsOf(row);
   }
 
-  /** Of the coordinates: of a box, itself. */
+  /** Bounds of the row's coordinates; of a footprint that is its box, that box. */
   #boundsOf(row: number): Box {
     const coordinates = this.#coordinates;
     let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];
@@ -251,7 +263,7 @@ export class ItemIndex {
     return this.#inBoxes(splitBox(box), accepts);
   }
 
-  /** Takes back what `search` gave, for the next one: an array of megabytes for each search stays in memory until it is swept. */
+  /** Takes back what `search` gave, for the next one that looks at every item: an array of megabytes for each of them stays in memory until it is swept. */
   giveBack(rows: Rows): void {
     if (rows instanceof Uint32Array && rows.buffer.byteLength > this.#spare.byteLength)
       this.#spare = new Uint32Array(rows.buffer as ArrayBuffer);
