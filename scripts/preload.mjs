@@ -11,5 +11,5 @@ setTimeout(() => module.flushCompileCache?.(), 3_000).unref();
 
 // What passes through a server is short-lived buffers. A young generation that stays small is swept before
 // they pile up: 50 MiB less at the peak of an upload, at the same speed. A sandbox with a huge catalog lets it grow
-// (src/sandbox/stac/warm-up.ts), and whoever starts the app gives it 4 MiB (src/commands/app.ts).
+// (src/sandbox/stac/warm-up.ts), and `npm run app` and the images begin with 4 MiB (src/commands/app.ts).
 v8.setFlagsFromString('--semi-space-growth-factor=1');

@@ -14,7 +14,7 @@ const requestTimeoutMs = 30_000;
 // A poll outlives the young generation, which `scripts/preload.mjs` keeps small, and the old one is swept only when it has
 // grown to more than twice what it holds. By a quarter, 2,000 runs that wait take 100 MiB less, at the same CPU. V8 reads
 // --min-semi-space-size=4 only at its start, so package.json, Dockerfile and docker-compose.yml set it: more polls end
-// before they are moved, for an eighth less CPU, some 8 MiB, and 20 to 45 MiB more at the peak of an upload.
+// before they are moved, for an eighth less CPU, some 8 MiB, and 10 to 45 MiB more at the peak of an upload.
 v8.setFlagsFromString('--heap-growing-percent=25');
 
 const usage = `usage: npm run app -- [--role all|web|worker]: your app (src/my-app/app.ts, or the module that MY_APP names)

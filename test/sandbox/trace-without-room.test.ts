@@ -6,7 +6,8 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { SandboxClock } from '../../src/sandbox/clock.ts';
 import { openSandboxDatabase } from '../../src/sandbox/database.ts';
-import { nobody, Trace } from '../../src/sandbox/referee/trace.ts';
+import { nobody } from '../../src/sandbox/referee/call-writer.ts';
+import { Trace } from '../../src/sandbox/referee/trace.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { makeFolder } from '../support/folders.ts';
 

@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { apiKeyHeader } from '../../contract/index.ts';
 import { iso, type SandboxClock } from '../clock.ts';
+import { CallWriter, mostOfLaunch, nobody, type CallRow } from './call-writer.ts';
 import { bounded, pathOf, plainHeaders, scrubber, tokensIn } from './redaction.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { Operation } from '../external-app/operations.ts';
@@ -26,61 +27,22 @@ export interface TracedMessage {
   readonly body: unknown;
 }
 
-/** Calls kept of one launch, more than the parts of the largest upload and the polls of the longest wait; kept of all; shown of one; waiting for room on the disk. The oldest go. */
-const most = {
-  readForText: 5_000,
-  ofLaunch: 50_000,
-  ofAll: 1_000_000,
-  shown: 10_000,
-  unwritten: 10_000,
-  together: 100,
-};
-/** Stands for the launch of calls that nobody knows one of. */
-export const nobody = '-';
-/** How often the bounds are looked after, in calls: it costs a walk over the launch's calls. */
-const boundEvery = 100;
-/** How long a call of nobody's may wait to be written down; milliseconds. */
-const nobodysWaitMs = 20;
-
-interface CallRow {
-  id: number;
-  at: number;
-  launch_at: number;
-  endpoint: PlatformEndpoint;
-  method: string;
-  status: number | null;
-  duration_ms: number;
-  delivered: number;
-  request_bytes: number;
-  response_bytes: number;
-  detail: string;
-  path: string;
-  request: string;
-  response: string;
-}
-
-type NewCall = Omit<CallRow, 'id'> & { readonly launch_id: string };
+/** Calls of a launch: looked through for a text, and shown. */
+const most = { readForText: 5_000, shown: 10_000 };
 
 /** Every call of a launch, as it came in and as it was answered, and those that nobody knows a launch of. Bounded; survives a restart. */
 export class Trace {
   #database: SandboxDatabase;
-  #insertion;
-  #insertAll: (calls: readonly NewCall[]) => void;
+  #writer: CallWriter;
   #clock: SandboxClock;
   #log: Logger;
-  #unwritten: NewCall[] = [];
-  #writing: NodeJS.Timeout | null = null;
   #redact: <T>(value: T) => T;
 
   /** `redact`: takes out whatever is a key or a token of anybody's. */
   constructor(database: SandboxDatabase, clock: SandboxClock, log: Logger, redact: <T>(value: T) => T) {
     this.#redact = redact;
     this.#database = database;
-    this.#insertAll = database.transaction((calls: readonly NewCall[]) => calls.forEach((call) => this.#insert(call)));
-    this.#insertion = database.prepare<[NewCall]>(
-      `insert into calls (launch_id, at, launch_at, endpoint, method, status, duration_ms, delivered, request_bytes, response_bytes, detail, path, request, response)
-       values (@launch_id, @at, @launch_at, @endpoint, @method, @status, @duration_ms, @delivered, @request_bytes, @response_bytes, @detail, @path, @request, @response)`,
-    );
+    this.#writer = new CallWriter(database, log);
     this.#clock = clock;
     this.#log = log;
     const wasKilled =
@@ -94,16 +56,13 @@ export class Trace {
 
   /** Nothing more comes: the next start knows that nothing is missing. */
   close(): void {
-    this.#write();
     // What a full disk had no room for is missing.
-    if (this.#unwritten.length > 0) return;
-    this.#database.prepare(`delete from settings where name = 'trace-open'`).run();
+    if (this.#writer.writeAll()) this.#database.prepare(`delete from settings where name = 'trace-open'`).run();
   }
 
   /** Forgets every call. */
   clear(): void {
-    this.#unwritten = [];
-    this.#database.exec('delete from calls');
+    this.#writer.clear();
   }
 
   /** When the sandbox began again after a kill: the last calls before each may not have been noted. */
@@ -182,7 +141,7 @@ export class Trace {
       ]);
       const scrub = (value: unknown) => this.#redact(scrubOwn(value));
       try {
-        this.#note({
+        this.#writer.note({
           launch_id: launchId,
           at,
           launch_at: launchAt,
@@ -210,38 +169,6 @@ export class Trace {
         this.#log.error({ err: error, endpoint }, 'could not record a call');
       }
     });
-  }
-
-  /**
-   * Writes a call down, and before it those that wait: a referee that has not seen an answer accuses who acts on it.
-   * Of nobody's calls no referee judges: those of a moment are written together: one transaction for all costs about as much as for one.
-   */
-  #note(call: NewCall): void {
-    this.#unwritten.push(call);
-    if (call.launch_id !== nobody) return this.#write();
-    this.#writing ??= setTimeout(() => this.#write(), nobodysWaitMs).unref();
-  }
-
-  /** What a full disk has no room for waits: the answers are gone already, and it must not take the server with it. */
-  #write(): void {
-    if (this.#writing) clearTimeout(this.#writing);
-    this.#writing = null;
-    if (this.#unwritten.length === 0 || !this.#database.open) return;
-    try {
-      // By few: where the disk has room for some, those are written, and a full one is not filled again and again.
-      while (this.#unwritten.length > 0) {
-        const some = this.#unwritten.slice(0, most.together);
-        this.#insertAll(some);
-        this.#unwritten.splice(0, some.length);
-      }
-    } catch (error) {
-      const waiting = this.#unwritten.length;
-      this.#log.error(
-        { err: error, endpoint: this.#unwritten.at(-1)?.endpoint, waiting },
-        'could not record a call at the moment',
-      );
-      this.#unwritten = this.#unwritten.slice(-most.unwritten);
-    }
   }
 
   /** For the referee, oldest first. */
@@ -278,7 +205,7 @@ export class Trace {
 
   /** For people and programs, oldest first: the newest `limit` of them. */
   list(launchId: string, limit: number = most.shown) {
-    if (launchId === nobody) this.#write();
+    if (launchId === nobody) this.#writer.writeAll();
     return this.#rows(launchId, limit).map(view);
   }
 
@@ -344,25 +271,12 @@ export class Trace {
     }));
   }
 
-  #rows(launchId: string, limit: number = most.ofLaunch): CallRow[] {
+  #rows(launchId: string, limit: number = mostOfLaunch): CallRow[] {
     return this.#database
       .prepare<[string, number], CallRow>(
         'select * from (select * from calls where launch_id = ? order by at desc, id desc limit ?) order by at, id',
       )
       .all(launchId, limit);
-  }
-
-  #insert(call: NewCall): void {
-    const { lastInsertRowid } = this.#insertion.run(call);
-    const id = Number(lastInsertRowid);
-    if (id % boundEvery !== 0) return;
-    // Of this call's launch: whichever makes many calls comes by here soon.
-    this.#database
-      .prepare(
-        'delete from calls where launch_id = ? and id <= (select id from calls where launch_id = ? order by id desc limit 1 offset ?)',
-      )
-      .run(call.launch_id, call.launch_id, most.ofLaunch);
-    this.#database.prepare('delete from calls where id <= ?').run(id - most.ofAll);
   }
 }
 

@@ -1,0 +1,102 @@
+import type { Logger } from 'pino';
+import type { SandboxDatabase } from '../database.ts';
+import type { PlatformEndpoint } from '../platform-endpoints.ts';
+
+/** A call as the database has it. */
+export interface CallRow {
+  id: number;
+  at: number;
+  launch_at: number;
+  endpoint: PlatformEndpoint;
+  method: string;
+  status: number | null;
+  duration_ms: number;
+  delivered: number;
+  request_bytes: number;
+  response_bytes: number;
+  detail: string;
+  path: string;
+  request: string;
+  response: string;
+}
+
+export type NewCall = Omit<CallRow, 'id'> & { readonly launch_id: string };
+
+/** Stands for the launch of calls that nobody knows one of. */
+export const nobody = '-';
+/** Calls kept of one launch: more than the parts of the largest upload and the polls of the longest wait. */
+export const mostOfLaunch = 50_000;
+/** Calls kept of all; waiting for room on the disk, of which the oldest go; written in one transaction. */
+const most = { ofAll: 1_000_000, waiting: 10_000, together: 100 };
+/** How often the bounds are looked after, in calls: it costs a walk over the launch's calls. */
+const boundEvery = 100;
+/** How long a call of nobody's may wait to be written down; milliseconds. */
+const nobodysWaitMs = 20;
+
+/** Writes calls down, in order: a launch's at once, nobody's a moment later, and all of them when the disk has room. */
+export class CallWriter {
+  #database: SandboxDatabase;
+  #insertion;
+  #insertAll: (calls: readonly NewCall[]) => void;
+  #log: Logger;
+  #waiting: NewCall[] = [];
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(database: SandboxDatabase, log: Logger) {
+    this.#database = database;
+    this.#log = log;
+    this.#insertAll = database.transaction((calls: readonly NewCall[]) => calls.forEach((call) => this.#insert(call)));
+    this.#insertion = database.prepare<[NewCall]>(
+      `insert into calls (launch_id, at, launch_at, endpoint, method, status, duration_ms, delivered, request_bytes, response_bytes, detail, path, request, response)
+       values (@launch_id, @at, @launch_at, @endpoint, @method, @status, @duration_ms, @delivered, @request_bytes, @response_bytes, @detail, @path, @request, @response)`,
+    );
+  }
+
+  /**
+   * Writes a call down, and before it those that wait: a referee that has not seen an answer accuses who acts on it.
+   * No referee judges nobody's calls. Those of a moment share a transaction, which costs about as much as one for one of them.
+   */
+  note(call: NewCall): void {
+    this.#waiting.push(call);
+    if (call.launch_id === nobody) this.#timer ??= setTimeout(() => this.writeAll(), nobodysWaitMs).unref();
+    else this.writeAll();
+  }
+
+  /** False where calls still wait: the disk has no room for them. The answers are gone already, and it must not take the server with it. */
+  writeAll(): boolean {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    try {
+      // By few: where the disk has room for some, those are written, and a full one is not filled again and again.
+      while (this.#waiting.length > 0 && this.#database.open) {
+        const some = this.#waiting.slice(0, most.together);
+        this.#insertAll(some);
+        this.#waiting.splice(0, some.length);
+      }
+    } catch (error) {
+      const [waiting, endpoint] = [this.#waiting.length, this.#waiting.at(-1)?.endpoint];
+      this.#log.error({ err: error, endpoint, waiting }, 'could not record a call at the moment');
+      this.#waiting = this.#waiting.slice(-most.waiting);
+    }
+    return this.#waiting.length === 0;
+  }
+
+  /** Forgets every call. */
+  clear(): void {
+    this.#waiting = [];
+    this.#database.exec('delete from calls');
+  }
+
+  #insert(call: NewCall): void {
+    const { lastInsertRowid } = this.#insertion.run(call);
+    const id = Number(lastInsertRowid);
+    if (id % boundEvery !== 0) return;
+    // Of this call's launch: whichever makes many calls comes by here soon.
+    this.#database
+      .prepare(
+        'delete from calls where launch_id = ? and id <= (select id from calls where launch_id = ? order by id desc limit 1 offset ?)',
+      )
+      .run(call.launch_id, call.launch_id, mostOfLaunch);
+    this.#database.prepare('delete from calls where id <= ?').run(id - most.ofAll);
+  }
+}
