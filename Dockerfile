@@ -5,9 +5,11 @@
 FROM node:24-bookworm-slim AS base
 WORKDIR /kit
 ENV NODE_ENV=production \
-    HOST=0.0.0.0
+    HOST=0.0.0.0 \
+    GDAL_DATA=/usr/share/gdal \
+    PROJ_LIB=/usr/share/proj
 RUN apt-get update \
- && apt-get install -y --no-install-recommends libgdal32 bubblewrap \
+ && apt-get install -y --no-install-recommends libgdal32 bubblewrap tini \
  && rm -rf /var/lib/apt/lists/*
 
 # The GDAL binding is built against Debian's GDAL: the same way on every platform, with no download.
@@ -44,7 +46,7 @@ COPY src/steps src/steps
 COPY src/app src/app
 COPY src/my-app src/my-app
 COPY templates/my-app templates/my-app
-COPY src/index.ts src/serve.ts src/
+COPY src/index.ts src/serve.ts src/needs.json src/
 COPY src/commands/app.ts src/commands/arguments.ts src/commands/command.ts src/commands/confine.ts src/commands/my-app.ts src/commands/
 RUN mkdir -p /data node_modules/.cache && chown node:node /data node_modules/.cache
 USER node
@@ -54,6 +56,8 @@ VOLUME /data
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# PID 1 reaps the processes that confined children leave behind.
+ENTRYPOINT ["tini", "--"]
 CMD ["node", "--min-semi-space-size=4", "--import", "./scripts/preload.mjs", "src/commands/app.ts"]
 
 FROM base AS sandbox
@@ -76,4 +80,5 @@ VOLUME /data
 EXPOSE 4010
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:4010/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["tini", "--"]
 CMD ["node", "--import", "./scripts/preload.mjs", "src/commands/sandbox.ts", "--port", "4010", "--data", "/data"]

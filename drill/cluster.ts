@@ -1,20 +1,14 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { chownSync, mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { findProgram, installCommand, needs } from '../scripts/needs.mjs';
 import { freePort } from '../src/commands/free-port.ts';
 
-const root = '/usr/lib/postgresql';
-const bin = existsSync(root)
-  ? readdirSync(root)
-      .map((version) => join(root, version, 'bin'))
-      .find((folder) => existsSync(join(folder, 'initdb')))
-  : undefined;
-
-/** Debian's PostgreSQL is installed. */
-export const hasCluster = bin !== undefined;
+const initdb = findProgram(['initdb'], needs.postgresql.folders);
+const bin = initdb === null ? undefined : dirname(initdb);
 
 /** A private PostgreSQL, on a free port, that can be stopped and started as a machine is. */
 export interface Cluster {
@@ -29,7 +23,7 @@ export interface Cluster {
 
 /** Makes one in `folder`, which is removed with it. `isDurable`: it outlives `stop`; without, it is faster. */
 export async function startCluster(folder: string, { isDurable = false } = {}): Promise<Cluster> {
-  if (bin === undefined) throw new Error('PostgreSQL is not installed: apt-get install postgresql');
+  if (bin === undefined) throw new Error(`PostgreSQL is not installed: ${installCommand(['postgresql'])}`);
   const user = otherUser();
   mkdirSync(folder, { recursive: true });
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);

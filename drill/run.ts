@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { endingSignals } from '../src/commands/command.ts';
-import { hasCluster } from './cluster.ts';
+import { installCommand, missingOf, needs } from '../scripts/needs.mjs';
 import { drill, type DrillResult } from './drill.ts';
 import { families, faultStates, total, type Family } from './plan.ts';
 
@@ -44,8 +44,8 @@ if (values.help) {
   console.log(usage);
 } else if (wrongNumber !== undefined) {
   refuse(`--${wrongNumber} ${values[wrongNumber]} must be a whole number`);
-} else if (values.database && !hasCluster) {
-  refuse('--database needs PostgreSQL on this machine: apt-get install postgresql');
+} else if (values.database && missingOf(needs.postgresql) !== null) {
+  refuse(`--database needs PostgreSQL on this machine: ${installCommand(['postgresql'])}`);
 } else {
   const isThere = (family: Family) =>
     families[family] === (values.database ? 'shared' : 'alone') ||

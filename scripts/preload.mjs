@@ -13,3 +13,7 @@ setTimeout(() => module.flushCompileCache?.(), 3_000).unref();
 // they pile up: 50 MiB less at the peak of an upload, at the same speed. A sandbox with a huge catalog lets it grow
 // (src/sandbox/stac/warm-up.ts), and `npm run app` and the images begin with 4 MiB (src/commands/app.ts).
 v8.setFlagsFromString('--semi-space-growth-factor=1');
+
+// The commands' own calls go to servers on this machine, which no proxy of the environment can reach (NODE_USE_ENV_PROXY).
+for (const name of ['NO_PROXY', 'no_proxy'])
+  process.env[name] = [process.env[name], 'localhost', '127.0.0.1', '::1'].filter(Boolean).join(',');

@@ -1,10 +1,11 @@
-/** `npm run reference`: a page of docs/reference for each of the kit's steps, and one of what a step is given, and the table of docs/contract.md, from the code itself. With `--check` it only compares. `--pictures` runs every step on a real scene, and draws what comes out. */
+/** `npm run reference`: a page of docs/reference for each of the kit's steps, and one of what a step is given, and the tables of docs/contract.md and CONTRIBUTING.md, from the code itself. With `--check` it only compares. `--pictures` runs every step on a real scene, and draws what comes out. */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { withAssumptions } from './reference/assumptions-table.ts';
+import { withNeeds } from './reference/needs-table.ts';
 import { pageOfStep, pageOfSteps } from './reference/step-page.ts';
 import { pageOfTypes } from './reference/types-page.ts';
 import { kitSteps } from './reference/kit-steps.ts';
@@ -24,6 +25,8 @@ const pages = new Map<string, string>([
 const wrong: string[] = [];
 const contract = '../contract.md';
 pages.set(contract, withAssumptions(await readFile(join(folder, contract), 'utf8')));
+const contributing = '../../CONTRIBUTING.md';
+pages.set(contributing, withNeeds(await readFile(join(folder, contributing), 'utf8')));
 for (const [name, text] of pages) {
   const path = join(folder, name);
   const laidOut = await format(text, { ...(await resolveConfig(path)), filepath: path });
@@ -33,7 +36,7 @@ for (const [name, text] of pages) {
 for (const name of await readdir(folder)) if (name.endsWith('.md') && !pages.has(name)) wrong.push(name);
 if (wrong.length > 0) {
   console.error(
-    `docs/reference or docs/contract.md differs from the code (${wrong.join(', ')}): run npm run reference`,
+    `docs/reference, docs/contract.md or CONTRIBUTING.md differs from the code (${wrong.join(', ')}): run npm run reference`,
   );
   process.exitCode = 1;
 }

@@ -1,5 +1,6 @@
 // Sets up everything that the kit's commands need, and nothing twice. Plain JavaScript: it runs on the
-// machine's own Node, which may be older than the one that it sets up.
+// machine's own Node, which may be older than the one that it sets up. An argument names the command that it sets up for
+// (src/needs.json): `npm run demo` by default; `npm test` and `npm run test:all` want more.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -17,6 +18,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { fileURLToPath } from 'node:url';
+import { findProgram, installCommand, missingOf, needs } from './needs.mjs';
 
 const kit = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The project that the kit is a package of; null where the kit is the project. */
@@ -28,7 +30,9 @@ const stampPath = join(modules, '.marketplace-app-kit-setup.json');
 const buildLog = join(modules, '.gdal-async-build.log');
 const neededNode = 24;
 const oldestGdal = [3, 6];
-const aptPackages = ['libgdal-dev', 'g++', 'make', 'python3'];
+/** Commands, each of which wants what those before it want. */
+const commands = ['npm run demo', 'npm test', 'npm run test:all'];
+const wantedFor = process.argv[2] ?? commands[0];
 const prebuiltTimeoutMs = 120_000;
 
 /** Ends the set-up with a message and no stack. */
@@ -38,6 +42,7 @@ const say = (text) => console.error(`set-up: ${text}`);
 
 try {
   await setUp();
+  provideOptional();
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
   console.error(`\nset-up could not go on: ${error.message}`);
@@ -158,6 +163,8 @@ function gdalBinary(node) {
 async function provideGdal(node) {
   if ((await fetchPrebuiltGdal(node)) && loadsGdal(node)) return;
   await ensureSystemGdal();
+  // A binding that was kept lacked the library alone.
+  if (loadsGdal(node)) return;
   await buildGdal(node);
   if (!loadsGdal(node))
     throw new SetupError(`gdal-async was built but does not load. The log of the build is ${buildLog}`);
@@ -207,8 +214,8 @@ async function fetchBytes(address) {
 }
 
 async function ensureSystemGdal() {
-  if (systemGdal() && ['g++', 'make', 'python3'].every(onPath)) return requireGdalVersion();
-  const install = `apt-get install -y --no-install-recommends ${aptPackages.join(' ')}`;
+  if (systemGdal() && missingOf(needs['gdal-headers']) === null) return requireGdalVersion();
+  const install = installCommand(['gdal-headers']);
   if (!onPath('apt-get')) {
     throw new SetupError(
       `GDAL ${oldestGdal.join('.')} or later with its headers (gdal-config), g++, make and python3 are needed to build gdal-async; install them by your package manager.`,
@@ -221,7 +228,7 @@ async function ensureSystemGdal() {
       `GDAL's headers and a compiler are needed, and installing them needs root. Run\n\n    sudo apt-get update && sudo ${install}\n\nand then the same command again.`,
     );
   }
-  say(`installing ${aptPackages.join(', ')} (apt)`);
+  say(`installing ${needs['gdal-headers'].debian.join(', ')} (apt)`);
   for (const command of ['apt-get update', install]) {
     const { status, line } = runApt(command);
     if (status !== 0)
@@ -249,7 +256,7 @@ async function provideBubblewrap() {
   if (process.platform !== 'linux') return 'not on this system';
   if (onPath('bwrap')) return 'found';
   const isRoot = process.getuid?.() === 0;
-  const install = 'apt-get install -y --no-install-recommends bubblewrap';
+  const install = installCommand(['bubblewrap']);
   if (onPath('apt-get') && (isRoot || process.env.CI || (await confirm(`sudo ${install}`)))) {
     say('installing bubblewrap (apt)');
     for (const command of ['apt-get update', install]) runApt(command);
@@ -282,7 +289,40 @@ function requireGdalVersion() {
 }
 
 function onPath(name) {
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, name)));
+  return findProgram([name]) !== null;
+}
+
+/**
+ * Programs that the kit works without, and that tests of this command use. As root and in CI they are installed; elsewhere
+ * the command to type is printed, and the tests that need them skip and say so. Never a reason to fail.
+ */
+function provideOptional() {
+  const optional = Object.keys(needs).filter(
+    (name) =>
+      commands.indexOf(needs[name].installedBy) > 0 &&
+      commands.indexOf(needs[name].installedBy) <= commands.indexOf(wantedFor),
+  );
+  const missing = optional.filter((name) => missingOf(needs[name]) !== null);
+  if (missing.length === 0) return;
+  const install = installCommand(missing);
+  const what = missing.map((name) => needs[name].what).join(', ');
+  const isRoot = process.getuid?.() === 0;
+  if (!onPath('apt-get') || !(isRoot || process.env.CI)) {
+    say(
+      `tests that need ${what} will be skipped. To run them too: ${onPath('apt-get') ? `sudo ${install}` : 'install these by your package manager'}`,
+    );
+    return;
+  }
+  say(`installing ${what} (apt)`);
+  // The programs of PostgreSQL are wanted, not a cluster of the system's.
+  if (missing.includes('postgresql') && isRoot) {
+    mkdirSync('/etc/postgresql-common/createcluster.d', { recursive: true });
+    writeFileSync('/etc/postgresql-common/createcluster.d/marketplace-app-kit.conf', 'create_main_cluster = false\n');
+  }
+  for (const command of ['apt-get update', install]) {
+    const { status, line } = runApt(command);
+    if (status !== 0) return say(`\`${line}\` failed (see above): tests that need ${what} will be skipped`);
+  }
 }
 
 async function buildGdal(node) {

@@ -4,6 +4,8 @@ export interface Example {
   /** Files of the repository, or `ID.EXT`, what the example of another step has made, by the names of the step's inputs. */
   readonly inputs: Readonly<Record<string, string>>;
   readonly parameters?: StepParameters;
+  /** Commands to run first; those that make the inputs `ID.EXT` are added. Default: none. */
+  readonly first?: readonly string[];
   /** A sentence below the command. */
   readonly about: string;
 }
@@ -33,13 +35,19 @@ export const examples: Readonly<Record<string, Example>> = {
   },
   'pan-sharpen': {
     inputs: { input: reducedScene },
-    about: `${ofOlinda} The folder holds two files made of it: its colours, four times as coarse (\`gdal_translate -b 1 -b 2 -b 3 -outsize 25% 25% -r average scenes/olinda-landsat7.tif olinda-reduced/colours.tif\`), and their mean in full detail (\`npm run demo -- --step band-math --param 'expression=(red+green+blue)/3' --input scenes/olinda-landsat7.tif\`, whose \`data/demo/band-math.tif\` becomes \`olinda-reduced/pan.tif\`).`,
+    first: [
+      `mkdir -p data/demo/${reducedScene}`,
+      `gdal_translate -q -b 1 -b 2 -b 3 -outsize 25% 25% -r average ${olinda} data/demo/${reducedScene}/colours.tif`,
+      `npm run demo -- --step band-math --param 'expression=(red+green+blue)/3' --input ${olinda}`,
+      `mv data/demo/band-math.tif data/demo/${reducedScene}/pan.tif`,
+    ],
+    about: `${ofOlinda} The folder holds two files made of it: its colours, four times as coarse, and their mean in full detail.`,
   },
   cog: { inputs: { input: olinda }, about: ofOlinda },
   reproject: { inputs: { input: olinda }, parameters: { crs: 'EPSG:4326', resampling: 'bilinear' }, about: ofOlinda },
   hillshade: { inputs: { input: jacksboro }, about: ofJacksboro },
   aspect: { inputs: { input: jacksboro }, about: ofJacksboro },
-  slope: { inputs: { input: jacksboro }, parameters: { scale: 111_120 }, about: ofJacksboro },
+  slope: { inputs: { input: jacksboro }, about: ofJacksboro },
   contours: { inputs: { input: jacksboro }, parameters: { interval: 50 }, about: ofJacksboro },
   polygonize: {
     inputs: { input: 'band-math.tif' },

@@ -1,6 +1,7 @@
 /** The page of one step, from its declaration. */
 import { existsSync, readFileSync } from 'node:fs';
 import { parameterSchema, type ParameterView } from '../../src/app/processing/step-parameters.ts';
+import myApp from '../../src/my-app/app.ts';
 import { isCommand } from '../../src/steps/command.ts';
 import { spectralIndices } from '../../src/steps/spectral-index/catalogue.ts';
 import {
@@ -11,6 +12,7 @@ import {
   type OutputDeclaration,
 } from '../../src/steps/step.ts';
 import { examples } from './examples.ts';
+import { kitSteps } from './kit-steps.ts';
 
 const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 const row = (...cells: string[]) => `| ${cells.map(cell).join(' | ')} |`;
@@ -39,9 +41,11 @@ export function pageOfStep(name: string, step: AnyStep, pictures: readonly strin
     `# ${step.title}`,
     step.description,
     pictures.includes(`${step.id}.png`) ? `![What ${step.title} makes](${step.id}.png)` : '',
-    example
-      ? `Made with:\n\n\`\`\`sh\n${commandOf(step, example)}\n\`\`\`\n\n${example.about}`
-      : 'No picture: the kit ships no scene that suits it.',
+    example && !isInTheApp(step)
+      ? `${example.about} The default app does not have this step: list \`${name}\` in your \`app.ts\`.`
+      : example
+        ? `Made with:\n\n\`\`\`sh\n${commandsOf(step).join('\n')}\n\`\`\`\n\n${example.about}`
+        : 'No picture: the kit ships no scene that suits it.',
     `\`${name}\` of the package, id \`${step.id}\`, version ${step.version}.${isCommand(step) ? ' A program does it: it runs only where bubblewrap confines it.' : ''}${step.estimate ? '' : ' It makes no estimate.'}`,
     '## Parameters',
     Object.keys(properties).length === 0
@@ -121,6 +125,7 @@ function holds(output: OutputDeclaration): string {
       .map(([name, type]) => `\`${name}\` ${type}`)
       .join(', ')}`;
   if (output.bands === 'as-input') return 'the bands of its input';
+  if (output.bands === 'any') return 'bands that follow from the parameters and the input';
   return output.bands
     .map(
       ({ description, dataType, nodata }) =>
@@ -154,10 +159,25 @@ function indices(): string {
   )}`;
 }
 
-function commandOf({ id }: AnyStep, { inputs, parameters }: (typeof examples)[string]): string {
-  const given = Object.entries(inputs).map(([name, path]) =>
-    Object.keys(inputs).length > 1 ? `--input ${name}=${path}` : `--input ${path}`,
+const isInTheApp = ({ id }: AnyStep) => myApp.steps.some((one) => one.id === id);
+
+/** Commands of an example, in order: those that make its inputs, then its own. */
+function commandsOf(step: AnyStep): string[] {
+  const example = examples[step.id];
+  if (!example) return [];
+  const makers = Object.values(example.inputs).flatMap(
+    (path) =>
+      Object.values(kitSteps).find((other) => outputsOf(other).some(([, { fileName }]) => fileName === path)) ?? [],
   );
+  const commands = [...(example.first ?? []), ...makers.flatMap(commandsOf), commandOf(step, example)];
+  return [...new Set(commands)];
+}
+
+function commandOf({ id }: AnyStep, { inputs, parameters }: (typeof examples)[string]): string {
+  const given = Object.entries(inputs).map(([name, path]) => {
+    const place = path.includes('/') ? path : `data/demo/${path}`;
+    return Object.keys(inputs).length > 1 ? `--input ${name}=${place}` : `--input ${place}`;
+  });
   const named = Object.entries(parameters ?? {}).map(([name, value]) => {
     const text = `${name}=${typeof value === 'object' ? JSON.stringify(value) : String(value)}`;
     return `--param ${/[^\w.=:,-]/.test(text) ? `'${text}'` : text}`;

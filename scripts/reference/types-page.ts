@@ -13,6 +13,7 @@ const shown: readonly (readonly [path: string, names: readonly string[]])[] = [
   ['raster/cog.ts', ['createRaster', 'nameBands', 'writeCog', 'gridOf', 'NewRaster', 'Grid', 'CogOptions']],
   ['raster/block-walk.ts', ['walkStrips']],
   ['raster/scene.ts', ['requireSameGrid']],
+  ['steps/pixel-step.ts', ['PixelStep', 'PixelOutput', 'writePixels']],
   ['raster/child/protocol.ts', ['JobContext']],
   ['raster/preview.ts', ['PreviewStyle']],
   ['raster/class-table.ts', ['RasterClass']],

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
-import { assumedLimits, KitError, serverVariables, type WireLimits } from '../contract/index.ts';
+import { assumedLimits, keyReadsAllUploads, KitError, serverVariables, type WireLimits } from '../contract/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../raster/index.ts';
 
 /** A setting that stops the start: names the variable, the value (never a secret's) and the rule. */
@@ -86,6 +86,8 @@ export interface AppConfig {
   readonly keepDays: number;
   /** `TRUST_PROXY`, default false: set to true behind one TLS-ending proxy. */
   readonly trustProxy: boolean;
+  /** `SEPARATE_UPLOADS`, default true: the app refuses the uploads of another user. false: the platform separates its users itself. */
+  readonly separateUploads: boolean;
   /** `EMBEDDED_IN`, default none: origin of the platform whose pages may show the app in a frame. */
   readonly embeddedIn: string | null;
   /** `LAUNCHES_PER_MINUTE`, default 120: most launches from one address. */
@@ -160,6 +162,7 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
     KEEP_DAYS: integer(1, 36_500).default(30),
     PLATFORM_PATIENCE_MS: integer(0, 24 * 3_600_000).default(15 * 60_000),
     TRUST_PROXY: z.enum(['true', 'false'], 'must be true or false').default('false'),
+    SEPARATE_UPLOADS: z.enum(['true', 'false'], 'must be true or false').default(keyReadsAllUploads ? 'true' : 'false'),
     EMBEDDED_IN: z
       .string()
       .refine(isOrigin, 'must be an origin such as https://platform.example, without a path')
@@ -235,6 +238,7 @@ export function readAppConfig(
     platformPatienceMs: settings.PLATFORM_PATIENCE_MS,
     keepDays: settings.KEEP_DAYS,
     trustProxy: settings.TRUST_PROXY === 'true',
+    separateUploads: settings.SEPARATE_UPLOADS === 'true',
     embeddedIn: settings.EMBEDDED_IN ?? null,
     launchesPerMinute: settings.LAUNCHES_PER_MINUTE,
     publicMetrics: settings.METRICS_PUBLIC === 'true',

@@ -15,6 +15,7 @@ import {
   type LaunchCalls,
   type RetryPolicy,
 } from '../platform-client/index.ts';
+import { createOwnUploads } from './catalog/own-uploads.ts';
 import { catalogRoutes } from './catalog/routes.ts';
 import type { AppConfig } from './config.ts';
 import type { AppDefinition } from './definition/app-definition.ts';
@@ -160,12 +161,14 @@ export async function createApp(options: AppOptions): Promise<App> {
     calls.set(launchId, made);
     return made;
   };
+  const uploads = createOwnUploads(profile, config.separateUploads);
   const engine = createRunEngine({
     store,
     queue,
     progress,
     lease,
     callsOf,
+    mayUse: async (launchId, input) => uploads.requireOwn(await launches.find(launchId), input),
     ownerOf: async (launchId) => (await launches.find(launchId))?.user.id ?? launchId,
     steps,
     settings: { ...config, limits: profile.limits },
@@ -236,8 +239,11 @@ export async function createApp(options: AppOptions): Promise<App> {
         appPages: definition.pages,
       }),
     );
-    app.use('/launches/:launchId/api', catalogRoutes(client, steps));
-    app.use('/launches/:launchId/api', runRoutes({ launches, store, engine, steps, inputDir: config.inputDir }));
+    app.use('/launches/:launchId/api', catalogRoutes({ client, steps, launches, uploads }));
+    app.use(
+      '/launches/:launchId/api',
+      runRoutes({ launches, store, engine, steps, inputDir: config.inputDir, uploads }),
+    );
   }
 
   let stopped: Promise<void> | null = null;

@@ -21,8 +21,8 @@ export class QuietClient extends pg.Client {
   }
 }
 
-/** SQLSTATE classes that are about the question, not about the database: data, constraints, syntax and names. */
-const ofTheQuestion = /^(22|23|42|0A|21|2[68]|3[4DF])/;
+/** SQLSTATE classes of errors in the query: data, constraints, syntax and names. A wrong password, a missing permission and a missing database are errors of the database: the operator can correct them, so runs wait. */
+const ofTheQuestion = /^(22|23|42(?!501)|0A|21|26|3[4F])/;
 
 /** Turns an error into a `DatabaseAwayError` if the database itself failed; returns any other error as it is. */
 export function asDatabaseError(error: unknown): unknown {

@@ -28,7 +28,11 @@ DATABASE_URL       postgres://...; without it SQLite below DATA_DIR (default dat
 
 All settings: docs/configuration.md`;
 
+/** Umask of the server: its files are for its own user alone. */
+const ownUmask = 0o077;
+
 await runCommand(async () => {
+  process.umask(ownUmask);
   const options = readOptions();
   const definition = await loadMyApp();
   const limits = definition.profile?.limits;
@@ -53,7 +57,12 @@ await runCommand(async () => {
     await app.close();
   });
   log.info({ confinement: confinement.summary }, 'the app opens foreign files in child processes');
-  const unfinished = await app.work();
+  const unfinished = await app.work().catch(async (error: unknown) => {
+    // Without a worker, the server would accept runs that never start.
+    await Promise.allSettled([served.close(), app.stopWork()]);
+    await app.close();
+    throw error;
+  });
   if (unfinished > 0) log.info({ runs: unfinished }, 'continuing unfinished runs');
   console.log(`app ready ${served.url}`);
 });

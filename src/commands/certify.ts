@@ -132,8 +132,7 @@ async function certify(options: CertifyOptions): Promise<number> {
       drawn === null
         ? []
         : await bringChallengeItems(drawn.challenge.items, {
-            sandbox: { url: served.url, apiKey, adminKey },
-            ...{ profile, confinement, folder: join(folder, 'scene'), signal: interruption.signal },
+            ...{ sandbox, confinement, folder: join(folder, 'scenes'), signal: interruption.signal },
           });
     let { launchUrl, startRequest } = options;
     if (definition !== null) {

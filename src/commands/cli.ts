@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module';
 import { KitError } from '../contract/index.ts';
+import { requireSandboxPackages } from '../sandbox-packages.ts';
 import { runCommand } from './command.ts';
 
 const usage = `usage: marketplace-app-kit COMMAND [options]        (COMMAND --help says more of each)
@@ -35,9 +35,6 @@ const commands: Readonly<Record<string, () => Promise<unknown>>> = {
   replay: () => import('./replay.ts'),
   app: () => import('./app.ts'),
 };
-/** Large, and the sandbox says what is missing without it. */
-const onlyForModels = 'onnxruntime-node';
-
 /** They start a sandbox, or are one. */
 const wantSandbox = new Set(['demo', 'dev', 'sandbox', 'certify', 'drift', 'replay']);
 
@@ -49,31 +46,4 @@ else {
   else if (!command)
     await runCommand(() => Promise.reject(new KitError('bad_arguments', `there is no command ${name}\n\n${usage}`)));
   if (command && process.exitCode !== 1) await command();
-}
-
-/** Checks for the sandbox's packages, which an app in production does without. Throws `KitError` if one is missing. */
-function requireSandboxPackages(): void {
-  const { resolve } = createRequire(import.meta.url);
-  const { peerDependencies } = createRequire(import.meta.url)('../../package.json') as {
-    peerDependencies: Record<string, string>;
-  };
-  const missing = Object.keys(peerDependencies).filter((one) => one !== onlyForModels && !isInstalled(one, resolve));
-  if (missing.length === 0) return;
-  const wanted = missing.map((one) => `'${one}@${peerDependencies[one]}'`).join(' ');
-  throw new KitError(
-    'not_installed',
-    `the sandbox needs packages that an app in production does without. Install them:\n\n    npm install --save-dev ${wanted}`,
-  );
-}
-
-function isInstalled(name: string, resolve: (path: string) => string): boolean {
-  for (const path of [name, `${name}/package.json`]) {
-    try {
-      resolve(path);
-      return true;
-    } catch {
-      // Some packages hide their manifest, others have no main module for `require`.
-    }
-  }
-  return false;
 }

@@ -19,7 +19,11 @@ const usage = `usage: npm run sandbox -- [options]: the platform on this machine
 SANDBOX_API_KEY is the key that apps call it with; without it one is made and shown once. HOST, PUBLIC_URL,
 SANDBOX_ADMIN_KEY and more: docs/configuration.md. Pages for people are at its address, the control calls below /sandbox.`;
 
+/** Umask of the server: its files are for its own user alone. */
+const ownUmask = 0o077;
+
 await runCommand(async () => {
+  process.umask(ownUmask);
   const options = readOptions();
   const config = readSandboxConfig(process.env, options);
   const log = pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true }));

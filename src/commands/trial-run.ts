@@ -24,7 +24,7 @@ export function trialRun(
   item: { readonly collectionId: string; readonly itemId: string } | null = null,
 ) {
   const step = trialStep(definition);
-  const [[, input] = [], another] = inputsOf(step);
+  const [[, input] = [], another] = inputsOf(step).filter(([, { optional }]) => optional !== true);
   const isOneRaster = input !== undefined && another === undefined && (input.kind ?? 'raster') === 'raster';
   return {
     stepId: step.id,

@@ -297,6 +297,14 @@ export const assumptions = [
     { byHand: 'search for a file that was delivered' },
   ),
   entry(
+    'uploads-of-all-users',
+    '5',
+    'the app’s API key reads the uploads of all users: the app itself keeps them apart',
+    'contract/file.ts',
+    'keyReadsAllUploads',
+    { byHand: 'search the uploads of a user with the key of another user’s app' },
+  ),
+  entry(
     'csv-degrees',
     '2.8',
     'columns of longitude and latitude, or of well-known text, are in degrees of WGS84',

@@ -52,3 +52,9 @@ export const fileName = z
 
 /** Where the items of a user's files are. @assumed uploads-collection */
 export const collectionOfUploads = (userId: string): string => `uploads-${userId}`;
+
+/**
+ * The app's API key reads the uploads of all users, so the app itself keeps them apart (`SEPARATE_UPLOADS`).
+ * @assumed uploads-of-all-users
+ */
+export const keyReadsAllUploads: boolean = true;

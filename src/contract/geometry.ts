@@ -16,17 +16,28 @@ export const wktGeometry = z.string(rule).transform((text, context): Geometry =>
 
 /** Characters: some tens of thousands of positions. */
 const maxWktLength = 1_000_000;
+/** Brackets in one another: a collection of collections of multipolygons has six. The parser's work grows with the cube of it. */
+const maxWktDepth = 10;
 
 function parse(text: string): Geometry | null {
   // The parser stops at the geometry's end: what follows it is looked at here.
   const trimmed = text.trim();
   if (trimmed.length > maxWktLength || !trimmed.endsWith(')') || !/^(SRID=4326;\s*)?[A-Z][^;]*$/i.test(trimmed))
     return null;
+  if (!isShallow(trimmed)) return null;
   try {
     return wktToGeoJSON(text);
   } catch {
     return null;
   }
+}
+
+function isShallow(text: string): boolean {
+  let depth = 0;
+  for (const character of text)
+    if (character === '(' && ++depth > maxWktDepth) return false;
+    else if (character === ')') depth--;
+  return depth === 0;
 }
 
 export const tooManyPositions = `must have at most ${limits.geometryPositions} positions`;

@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 
-/** Headers by which a proxy says that a request was somebody else's first. */
-const forwardingHeaders = /^(forwarded|x-forwarded(-.*)?|x-real-ip)$/i;
+/** Headers by which a proxy, a cache or a tunnel shows that a request was somebody else's first. A proxy that adds none cannot be told. */
+const forwardingHeaders =
+  /^(forwarded(-.*)?|via|x-(original-)?forwarded(-.*)?|.*-real-ip|(.*-)?client-ip|.*-connecting-ip(v6)?|cf-(ray|visitor|ipcountry)|x-envoy-.*|x-cluster-.*|x-proxyuser-ip|x-remote-(ip|addr)|cdn-loop|x-amzn-trace-id|proxy-.*)$/i;
 
 /** What of a request tells where it came from. */
 export interface RequestOrigin {

@@ -82,9 +82,11 @@ export function tolerant<Shape extends z.ZodRawShape, Required extends keyof Sha
     Object.entries(schema.shape).map(([name, field]) => {
       // An identifier that the platform writes as a number reads as the text it is used as.
       const type =
-        field instanceof z.ZodString
-          ? z.preprocess((value) => (typeof value === 'number' ? String(value) : value), field)
-          : (field as z.ZodType);
+        (field as unknown) === instant
+          ? anyInstant
+          : field instanceof z.ZodString
+            ? z.preprocess((value) => (typeof value === 'number' ? String(value) : value), field)
+            : (field as z.ZodType);
       const isRequired = (required as readonly string[]).includes(name);
       return [name, isRequired ? type : type.optional().catch(undefined)];
     }),
@@ -110,6 +112,11 @@ export const jsonValue = z.unknown().refine(isShallow, { message: tooDeep, abort
 
 /** An ISO 8601 UTC instant with milliseconds, as the platform writes times. */
 export const instant = z.iso.datetime({ precision: 3 });
+
+/** An instant in any usual form: any precision, an offset, or milliseconds since 1970. */
+const anyInstant = z
+  .union([z.iso.datetime({ offset: true }), z.number().min(0).max(8.64e15)])
+  .transform((given) => new Date(given).toISOString());
 
 /** What is read and never written, all the way down. */
 export type Immutable<T> = T extends object ? { readonly [K in keyof T]: Immutable<T[K]> } : T;

@@ -1,9 +1,13 @@
-import { createWriteStream } from 'node:fs';
-import { Readable, Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import type { ReadableStream } from 'node:stream/web';
+import { open, type FileHandle } from 'node:fs/promises';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { pipeline, type Readable, type Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { Axios, type AxiosResponse } from 'axios';
 import { KitError, type Endpoint } from '../contract/index.ts';
+import { startDeadline } from './deadline.ts';
 import { PlatformError } from './platform-error.ts';
+import { proxyFor } from './proxy.ts';
 import { parseRetryAfter } from './retry-policy.ts';
 
 export interface Download {
@@ -56,78 +60,108 @@ interface Fetch extends Pick<Download, 'path' | 'maxBytes' | 'onProgress'> {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** One try of a GET whose answer is a file. Follows no redirect. Throws `PlatformError` or `DownloadError`. */
+const http = new Axios({
+  adapter: 'http',
+  // Node's own agents may ask a proxy for this machine's own addresses (NODE_USE_ENV_PROXY).
+  httpAgent: new HttpAgent(),
+  httpsAgent: new HttpsAgent(),
+  // The link's host may be another: an answer that leads elsewhere is told, not followed.
+  maxRedirects: 0,
+  responseType: 'stream',
+  decompress: false,
+  validateStatus: () => true,
+});
+
+/** Decoders of bodies that come encoded although nobody asked for that. Each refuses a body that was cut. */
+const decoders: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+/**
+ * One try of a GET whose answer is a file. Follows no redirect. Throws `PlatformError` or `DownloadError`; an error of the
+ * file at `path` as it is.
+ */
 export async function fetchTo(
   { url, endpoint, method = 'GET', headers = {}, path, maxBytes, onProgress }: Fetch,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const idle = new AbortController();
-  const timer = setTimeout(() => idle.abort(), idleMs);
-  try {
-    const response = await fetch(url, {
-      method,
-      redirect: 'manual',
-      headers: { ...headers, 'accept-encoding': 'identity' },
-      signal: signal ? AbortSignal.any([signal, idle.signal]) : idle.signal,
+  const deadline = startDeadline(idleMs, signal);
+  let file: FileHandle | null = null;
+  let fileError: unknown = null;
+  const written = <T>(work: Promise<T>) =>
+    work.catch((error: unknown) => {
+      fileError = error;
+      throw error;
     });
-    await refuseUnlessOk(response, endpoint);
-    const length = Number(response.headers.get('content-length') ?? NaN);
-    const totalBytes = Number.isSafeInteger(length) ? length : null;
+  try {
+    const response = await http.request<Readable>({
+      method,
+      url: url.href,
+      headers: { ...headers, 'accept-encoding': 'identity' },
+      signal: deadline.signal,
+      proxy: proxyFor(url.hostname),
+    });
+    refuseUnlessOk(response, endpoint);
+    const decoder = decoders[String(response.headers['content-encoding'] ?? 'identity')];
+    const length = Number(response.headers['content-length'] ?? NaN);
+    const totalBytes = Number.isSafeInteger(length) && decoder === undefined ? length : null;
     const tooLarge = () =>
       new DownloadError(
         'asset_too_large',
         `${endpoint === 'stac.data' ? "the item's data" : "the model's result"} is larger than the ${maxBytes} bytes that the app takes (INPUT_MAX_BYTES)`,
       );
-    if ((totalBytes ?? 0) > maxBytes) throw tooLarge();
+    if ((totalBytes ?? 0) > maxBytes) {
+      response.data.destroy();
+      throw tooLarge();
+    }
+    file = await written(open(path, 'w'));
     let bytes = 0;
-    const counted = new Transform({
-      transform(chunk: Buffer, _encoding, done) {
-        timer.refresh();
-        bytes += chunk.length;
-        onProgress?.(bytes, totalBytes);
-        done(bytes > maxBytes ? tooLarge() : null, chunk);
-      },
-    });
-    await pipeline(Readable.fromWeb(response.body as ReadableStream<Uint8Array>), counted, createWriteStream(path));
+    for await (const chunk of decoder ? pipeline(response.data, decoder(), () => {}) : response.data) {
+      const piece = chunk as Buffer;
+      deadline.restart();
+      bytes += piece.length;
+      if (bytes > maxBytes) throw tooLarge();
+      await written(file.writeFile(piece));
+      onProgress?.(bytes, totalBytes);
+    }
     // A proxy may end an answer early without an error.
-    if (totalBytes !== null && bytes !== totalBytes && !response.headers.has('content-encoding'))
+    if (totalBytes !== null && bytes !== totalBytes)
       throw new PlatformError(endpoint, 'connection_failed', `ended after ${bytes} of ${totalBytes} bytes`);
   } catch (error) {
     signal?.throwIfAborted();
-    if (error instanceof KitError) throw error;
-    if (isOfDisk(error)) throw error;
-    if (idle.signal.aborted) throw new PlatformError(endpoint, 'timeout', `no byte within ${idleMs} ms`);
+    if (error instanceof KitError || fileError !== null) throw error;
+    if (deadline.isOver) throw new PlatformError(endpoint, 'timeout', `no byte within ${idleMs} ms`);
     // The cause is left out: it may hold the address.
     throw new PlatformError(endpoint, 'connection_failed', `connection failed (${codeOf(error)})`);
   } finally {
-    clearTimeout(timer);
-    idle.abort();
+    deadline.clear();
+    await file?.close();
   }
 }
 
-async function refuseUnlessOk(response: Response, endpoint: Endpoint): Promise<void> {
-  if (response.ok && response.body) return;
-  await response.body?.cancel();
+function refuseUnlessOk({ status, headers, data }: AxiosResponse<Readable>, endpoint: Endpoint): void {
+  // Part of a file (206) is not what was asked for.
+  if (status === 200) return;
+  data.destroy();
+  const header = (name: string) => (typeof headers[name] === 'string' ? headers[name] : undefined);
   const facts = {
-    platformStatus: response.status,
-    requestId: response.headers.get('x-request-id'),
-    retryAfterMs: parseRetryAfter(response.headers.get('retry-after') ?? undefined, Date.now()),
+    platformStatus: status,
+    requestId: header('x-request-id') ?? null,
+    retryAfterMs: parseRetryAfter(header('retry-after'), Date.now()),
   };
-  if (response.status >= 300 && response.status < 400)
+  if (status >= 300 && status < 400)
     throw new PlatformError(
       endpoint,
       'redirect_refused',
-      `answered ${response.status}, a redirect, which the app never follows`,
+      `answered ${status}, a redirect, which the app never follows`,
       facts,
     );
-  throw new PlatformError(endpoint, 'unknown_error', `answered ${response.status}`, facts);
+  throw new PlatformError(endpoint, 'unknown_error', `answered ${status}`, facts);
 }
 
 function codeOf(error: unknown): string {
-  const { cause } = error as { cause?: { code?: unknown } };
-  return typeof cause?.code === 'string' ? cause.code : 'broken';
-}
-
-function isOfDisk(error: unknown): boolean {
-  return ['ENOSPC', 'EACCES', 'ENOENT', 'EROFS', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code));
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : 'broken';
 }

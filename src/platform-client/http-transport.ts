@@ -1,12 +1,12 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import { env } from 'node:process';
 import { Readable } from 'node:stream';
 import { Axios, isAxiosError } from 'axios';
 import type { Call, Content, Endpoint, WireBody, WireProfile, WireRequest } from '../contract/index.ts';
 import { startDeadline } from './deadline.ts';
 import { multipartBody, type StreamedBody } from './multipart-body.ts';
 import { PlatformError } from './platform-error.ts';
+import { proxyFor } from './proxy.ts';
 import { parseRetryAfter } from './retry-policy.ts';
 
 export interface SendOptions {
@@ -43,8 +43,7 @@ export function createHttpTransport(options: { baseUrl: string; apiKey: string; 
     maxContentLength: maxAnswerBytes,
     responseType: 'text',
     validateStatus: () => true,
-    // Whether there is a proxy at all is looked for once; which, and for whom, axios asks the environment at every call.
-    ...(Object.keys(env).some((name) => /_proxy$/i.test(name)) ? {} : { proxy: false }),
+    proxy: proxyFor(new URL(options.baseUrl).hostname),
   });
 
   return {

@@ -67,12 +67,22 @@ export class TokenKeeper {
   async renew(used: string, signal?: AbortSignal): Promise<IdentityToken> {
     const held = await this.#store.read();
     if (held.token !== used) return held;
+    // A renewal that starts after this line has a caller who awaits it.
+    signal?.throwIfAborted();
     this.#renewing ??= this.#renewNow(used).finally(() => (this.#renewing = null));
     return abortable(this.#renewing, signal);
   }
 
   async #renewNow(used: string): Promise<IdentityToken> {
-    const renewed = await this.#renewCall(used);
+    let renewed: RenewedToken;
+    try {
+      renewed = await this.#renewCall(used);
+    } catch (error) {
+      // Another process may have renewed the token, which revokes this one.
+      const held = await this.#store.read();
+      if (held.token === used) throw error;
+      return held;
+    }
     const expiresAtMs =
       renewed.expiresAt === undefined ? this.#now() + this.#tokenLifetimeMs : Date.parse(renewed.expiresAt);
     const token = { token: renewed.token ?? used, expiresAtMs };

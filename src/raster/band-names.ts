@@ -43,8 +43,13 @@ const sentinel2: Bands = {
   12: ['swir22'],
 };
 
+/** Bands that USGS and ESA identify by a word: `..._QA_PIXEL.TIF`, `..._ST_B10.TIF`, `..._SCL_20m.jp2`. */
+const words = /(?:^|[^A-Za-z0-9])(QA_PIXEL|QA_RADSAT|QA_AEROSOL|ST_QA|SCL|QA60|AOT|WVP|TCI)(?=[^A-Za-z0-9]|$)/i;
+
 /** The band that a file's name counts, `B4` of `l8_B4.tif`; null where it counts none. */
 export function bandOfFileName(fileName: string): string | null {
+  const word = words.exec(fileName)?.[1]?.toUpperCase();
+  if (word !== undefined) return word;
   const match =
     /(?:^|[^A-Za-z0-9])B(\d{1,2}|8A|QA)(?=[^A-Za-z0-9]|$)(?!.*[^A-Za-z0-9]B(?:\d{1,2}|8A|QA)(?=[^A-Za-z0-9]|$))/i.exec(
       fileName,

@@ -1,7 +1,9 @@
 /** Only for child processes. */
 import { setImmediate as tick } from 'node:timers/promises';
 import type gdal from 'gdal-async';
+import { readerOf, type BandReader, type ReadableBand } from './band-reader.ts';
 import type { JobContext } from './child/protocol.ts';
+import { StatisticsOfBand, keepStatistics } from './statistics.ts';
 
 /** Size of a strip, so that one of Float64 takes about 20 MiB. */
 let stripPixels = 2_500_000;
@@ -33,35 +35,92 @@ export async function eachStrip(
   }
 }
 
+/** A band, a band with item metadata, or a reader. */
+export type Readable = gdal.RasterBand | ReadableBand | BandReader;
+
+/** Values of an output band. */
+export type OutputValues = Float32Array | Float64Array;
+
+/** A strip of whole rows. */
+export interface Strip {
+  /** First row, and number of rows. */
+  readonly y: number;
+  readonly rows: number;
+  /** Number of columns. */
+  readonly width: number;
+  /** Length of an input row: the columns, and `reach` values on each side. */
+  readonly stride: number;
+  /** Index of the strip's first pixel in an input array. */
+  readonly start: number;
+}
+
 /**
- * Walks bands of the same size strip by strip. `compute` reads `inputs` and fills `output`, both reused
- * from strip to strip (fresh arrays cost four times the memory and time); `count` values are valid.
- * Values are Float64, which holds every GDAL integer to 32 bits exactly.
+ * Walks bands of the same size strip by strip. `compute` receives the physical values of `inputs` as Float64, with NaN for missing values, and fills `outputs`.
+ * Float64 stores every 32-bit integer exactly. Arrays are reused from strip to strip, because new ones cost four times the memory and time.
+ * `reach` adds that many pixels around each strip, NaN beyond the raster. Default 0. The walk also computes statistics of the outputs.
  */
-export async function walkStrips(
-  inputs: readonly gdal.RasterBand[],
+export async function walkBands(
+  {
+    inputs,
+    outputs,
+    reach = 0,
+  }: { readonly inputs: readonly Readable[]; readonly outputs: readonly gdal.RasterBand[]; readonly reach?: number },
+  compute: (inputs: readonly Float64Array[], outputs: readonly OutputValues[], strip: Strip) => void,
+  context: JobContext,
+): Promise<void> {
+  const [first] = outputs;
+  if (!first) throw new Error('a walk writes into at least one band');
+  const { x: width, y: height } = first.size;
+  const readers = inputs.map((one) => readerOf(one));
+  const stride = width + 2 * reach;
+  let buffers: Float64Array[] = [];
+  let results: OutputValues[] = [];
+  const statistics = outputs.map((band) => new StatisticsOfBand(band.noDataValue));
+  const visit = (y: number, rows: number) => {
+    if (results.length === 0) {
+      // The first strip is the largest.
+      buffers = inputs.map(() => new Float64Array(stride * (rows + 2 * reach)));
+      results = outputs.map((band) => arrayFor(band, width * rows));
+    }
+    const [above, below] = [Math.min(reach, y), Math.min(reach, height - y - rows)];
+    readers.forEach((reader, i) => {
+      const values = buffers[i]!;
+      if (reach > 0) values.fill(NaN);
+      const start = reach + (reach - above) * stride;
+      reader.read([0, y - above, width, above + rows + below], values, reach > 0 ? { stride, start } : {});
+    });
+    compute(buffers, results, { y, rows, width, stride, start: reach * stride + reach });
+    const count = width * rows;
+    outputs.forEach((band, i) => {
+      const values = results[i]!;
+      band.pixels.write(0, y, width, rows, values);
+      statistics[i]!.add(values, count);
+    });
+  };
+  const arrays = Math.max(1, (inputs.length + outputs.length) / 3);
+  await eachStrip({ bands: [first, ...outputs, ...readers.map(({ band }) => band)], arrays }, visit, context);
+  outputs.forEach((band, i) => keepStatistics(band, statistics[i]!.values));
+  // What follows may be one long call of GDAL, in which nothing is collected.
+  for (const { buffer } of [...buffers, ...results]) release(buffer);
+}
+
+/** Walks bands as `walkBands` does, with one output of Float32. The first `count` values of each array are valid. */
+export function walkStrips(
+  inputs: readonly Readable[],
   output: gdal.RasterBand,
   compute: (inputs: readonly Float64Array[], output: Float32Array, count: number) => void,
   context: JobContext,
 ): Promise<void> {
-  const width = output.size.x;
-  let buffers: Float64Array[] = [];
-  let result = new Float32Array(0);
-  const visit = (y: number, rows: number) => {
-    const count = width * rows;
-    if (result.length === 0) {
-      // The first strip is the largest.
-      buffers = inputs.map(() => new Float64Array(count));
-      result = new Float32Array(count);
-    }
-    inputs.forEach((band, i) => band.pixels.read(0, y, width, rows, buffers[i]));
-    compute(buffers, result, count);
-    output.pixels.write(0, y, width, rows, result);
-  };
-  await eachStrip({ bands: [output, ...inputs] }, visit, context);
-  // What follows may be one long call of GDAL, in which nothing is collected.
-  for (const { buffer } of [...buffers, result]) release(buffer);
+  return walkBands(
+    { inputs, outputs: [output] },
+    (values, [out], { width, rows }) => compute(values, out as Float32Array, width * rows),
+    context,
+  );
 }
+
+/** Makes an array that stores the values of a band exactly. */
+const arrayFor = ({ dataType }: gdal.RasterBand, count: number): OutputValues =>
+  /^(Float32|Byte|U?Int16)$/.test(dataType ?? '') ? new Float32Array(count) : new Float64Array(count);
 
 /** Gives the memory back at once, where the runtime can (Node 21 and later). */
 function release(buffer: ArrayBufferLike): void {

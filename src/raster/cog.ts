@@ -1,6 +1,8 @@
 /** Only for child processes: loads GDAL. */
 import gdal from 'gdal-async';
+import { BandReader, requireOneNodata } from './band-reader.ts';
 import type { JobContext } from './child/protocol.ts';
+import { keepStatistics, keptStatistics, statisticsMetadata, statisticsOf } from './statistics.ts';
 
 export const cogCompressions = ['DEFLATE', 'LZW', 'ZSTD', 'NONE'] as const;
 export const cogResamplings = ['NEAREST', 'AVERAGE', 'BILINEAR', 'CUBIC', 'MODE'] as const;
@@ -13,14 +15,33 @@ export interface CogOptions {
   readonly resampling: (typeof cogResamplings)[number];
 }
 
-/** Writes `source` as a Cloud Optimized GeoTIFF with overviews, on all cores: compression is most of the time. */
-export function writeCog(source: gdal.Dataset, path: string, options: CogOptions, context: JobContext): void {
-  const predictor = options.compression === 'NONE' ? [] : ['PREDICTOR=YES'];
+/**
+ * Writes `source` as a Cloud Optimized GeoTIFF with overviews and exact statistics of each band, on all cores. Adds `metadata` to the metadata of the source.
+ * Throws `KitError` (`nodata_differs`) if bands declare different nodata values, because a GeoTIFF stores one for all bands.
+ */
+export function writeCog(
+  source: gdal.Dataset,
+  path: string,
+  options: CogOptions,
+  context: JobContext,
+  metadata: Readonly<Record<string, string>> = {},
+): void {
+  requireOneNodata(source);
+  const hasOddBits = source.bands
+    .map((band) => 'NBITS' in (band.getMetadata('IMAGE_STRUCTURE') as object))
+    .some(Boolean);
+  const predictor = options.compression === 'NONE' || hasOddBits ? [] : ['PREDICTOR=YES'];
+  const view = gdal.drivers.get('VRT').createCopy('', source);
+  view.setMetadata({ ...(source.getMetadata() as Record<string, string>), ...metadata });
+  source.bands.forEach((band) => {
+    const statistics = keptStatistics(band) ?? storedStatistics(band);
+    view.bands.get(band.id ?? 1).setMetadata(statisticsMetadata(band, statistics));
+  });
   const cog = gdal.drivers
     .get('COG')
     .createCopy(
       path,
-      source,
+      view,
       [
         `COMPRESS=${options.compression}`,
         ...predictor,
@@ -34,7 +55,12 @@ export function writeCog(source: gdal.Dataset, path: string, options: CogOptions
       { progress_cb: (fraction) => context.progress(fraction) },
     );
   cog.close();
+  view.close();
 }
+
+/** Statistics of stored numbers, as GDAL defines them. Null for complex numbers. */
+const storedStatistics = (band: gdal.RasterBand) =>
+  band.dataType?.startsWith('C') ? null : statisticsOf(new BandReader({ band }, { scaling: 'stored' }));
 
 /** Where pixels lie. */
 export interface Grid {
@@ -91,8 +117,10 @@ export function nameBands(dataset: gdal.Dataset, bands: NewRaster['bands']): gda
   const described = gdal.wrapVRT({
     bands: bands.map(({ description }, i) => ({ sources: [dataset.bands.get(i + 1)], description })),
   });
+  const statistics = dataset.bands.map(keptStatistics);
   dataset.close();
   const view = gdal.drivers.get('VRT').open(described);
+  statistics.forEach((one, i) => one !== undefined && keepStatistics(view.bands.get(i + 1), one));
   bands.forEach(({ nodata }, i) => {
     if (nodata !== undefined) view.bands.get(i + 1).noDataValue = nodata;
   });

@@ -1,33 +1,65 @@
-import { lstat, readdir } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** More entries than this are no work of an honest job: the folder counts as endless. */
-const mostEntries = 100_000;
+/** An honest job makes fewer entries, and folders less deep: beyond that a folder counts as endless. */
+const maxEntries = 20_000;
+const maxDepth = 64;
 
-/** Counts the bytes of the files in a folder and below it. Follows no link, since whoever writes there can point it anywhere; skips files that vanish meanwhile. */
+/** Counts the bytes of the files in a folder and below it; see `folderUse`. */
 export async function folderBytes(folder: string): Promise<number> {
   return (await folderUse(folder)).bytes;
 }
 
-/** As `folderBytes`, with those of the largest file. */
-export async function folderUse(folder: string): Promise<{ bytes: number; largestFileBytes: number }> {
-  const folders = [folder];
-  let [bytes, largestFileBytes, count] = [0, 0, 0];
-  for (const one of folders) {
-    const entries = await readdir(one, { withFileTypes: true }).catch(() => []);
-    if ((count += entries.length) > mostEntries) return { bytes: Infinity, largestFileBytes };
-    folders.push(...entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(one, name)));
-    const files = entries
-      .filter((entry) => entry.isFile())
-      .map(({ name }) =>
-        lstat(join(one, name)).then(
-          ({ size }) => size,
-          () => 0,
-        ),
-      );
-    const sizes = await Promise.all(files);
-    bytes += sizes.reduce((sum, size) => sum + size, 0);
-    largestFileBytes = sizes.reduce((most, size) => Math.max(most, size), largestFileBytes);
-  }
-  return { bytes, largestFileBytes };
+interface FolderUse {
+  bytes: number;
+  largestFileBytes: number;
+  entries: number;
 }
+
+/**
+ * Counts bytes in a folder that a hostile child may be writing to. It follows no link, by the descriptor of each folder; it
+ * skips what vanishes meanwhile. A folder that cannot be read, is too deep or has too many entries counts as infinite.
+ */
+export async function folderUse(folder: string): Promise<{ bytes: number; largestFileBytes: number }> {
+  const use: FolderUse = { bytes: 0, largestFileBytes: 0, entries: 0 };
+  await count(folder, 0, use);
+  return use;
+}
+
+async function count(path: string, depth: number, use: FolderUse): Promise<void> {
+  if (use.bytes === Infinity) return;
+  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (!isGone(error)) use.bytes = Infinity;
+      return null;
+    },
+  );
+  if (folder === null) return;
+  try {
+    // The descriptor stands for this very folder, whatever its path leads to by now; and its path stays short.
+    const own = process.platform === 'linux' ? `/proc/self/fd/${folder.fd}` : path;
+    const entries = await readdir(own, { withFileTypes: true });
+    use.entries += entries.length;
+    if (use.entries > maxEntries || depth > maxDepth) use.bytes = Infinity;
+    for (const entry of entries) {
+      if (use.bytes === Infinity) return;
+      if (entry.isDirectory()) await count(join(own, entry.name), depth + 1, use);
+      else if (entry.isFile()) {
+        const size = await lstat(join(own, entry.name)).then(
+          (found) => found.size,
+          () => 0,
+        );
+        use.bytes += size;
+        use.largestFileBytes = Math.max(use.largestFileBytes, size);
+      }
+    }
+  } catch (error) {
+    if (!isGone(error as NodeJS.ErrnoException)) use.bytes = Infinity;
+  } finally {
+    await folder.close();
+  }
+}
+
+/** Removed meanwhile, or replaced by something that is no folder: the next look sees what is there then. */
+const isGone = ({ code }: NodeJS.ErrnoException) => code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP';

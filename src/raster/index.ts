@@ -8,6 +8,7 @@ export {
   type ConfinementMode,
 } from './child/confinement.ts';
 export { confinementSettings, confinementVariables, type ConfinementSettings } from './child/confinement-settings.ts';
+export type { ItemBand, Reading, Scaling, ValueScale } from './band-reader.ts';
 export { bandNames, bandOfFileName, sensorOfFileNames, type Sensor } from './band-names.ts';
 export { classColors } from './class-table.ts';
 export { FairQueue } from './child/fair-queue.ts';
@@ -19,7 +20,7 @@ export { ChildPool, PoolBusyError } from './child/pool.ts';
 export { ChildJobError, defaultLimits, limitError, type ChildLimits } from './child/limits.ts';
 export { isOfTheWorld } from './failure-kind.ts';
 export { folderBytes } from './folder-bytes.ts';
-export { NotAPlainFileError, requirePlainFile, takePlainFile } from './plain-file.ts';
+export { copyPlainFile, movePlainFile, NotAPlainFileError, requirePlainFile } from './plain-file.ts';
 export { FolderInUseError, ownFolder } from './own-folder.ts';
 export { ensurePrivateFile } from './private-file.ts';
 export { removeFolder } from './remove-folder.ts';
@@ -28,6 +29,7 @@ export { vectorExtensions } from './vector-files.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
 export type { PreviewJobInput } from './preview-job.ts';
 export type { PreviewStyle } from './preview.ts';
+export { rampNames } from './ramps.ts';
 export { modelFile, type Model } from './model/model-file.ts';
 export { gridDifference, matchBand, SceneError, type BandGrid, type NamedBand } from './match-band.ts';
 export { syntheticBands, type SyntheticKind } from './synthetic-bands.ts';

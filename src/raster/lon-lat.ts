@@ -1,5 +1,4 @@
-/** Only for child processes: loads GDAL. */
-import gdal from 'gdal-async';
+import type Gdal from 'gdal-async';
 
 /** Longitude and latitude in degrees, WGS84. */
 export type LonLat = readonly [number, number];
@@ -9,7 +8,7 @@ export type LonLat = readonly [number, number];
  * axis comes first in the data: the CRS is made anew, whose axes are the authority's, and what the
  * authority turns round is turned back (data always comes easting or longitude first).
  */
-export function toLonLat(srs: gdal.SpatialReference): (x: number, y: number) => LonLat | null {
+export function toLonLat(gdal: typeof Gdal, srs: Gdal.SpatialReference): (x: number, y: number) => LonLat | null {
   const source = gdal.SpatialReference.fromWKT(srs.toWKT());
   const isTurned = source.EPSGTreatsAsLatLong() || source.EPSGTreatsAsNorthingEasting();
   const target = gdal.SpatialReference.fromProj4('+proj=longlat +datum=WGS84 +no_defs');
@@ -25,7 +24,10 @@ export function toLonLat(srs: gdal.SpatialReference): (x: number, y: number) => 
 }
 
 /** The other way: longitude and latitude to easting and northing (or longitude and latitude) as the CRS's data has them. */
-export function fromLonLat(srs: gdal.SpatialReference): (lon: number, lat: number) => readonly [number, number] {
+export function fromLonLat(
+  gdal: typeof Gdal,
+  srs: Gdal.SpatialReference,
+): (lon: number, lat: number) => readonly [number, number] {
   const target = gdal.SpatialReference.fromWKT(srs.toWKT());
   const isTurned = target.EPSGTreatsAsLatLong() || target.EPSGTreatsAsNorthingEasting();
   const transformation = new gdal.CoordinateTransformation(

@@ -3,7 +3,7 @@ import { KitError } from '../contract/kit-error.ts';
 /** What is wrong with an input, in words its owner can act on. */
 export class SceneError extends KitError {
   constructor(
-    code: 'band_not_found' | 'band_ambiguous' | 'grids_differ' | 'not_one_raster' | 'not_one_layer',
+    code: 'band_not_found' | 'band_ambiguous' | 'grids_differ' | 'not_one_raster' | 'not_one_layer' | 'complex_values',
     message: string,
     data: Readonly<Record<string, unknown>> = {},
   ) {

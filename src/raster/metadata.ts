@@ -7,13 +7,6 @@ import { openVector } from './open-vector.ts';
 
 export type Metadata = Readonly<Record<string, string>>;
 
-/** `source` with more metadata, as a view of it that the caller closes; `source` itself stays as it is. */
-export function withMetadata(source: gdal.Dataset, metadata: Metadata): gdal.Dataset {
-  const view = gdal.drivers.get('VRT').createCopy('', source);
-  view.setMetadata({ ...(source.getMetadata() as Metadata), ...metadata });
-  return view;
-}
-
 /**
  * Puts metadata into a finished file: GeoTIFF, GeoPackage, GeoJSON. False where the format has no room for them, and for a Cloud
  * Optimized GeoTIFF, whose order it would break: that bears what it was written with.

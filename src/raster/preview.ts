@@ -1,29 +1,17 @@
 /** Only for child processes: loads GDAL and sharp. */
 import type gdal from 'gdal-async';
 import sharp from 'sharp';
+import { BandReader } from './band-reader.ts';
 import { classesOf, type RasterClass } from './class-table.ts';
-
-/** Colours from low to high. */
-const ramps = {
-  gray: [
-    [0, 0, 0],
-    [255, 255, 255],
-  ],
-  rdylgn: [
-    [165, 0, 38],
-    [244, 109, 67],
-    [254, 224, 139],
-    [166, 217, 106],
-    [26, 152, 80],
-    [0, 104, 55],
-  ],
-} as const satisfies Record<string, readonly (readonly [number, number, number])[]>;
+import { ramps } from './ramps.ts';
 
 /** How a single band is drawn; three bands are drawn as red, green and blue. */
 export interface PreviewStyle {
   readonly ramp: keyof typeof ramps;
   /** Values drawn with the first and the last colour; without it the 2nd and 98th percentile. */
   readonly range?: readonly [number, number];
+  /** The value of the middle colour if `range` is not given. The range then extends equally to both sides. */
+  readonly centre?: number;
   /** What its values are counted in, for the legend: `m`, `°C`. */
   readonly unit?: string;
   /** The band holds classes: each is drawn in its colour, and named in the legend. Default: those of the file's own colour table. */
@@ -92,10 +80,15 @@ export function colorBands(dataset: gdal.Dataset): gdal.RasterBand[] {
 
 function readBand(band: gdal.RasterBand, width: number, height: number, style: PreviewStyle) {
   const values = new Float64Array(width * height);
-  band.pixels.read(0, 0, band.size.x, band.size.y, values, { buffer_width: width, buffer_height: height });
-  const nodata = band.noDataValue;
-  const isValid = (i: number) => !Number.isNaN(values[i]) && values[i] !== nodata;
-  const [low, high] = style.range ?? percentiles(values.filter((_, i) => isValid(i)));
+  const reader = new BandReader({ band }, { scaling: 'stored' });
+  reader.read([0, 0, band.size.x, band.size.y], values, { size: [width, height] });
+  const isValid = (i: number) => Number.isFinite(values[i]);
+  const [low, high] =
+    style.range ??
+    rangeOf(
+      values.filter((_, i) => isValid(i)),
+      style,
+    );
   const factor = 255 / (high - low || 1);
   return {
     isValid,
@@ -104,10 +97,18 @@ function readBand(band: gdal.RasterBand, width: number, height: number, style: P
   };
 }
 
+/** Values of the first and last colour: the 2nd and 98th percentile, made symmetric if the style has a centre. Sorts `valid`. */
+export function rangeOf(valid: Float64Array, { centre }: PreviewStyle): [number, number] {
+  const [low, high] = percentiles(valid);
+  if (centre === undefined) return [low, high];
+  const far = Math.max(Math.abs(low - centre), Math.abs(high - centre));
+  return [centre - far, centre + far];
+}
+
 /** The 2nd and the 98th. */
 function percentiles(valid: Float64Array): [number, number] {
   valid.sort();
-  return [valid[Math.floor(valid.length * 0.02)] ?? 0, valid[Math.floor((valid.length - 1) * 0.98)] ?? 1];
+  return [valid[Math.floor((valid.length - 1) * 0.02)] ?? 0, valid[Math.floor((valid.length - 1) * 0.98)] ?? 1];
 }
 
 function color(name: keyof typeof ramps, at: number): number[] {

@@ -3,9 +3,22 @@ import { dirname } from 'node:path';
 
 const ofOwnerOnly = 0o600;
 
+/**
+ * Makes sure that a folder is there, for its owner alone: one that was there with other rights too. What a foreign user
+ * owns, as a volume in a container may be, stays as it is.
+ */
+export function ensurePrivateFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  try {
+    chmodSync(path, 0o700);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error;
+  }
+}
+
 /** Makes sure that a file is there and its owner's alone, and the folder too where it is made here: for databases, which take their other files' rights from it. */
 export function ensurePrivateFile(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  ensurePrivateFolder(dirname(path));
   closeSync(openSync(path, 'a', ofOwnerOnly));
   // What SQLite left beside it, too.
   for (const one of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(one)) chmodSync(one, ofOwnerOnly);

@@ -2,6 +2,7 @@
 import { basename, parse } from 'node:path';
 import type gdal from 'gdal-async';
 import { bandNames } from './band-names.ts';
+import type { ItemBand } from './band-reader.ts';
 import { matchBand, SceneError, type NamedBand } from './match-band.ts';
 import { openRaster } from './open-raster.ts';
 
@@ -13,6 +14,8 @@ export interface SceneBand extends NamedBand {
   readonly index: number;
   readonly dataset: gdal.Dataset;
   readonly band: gdal.RasterBand;
+  /** Null if there is no catalog item, or the item does not describe the band. */
+  readonly ofItem: ItemBand | null;
 }
 
 /** The rasters of one run's input, opened through the allowlist. */
@@ -26,8 +29,8 @@ export interface Scene {
   close(): void;
 }
 
-/** Opens `paths` (absolute, already resolved). */
-export function openScene(paths: readonly string[]): Scene {
+/** Opens `paths` (absolute, already resolved). `ofItems` has the item metadata of the bands, one list per path. Default: none. */
+export function openScene(paths: readonly string[], ofItems: readonly (readonly ItemBand[])[] = []): Scene {
   const datasets: gdal.Dataset[] = [];
   try {
     for (const path of paths) datasets.push(openRaster(path));
@@ -49,13 +52,15 @@ export function openScene(paths: readonly string[]): Scene {
         stem,
         datasets.length === 1 ? String(index) : '',
       ];
+      const known = [...new Set(names.filter((name) => name !== ''))];
       return {
         fileName: fileNames[file] ?? '',
         place: `${fileNames[file] ?? ''}, band ${index}`,
         index,
-        names: [...new Set(names.filter((name) => name !== ''))],
+        names: known,
         dataset,
         band,
+        ofItem: itemBandOf(known, index, dataset.bands.count(), ofItems[file] ?? []),
       };
     }),
   );
@@ -76,6 +81,18 @@ export function openScene(paths: readonly string[]): Scene {
     },
     close: () => datasets.forEach((dataset) => dataset.close()),
   };
+}
+
+/** Finds the item metadata of a band by name, or by position if the file has as many bands as the item. */
+function itemBandOf(
+  names: readonly string[],
+  index: number,
+  count: number,
+  ofItem: readonly ItemBand[],
+): ItemBand | null {
+  const wanted = new Set(names.filter((name) => !/^\d+$/.test(name)).map((name) => name.toLowerCase()));
+  const found = ofItem.filter((one) => one.names.some((name) => wanted.has(name.toLowerCase())));
+  return found.length === 1 ? found[0]! : count === ofItem.length ? (ofItem[index - 1] ?? null) : null;
 }
 
 /** `red`, `green` or `blue`, where the band says that it is that; else empty. */

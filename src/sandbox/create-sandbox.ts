@@ -135,7 +135,9 @@ export async function createSandbox({
     limits: profile.limits,
     freeBytes,
   });
-  const catalog = new Catalog(database, join(config.dataDir, 'index'), (userId) => profile.uploadsCollection(userId));
+  const catalog = new Catalog(database, join(config.dataDir, 'index'), {
+    uploadsCollection: (userId) => profile.uploadsCollection(userId),
+  });
   const sources = new ItemSources({ dataDir: config.dataDir, blobDir, overviewDir, confinement });
   const processing = new FileProcessing({
     files,

@@ -1,3 +1,11 @@
-/** The platform on one machine: to start in a process of one's own. In a test `startSandbox` of `/testing` is shorter. */
-export { readSandboxConfig, SandboxConfigError, type SandboxConfig, type Seed } from './config.ts';
-export { createSandbox, type Sandbox, type SandboxOptions } from './create-sandbox.ts';
+/**
+ * Entry `marketplace-app-kit/sandbox`. Loading this module throws `KitError` (`not_installed`) if a package is missing
+ * that only the sandbox needs.
+ */
+import { requireSandboxPackages } from '../sandbox-packages.ts';
+
+requireSandboxPackages();
+
+export type * from './exports.ts';
+export const { createSandbox, readSandboxConfig, SandboxConfigError } = await import('./exports.ts');
+export type SandboxConfigError = InstanceType<typeof SandboxConfigError>;

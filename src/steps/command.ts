@@ -6,12 +6,14 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 import { KitError } from '../contract/kit-error.ts';
+import type { ItemBand } from '../raster/band-reader.ts';
 import type { CogOptions } from '../raster/cog.ts';
 import { Defect, isOfTheWorld } from '../raster/failure-kind.ts';
 import type { Features } from '../raster/features.ts';
 import type { Scene } from '../raster/scene.ts';
 import type { Area } from './area.ts';
 import { inContainer } from './container.ts';
+import { programNotFound } from './programs.ts';
 import { inputsOf, outputsOf, type AnyStep, type StepJob } from './step.ts';
 
 /** A program that does a step's work. */
@@ -47,7 +49,11 @@ export type CommandRun = ((job: StepJob<never>) => Promise<void>) & Pick<Command
 export interface CommandFile {
   readonly path: string;
   /** From the first on: every name that the band goes by. Empty for features. */
-  readonly bands: readonly { readonly names: readonly string[] }[];
+  readonly bands: readonly {
+    readonly names: readonly string[];
+    /** Metadata from the catalog item; null if there is none. */
+    readonly ofItem: ItemBand | null;
+  }[];
 }
 
 /** What the program finds in `{job}`. */
@@ -212,6 +218,12 @@ function conclude(program: string, how: number | string, errors: string, told: s
 export const isCommand = (step: AnyStep): boolean =>
   (Reflect.get(step, 'run') as Partial<CommandRun>).argv !== undefined;
 
+/** Program of the machine that does the step; null where none does, or one in a container. */
+export function programOf(step: AnyStep): string | null {
+  const { argv, image } = Reflect.get(step, 'run') as Partial<CommandRun>;
+  return argv === undefined || image !== undefined ? null : argv[0];
+}
+
 /** What is declared of the container in which a program does the step; null where none does. */
 export function containerOf(step: AnyStep): { readonly image: string; readonly progress: Command['progress'] } | null {
   const { image, progress } = Reflect.get(step, 'run') as Partial<CommandRun>;
@@ -235,7 +247,9 @@ const filesOf = (input: Scene | Features, place: Place): CommandFile[] =>
   input.datasets.map((dataset) => ({
     path: place.input(dataset.description),
     bands:
-      'bands' in input ? input.bands.filter((band) => band.dataset === dataset).map(({ names }) => ({ names })) : [],
+      'bands' in input
+        ? input.bands.filter((band) => band.dataset === dataset).map(({ names, ofItem }) => ({ names, ofItem }))
+        : [],
   }));
 
 function describe(
@@ -332,15 +346,7 @@ async function ended(
   signal.addEventListener('abort', stop, { once: true });
   const how = await new Promise<number | string>((resolve, reject) => {
     child.once('error', (error: NodeJS.ErrnoException) =>
-      reject(
-        error.code === 'ENOENT'
-          ? new KitError('program_not_found', `the program ${program} is not installed where the app runs`, {
-              status: 500,
-            })
-          : isOfTheWorld(error)
-            ? error
-            : new Defect(error),
-      ),
+      reject(error.code === 'ENOENT' ? programNotFound(program) : isOfTheWorld(error) ? error : new Defect(error)),
     );
     child.once('close', (exitCode, killedBy) => resolve(killedBy ?? exitCode ?? 0));
   }).finally(() => signal.removeEventListener('abort', stop));

@@ -11,12 +11,15 @@ import reproject from './reproject/index.ts';
 import zonalStatistics from './zonal-statistics/index.ts';
 import bandMath from './band-math/index.ts';
 import cog from './cog/index.ts';
+import colorRelief from './color-relief/index.ts';
+import harmonize from './harmonize/index.ts';
 import hillshade from './hillshade/index.ts';
 import ndvi from './ndvi/index.ts';
 import ndviImage from './ndvi-image/index.ts';
 import ndviPython from './ndvi-python/index.ts';
 import slope from './slope/index.ts';
 import spectralIndex from './spectral-index/index.ts';
+import terrainIndex from './terrain-index/index.ts';
 
 export {
   defineStep,
@@ -41,6 +44,8 @@ export {
   type VectorInput,
   type VectorOutput,
 } from './step.ts';
+export { definePixelStep, writePixels, type BlockFunction, type PixelOutput, type PixelStep } from './pixel-step.ts';
+export { readingOf, readingParameters, type ReadingParameters } from './reading.ts';
 export { estimateCog } from './estimate.ts';
 export { area, band, crs, date, ownFile, resampling, resamplings, type ParameterWords } from './parameters.ts';
 export type { Area, AreaLimits } from './area.ts';
@@ -57,7 +62,9 @@ export {
   clip,
   cloudMask,
   cog,
+  colorRelief,
   contours,
+  harmonize,
   hillshade,
   mosaic,
   ndvi,
@@ -68,5 +75,6 @@ export {
   reproject,
   slope,
   spectralIndex,
+  terrainIndex,
   zonalStatistics,
 };

@@ -14,18 +14,40 @@ export interface ParameterWords {
  */
 export function band({
   default: name,
+  title = name === undefined ? 'Band' : name[0]!.toUpperCase() + name.slice(1),
+  description = 'Common name, name or number of the band.',
   ...words
-}: ParameterWords & {
+}: Partial<ParameterWords> & {
   readonly default?: string;
   /** The input that has the band. Default: the first with rasters. */
   readonly of?: string;
 }): z.ZodType<string, string | undefined> {
   const one = z.string().min(1).max(64);
-  return (name === undefined ? one : one.default(name)).meta({ ...words, kind: 'band' });
+  return (name === undefined ? one : one.default(name)).meta({
+    title,
+    description,
+    ...words,
+    kind: 'band',
+  });
 }
 
 /** How GDAL computes a pixel from several. */
-export const resamplings = ['near', 'bilinear', 'cubic', 'cubicspline', 'lanczos', 'average', 'mode'] as const;
+export const resamplings = [
+  'near',
+  'bilinear',
+  'cubic',
+  'cubicspline',
+  'lanczos',
+  'average',
+  'rms',
+  'mode',
+  'max',
+  'min',
+  'med',
+  'q1',
+  'q3',
+  'sum',
+] as const;
 
 /** A parameter that chooses how GDAL resamples. Default: `near`, which makes no new values. */
 export function resampling({

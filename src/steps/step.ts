@@ -11,7 +11,8 @@ import type { PreviewStyle } from '../raster/preview.ts';
 import type { Features } from '../raster/features.ts';
 import type { requireSameGrid, Scene } from '../raster/scene.ts';
 import type { SyntheticKind } from '../raster/synthetic-bands.ts';
-import type { eachStrip, walkStrips } from '../raster/block-walk.ts';
+import type { readerOf } from '../raster/band-reader.ts';
+import type { eachStrip, walkBands, walkStrips } from '../raster/block-walk.ts';
 
 export interface BandDeclaration {
   readonly description: string;
@@ -53,8 +54,8 @@ interface InputItems {
 /** Rasters, of one file or several. */
 export interface RasterInput extends InputItems {
   readonly kind?: 'raster';
-  /** The synthetic input that suits the step. */
-  readonly synthetic: SyntheticKind;
+  /** Kind of synthetic input for trial runs. Null for an optional input that a synthetic run leaves out. */
+  readonly synthetic: SyntheticKind | null;
 }
 
 /** Features: GeoJSON, GeoPackage, FlatGeobuf, CSV. */
@@ -81,8 +82,11 @@ interface OutputFile {
 /** A raster that comes out. The host opens it and holds it against this. */
 export interface RasterOutput extends OutputFile {
   readonly kind?: 'raster';
-  /** The bands that come out; `as-input` where they are those of the input's first raster, which may get a nodata value if they have none. */
-  readonly bands: readonly BandDeclaration[] | 'as-input';
+  /**
+   * The bands that come out. `as-input`: those of the input's first raster, which may get a nodata value if they have none.
+   * `any`: their number and types follow from parameters and input.
+   */
+  readonly bands: readonly BandDeclaration[] | 'as-input' | 'any';
   readonly preview: PreviewStyle;
 }
 
@@ -183,7 +187,10 @@ export interface StepJob<
     /** For what `platform.runModel` gives: the allowlist of an input holds for it too. */
     readonly openRaster: (path: string) => gdal.Dataset;
     readonly writeCog: typeof writeCog;
+    /** Makes a reader of physical values. Default: scale, offset and nodata of the file, or else of its item. */
+    readonly reader: typeof readerOf;
     readonly eachStrip: typeof eachStrip;
+    readonly walkBands: typeof walkBands;
     readonly walkStrips: typeof walkStrips;
     readonly requireSameGrid: typeof requireSameGrid;
   };

@@ -1,3 +1,4 @@
+/** Finds the pixels of a raster inside polygons. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type Gdal from 'gdal-async';
 import * as z from 'zod';
@@ -9,26 +10,88 @@ export interface Zone {
   readonly coordinates: readonly unknown[];
 }
 
+/** Closed rings of one area in columns and rows of a raster: x and y alternate. */
+export type PixelRings = readonly Float64Array[];
+
+/** A zone with its rings on a raster. */
+export interface PlacedZone extends Zone {
+  readonly rings: PixelRings;
+}
+
+const position = z.array(z.number()).min(2);
+const geometry = z.object({ type: z.string(), coordinates: z.array(z.unknown()) });
 const areas = z.object({
   features: z.array(
-    z.object({
-      properties: z.record(z.string(), z.unknown()).nullable(),
-      geometry: z.object({ type: z.string(), coordinates: z.array(z.unknown()) }).nullable(),
-    }),
+    z.object({ properties: z.record(z.string(), z.unknown()).nullable(), geometry: geometry.nullable() }),
   ),
 });
+const multiPolygon = z.array(z.array(z.array(position)));
 const mostZones = 100_000;
+/** Tolerance in pixels for rounded coordinates. */
+const slack = 1e-3;
+/** Longest edge before reprojection. Shorter edges follow the curve to within centimetres. */
+const longestEdge = { degrees: 0.01, metres: 1_000 };
 
-/** The polygons of the layer, in longitude and latitude; `label` is the field that names them. Throws `KitError` where there are none. */
-export function readZones(gdal: typeof Gdal, dataset: Gdal.Dataset, label: string, path: string): Zone[] {
-  gdal
-    .vectorTranslate(path, dataset, ['-f', 'GeoJSON', '-t_srs', 'EPSG:4326', '-nlt', 'PROMOTE_TO_MULTI', '-dim', 'XY'])
-    .close();
-  const { features } = areas.parse(JSON.parse(readFileSync(path, 'utf8')));
-  const zones = features.flatMap(({ properties, geometry }, i): Zone[] => {
+/**
+ * Places the polygons of a layer on a raster. Transforms them directly to the raster's reference system, with densified edges, and shifts longitudes to the raster.
+ * `label` is the field with their names. `crs` is used if the layer declares none. Throws `KitError` if there are no polygons.
+ */
+export function placeZones(
+  gdal: typeof Gdal,
+  dataset: Gdal.Dataset,
+  raster: Gdal.Dataset,
+  { label, crs, folder }: { readonly label: string; readonly crs: string | undefined; readonly folder: string },
+): PlacedZone[] {
+  const { srs } = raster;
+  if (!srs || !raster.geoTransform)
+    throw new KitError('not_placed', 'the raster has no reference system, so areas cannot be placed on it', {
+      status: 422,
+    });
+  const layer = dataset.layers.get(0);
+  const own = layer.srs ?? (crs === undefined ? null : gdal.SpatialReference.fromUserInput(crs));
+  if (!own)
+    throw new KitError(
+      'zones_not_placed',
+      'the zones have no reference system; set it by the parameter crs, for example EPSG:4326',
+      { status: 422 },
+    );
+  const translated = (name: string, from: Gdal.Dataset, args: readonly string[]) => {
+    const path = `${folder}/${name}.geojson`;
+    // Full precision, because rounding would move edges across pixel centres.
+    const format = ['-f', 'GeoJSON', '-lco', 'COORDINATE_PRECISION=15', '-lco', 'RFC7946=NO'];
+    try {
+      gdal.vectorTranslate(path, from, [...format, '-nlt', 'PROMOTE_TO_MULTI', '-dim', 'XY', ...args]).close();
+    } catch (cause) {
+      throw new KitError(
+        'bad_zones',
+        `the areas cannot be placed on the raster: ${cause instanceof Error ? cause.message.replace(/(\/[\w.-]+)+\/?/g, '') : String(cause)}`,
+        { status: 422 },
+      );
+    }
+    return path;
+  };
+  const told = ['-s_srs', own.toWKT()];
+  const lonLatPath = translated('zones-lon-lat', dataset, [...told, '-t_srs', 'EPSG:4326']);
+  const named = areas.parse(JSON.parse(readFileSync(lonLatPath, 'utf8'))).features;
+  const isSame = own.isSame(srs);
+  const isInDegrees = own.isGeographic();
+  // Wraps longitudes beyond 180° and splits polygons there.
+  const [from, ofFrom] = isInDegrees
+    ? [gdal.open(translated('zones-whole', dataset, [...told, '-t_srs', 'EPSG:4326', '-wrapdateline'])), 'EPSG:4326']
+    : [dataset, own.toWKT()];
+  const edge = isInDegrees ? longestEdge.degrees : longestEdge.metres / own.getLinearUnits().value;
+  const placedPath = translated('zones-placed', from, [
+    ...['-s_srs', ofFrom, '-t_srs', srs.toWKT()],
+    ...(isSame ? [] : ['-segmentize', String(edge)]),
+  ]);
+  if (from !== dataset) from.close();
+  const placed = areas.parse(JSON.parse(readFileSync(placedPath, 'utf8'))).features;
+  const zones = named.flatMap(({ properties, geometry }, i): PlacedZone[] => {
     const given = label === '' ? undefined : properties?.[label];
     const name = typeof given === 'string' || typeof given === 'number' ? String(given) : String(i + 1);
-    return geometry?.type === 'MultiPolygon' ? [{ name, coordinates: geometry.coordinates }] : [];
+    const there = placed[i]?.geometry;
+    if (geometry?.type !== 'MultiPolygon' || there?.type !== 'MultiPolygon') return [];
+    return [{ name, coordinates: geometry.coordinates, rings: ringsOn(raster, multiPolygon.parse(there.coordinates)) }];
   });
   if (zones.length === 0 || zones.length > mostZones)
     throw new KitError('bad_zones', `the areas must be 1 to ${mostZones} polygons, and are ${zones.length}`, {
@@ -37,42 +100,125 @@ export function readZones(gdal: typeof Gdal, dataset: Gdal.Dataset, label: strin
   return zones;
 }
 
-/** The zones in another reference system, in the layer `zones`. The caller closes it. */
-export function placedZones(
+/** Places one area in longitude and latitude on a raster. */
+export function placeArea(
   gdal: typeof Gdal,
-  zones: readonly Zone[],
-  srs: Gdal.SpatialReference,
+  coordinates: readonly unknown[],
+  raster: Gdal.Dataset,
   folder: string,
-): Gdal.Dataset {
-  const features = zones.map(({ coordinates }, i) => ({
-    type: 'Feature',
-    properties: { number: i + 1 },
-    geometry: { type: 'MultiPolygon', coordinates },
-  }));
-  const path = `${folder}/numbered.geojson`;
-  writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features }));
-  const inLonLat = gdal.drivers.get('GeoJSON').open(path, 'r');
-  const placed = gdal.vectorTranslate(`${folder}/numbered.gpkg`, inLonLat, [
-    ...['-f', 'GPKG', '-t_srs', srs.toWKT(), '-nln', 'zones'],
-  ]);
-  inLonLat.close();
-  return placed;
+): PixelRings {
+  const path = `${folder}/area.geojson`;
+  const feature = { type: 'Feature', properties: {}, geometry: { type: 'MultiPolygon', coordinates } };
+  writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features: [feature] }));
+  const area = gdal.drivers.get('GeoJSON').open(path, 'r');
+  const [placed] = placeZones(gdal, area, raster, { label: '', crs: undefined, folder });
+  area.close();
+  return placed!.rings;
 }
 
-/** A raster on the grid of `like` that holds, from 1, the number of the zone in which a pixel's centre lies; 0 outside. The caller closes it. */
-export function numberedZones(
-  gdal: typeof Gdal,
-  placed: Gdal.Dataset,
-  like: Gdal.Dataset,
-  folder: string,
-): Gdal.Dataset {
-  const { x, y } = like.rasterSize;
-  const numbers = gdal.drivers
-    .get('GTiff')
-    .create(`${folder}/numbers.tif`, x, y, 1, gdal.GDT_UInt32, ['COMPRESS=DEFLATE', 'TILED=YES', 'BIGTIFF=IF_SAFER']);
-  if (like.geoTransform) numbers.geoTransform = [...like.geoTransform];
-  numbers.srs = like.srs;
-  gdal.rasterize(numbers, placed, ['-a', 'number', '-l', 'zones']);
-  numbers.flush();
-  return numbers;
+/** Converts polygons to rings in columns and rows. Repeats polygons in degrees at each longitude shift that meets the raster. */
+function ringsOn({ srs, geoTransform, rasterSize: { x, y } }: Gdal.Dataset, polygons: number[][][][]): Float64Array[] {
+  const [x0 = 0, perColumn = 1, perRow = 0, y0 = 0, downColumn = 0, downRow = -1] = geoTransform!;
+  const determinant = perColumn * downRow - perRow * downColumn;
+  const turns = srs?.isGeographic() ? [-360, 0, 360] : [0];
+  return polygons.flatMap((polygon) =>
+    turns.flatMap((turn) => {
+      const rings = polygon.map((ring) => {
+        const out = new Float64Array(ring.length * 2);
+        ring.forEach(([px = NaN, py = NaN], i) => {
+          const [dx, dy] = [px + turn - x0, py - y0];
+          out[2 * i] = (dx * downRow - dy * perRow) / determinant;
+          out[2 * i + 1] = (dy * perColumn - dx * downColumn) / determinant;
+        });
+        return out;
+      });
+      return turn === 0 || touches(rings, x, y) ? rings : [];
+    }),
+  );
+}
+
+const touches = (rings: PixelRings, width: number, height: number) => {
+  const box = boundsOf(rings);
+  return box.right > 0 && box.bottom > 0 && box.left < width && box.top < height;
+};
+
+function boundsOf(rings: PixelRings) {
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const ring of rings)
+    for (let i = 0; i < ring.length; i += 2) {
+      [left, right] = [Math.min(left, ring[i]!), Math.max(right, ring[i]!)];
+      [top, bottom] = [Math.min(top, ring[i + 1]!), Math.max(bottom, ring[i + 1]!)];
+    }
+  return { left, top, right, bottom };
+}
+
+/** The pixel window of an area's bounds, clipped to the raster; null if it is empty. */
+export function windowOf(rings: PixelRings, width: number, height: number) {
+  const { left, top, right, bottom } = boundsOf(rings);
+  const [x, y] = [Math.max(0, Math.floor(left + slack)), Math.max(0, Math.floor(top + slack))];
+  const size = {
+    width: Math.min(width, Math.ceil(right - slack)) - x,
+    height: Math.min(height, Math.ceil(bottom - slack)) - y,
+  };
+  // Bounds are infinite if the reference system does not cover the area.
+  return size.width > 0 && size.height > 0 && Number.isFinite(x + y) ? { x, y, ...size } : null;
+}
+
+/**
+ * Sets `mask` to 1 for the pixels of a window inside an area, row by row. Tests pixel centres with the edge rule of gdal_rasterize,
+ * or marks every pixel that the area touches.
+ */
+export function markInside(
+  rings: PixelRings,
+  window: { readonly x: number; readonly y: number; readonly width: number; readonly height: number },
+  mask: Uint8Array,
+  isTouched = false,
+): void {
+  const { x, y, width, height } = window;
+  mask.fill(0, 0, width * height);
+  const crossings: number[][] = Array.from({ length: height }, () => []);
+  const fill = (row: number, from: number, to: number) => {
+    const [first, last] = [Math.max(0, from - x), Math.min(width, to - x)];
+    if (first < last) mask.fill(1, row * width + first, row * width + last);
+  };
+  for (const ring of rings)
+    for (let i = 0; i + 3 < ring.length; i += 2) {
+      const [x1, y1, x2, y2] = [ring[i]!, ring[i + 1]!, ring[i + 2]!, ring[i + 3]!];
+      if (isTouched) touch(x1, y1, x2, y2, window, mask);
+      const [low, high] = [Math.min(y1, y2), Math.max(y1, y2)];
+      const [first, last] = [Math.max(y, Math.ceil(low - 0.5)), Math.min(y + height - 1, Math.floor(high - 0.5))];
+      for (let row = first; row <= last; row++) {
+        const centre = row + 0.5;
+        // A horizontal edge through pixel centres: only lower edges count as inside.
+        if (low === high) {
+          if (x1 > x2) fill(row - y, Math.floor(x2 + 0.5), Math.floor(x1 + 0.5));
+        } else if (centre >= low && centre < high)
+          crossings[row - y]!.push(Math.floor(x1 + ((centre - y1) * (x2 - x1)) / (y2 - y1) + 0.5));
+      }
+    }
+  crossings.forEach((places, row) => {
+    places.sort((a, b) => a - b);
+    for (let i = 0; i + 1 < places.length; i += 2) fill(row, places[i]!, places[i + 1]!);
+  });
+}
+
+/** Marks each pixel that an edge crosses. */
+function touch(
+  x1: number,
+  y1: number,
+  x2: number,
+  y2: number,
+  { x, y, width, height }: { readonly x: number; readonly y: number; readonly width: number; readonly height: number },
+  mask: Uint8Array,
+): void {
+  const [low, high] = y1 < y2 ? [y1, y2] : [y2, y1];
+  for (let row = Math.max(y, Math.floor(low)); row <= Math.min(y + height - 1, Math.floor(high)); row++) {
+    // X coordinates of the edge within this row.
+    const at = (place: number) =>
+      y1 === y2 ? null : x1 + ((Math.min(high, Math.max(low, place)) - y1) * (x2 - x1)) / (y2 - y1);
+    const [from, to] = [at(row) ?? x1, at(row + 1) ?? x2];
+    const first = Math.max(x, Math.floor(Math.min(from, to)));
+    const last = Math.min(x + width - 1, Math.floor(Math.max(from, to)));
+    for (let column = first; column <= last; column++) mask[(row - y) * width + column - x] = 1;
+  }
 }

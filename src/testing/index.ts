@@ -1,13 +1,23 @@
-/** What tests of an app are made with: the platform and the app in the test's own process, and the suites of the ports. */
-export { openLaunch, type AppSession } from './app-session.ts';
-export { deliver, type Delivered, type WantedRun } from './deliver.ts';
-export * from './sandbox-control.ts';
-export { startApp, type RunningApp, type StartAppOptions } from './start-app.ts';
-export { startSandbox, type RunningSandbox, type StartSandboxOptions } from './start-sandbox.ts';
-export { launchStoreSuite, type LaunchStoreSubject } from './suites/launch-store-suite.ts';
-export { progressSuite, type ProgressSubject } from './suites/progress-suite.ts';
-export { runQueueSuite } from './suites/run-queue-suite.ts';
-export { newRun, runStoreSuite, type RunStoreSubject } from './suites/run-store-suite.ts';
-export { sessionStoreSuite, type SessionStoreSubject } from './suites/session-store-suite.ts';
-export { testStep, type StepTestTools } from './step-battery/index.ts';
-export type { SuiteTools } from './suites/suite-tools.ts';
+/**
+ * Entry `marketplace-app-kit/testing`: tools for tests of an app. They start a sandbox, so loading this module throws
+ * `KitError` (`not_installed`) if a package is missing that only the sandbox needs.
+ */
+import { requireSandboxPackages } from '../sandbox-packages.ts';
+
+requireSandboxPackages();
+
+export type * from './exports.ts';
+export const {
+  openLaunch,
+  deliver,
+  sandboxControl,
+  startApp,
+  startSandbox,
+  launchStoreSuite,
+  progressSuite,
+  runQueueSuite,
+  newRun,
+  runStoreSuite,
+  sessionStoreSuite,
+  testStep,
+} = await import('./exports.ts');

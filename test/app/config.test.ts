@@ -17,6 +17,7 @@ test('defaults', () => {
     pollIntervalMs: 3000,
     uploadPartBytes: 16 * 2 ** 20,
     trustProxy: false,
+    separateUploads: true,
   });
 });
 

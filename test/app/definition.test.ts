@@ -65,9 +65,12 @@ describe('a definition is refused with the place and the rule', () => {
     [{ steps: [step({ output: { sourceType: 'PICTURE' } })] }, /\(mine\)\.output\.sourceType: must be one of/],
     [
       { steps: [step({ output: { bands: [{ description: 'x', dataType: 'Float' }] } })] },
-      /output\.bands: must be 'as-input'/,
+      /output\.bands: must be 'as-input', 'any'/,
     ],
-    [{ steps: [step({ output: { preview: { ramp: 'pink' } } })] }, /preview\.ramp: must be gray or rdylgn/],
+    [
+      { steps: [step({ output: { preview: { ramp: 'pink' } } })] },
+      /preview\.ramp: must be one of gray, rdylgn, compass/,
+    ],
     [{ steps: [step({ parameters: { a: 1 } })] }, /parameters: must be z\.object/],
     [{ steps: [step({ parameters: z.object({ a: z.number() }) })] }, /parameters\.a: has no title/],
     [

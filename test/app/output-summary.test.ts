@@ -1,3 +1,4 @@
+// @module-tag all
 /** What stays of an output for people: picture, place, numbers, histogram, legend. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

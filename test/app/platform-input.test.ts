@@ -61,7 +61,8 @@ async function start(
     confinement: await testConfinement(),
   });
   const folder = join(await testFolder(), 'input');
-  const fetchIt = () =>
+  const fetchIt = () => fetchFiles().then((files) => files.map(({ path }) => path));
+  const fetchFiles = () =>
     input.fetch([reference], folder, {
       kind: 'raster',
       bytesTaken: 0,
@@ -69,7 +70,7 @@ async function start(
       onProgress: () => {},
       patiently: (call) => call(),
     });
-  return { input, folder, fetchIt, seen };
+  return { input, folder, fetchIt, fetchFiles, seen };
 }
 
 const send = (bytes: Uint8Array) => (res: ServerResponse) =>

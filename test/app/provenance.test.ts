@@ -1,3 +1,4 @@
+// @module-tag all
 /** What made an output: in its metadata, in the run, and enough to make it again. */
 import { appendFile, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

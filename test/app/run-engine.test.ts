@@ -31,10 +31,17 @@ interface Fakes {
   /** Stands before every call of the store. */
   readonly beforeStore?: (method: keyof RunStore) => void;
   readonly patienceMs?: number;
+  /** The engine's clock. */
+  readonly now?: () => number;
 }
 
 /** An engine over a database of its own, with a platform that says yes and a step that the test writes. */
-async function start({ process = async () => {}, beforeStore = () => {}, patienceMs = 60_000 }: Fakes = {}) {
+async function start({
+  process = async () => {},
+  beforeStore = () => {},
+  patienceMs = 60_000,
+  now = Date.now,
+}: Fakes = {}) {
   const folder = await testFolder();
   const database = await openDatabase({ dataDir: folder, databaseUrl: null });
   cleanUpLater(() => database.destroy());
@@ -106,7 +113,7 @@ async function start({ process = async () => {}, beforeStore = () => {}, patienc
       runsPerUser: 100,
     },
     folders: new WorkFolders(workDir, store),
-    now: Date.now,
+    now,
     log: logger,
   });
   await engine.work();
@@ -182,6 +189,24 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
     expect((await store.find(id))!.failure).toMatchObject({ code: 'world_away' });
     expect((await store.stages(id)).filter(({ state }) => state === 'PROCESSING').length).toBeGreaterThan(1);
   });
+});
+
+test('a step that meets a full disk after a minute ends with the patience, and does not repeat forever', async () => {
+  const [attemptMs, patienceMs] = [61_000, 180_000];
+  let passedMs = 0;
+  const { engine, reach, store } = await start({
+    patienceMs,
+    now: () => Date.now() + passedMs,
+    process: async () => {
+      passedMs += attemptMs;
+      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    },
+  });
+  const { id } = await engine.start('launch', wanted);
+  await reach(id, 'FAILED', 60_000);
+  expect((await store.find(id))!.failure).toMatchObject({ code: 'world_away' });
+  // The first attempt starts the patience, and three more of 61 s exceed it.
+  expect(passedMs).toBe(4 * attemptMs);
 });
 
 test("a defect of a step is told as one, and its stack is in the log; a damaged file is the user's", async () => {

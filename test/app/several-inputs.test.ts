@@ -1,17 +1,17 @@
+// @module-tag all
 /** A step with several inputs: each chosen, checked, fetched and opened by its name. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { launchApp, startApp } from '../support/app.ts';
-import { testConfinement } from '../support/confinement.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { apiKey, startSandbox } from '../support/sandbox.ts';
 import severalInputs from '../support/several-inputs.ts';
-import { skipAloud } from '../support/skipped.ts';
 import { startStepHost } from '../support/step-host.ts';
+import { confined, needing } from '../support/needs.ts';
+import { onlyInAll } from '../support/tags.ts';
 
-const isConfined = (await testConfinement()).kind === 'bubblewrap';
-if (!isConfined) skipAloud('a program finds its inputs by name', 'programs run only under bubblewrap');
+const isConfined = await confined();
 
 const zones = JSON.stringify({
   type: 'FeatureCollection',
@@ -68,7 +68,7 @@ describe("a run of the app's own files", async () => {
     expect(report.zones).toEqual(['north-west', 'north-east', 'south-west', 'south-east']);
     expect(report.means[0]).not.toBe(report.means[1]);
   });
-  test.runIf(isConfined)('a program finds its inputs by name', async () => {
+  test('a program finds its inputs by name', needing(isConfined), async () => {
     const { run } = await populated();
     await expect(
       run('by-command', named({ heights: local('before'), zones: local('zones.geojson') })),
@@ -117,54 +117,60 @@ describe('nobody is asked to approve', () => {
   });
 });
 
-test('items of the platform: each input fetched for itself, features too; a search says what fits which input', async () => {
-  const sandbox = await startSandbox({ seed: 'demo' });
-  const app = await startApp(sandbox.url, { definition: severalInputs });
-  const { session } = await launchApp(sandbox, app);
-  const form = new FormData();
-  form.append('file', new Blob([zones]), 'zones.geojson');
-  const uploaded = await sandbox.request('POST', '/public/file/upload?sourceType=POLYGON', {
-    body: form,
-    headers: { 'x-api-key': apiKey },
-  });
-  expect(uploaded.status).toBe(200);
-  const search = async (collection: string, input: string) => {
-    const found = await session.post('api/items/search', {
-      collections: [collection],
-      limit: 5,
-      stepId: 'compares',
-      input,
+test(
+  'items of the platform: each input fetched for itself, features too; a search says what fits which input',
+  { tags: [onlyInAll] },
+  async () => {
+    const sandbox = await startSandbox({ seed: 'demo' });
+    const app = await startApp(sandbox.url, { definition: severalInputs });
+    const { session } = await launchApp(sandbox, app);
+    const form = new FormData();
+    form.append('file', new Blob([zones]), 'zones.geojson');
+    const uploaded = await sandbox.request('POST', '/public/file/upload?sourceType=POLYGON', {
+      body: form,
+      headers: { 'x-api-key': apiKey },
     });
-    return (await found.json()) as { items: { collectionId: string; itemId: string; whyNot: string | null }[] };
-  };
-  const { collections } = (await (await session.get('api/collections')).json()) as { collections: { id: string }[] };
-  const uploads = collections.find(({ id }) => id.startsWith('uploads-'))!.id;
-  let vectors: Awaited<ReturnType<typeof search>>['items'] = [];
-  while (vectors.length === 0) vectors = (await search(uploads, 'zones')).items;
-  const { items } = await search('coastal-optical', 'before');
-  expect([vectors[0]!.whyNot, items[0]!.whyNot]).toEqual([null, null]);
-  expect((await search(uploads, 'before')).items[0]!.whyNot).toMatch(/is polygon/);
-  expect((await search('coastal-optical', 'zones')).items[0]!.whyNot).toMatch(/is multispectral; Compares takes point/);
+    expect(uploaded.status).toBe(200);
+    const search = async (collection: string, input: string) => {
+      const found = await session.post('api/items/search', {
+        collections: [collection],
+        limit: 5,
+        stepId: 'compares',
+        input,
+      });
+      return (await found.json()) as { items: { collectionId: string; itemId: string; whyNot: string | null }[] };
+    };
+    const { collections } = (await (await session.get('api/collections')).json()) as { collections: { id: string }[] };
+    const uploads = collections.find(({ id }) => id.startsWith('uploads-'))!.id;
+    let vectors: Awaited<ReturnType<typeof search>>['items'] = [];
+    while (vectors.length === 0) vectors = (await search(uploads, 'zones')).items;
+    const { items } = await search('coastal-optical', 'before');
+    expect([vectors[0]!.whyNot, items[0]!.whyNot]).toEqual([null, null]);
+    expect((await search(uploads, 'before')).items[0]!.whyNot).toMatch(/is polygon/);
+    expect((await search('coastal-optical', 'zones')).items[0]!.whyNot).toMatch(
+      /is multispectral; Compares takes point/,
+    );
 
-  const platform = (...of: { collectionId: string; itemId: string }[]) => ({
-    type: 'platform',
-    items: of.map(({ collectionId, itemId }) => ({ collectionId, itemId })),
-  });
-  const wanted = (inputs: object) => ({ stepId: 'compares', input: { type: 'named', inputs } });
-  const refused = await session.post(
-    'api/runs/check',
-    wanted({ before: platform(items[0]!), after: platform(items[1]!, items[2]!) }),
-  );
-  expect([refused.status, await refused.json()]).toMatchObject([400, { error: expect.stringMatching(/at most 1 .* as After, not 2/) as string }]); // prettier-ignore
-  const { id } = await session.start(
-    wanted({ before: platform(items[0]!), after: platform(items[1]!), zones: platform(vectors[0]!) }),
-  );
-  const waiting = await session.waitFor(id, 'AWAITING_APPROVAL');
-  await sandbox.control('POST', `operations/${waiting.operationId}/approve`);
-  const run = await session.waitFor(id, 'COMPLETED');
-  expect(run.files).toHaveLength(1);
-  const page = await (await session.get(`runs/${id}`)).text();
-  expect(page).toContain(
-    `before: coastal-optical/${items[0]!.itemId}; after: coastal-optical/${items[1]!.itemId}; zones:`,
-  );
-});
+    const platform = (...of: { collectionId: string; itemId: string }[]) => ({
+      type: 'platform',
+      items: of.map(({ collectionId, itemId }) => ({ collectionId, itemId })),
+    });
+    const wanted = (inputs: object) => ({ stepId: 'compares', input: { type: 'named', inputs } });
+    const refused = await session.post(
+      'api/runs/check',
+      wanted({ before: platform(items[0]!), after: platform(items[1]!, items[2]!) }),
+    );
+    expect([refused.status, await refused.json()]).toMatchObject([400, { error: expect.stringMatching(/at most 1 .* as After, not 2/) as string }]); // prettier-ignore
+    const { id } = await session.start(
+      wanted({ before: platform(items[0]!), after: platform(items[1]!), zones: platform(vectors[0]!) }),
+    );
+    const waiting = await session.waitFor(id, 'AWAITING_APPROVAL');
+    await sandbox.control('POST', `operations/${waiting.operationId}/approve`);
+    const run = await session.waitFor(id, 'COMPLETED');
+    expect(run.files).toHaveLength(1);
+    const page = await (await session.get(`runs/${id}`)).text();
+    expect(page).toContain(
+      `before: coastal-optical/${items[0]!.itemId}; after: coastal-optical/${items[1]!.itemId}; zones:`,
+    );
+  },
+);

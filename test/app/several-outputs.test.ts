@@ -1,3 +1,4 @@
+// @module-tag all
 /** A step with several outputs: each held against its declaration, and uploaded under the one approved operation. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -7,15 +8,13 @@ import { checkDefinition } from '../../src/app/definition/check-definition.ts';
 import { defineApp } from '../../src/app/definition/app-definition.ts';
 import { defineStep, z, type OutputDeclaration } from '../../src/steps/index.ts';
 import { fetchedDigest, launchApp, startApp } from '../support/app.ts';
-import { testConfinement } from '../support/confinement.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import severalOutputs from '../support/several-outputs.ts';
-import { skipAloud } from '../support/skipped.ts';
 import { startStepHost } from '../support/step-host.ts';
+import { confined, needing } from '../support/needs.ts';
 
 const synthetic = { type: 'synthetic', size: 64 } as const;
-const isConfined = (await testConfinement()).kind === 'bubblewrap';
-if (!isConfined) skipAloud('a program finds its outputs by name', 'programs run only under bubblewrap');
+const isConfined = await confined();
 
 test('a run uploads each of its outputs, and says which file each became', async () => {
   const sandbox = await startSandbox();
@@ -83,7 +82,7 @@ describe('what a step leaves is held against its declaration', () => {
   test('a link in the place of a file is not taken', async () => {
     await expect(run('link')).rejects.toMatchObject({ code: 'job_output_unsafe' });
   });
-  test.runIf(isConfined)('a program finds its outputs by name', async () => {
+  test('a program finds its outputs by name', needing(isConfined), async () => {
     const { outputs } = await run('by-command');
     expect(await Promise.all(outputs.map(({ path }) => readFile(path, 'utf8')))).toEqual(['2', '1']);
   });

@@ -1,3 +1,4 @@
+// @module-tag all
 /** The engine in a world of its own: thousands of interleavings of faults, at every await, in seconds. */
 import { env } from 'node:process';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+// @module-tag all
 /** The simulation can fail: mistakes that were made once, or nearly, and what it says of each. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -6,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { projectRoot } from '../support/folders.ts';
 import { mutant, type Mutation } from '../support/mutant.ts';
 
-const timeout = 180_000;
+const timeout = 900_000;
 const engine = 'src/app/runs/run-engine.ts';
 const store = 'src/app/runs/sql-run-store.ts';
 

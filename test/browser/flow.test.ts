@@ -1,17 +1,19 @@
+// @module-tag all
 /** What a person does, in Chromium, on real servers: from the marketplace to the result, and every other end. */
 import { describe, expect, test } from 'vitest';
 import type { BrowserContext, Page } from 'playwright-core';
 import type { AppDefinition } from '../../src/app/definition/app-definition.ts';
 import { startApp } from '../support/app.ts';
 import severalInputs from '../support/several-inputs.ts';
-import { hasChromium, visit, type Visit } from '../support/browser.ts';
+import { visit, type Visit } from '../support/browser.ts';
 import { startSandbox } from '../support/sandbox.ts';
+import { needing } from '../support/needs.ts';
 
-async function start(definition?: AppDefinition) {
+async function start({ definition, webgl = false }: { definition?: AppDefinition; webgl?: boolean } = {}) {
   const sandbox = await startSandbox({ seed: 'demo' });
   const app = await startApp(sandbox.url, { env: { EMBEDDED_IN: sandbox.url }, ...(definition && { definition }) });
   await sandbox.control('POST', 'apps', { id: 'reference-app', name: 'Reference app', launchUrl: `${app.url}/launch` });
-  return { sandbox, app, ...(await visit([sandbox.url, app.url])) };
+  return { sandbox, app, ...(await visit([sandbox.url, app.url], { webgl })) };
 }
 
 /** Launches from the marketplace; the app opens in a tab of its own. */
@@ -39,25 +41,25 @@ async function begin(tab: Page, step: string, input: 'item' | 'synthetic' = 'syn
 /** Runs in the page: what a screen reader would say of the place. */
 const focusedText = `((node) => [node?.getAttribute('aria-label'), node?.textContent, node?.closest('label')?.textContent].join(' '))(document.activeElement)`;
 
-const reached = (tab: Page, state: string) => tab.locator(`#run[data-state="${state}"]`).waitFor({ timeout: 90_000 });
+const reached = (tab: Page, state: string) => tab.locator(`#run[data-state="${state}"]`).waitFor({ timeout: 900_000 });
 const clean = ({ complaints }: Pick<Visit, 'complaints'>) => expect(complaints).toEqual([]);
 
-describe.runIf(hasChromium)('in a browser', () => {
+describe('in a browser', needing('chromium'), () => {
   test('features are on the map too, with the numbers of their fields', async () => {
-    const it = await start();
+    const it = await start({ webgl: true });
     const tab = await launch(it.page, it.context, it.sandbox.url);
     await begin(tab, 'Contours', 'synthetic');
     await it.page.goto(`${it.sandbox.url}/approvals`);
     await it.page.getByRole('button', { name: /^Approve/ }).click();
     await reached(tab, 'COMPLETED');
-    await tab.locator('#map[data-ready]').waitFor({ timeout: 90_000 });
+    await tab.locator('#map[data-ready]').waitFor({ timeout: 900_000 });
     expect(await tab.getByText(/^all of [\d,]+ features$/).count()).toBe(2);
     expect(await tab.getByRole('img', { name: /^Histogram of elevation/ }).count()).toBe(1);
     clean(it);
   });
 
   test('a real scene of a real coast: coloured NDVI on the map, with its legend and its numbers', async () => {
-    const it = await start();
+    const it = await start({ webgl: true });
     const tab = await launch(it.page, it.context, it.sandbox.url);
     await tab.getByRole('link', { name: 'Normalized difference' }).click();
     await tab.locator('#new-run[data-ready]').waitFor();
@@ -68,7 +70,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     await it.page.goto(`${it.sandbox.url}/approvals`);
     await it.page.getByRole('button', { name: /^Approve/ }).click();
     await reached(tab, 'COMPLETED');
-    await tab.locator('#map[data-ready]').waitFor({ timeout: 90_000 });
+    await tab.locator('#map[data-ready]').waitFor({ timeout: 900_000 });
     // In the step's colours, with their numbers, and not in grey.
     expect(await tab.getByRole('img', { name: /^Histogram of normalized difference, from -0.2 to 0.9$/ }).count()).toBe(
       1,
@@ -93,7 +95,7 @@ describe.runIf(hasChromium)('in a browser', () => {
   });
 
   test('a step with several inputs: each is chosen for itself, and kept while another is', async () => {
-    const it = await start(severalInputs);
+    const it = await start({ definition: severalInputs });
     const tab = await launch(it.page, it.context, it.sandbox.url);
     await tab.getByRole('link', { name: 'Compares' }).click();
     await tab.locator('#new-run[data-ready]').waitFor();
@@ -120,7 +122,7 @@ describe.runIf(hasChromium)('in a browser', () => {
   });
 
   test('an area that is drawn on the map cuts the scene, and is told in the approval', async () => {
-    const it = await start();
+    const it = await start({ webgl: true });
     const tab = await launch(it.page, it.context, it.sandbox.url);
     await tab.getByRole('link', { name: 'Clip to an area' }).click();
     await tab.locator('#new-run[data-ready]').waitFor();
@@ -153,7 +155,7 @@ describe.runIf(hasChromium)('in a browser', () => {
   });
 
   test('launch, choose an item, approve, watch it complete, see the result on the map and in the catalog', async () => {
-    const it = await start();
+    const it = await start({ webgl: true });
     const tab = await launch(it.page, it.context, it.sandbox.url);
     expect(tab.url()).not.toContain('token');
     await begin(tab, 'Cloud Optimized GeoTIFF', 'item');
@@ -161,7 +163,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     await it.page.getByRole('button', { name: /^Approve/ }).click();
     await it.page.getByText('Nothing waits for a decision').waitFor();
     await reached(tab, 'COMPLETED');
-    await tab.locator('#map[data-ready]').waitFor({ timeout: 90_000 });
+    await tab.locator('#map[data-ready]').waitFor({ timeout: 900_000 });
     const [item] = await Promise.all([
       it.context.waitForEvent('page'),
       tab.getByRole('link', { name: "See it in the platform's catalog" }).click(),
@@ -231,7 +233,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     expect(it.page.url()).not.toContain('token');
     // In the panel beside it; the app stays where it is, and Back goes back in it.
     await it.page.getByRole('button', { name: 'Approve Hillshade' }).click();
-    await frame.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 90_000 });
+    await frame.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 900_000 });
     await it.page.evaluate('history.back()');
     await frame.locator('#new-run[data-ready]').waitFor();
     await it.page.reload();

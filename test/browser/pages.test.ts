@@ -1,14 +1,16 @@
+// @module-tag all
 /** The pages themselves: usable by everybody, in both color schemes, with hostile data in them, and closed to other origins. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import yauzl from 'yauzl';
 import { launchApp, smallRun, startApp } from '../support/app.ts';
-import { hasChromium, violationsOf, visit } from '../support/browser.ts';
+import { violationsOf, visit } from '../support/browser.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { routesOf } from '../support/routes.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { adminKey, apiKey, startSandbox } from '../support/sandbox.ts';
+import { needing } from '../support/needs.ts';
 
 const hostile = `<img src=x onerror="document.title='hacked'"> & "quotes" </script><script>document.title='hacked'</script>`;
 
@@ -53,7 +55,7 @@ async function populated() {
   return { sandbox, app, session, launchId, runIds: [run.id, waiting.id] };
 }
 
-describe.runIf(hasChromium)('every page', () => {
+describe('every page', needing('chromium'), () => {
   test('no violation of accessibility, of any impact, no complaint, no foreign request; hostile names do nothing; light, dark, and on a phone', async () => {
     const it = await populated();
     const [name = '', value = ''] = it.session.cookie.split('=');
@@ -129,7 +131,7 @@ describe.runIf(hasChromium)('every page', () => {
       problems.push(...complaints.filter((one) => !/status of 40[04]/.test(one)));
     }
     expect(problems).toEqual([]);
-  }, 240_000);
+  }, 900_000);
 
   test('each first page is under 300 kB over the wire, thumbnails and all, and its policy has no unsafe script', async () => {
     const sandbox = await startSandbox({ seed: 'demo' });
@@ -184,10 +186,7 @@ describe.runIf(hasChromium)('every page', () => {
 
   test('without WebGL a still of the same map stands there', async () => {
     const sandbox = await startSandbox({ seed: 'demo' });
-    const { page, context } = await visit([sandbox.url]);
-    await context.addInitScript(
-      'HTMLCanvasElement.prototype.getContext = new Proxy(HTMLCanvasElement.prototype.getContext, { apply: (target, canvas, args) => (/webgl/.test(args[0]) ? null : Reflect.apply(target, canvas, args)) });',
-    );
+    const { page } = await visit([sandbox.url], { webgl: false });
     for (const path of ['/catalog/olinda-coast/olinda-landsat7', '/catalog']) {
       await page.goto(sandbox.url + path);
       await page.locator('#map').hover();
@@ -222,7 +221,7 @@ describe.runIf(hasChromium)('every page', () => {
   });
 });
 
-describe.runIf(hasChromium)('the sandbox', () => {
+describe('the sandbox', needing('chromium'), () => {
   test('registers an app by its manifest; mistakes are told at the field', async () => {
     const sandbox = await startSandbox();
     const { page } = await visit([sandbox.url]);
@@ -301,7 +300,7 @@ describe.runIf(hasChromium)('the sandbox', () => {
     await page.locator('#files .pill.ok').first().waitFor();
     await page.getByRole('link', { name: 'Run a model' }).click();
     await page.getByRole('button', { name: 'Run' }).click();
-    await page.locator('#jobs .pill.ok').first().waitFor({ timeout: 60_000 });
+    await page.locator('#jobs .pill.ok').first().waitFor({ timeout: 900_000 });
     await page.getByRole('link', { name: 'On the map' }).click();
     await page.locator('#map[data-ready]').waitFor();
     const picture = `fetch(JSON.parse(document.querySelector('#item').textContent).previewHref).then(async (response) => (await createImageBitmap(await response.blob())).width)`;

@@ -3,11 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { startApp } from '../support/app.ts';
-import { hasChromium, visit } from '../support/browser.ts';
+import { visit } from '../support/browser.ts';
 import { projectRoot } from '../support/folders.ts';
 import { startSandbox } from '../support/sandbox.ts';
+import { needing } from '../support/needs.ts';
+import { onlyInAll } from '../support/tags.ts';
 
-const timeout = 180_000;
+const timeout = 900_000;
 
 async function start(options: Parameters<typeof visit>[1] = {}) {
   const sandbox = await startSandbox({ seed: 'demo' });
@@ -16,10 +18,10 @@ async function start(options: Parameters<typeof visit>[1] = {}) {
   return { sandbox, app, ...(await visit([sandbox.url, app.url], options)) };
 }
 
-describe.runIf(hasChromium)('a story', () => {
+describe('a story', needing('chromium'), () => {
   test(
     'the integrator: a real coast, an area drawn, NDVI approved beside it; then a cut connection, and its healing beside the request',
-    { timeout },
+    { tags: [onlyInAll], timeout },
     async () => {
       const { page, context, complaints, sandbox } = await start();
       await page.goto(`${sandbox.url}/catalog`);
@@ -58,7 +60,7 @@ describe.runIf(hasChromium)('a story', () => {
       await app.getByText('Chosen: Olinda, Landsat 7').waitFor();
       await app.getByRole('button', { name: 'Ask for approval' }).click();
       await page.getByRole('button', { name: 'Approve Normalized difference' }).click();
-      await app.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 60_000 });
+      await app.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 900_000 });
       await app.getByRole('img', { name: /^Histogram of normalized difference/ }).waitFor();
       await app.locator('#map[data-ready]').waitFor();
       await app.locator('#compare').fill('50');
@@ -76,9 +78,9 @@ describe.runIf(hasChromium)('a story', () => {
       await app.getByRole('button', { name: 'Ask for approval' }).click();
       await page.getByRole('button', { name: 'Approve Normalized difference' }).click();
       // By itself: the wound, what caused it, and the chunk that came again.
-      await inspector.getByText('fired 1 of 1').waitFor({ timeout: 60_000 });
+      await inspector.getByText('fired 1 of 1').waitFor({ timeout: 900_000 });
       await inspector.locator('.timeline .lost').waitFor();
-      await app.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 60_000 });
+      await app.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 900_000 });
       await inspector.locator('.calls tr', { hasText: 'fault: cut the connection' }).getByRole('link').click();
       await inspector.locator('#pane').getByText('An armed fault fired: cut the connection').waitFor();
       await inspector.locator('#verdict .pill').first().getByText('passed').waitFor();
@@ -127,7 +129,7 @@ describe.runIf(hasChromium)('a story', () => {
         tab.getByRole('link', { name: 'Decide in the platform' }).click(),
       ]);
       await approvals.getByRole('button', { name: 'Approve Hillshade' }).click();
-      await tab.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 60_000 });
+      await tab.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 900_000 });
       await expect.poll(() => tab.title()).toBe('completed · Hillshade');
       await tab.locator('#map[data-ready]').waitFor();
       await tab.getByText('hillshade.tif').waitFor();
@@ -150,7 +152,7 @@ describe.runIf(hasChromium)('a story', () => {
 
   test(
     'the platform engineer: a key and a call, a scene sent in, many decisions at once, a session ended, and a reset that asks',
-    { timeout },
+    { tags: [onlyInAll], timeout },
     async () => {
       const { page, complaints, sandbox } = await start();
       await page.goto(`${sandbox.url}/docs`);
@@ -171,7 +173,7 @@ describe.runIf(hasChromium)('a story', () => {
         mimeType: 'image/tiff',
         buffer: await readFile(join(projectRoot, 'scenes/olinda-landsat7.tif')),
       });
-      await page.locator('#files .pill.ok').first().waitFor({ timeout: 90_000 });
+      await page.locator('#files .pill.ok').first().waitFor({ timeout: 900_000 });
       await page.getByText('1 to 1 of').waitFor();
 
       const { token, launchId } = await sandbox.launch();
@@ -212,8 +214,8 @@ describe.runIf(hasChromium)('a story', () => {
   );
 });
 
-describe.runIf(hasChromium)('without JavaScript', () => {
-  test('the sandbox decides, and the app says what it needs', async () => {
+describe('without JavaScript', needing('chromium'), () => {
+  test('the sandbox decides, and the app says what it needs', { tags: [onlyInAll] }, async () => {
     const { sandbox, app, context } = await start();
     const { token } = await sandbox.launch();
     await sandbox.app('POST', `/operation/${token}`, { body: { name: 'Plain' } });

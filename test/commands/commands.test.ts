@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { projectRoot, testFolder } from '../support/folders.ts';
 import { startCommand, startServer } from '../support/processes.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
+import { onlyInAll } from '../support/tags.ts';
 
 const appEnv = { PLATFORM_URL: 'http://127.0.0.1:1', PLATFORM_API_KEY: 'k', APP_SECRET: 'x'.repeat(32) };
 
@@ -18,6 +19,7 @@ async function takenPort(): Promise<number> {
 
 test.each(['sandbox', 'app'] as const)(
   'a data folder has one %s: a second one is refused, with the pid of the first; after kill -9 the next may have it',
+  { tags: [onlyInAll] },
   async (name) => {
     const folder = await testFolder();
     const [args, env] =
@@ -69,7 +71,7 @@ test('sandbox: prints its ready line, listens on 127.0.0.1, and ends in order', 
   expect(server.output()).not.toContain('given-key');
 });
 
-test('sandbox: without a key one is made, shown once, and works', async () => {
+test('sandbox: without a key one is made, shown once, and works', { tags: [onlyInAll] }, async () => {
   const data = await testFolder();
   const first = await startServer('sandbox', ['--port', '0', '--data', data], {});
   const key = /^api key (\S+)$/m.exec(first.output())?.[1];

@@ -1,3 +1,4 @@
+// @module-tag all
 /** `npm run dev`: both servers, restarted when their files change however that comes about, and nothing left when it ends. */
 import { mkdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,14 +17,14 @@ async function startDev(...more: string[]) {
     {},
     project,
   );
-  await expect.poll(run.output, { timeout: 60_000 }).toMatch(/Both restart/);
+  await expect.poll(run.output, { timeout: 900_000 }).toMatch(/Both restart/);
   const said = (name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(run.output())?.[1] ?? '';
   const times = (text: string) => run.output().split(text).length - 1;
   return { project, run, said, restarts: (name: string) => times(`\n${name} restarted`), times };
 }
 
-const timeout = 120_000;
-const soon = { timeout: 40_000 };
+const timeout = 900_000;
+const soon = { timeout: 900_000 };
 
 test(
   'prints addresses and key, readable lines of both, takes what is to be imported, and stops both',

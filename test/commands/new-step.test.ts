@@ -1,3 +1,4 @@
+// @module-tag all
 /** A step of one's own, from nothing or from a program: written, registered, proven. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -6,14 +7,12 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { argvOf } from '../../src/commands/new-step/argv.ts';
 import { registered } from '../../src/commands/new-step/register.ts';
-import { testConfinement } from '../support/confinement.ts';
 import { mutant } from '../support/mutant.ts';
-import { skipAloud } from '../support/skipped.ts';
+import { confined, needing } from '../support/needs.ts';
 
 const run = promisify(execFile);
-const timeout = 180_000;
-const isConfined = (await testConfinement()).kind === 'bubblewrap';
-if (!isConfined) skipAloud('steps that a program does', 'programs run only under bubblewrap');
+const timeout = 900_000;
+const isConfined = await confined();
 
 const newStep = (folder: string, ...args: string[]) =>
   run(process.execPath, ['--import', './scripts/preload.mjs', 'src/commands/new-step.ts', ...args], {
@@ -22,9 +21,9 @@ const newStep = (folder: string, ...args: string[]) =>
     timeout,
   });
 
-test.runIf(isConfined)(
+test(
   'in Python, and by a program: what it leaves is declared, and what it does not bear is told',
-  { timeout },
+  { timeout, ...needing(isConfined) },
   async () => {
     const folder = await mutant([], ['test/my-app']);
     const python = await newStep(folder, 'doubled', '--lang', 'python');

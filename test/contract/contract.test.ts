@@ -1,3 +1,4 @@
+import { wktGeometry } from '../../src/contract/geometry.ts';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -34,6 +35,18 @@ test('what the client cannot do without is missed; everything else may be missin
   expect(calls.completeUpload.decode('')).toEqual({});
 });
 
+test.each<[given: string | number, expected: string | undefined]>([
+  ['2026-03-01T12:00:00.000Z', '2026-03-01T12:00:00.000Z'],
+  ['2026-03-01T12:00:00Z', '2026-03-01T12:00:00.000Z'],
+  ['2026-03-01T12:00:00.123456789Z', '2026-03-01T12:00:00.123Z'],
+  ['2026-03-01T14:00:00+02:00', '2026-03-01T12:00:00.000Z'],
+  [Date.UTC(2026, 2, 1, 12), '2026-03-01T12:00:00.000Z'],
+  ['tomorrow', undefined],
+])('the client reads the time %j', (given, expected) => {
+  const { calls } = assumedProfile;
+  expect(calls.renewToken.decode({ token: 't', expiresAt: given })).toEqual({ token: 't', expiresAt: expected });
+});
+
 test("the contract alone knows the platform's paths", async () => {
   const names = await readdir(join(projectRoot, 'src'), { recursive: true });
   for (const name of names.filter((file) => file.endsWith('.ts') && !file.startsWith('contract'))) {
@@ -41,4 +54,14 @@ test("the contract alone knows the platform's paths", async () => {
       /['"`]\/public\/(external-app|file)/,
     );
   }
+});
+
+test.each([300, 3_300])('well-known text of %d collections in one another is refused at once', (depth) => {
+  const text = `${'GEOMETRYCOLLECTION('.repeat(depth)}POINT(1 2)${')'.repeat(depth)}`;
+  expect(wktGeometry.safeParse(text).success).toBe(false);
+});
+
+test('well-known text of collections of multipolygons reads', () => {
+  const text = 'GEOMETRYCOLLECTION(GEOMETRYCOLLECTION(MULTIPOLYGON(((0 0, 1 0, 1 1, 0 0)))))';
+  expect(wktGeometry.parse(text)).toMatchObject({ geometries: [{ geometries: [{ type: 'MultiPolygon' }] }] });
 });

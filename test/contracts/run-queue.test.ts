@@ -1,15 +1,17 @@
 /** What a queue of runs promises, within one process and between many. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, type TestOptions } from 'vitest';
 import { PgBossRunQueue } from '../../src/app/runs/pg-boss-run-queue.ts';
 import { LocalRunQueue, type RunQueue } from '../../src/app/runs/run-queue.ts';
 import { notingWorker, queued, runQueueSuite } from '../../src/testing/suites/run-queue-suite.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
-import { hasPostgres, startPostgres, query } from '../support/postgres.ts';
+import { startPostgres, query } from '../support/postgres.ts';
+import { isThere, needing } from '../support/needs.ts';
+import { onlyInAll } from '../support/tags.ts';
 
 let postgres: Awaited<ReturnType<typeof startPostgres>>;
 beforeAll(async () => {
-  if (hasPostgres) postgres = await startPostgres();
+  if (isThere('postgresql')) postgres = await startPostgres();
 });
 
 const log = { warn: () => {} };
@@ -24,19 +26,17 @@ function closeLater(queue: RunQueue): RunQueue {
 }
 const open = async (url: string) => closeLater(await PgBossRunQueue.open(url, { supervises: true, log }));
 
-const adapters: [string, boolean, () => Promise<RunQueue>][] = [
-  ['in one process', true, async () => closeLater(new LocalRunQueue())],
-  ['PostgreSQL and pg-boss', hasPostgres, async () => open(await postgres.create())],
+const adapters: [string, TestOptions, () => Promise<RunQueue>][] = [
+  ['in one process', {}, async () => closeLater(new LocalRunQueue())],
+  ['PostgreSQL and pg-boss', needing('postgresql'), async () => open(await postgres.create())],
 ];
 
-describe.each(adapters)('%s', (_name, isHere, make) => {
-  if (isHere) runQueueSuite({ test, expect }, make);
-  else test.skip('there is no PostgreSQL here', () => {});
-});
+for (const [name, options, make] of adapters) describe(name, options, () => runQueueSuite({ test, expect }, make));
 
 describe('between processes', () => {
-  test.runIf(hasPostgres)(
+  test(
     'a run that a worker was about to take when it died goes to another',
+    { tags: [onlyInAll], timeout: 900_000, ...needing('postgresql') },
     async () => {
       const url = await postgres.create();
       const [one, two] = [await open(url), await open(url)];
@@ -49,10 +49,9 @@ describe('between processes', () => {
       await expect.poll(() => living.given, { timeout: 18_000 }).toEqual(['wait a']);
       hanging.resolve();
     },
-    40_000,
   );
 
-  test.runIf(hasPostgres)('what there is no room for waits for a worker that has some', async () => {
+  test('what there is no room for waits for a worker that has some', needing('postgresql'), async () => {
     const url = await postgres.create();
     const [one, two] = [await open(url), await open(url)];
     const [full, free] = [
@@ -70,7 +69,7 @@ describe('between processes', () => {
     await expect.poll(() => free.given, { timeout: 5_000 }).toEqual(['process a']);
   });
 
-  test.runIf(hasPostgres)('who has fewer waiting comes first', async () => {
+  test('who has fewer waiting comes first', needing('postgresql'), async () => {
     const queue = await open(await postgres.create());
     await queue.add([...Array.from({ length: 5 }, (_, i) => run(`many-${i}`, 'process', i)), run('one', 'process', 0)]);
     const { worker, given } = notingWorker(
@@ -78,11 +77,11 @@ describe('between processes', () => {
       () => 2,
     );
     await queue.work(worker);
-    await expect.poll(() => given, { timeout: 20_000 }).toHaveLength(6);
+    await expect.poll(() => given, { timeout: 900_000 }).toHaveLength(6);
     expect(given.slice(0, 2)).toContain('process one');
   });
 
-  test.runIf(hasPostgres)("no password and no token stands in the queue's tables", async () => {
+  test("no password and no token stands in the queue's tables", needing('postgresql'), async () => {
     const url = await postgres.create();
     const queue = await open(url);
     await queue.add([run('a')]);

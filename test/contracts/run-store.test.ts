@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { sql, type Kysely } from 'kysely';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, type TestOptions } from 'vitest';
 import { DatabaseAwayError } from '../../src/app/database-away.ts';
 import { openDatabase, type AppDatabase, type AppTables } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
@@ -19,13 +19,14 @@ import { newRun, runStoreSuite } from '../../src/testing/suites/run-store-suite.
 import { sessionStoreSuite } from '../../src/testing/suites/session-store-suite.ts';
 import { cleanUpAfterFile, cleanUpLater } from '../support/cleanup.ts';
 import { sharedFolder, testFolder } from '../support/folders.ts';
-import { hasPostgres, startPostgres } from '../support/postgres.ts';
+import { needing } from '../support/needs.ts';
+import { startPostgres } from '../support/postgres.ts';
 
-const adapters: [string, boolean, () => Promise<AppDatabase>][] = [
-  ['SQLite', true, async () => openDatabase({ dataDir: await sharedFolder(), databaseUrl: null })],
+const adapters: [string, TestOptions, () => Promise<AppDatabase>][] = [
+  ['SQLite', {}, async () => openDatabase({ dataDir: await sharedFolder(), databaseUrl: null })],
   [
     'PostgreSQL',
-    hasPostgres,
+    needing('postgresql'),
     async () => openDatabase({ dataDir: '', databaseUrl: await (await startPostgres()).create() }),
   ],
 ];
@@ -55,8 +56,9 @@ test('a SQLite file that another has locked for too long, or that has no room, i
   await expect(sql`select nonsense from nothing`.execute(database)).rejects.not.toBeInstanceOf(DatabaseAwayError);
 });
 
-describe.each(adapters)('%s', (name, isHere, open) => {
-  if (!isHere) return void test.skip('there is no PostgreSQL here', () => {});
+for (const [name, options, open] of adapters) describe(name, options, () => suites(name, open));
+
+function suites(name: string, open: () => Promise<AppDatabase>): void {
   const tools = { test, expect };
   const opened = async () => {
     const database = await open();
@@ -141,7 +143,7 @@ describe.each(adapters)('%s', (name, isHere, open) => {
       { token: 'new' },
     ]);
   });
-});
+}
 
 describe('progress in one process', () =>
   progressSuite({ test, expect }, async () => {

@@ -1,3 +1,4 @@
+// @module-tag all
 /** `npm run drift` as people use it, and the records that the sandbox is held to. */
 import { execFile } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -17,7 +18,7 @@ beforeAll(async () => {
   platform = await startSandbox({ seed: 'demo' });
   cleanUpLater(() => platform.close());
   folder = await testFolder();
-}, 60_000);
+}, 900_000);
 
 /** Exit status and all that it said. */
 async function drift(
@@ -39,7 +40,7 @@ async function drift(
 
 test(
   'a platform like the sandbox: the same, recorded, and the same again from the record',
-  { timeout: 120_000 },
+  { timeout: 900_000 },
   async () => {
     const first = await drift(['--platform', `${platform.url}/`, '--record', 'record.json']);
     expect(first.text).toContain('same           error-body');
@@ -53,7 +54,7 @@ test(
 
 test(
   'one that differs: told with the place, drafted, and fine once it is expected; expected in vain fails',
-  { timeout: 180_000 },
+  { timeout: 900_000 },
   async () => {
     const route = { method: 'GET', path: /^\/public\/external-app\/user\/[^/]+\/detail$/ };
     const strange = await strangePlatform(platform.url, [
@@ -101,13 +102,13 @@ test.each([
     ['--against', join(projectRoot, 'package.json'), '--json', 'no-such-folder/x.json'],
     'x.json cannot be written (ENOENT)',
   ],
-])('%j: says what is wrong', { timeout: 60_000 }, async (args, message) => {
+])('%j: says what is wrong', { timeout: 900_000 }, async (args, message) => {
   const { status, text } = await drift(args);
   expect(text).toContain(message);
   expect(status).toBe(1);
 });
 
-test('no key: says which setting holds it', { timeout: 60_000 }, async () => {
+test('no key: says which setting holds it', { timeout: 900_000 }, async () => {
   const { status, text } = await drift(['--platform', 'http://127.0.0.1:9'], { PLATFORM_API_KEY: '' });
   expect([status, text]).toEqual([
     1,
@@ -115,7 +116,7 @@ test('no key: says which setting holds it', { timeout: 60_000 }, async () => {
   ]);
 });
 
-test('the sandbox is as the records have the real platform', { timeout: 300_000 }, async () => {
+test('the sandbox is as the records have the real platform', { timeout: 900_000 }, async () => {
   const records = join(projectRoot, 'test/drift/records');
   const names = (await readdir(records)).filter((name) => name.endsWith('.json') && !name.endsWith('.expect.json'));
   expect(names).toContain('sandbox-0.2.0.json');

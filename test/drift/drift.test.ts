@@ -1,3 +1,4 @@
+// @module-tag all
 /** What a strange platform does otherwise is found, named and proposed; a platform like the sandbox raises no alarm. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -44,7 +45,7 @@ beforeAll(async () => {
   platform = await startSandbox({ seed: 'demo' });
   cleanUpLater(() => platform.close());
   expected = await observe(targetAt(platform.url), 'write');
-}, 60_000);
+}, 900_000);
 
 async function seenThrough(changes: Parameters<typeof strangePlatform>[1], profile = assumedProfile) {
   const strange = await strangePlatform(platform.url, changes);
@@ -184,7 +185,7 @@ const seeds = Array.from({ length: changeCount }, (_, i) => [i + 1] as const);
 
 describe('a single change', () => {
   const results: { one: Case; found: boolean; breaks: boolean; said: boolean; isNamed: boolean }[] = [];
-  test.each(seeds)('by seed %i', { timeout: 60_000 }, async (seed) => {
+  test.each(seeds)('by seed %i', { timeout: 900_000 }, async (seed) => {
     const one = changeOf(seed);
     const differences = compare(expected, await seenThrough([one]));
     const told = differences.filter(({ verdict }) => verdict !== 'richer');
@@ -213,7 +214,7 @@ describe('a single change', () => {
 
 test.each(Array.from({ length: cleanRuns }, (_, i) => [i + 1]))(
   'clean run %i: nothing is found',
-  { timeout: 60_000 },
+  { timeout: 900_000 },
   async () => {
     const seen = await seenThrough([]);
     expect(compare(expected, seen)).toEqual([]);
@@ -222,7 +223,7 @@ test.each(Array.from({ length: cleanRuns }, (_, i) => [i + 1]))(
   },
 );
 
-test('a level sends no more than it says', { timeout: 60_000 }, async () => {
+test('a level sends no more than it says', { timeout: 900_000 }, async () => {
   const seen = await observe(targetAt(platform.url), 'read');
   const others = seen.exchanges.filter(
     ({ method, path }) => method !== '' && method !== 'GET' && !(method === 'POST' && path === '/public/stac/search'),
@@ -235,14 +236,14 @@ test('a level sends no more than it says', { timeout: 60_000 }, async () => {
   });
 });
 
-test('a key that is refused: nothing is called the same', { timeout: 60_000 }, async () => {
+test('a key that is refused: nothing is called the same', { timeout: 900_000 }, async () => {
   const seen = await observe({ ...targetAt(platform.url), apiKey: 'wrong' }, 'read');
   const judged = judge(seen, expected, compare(expected, seen));
   for (const id of ['model-fields', 'inference-types', 'page-size', 'item-bands'])
     expect(judged.find((one) => one.id === id)?.verdict, id).not.toBe('same');
 });
 
-test('who rejects is written nothing more', { timeout: 60_000 }, async () => {
+test('who rejects is written nothing more', { timeout: 900_000 }, async () => {
   const seen = await observe(
     { ...targetAt(platform.url), approve: async (operationId) => void (await platform.reject(operationId)) },
     'write',
@@ -286,7 +287,7 @@ const renamed: readonly (readonly [Exclude<WireCallName, 'downloadInference'>, s
 describe('a draft of the wire profile', () => {
   test.each(renamed.slice(0, changeCount >= 200 ? renamed.length : 6))(
     '%s.%s: reads the platform that has it otherwise',
-    { timeout: 60_000 },
+    { timeout: 900_000 },
     async (call, field) => {
       const route = routes.find((one) => one.call === call)!;
       const changes = [{ route, change: { kind: 'rename', on: 'success', field } as const }];
@@ -303,7 +304,7 @@ describe('a draft of the wire profile', () => {
 const wholeRuns = changeCount >= 200 ? renamed.map((one) => [one]) : [renamed.filter(([, field]) => field !== 'size')];
 test.each(wholeRuns.map((one) => [one.map((names) => names.join('.')).join(', '), one] as const))(
   'the app runs to its end on a platform by the draft for %s',
-  { timeout: 120_000 },
+  { timeout: 900_000 },
   async (_, fields) => {
     const changes = fields.map(([call, field]) => ({
       route: routes.find((one) => one.call === call)!,

@@ -1,3 +1,4 @@
+// @module-tag all
 /** A run that one machine has seen happens again on another: the same calls, verdict and pixels; or the first that is not. */
 import { execFile } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -136,22 +137,22 @@ async function recordedBy(
     launchId,
     async polls(count) {
       const before = await answered();
-      await expect.poll(answered, { timeout: 30_000, interval: 50 }).toBeGreaterThanOrEqual(before + count);
+      await expect.poll(answered, { timeout: 900_000, interval: 50 }).toBeGreaterThanOrEqual(before + count);
     },
   });
   await expect
-    .poll(async () => (run = await session.run(run.id)).isFinal, { timeout: 60_000, interval: 200 })
+    .poll(async () => (run = await session.run(run.id)).isFinal, { timeout: 900_000, interval: 200 })
     .toBe(true);
   await expect
     .poll(async () => (await bundleOf(platform, launchId)).outputs.every(({ status }) => status === 'COMPLETED'), {
-      timeout: 30_000,
+      timeout: 900_000,
     })
     .toBe(true);
   return { bundle: await bundleOf(platform, launchId), platform, secrets: [token, platform.apiKey] };
 }
 
 describe('a run of the reference app', () => {
-  test.concurrent.each(Object.entries(stories))('%s: the same again', { timeout: 180_000 }, async (name, story) => {
+  test.concurrent.each(Object.entries(stories))('%s: the same again', { timeout: 900_000 }, async (name, story) => {
     const { bundle, secrets } = await recordedBy(story, { isTokenOld: withOldToken.includes(name) });
     const text = JSON.stringify(bundle);
     for (const secret of secrets) expect(text).not.toContain(secret);
@@ -163,7 +164,7 @@ describe('a run of the reference app', () => {
   });
 });
 
-test('what was uploaded comes with it, or is asked for by its digest', { timeout: 180_000 }, async () => {
+test('what was uploaded comes with it, or is asked for by its digest', { timeout: 900_000 }, async () => {
   const scene = geoTiff({ width: 64, height: 48, value: (x, y) => x * 3 + y });
   const path = join(await testFolder(), 'scene.tif');
   await writeFile(path, scene);
@@ -214,7 +215,7 @@ async function goodRun(
       outputs.some(({ status }) => status === 'COMPLETED' || status === 'FAILED')
     );
   };
-  await expect.poll(isOver, { timeout: 40_000 }).toBe(true);
+  await expect.poll(isOver, { timeout: 900_000 }).toBe(true);
   return made();
 }
 
@@ -225,7 +226,7 @@ const polled = async (platform: RunningSandbox, launchId: string, count: number)
         (await platform.trace(launchId)).filter(
           ({ endpoint, status }) => endpoint === 'operation.status' && status === 200,
         ).length,
-      { timeout: 30_000, interval: 50 },
+      { timeout: 900_000, interval: 50 },
     )
     .toBeGreaterThanOrEqual(count);
 
@@ -269,7 +270,7 @@ describe('a good app’s run', () => {
 
   test.concurrent.each(Object.entries(good))(
     '%s: mutants diverge where they break the rule',
-    { timeout: 240_000 },
+    { timeout: 900_000 },
     async (name, story) => {
       const recorded = await goodRun(story, withOldToken.includes(name));
       const kept = await again(recorded, (other) => startFaultyApp(null, other));
@@ -389,7 +390,7 @@ async function command(name: string, args: readonly string[], env: Record<string
   }
 }
 
-test('the commands: a file of a launch, played again; what is wrong is said', { timeout: 240_000 }, async () => {
+test('the commands: a file of a launch, played again; what is wrong is said', { timeout: 900_000 }, async () => {
   const { bundle, platform } = await recordedBy(stories['rejected']!);
   const [{ launchId } = { launchId: '' }] = await platform.operations();
   const folder = await testFolder();
@@ -415,7 +416,7 @@ test('the commands: a file of a launch, played again; what is wrong is said', { 
   expect((await command('bundle', ['launch_none', '--sandbox', platform.url])).text).toContain('404');
 });
 
-test('the runs that are kept are as they were', { timeout: 300_000 }, async () => {
+test('the runs that are kept are as they were', { timeout: 900_000 }, async () => {
   const kept = join(projectRoot, 'test/bundles');
   const names = (await readdir(kept)).filter((name) => name.endsWith('.json'));
   expect(names.length).toBeGreaterThan(0);

@@ -1,3 +1,4 @@
+// @module-tag all
 /** Secrets that an app has put where they do not belong are in nothing that is shown, kept or handed on. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -111,7 +112,7 @@ async function startCarelessApp(platform: RunningSandbox, canaries: readonly str
 
 test(
   '20 canaries, in every place and every form, are in no bundle, trace, HAR, page or report',
-  { timeout: 120_000 },
+  { timeout: 900_000 },
   async () => {
     const platform = await startSandbox({ env: { NODE_ENV: 'test' } });
     cleanUpLater(() => platform.close());
@@ -127,7 +128,7 @@ test(
       [
         {
           ...scenario!,
-          act: async () => void (await expect.poll(app.isDone, { timeout: 90_000, interval: 100 }).toBe(true)),
+          act: async () => void (await expect.poll(app.isDone, { timeout: 900_000, interval: 100 }).toBe(true)),
         },
       ],
       {

@@ -5,13 +5,18 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
-import { hasLandsat, landsatFolder, testFolder } from '../support/folders.ts';
+import { landsatFolder, testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { startCommand } from '../support/processes.ts';
 import { readGeoTiff } from '../support/read-geotiff.ts';
+import { startScriptedServer } from '../support/scripted-server.ts';
+import { landsat, needing } from '../support/needs.ts';
+import { onlyInAll } from '../support/tags.ts';
 
-async function demo(...args: string[]) {
-  const { output, exited } = startCommand('demo', args);
+const demo = (...args: string[]) => demoWith({}, ...args);
+
+async function demoWith(env: Record<string, string>, ...args: string[]) {
+  const { output, exited } = startCommand('demo', args, env);
   return { code: await exited, text: output() };
 }
 
@@ -39,16 +44,19 @@ async function expectDelivered(text: string, out: string): Promise<Buffer> {
 }
 
 describe.concurrent('demo', () => {
-  test('with nothing given: an item of the demo catalog, all states, equal digests, a preview', async () => {
+  test('with nothing given: an item of the demo catalog, all states, equal digests, a preview; a proxy hears of nothing', async () => {
     const out = await testFolder();
-    const { code, text } = await demo('--out', out);
+    const proxy = await startScriptedServer('HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n');
+    const named = Object.fromEntries(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'].map((name) => [name, proxy.url]));
+    const { code, text } = await demoWith({ ...named, NODE_USE_ENV_PROXY: '1' }, '--out', out);
     expect(code, text).toBe(0);
+    expect(proxy.requests).toEqual([]);
     await expectDelivered(text, out);
     expect(text).toMatch(/processing \d+ %/);
     expect(text).toMatch(/input +olinda-coast\/\S+ +by search/);
   });
 
-  test.skipIf(!hasLandsat)('on a Landsat 8 scene given as a folder', async () => {
+  test('on a Landsat 8 scene given as a folder', { tags: [onlyInAll], ...needing(landsat) }, async () => {
     const out = await testFolder();
     const { code, text } = await demo('--input', landsatFolder, '--step', 'ndvi', '--out', out);
     expect(code, text).toBe(0);
@@ -58,20 +66,24 @@ describe.concurrent('demo', () => {
     expect(text).toMatch(/input +scene\/lc80200392015216lgn00 +by search/);
   });
 
-  test("on a picture without a place, which no catalog takes: from the app's own folder", async () => {
-    const [folder, out] = [await testFolder(), await testFolder()];
-    await writeFile(
-      join(folder, 'plain.png'),
-      await sharp({ create: { width: 20, height: 10, channels: 3, background: 'red' } })
-        .png()
-        .toBuffer(),
-    );
-    const { code, text } = await demo('--input', join(folder, 'plain.png'), '--step', 'cog', '--out', out);
-    expect(code, text).toBe(0);
-    expect(text).toContain("from the app's own folder");
-  });
+  test(
+    "on a picture without a place, which no catalog takes: from the app's own folder",
+    { tags: [onlyInAll] },
+    async () => {
+      const [folder, out] = [await testFolder(), await testFolder()];
+      await writeFile(
+        join(folder, 'plain.png'),
+        await sharp({ create: { width: 20, height: 10, channels: 3, background: 'red' } })
+          .png()
+          .toBuffer(),
+      );
+      const { code, text } = await demo('--input', join(folder, 'plain.png'), '--step', 'cog', '--out', out);
+      expect(code, text).toBe(0);
+      expect(text).toContain("from the app's own folder");
+    },
+  );
 
-  test('on files given one by one, with parameters', async () => {
+  test('on files given one by one, with parameters', { tags: [onlyInAll] }, async () => {
     const [folder, out] = [await testFolder(), await testFolder()];
     await writeFile(join(folder, 'x_B3.tif'), geoTiff({ width: 30, height: 20, value: () => 30 }));
     await writeFile(join(folder, 'x_B5.tif'), geoTiff({ width: 30, height: 20, value: (x) => 10 + x }));
@@ -113,14 +125,14 @@ describe.concurrent('demo', () => {
     [['--decision', 'maybe'], /--decision maybe must be one of approve, reject, expire/],
     [['--stpe', 'ndvi'], /Unknown option '--stpe'/],
     [['--out', '/dev/null/out'], /--out \/dev\/null\/out cannot be made or written to \(ENOTDIR\)/],
-  ])('%j: exit 1, and what is wrong', async (args, message) => {
+  ])('%j: exit 1, and what is wrong', { tags: [onlyInAll] }, async (args, message) => {
     const { code, text } = await demo('--out', await testFolder(), ...args);
     expect(code).toBe(1);
     expect(text).toMatch(message);
     expect(text).not.toMatch(/\n\s+at /);
   });
 
-  test('an input that the step cannot use: exit 1, the reason, and what to do', async () => {
+  test('an input that the step cannot use: exit 1, the reason, and what to do', { tags: [onlyInAll] }, async () => {
     const folder = await testFolder();
     await mkdir(join(folder, 'scene'));
     await writeFile(join(folder, 'scene', 'x_B4.tif'), geoTiff({ width: 30, height: 20, value: () => 30 }));

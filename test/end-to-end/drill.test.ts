@@ -1,3 +1,4 @@
+// @module-tag all
 /** The drill in small, and that it can fail. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,9 +8,9 @@ import { drill, type DrillOptions } from '../../drill/drill.ts';
 import { total, type Family } from '../../drill/plan.ts';
 import { testFolder } from '../support/folders.ts';
 import { mutant, type Mutation } from '../support/mutant.ts';
-import { hasPostgres } from '../support/postgres.ts';
+import { needing } from '../support/needs.ts';
 
-const timeout = 600_000;
+const timeout = 900_000;
 
 /** The kit's app with one mistake, in one place or more. */
 const appOf = async (...mutations: Mutation[]) => pathToFileURL(join(await mutant(mutations), 'src/commands/app.ts'));
@@ -48,21 +49,21 @@ const shared: readonly Family[] = [
 describe.concurrent(
   'what the world does, in small: one operation and one file for each run, the right bytes, nothing FAILED',
   () => {
-    test.for([
-      ['one process with SQLite', local, false, true],
-      ['a web process and two workers with PostgreSQL', shared, true, hasPostgres],
-    ] as const)('%s', { timeout }, async ([, families, isShared, isHere], { skip }) => {
-      skip(!isHere, 'PostgreSQL is not installed');
-      const result = await drillIn({ families, each: 2, leastInEach: 0, seed: 3, silenceMs: 4_000, isShared });
-      expect(result.faults).toEqual([]);
-      // A disk cannot be mounted everywhere; the drill says so.
-      for (const family of families.filter((one) => one in result.did))
-        expect(total(result.counts[family]), family).toBeGreaterThanOrEqual(2);
-      expect(Object.keys(result.did).length).toBeGreaterThanOrEqual(families.length - 2);
-      expect(result.operations).toBe(result.runs);
-      expect(result.files).toBe(result.states.COMPLETED);
-      expect(result.bytesCompared).toBeGreaterThan(0);
-    });
+    for (const [name, families, isShared, options] of [
+      ['one process with SQLite', local, false, {}],
+      ['a web process and two workers with PostgreSQL', shared, true, needing('postgresql')],
+    ] as const)
+      test(name, { timeout, ...options }, async () => {
+        const result = await drillIn({ families, each: 2, leastInEach: 0, seed: 3, silenceMs: 4_000, isShared });
+        expect(result.faults).toEqual([]);
+        // A disk cannot be mounted everywhere; the drill says so.
+        for (const family of families.filter((one) => one in result.did))
+          expect(total(result.counts[family]), family).toBeGreaterThanOrEqual(2);
+        expect(Object.keys(result.did).length).toBeGreaterThanOrEqual(families.length - 2);
+        expect(result.operations).toBe(result.runs);
+        expect(result.files).toBe(result.states.COMPLETED);
+        expect(result.bytesCompared).toBeGreaterThan(0);
+      });
   },
 );
 
@@ -139,8 +140,7 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
     if (family in did) expect(faults.join('\n')).toMatch(/is FAILED/);
   });
 
-  test('ends when its database ends a connection', { timeout }, async ({ skip }) => {
-    skip(!hasPostgres, 'PostgreSQL is not installed');
+  test('ends when its database ends a connection', { timeout, ...needing('postgresql') }, async () => {
     const script = await appOf({ file: 'src/app/database-away.ts', from: "this.on('error', () => {});", to: '' });
     // Seen when it is looked for, or by the runs that nobody ends then.
     const found = await drillIn(
@@ -161,8 +161,7 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
     expect(found).toMatch(/ended by itself|did not end|no run reached/);
   });
 
-  test('looks for no run whose worker is gone', { timeout }, async ({ skip }) => {
-    skip(!hasPostgres, 'PostgreSQL is not installed');
+  test('looks for no run whose worker is gone', { timeout, ...needing('postgresql') }, async () => {
     const script = await appOf({
       file: 'src/app/runs/run-engine.ts',
       from: 'if (!lease.mayJudgeOthers) return 0;',
@@ -183,9 +182,8 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
 
   test(
     'never lets go of a run that another has taken, calls the platform for it, and writes what it hears',
-    { timeout },
-    async ({ skip }) => {
-      skip(!hasPostgres, 'PostgreSQL is not installed');
+    { timeout, ...needing('postgresql') },
+    async () => {
       const script = await appOf(
         {
           file: 'src/app/runs/sql-run-store.ts',

@@ -1,6 +1,6 @@
 /** The whole flow over real sockets: app and sandbox, as users have them. */
 import { access, appendFile, readdir, rm } from 'node:fs/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { externalAppEndpoints } from '../../src/contract/index.ts';
 import badSteps from '../support/bad-steps.ts';
 import {
@@ -17,6 +17,7 @@ import {
 import { testFolder } from '../support/folders.ts';
 import { apiKey, startSandbox } from '../support/sandbox.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { onlyInAll } from '../support/tags.ts';
 
 const minute = 60_000;
 
@@ -74,6 +75,10 @@ async function expectDelivered(
   expect(['QUEUED', 'IN_PROGRESS', 'COMPLETED']).toContain(status.body.status);
 }
 
+/** Not by `expect.poll`, which tests that run beside others do not have. */
+const untilEmpty = (folder: string) =>
+  vi.waitFor(async () => expect(await readdir(folder)).toEqual([]), { timeout: 900_000, interval: 50 });
+
 describe.concurrent('decisions', () => {
   test('approved: the six states in order, and the platform has the very bytes', async () => {
     const flow = await start();
@@ -83,7 +88,7 @@ describe.concurrent('decisions', () => {
     const parts = (await flow.sandbox.control('GET', `launches/${flow.launchId}`)).uploads[0]!.parts;
     expect(parts.length).toBeGreaterThan(2);
     // After the commit that ends the run.
-    await expect.poll(() => readdir(workFolders(flow.app.dataDir)), { timeout: 20_000 }).toEqual([]);
+    await untilEmpty(workFolders(flow.app.dataDir));
   });
 
   test.each(['reject', 'expire'] as const)(
@@ -103,7 +108,7 @@ describe.concurrent('decisions', () => {
     },
   );
 
-  test('a retry after EXPIRED makes a new operation', async () => {
+  test('a retry after EXPIRED makes a new operation', { tags: [onlyInAll] }, async () => {
     const { sandbox, launchId, session, requested } = await start();
     const { id, operationId } = await requested();
     await sandbox.advance(30 * minute, launchId);
@@ -115,7 +120,7 @@ describe.concurrent('decisions', () => {
     await session.waitFor(again.id, 'COMPLETED');
   });
 
-  test('while nobody decides, polls come 2 to 5 s apart', async () => {
+  test('while nobody decides, polls come 2 to 5 s apart', { tags: [onlyInAll] }, async () => {
     const { sandbox, launchId, session, requested } = await start();
     const { id, decide } = await requested();
     await sleep(9_000);
@@ -195,46 +200,54 @@ const everyFault = externalAppEndpoints.flatMap((endpoint) =>
 );
 
 describe.concurrent('faults on the way', () => {
-  test('polls that are cut, lost or refused: the next one comes no sooner than the platform wants polls', async () => {
-    const flow = await start();
-    for (const [i, effect] of [{ reset: true }, { dropResponse: true }, { status: 500 }, { status: 503 }].entries())
-      await flow.fault('operation.status', effect, { after: i });
-    const { id, decide } = await flow.requested();
-    const polls = async () =>
-      (await flow.sandbox.trace(flow.launchId)).filter(({ endpoint }) => endpoint === 'operation.status');
-    while ((await polls()).length < 5) await sleep(200);
-    await decide('approve');
-    await expectDelivered(flow, id);
-    const times = (await polls()).map(({ at }) => Date.parse(at));
-    for (const [i, at] of times.slice(1).entries()) expect(at - times[i]!).toBeGreaterThan(1_800);
-  });
+  test(
+    'polls that are cut, lost or refused: the next one comes no sooner than the platform wants polls',
+    { tags: [onlyInAll] },
+    async () => {
+      const flow = await start();
+      for (const [i, effect] of [{ reset: true }, { dropResponse: true }, { status: 500 }, { status: 503 }].entries())
+        await flow.fault('operation.status', effect, { after: i });
+      const { id, decide } = await flow.requested();
+      const polls = async () =>
+        (await flow.sandbox.trace(flow.launchId)).filter(({ endpoint }) => endpoint === 'operation.status');
+      while ((await polls()).length < 5) await sleep(200);
+      await decide('approve');
+      await expectDelivered(flow, id);
+      const times = (await polls()).map(({ at }) => Date.parse(at));
+      for (const [i, at] of times.slice(1).entries()) expect(at - times[i]!).toBeGreaterThan(1_800);
+    },
+  );
 
-  test.each(everyFault)('%s: %s, and the run ends right', async (endpoint, _name, effect, times) => {
-    const sandbox = await startSandbox();
-    const app = await startApp(sandbox.url, { env: { UPLOAD_PART_BYTES: '5000' } });
-    await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${app.url}/launch` });
-    const { launchId, launchUrl } = await sandbox.launch({ appId: 'tested' });
-    await sandbox.control('POST', 'faults', {
-      launchId,
-      endpoint,
-      effect,
-      times,
-      after: endpoint === 'upload.chunk' ? 1 : 0,
-    });
-    const session = await openSession(launchUrl);
-    const { id } = await session.start(smallRun);
-    const { operationId } = await session.waitFor(id, 'AWAITING_APPROVAL');
-    // Within five minutes of its end the token is renewed.
-    if (endpoint === 'token.renew') await sandbox.advance(26 * minute, launchId);
-    await sandbox.control('POST', `operations/${operationId}/approve`);
-    if (endpoint === 'token.renew') await sandbox.advance(35 * minute, launchId);
-    const run = await session.waitFor(id, 'COMPLETED');
-    expect(await fetchedDigest(sandbox, run.file?.fileId)).toBe(run.output?.sha256);
-    const { uploads, operations } = await sandbox.control('GET', `launches/${launchId}`);
-    expect([operations.length, uploads.filter(({ fileId }) => fileId !== null).length]).toEqual([1, 1]);
-    const [fault] = (await sandbox.control('GET', 'faults')).faults;
-    expect(fault!.fired).toBe(times); // one that never fired would prove nothing
-  });
+  test.each(everyFault)(
+    '%s: %s, and the run ends right',
+    { tags: [onlyInAll] },
+    async (endpoint, _name, effect, times) => {
+      const sandbox = await startSandbox();
+      const app = await startApp(sandbox.url, { env: { UPLOAD_PART_BYTES: '5000' } });
+      await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${app.url}/launch` });
+      const { launchId, launchUrl } = await sandbox.launch({ appId: 'tested' });
+      await sandbox.control('POST', 'faults', {
+        launchId,
+        endpoint,
+        effect,
+        times,
+        after: endpoint === 'upload.chunk' ? 1 : 0,
+      });
+      const session = await openSession(launchUrl);
+      const { id } = await session.start(smallRun);
+      const { operationId } = await session.waitFor(id, 'AWAITING_APPROVAL');
+      // Within five minutes of its end the token is renewed.
+      if (endpoint === 'token.renew') await sandbox.advance(26 * minute, launchId);
+      await sandbox.control('POST', `operations/${operationId}/approve`);
+      if (endpoint === 'token.renew') await sandbox.advance(35 * minute, launchId);
+      const run = await session.waitFor(id, 'COMPLETED');
+      expect(await fetchedDigest(sandbox, run.file?.fileId)).toBe(run.output?.sha256);
+      const { uploads, operations } = await sandbox.control('GET', `launches/${launchId}`);
+      expect([operations.length, uploads.filter(({ fileId }) => fileId !== null).length]).toEqual([1, 1]);
+      const [fault] = (await sandbox.control('GET', 'faults')).faults;
+      expect(fault!.fired).toBe(times); // one that never fired would prove nothing
+    },
+  );
 
   test("a platform that stays away: the run fails after its patience, with the platform's request id", async () => {
     const { fault, session, requested } = await start({ env: { PLATFORM_PATIENCE_MS: '0' } });
@@ -269,13 +282,13 @@ describe.concurrent('cancel', () => {
     await sleep(300);
     expect(await (await flow.session.post(`api/runs/${id}/cancel`)).json()).toMatchObject({ state: 'CANCELLED' });
     // After the commit that ends the run.
-    await expect.poll(() => readdir(workFolders(flow.app.dataDir)), { timeout: 20_000 }).toEqual([]);
+    await untilEmpty(workFolders(flow.app.dataDir));
     const { uploads } = await flow.sandbox.control('GET', `launches/${flow.launchId}`);
     expect(uploads.filter(({ fileId }) => fileId !== null)).toEqual([]);
   });
 });
 
-describe.concurrent('an output that is not the one the upload began with', () => {
+describe.concurrent('an output that is not the one the upload began with', { tags: [onlyInAll] }, () => {
   test.each(['changed', 'gone'])(
     '%s while the app was down: processed again, a new upload, the right bytes',
     async (how) => {

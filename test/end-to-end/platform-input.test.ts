@@ -1,3 +1,4 @@
+// @module-tag all
 /** A run takes its input from the platform: found by a search, fetched after approval, processed, delivered. */
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// @module-tag all
 /** A step that the platform's model does (spec 4.7): bands go there after approval, and classes come back. */
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -69,7 +70,7 @@ const otherWire = wireProfile({
 test.each([
   ['on the wire as assumed', undefined],
   ['on another wire', otherWire],
-])('the classes of a model of the platform are the output, %s', { timeout: 90_000 }, async (_, profile) => {
+])('the classes of a model of the platform are the output, %s', { timeout: 900_000 }, async (_, profile) => {
   const { sandbox, launchId, run } = await start(profile);
   const done = await run('threshold');
   expect(done).toMatchObject({ state: 'COMPLETED' });
@@ -84,7 +85,7 @@ test.each([
   expect(await sandbox.control('GET', `launches/${launchId}/verdict`)).toMatchObject({ result: 'passed' });
 });
 
-test('a model looks only where the user says', { timeout: 60_000 }, async () => {
+test('a model looks only where the user says', { timeout: 900_000 }, async () => {
   const { sandbox, run } = await start();
   // The western half, more or less.
   const area = { type: 'Polygon', coordinates: [[[14.9, 45], [15.007, 45], [15.007, 45.2], [14.9, 45.2], [14.9, 45]]] }; // prettier-ignore
@@ -98,14 +99,14 @@ test('a model looks only where the user says', { timeout: 60_000 }, async () => 
   expect(samples.some((value, i) => value !== 255 && i % width > Math.max(...missing))).toBe(false);
 });
 
-test('a model that the platform does not have is told before anybody is asked', { timeout: 60_000 }, async () => {
+test('a model that the platform does not have is told before anybody is asked', { timeout: 900_000 }, async () => {
   const { session } = await start();
   const answer = await session.post('api/runs', { stepId: 'absent', input: { type: 'local', path: 'value.tif' } });
   expect(answer.status).toBe(400);
   expect(await answer.text()).toMatch(/the platform has no model nobody; it has .*threshold/);
 });
 
-test('a job that fails there fails the run, in words', { timeout: 60_000 }, async () => {
+test('a job that fails there fails the run, in words', { timeout: 900_000 }, async () => {
   const { run } = await start();
   expect(await run('other-bands')).toMatchObject({
     state: 'FAILED',
@@ -113,7 +114,7 @@ test('a job that fails there fails the run, in words', { timeout: 60_000 }, asyn
   });
 });
 
-test('a step runs no model but those that it declares', { timeout: 60_000 }, async () => {
+test('a step runs no model but those that it declares', { timeout: 900_000 }, async () => {
   const { run } = await start();
   expect(await run('undeclared')).toMatchObject({ state: 'FAILED', failure: { code: 'step_broke_its_declaration' } });
 });

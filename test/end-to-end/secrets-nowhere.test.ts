@@ -1,3 +1,4 @@
+// @module-tag all
 /** No secret in a log, an error, a trace, a data folder, a page or a command line: with every process at trace level, error paths included. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -17,6 +17,7 @@ import {
   someBytes,
   startSandbox,
 } from '../support/sandbox.ts';
+import { onlyInAll } from '../support/tags.ts';
 
 const pollMs = 2000;
 
@@ -95,7 +96,7 @@ describe.concurrent('app', () => {
     await second.kill('SIGTERM');
   });
 
-  test('work folders that a kill left behind are removed at the next start', async () => {
+  test('work folders that a kill left behind are removed at the next start', { tags: [onlyInAll] }, async () => {
     const { env, app } = await start();
     await app.kill('SIGKILL');
     const orphan = join(env.DATA_DIR, 'work', 'run-that-ended');
@@ -106,7 +107,7 @@ describe.concurrent('app', () => {
     await second.kill('SIGTERM');
   });
 
-  test('SIGTERM: it ends in order, and another process goes on', async () => {
+  test('SIGTERM: it ends in order, and another process goes on', { tags: [onlyInAll] }, async () => {
     const { sandbox, env, app, session, reopen } = await start();
     const { id } = await session.start({ stepId: 'cog', input: { type: 'synthetic', size: 128 } });
     const { operationId } = await until(session, id, ({ state }) => state === 'AWAITING_APPROVAL');
@@ -121,38 +122,42 @@ describe.concurrent('app', () => {
 });
 
 describe.concurrent('sandbox', () => {
-  test('killed again and again while chunks come in: every acknowledged part is there, and nothing else', async () => {
-    const dataDir = await testFolder();
-    const start = async () => {
-      const server = await startServer('sandbox', ['--port', '0', '--data', dataDir], {
-        SANDBOX_API_KEY: apiKey,
-        LOG_LEVEL: 'silent',
-      });
-      return { server, client: sandboxClient(server.url, dataDir, async () => {}) };
-    };
-    let { server, client } = await start();
-    const upload = await openUpload(client);
-    const parts = [1, 2, 3, 4, 5, 6].map((seed) => someBytes(3_000_000, seed));
-    for (const [i, part] of parts.entries()) {
-      // Killed at some moment of this part, before or after its acknowledgement.
-      const sending = sendChunk(client, upload, i + 1, part).catch(() => null);
-      await sleep(3 * i);
+  test(
+    'killed again and again while chunks come in: every acknowledged part is there, and nothing else',
+    { tags: [onlyInAll] },
+    async () => {
+      const dataDir = await testFolder();
+      const start = async () => {
+        const server = await startServer('sandbox', ['--port', '0', '--data', dataDir], {
+          SANDBOX_API_KEY: apiKey,
+          LOG_LEVEL: 'silent',
+        });
+        return { server, client: sandboxClient(server.url, dataDir, async () => {}) };
+      };
+      let { server, client } = await start();
+      const upload = await openUpload(client);
+      const parts = [1, 2, 3, 4, 5, 6].map((seed) => someBytes(3_000_000, seed));
+      for (const [i, part] of parts.entries()) {
+        // Killed at some moment of this part, before or after its acknowledgement.
+        const sending = sendChunk(client, upload, i + 1, part).catch(() => null);
+        await sleep(3 * i);
+        await server.kill('SIGKILL');
+        const acknowledged = (await sending)?.status === 200;
+        ({ server, client } = await start());
+        const held = (await client.control('GET', `launches/${upload.launchId}`)).uploads[0]!.parts.length;
+        expect(held).toBeGreaterThanOrEqual(acknowledged ? i + 1 : i);
+        expect((await sendChunk(client, upload, i + 1, part)).status).toBe(200);
+      }
+      const { fileId } = (await sendComplete(client, upload, 18_000_000)).body;
       await server.kill('SIGKILL');
-      const acknowledged = (await sending)?.status === 200;
       ({ server, client } = await start());
-      const held = (await client.control('GET', `launches/${upload.launchId}`)).uploads[0]!.parts.length;
-      expect(held).toBeGreaterThanOrEqual(acknowledged ? i + 1 : i);
-      expect((await sendChunk(client, upload, i + 1, part)).status).toBe(200);
-    }
-    const { fileId } = (await sendComplete(client, upload, 18_000_000)).body;
-    await server.kill('SIGKILL');
-    ({ server, client } = await start());
-    expect(await fetchedDigest(client, fileId)).toBe(createHash('sha256').update(Buffer.concat(parts)).digest('hex'));
-    expect((await sendComplete(client, upload, 18_000_000)).body.fileId).toBe(fileId);
-    await server.kill('SIGTERM');
-  });
+      expect(await fetchedDigest(client, fileId)).toBe(createHash('sha256').update(Buffer.concat(parts)).digest('hex'));
+      expect((await sendComplete(client, upload, 18_000_000)).body.fileId).toBe(fileId);
+      await server.kill('SIGTERM');
+    },
+  );
 
-  test('clock, faults, operations and tokens are as they were after a kill', async () => {
+  test('clock, faults, operations and tokens are as they were after a kill', { tags: [onlyInAll] }, async () => {
     const dataDir = join(await testFolder(), 'new', 'folder');
     const args = ['--port', '0', '--data', dataDir];
     const server = await startServer('sandbox', args, { SANDBOX_API_KEY: apiKey });

@@ -1,15 +1,17 @@
+// @module-tag all
 /** The kit as somebody has it who installed it: a packed tarball in a project of theirs, and nothing of this repository. */
 import { execFile, spawn } from 'node:child_process';
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { makeFolder, projectRoot, testFolder } from '../support/folders.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { mutant } from '../support/mutant.ts';
+import { needing, registry } from '../support/needs.ts';
 
 const run = promisify(execFile);
-const timeout = 120_000;
+const timeout = 900_000;
 const shipped = [
   'bin',
   'docs',
@@ -26,6 +28,7 @@ const shipped = [
 
 /** The project that `new` wrote, its packages in place as npm would have put them. */
 let project: string;
+let packed: string;
 let env: NodeJS.ProcessEnv;
 
 beforeAll(async () => {
@@ -35,6 +38,7 @@ beforeAll(async () => {
   cleanUpLater(() => rm(folder, { recursive: true, force: true }));
   await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: source });
   const [tarball = ''] = await readdir(folder);
+  packed = join(folder, tarball);
   await run('tar', ['-xzf', join(folder, tarball), '-C', folder]);
 
   // npm's own work takes minutes and the network: links to the files that it once put here stand in for it.
@@ -58,6 +62,60 @@ async function copyLinked(from: string, to: string): Promise<void> {
     await run('cp', ['-a', from, to]);
   });
 }
+
+interface Manifest {
+  readonly engines: { readonly node: string };
+  readonly exports: Readonly<Record<string, unknown>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+}
+
+describe(
+  'as npm installs it in an empty project, on the oldest Node that it promises',
+  needing(await registry()),
+  () => {
+    const npm = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+    const ofSandbox = ['./sandbox', './testing'];
+    let manifest: Manifest;
+    let empty: string;
+    let node: string;
+
+    beforeAll(async () => {
+      manifest = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8')) as Manifest;
+      const oldest = `${/^>=(\d+\.\d+)$/.exec(manifest.engines.node)?.[1]}.0`;
+      const folder = await makeFolder();
+      cleanUpLater(() => rm(folder, { recursive: true, force: true }));
+      [empty, node] = [join(folder, 'empty'), join(folder, `node_modules/node-linux-${process.arch}/bin/node`)];
+      await mkdir(empty);
+      await writeFile(join(empty, 'package.json'), '{"name":"somebody","private":true,"type":"module"}');
+      await run('npm', ['install', ...npm, packed], { cwd: empty });
+      await run('npm', ['install', ...npm, '--prefix', folder, `node-linux-${process.arch}@${oldest}`]);
+      expect((await run(node, ['--version'])).stdout.trim()).toBe(`v${oldest}`);
+    }, timeout);
+
+    const load = (entry: string) =>
+      run(node, ['--input-type=module', '-e', `await import('marketplace-app-kit${entry.slice(1)}')`], { cwd: empty });
+
+    test(
+      'every entry but the sandbox loads; those two say which packages are missing, and load with them',
+      async () => {
+        const entries = Object.keys(manifest.exports).filter((name) => name !== './package.json');
+        expect(entries).toEqual(expect.arrayContaining(['.', './app', './platform-client', ...ofSandbox]));
+        for (const entry of entries)
+          if (!ofSandbox.includes(entry)) await load(entry);
+          else
+            await expect(load(entry), entry).rejects.toMatchObject({
+              stderr: expect.stringMatching(
+                /the sandbox needs packages .*\n\n +npm install --save-dev .*busboy@\^/,
+              ) as string,
+            });
+        const wanted = Object.entries(manifest.peerDependencies).filter(([name]) => name !== 'onnxruntime-node');
+        await run('npm', ['install', ...npm, ...wanted.map((one) => one.join('@'))], { cwd: empty });
+        for (const entry of ofSandbox) await load(entry);
+      },
+      timeout,
+    );
+  },
+);
 
 const kit = (...args: string[]) =>
   run(process.execPath, [join(project, 'node_modules/marketplace-app-kit/bin/marketplace-app-kit.mjs'), ...args], {

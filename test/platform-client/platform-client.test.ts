@@ -1,4 +1,7 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
   createPlatformClient,
@@ -9,10 +12,12 @@ import {
 import { assumedProfile, type Call } from '../../src/contract/index.ts';
 import { createHttpTransport } from '../../src/platform-client/http-transport.ts';
 import { parseRetryAfter } from '../../src/platform-client/retry-policy.ts';
+import { testFolder } from '../support/folders.ts';
 import { json, startScriptedServer, type ScriptedAnswer } from '../support/scripted-server.ts';
 
 const user = { id: 'u', email: 'e@example.org', name: 'N', organization: 'O' };
 const ok = json(200, user);
+const fileAnswer = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbytes';
 const quick = { minDelayMs: 1, maxDelayMs: 5 };
 const secretKey = 'the-api-key/+=';
 const secretToken = 'the identity token/+=';
@@ -361,14 +366,68 @@ describe("a proxy that the machine's environment names", () => {
     expect(proxy.requests[0]).toMatch(/^GET http:\/\/platform\.invalid:8000\/\S+ HTTP\/1\.1\r\n/);
   });
 
-  test('does not take those to a host that NO_PROXY names', async () => {
+  test('takes downloads too', async () => {
+    for (const one of quiet) vi.stubEnv(one, undefined);
+    const proxy = await startScriptedServer(fileAnswer);
+    vi.stubEnv('HTTP_PROXY', proxy.url);
+    const { client } = await start([], { baseUrl: elsewhere });
+    const path = join(await testFolder(), 'file');
+    await client.download({ href: `${elsewhere}/data`, allowedOrigins: [elsewhere], path, maxBytes: 100 });
+    await client.downloadInference({ inferenceJobId: 'j', path, maxBytes: 100 });
+    expect(await readFile(path, 'utf8')).toBe('bytes');
+    expect(proxy.requests[0]).toMatch(/^GET http:\/\/platform\.invalid:8000\/data HTTP\/1\.1\r\n/);
+    expect(proxy.requests[1]).toMatch(/^GET http:\/\/platform\.invalid:8000\/\S+ HTTP\/1\.1\r\n/);
+  });
+
+  test('is never asked for this machine, and so reads no key', async () => {
     for (const one of quiet) vi.stubEnv(one, undefined);
     const proxy = await startScriptedServer(ok);
     vi.stubEnv('HTTP_PROXY', proxy.url);
-    vi.stubEnv('NO_PROXY', '127.0.0.1');
-    const { calls, server } = await start([ok]);
+    const { calls, client, server } = await start([ok, fileAnswer]);
     expect(await calls.userDetail()).toEqual(user);
-    expect([server.requests.length, proxy.requests.length]).toEqual([1, 0]);
+    const path = join(await testFolder(), 'file');
+    await client.download({ href: `${server.url}/data`, allowedOrigins: [server.url], path, maxBytes: 100 });
+    await client.downloadInference({ inferenceJobId: 'j', path, maxBytes: 100 });
+    expect([server.requests.length, proxy.requests.length]).toEqual([3, 0]);
+  });
+
+  test('does not take calls to a host that NO_PROXY names', async () => {
+    for (const one of quiet) vi.stubEnv(one, undefined);
+    const proxy = await startScriptedServer(ok);
+    vi.stubEnv('HTTP_PROXY', proxy.url);
+    vi.stubEnv('NO_PROXY', 'platform.invalid');
+    const { calls } = await start([ok], { baseUrl: elsewhere, retry: { retries: 0 } });
+    expect(await failure(calls.userDetail())).toMatchObject({ code: 'connection_failed' });
+    expect(proxy.requests).toEqual([]);
+  });
+});
+
+describe('a download', () => {
+  const compressed = gzipSync('bytes');
+  test.for<[string, ScriptedAnswer, string]>([
+    ['part of a file that nobody asked for', fileAnswer.replace('200 OK', '206 X'), 'unknown_error'],
+    [
+      'a compressed body that was cut on its way',
+      Buffer.concat([
+        Buffer.from(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${compressed.length - 6}\r\n\r\n`),
+        compressed.subarray(0, -6),
+      ]),
+      'connection_failed',
+    ],
+    ['a redirect', 'HTTP/1.1 302 X\r\nLocation: /\r\nContent-Length: 0\r\n\r\n', 'redirect_refused'],
+    ['more than the app takes', fileAnswer.replace('5', '500'), 'asset_too_large'],
+  ])('is refused: %s', async ([, answer, code]) => {
+    const { client, server } = await start([answer], { retry: { retries: 0 } });
+    const path = join(await testFolder(), 'file');
+    const wanted = { href: `${server.url}/data`, allowedOrigins: [server.url], path, maxBytes: 100 };
+    expect(await failure(client.download(wanted))).toMatchObject({ code });
+  });
+
+  test('tells an error of its own file as what it is', async () => {
+    const { client, server } = await start([fileAnswer], { retry: { retries: 0 } });
+    const wanted = { href: `${server.url}/data`, allowedOrigins: [server.url], path: '/dev/full', maxBytes: 100 };
+    expect(await failure(client.download(wanted))).toMatchObject({ code: 'ENOSPC', syscall: 'write' });
+    expect(await failure(client.download({ ...wanted, path: '/' }))).toMatchObject({ code: 'EISDIR' });
   });
 });
 

@@ -1,3 +1,4 @@
+// @module-tag all
 /** Control groups, against folders that are made like those of the kernel. */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

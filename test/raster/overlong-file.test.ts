@@ -1,3 +1,4 @@
+// @module-tag all
 /** The limit to one file: what the kernel cuts off is told as that, whatever the job, or a library, makes of it. */
 import { expect, test } from 'vitest';
 import { runInChild, type ConfinementMode } from '../../src/raster/index.ts';

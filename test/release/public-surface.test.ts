@@ -1,3 +1,4 @@
+// @module-tag all
 /** What was promised holds, or is told. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -20,6 +20,7 @@ import { geoTiff } from '../support/geotiff.ts';
 import { zip } from '../support/other-files.ts';
 import { apiKey, someBytes, startSandbox, type TestSandbox } from '../support/sandbox.ts';
 import { key } from '../support/stac.ts';
+import { onlyInAll } from '../support/tags.ts';
 
 let sandbox: TestSandbox;
 let token: string;
@@ -273,7 +274,7 @@ describe('files', () => {
     expect((await sandbox.request('GET', '/health')).status).toBe(200);
   });
 
-  test('a zip bomb: FAILED, and little of it on the disk', async () => {
+  test('a zip bomb: FAILED, and little of it on the disk', { tags: [onlyInAll] }, async () => {
     const bomb = await zip({ 'tileset.json': new Uint8Array(600_000_000) });
     expect(bomb.length).toBeLessThan(1_000_000);
     expect((await processed(sandbox, bomb, 'bomb.3tz', 'TILES3D')).status).toBe('FAILED');

@@ -1,5 +1,6 @@
 /** The contract's "Sandbox control": its calls and its guards. */
 import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import {
   adminKey,
@@ -130,6 +131,30 @@ describe('guards', () => {
     }
     expect((await sandbox.request('GET', '/sandbox/apps', { headers: { 'x-admin-key': adminKey } })).status).toBe(200);
     expect((await sandbox.request('GET', '/health')).status).toBe(200);
+  });
+
+  test('wrong keys are counted, and the right one still answers', async () => {
+    const sandbox = await startSandbox({ env: { SANDBOX_ADMIN_KEY: adminKey } });
+    const get = async (key: string) =>
+      (await sandbox.request('GET', '/sandbox/apps', { headers: { 'x-admin-key': key } })).status;
+    const statuses = [];
+    for (let i = 0; i < 22; i++) statuses.push(await get(`wrong ${i}`));
+    expect(statuses).toEqual([...Array<number>(20).fill(401), 429, 429]);
+    expect(await get(adminKey)).toBe(200);
+    // A call without a key guesses nothing.
+    expect((await sandbox.request('GET', '/sandbox/apps')).status).toBe(401);
+  });
+
+  test('a request that names two hosts is misdirected', async () => {
+    const sandbox = await startSandbox();
+    const { host, port } = new URL(sandbox.url);
+    for (const path of ['/sandbox/apps', '/', '/catalogs']) {
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.end(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nHost: evil.example\r\nConnection: close\r\n\r\n`);
+      let answer = '';
+      for await (const part of socket) answer += String(part);
+      expect(answer, path).toMatch(/^HTTP\/1\.1 421 /);
+    }
   });
 
   test('wrong method 405 with Allow; unknown path 404', async () => {

@@ -1,8 +1,10 @@
+// @module-tag all
 /** Faults and limits of every call, and what they do to answers. */
 import { describe, expect, test } from 'vitest';
 import { key, processed } from '../support/files.ts';
 import type { ItemPage } from '../support/stac.ts';
 import { apiKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
+import { onlyInAll } from '../support/tags.ts';
 
 const urlencoded = { ...key, 'content-type': 'application/x-www-form-urlencoded' };
 const arm = (sandbox: TestSandbox, endpoint: string, effect: object, more: object = {}) =>
@@ -44,19 +46,23 @@ async function callsOf(sandbox: TestSandbox): Promise<Record<string, () => Promi
   };
 }
 
-test('every call of every group can be faulted, once, and no other is', { timeout: 30_000 }, async () => {
-  const sandbox = await startSandbox({ seed: 'demo', isBroken: true });
-  const calls = await callsOf(sandbox);
-  for (const [endpoint, call] of Object.entries(calls)) {
-    const usual = await call();
-    await arm(sandbox, endpoint, { status: 503, retryAfterSeconds: 7 });
-    for (const [other, callOther] of Object.entries(calls))
-      if (other !== endpoint) expect(await callOther(), `${other} beside ${endpoint}`).not.toBe(503);
-    expect([await call(), await call()], endpoint).toEqual([503, usual]);
-    expect(await firedOf(sandbox)).toEqual([1]);
-    await sandbox.request('DELETE', '/sandbox/faults');
-  }
-});
+test(
+  'every call of every group can be faulted, once, and no other is',
+  { tags: [onlyInAll], timeout: 900_000 },
+  async () => {
+    const sandbox = await startSandbox({ seed: 'demo', isBroken: true });
+    const calls = await callsOf(sandbox);
+    for (const [endpoint, call] of Object.entries(calls)) {
+      const usual = await call();
+      await arm(sandbox, endpoint, { status: 503, retryAfterSeconds: 7 });
+      for (const [other, callOther] of Object.entries(calls))
+        if (other !== endpoint) expect(await callOther(), `${other} beside ${endpoint}`).not.toBe(503);
+      expect([await call(), await call()], endpoint).toEqual([503, usual]);
+      expect(await firedOf(sandbox)).toEqual([1]);
+      await sandbox.request('DELETE', '/sandbox/faults');
+    }
+  },
+);
 
 test('a fault of a call that belongs to no launch takes no launch', async () => {
   const sandbox = await startSandbox({ isBroken: true });

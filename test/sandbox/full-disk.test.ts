@@ -7,6 +7,7 @@ import { finalStatus, uploadDirectly } from '../support/files.ts';
 import { makeFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { openUpload, sendChunk, sendComplete, startSandbox } from '../support/sandbox.ts';
+import { needing, smallDisk } from '../support/needs.ts';
 
 const folder = await makeFolder();
 // Mounting is the superuser's; elsewhere this is skipped, visibly.
@@ -16,7 +17,7 @@ cleanUpLater(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-describe.runIf(disk !== null)('a disk that is full', () => {
+describe('a disk that is full', needing(smallDisk(disk)), () => {
   test("507 for files, the spec's 500 for apps, and well again by itself", async () => {
     const sandbox = await startSandbox({ dataDir: folder });
     const launch = await sandbox.launch();

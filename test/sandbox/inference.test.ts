@@ -10,7 +10,7 @@ import { inferenceState } from '../../src/contract/index.ts';
 import { runInChild } from '../../src/raster/index.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { key, processed, uploadDirectly } from '../support/files.ts';
-import { hasLandsat, landsatFolder, projectRoot, testFolder } from '../support/folders.ts';
+import { landsatFolder, projectRoot, testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { boxGraph, putModel, thresholdGraph, tileGraph } from '../support/models.ts';
 import { readGeoTiff } from '../support/read-geotiff.ts';
@@ -23,6 +23,8 @@ import {
   type TestSandbox,
 } from '../support/sandbox.ts';
 import { stackName, type StackInput } from '../support/stack-job.ts';
+import { landsat, needing } from '../support/needs.ts';
+import { onlyInAll } from '../support/tags.ts';
 
 function run(
   sandbox: TestSandbox,
@@ -413,50 +415,56 @@ describe('detections', () => {
   });
 });
 
-describe.runIf(hasLandsat)('the shipped models on the Landsat crop', () => {
-  test('water and vegetation agree with their indices on the half that they were not fitted on', async () => {
-    const sandbox = await startSandbox();
-    const folder = await testFolder();
-    const path = join(folder, stackName);
-    const numbers = { green: 3, red: 4, nir: 5, swir16: 6 };
-    const sources = Object.fromEntries(
-      Object.entries(numbers).map(([name, n]) => [name, join(landsatFolder, `l8_B${n}.tif`)]),
-    );
-    const input: StackInput = { bands: Object.keys(sources) };
-    const files = Object.values(sources).map((one) => ({ path: one, name: basename(one) }));
-    await runInChild({
-      module: new URL('../support/stack-job.ts', import.meta.url),
-      input,
-      files,
-      workFolder: folder,
-      confinement: await testConfinement(),
-    });
-    const fileId = await uploaded(sandbox, await readFile(path));
-    const bands: Record<string, number[]> = {};
-    for (const [name, band] of Object.entries(sources)) bands[name] = (await readGeoTiff(band)).samples;
-    const sun = Math.sin((64.74360932 * Math.PI) / 180);
-    const reflectance = (name: string, i: number) => (bands[name]![i]! * 2e-5 - 0.1) / sun;
-    const index = (a: string, b: string, i: number) =>
-      (reflectance(a, i) - reflectance(b, i)) / (reflectance(a, i) + reflectance(b, i));
-    const agreement = async (model: string, wanted: (i: number) => number) => {
-      const { samples, width } = await classes((await result(sandbox, model, fileId)).bytes);
-      const held = Array.from(samples.keys()).filter((i) => i % width >= width / 2 && samples[i] !== 255);
-      return held.filter((i) => samples[i] === wanted(i)).length / held.length;
-    };
-    expect(await agreement('water', (i) => (index('green', 'swir16', i) > 0 ? 1 : 0))).toBeGreaterThan(0.995);
-    expect(
-      await agreement('vegetation', (i) =>
-        index('nir', 'red', i) >= 0.55 ? 2 : index('nir', 'red', i) >= 0.25 ? 1 : 0,
-      ),
-    ).toBeGreaterThan(0.99);
-    const lakes = JSON.parse((await result(sandbox, 'water-bodies', fileId)).bytes.toString()) as FeatureCollection;
-    expect(lakes.features.length).toBeGreaterThan(0);
-    expect(
-      lakes.features.every(({ properties }) => properties?.['label'] === 'water' && Number(properties['pixels']) >= 20),
-    ).toBe(true);
-  });
+describe('the shipped models on the Landsat crop', needing(landsat), () => {
+  test(
+    'water and vegetation agree with their indices on the half that they were not fitted on',
+    { tags: [onlyInAll] },
+    async () => {
+      const sandbox = await startSandbox();
+      const folder = await testFolder();
+      const path = join(folder, stackName);
+      const numbers = { green: 3, red: 4, nir: 5, swir16: 6 };
+      const sources = Object.fromEntries(
+        Object.entries(numbers).map(([name, n]) => [name, join(landsatFolder, `l8_B${n}.tif`)]),
+      );
+      const input: StackInput = { bands: Object.keys(sources) };
+      const files = Object.values(sources).map((one) => ({ path: one, name: basename(one) }));
+      await runInChild({
+        module: new URL('../support/stack-job.ts', import.meta.url),
+        input,
+        files,
+        workFolder: folder,
+        confinement: await testConfinement(),
+      });
+      const fileId = await uploaded(sandbox, await readFile(path));
+      const bands: Record<string, number[]> = {};
+      for (const [name, band] of Object.entries(sources)) bands[name] = (await readGeoTiff(band)).samples;
+      const sun = Math.sin((64.74360932 * Math.PI) / 180);
+      const reflectance = (name: string, i: number) => (bands[name]![i]! * 2e-5 - 0.1) / sun;
+      const index = (a: string, b: string, i: number) =>
+        (reflectance(a, i) - reflectance(b, i)) / (reflectance(a, i) + reflectance(b, i));
+      const agreement = async (model: string, wanted: (i: number) => number) => {
+        const { samples, width } = await classes((await result(sandbox, model, fileId)).bytes);
+        const held = Array.from(samples.keys()).filter((i) => i % width >= width / 2 && samples[i] !== 255);
+        return held.filter((i) => samples[i] === wanted(i)).length / held.length;
+      };
+      expect(await agreement('water', (i) => (index('green', 'swir16', i) > 0 ? 1 : 0))).toBeGreaterThan(0.995);
+      expect(
+        await agreement('vegetation', (i) =>
+          index('nir', 'red', i) >= 0.55 ? 2 : index('nir', 'red', i) >= 0.25 ? 1 : 0,
+        ),
+      ).toBeGreaterThan(0.99);
+      const lakes = JSON.parse((await result(sandbox, 'water-bodies', fileId)).bytes.toString()) as FeatureCollection;
+      expect(lakes.features.length).toBeGreaterThan(0);
+      expect(
+        lakes.features.every(
+          ({ properties }) => properties?.['label'] === 'water' && Number(properties['pixels']) >= 20,
+        ),
+      ).toBe(true);
+    },
+  );
 
-  test('the script makes the shipped models anew, byte for byte', async () => {
+  test('the script makes the shipped models anew, byte for byte', { tags: [onlyInAll] }, async () => {
     const out = await testFolder();
     const { stdout } = await promisify(execFile)(process.execPath, [
       join(projectRoot, 'models/train.ts'),

@@ -1,3 +1,4 @@
+// @module-tag all
 /** kill -9 of the sandbox at every stage of an upload, of processing and of inference: what was acknowledged is there, and the rest goes on by itself. */
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -83,7 +84,7 @@ test('after each acknowledged part, within one, and between completing and proce
   expect(await finalStatus(sandbox, fileId)).toBe('COMPLETED');
   const { uploads } = await sandbox.control('GET', `launches/${upload.launchId}`);
   expect(uploads.map((one) => [one.fileId, one.receivedBytes])).toEqual([[fileId, scene.length]]);
-}, 120_000);
+}, 900_000);
 
 test('while a file is processed, and while a model runs on it, again and again', async () => {
   const world = await killable((dataDir) => putModel(dataDir, 'threshold', {}, thresholdGraph()));
@@ -108,8 +109,8 @@ test('while a file is processed, and while a model runs on it, again and again',
     await sleep(afterMs);
     sandbox = await world.killAndStart();
   }
-  await expect.poll(status, { timeout: 60_000 }).toBe('DONE');
-}, 120_000);
+  await expect.poll(status, { timeout: 900_000 }).toBe('DONE');
+}, 900_000);
 
 test('its clock moved on by a day in the middle of an upload: what is under way is told so, and nothing breaks', async () => {
   const { sandbox } = await killable();

@@ -1,16 +1,16 @@
+// @module-tag all
 /** Formats that a stranger uploads, each read for what it is; and what a completion may say, and how it may fail. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import gdal from 'gdal-async';
 import { describe, expect, test } from 'vitest';
-import { testConfinement } from '../support/confinement.ts';
 import { completeFile, generateUpload, key, processed, sendFileChunk } from '../support/files.ts';
 import { testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { geojson, matroska, tileset, zip } from '../support/other-files.ts';
 import type { ItemPage } from '../support/stac.ts';
-import { skipAloud } from '../support/skipped.ts';
+import { confined, needing } from '../support/needs.ts';
 import { startSandbox, type TestSandbox } from '../support/sandbox.ts';
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
@@ -52,35 +52,32 @@ async function rasterAs(driver: string, name: string): Promise<string> {
   return path;
 }
 
-if ((await testConfinement()).kind === 'none')
-  skipAloud('rasters that may name other files', 'bubblewrap does not work here');
-else
-  describe('a raster that may name other files', () => {
-    test.each([
-      ['NITF', 'a.ntf'],
-      ['HFA', 'a.img'],
-    ])('%s is read, shown and found', async (driver, name) => {
-      const sandbox = await startSandbox();
-      const bytes = await readFile(await rasterAs(driver, name));
-      for (const sourceType of ['MULTISPECTRAL', 'UNKNOWN']) await requireRead(sandbox, bytes, name, sourceType);
-      const [item] = await itemsOf(sandbox);
-      const preview = await fetch(item!.assets['rendered_preview'].href);
-      expect([preview.status, preview.headers.get('content-type')]).toEqual([200, 'image/png']);
-    });
-
-    test('ENVI comes as a zip archive of data and header', async () => {
-      const sandbox = await startSandbox();
-      const path = await rasterAs('ENVI', 'dem.dat');
-      const [data, header] = [await readFile(path), await readFile(path.replace(/dat$/, 'hdr'))];
-      const pair = await zip({ 'scene/dem.dat': data, 'scene/dem.hdr': header });
-      for (const sourceType of ['HYPERSPECTRAL', 'UNKNOWN']) await requireRead(sandbox, pair, 'dem.zip', sourceType);
-      const [item] = await itemsOf(sandbox);
-      expect((await fetch(item!.assets['rendered_preview'].href)).status).toBe(200);
-      expect((await processed(sandbox, await zip({ 'dem.hdr': header }), 'dem.zip', 'HYPERSPECTRAL')).status).toBe(
-        'FAILED',
-      );
-    });
+describe('a raster that may name other files', needing(await confined()), () => {
+  test.each([
+    ['NITF', 'a.ntf'],
+    ['HFA', 'a.img'],
+  ])('%s is read, shown and found', async (driver, name) => {
+    const sandbox = await startSandbox();
+    const bytes = await readFile(await rasterAs(driver, name));
+    for (const sourceType of ['MULTISPECTRAL', 'UNKNOWN']) await requireRead(sandbox, bytes, name, sourceType);
+    const [item] = await itemsOf(sandbox);
+    const preview = await fetch(item!.assets['rendered_preview'].href);
+    expect([preview.status, preview.headers.get('content-type')]).toEqual([200, 'image/png']);
   });
+
+  test('ENVI comes as a zip archive of data and header', async () => {
+    const sandbox = await startSandbox();
+    const path = await rasterAs('ENVI', 'dem.dat');
+    const [data, header] = [await readFile(path), await readFile(path.replace(/dat$/, 'hdr'))];
+    const pair = await zip({ 'scene/dem.dat': data, 'scene/dem.hdr': header });
+    for (const sourceType of ['HYPERSPECTRAL', 'UNKNOWN']) await requireRead(sandbox, pair, 'dem.zip', sourceType);
+    const [item] = await itemsOf(sandbox);
+    expect((await fetch(item!.assets['rendered_preview'].href)).status).toBe(200);
+    expect((await processed(sandbox, await zip({ 'dem.hdr': header }), 'dem.zip', 'HYPERSPECTRAL')).status).toBe(
+      'FAILED',
+    );
+  });
+});
 
 test('a gzip file is what it holds; one that is damaged has failed', async () => {
   const sandbox = await startSandbox();
@@ -154,7 +151,7 @@ describe('the geometry of a completion', () => {
     expect(status).toBe(200);
     const { fileId } = body as unknown as { fileId: string };
     await expect
-      .poll(async () => (await sandbox.request('GET', `/sandbox/files/${fileId}`)).body.status, { timeout: 20_000 })
+      .poll(async () => (await sandbox.request('GET', `/sandbox/files/${fileId}`)).body.status, { timeout: 900_000 })
       .toBe('COMPLETED');
     expect((await itemsOf(sandbox)).map(({ geometry: footprint }) => footprint)).toEqual([given]);
   });

@@ -3,10 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hasLandsat, landsatFolder, testFolder } from '../support/folders.ts';
+import { landsatFolder, testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { adminKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
 import { search } from '../support/stac.ts';
+import { landsat, needing } from '../support/needs.ts';
 
 const minute = 60_000;
 const page = async (sandbox: TestSandbox, path: string) =>
@@ -233,7 +234,7 @@ describe('the folder of a scene', () => {
     );
   });
 
-  test.runIf(hasLandsat)('Landsat 8 of 2015', async () => {
+  test('Landsat 8 of 2015', needing(landsat), async () => {
     const sandbox = await startSandbox();
     const names = ['l8_B4.tif', 'l8_B5.tif', 'l8_MTL.txt'];
     const files = Object.fromEntries(

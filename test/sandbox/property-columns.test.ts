@@ -1,3 +1,4 @@
+// @module-tag all
 /** Spec 4.2: what a filter and a sort find is the same with columns, with what was kept of them in files, and item by item. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,6 +8,7 @@ import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import type { SearchRequest } from '../../src/contract/index.ts';
 import { openSandboxDatabase, type SandboxDatabase } from '../../src/sandbox/database.ts';
 import { ArrayFiles } from '../../src/sandbox/stac/array-files.ts';
+import { Slices } from '../../src/sandbox/slices.ts';
 import { Catalog } from '../../src/sandbox/stac/catalog.ts';
 import { compareValues } from '../../src/sandbox/stac/compare-values.ts';
 import { holdsFor, parseFilter } from '../../src/sandbox/stac/cql2.ts';
@@ -36,7 +38,7 @@ function newFolder(): string {
 
 function catalogIn(folder: string): { catalog: Catalog; database: SandboxDatabase } {
   const database = openSandboxDatabase(folder);
-  const catalog = new Catalog(database, join(folder, 'index'));
+  const catalog = new Catalog(database, join(folder, 'index'), { slices: new Slices({ deadlineMs: 600_000 }) });
   if (!catalog.collections.find('a')) {
     catalog.collections.putCatalog({ id: 'root', parentId: null, title: 'root', description: 'root' });
     catalog.collections.put({

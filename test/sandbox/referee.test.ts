@@ -542,14 +542,14 @@ test('polls too far apart: a warning, as the spec only recommends', async () => 
 });
 
 describe('the tolerances of poll-interval', () => {
-  const call = (id: number, at: number, durationMs: number): JudgedCall => ({
+  const call = (id: number, at: number, durationMs: number, lateMs?: number): JudgedCall => ({
     id,
     at,
     endedAt: at + durationMs,
     endpoint: 'operation.status',
     status: 200,
     delivered: true,
-    detail: { operationId: 'op', operationStatus: 'REQUESTED' },
+    detail: { operationId: 'op', operationStatus: 'REQUESTED', ...(lateMs !== undefined && { lateMs }) },
   });
   const resultOf = (gapMs: number, durationMs: number) =>
     judge([call(1, 10_000, durationMs), call(2, 10_000 + gapMs, 1)]).rules.find(({ rule }) => rule === 'poll-interval')
@@ -564,6 +564,15 @@ describe('the tolerances of poll-interval', () => {
     [8_000, 3_000, 'passed'],
   ])('%d ms from start to start, the answer after %d ms: %s', (gapMs, durationMs, result) => {
     expect(resultOf(gapMs, durationMs)).toBe(result);
+  });
+  test('a machine that could not keep time itself holds no lateness against the app, and says so', () => {
+    const judged = (first: JudgedCall, second: JudgedCall) =>
+      judge([first, second]).rules.find(({ rule }) => rule === 'poll-interval');
+    expect(judged(call(1, 10_000, 0), call(2, 19_000, 1, 900))).toMatchObject({
+      result: 'passed',
+      note: expect.stringContaining('1 of 1 intervals') as string,
+    });
+    expect(judged(call(1, 10_000, 0), call(2, 11_500, 1, 900))?.result).toBe('failed');
   });
 });
 

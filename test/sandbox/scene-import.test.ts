@@ -1,12 +1,14 @@
+// @module-tag all
 /** `--import` of a folder of a scene: its bands are one item that says when, by whom and how cloudy. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import yauzl from 'yauzl';
-import { testFolder, hasLandsat, landsatFolder } from '../support/folders.ts';
+import { testFolder, landsatFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { get, search, type StacItem } from '../support/stac.ts';
+import { landsat, needing } from '../support/needs.ts';
 
 const band = (at: Partial<Parameters<typeof geoTiff>[0]> = {}) =>
   geoTiff({ width: 24, height: 16, value: (x, y) => 1_000 + 40 * x + 3 * y, ...at });
@@ -22,6 +24,8 @@ const landsatMetadata = `GROUP = L1_METADATA_FILE
     SCENE_CENTER_TIME = "16:19:21.7917421Z"
     CLOUD_COVER = 11.08
     SUN_AZIMUTH = -44.5
+    REFLECTANCE_MULT_BAND_4 = 2.0000E-05
+    REFLECTANCE_ADD_BAND_4 = -0.100000
 END_GROUP = L1_METADATA_FILE
 END
 `;
@@ -31,6 +35,7 @@ const sentinelMetadata = `<?xml version="1.0" encoding="UTF-8"?>
     <PRODUCT_URI>S2B_MSIL2A_20240301T101029_N0510_R022_T33UUP_20240301T130000.SAFE</PRODUCT_URI>
     <Datatake datatakeIdentifier="x"><SPACECRAFT_NAME>Sentinel-2B</SPACECRAFT_NAME><DATATAKE_SENSING_START>2024-03-01T10:10:29.024Z</DATATAKE_SENSING_START></Datatake>
   </Product_Info></n1:General_Info>
+  <n1:Image><BOA_QUANTIFICATION_VALUE unit="none">10000</BOA_QUANTIFICATION_VALUE><BOA_ADD_OFFSET band_id="3">-1000</BOA_ADD_OFFSET></n1:Image>
   <n1:Quality_Indicators_Info><Cloud_Coverage_Assessment>37.25</Cloud_Coverage_Assessment></n1:Quality_Indicators_Info>
 </n1:Level-2A_User_Product>`;
 
@@ -215,7 +220,7 @@ describe('Landsat', () => {
     }
   });
 
-  test.runIf(hasLandsat)('the crop in ../shared is one item of 2015-08-04', async () => {
+  test('the crop in ../shared is one item of 2015-08-04', needing(landsat), async () => {
     const { items, result } = await imported(landsatFolder, 'landsat8');
     expect(result).toEqual({ imported: 1, refused: 0 });
     expect(items[0]).toMatchObject({
@@ -223,6 +228,12 @@ describe('Landsat', () => {
       properties: { name: 'Landsat 8, 2015-08-04', 'eo:cloud_cover': 11.08, gsd: 30 },
     });
     expect(items[0]!.properties['import:files']).toHaveLength(7);
+    const { 'eo:bands': names, 'raster:bands': numbers } = items[0]!.properties as Record<string, { name: string }[]>;
+    expect(numbers?.[names!.findIndex(({ name }) => name === 'B4')]).toEqual({
+      scale: 0.00002,
+      offset: -0.1,
+      nodata: 0,
+    });
   });
 });
 
@@ -240,6 +251,13 @@ test('Sentinel-2: an item for each resolution, the metadata of the folder above'
   expect(items.map(({ properties }) => properties['description']).sort()).toEqual([
     expect.stringContaining('rededge071 (B05), nir08 (B8A)'),
     expect.stringContaining('blue (B02), red (B04), nir (B08)'),
+  ]);
+  const fine = items.find(({ properties }) => String(properties['description']).includes('red (B04)'))!;
+  // B02, B04 and B08 in their order: -1000 is added to B04 before the division.
+  expect(fine.properties['raster:bands']).toEqual([
+    { scale: 0.0001, offset: 0, nodata: 0 },
+    { scale: 0.0001, offset: -0.1, nodata: 0 },
+    { scale: 0.0001, offset: 0, nodata: 0 },
   ]);
   for (const { properties } of items)
     expect(properties).toMatchObject({

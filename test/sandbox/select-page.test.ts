@@ -1,3 +1,4 @@
+// @module-tag all
 /** Pages of many rows: as if all of them were sorted. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

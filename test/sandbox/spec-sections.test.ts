@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { readAppConfig } from '../../src/app/config.ts';
 import { limits } from '../../src/contract/index.ts';
 import { completeFile, generateUpload, processed, sendFileChunk, uploadDirectly } from '../support/files.ts';
-import { hasLandsat, landsatFolder, testFolder } from '../support/folders.ts';
+import { landsatFolder, testFolder } from '../support/folders.ts';
+import { landsat, needing } from '../support/needs.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { putModel, thresholdGraph } from '../support/models.ts';
 import {
@@ -20,6 +21,7 @@ import {
   type TestSandbox,
 } from '../support/sandbox.ts';
 import { key } from '../support/stac.ts';
+import { onlyInAll } from '../support/tags.ts';
 
 const raster = geoTiff({ width: 8, height: 6, value: (x) => x });
 const get = (sandbox: TestSandbox, path: string, headers: Record<string, string> = key) =>
@@ -464,21 +466,27 @@ describe('section 7', () => {
 });
 
 describe('section 8', () => {
-  test('direct upload size: 100 MB are taken, more is not', async () => {
+  test('direct upload size: 100 MB are taken, more is not', { tags: [onlyInAll] }, async () => {
     const sandbox = await startSandbox();
     const bytes = Buffer.alloc(100_000_001);
     expect((await uploadDirectly(sandbox, bytes.subarray(1), 'a.bin')).body.size).toBe(100_000_000);
     expect(told(await uploadDirectly(sandbox, bytes, 'a.bin'))[0]).toBe(413);
   });
 
-  test('chunked upload size: 10 GB and more fit into its parts, and what is too large for a direct upload is taken', async () => {
-    expect(limits.maxPartNumber * limits.chunkBytes).toBeGreaterThan(10e9);
-    const sandbox = await startSandbox();
-    const upload = await generateUpload(sandbox);
-    for (const partNumber of [1, 2, 3])
-      expect((await sendFileChunk(sandbox, upload, partNumber, Buffer.alloc(40_000_000, partNumber))).status).toBe(200);
-    expect((await completeFile(sandbox, upload, 120_000_000)).body.size).toBe(120_000_000);
-  });
+  test(
+    'chunked upload size: 10 GB and more fit into its parts, and what is too large for a direct upload is taken',
+    { tags: [onlyInAll] },
+    async () => {
+      expect(limits.maxPartNumber * limits.chunkBytes).toBeGreaterThan(10e9);
+      const sandbox = await startSandbox();
+      const upload = await generateUpload(sandbox);
+      for (const partNumber of [1, 2, 3])
+        expect((await sendFileChunk(sandbox, upload, partNumber, Buffer.alloc(40_000_000, partNumber))).status).toBe(
+          200,
+        );
+      expect((await completeFile(sandbox, upload, 120_000_000)).body.size).toBe(120_000_000);
+    },
+  );
 
   test('download URL validity: 24 hours', async () => {
     const sandbox = await startSandbox();
@@ -518,8 +526,7 @@ describe('section 8', () => {
   });
 });
 
-test('a real raster goes the way of section 4', async ({ skip }) => {
-  skip(!hasLandsat, 'needs the Landsat crop of ../shared');
+test('a real raster goes the way of section 4', needing(landsat), async () => {
   const { readFile } = await import('node:fs/promises');
   const sandbox = await startSandbox();
   const { status, fileId } = await processed(

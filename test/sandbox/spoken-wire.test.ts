@@ -25,7 +25,7 @@ test('the whole flow: app and sandbox on the same data, judged by the same rules
   expect(page.text).toContain('upload.chunk');
   const link = await sandbox.request('GET', `/v2/files/${run.file?.fileId}/link`, { headers: key });
   expect(link.body).toMatchObject({ link: { href: expect.stringContaining('/download/') as string } });
-}, 90_000);
+}, 900_000);
 
 test('each call stands where the platform has it, and nowhere else', async () => {
   const sandbox = await startSandbox({ profile: otherProfile });

@@ -1,3 +1,4 @@
+// @module-tag all
 /** Spec 2.2, 2.3: previews, data and thumbnails behind signed addresses (contract, "STAC" and "Common"). */
 import { readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -2,10 +2,11 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { testFolder, hasLandsat, landsatFolder } from '../support/folders.ts';
+import { testFolder, landsatFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { get, ids, item, sandboxWith, search, type StacItem } from '../support/stac.ts';
+import { landsat, needing } from '../support/needs.ts';
 
 const quiet = { onProgress: () => {}, onRefused: () => {} };
 
@@ -144,7 +145,7 @@ describe('rasters', () => {
     });
   });
 
-  test.runIf(hasLandsat)('the Landsat crop lies on the Gulf coast', async () => {
+  test('the Landsat crop lies on the Gulf coast', needing(landsat), async () => {
     const sandbox = await startSandbox({
       prepare: async (made) => void (await made.importPath(join(landsatFolder, 'l8_B4.tif'), quiet)),
     });

@@ -1,3 +1,4 @@
+// @module-tag all
 /** Calls that carry no identity token are in the trace of the launch that they belong to, and judged with it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';

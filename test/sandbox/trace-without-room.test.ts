@@ -1,3 +1,4 @@
+// @module-tag all
 /** Calls that a full disk has no room for wait in memory; a stop that leaves some of them says that the trace has a gap. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

@@ -20,6 +20,7 @@ import {
   type OpenedUpload,
   type TestSandbox,
 } from '../support/sandbox.ts';
+import { onlyInAll } from '../support/tags.ts';
 
 const hour = 3_600_000;
 
@@ -245,36 +246,40 @@ describe('chunk', () => {
     expect((await sendComplete(sandbox, upload, 20)).status).toBe(200);
   });
 
-  test('one byte that differs is found, wherever it is, before completion and after it; digests are told when asked for', async () => {
-    const sandbox = await startSandbox();
-    const upload = await openUpload(sandbox);
-    const parts = [someBytes(2_500_000, 1), someBytes(2_500_000, 2)];
-    for (const [i, part] of parts.entries()) await sendChunk(sandbox, upload, i + 1, part);
-    const requireFound = async (code: string) => {
-      for (const [i, part] of parts.entries()) {
-        expect((await sendChunk(sandbox, upload, i + 1, part)).status).toBe(200);
-        for (const at of [0, 262_143, 1_048_576, part.length - 1]) {
-          const other = part.slice();
-          other[at]! ^= 1;
-          expect([i, at, (await sendChunk(sandbox, upload, i + 1, other)).body.code]).toEqual([i, at, code]);
+  test(
+    'one byte that differs is found, wherever it is, before completion and after it; digests are told when asked for',
+    { tags: [onlyInAll] },
+    async () => {
+      const sandbox = await startSandbox();
+      const upload = await openUpload(sandbox);
+      const parts = [someBytes(2_500_000, 1), someBytes(2_500_000, 2)];
+      for (const [i, part] of parts.entries()) await sendChunk(sandbox, upload, i + 1, part);
+      const requireFound = async (code: string) => {
+        for (const [i, part] of parts.entries()) {
+          expect((await sendChunk(sandbox, upload, i + 1, part)).status).toBe(200);
+          for (const at of [0, 262_143, 1_048_576, part.length - 1]) {
+            const other = part.slice();
+            other[at]! ^= 1;
+            expect([i, at, (await sendChunk(sandbox, upload, i + 1, other)).body.code]).toEqual([i, at, code]);
+          }
         }
-      }
-    };
-    await requireFound('chunk_conflict');
-    const told = await sandbox.request('GET', `/sandbox/uploads/${upload.uploadId}`);
-    expect(told.body).toEqual({
-      uploadId: upload.uploadId,
-      parts: parts.map((part, i) => ({
-        partNumber: i + 1,
-        size: part.length,
-        sha256: createHash('sha256').update(part).digest('hex'),
-      })),
-    });
-    expect((await sandbox.request('GET', '/sandbox/uploads/upload_none')).status).toBe(404);
-    const { fileId } = (await sendComplete(sandbox, upload, 5_000_000)).body;
-    await requireFound('upload_completed');
-    expect(await download(sandbox, fileId)).toEqual(concat(...parts));
-  });
+      };
+      await requireFound('chunk_conflict');
+      const told = await sandbox.request('GET', `/sandbox/uploads/${upload.uploadId}`);
+      expect(told.body).toEqual({
+        uploadId: upload.uploadId,
+        parts: parts.map((part, i) => ({
+          partNumber: i + 1,
+          size: part.length,
+          sha256: createHash('sha256').update(part).digest('hex'),
+        })),
+      });
+      expect((await sandbox.request('GET', '/sandbox/uploads/upload_none')).status).toBe(404);
+      const { fileId } = (await sendComplete(sandbox, upload, 5_000_000)).body;
+      await requireFound('upload_completed');
+      expect(await download(sandbox, fileId)).toEqual(concat(...parts));
+    },
+  );
 
   test('the same part again, same bytes: 200 and nothing changed; other bytes: 400 chunk_conflict', async () => {
     const sandbox = await startSandbox();
@@ -329,7 +334,7 @@ describe('chunk', () => {
     expect((await post('multipart/form-data; boundary=b', 'no form at all')).status).toBe(400);
   });
 
-  test('an aborted chunk leaves no trace', async () => {
+  test('an aborted chunk leaves no trace', { tags: [onlyInAll] }, async () => {
     const sandbox = await startSandbox();
     const upload = await openUpload(sandbox);
     const [a, b] = [someBytes(100_000, 1), someBytes(2_500_000, 2)];
@@ -343,7 +348,7 @@ describe('chunk', () => {
     expect(await download(sandbox, fileId)).toEqual(concat(a, b));
   });
 
-  test('concurrent chunks of one session are taken one after the other', async () => {
+  test('concurrent chunks of one session are taken one after the other', { tags: [onlyInAll] }, async () => {
     const sandbox = await startSandbox();
     const upload = await openUpload(sandbox);
     const parts = [1, 2, 3, 4].map((seed) => someBytes(700_000, seed));
@@ -521,21 +526,25 @@ function mountSmallDisk(folder: string): boolean {
 }
 
 // Repeated: a client that is answered while it still sends 125 MiB may now and then see its connection reset.
-test('a disk that fills up in the middle of a chunk: the same, for real', { retry: 3 }, async ({ skip }) => {
-  const disk = await testFolder();
-  if (!mountSmallDisk(disk)) skip('mounting a small disk needs root');
-  cleanUpLater(() => execFileSync('umount', ['-l', disk]));
-  const sandbox = await startSandbox({ dataDir: join(disk, 'data') });
-  const upload = await openUpload(sandbox);
-  const [small, large] = [someBytes(1_000_000), new Uint8Array(125 * 2 ** 20)];
-  expect((await sendChunk(sandbox, upload, 1, small)).status).toBe(200);
-  const full = await sendChunk(sandbox, upload, 2, large);
-  expect([full.status, full.body.code]).toEqual([500, 'insufficient_storage']);
-  expect(await storedBytes(sandbox)).toBe(1_000_000);
-  expect((await sendChunk(sandbox, upload, 2, small)).status).toBe(200);
-  const { fileId } = (await sendComplete(sandbox, upload, 2_000_000)).body;
-  expect(await download(sandbox, fileId)).toEqual(concat(small, small));
-});
+test(
+  'a disk that fills up in the middle of a chunk: the same, for real',
+  { tags: [onlyInAll], retry: 3 },
+  async ({ skip }) => {
+    const disk = await testFolder();
+    if (!mountSmallDisk(disk)) skip('mounting a small disk needs root');
+    cleanUpLater(() => execFileSync('umount', ['-l', disk]));
+    const sandbox = await startSandbox({ dataDir: join(disk, 'data') });
+    const upload = await openUpload(sandbox);
+    const [small, large] = [someBytes(1_000_000), new Uint8Array(125 * 2 ** 20)];
+    expect((await sendChunk(sandbox, upload, 1, small)).status).toBe(200);
+    const full = await sendChunk(sandbox, upload, 2, large);
+    expect([full.status, full.body.code]).toEqual([500, 'insufficient_storage']);
+    expect(await storedBytes(sandbox)).toBe(1_000_000);
+    expect((await sendChunk(sandbox, upload, 2, small)).status).toBe(200);
+    const { fileId } = (await sendComplete(sandbox, upload, 2_000_000)).body;
+    expect(await download(sandbox, fileId)).toEqual(concat(small, small));
+  },
+);
 
 test('a session with no chunk for 24 h is swept with its parts; one with a chunk since, and a completed file, never are', async () => {
   const sandbox = await startSandbox();

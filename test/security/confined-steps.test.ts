@@ -13,8 +13,12 @@ import hostileSteps from '../support/hostile-steps.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
+import { confined, fileNeeds, needing, unless } from '../support/needs.ts';
 import { processesIn } from '../support/processes.ts';
 import { startStepHost } from '../support/step-host.ts';
+import { onlyInAll } from '../support/tags.ts';
+
+fileNeeds(await confined());
 
 const isRoot = process.getuid?.() === 0;
 
@@ -107,12 +111,16 @@ describe.each(attempts)('%s', (_name, attack, target, needsRoot) => {
     expect(await attempt('required', attack, await target())).toMatchObject({ code: 'stopped' });
   });
 
-  test.runIf(isRoot || !needsRoot)('control: unconfined it works', async () => {
-    const at = await target();
-    const { code, message } = await attempt('none', attack, at);
-    expect([code, message]).toEqual(['got', expect.stringMatching(/./)]);
-    if (at.endsWith('written-by-a-test')) await import('node:fs/promises').then(({ rm }) => rm(at));
-  });
+  test(
+    'control: unconfined it works',
+    { tags: [onlyInAll], ...needing(unless(isRoot || !needsRoot, 'the attack needs root', 'run the tests as root')) },
+    async () => {
+      const at = await target();
+      const { code, message } = await attempt('none', attack, at);
+      expect([code, message]).toEqual(['got', expect.stringMatching(/./)]);
+      if (at.endsWith('written-by-a-test')) await import('node:fs/promises').then(({ rm }) => rm(at));
+    },
+  );
 });
 
 describe('a tree of processes', () => {
@@ -122,7 +130,7 @@ describe('a tree of processes', () => {
     expect(processesIn(workFolder)).toEqual([]);
   });
 
-  test('control: unlimited they all run', async () => {
+  test('control: unlimited they all run', { tags: [onlyInAll] }, async () => {
     expect(await attempt('none', 'fork', '200', { limits: { processes: 1_000 } })).toMatchObject({
       code: 'got',
       message: '200 processes',
@@ -141,7 +149,7 @@ describe('a tree of processes', () => {
     expect(processesIn(workFolder)).toEqual([]);
   });
 
-  test('control: with room for it they get their 1 GiB', async () => {
+  test('control: with room for it they get their 1 GiB', { tags: [onlyInAll] }, async () => {
     expect(await attempt('required', 'greedy-grandchildren', '1024', { limits: { memoryBytes: 3e9 } })).toMatchObject({
       code: 'got',
       message: 'held\n',
@@ -177,7 +185,7 @@ describe('kill -9 of the app, while a grandchild means to stay', () => {
     await vi.waitFor(() => expect([...lingering(), ...processesIn(folder)]).toEqual([]), 5_000);
   });
 
-  test('control: unconfined the grandchild stays', async () => {
+  test('control: unconfined the grandchild stays', { tags: [onlyInAll] }, async () => {
     const { child, lingering } = await appWith('none');
     child.kill('SIGKILL');
     await once(child, 'exit');

@@ -16,6 +16,10 @@ import { startServer } from '../support/processes.ts';
 import { readGeoTiff } from '../support/read-geotiff.ts';
 import { apiKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
 import { startStepHost } from '../support/step-host.ts';
+import { confined, fileNeeds } from '../support/needs.ts';
+import { onlyInAll } from '../support/tags.ts';
+
+fileNeeds(await confined());
 
 const canary = 'a-secret-that-no-file-may-read';
 let secretPath = '';
@@ -166,28 +170,32 @@ describe('in the sandbox', () => {
   });
 });
 
-test('the keys of an app that runs: an item that names its environment delivers nothing of it', async () => {
-  const [sandbox, folder] = [await startSandbox(), await testFolder()];
-  const inputDir = await testFolder();
-  const app = await startServer('app', [], {
-    PLATFORM_URL: sandbox.url,
-    PLATFORM_API_KEY: apiKey,
-    APP_SECRET: canary.repeat(3),
-    DATA_DIR: folder,
-    INPUT_DIR: inputDir,
-    PORT: '0',
-    POLL_INTERVAL_MS: '2000',
-    LOG_LEVEL: 'error',
-    STEP_CONFINEMENT: 'required',
-  });
-  await writeFile(join(inputDir, 'a.nc'), netcdfOf(`/proc/${app.child.pid}/environ`));
-  const { session } = await launchApp(sandbox, app);
-  const { id } = await session.start({ stepId: 'cog', input: { type: 'local', path: 'a.nc' } });
-  const { operationId } = await session.waitFor(id, 'AWAITING_APPROVAL');
-  await sandbox.control('POST', `operations/${operationId}/approve`);
-  const { state, file, failure } = await session.waitFor(id, 'FAILED', 'COMPLETED');
-  const delivered =
-    state === 'COMPLETED' ? (await downloaded(sandbox, file!.fileId!)).toString('latin1') : JSON.stringify(failure);
-  expect(delivered).not.toContain(canary);
-  expect(delivered).not.toContain(apiKey);
-}, 60_000);
+test(
+  'the keys of an app that runs: an item that names its environment delivers nothing of it',
+  { tags: [onlyInAll] },
+  async () => {
+    const [sandbox, folder] = [await startSandbox(), await testFolder()];
+    const inputDir = await testFolder();
+    const app = await startServer('app', [], {
+      PLATFORM_URL: sandbox.url,
+      PLATFORM_API_KEY: apiKey,
+      APP_SECRET: canary.repeat(3),
+      DATA_DIR: folder,
+      INPUT_DIR: inputDir,
+      PORT: '0',
+      POLL_INTERVAL_MS: '2000',
+      LOG_LEVEL: 'error',
+      STEP_CONFINEMENT: 'required',
+    });
+    await writeFile(join(inputDir, 'a.nc'), netcdfOf(`/proc/${app.child.pid}/environ`));
+    const { session } = await launchApp(sandbox, app);
+    const { id } = await session.start({ stepId: 'cog', input: { type: 'local', path: 'a.nc' } });
+    const { operationId } = await session.waitFor(id, 'AWAITING_APPROVAL');
+    await sandbox.control('POST', `operations/${operationId}/approve`);
+    const { state, file, failure } = await session.waitFor(id, 'FAILED', 'COMPLETED');
+    const delivered =
+      state === 'COMPLETED' ? (await downloaded(sandbox, file!.fileId!)).toString('latin1') : JSON.stringify(failure);
+    expect(delivered).not.toContain(canary);
+    expect(delivered).not.toContain(apiKey);
+  },
+);

@@ -1,3 +1,4 @@
+// @module-tag all
 /** Searches made to cost too much: refused by a cap that is named, or answered, or given up; and whoever calls beside them is answered at once. */
 import fc from 'fast-check';
 import { writeFile } from 'node:fs/promises';
@@ -66,7 +67,7 @@ beforeAll(async () => {
     },
   });
   return () => sandbox.close();
-}, 120_000);
+}, 900_000);
 
 const everything = { bbox: [-180, -90, 180, 90], collections: ['many'], datetime: '2000-01-01T00:00:00Z/..' };
 const search = (more: object): Promise<Answer> =>

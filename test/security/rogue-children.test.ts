@@ -7,6 +7,9 @@ import { ChildPool, establishConfinement, runInChild } from '../../src/raster/in
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
+import { confined, fileNeeds } from '../support/needs.ts';
+
+fileNeeds(await confined());
 
 const module = new URL('../support/rogue-job.ts', import.meta.url);
 

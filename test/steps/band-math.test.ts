@@ -1,3 +1,4 @@
+// @module-tag all
 /** Expressions mean what mathematics means by them; indices are their formulas; what does not fit is told before. */
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -34,8 +35,21 @@ describe('an expression', () => {
     ['exp(log(5 * a)) + log10(1e3 * a)', 8],
     ['1.5e1 + .5 * a + 2.', 17.5],
     ['"B 1/2" * 2', 4],
+    ['3 ** 2 ** (a + 1)', 81],
+    ['-a ** 2', -1],
+    ['a < 2', 1],
+    ['a >= 2', 0],
+    ['(a == 1) + (a != 1) * 10', 1],
+    ['1 + a > 1 && a < 0 || a <= 1', 1],
+    ['!(a > 3) - !a', 1],
+    ['where(a > 0, 5, 7) + where(a > 1, 50, 70)', 75],
   ])('%s is %d, where a is 1 and "B 1/2" is 2', (text, value) => {
     expect(valueOf(text, { a: 1, 'B 1/2': 2 })).toBeCloseTo(value, 12);
+  });
+
+  test('a condition without a value has no result', () => {
+    expect(valueOf('where(log(a - 2) > 0, 1, 2)', { a: 1 })).toBeNaN();
+    expect(valueOf('!(a / a) || a == 0', { a: 0 })).toBeNaN();
   });
 
   test.each([
@@ -47,6 +61,8 @@ describe('an expression', () => {
     ['1 + 2', /must name a band/],
     ['cosh(a)', /has no function cosh \(character 1\); known are sqrt/],
     ['constructor(a)', /has no function constructor/],
+    ['a = 1', /character 3 that is no number, band or sign: = 1/],
+    ['where(a, 1)', /gives where 2 values at character 1, and it takes 3/],
     ['max(a)', /gives max 1 values at character 1, and it takes 2/],
     ['"a', /no number, band or sign/],
     ['('.repeat(60) + 'a' + ')'.repeat(60), /more than 50 deep/],

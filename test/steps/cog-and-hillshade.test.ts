@@ -1,3 +1,4 @@
+// @module-tag all
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
+// @module-tag all
 /** Steps in any language: the same pixels, the same words for the user, and the same walls. */
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { access, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
@@ -13,20 +13,10 @@ import { testConfinement } from '../support/confinement.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { processesIn } from '../support/processes.ts';
 import { readGeoTiff } from '../support/read-geotiff.ts';
-import { skipAloud } from '../support/skipped.ts';
 import { startStepHost } from '../support/step-host.ts';
+import { confined, needing } from '../support/needs.ts';
 
-const has = (program: string, ...args: string[]) => {
-  try {
-    execFileSync(program, args, { stdio: 'ignore', env: { PATH: '/usr/local/bin:/usr/bin:/bin' } });
-    return true;
-  } catch {
-    return process.env['CI'] === 'true';
-  }
-};
-const hasGdalPrograms = has('sh', '-c', 'command -v gdaldem');
-const hasPython = has('python3', '-c', 'import numpy; from osgeo import gdal');
-const isConfined = (await testConfinement()).kind === 'bubblewrap';
+const isConfined = await confined();
 /** With 7 for no data. */
 function writeRaster(
   path: string,
@@ -50,11 +40,7 @@ function writeRaster(
 
 const synthetic = { type: 'synthetic', size: 64 } as const;
 
-if (!isConfined) skipAloud('steps that a program does', 'bubblewrap does not work here, and without it they refuse');
-if (!hasGdalPrograms) skipAloud('gdaldem slope', 'gdaldem is not installed (apt-get install gdal-bin)');
-if (!hasPython) skipAloud('steps in Python', 'GDAL for Python is not installed (apt-get install python3-gdal)');
-
-describe.runIf(isConfined && hasPython)('NDVI in Python', () => {
+describe('NDVI in Python', needing(isConfined, 'python-gdal'), () => {
   test.each([
     ['odd sizes, over several strips', { width: 301, height: 517 }],
     ['one pixel', { width: 1, height: 1 }],
@@ -94,8 +80,9 @@ describe.runIf(isConfined && hasPython)('NDVI in Python', () => {
   });
 });
 
-test.runIf(isConfined && hasGdalPrograms)(
+test(
   'gdaldem slope: degrees by the formula of Horn, with its progress',
+  needing(isConfined, 'gdal-programs'),
   async () => {
     const { run, inputDir } = await startStepHost({ definition: commandSteps });
     const height = (x: number, y: number) => 3 * x + 40 * Math.sin(y / 5);
@@ -132,7 +119,7 @@ test.runIf(isConfined && hasGdalPrograms)(
   },
 );
 
-describe.runIf(isConfined && hasPython)('a program', () => {
+describe('a program', needing(isConfined, 'python-gdal'), () => {
   test('finds its job, tells progress, and what it prints is heard', async () => {
     const { host, workFolder, inputDir } = await startStepHost({ definition: commandSteps });
     await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 5, height: 4, value: (x, y) => x + y }));

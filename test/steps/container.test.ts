@@ -1,3 +1,4 @@
+// @module-tag all
 /** A step in a container image: by an engine of the test's own, and by the machine's where it has one. */
 import { execFileSync } from 'node:child_process';
 import { chmod, copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
@@ -5,14 +6,14 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { createContainers } from '../../src/app/processing/containers.ts';
 import containerSteps, { testImage } from '../support/container-steps.ts';
-import { testConfinement } from '../support/confinement.ts';
 import { makeFolder, projectRoot, testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { readGeoTiff } from '../support/read-geotiff.ts';
-import { skipAloud } from '../support/skipped.ts';
 import { startStepHost } from '../support/step-host.ts';
+import { installCommand } from '../../scripts/needs.mjs';
+import { confined, needing, unless, type Condition } from '../support/needs.ts';
 
-const isConfined = (await testConfinement()).kind === 'bubblewrap';
+const isConfined = await confined();
 const local = { type: 'local', path: 'a file, of: mine.tif' } as const;
 const synthetic = { type: 'synthetic', size: 32 } as const;
 
@@ -39,10 +40,10 @@ function realEngine(): string | null {
       const archive = join(folder, 'image.tar');
       const shell = 'mkdir -p bin tmp && cp "$(command -v busybox)" bin/busybox && for i in sh cp cat touch grep env id sleep ln echo printf; do ln -s busybox bin/$i; done && tar -cf "$1" bin tmp'; // prettier-ignore
       execFileSync('sh', ['-ec', shell, 'sh', archive], { cwd: folder, stdio: 'ignore' });
-      execFileSync(engine, ['import', archive, testImage], { stdio: 'ignore', timeout: 60_000 });
+      execFileSync(engine, ['import', archive, testImage], { stdio: 'ignore', timeout: 900_000 });
       execFileSync(engine, ['run', '--rm', '--network', 'none', '--pull', 'never', testImage, 'sh', '-c', 'true'], {
         stdio: 'ignore',
-        timeout: 60_000,
+        timeout: 900_000,
       });
       return engine;
     } catch {
@@ -52,122 +53,133 @@ function realEngine(): string | null {
 }
 
 const real = realEngine();
-if (real === null)
-  skipAloud('steps in an image by the machine’s engine', 'neither docker nor podman runs an image here');
-if (!isConfined) skipAloud('steps in an image', 'bubblewrap does not work here, and without it they refuse');
 
-const engines: [string, () => Promise<string>][] = [
-  ['an engine of the test’s own', async () => (await tinyEngine()).engine],
-  ...(real === null ? [] : [[real, () => Promise.resolve(real)] as [string, () => Promise<string>]]),
+const machines = unless(
+  real !== null,
+  'neither podman nor docker runs an image here',
+  `sudo ${installCommand(['podman'])}`,
+);
+const engines: [string, Condition[], () => Promise<string>][] = [
+  ['an engine of the test’s own', [], async () => (await tinyEngine()).engine],
+  ['the machine’s engine', [machines], async () => real ?? ''],
 ];
 
-describe.runIf(isConfined).each(engines)('by %s', { timeout: 60_000 }, (_, engineOf) => {
-  let engine: string;
-  beforeAll(async () => (engine = await engineOf()));
+for (const [name, wanted, engineOf] of engines)
+  describe(`by ${name}`, { timeout: 900_000, ...needing(isConfined, ...wanted) }, () => {
+    let engine: string;
+    beforeAll(async () => (engine = await engineOf()));
 
-  async function start(limits: { diskBytes?: number } = {}) {
-    const inputDir = await testFolder();
-    await writeFile(join(inputDir, local.path), geoTiff({ width: 5, height: 4, value: (x, y) => x + 10 * y }));
-    return startStepHost({
-      definition: containerSteps,
-      inputDir,
-      containers: createContainers(engine, 'a test'),
-      limits,
+    async function start(limits: { diskBytes?: number } = {}) {
+      const inputDir = await testFolder();
+      await writeFile(join(inputDir, local.path), geoTiff({ width: 5, height: 4, value: (x, y) => x + 10 * y }));
+      return startStepHost({
+        definition: containerSteps,
+        inputDir,
+        containers: createContainers(engine, 'a test'),
+        limits,
+      });
+    }
+
+    test.each([local, synthetic])('its program reads $type input and writes the output', async (input) => {
+      const { host, run } = await start();
+      await host.check('copies', {}, input);
+      const told: [number, string | null][] = [];
+      const { outputs } = await run('copies', input, {}, undefined, (fraction, note) => told.push([fraction, note]));
+      if (input === local) expect((await readFile(outputs[0]!.path)).length).toBeGreaterThan(0);
+      expect(told).toContainEqual([0.5, 'half of it']);
     });
-  }
 
-  test.each([local, synthetic])('its program reads $type input and writes the output', async (input) => {
-    const { host, run } = await start();
-    await host.check('copies', {}, input);
-    const told: [number, string | null][] = [];
-    const { outputs } = await run('copies', input, {}, undefined, (fraction, note) => told.push([fraction, note]));
-    if (input === local) expect((await readFile(outputs[0]!.path)).length).toBeGreaterThan(0);
-    expect(told).toContainEqual([0.5, 'half of it']);
-  });
-
-  test('what it prints is in the log, and percents are progress', async () => {
-    const { host, workFolder, run } = await start();
-    const printed: string[] = [];
-    const signal = new AbortController().signal;
-    await host.run(
-      { owner: 'a', stepId: 'copies', stepVersion: '1.0.0', parameters: { text: 'so' }, input: synthetic, workFolder },
-      { signal, onProgress: () => {}, onPrinted: (line) => printed.push(line) },
-    );
-    expect(printed).toContain('said so');
-    const told: number[] = [];
-    await run('percent', synthetic, {}, undefined, (fraction) => told.push(fraction));
-    expect(told.some((fraction) => Math.abs(fraction - 0.32) < 0.001)).toBe(true);
-  });
-
-  test('its refusal is the user’s to read, and its mistake is a defect', async () => {
-    const { run } = await start();
-    await expect(run('refuses', synthetic)).rejects.toMatchObject({
-      code: 'no_snow',
-      message: 'there is no snow in it',
-    });
-    await expect(run('breaks', synthetic)).rejects.toMatchObject({
-      kind: 'defect',
-      message: expect.stringContaining('a mistake in the image') as string,
-    });
-  });
-
-  test('the job file names what the container has', async () => {
-    const { run } = await start();
-    const { outputs } = await run('tells', local);
-    expect(JSON.parse(await readFile(outputs[0]!.path, 'utf8'))).toMatchObject({
-      inputs: [{ path: `/input/0/${local.path}`, bands: [{ names: expect.any(Array) as string[] }] }],
-      output: '/output/told.txt',
-      workFolder: '/work',
-      parameters: { text: 'plain' },
-    });
-  });
-
-  test('it has no network, no secret, and writes nowhere but to its own folders', async () => {
-    vi.stubEnv('PLATFORM_API_KEY', 'a secret');
-    const { run } = await start();
-    const { outputs } = await run('looks-around', local);
-    expect((await readFile(outputs[0]!.path, 'utf8')).trim()).toMatch(/^user \d+$/);
-  });
-
-  test('a cancel ends it', async () => {
-    const { host, workFolder } = await start();
-    const cancel = new AbortController();
-    const began = performance.now();
-    await expect(
-      host.run(
-        { owner: 'a', stepId: 'sleeps', stepVersion: '1.0.0', parameters: {}, input: synthetic, workFolder },
+    test('what it prints is in the log, and percents are progress', async () => {
+      const { host, workFolder, run } = await start();
+      const printed: string[] = [];
+      const signal = new AbortController().signal;
+      await host.run(
         {
-          signal: cancel.signal,
-          onProgress: () => {},
-          onPrinted: (line) => line === 'begun' && cancel.abort(new Error('not wanted any more')),
+          owner: 'a',
+          stepId: 'copies',
+          stepVersion: '1.0.0',
+          parameters: { text: 'so' },
+          input: synthetic,
+          workFolder,
         },
-      ),
-    ).rejects.toThrow('not wanted any more');
-    expect(performance.now() - began).toBeLessThan(30_000);
-    expect(await createContainers(engine, 'a test').sweep()).toBe(0);
-  });
+        { signal, onProgress: () => {}, onPrinted: (line) => printed.push(line) },
+      );
+      expect(printed).toContain('said so');
+      const told: number[] = [];
+      await run('percent', synthetic, {}, undefined, (fraction) => told.push(fraction));
+      expect(told.some((fraction) => Math.abs(fraction - 0.32) < 0.001)).toBe(true);
+    });
 
-  test('it cannot fill the disk', async () => {
-    const { run } = await start({ diskBytes: 3_000_000 });
-    await expect(run('fills', synthetic)).rejects.toMatchObject({ code: 'job_disk_exceeded' });
-  });
+    test('its refusal is the user’s to read, and its mistake is a defect', async () => {
+      const { run } = await start();
+      await expect(run('refuses', synthetic)).rejects.toMatchObject({
+        code: 'no_snow',
+        message: 'there is no snow in it',
+      });
+      await expect(run('breaks', synthetic)).rejects.toMatchObject({
+        kind: 'defect',
+        message: expect.stringContaining('a mistake in the image') as string,
+      });
+    });
 
-  test('a link in place of an output leads nowhere', async () => {
-    const { run } = await start();
-    await expect(run('links', synthetic)).rejects.toMatchObject({ code: 'step_broke_its_declaration' });
-  });
+    test('the job file names what the container has', async () => {
+      const { run } = await start();
+      const { outputs } = await run('tells', local);
+      expect(JSON.parse(await readFile(outputs[0]!.path, 'utf8'))).toMatchObject({
+        inputs: [{ path: `/input/0/${local.path}`, bands: [{ names: expect.any(Array) as string[] }] }],
+        output: '/output/told.txt',
+        workFolder: '/work',
+        parameters: { text: 'plain' },
+      });
+    });
 
-  test('an image that is not there is told before anybody is asked', async () => {
-    const { host } = await start();
-    await expect(host.check('is-not-there', {}, synthetic)).rejects.toMatchObject({
-      code: 'no_container_image',
-      message: expect.stringContaining('pull marketplace-app-kit-absent:1') as string,
+    test('it has no network, no secret, and writes nowhere but to its own folders', async () => {
+      vi.stubEnv('PLATFORM_API_KEY', 'a secret');
+      const { run } = await start();
+      const { outputs } = await run('looks-around', local);
+      expect((await readFile(outputs[0]!.path, 'utf8')).trim()).toMatch(/^user \d+$/);
+    });
+
+    test('a cancel ends it', async () => {
+      const { host, workFolder } = await start();
+      const cancel = new AbortController();
+      const began = performance.now();
+      await expect(
+        host.run(
+          { owner: 'a', stepId: 'sleeps', stepVersion: '1.0.0', parameters: {}, input: synthetic, workFolder },
+          {
+            signal: cancel.signal,
+            onProgress: () => {},
+            onPrinted: (line) => line === 'begun' && cancel.abort(new Error('not wanted any more')),
+          },
+        ),
+      ).rejects.toThrow('not wanted any more');
+      expect(performance.now() - began).toBeLessThan(30_000);
+      expect(await createContainers(engine, 'a test').sweep()).toBe(0);
+    });
+
+    test('it cannot fill the disk', async () => {
+      const { run } = await start({ diskBytes: 3_000_000 });
+      await expect(run('fills', synthetic)).rejects.toMatchObject({ code: 'job_disk_exceeded' });
+    });
+
+    test('a link in place of an output leads nowhere', async () => {
+      const { run } = await start();
+      await expect(run('links', synthetic)).rejects.toMatchObject({ code: 'step_broke_its_declaration' });
+    });
+
+    test('an image that is not there is told before anybody is asked', async () => {
+      const { host } = await start();
+      await expect(host.check('is-not-there', {}, synthetic)).rejects.toMatchObject({
+        code: 'no_container_image',
+        message: expect.stringContaining('pull marketplace-app-kit-absent:1') as string,
+      });
     });
   });
-});
 
-test.runIf(isConfined)(
+test(
   'a cancel before the program begins starts nothing; one while it begins ends it',
+  { timeout: 900_000, ...needing(isConfined) },
   async () => {
     const { engine, calls, running } = await tinyEngine();
     const folder = await testFolder();
@@ -196,11 +208,11 @@ test.runIf(isConfined)(
       expect(await running()).toEqual([]);
     }
   },
-  60_000,
 );
 
-test.runIf(isConfined)(
+test(
   'whatever it prints, the server reads no more than it can',
+  { timeout: 900_000, ...needing(isConfined) },
   async () => {
     const { host, workFolder } = await startStepHost({
       definition: containerSteps,
@@ -226,10 +238,9 @@ test.runIf(isConfined)(
     expect(process.memoryUsage().rss - before).toBeLessThan(200e6);
     expect(longestMs).toBeLessThan(2_000);
   },
-  60_000,
 );
 
-test.runIf(isConfined)('what it reads is not what it has written', async () => {
+test('what it reads is not what it has written', needing(isConfined), async () => {
   const inputDir = await testFolder();
   await writeFile(join(inputDir, local.path), geoTiff({ width: 300, height: 300, value: () => 1 }));
   const { run } = await startStepHost({
@@ -241,7 +252,7 @@ test.runIf(isConfined)('what it reads is not what it has written', async () => {
   expect((await run('tells', local)).outputs).toHaveLength(1);
 });
 
-test.runIf(isConfined)('the engine is told to give the program nothing', async () => {
+test('the engine is told to give the program nothing', needing(isConfined), async () => {
   vi.stubEnv('PLATFORM_API_KEY', 'a secret');
   const { engine, calls, environment } = await tinyEngine();
   const { run } = await startStepHost({ definition: containerSteps, containers: createContainers(engine, 'a test') });
@@ -262,7 +273,7 @@ test.runIf(isConfined)('the engine is told to give the program nothing', async (
 
 test('without an engine, or with one that is not there, it is told what to set', async () => {
   const none = await startStepHost({ definition: containerSteps });
-  if (isConfined)
+  if (isConfined.reason === null)
     await expect(none.host.check('copies', {}, synthetic)).rejects.toMatchObject({
       code: 'no_container_engine',
       message: expect.stringContaining('CONTAINER_ENGINE') as string,
@@ -303,10 +314,13 @@ const hasShipped =
       return false;
     }
   })();
-if (!hasShipped)
-  skipAloud('NDVI in an image', `there is no engine here that has ${shipped} (src/steps/ndvi-image/Dockerfile)`);
+const shippedImage = unless(
+  hasShipped,
+  `there is no image ${shipped} here`,
+  `podman build --tag ${shipped} src/steps/ndvi-image`,
+);
 
-test.runIf(isConfined && hasShipped)('NDVI in an image: the pixels of the one in TypeScript', async () => {
+test('NDVI in an image: the pixels of the one in TypeScript', needing(isConfined, shippedImage), async () => {
   const { run } = await startStepHost({
     definition: containerSteps,
     containers: createContainers(real ?? '', 'a test'),

@@ -2,10 +2,11 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { cogDefects } from '../support/cog-check.ts';
-import { hasLandsat, landsatFolder } from '../support/folders.ts';
+import { landsatFolder } from '../support/folders.ts';
 import { geoTiff, type TinyRaster } from '../support/geotiff.ts';
 import { readGeoTiff } from '../support/read-geotiff.ts';
 import { startStepHost } from '../support/step-host.ts';
+import { landsat, needing } from '../support/needs.ts';
 
 const nodata = -9999;
 
@@ -24,8 +25,9 @@ async function scene(files: Record<string, TinyRaster>) {
 
 const grid = { width: 40, height: 30 };
 
-test.skipIf(!hasLandsat)(
+test(
   'NDVI of a Landsat 8 scene equals the definition, pixel for pixel, on the same grid',
+  needing(landsat),
   async () => {
     const { run } = await startStepHost({ inputDir: join(landsatFolder, '..') });
     const output = await run('ndvi', { type: 'local', path: 'landsat8' });

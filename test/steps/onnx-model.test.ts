@@ -1,3 +1,4 @@
+// @module-tag all
 /** A step that runs a model of the app's own, tile by tile. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -53,7 +54,7 @@ describe('a model as a step', () => {
     definition = ((await import(pathToFileURL(join(folder, 'app.mjs')).href)) as { default: AppDefinition }).default;
   });
 
-  test('does all that every step must', { timeout: 240_000 }, async () => {
+  test('does all that every step must', { timeout: 900_000 }, async () => {
     const options = {
       definition,
       stepId: 'threshold',

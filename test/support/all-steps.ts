@@ -11,6 +11,6 @@ export default defineApp({
   steps: [
     ...[kit.ndvi, kit.spectralIndex, kit.bandMath, kit.cog, kit.hillshade, scale, kit.slope, kit.ndviPython],
     ...[kit.aspect, kit.change, kit.cloudMask, kit.contours, kit.mosaic, kit.polygonize, kit.reproject],
-    ...[kit.zonalStatistics, kit.clip, kit.panSharpen],
+    ...[kit.zonalStatistics, kit.clip, kit.panSharpen, kit.harmonize, kit.terrainIndex, kit.colorRelief],
   ],
 });

@@ -1,20 +1,36 @@
 import { describe, test } from 'vitest';
-import { isCommand } from '../../src/steps/command.ts';
-import { testStep } from '../../src/testing/step-battery/index.ts';
+import { programOf } from '../../src/steps/command.ts';
+import { batteryOf as checksOf, casesOf } from '../../src/testing/step-battery/index.ts';
 import allSteps from './all-steps.ts';
 import { testConfinement } from './confinement.ts';
-import { skipAloud } from './skipped.ts';
+import { confined, needing } from './needs.ts';
+import { isAll, onlyInAll } from './tags.ts';
+import { needs, type NeedName } from '../../scripts/needs.mjs';
 
 /** Files that the battery is spread over: each runs beside the others. */
 const parts = 3;
+/** Of one check: the first runs many small inputs, and the large ones take their time on a busy machine. */
+const timeout = 300_000;
 
-/** Every step of the kit does what is asked of every step: this part of them, from 0 on. */
+/** What steps in other languages need of the machine. */
+const needsOfSteps: readonly NeedName[] = ['gdal-programs', 'python-gdal'];
+const provides = (name: NeedName, program: string) => needs[name].programs.some((names) => names.includes(program));
+
+/** Every step of the kit does what is asked of every step: this part of them, from 0 on. `npm test` runs their cases alone. */
 export async function batteryOf(part: number): Promise<void> {
-  const isConfined = (await testConfinement()).kind === 'bubblewrap';
+  const isConfined = await confined();
   const ids = allSteps.steps.map(({ id }) => id).filter((_, i) => i % parts === part);
-  describe.each(ids)('%s', (id) => {
+  for (const id of ids) {
     const step = allSteps.steps.find((one) => one.id === id)!;
-    if (isCommand(step) && !isConfined) return skipAloud(id, 'programs run only under bubblewrap');
-    testStep(allSteps, id, { test }, { confinement: testConfinement, largeSide: 2_048 });
-  });
+    const program = programOf(step);
+    const wanted = program === null ? [] : [isConfined, ...needsOfSteps.filter((need) => provides(need, program))];
+    describe(id, needing(...wanted), () => {
+      const options = {
+        ...{ definition: allSteps, stepId: id, confinement: testConfinement, largeSide: 2_048 },
+        onlyCases: !isAll,
+      };
+      const tags = isAll ? [onlyInAll] : [];
+      for (const { name, run } of checksOf({ ...options, cases: casesOf(step) })) test(name, { timeout, tags }, run);
+    });
+  }
 }

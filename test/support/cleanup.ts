@@ -1,4 +1,4 @@
-import { afterAll, onTestFinished, TestRunner } from 'vitest';
+import { onTestFinished, TestRunner } from 'vitest';
 
 const pending: (() => unknown)[] = [];
 
@@ -17,6 +17,7 @@ export function cleanUpAfterFile(undo: () => unknown): void {
   pending.push(undo);
 }
 
-afterAll(async () => {
+/** Undoes all that is left, the newest first. */
+export async function cleanUp(): Promise<void> {
   for (let undo = pending.pop(); undo; undo = pending.pop()) await undo();
-});
+}

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,4 +27,3 @@ export const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Real rasters that lie beside the project on the makers' machines; tests that use them skip, visibly, elsewhere. */
 export const landsatFolder = join(projectRoot, '../shared/data/landsat8');
-export const hasLandsat = existsSync(landsatFolder);

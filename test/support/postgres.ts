@@ -1,11 +1,8 @@
-import { hasCluster, query, startCluster, type Cluster } from '../../drill/cluster.ts';
+import { query, startCluster, type Cluster } from '../../drill/cluster.ts';
 import { cleanUpAfterFile } from './cleanup.ts';
 import { makeFolder } from './folders.ts';
 
 export { query };
-
-/** Debian's PostgreSQL is installed. In CI it must be: there its tests fail without it, elsewhere they are skipped. */
-export const hasPostgres = hasCluster || process.env['CI'] === 'true';
 
 /** A private cluster on a free port, stopped and removed when the file's tests end. */
 export async function startPostgres(options?: { isDurable?: boolean }): Promise<Cluster> {

@@ -8,7 +8,7 @@ export interface ScriptedServer {
 }
 
 /** What to do with a request: answer with these bytes, or, for `cut`, cut the connection. */
-export type ScriptedAnswer = string | { afterMs: number; answer: string };
+export type ScriptedAnswer = string | Buffer | { afterMs: number; answer: string };
 
 /**
  * A server that knows no HTTP library: it collects raw requests and answers each with the next of
@@ -44,7 +44,7 @@ export async function startScriptedServer(...answers: ScriptedAnswer[]): Promise
 
 function respond(socket: Socket, answer: ScriptedAnswer): void {
   if (answer === 'cut') socket.destroy();
-  else if (typeof answer === 'string') socket.write(answer);
+  else if (typeof answer === 'string' || Buffer.isBuffer(answer)) socket.write(answer);
   else setTimeout(() => socket.write(answer.answer), answer.afterMs).unref();
 }
 

@@ -72,7 +72,7 @@ test('a program that forgets to close it ends all the same, and leaves no folder
   );
   const { stdout } = await promisify(execFile)(process.execPath, [script], {
     env: { ...process.env, TMPDIR: folder },
-    timeout: 50_000,
+    timeout: 900_000,
   });
   expect(stdout.trim()).toBe('0');
   const { readdir } = await import('node:fs/promises');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { Kysely, PostgresDialect, sql, SqliteDialect } from 'kysely';
 import pg from 'pg';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, type TestOptions } from 'vitest';
 import { Secret } from '../../src/app/config.ts';
 import { openDatabase } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
@@ -13,7 +13,8 @@ import { migrate, migrations } from '../../src/app/migrations.ts';
 import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
-import { hasPostgres, startPostgres } from '../support/postgres.ts';
+import { startPostgres } from '../support/postgres.ts';
+import { needing } from '../support/needs.ts';
 
 interface Release {
   readonly version: string;
@@ -76,12 +77,12 @@ async function fill(database: Kysely<unknown>, release: Release): Promise<void> 
 
 const adapters: [
   string,
-  boolean,
+  TestOptions,
   () => Promise<{ old: () => Kysely<unknown>; open: () => ReturnType<typeof openDatabase> }>,
 ][] = [
   [
     'SQLite',
-    true,
+    {},
     async () => {
       const dataDir = await testFolder();
       return {
@@ -92,7 +93,7 @@ const adapters: [
   ],
   [
     'PostgreSQL',
-    hasPostgres,
+    needing('postgresql'),
     async () => {
       const databaseUrl = await (await startPostgres()).create();
       return {
@@ -106,52 +107,53 @@ const adapters: [
   ],
 ];
 
-describe.each(adapters)('%s', (name, isHere, make) => {
-  test.runIf(isHere).each(releases)('what $version kept is there, to the letter, and goes on', async (release) => {
-    const place = await make();
-    const old = place.old();
-    await migrate(old, release.lastMigration);
-    await fill(old, release);
-    await old.destroy();
+for (const [name, options, make] of adapters)
+  describe(name, options, () => {
+    test.each(releases)('what $version kept is there, to the letter, and goes on', async (release) => {
+      const place = await make();
+      const old = place.old();
+      await migrate(old, release.lastMigration);
+      await fill(old, release);
+      await old.destroy();
 
-    const database = await place.open();
-    cleanUpLater(() => database.destroy());
-    const runs = new SqlRunStore(database, Date.now, { isShared: name === 'PostgreSQL' });
-    const launches = new SqlLaunchStore(database, sealer);
-    expect(await launches.find('launch')).toEqual({
-      id: 'launch',
-      user: { id: 'u', name: 'Ünï' },
-      createdAtMs: 1_700_000_000_000,
+      const database = await place.open();
+      cleanUpLater(() => database.destroy());
+      const runs = new SqlRunStore(database, Date.now, { isShared: name === 'PostgreSQL' });
+      const launches = new SqlLaunchStore(database, sealer);
+      expect(await launches.find('launch')).toEqual({
+        id: 'launch',
+        user: { id: 'u', name: 'Ünï' },
+        createdAtMs: 1_700_000_000_000,
+      });
+      expect(await launches.tokens('launch').read()).toEqual({ token: 'the-token', expiresAtMs: 1_700_003_600_000 });
+      expect(await runs.find('waits')).toMatchObject({
+        state: 'AWAITING_APPROVAL',
+        parameters: { bandA: 'nir' },
+        operationId: 'op',
+        claim: 2,
+        owner: 'u',
+      });
+      expect((await runs.history('waits')).map(({ state }) => state)).toEqual(['CREATED', 'AWAITING_APPROVAL']);
+      expect((await runs.stages('waits')).map(({ worker }) => worker)).toEqual(['gone:1']);
+      // What came since is filled in.
+      expect(await runs.summary('done')).toEqual({ ...keptSummary, features: null });
+      expect([...(await runs.picture('done'))!]).toEqual([0, 1, 2]);
+      await sql`update run_results set summary = '{"width":3}'`.execute(database);
+      expect(await runs.summary('done')).toBeNull();
+      if (!isUnder(release, '009-apart'))
+        expect(await runs.changesOf('launch')).toEqual({ number: 7, lastAtMs: 1_700_000_000_500, isUnderWay: true });
+      // It goes on: claimed by a worker of today, and moved; nothing refers to what is not there.
+      const claimed = (await runs.claim('waits', 'me'))!;
+      await runs.transition(claimed, 'APPROVED');
+      expect(await runs.forget(Date.now())).toBe(1);
+      expect(await runs.find('done')).toBeNull();
+      if (name === 'SQLite') expect((await sql`pragma foreign_key_check`.execute(database)).rows).toEqual([]);
+      if (name === 'SQLite')
+        expect((await sql`pragma foreign_keys`.execute(database)).rows).toEqual([{ foreign_keys: 1 }]);
+      const { rows } = await sql<{ worker: string }>`select worker from runs where id = 'waits'`.execute(database);
+      expect(rows).toEqual([{ worker: 'me' }]);
     });
-    expect(await launches.tokens('launch').read()).toEqual({ token: 'the-token', expiresAtMs: 1_700_003_600_000 });
-    expect(await runs.find('waits')).toMatchObject({
-      state: 'AWAITING_APPROVAL',
-      parameters: { bandA: 'nir' },
-      operationId: 'op',
-      claim: 2,
-      owner: 'u',
-    });
-    expect((await runs.history('waits')).map(({ state }) => state)).toEqual(['CREATED', 'AWAITING_APPROVAL']);
-    expect((await runs.stages('waits')).map(({ worker }) => worker)).toEqual(['gone:1']);
-    // What came since is filled in.
-    expect(await runs.summary('done')).toEqual({ ...keptSummary, features: null });
-    expect([...(await runs.picture('done'))!]).toEqual([0, 1, 2]);
-    await sql`update run_results set summary = '{"width":3}'`.execute(database);
-    expect(await runs.summary('done')).toBeNull();
-    if (!isUnder(release, '009-apart'))
-      expect(await runs.changesOf('launch')).toEqual({ number: 7, lastAtMs: 1_700_000_000_500, isUnderWay: true });
-    // It goes on: claimed by a worker of today, and moved; nothing refers to what is not there.
-    const claimed = (await runs.claim('waits', 'me'))!;
-    await runs.transition(claimed, 'APPROVED');
-    expect(await runs.forget(Date.now())).toBe(1);
-    expect(await runs.find('done')).toBeNull();
-    if (name === 'SQLite') expect((await sql`pragma foreign_key_check`.execute(database)).rows).toEqual([]);
-    if (name === 'SQLite')
-      expect((await sql`pragma foreign_keys`.execute(database)).rows).toEqual([{ foreign_keys: 1 }]);
-    const { rows } = await sql<{ worker: string }>`select worker from runs where id = 'waits'`.execute(database);
-    expect(rows).toEqual([{ worker: 'me' }]);
   });
-});
 
 test('the last migration of each release is still there', () => {
   for (const { lastMigration } of releases) expect(Object.keys(migrations)).toContain(lastMigration);

@@ -2,6 +2,8 @@ import { json, Router } from 'express';
 import * as z from 'zod';
 import { bbox, type CatalogItem } from '../../contract/index.ts';
 import { inputsOf } from '../../steps/step.ts';
+import type { LaunchStore } from '../launch/launch-store.ts';
+import type { OwnUploads } from './own-uploads.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import { parseRequest } from '../web/errors.ts';
@@ -26,17 +28,41 @@ const itemSearch = z.strictObject({
   offset: z.int().min(0).default(0),
 });
 
+/** A new upload's collection is there after this at the latest. */
+const collectionsKeptMs = 10_000;
+
+export interface CatalogRoutesOptions {
+  readonly client: Pick<PlatformClient, 'listCollections' | 'searchItems'>;
+  readonly steps: Pick<StepHost, 'find'>;
+  readonly launches: Pick<LaunchStore, 'find'>;
+  readonly uploads: OwnUploads;
+}
+
 /** What the user can choose a run's input from: collections of the platform, and items by search. */
-export function catalogRoutes(
-  client: Pick<PlatformClient, 'listCollections' | 'searchItems'>,
-  steps: Pick<StepHost, 'find'>,
-): Router {
+export function catalogRoutes({ client, steps, launches, uploads }: CatalogRoutesOptions): Router {
   const router = Router({ mergeParams: true });
-  router.get('/collections', async (_req, res) => {
-    res.json({ collections: await client.listCollections() });
+  const launchOf = (params: object) => launches.find((params as { launchId: string }).launchId);
+  let listed: { readonly collections: ReturnType<PlatformClient['listCollections']>; readonly untilMs: number } | null =
+    null;
+
+  /** The same for all users: asked for once in a while. A failure is not kept. */
+  function listCollections(): ReturnType<PlatformClient['listCollections']> {
+    if (listed === null || performance.now() > listed.untilMs) {
+      const made = { collections: client.listCollections(), untilMs: performance.now() + collectionsKeptMs };
+      made.collections.catch(() => listed === made && (listed = null));
+      listed = made;
+    }
+    return listed.collections;
+  }
+
+  router.get('/collections', async (req, res) => {
+    const launch = await launchOf(req.params);
+    const collections = await listCollections();
+    res.json({ collections: collections.filter(({ id }) => uploads.mayUse(launch, id)) });
   });
   router.post('/items/search', json({ limit: '64kb' }), async (req, res) => {
     const { stepId, input, ...wanted } = parseRequest(itemSearch, req.body);
+    uploads.requireOwn(await launchOf(req.params), wanted.collections);
     const step = stepId === undefined ? null : steps.find(stepId);
     const inputs = step ? inputsOf(step) : [];
     const [, declared] = inputs.find(([name]) => name === input) ?? inputs[0] ?? [];

@@ -11,7 +11,7 @@ import {
   type WireCallName,
   type WireProfile,
 } from '../../contract/index.ts';
-import { vectorExtensions } from '../../raster/index.ts';
+import { rampNames, vectorExtensions } from '../../raster/index.ts';
 import { namedInCommand, reserved } from '../../steps/command.ts';
 import { bandParameters } from '../processing/input-facts.ts';
 import { fieldTypes, inputsOf, outputsOf, vectorGeometries, type AnyStep } from '../../steps/step.ts';
@@ -42,7 +42,7 @@ const dataTypes = ['Byte', 'Int8', 'UInt16', 'Int16', 'UInt32', 'Int32', 'Float3
 const band = z.object({
   description: z.string(),
   dataType: z.enum(dataTypes, `must be one of ${dataTypes.join(', ')}`),
-  nodata: z.number('must be a number').optional(),
+  nodata: z.union([z.number(), z.nan()], 'must be a number').optional(),
 });
 const color = z.tuple(
   [z.int().min(0).max(255), z.int().min(0).max(255), z.int().min(0).max(255)],
@@ -59,7 +59,9 @@ const inputItems = {
 const rasterInput = z.object({
   ...inputItems,
   kind: z.literal('raster').optional(),
-  synthetic: z.enum(['multispectral', 'panchromatic', 'elevation'], 'must be multispectral, panchromatic or elevation'),
+  synthetic: z
+    .enum(['multispectral', 'panchromatic', 'elevation'], 'must be multispectral, panchromatic or elevation')
+    .nullable(),
 });
 const vectorInput = z.object({ ...inputItems, kind: z.literal('vector') });
 
@@ -72,11 +74,12 @@ const rasterOutput = z.object({
   ...outputFile,
   kind: z.literal('raster').optional(),
   bands: z.union(
-    [z.literal('as-input'), z.array(band).min(1)],
-    "must be 'as-input', or a list of { description, dataType, nodata? }",
+    [z.enum(['as-input', 'any']), z.array(band).min(1)],
+    "must be 'as-input', 'any', or a list of { description, dataType, nodata? }",
   ),
   preview: z.object({
-    ramp: z.enum(['gray', 'rdylgn'], 'must be gray or rdylgn'),
+    ramp: z.enum(rampNames, `must be one of ${rampNames.join(', ')}`),
+    centre: z.number().optional(),
     range: z
       .tuple([z.number(), z.number()])
       .refine(([low, high]) => low < high, 'must be [lowest, highest]')

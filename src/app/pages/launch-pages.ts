@@ -1,6 +1,7 @@
 import compression from 'compression';
-import { Router, type RequestHandler, type Response } from 'express';
-import { OpenStreams, type CatalogItem, type WireProfile } from '../../contract/index.ts';
+import { Router, type Response } from 'express';
+import type { CatalogItem, WireProfile } from '../../contract/index.ts';
+import { changeEvents } from './change-events.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import type { Launch, LaunchStore } from '../launch/launch-store.ts';
 import { launchPath } from '../launch/sessions.ts';
@@ -32,10 +33,6 @@ export interface LaunchPagesOptions {
   readonly appPages?: AppDefinition['pages'];
 }
 
-/** How old the content of a page may get. */
-const lookEveryMs = 500;
-/** Pages refresh at least this often, because time itself and the platform's work on a file change what they show. */
-const atLeastEveryMs = 3_000;
 const runsPerPage = 25;
 const mostInputs = 1_000;
 /** What the list of runs can be narrowed to. */
@@ -183,10 +180,10 @@ export function launchPages({
   /** Whether anything of the launch has changed, or a run of the same user has moved elsewhere: two questions, however many runs there are. */
   router.get(
     '/events',
-    runEvents(async (params) => {
+    changeEvents(async (params) => {
       const launch = await launchOf(params);
       const owner = ownerOf(launch);
-      return async () => {
+      const look = async () => {
         const [{ number, lastAtMs, isUnderWay }, lastMs] = await Promise.all([
           store.changesOf(launch.id),
           store.lastChangeOf(owner),
@@ -196,6 +193,7 @@ export function launchPages({
           isMoving: isUnderWay || Date.now() - Math.max(lastAtMs, lastMs) < settledAfterMs,
         };
       };
+      return { owner, subject: launch.id, look };
     }),
   );
 
@@ -257,46 +255,4 @@ function pathOf({
           : ('ahead' as const),
   }));
   return isGood ? path : [...path.filter(({ is }) => is === 'done'), { state, is: 'bad' }];
-}
-
-/** Server-sent events: `change` whenever what a look has `seen` is another, and every `atLeastEveryMs` while something is moving. */
-function runEvents(
-  lookOf: (params: object) => Promise<() => Promise<{ seen: string; isMoving: boolean }>>,
-): RequestHandler {
-  const streams = new OpenStreams({ mostOfOne: 20, mostOfAll: 2_000 });
-  return async (req, res) => {
-    const { launchId } = req.params as { launchId: string };
-    const look = await lookOf(req.params);
-    if (res.closed) return;
-    const close = streams.open(launchId);
-    if (close === null)
-      throw new RequestError(
-        429,
-        'too_many_streams',
-        'Too many pages of this launch are open, or too many in all. Close some and reload this page: until then it does not update.',
-      );
-    res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
-    res.flushHeaders();
-    res.write('retry: 1000\n\n');
-    let [seen, toldAt, busy] = ['', performance.now(), false];
-    const timer = setInterval(async () => {
-      if (busy) return;
-      busy = true;
-      try {
-        const now = await look();
-        if (now.seen !== seen || (now.isMoving && performance.now() - toldAt > atLeastEveryMs)) {
-          [seen, toldAt] = [now.seen, performance.now()];
-          res.write('event: change\ndata: \n\n');
-        }
-      } catch (error) {
-        req.log.warn({ err: error }, 'could not tell a page of changes');
-      } finally {
-        busy = false;
-      }
-    }, lookEveryMs);
-    req.once('close', () => {
-      clearInterval(timer);
-      close();
-    });
-  };
 }

@@ -2,6 +2,7 @@
 import { existsSync, statSync } from 'node:fs';
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
+import { isInRange } from '../../raster/integer-types.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { openVector } from '../../raster/open-vector.ts';
 import type { Scene } from '../../raster/scene.ts';
@@ -70,6 +71,7 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
         nodata: band.noDataValue ?? undefined,
       }));
     const actual = describe(output);
+    if (declaration.bands === 'any') return;
     const declared =
       declaration.bands === 'as-input' ? describe(scene.datasets[0] ?? scene.onlyRaster()) : declaration.bands;
     if (actual.length !== declared.length) fail(`wrote ${actual.length} bands, but declares ${declared.length}`);
@@ -78,7 +80,8 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
       if (got?.dataType !== band.dataType)
         fail(`wrote band ${i + 1} as ${got?.dataType}, but declares ${band.dataType}`);
       // A raster that names no value for gaps may get one.
-      const mayName = declaration.bands === 'as-input' && band.nodata === undefined;
+      const mayName =
+        declaration.bands === 'as-input' && (band.nodata === undefined || !canKeepNodata(band.dataType, band.nodata));
       if (!mayName && !Object.is(got?.nodata, band.nodata))
         fail(`wrote nodata ${got?.nodata} in band ${i + 1}, but declares ${band.nodata}`);
     });
@@ -86,6 +89,10 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
     output.close();
   }
 }
+
+/** True if an output of this type can keep the input's nodata value. A Byte cannot hold -10000, and GDAL drops the nodata of 64-bit integers. */
+const canKeepNodata = (dataType: string, nodata: number): boolean =>
+  isInRange(dataType, nodata) && !dataType.endsWith('Int64');
 
 /** OGR's names of a field's type, by the declaration's. */
 const typesOf: Readonly<Record<VectorOutput['fields'][string], readonly string[]>> = {

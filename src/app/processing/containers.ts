@@ -12,7 +12,7 @@ import {
   LineSplitter,
   planLending,
   removeFolder,
-  takePlainFile,
+  copyPlainFile,
   type LentFile,
 } from '../../raster/index.ts';
 import type { ContainerAnswer, ContainerQuestion } from './container-messages.ts';
@@ -153,7 +153,7 @@ export function createContainers(engine: string, owner: string): Containers {
       for (const { from, to } of planLending(inputs, at.input).lends) await lend(from, to);
       for (const name of question.gives) {
         const to = join(at.input, inContainer.given, name);
-        await takePlainFile(join(stepFolder, name), to);
+        await copyPlainFile(join(stepFolder, name), to);
         await chmod(to, 0o444);
       }
       for (const [name, text] of Object.entries(question.files)) await writeFile(join(at.work, name), text);

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { KitError } from '../../contract/index.ts';
 import type { LentFile } from '../../raster/index.ts';
-import { containerOf } from '../../steps/command.ts';
+import { containerOf, programOf } from '../../steps/command.ts';
+import { requireProgram } from '../../steps/programs.ts';
 import type { AnyStep } from '../../steps/step.ts';
 import { containerQuestion } from './container-messages.ts';
 import type { Containers } from './containers.ts';
@@ -46,6 +47,8 @@ const ofStep = (fraction: number) => 0.05 + 0.9 * fraction;
 /** Throws `KitError` where the step needs what the app or the platform does not have. */
 export async function requireServices(step: AnyStep, { platformModels, containers }: DeskServices): Promise<void> {
   const container = containerOf(step);
+  const program = programOf(step);
+  if (program !== null) requireProgram(program);
   if (container && !containers) throw noEngine(step);
   if (container) await containers?.require(container.image);
   if (step.platformModels && !platformModels) throw noModels();

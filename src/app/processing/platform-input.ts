@@ -10,8 +10,10 @@ import {
   unpackJob,
   type ChildLimits,
   type Confinement,
+  type ItemBand,
   type UnpackInput,
 } from '../../raster/index.ts';
+import { namesOf } from './input-facts.ts';
 import { extensionsOf, InputError, type InputKind, type ItemReference } from './run-input.ts';
 
 export interface FetchOptions {
@@ -24,12 +26,18 @@ export interface FetchOptions {
   readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
 }
 
+/** A file of an item, with the item's metadata of its bands. */
+export interface FetchedFile {
+  readonly path: string;
+  readonly bands: readonly ItemBand[];
+}
+
 /** Rasters of the platform's items as a run's input. */
 export interface PlatformInput {
   /** The items as the catalog has them. Throws `InputError` for one that is not there or has no data, `DownloadError` for one whose data may not be fetched. */
   check(items: readonly ItemReference[]): Promise<CatalogItem[]>;
-  /** Fetches the items' data into `folder`, which is emptied first; the absolute paths of what they hold of that kind. Throws `InputError`, `DownloadError`, `ChildJobError` or `PlatformError`. */
-  fetch(items: readonly ItemReference[], folder: string, options: FetchOptions): Promise<string[]>;
+  /** Fetches the items' data into `folder`, which is emptied first. Returns the files of that kind, with absolute paths. Throws `InputError`, `DownloadError`, `ChildJobError` or `PlatformError`. */
+  fetch(items: readonly ItemReference[], folder: string, options: FetchOptions): Promise<FetchedFile[]>;
 }
 
 export interface PlatformInputOptions {
@@ -78,7 +86,7 @@ export function createPlatformInput({
     folder: string,
     bytesLeft: number,
     { kind, signal, onProgress, patiently }: FetchOptions,
-  ): Promise<string[]> {
+  ): Promise<FetchedFile[]> {
     await mkdir(folder, { recursive: true });
     const path = join(folder, 'data');
     const onBytes = (bytes: number, total: number | null) => onProgress(total === null ? 0 : bytes / total);
@@ -90,6 +98,7 @@ export function createPlatformInput({
       );
       return found;
     });
+    const bands = itemBandsOf(item);
     const unpacked = join(folder, 'unpacked');
     const archive: UnpackInput = { kind, limits: { entries: maxEntries, bytes: bytesLeft } };
     const answer = await runInChild<unknown>({
@@ -108,7 +117,7 @@ export function createPlatformInput({
       // The interface promises an archive, but this may still be the file itself: opening it shows whether it is readable.
       const named = join(folder, plainName(item.title ?? item.id, kind));
       await rename(path, named);
-      return [named];
+      return [{ path: named, bands }];
     }
     await rm(path);
     // A child may answer anything, so accept only names in its own folder, never paths.
@@ -117,7 +126,7 @@ export function createPlatformInput({
       throw new InputError(
         `the data of item ${JSON.stringify(reference.itemId)} holds no ${kind === 'raster' ? 'raster' : 'features'}; looked for ${[...extensionsOf[kind]].join(' ')}`,
       );
-    return names.map((name) => join(unpacked, name));
+    return names.map((name) => ({ path: join(unpacked, name), bands }));
   }
 
   return {
@@ -128,19 +137,32 @@ export function createPlatformInput({
     },
     async fetch(items, folder, options) {
       await removeFolder(folder);
-      const paths: string[] = [];
+      const files: FetchedFile[] = [];
       let bytesLeft = maxBytes - options.bytesTaken;
       for (const [i, item] of items.entries()) {
         const onProgress = (fraction: number) => options.onProgress((i + fraction) / items.length);
         const fetched = await fetchOne(item, join(folder, String(i)), bytesLeft, { ...options, onProgress });
-        paths.push(...fetched);
-        for (const path of fetched) bytesLeft -= await requirePlainFile(path);
-        if (paths.length > maxFiles)
+        files.push(...fetched);
+        for (const { path } of fetched) bytesLeft -= await requirePlainFile(path);
+        if (files.length > maxFiles)
           throw new InputError(`the items hold more than ${maxFiles} files, the most that the app reads`);
       }
-      return paths;
+      return files;
     },
   };
+}
+
+function itemBandsOf({ bands = [] }: CatalogItem): ItemBand[] {
+  const read = bands.map((band): ItemBand => {
+    const { scale: factor = 1, offset = 0, nodata = null } = band;
+    const isSound = factor !== 0 && Number.isFinite(factor) && Number.isFinite(offset);
+    return {
+      names: namesOf(band).map((name) => name.replace(/\p{Cc}/gu, '_')),
+      scale: isSound && (factor !== 1 || offset !== 0) ? { factor, offset } : null,
+      nodata,
+    };
+  });
+  return read.some(({ scale, nodata }) => scale !== null || nodata !== null) ? read : [];
 }
 
 /** A file name of a foreign title. */

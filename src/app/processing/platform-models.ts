@@ -5,7 +5,7 @@ import type { Geometry } from 'geojson';
 import * as z from 'zod';
 import { inferenceState, KitError, sourceType, type WireLimits } from '../../contract/index.ts';
 import { abortableSleep, type PlatformClient } from '../../platform-client/index.ts';
-import { requirePlainFile, takePlainFile } from '../../raster/index.ts';
+import { requirePlainFile, copyPlainFile } from '../../raster/index.ts';
 import { areaSchema } from '../../steps/area.ts';
 import type { AnyStep } from '../../steps/step.ts';
 import { fileGroupCalls } from '../upload/file-group-calls.ts';
@@ -145,7 +145,7 @@ export function createPlatformModels({
     async run(question, { stepFolder, ownFolder, resultPath, maxBytes }, options) {
       const { signal, patiently } = options;
       const path = join(ownFolder, question.fileName);
-      await takePlainFile(join(stepFolder, question.fileName), path);
+      await copyPlainFile(join(stepFolder, question.fileName), path);
       const { size } = await stat(path);
       if (size > maxBytes)
         throw new KitError(

@@ -16,8 +16,20 @@ const printable = (most: number) =>
 /** Of a file within a folder, and never of one elsewhere: what a foreign file says of itself is read by this, too. */
 const plainName = printable(255).refine((name) => isPathSegment(name) && !/[/\\]/.test(name));
 
-/** A file that a run has read. */
-const readFile = z.strictObject({ fileName: plainName, sizeBytes: z.int().min(0), sha256 });
+/** Metadata of a band from its catalog item. The computed values depend on it. */
+const itemBand = z.strictObject({
+  names: z.array(printable(200)).max(10),
+  scale: z.strictObject({ factor: z.number(), offset: z.number() }).nullable(),
+  nodata: z.number().nullable(),
+});
+
+/** A file that a run has read. `bands` is present if the catalog item describes its values. */
+const readFile = z.strictObject({
+  fileName: plainName,
+  sizeBytes: z.int().min(0),
+  sha256,
+  bands: z.array(itemBand).max(10_000).optional(),
+});
 export type ReadFile = z.output<typeof readFile>;
 
 /** The files of each of a step's inputs, in the order in which it was given them; none of an input that code makes. */

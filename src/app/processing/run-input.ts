@@ -19,7 +19,14 @@ export type ItemReference = z.output<typeof itemReference>;
 const sources = [
   z.strictObject({
     type: z.literal('platform'),
-    items: z.array(itemReference).min(1, 'must name at least one item').max(200, 'must name at most 200 items'),
+    items: z
+      .array(itemReference)
+      .min(1, 'must name at least one item')
+      .max(200, 'must name at most 200 items')
+      .refine(
+        (items) => new Set(items.map(({ collectionId, itemId }) => `${collectionId}/${itemId}`)).size === items.length,
+        'must name each item once',
+      ),
   }),
   z.strictObject({ type: z.literal('synthetic'), size: z.int().min(64).max(8192).default(1024) }),
   z.strictObject({ type: z.literal('local'), path: z.string().min(1).max(1024) }),
@@ -45,7 +52,8 @@ export interface ChosenInput {
 /** A run's input as the step's declaration has it; a synthetic one stands for all of them. Throws `InputError` for one that is missing, and one that the step does not have. */
 export function chosenInputs(step: AnyStep, input: RunInput): ChosenInput[] {
   const inputs = inputsOf(step);
-  const [[onlyName = ''] = [], another] = inputs;
+  // A single input without a name is the step's one required input.
+  const [[onlyName = ''] = [], another] = inputs.filter(([, { optional }]) => optional !== true);
   const names = inputs.map(([name]) => name);
   if (input.type !== 'named' && input.type !== 'synthetic' && another)
     throw new InputError(`${step.title} takes several inputs: name each (${names.join(', ')})`);
@@ -53,7 +61,11 @@ export function chosenInputs(step: AnyStep, input: RunInput): ChosenInput[] {
     input.type === 'named'
       ? input.inputs
       : input.type === 'synthetic'
-        ? Object.fromEntries(names.map((name) => [name, input]))
+        ? Object.fromEntries(
+            inputs.flatMap(([name, declared]) =>
+              'synthetic' in declared && declared.synthetic === null ? [] : [[name, input]],
+            ),
+          )
         : { [onlyName]: input };
   const [unknown] = Object.keys(given).filter((name) => !names.includes(name));
   if (unknown !== undefined)

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
 import { basename } from 'node:path';
 import gdal from 'gdal-async';
+import type { ItemBand } from '../../raster/band-reader.ts';
 import type { FileDigests } from '../../raster/file-digests.ts';
 import { addMetadata, readMetadata, type Metadata } from '../../raster/metadata.ts';
 import type { MadeOutput } from './check-outputs.ts';
@@ -12,6 +13,7 @@ import { makeProvenance, provenanceTag, type ProvenanceKnown, type ReadInputs } 
 interface InputFiles {
   readonly name: string;
   readonly paths: readonly string[];
+  readonly ofItems?: readonly (readonly ItemBand[])[] | undefined;
 }
 
 export interface Stamp {
@@ -31,13 +33,14 @@ export function beginStamp(known: ProvenanceKnown, inputs: readonly InputFiles[]
   const salt = randomBytes(16).toString('hex');
   const placeholder = (name: string) => createHash('sha256').update(`${salt} ${name}`).digest('hex');
   const taken = digests.of(inputs.flatMap(({ paths }) => paths));
-  const pending: ReadInputs = inputs.map(({ name, paths }, i) => ({
+  const pending: ReadInputs = inputs.map(({ name, paths, ofItems = [] }, i) => ({
     name,
     files: paths.map((path, j) => ({
       // A name may hold what no terminal is to be shown, and what parts a path elsewhere.
       fileName: basename(path).replace(/[\p{Cc}\\]/gu, '_'),
       sizeBytes: statSync(path).size,
       sha256: placeholder(`${i} ${j}`),
+      ...(ofItems[j]?.length && { bands: [...ofItems[j]].map((band) => ({ ...band, names: [...band.names] })) }),
     })),
   }));
   const before = { ...makeProvenance(known, pending, gdal.version), digest: placeholder('digest') };
@@ -47,7 +50,7 @@ export function beginStamp(known: ProvenanceKnown, inputs: readonly InputFiles[]
       const found = [...(await taken)];
       const read = pending.map(({ name, files }) => ({
         name,
-        files: files.map(({ fileName }) => ({ fileName, ...found.shift()! })),
+        files: files.map((file) => ({ ...file, ...found.shift()! })),
       }));
       const after = makeProvenance(known, read, gdal.version);
       const digestsOf = ({ inputs: all, digest }: typeof after) => [

@@ -8,6 +8,7 @@ import {
   runInChild,
   type ChildLimits,
   type Confinement,
+  type ItemBand,
   type LentFile,
 } from '../../raster/index.ts';
 import { isCommand } from '../../steps/command.ts';
@@ -170,7 +171,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
         };
         // Fetches have a queue of their own, so that waiting for the platform keeps no step from running.
         const fetch = () => options.platformInput.fetch(source.items, join(folder, name), fetching);
-        const paths = await fetches.run(owner, fetch, timed).catch((error: unknown) => {
+        const files = await fetches.run(owner, fetch, timed).catch((error: unknown) => {
           signal.throwIfAborted();
           throw isLate()
             ? new KitError('job_timeout', `the app could not fetch the input within ${options.limits?.timeoutMs} ms`, {
@@ -178,8 +179,9 @@ export function createStepHost(options: StepHostOptions): StepHost {
               })
             : error;
         });
+        const paths = files.map(({ path }) => path);
         for (const path of paths) bytesTaken += await requirePlainFile(path);
-        sources.push({ name, kind, synthetic: null, paths });
+        sources.push({ name, kind, synthetic: null, paths, ofItems: files.map(({ bands }) => bands) });
       }
     }
     return sources;
@@ -286,7 +288,9 @@ export function createStepHost(options: StepHostOptions): StepHost {
   async function factsOf(step: AnyStep, { declared, source }: ChosenInput): Promise<InputFacts> {
     const { inputDir, confinement, limits } = options;
     if (source.type === 'synthetic')
-      return declared.kind === 'vector' ? nothingKnown : factsOfSynthetic(declared.synthetic, source.size);
+      return declared.kind === 'vector' || declared.synthetic === null
+        ? nothingKnown
+        : factsOfSynthetic(declared.synthetic, source.size);
     if (source.type === 'local') {
       const paths = await findFiles(inputDir, source.path, kindOf(declared));
       return looks.run(source.path, () => factsOfFiles(paths, kindOf(declared), confinement, limits), unhurried);
@@ -373,4 +377,6 @@ interface Source {
   readonly synthetic: { readonly size: number } | null;
   /** Absolute. */
   readonly paths: readonly string[];
+  /** Item metadata of the bands, one list per path. Default: none. */
+  readonly ofItems?: readonly (readonly ItemBand[])[];
 }

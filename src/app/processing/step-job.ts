@@ -4,12 +4,12 @@ import { basename, join } from 'node:path';
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { fitBlockCache } from '../../raster/block-cache.ts';
-import { eachStrip, walkStrips } from '../../raster/block-walk.ts';
+import { readerOf, type ItemBand } from '../../raster/band-reader.ts';
+import { eachStrip, walkBands, walkStrips } from '../../raster/block-walk.ts';
 import type { ChildContext, Job, JobContext } from '../../raster/child/protocol.ts';
 import { createRaster, gridOf, nameBands, writeCog } from '../../raster/cog.ts';
 import { openFeatures, type Features } from '../../raster/features.ts';
 import { FileDigests, type FileDigest } from '../../raster/file-digests.ts';
-import { withMetadata } from '../../raster/metadata.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { openScene, requireSameGrid, type Scene } from '../../raster/scene.ts';
 import { writeSyntheticScene, writeSyntheticZones } from '../../raster/synthetic-scene.ts';
@@ -46,6 +46,8 @@ export interface StepJobInput {
     /** Made by code; null where the input is files. */
     readonly synthetic: { readonly size: number } | null;
     readonly fileCount: number;
+    /** Item metadata of the bands, one list per file. Default: none. */
+    readonly ofItems?: readonly (readonly ItemBand[])[];
   }[];
 }
 
@@ -104,12 +106,11 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
         gridOf,
         nameBands,
         openRaster: (path) => openRaster(path),
-        writeCog: (source, path, options, progress) => {
-          const view = withMetadata(source, metadata);
-          writeCog(view, path, options, progress);
-          view.close();
-        },
+        writeCog: (source, path, options, progress, more) =>
+          writeCog(source, path, options, progress, { ...metadata, ...more }),
+        reader: (one, reading) => readerOf(one, reading),
         eachStrip,
+        walkBands,
         walkStrips,
         requireSameGrid,
       },
@@ -183,12 +184,12 @@ async function openInputs(input: StepJobInput, step: AnyStep, { files, workFolde
   const close = () => opened.forEach(([, one]) => one.close());
   let from = 0;
   try {
-    for (const [i, { name, kind, synthetic, fileCount }] of input.inputs.entries()) {
+    for (const [i, { name, kind, synthetic, fileCount, ofItems }] of input.inputs.entries()) {
       const lent = files.slice(from, (from += fileCount));
       const declared = inputsOf(step).find(([known]) => known === name)?.[1];
       if (!declared) throw new KitError('internal_error', `step ${step.id} has no input ${name}`);
       const paths = synthetic ? [await makeInput(declared, synthetic.size, i, workFolder)] : lent;
-      opened.push([name, kind === 'vector' ? openFeatures(paths) : openScene(paths)]);
+      opened.push([name, kind === 'vector' ? openFeatures(paths) : openScene(paths, ofItems)]);
     }
   } catch (error) {
     close();
@@ -201,14 +202,19 @@ async function openInputs(input: StepJobInput, step: AnyStep, { files, workFolde
 /** What the step is about to read, by input. */
 function filesOf({ inputs }: StepJobInput, files: readonly string[]) {
   let from = 0;
-  return inputs.map(({ name, fileCount }) => ({ name, paths: files.slice(from, (from += fileCount)) }));
+  return inputs.map(({ name, fileCount, ofItems }) => ({
+    name,
+    paths: files.slice(from, (from += fileCount)),
+    ofItems,
+  }));
 }
 
 /** Each input in a place of its own in the landscape, all on the same grid; features are the quarters of it. */
 async function makeInput(declared: InputDeclaration, size: number, i: number, workFolder: string): Promise<string> {
   if (declared.kind === 'vector') return writeSyntheticZones(join(workFolder, `synthetic-${i}.geojson`), size);
-  const path = join(workFolder, `synthetic-${declared.synthetic}${i === 0 ? '' : `-${i}`}.tif`);
-  await writeSyntheticScene(path, { kind: declared.synthetic, size, ...(i > 0 && { shift: i * shiftOfInput }) });
+  const kind = declared.synthetic ?? 'multispectral';
+  const path = join(workFolder, `synthetic-${kind}${i === 0 ? '' : `-${i}`}.tif`);
+  await writeSyntheticScene(path, { kind, size, ...(i > 0 && { shift: i * shiftOfInput }) });
   return path;
 }
 

@@ -1,9 +1,18 @@
 /** Only for child processes: loads GDAL. */
 import gdal from 'gdal-async';
+import { BandReader } from '../../raster/band-reader.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import type { RasterClass } from '../../raster/class-table.ts';
 import { toLonLat } from '../../raster/lon-lat.ts';
-import { colorBands, drawnClasses, rampColors, renderPreview, type PreviewStyle } from '../../raster/preview.ts';
+import {
+  colorBands,
+  drawnClasses,
+  rampColors,
+  rangeOf,
+  renderPreview,
+  type PreviewStyle,
+} from '../../raster/preview.ts';
+import { readStatistics, statisticsOf as exactStatistics } from '../../raster/statistics.ts';
 import { valuesSide, type OutputSummary, type RunResult } from './output-summary.ts';
 
 const pictureSide = 768;
@@ -11,6 +20,8 @@ const sampleSide = 1_024;
 const histogramParts = 32;
 const mostSorted = 250_000;
 const mostBands = 16;
+/** The most pixels of a band that are read only to compute its statistics. */
+const mostCounted = 30_000_000;
 /** Without overviews. */
 const mostPixels = 100_000_000;
 
@@ -59,9 +70,15 @@ function summarizeBand(
   classes: readonly RasterClass[] | null,
 ): OutputSummary['bands'][number] | null {
   const { sample } = sampleOf(band, sampleSide);
-  const valid = validOf(sample, band.noDataValue);
+  const valid = sample.filter(Number.isFinite);
   const name = band.description || `band ${band.id}`;
-  return statisticsOf(name, valid, valid.length / sample.length, style, classes);
+  const ofSample = statisticsOf(name, valid, valid.length / sample.length, style, classes);
+  const { x, y } = band.size;
+  // The statistics in the kit's own files are exact. Other files are read in full, up to a limit.
+  const exact = readStatistics(band) ?? (x * y <= mostCounted ? exactStatistics(readerOf(band)) : null);
+  if (!ofSample || !exact) return ofSample;
+  const { min, max, mean, stdDev, count } = exact;
+  return { ...ofSample, min, max, mean, stdDev, validShare: count / (x * y) };
 }
 
 /** Null where there is no value. */
@@ -82,7 +99,7 @@ export function statisticsOf(
   const mean = sum / valid.length;
   for (const value of valid) squares += (value - mean) * (value - mean);
   // As the picture is stretched where the step does not say: to the 2nd and 98th percentile.
-  const [low, high] = style?.range ?? percentiles(valid);
+  const [low, high] = style?.range ?? rangeOf(chosen(valid), style ?? { ramp: 'gray' });
   const colors =
     style && !classes
       ? rampColors(style.ramp).map(([red, green, blue]): [number, number, number] => [red, green, blue])
@@ -107,20 +124,13 @@ export function statisticsOf(
   };
 }
 
-/** The 2nd and the 98th, of an even choice of values where they are many. */
-function percentiles(values: Float64Array): [number, number] {
+/** An even sample of the values if there are many. */
+function chosen(values: Float64Array): Float64Array {
   const every = Math.ceil(values.length / mostSorted);
-  const sorted = (every === 1 ? values.slice() : values.filter((_value, i) => i % every === 0)).sort();
-  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? 0;
-  return [at(0.02), at(0.98)];
+  return every === 1 ? values.slice() : values.filter((_value, i) => i % every === 0);
 }
 
-function validOf(sample: Float64Array, nodata: number | null): Float64Array {
-  const valid = new Float64Array(sample.length);
-  let count = 0;
-  for (const value of sample) if (Number.isFinite(value) && value !== nodata) valid[count++] = value;
-  return valid.subarray(0, count);
-}
+const readerOf = (band: gdal.RasterBand) => new BandReader({ band }, { scaling: 'stored' });
 
 /** A band read to at most `longest` values a side. */
 function sampleOf(band: gdal.RasterBand, longest: number): { width: number; height: number; sample: Float64Array } {
@@ -128,20 +138,17 @@ function sampleOf(band: gdal.RasterBand, longest: number): { width: number; heig
   const scale = Math.min(1, longest / Math.max(x, y));
   const [width, height] = [x, y].map((side) => Math.max(1, Math.round(side * scale))) as [number, number];
   const sample = new Float64Array(width * height);
-  band.pixels.read(0, 0, x, y, sample, { buffer_width: width, buffer_height: height });
+  readerOf(band).read([0, 0, x, y], sample, { size: [width, height] });
   return { width, height, sample };
 }
 
 /** To four digits: nobody reads more under a pointer. */
 function valuesOf(band: gdal.RasterBand): NonNullable<OutputSummary['values']> {
   const { width, height, sample } = sampleOf(band, valuesSide);
-  const nodata = band.noDataValue;
   return {
     width,
     height,
-    rows: [...sample].map((value) =>
-      Number.isFinite(value) && value !== nodata ? Number(value.toPrecision(4)) : null,
-    ),
+    rows: [...sample].map((value) => (Number.isFinite(value) ? Number(value.toPrecision(4)) : null)),
   };
 }
 
@@ -201,10 +208,9 @@ function cornersOf(dataset: gdal.Dataset): OutputSummary['corners'] {
 
 /** Null for a reference system that lies nowhere on Earth. */
 function lonLatOf(srs: gdal.SpatialReference): ((x: number, y: number) => readonly [number, number] | null) | null {
-  if (srs.isGeographic()) return (x, y) => [x, y];
   try {
-    return toLonLat(srs);
+    return toLonLat(gdal, srs);
   } catch {
-    return null;
+    return srs.isGeographic() ? (x, y) => [x, y] : null;
   }
 }

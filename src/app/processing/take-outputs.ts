@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import * as z from 'zod';
-import { takePlainFile } from '../../raster/index.ts';
+import { movePlainFile } from '../../raster/index.ts';
 import { outputsOf, type AnyStep } from '../../steps/step.ts';
 import { readInputs } from './provenance.ts';
 
@@ -29,7 +29,7 @@ export async function takeOutputs(step: AnyStep, answer: unknown, workFolder: st
     const file = said.find((one) => one.name === name);
     if (!file) continue;
     const path = join(workFolder, 'output', fileName);
-    await takePlainFile(join(workFolder, 'step', fileName), path);
+    await movePlainFile(join(workFolder, 'step', fileName), path);
     outputs.push({ path, sizeBytes: file.sizeBytes, sha256: file.sha256 });
   }
   return outputs;

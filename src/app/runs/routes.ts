@@ -5,6 +5,7 @@ import { FairQueue } from '../../raster/index.ts';
 import { inputsOf, mainInput, outputsOf } from '../../steps/step.ts';
 import { listInputs, runInput } from '../processing/run-input.ts';
 import { parameterSchema } from '../processing/step-parameters.ts';
+import type { OwnUploads } from '../catalog/own-uploads.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import { parseRequest, RequestError } from '../web/errors.ts';
 import type { LaunchStore } from '../launch/launch-store.ts';
@@ -16,6 +17,8 @@ import type { Run, RunStore } from './run.ts';
 /** A check may open files and ask the platform: so many at a time, and of one launch so many that wait. */
 const checksAtOnce = 2;
 const checksWaiting = 5;
+/** The most starts of one user that may wait. Starts are checked one after the other. */
+const startsWaiting = 200;
 
 /** Body of `POST api/runs`. */
 const newRun = z.strictObject({
@@ -41,6 +44,7 @@ export interface RunRoutesOptions {
   readonly engine: RunEngine;
   readonly steps: StepHost;
   readonly inputDir: string;
+  readonly uploads: OwnUploads;
 }
 
 /** The picture of a run's result. Throws 404 where it has none. */
@@ -58,12 +62,30 @@ export async function sendPicture(
 }
 
 /** The JSON API of one launch, under `/launches/{launchId}/api`. */
-export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoutesOptions): Router {
+export function runRoutes({ launches, store, engine, steps, inputDir, uploads }: RunRoutesOptions): Router {
   const router = Router({ mergeParams: true });
   const launchOf = (params: object) => (params as { launchId: string }).launchId;
   const checks = new FairQueue(checksAtOnce);
+  const starts = new FairQueue(checksAtOnce);
   const viewAll = runViewer({ store, engine, steps });
   const view = async (run: Run) => (await viewAll([run]))[0]!;
+
+  /** Calls of the platform that a user sets off wait for those that the user has set off before. */
+  async function asked<T>(
+    params: object,
+    res: Response,
+    work: (launchId: string) => Promise<T>,
+    [queue, mostWaiting]: readonly [FairQueue, number] = [checks, checksWaiting],
+  ): Promise<T> {
+    const launchId = launchOf(params);
+    const { user } = (await launches.find(launchId)) ?? {};
+    const owner = user?.id ?? launchId;
+    if (queue.waitingOf(owner) >= mostWaiting)
+      throw new RequestError(429, 'too_many_checks', 'wait for the answers to what you have asked for already');
+    const gone = new AbortController();
+    res.once('close', () => gone.abort(new Error('nobody waits for the answer')));
+    return queue.run(owner, () => work(launchId), gone.signal);
+  }
 
   async function findRun(params: { launchId?: string; runId: string }): Promise<Run> {
     const run = await store.find(params.runId);
@@ -103,18 +125,17 @@ export function runRoutes({ launches, store, engine, steps, inputDir }: RunRoute
     res.json({ runs: await viewAll(runs), next: runs.length === limit ? (runs.at(-1)?.id ?? null) : null });
   });
   router.post('/runs', json({ limit: '256kb' }), async (req, res) => {
-    const run = await engine.start(launchOf(req.params), parseRequest(newRun, req.body));
+    const wanted = parseRequest(newRun, req.body);
+    const run = await asked(req.params, res, (launchId) => engine.start(launchId, wanted), [starts, startsWaiting]);
     res.status(201).json(await view(run));
   });
   // What asking for approval would say, without asking: refused as that is.
   router.post('/runs/check', json({ limit: '256kb' }), async (req, res) => {
     const { stepId, parameters, input } = parseRequest(newRun, req.body);
-    const launchId = launchOf(req.params);
-    if (checks.waitingOf(launchId) >= checksWaiting)
-      throw new RequestError(429, 'too_many_checks', 'wait for the answers to the checks that you have asked for');
-    const gone = new AbortController();
-    res.once('close', () => gone.abort(new Error('nobody waits for the answer')));
-    const checked = await checks.run(launchId, () => steps.check(stepId, parameters, input), gone.signal);
+    const checked = await asked(req.params, res, async (launchId) => {
+      uploads.requireOwn(await launches.find(launchId), input);
+      return steps.check(stepId, parameters, input);
+    });
     res.json({
       warnings: checked.warnings,
       parameters: checked.parameters,

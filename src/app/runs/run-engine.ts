@@ -47,6 +47,8 @@ export interface RunEngineOptions {
   /** Identifies this process among the workers, and says whether its lease holds. */
   readonly lease: WorkerLease;
   readonly callsOf: (launchId: string) => LaunchCalls;
+  /** Throws `KitError` for an input that this launch may not use. Default: any. */
+  readonly mayUse?: (launchId: string, input: RunInput) => Promise<void>;
   /** Whose a launch is: turns are shared out between owners. */
   readonly ownerOf: (launchId: string) => Promise<string>;
   readonly steps: StepHost;
@@ -81,8 +83,6 @@ const tidyEveryMs = 60_000;
 const forgottenAfterMs = 3_600_000;
 /** Pause before another attempt, after something outside stopped a run. */
 const tryAgainMs = 1_000;
-/** If an attempt lasted this long, nothing outside was in its way. */
-const wellAfterMs = 60_000;
 /** How often a worker renews the tokens of launches whose approved runs wait for a worker. */
 const keepAliveEveryMs = 60_000;
 /** What stopping waits for a database that is away: others find the runs anyway. */
@@ -112,7 +112,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   const underWay = new Set<Promise<void>>();
   const repeats = new Repeats((error, what) => options.log.error({ err: error }, what));
   /** By run: since when something outside has held it up, and when that last happened. */
-  const away = new Map<string, { readonly sinceMs: number; readonly lastMs: number }>();
+  const away = new Map<string, number>();
   let stopping = false;
   const takeIn = createRunIntake(options);
 
@@ -197,6 +197,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       madeHere: { digests: new Set() },
       signal,
       report,
+      wentOn: () => void away.delete(runId),
       log,
     };
     try {
@@ -255,10 +256,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   /** Platform calls have already used up their patience when they throw; everything else outside gets the same patience here. */
   function isOverdue(runId: string): boolean {
-    const before = away.get(runId);
-    // After an attempt that went well for long enough, patience starts anew.
-    const sinceMs = before && now() - before.lastMs < wellAfterMs ? before.sinceMs : now();
-    away.set(runId, { sinceMs, lastMs: now() });
+    // Patience restarts only after progress: a finished stage or an acknowledged part. The length of an attempt does not matter.
+    const sinceMs = away.get(runId) ?? now();
+    away.set(runId, sinceMs);
     return now() - sinceMs >= settings.platformPatienceMs;
   }
 

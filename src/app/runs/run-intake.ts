@@ -10,6 +10,7 @@ export function createRunIntake({
   steps,
   settings,
   ownerOf,
+  mayUse,
   now,
   log,
 }: RunEngineOptions): (launchId: string, wanted: NewRun) => Promise<Run> {
@@ -24,6 +25,7 @@ export function createRunIntake({
 
   async function start(launchId: string, wanted: NewRun): Promise<Run> {
     const owner = await ownerOf(launchId);
+    await mayUse?.(launchId, wanted.input);
     // Before anything is looked into; and once more when it is committed.
     await requireRoom(owner);
     const { step, parameters, estimate } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);

@@ -154,6 +154,9 @@ export function tableOf(report: Report): string {
           `${id}: ${rule} (advice): ${first?.seen}; expected: ${first?.expected}\n    ${first?.advice}`,
       ),
   );
+  const late = scenarios.flatMap(({ id, rules: judged }) =>
+    judged.flatMap(({ rule, note }) => (note === undefined ? [] : [`${id}: ${rule}: ${note}`])),
+  );
   const expected = [
     ...report.expected.met.map((name) => `expected to fail, and did: ${name}`),
     ...report.expected.unmet.map((name) => `EXPECTED TO FAIL, AND DID NOT: ${name}`),
@@ -166,6 +169,7 @@ export function tableOf(report: Report): string {
     '  + passed   ! warning   X failed   . not exercised',
     ...(violations.length > 0 ? ['', ...violations] : []),
     ...(advice.length > 0 ? ['', ...advice] : []),
+    ...(late.length > 0 ? ['', ...late] : []),
     ...(expected.length > 0 ? ['', ...expected] : []),
     '',
     `level ${report.level ?? 'none'}${report.challenge === null ? '' : `, challenge ${report.challenge.seed}`}`,

@@ -15,6 +15,8 @@ export interface RuleInScenario {
   readonly result: Result;
   readonly violations: LaunchVerdict['rules'][number]['violations'];
   readonly violationCount: number;
+  /** Explains which checks were left out because the machine was too slow. */
+  readonly note?: string;
 }
 
 export interface ScenarioReport {
@@ -100,10 +102,12 @@ export function mergeRules(
   const [first] = verdicts;
   return (first?.[kind] ?? []).map(({ rule, clause, holds }) => {
     const all = verdicts.map((verdict) => verdict[kind].find((one) => one.rule === rule)!);
+    const note = all.find((one) => one.note !== undefined)?.note;
     return {
       rule,
       clause,
       holds,
+      ...(note !== undefined && { note }),
       result: worst(all.map(({ result }) => result)),
       violations: all.flatMap(({ violations }) => violations),
       violationCount: all.reduce((sum, { violationCount }) => sum + violationCount, 0),

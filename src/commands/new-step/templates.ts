@@ -24,128 +24,62 @@ const declaration = ({ id, title }: StepNames, does: string) => `  id: ${quoted(
   title: ${quoted(title)},
   description: ${quoted(does)},`;
 
-const factor = `    band: band({ default: 'nir', title: 'Band', description: 'Name or number of the band.' }),
-    factor: z
+const factor = `z
       .number()
       .min(-1000)
       .max(1000)
       .default(1)
-      .meta({ title: 'Factor', description: 'The factor that multiplies every value.' }),`;
-
-const oneBand = (fileName: string) => `  output: {
-    fileName: ${quoted(fileName)},
-    sourceType: 'UNKNOWN',
-    bands: [{ description: 'result', dataType: 'Float32', nodata }],
-    preview: { ramp: 'gray' },
-  },
-  estimate: (input) => estimateCog(input, { bytesPerPixel: 3.2, secondsPerMegapixel: 0.1 }),`;
+      .meta({ title: 'Factor', description: 'The factor that multiplies every value.' })`;
 
 export const typescriptStep = (
   names: StepNames,
-): string => `import { band, defineStep, estimateCog, z } from ${quoted(names.kit)};
+): string => `import { band, definePixelStep, z } from ${quoted(names.kit)};
 
-const nodata = -9999;
-
-/** Multiplies one band, strip by strip: put your own arithmetic in its place. */
-export default defineStep({
+/** Multiplies one band: replace the arithmetic in pixel by your own. */
+export default definePixelStep({
 ${declaration(names, 'Multiplies one band of the input.')}
+  bands: { band: band({ default: 'nir' }) },
   parameters: z.object({
-${factor}
+    factor: ${factor},
   }),
-  input: { description: 'One raster, or a scene with the band.', synthetic: 'multispectral' },
-${oneBand(`${names.id}.tif`)}
-  async run({ parameters: { band, factor }, scene, raster, outputPath, workFolder, share }) {
-    const source = scene.findBand(band);
-    const missing = source.band.noDataValue;
-    const result = await raster.createRaster(
-      {
-        path: \`\${workFolder}/result.tif\`,
-        grid: raster.gridOf(source.dataset),
-        dataType: 'Float32',
-        bands: [{ description: 'result', nodata }],
-      },
-      (target) =>
-        raster.walkStrips(
-          [source.band],
-          target.bands.get(1),
-          ([values = []], out, count) => {
-            for (let i = 0; i < count; i++) {
-              const value = values[i]!;
-              out[i] = value === missing || Number.isNaN(value) ? nodata : value * factor;
-            }
-          },
-          share(0, 0.5),
-        ),
-    );
-    raster.writeCog(
-      result,
-      outputPath,
-      { compression: 'DEFLATE', blockSize: 512, resampling: 'AVERAGE' },
-      share(0.5, 1),
-    );
-    result.close();
-  },
+  output: { fileName: ${quoted(`${names.id}.tif`)}, bands: [{ description: 'result', dataType: 'Float32', nodata: -9999 }] },
+  pixel:
+    ({ factor }) =>
+    (value) =>
+      value * factor,
 });
 `;
 
 export const pythonStep = (
   names: StepNames,
-): string => `import { band, command, defineStep, estimateCog, z } from ${quoted(names.kit)};
-
-const nodata = -9999;
+): string => `import { band, command, defineStep, estimateCog, readingParameters, z } from ${quoted(names.kit)};
 
 /** Multiplies one band, by ${names.id}.py beside it (python3-gdal): put your own arithmetic there. */
 export default defineStep({
 ${declaration(names, 'Multiplies one band of the input.')}
   parameters: z.object({
-${factor}
+    band: band({ default: 'nir' }),
+    factor: ${factor},
+    ...readingParameters,
   }),
   input: { description: 'One raster, or a scene with the band.', synthetic: 'multispectral' },
-${oneBand(`${names.id}.tif`)}
+  output: {
+    fileName: ${quoted(`${names.id}.tif`)},
+    sourceType: 'UNKNOWN',
+    bands: [{ description: 'result', dataType: 'Float32', nodata: -9999 }],
+    preview: { ramp: 'gray' },
+  },
+  estimate: (input) => estimateCog(input, { bytesPerPixel: 3.2, secondsPerMegapixel: 0.1 }),
   run: command({ argv: ['python3', '{code}/${names.id}.py', '{job}'], code: import.meta.url }),
 });
 `;
 
-export const pythonProgram = (): string => `"""Multiplies one band, strip by strip."""
+export const pythonProgram = (): string => `"""Multiplies one band: replace the lambda by your own arithmetic."""
 
 import marketplace_step
-import numpy as np
-from osgeo import gdal
 
-gdal.UseExceptions()
-NODATA = -9999.0
-STRIP_ROWS = 256
-
-job = marketplace_step.load()
-source = job.band(job.parameters["band"])
-dataset = gdal.Open(source.path)
-band = dataset.GetRasterBand(source.index)
-missing = band.GetNoDataValue()
-width, height = dataset.RasterXSize, dataset.RasterYSize
-
-temporary = f"{job.work_folder}/result.tif"
-result = gdal.GetDriverByName("GTiff").Create(temporary, width, height, 1, gdal.GDT_Float32, ["TILED=YES", "BIGTIFF=IF_SAFER"])
-result.SetGeoTransform(dataset.GetGeoTransform())
-result.SetProjection(dataset.GetProjection())
-result.SetMetadata(job.metadata)
-target = result.GetRasterBand(1)
-target.SetNoDataValue(NODATA)
-target.SetDescription("result")
-
-for row in range(0, height, STRIP_ROWS):
-    rows = min(STRIP_ROWS, height - row)
-    values = band.ReadAsArray(0, row, width, rows).astype(np.float64)
-    gone = np.isnan(values) if missing is None else np.isnan(values) | (values == missing)
-    target.WriteArray(np.where(gone, NODATA, values * job.parameters["factor"]).astype(np.float32), 0, row)
-    marketplace_step.progress(0.6 * (row + rows) / height)
-
-result.FlushCache()
-gdal.GetDriverByName("COG").CreateCopy(
-    job.output,
-    result,
-    options=["COMPRESS=DEFLATE", "PREDICTOR=YES", "NUM_THREADS=ALL_CPUS", "BIGTIFF=IF_SAFER"],
-    callback=lambda fraction, *_: marketplace_step.progress(0.6 + 0.4 * fraction) or 1,
-)
+factor = marketplace_step.load().parameters["factor"]
+marketplace_step.pixels(lambda band: band * factor)
 `;
 
 /** Of both: the same arithmetic. */

@@ -1,6 +1,6 @@
 import { constants, copyFile, mkdir, readdir, stat } from 'node:fs/promises';
 import { basename, join, resolve, sep } from 'node:path';
-import type { PlatformInput } from '../../app/processing/platform-input.ts';
+import type { FetchedFile, PlatformInput } from '../../app/processing/platform-input.ts';
 import type { Provenance } from '../../app/processing/provenance.ts';
 import { KitError } from '../../contract/index.ts';
 import { sha256Of } from '../sha256-of.ts';
@@ -19,7 +19,7 @@ export class OtherInputError extends KitError {
 export async function bringInputs({ input, inputs }: Provenance, paths: readonly string[], folder: string) {
   const given: { path: string; sha256: string }[] = [];
   for (const path of (await Promise.all(paths.map(filesOf))).flat()) given.push({ path, sha256: await sha256Of(path) });
-  const brought = new Map<string, string[]>();
+  const brought = new Map<string, FetchedFile[]>();
   for (const { name, files } of inputs) {
     const source = input.type === 'named' ? input.inputs[name] : input;
     // A local input is found by its path below the app's folder of inputs.
@@ -30,15 +30,15 @@ export async function bringInputs({ input, inputs }: Provenance, paths: readonly
     const isOneFile = source?.type === 'local' && files.length === 1 && basename(source.path) === files[0]?.fileName;
     const to = isOneFile ? join(place, '..') : place;
     await mkdir(to, { recursive: true });
-    const here: string[] = [];
-    for (const [i, { fileName, sha256 }] of files.entries()) {
+    const here: FetchedFile[] = [];
+    for (const [i, { fileName, sha256, bands = [] }] of files.entries()) {
       const found = given.find((one) => one.sha256 === sha256);
       if (!found) throw otherInput(name, fileName, sha256, given, inputs.flatMap((one) => one.files).length === 1);
       // What was fetched may have the same name in two items.
       const into = source?.type === 'local' ? to : join(to, String(i));
       await mkdir(into, { recursive: true });
       await copyFile(found.path, join(into, fileName), constants.COPYFILE_FICLONE);
-      here.push(join(into, fileName));
+      here.push({ path: join(into, fileName), bands });
     }
     brought.set(name, here);
   }

@@ -30,6 +30,11 @@ export interface CatalogBand {
   readonly description?: string | undefined;
   readonly common_name?: string | undefined;
   readonly 'eo:common_name'?: string | undefined;
+  /** The value is `stored * scale + offset` (`raster:bands` of the raster extension, or the fields of a STAC 1.1 band). @assumed item-bands, as the names */
+  readonly scale?: number | undefined;
+  readonly offset?: number | undefined;
+  /** The stored number that marks no data. */
+  readonly nodata?: number | undefined;
 }
 
 export interface CatalogItems {
@@ -47,10 +52,16 @@ export interface CatalogNode {
 
 const href = tolerant(z.object({ href: z.string() }), []);
 const bandWord = z.string().max(200);
+const inNumbers = { scale: z.number(), offset: z.number(), nodata: z.number() };
 const band = tolerant(
-  z.object({ name: bandWord, description: bandWord, common_name: bandWord, 'eo:common_name': bandWord }),
+  z.object({
+    ...{ name: bandWord, description: bandWord, common_name: bandWord, 'eo:common_name': bandWord },
+    ...inNumbers,
+    ...{ 'raster:scale': z.number(), 'raster:offset': z.number() },
+  }),
   [],
 );
+const rasterBands = z.array(tolerant(z.object(inNumbers), [])).max(10_000);
 const bands = z.array(band).min(1).max(10_000);
 const shape = z.array(z.int().min(1)).length(2);
 const properties = tolerant(
@@ -61,11 +72,15 @@ const properties = tolerant(
     'eo:cloud_cover': z.number(),
     'eo:bands': bands,
     bands,
+    'raster:bands': rasterBands,
     'proj:shape': shape,
   }),
   [],
 );
-const dataAsset = tolerant(z.object({ href: z.string(), 'eo:bands': bands, bands, 'proj:shape': shape }), []);
+const dataAsset = tolerant(
+  z.object({ href: z.string(), 'eo:bands': bands, bands, 'raster:bands': rasterBands, 'proj:shape': shape }),
+  [],
+);
 const assets = tolerant(z.object({ data: dataAsset, rendered_preview: href }), []);
 const item = tolerant(
   z.object({
@@ -86,6 +101,23 @@ const node = tolerant(
 );
 const childLink = z.object({ rel: z.literal('child'), href: z.string() });
 
+/** Adds `raster:bands` to the named bands if both lists have the same length. */
+function inOrder(
+  named: z.output<typeof bands> | undefined,
+  raster: z.output<typeof rasterBands>,
+): readonly CatalogBand[] | undefined {
+  return named?.map((one, i): CatalogBand => {
+    const { 'raster:scale': scale, 'raster:offset': offset, ...rest } = one;
+    const numbers = raster.length === named.length ? raster[i] : undefined;
+    return {
+      ...rest,
+      scale: numbers?.scale ?? one.scale ?? scale,
+      offset: numbers?.offset ?? one.offset ?? offset,
+      nodata: numbers?.nodata ?? one.nodata,
+    };
+  });
+}
+
 function readItem(body: unknown): CatalogItem {
   const { properties: of, assets: has, ...rest } = item.parse(body);
   return {
@@ -94,7 +126,10 @@ function readItem(body: unknown): CatalogItem {
     datetime: of?.datetime,
     sourceType: of?.source_type,
     cloudCover: of?.['eo:cloud_cover'],
-    bands: of?.['eo:bands'] ?? of?.bands ?? has?.data?.['eo:bands'] ?? has?.data?.bands,
+    bands: inOrder(
+      of?.['eo:bands'] ?? of?.bands ?? has?.data?.['eo:bands'] ?? has?.data?.bands,
+      of?.['raster:bands'] ?? has?.data?.['raster:bands'] ?? [],
+    ),
     shape: of?.['proj:shape'] ?? has?.data?.['proj:shape'],
     dataHref: has?.data?.href,
     previewHref: has?.rendered_preview?.href,

@@ -89,6 +89,7 @@ const coordinateDepth = {
 } as const;
 
 function geometryFault(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null) return 'must be a GeoJSON geometry';
   const { type, coordinates, geometries } = value as { type?: unknown; coordinates?: unknown; geometries?: unknown };
   if (type === 'GeometryCollection') {
     if (!Array.isArray(geometries) || geometries.length === 0) return 'must have geometries';

@@ -50,6 +50,8 @@ const systemFolders = [
   'local/lib64',
   'local/share',
 ].map((name) => `/usr/${name}`);
+/** PATH of every child. */
+export const programPath = '/usr/local/bin:/usr/bin:/bin';
 /** Links into /usr on a merged system, folders on others. */
 const rootFolders = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 /** What the loader, time zones, fonts and Debian's alternatives are found by; nothing that names a user or a secret. */
@@ -110,7 +112,8 @@ export function bubblewrapArguments(
     ...[...new Set(reads)].flatMap(readOnly),
     ...hidden.flatMap((path) => ['--tmpfs', path]),
     ...(place.tray === undefined ? [] : readOnly(place.tray)),
-    ...(hasProc ? ['--proc', '/proc'] : ['--dir', '/proc']),
+    // The kernel lists the keys of the server's session there.
+    ...(hasProc ? ['--proc', '/proc', '--ro-bind-try', '/dev/null', '/proc/keys'] : ['--dir', '/proc']),
     ...['--dev', '/dev', '--remount-ro', '/dev'],
     ...place.lends.flatMap(({ from, to }) => ['--ro-bind', from, to]),
     ...['--bind', place.workFolder, place.workFolder],

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { KitError } from '../../contract/kit-error.ts';
 import { keptDrivers } from '../drivers.ts';
-import { bubblewrapArguments, variants, type BubblewrapVariant, type ChildPlace } from './bubblewrap.ts';
+import { bubblewrapArguments, programPath, variants, type BubblewrapVariant, type ChildPlace } from './bubblewrap.ts';
 import { delegatedGroups, type ChildGroup, type GroupLimits } from './cgroup.ts';
 import { runInChild } from './host.ts';
 import type { ProbeOutput } from './probe-job.ts';
@@ -167,9 +167,17 @@ function bubblewrap(
 /** Threads count, and Node has a dozen. Where root runs the server the kernel does not hold children to it, and the host counts. */
 const mostTasks = 1_024;
 
+/** Each pipe and socket holds memory that no resident size shows. A scene of 200 files fits. */
+const maxDescriptors = 512;
+
 /** Beside what a child asks for at its start, and never touches. */
 function limitArguments({ memoryBytes, fileBytes }: ProcessLimits, { dataBytes }: ProbeOutput): string[] {
-  return ['--core=0', `--fsize=${fileBytes}`, ...(dataBytes > 0 ? [`--data=${memoryBytes + dataBytes}`] : [])];
+  return [
+    '--core=0',
+    `--nofile=${maxDescriptors}`,
+    `--fsize=${fileBytes}`,
+    ...(dataBytes > 0 ? [`--data=${memoryBytes + dataBytes}`] : []),
+  ];
 }
 
 /** What `make` gives, once a child of it has run and has told what GDAL it has. */
@@ -221,7 +229,7 @@ function environment(workFolder: string, { drivers }: ProbeOutput, confined: 'ye
     ...Object.fromEntries(inherited),
     ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }),
     CONFINED: confined,
-    PATH: '/usr/local/bin:/usr/bin:/bin',
+    PATH: programPath,
     HOME: workFolder,
     TMPDIR: workFolder,
     CPL_TMPDIR: workFolder,
@@ -261,7 +269,7 @@ class Programs {
    */
   closingDescriptors(): string[] {
     const close =
-      'for f in /proc/self/fd/*; do n=${f##*/}; [ "$n" -gt 4 ] && eval "exec $n>&-"; done 2>/dev/null; exec "$@"';
+      'for f in /proc/self/fd/*; do n=${f##*/}; [ "$n" -gt 4 ] && eval "exec $n>&-" 2>/dev/null; done; exec "$@"';
     return this.command('bash', '-c', close, 'child');
   }
 

@@ -78,3 +78,4 @@ const channel = new Channel(
   (message) => receive(message as ToChild),
   () => process.exit(1),
 );
+void send({ type: 'ready' });

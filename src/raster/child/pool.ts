@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir, opendir, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KitError } from '../../contract/kit-error.ts';
 import { removeFolder } from '../remove-folder.ts';
@@ -142,7 +142,7 @@ export class ChildPool {
   /** Empties the child's folders and, if possible, keeps the child for the next job. */
   async #keep(child: Kept): Promise<void> {
     if (!child.runner.isAlive || child.jobs >= jobsPerChild || this.#abort.signal.aborted) return this.#end(child);
-    const isEmpty = (await emptyFolder(join(child.folder, 'in'))) && (await emptyFolder(join(child.folder, 'work')));
+    const isEmpty = (await takeBackLent(join(child.folder, 'in'))) && (await unlinkFiles(join(child.folder, 'work')));
     if (!isEmpty) return this.#end(child);
     child.idle = setTimeout(() => {
       this.#idle = this.#idle.filter((one) => one !== child);
@@ -160,10 +160,30 @@ export class ChildPool {
   }
 }
 
-/** The folder itself stays: a child has it as its own. False where something could not be removed. */
-async function emptyFolder(folder: string): Promise<boolean> {
-  const removed = await Promise.all(
-    (await readdir(folder).catch(() => [])).map((name) => removeFolder(join(folder, name))),
-  );
-  return removed.every(Boolean);
+/** Empties the folder of lent files, which the child can only read. False if anything is left. */
+async function takeBackLent(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch(() => []);
+  return (await Promise.all(names.map((name) => removeFolder(join(folder, name))))).every(Boolean);
+}
+
+/** An honest job of a pool leaves less. */
+const maxLeftEntries = 100;
+
+/**
+ * Unlinks the files in a folder that a living child may be changing. Nothing that has a folder in it is touched: by the time
+ * its path is walked, a link may stand there that leads to the server's own files. False if anything is left; the caller
+ * then ends the child first.
+ */
+async function unlinkFiles(folder: string): Promise<boolean> {
+  let count = 0;
+  try {
+    for await (const { name } of await opendir(folder)) {
+      if (++count > maxLeftEntries) return false;
+      // A link goes itself, not the file that it leads to; a folder makes it fail.
+      await unlink(join(folder, name));
+    }
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { ChannelLimits } from './channel.ts';
 
 /** Host to child. */
 export type ToChild =
@@ -15,8 +16,21 @@ export type FailureKind = 'user' | 'world' | 'defect';
 
 const text = z.string().max(16_384);
 
+/**
+ * Bounds of the messages of one child. Parsing a result of this size takes a third of a second at the worst; pictures and
+ * pixels are attached. An honest job reports its progress ten times a second.
+ */
+export const childLimits: ChannelLimits = {
+  jsonBytes: { ready: 100, progress: 128 * 1024, ask: 256 * 1024, failed: 256 * 1024, done: 1024 * 1024 },
+  attachedTo: ['ask', 'done'],
+  burst: 500,
+  messagesPerSecond: 100,
+};
+
 /** Child to host, held to its shape: a child that a file has taken over may say anything. What `output` is, the caller of its job knows. */
 export const fromChild = z.discriminatedUnion('type', [
+  /** The process has started: what ends it from here on is the job's. */
+  z.object({ type: z.literal('ready') }),
   z.object({ type: z.literal('progress'), fraction: z.number().min(0).max(1), note: text.nullable() }),
   z.object({ type: z.literal('ask'), id: z.int().min(0), question: z.unknown() }),
   z.object({ type: z.literal('done'), output: z.unknown() }),

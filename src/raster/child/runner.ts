@@ -1,6 +1,6 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { constants } from 'node:os';
-import type { Duplex, Writable } from 'node:stream';
+import type { Duplex, Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { filterDescriptor, type ChildPlace } from './bubblewrap.ts';
@@ -21,7 +21,7 @@ import {
 import { LineSplitter } from './line-splitter.ts';
 import { processTree } from './process-tree.ts';
 import { folderUse } from '../folder-bytes.ts';
-import { fromChild, type FromChild, type ToChild } from './protocol.ts';
+import { childLimits, fromChild, type FromChild, type ToChild } from './protocol.ts';
 
 /** GDAL's words for a write that failed, where it has removed the file since. The disk itself has room. */
 const isCutShort = ({ message }: { readonly message: string }) => /\bwrite error\b|file too large/i.test(message);
@@ -35,8 +35,10 @@ const killAgainMs = 5;
 /** What a process wrote before it ended may still be on its way. */
 const drainMs = 200;
 const stderrTailBytes = 2_000;
+const printedBytesEachTick = 1024 * 1024;
+const printedTickMs = 100;
 
-type Answer = Exclude<FromChild, { type: 'progress' | 'ask' }>;
+type Answer = Exclude<FromChild, { type: 'ready' | 'progress' | 'ask' }>;
 type Job = ChildJob & { readonly paths: readonly string[] };
 
 /** Of one job. */
@@ -75,6 +77,8 @@ export class ChildRunner {
   /** The kernel's own hold on the tree, where there is one. */
   #group: ChildGroup | null;
   #ranOutOfMemory = false;
+  /** Its own code has begun: before that, only the machine can have ended it. */
+  #isReady = false;
 
   constructor({ confinement, place, limits, onPrinted, inspectPort }: RunnerOptions) {
     this.#isConfined = confinement.kind === 'bubblewrap';
@@ -84,7 +88,7 @@ export class ChildRunner {
     this.#group = confinement.group({ memoryBytes, tasks: tasksOf(processes) });
     const [program = process.execPath, ...args] = confinement.command(place, { memoryBytes, fileBytes: diskBytes });
     if (inspectPort !== undefined) args.push(`--inspect-brk=127.0.0.1:${inspectPort}`);
-    this.#child = spawn(program, [...args, fileURLToPath(new URL('./entry.ts', import.meta.url))], {
+    this.#child = this.#started(program, [...args, fileURLToPath(new URL('./entry.ts', import.meta.url))], {
       env: { ...confinement.environment(place.workFolder) },
       cwd: place.workFolder,
       stdio: ['ignore', onPrinted ? 'pipe' : 'ignore', 'pipe', 'pipe', confinement.filter === null ? 'ignore' : 'pipe'],
@@ -96,21 +100,24 @@ export class ChildRunner {
     // The channel ended although the child has not: do not trust the child any further.
     this.#channel = new Channel(
       this.#child.stdio[channelDescriptor] as Duplex,
-      (message) => this.#onMessage(message),
+      (message) => {
+        if (this.#isReady) this.#onMessage(message);
+        else if (fromChild.safeParse(message).data?.type === 'ready') this.#isReady = true;
+        else this.#stopNow(new ChildJobError('job_crashed', 'the process was ended: it sent no valid answer'));
+      },
       (fault) => fault !== null && this.#stopNow(new ChildJobError('job_crashed', `the process was ended: ${fault}`)),
+      childLimits,
     );
     if (this.#child.pid !== undefined) this.#group?.add(this.#child.pid);
-    this.#child.stderr
-      ?.setEncoding('utf8')
-      .on('data', (text: string) => (this.#stderr = (this.#stderr + text).slice(-stderrTailBytes)));
-    if (onPrinted)
-      for (const stream of [this.#child.stdout, this.#child.stderr]) {
-        const lines = new LineSplitter(onPrinted);
-        stream
-          ?.setEncoding('utf8')
-          .on('data', (text: string) => lines.add(text))
-          .on('end', () => lines.end());
-      }
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      if (stream === null) continue;
+      const lines = onPrinted && new LineSplitter(onPrinted);
+      readSlowly(stream, (text) => {
+        lines?.add(text);
+        if (stream === this.#child.stderr) this.#stderr = (this.#stderr + text).slice(-stderrTailBytes);
+      });
+      if (lines) stream.on('end', () => lines.end());
+    }
     this.#gone = new Promise<string>((resolve) => {
       this.#child.once('error', (error: NodeJS.ErrnoException) => resolve(`an error at its start (${error.code})`));
       this.#child.once(
@@ -215,7 +222,7 @@ export class ChildRunner {
         return this.#stopNow(new ChildJobError('job_crashed', 'the process was ended: it sent no valid answer'));
       if (read.data.type === 'progress') job.onProgress?.(read.data.fraction, read.data.note);
       else if (read.data.type === 'ask') void this.#answer(job, read.data, asking);
-      else resolve(read.data);
+      else if (read.data.type !== 'ready') resolve(read.data);
     };
     this.#post({
       type: 'start',
@@ -272,7 +279,33 @@ export class ChildRunner {
     if (exit === 'SIGXFSZ') return this.#fileTooLarge();
     if (this.#ranOutOfMemory || /out of memory|allocation failed|bad_alloc|cannot allocate memory/i.test(this.#stderr))
       return limitError('job_memory_exceeded', 'used more memory than', this.#limits.memoryBytes, 'bytes');
+    if (!this.#isReady)
+      return new ChildJobError('job_not_started', `no process could be started here: ${this.#lastLine() ?? exit}`, {
+        kind: 'world',
+        data,
+      });
     return new ChildJobError('job_crashed', `the process ended by ${exit} before it had a result`, { data });
+  }
+
+  /** Throws `ChildJobError` of the world for what the machine lacks; a program that is not there is told later. */
+  #started(program: string, args: readonly string[], options: SpawnOptions): ChildProcess {
+    try {
+      const child = spawn(program, args, options);
+      // Without descriptors for its streams, Node makes none of them.
+      if ((child.stdio as typeof child.stdio | undefined)?.[channelDescriptor]) return child;
+      child.on('error', () => {});
+      throw Object.assign(new Error(), { code: 'EMFILE' });
+    } catch (error) {
+      this.#group?.remove();
+      const { code, message } = error as NodeJS.ErrnoException;
+      throw new ChildJobError('job_not_started', `no process could be started here (${code ?? message})`, {
+        kind: 'world',
+      });
+    }
+  }
+
+  #lastLine(): string | undefined {
+    return this.#stderr.trim().split('\n').at(-1) || undefined;
   }
 
   /** After the exit: a process that it left behind may hold its streams, and is ended. */
@@ -284,6 +317,22 @@ export class ChildRunner {
     stdout?.destroy();
     stderr?.destroy();
   }
+}
+
+/** Text of a stream that anybody may write anything into: at most so many bytes are taken each tenth of a second. */
+function readSlowly(stream: Readable, take: (text: string) => void): void {
+  let left = printedBytesEachTick;
+  const tick = setInterval(() => {
+    left = printedBytesEachTick;
+    stream.resume();
+  }, printedTickMs);
+  tick.unref();
+  stream.setEncoding('utf8');
+  stream.on('data', (text: string) => {
+    take(text);
+    if ((left -= text.length) < 0) stream.pause();
+  });
+  stream.once('close', () => clearInterval(tick));
 }
 
 function describeExit(code: number | null, isConfined: boolean): string {

@@ -1,6 +1,7 @@
 /** Only for child processes: loads GDAL. */
 import { Tensor, type InferenceSession } from 'onnxruntime-node';
 import { KitError } from '../../contract/kit-error.ts';
+import { BandReader } from '../band-reader.ts';
 import type { Grid } from '../cog.ts';
 import type { SceneBand } from '../scene.ts';
 import type { Model } from './model-file.ts';
@@ -36,7 +37,8 @@ export class TileReader {
   #bands: readonly SceneBand[];
   #model: Model;
   #input: Float32Array;
-  #window: Float32Array;
+  #window: Float64Array;
+  #readers: readonly BandReader[];
   #isValid: Uint8Array;
 
   constructor(session: InferenceSession, bands: readonly SceneBand[], model: Model) {
@@ -45,7 +47,9 @@ export class TileReader {
     this.#model = model;
     const pixels = model.tileSize ** 2;
     this.#input = new Float32Array(bands.length * pixels);
-    this.#window = new Float32Array(pixels);
+    this.#window = new Float64Array(pixels);
+    // Models are trained on stored numbers.
+    this.#readers = bands.map((band) => new BandReader(band, { scaling: 'stored' }));
     this.#isValid = new Uint8Array(pixels);
   }
 
@@ -71,17 +75,15 @@ export class TileReader {
     const { x: width, y: height } = band.size;
     const [left, top] = [Math.max(0, x), Math.max(0, y)];
     const [columns, rows] = [Math.min(width, x + tileSize) - left, Math.min(height, y + tileSize) - top];
-    band.pixels.read(left, top, columns, rows, this.#window);
+    this.#readers[index]!.read([left, top, columns, rows], this.#window);
     const [mean, std] = [normalisation?.mean[index] ?? 0, normalisation?.std[index] ?? 1];
-    // As the pixels have it: in 32 bits.
-    const nodata = band.noDataValue === null ? null : Math.fround(band.noDataValue);
     const offset = index * tileSize ** 2;
     for (let row = 0; row < tileSize; row++) {
       const from = Math.min(rows - 1, Math.max(0, y + row - top)) * columns;
       for (let column = 0; column < tileSize; column++) {
         const at = row * tileSize + column;
         const value = this.#window[from + Math.min(columns - 1, Math.max(0, x + column - left))] as number;
-        const isMissing = Number.isNaN(value) || value === nodata;
+        const isMissing = Number.isNaN(value);
         if (isMissing) this.#isValid[at] = 0;
         this.#input[offset + at] = isMissing ? 0 : (value - mean) / std;
       }

@@ -75,6 +75,8 @@ const judgedRule = (of: readonly Rule[]) =>
       }),
     ),
     violationCount: z.int(),
+    /** Explains which checks were left out. */
+    note: z.string().optional(),
   });
 
 export const controlAnswers = {

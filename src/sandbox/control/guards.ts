@@ -1,13 +1,15 @@
 import type { Request, RequestHandler } from 'express';
+import { rateLimit } from 'express-rate-limit';
 import { hostNameOf, isLocalRequest, isLoopbackName, wasForwarded } from '../../contract/index.ts';
 import { equalSecrets } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 
-/** `Host` must be a loopback name or the configured one: a name that an attacker points here is 421. */
+/** `Host` must be a loopback name or the configured one, and named once: a name that an attacker points here is 421. */
 export function requireOwnHost(publicUrl: () => string): RequestHandler {
   return (req, _res, next) => {
     const name = hostNameOf(req.get('host'));
-    if (name === null || (!isLoopbackName(name) && name !== new URL(publicUrl()).hostname)) {
+    const isNamedOnce = req.headersDistinct['host']?.length === 1;
+    if (!isNamedOnce || name === null || (!isLoopbackName(name) && name !== new URL(publicUrl()).hostname)) {
       throw new SandboxError(421, 'misdirected_request', 'Misdirected Request');
     }
     next();
@@ -38,9 +40,27 @@ function isReading(req: Request): boolean {
   return ['GET', 'HEAD', 'OPTIONS'].includes(req.method) || req.path.startsWith('/public/stac');
 }
 
+const wrongKeysWindowMs = 5 * 60_000;
+const wrongKeysPerWindow = 20;
+
+/** Throws 429 `too_many_requests` from the 21st wrong admin key within 5 minutes. Right keys do not pass through it. */
+export const limitOfWrongKeys = (): RequestHandler =>
+  rateLimit({
+    windowMs: wrongKeysWindowMs,
+    limit: wrongKeysPerWindow,
+    standardHeaders: 'draft-8',
+    legacyHeaders: false,
+    validate: false,
+    // Counts all callers together: behind a proxy they have one address, and many can guess a key as well as one.
+    keyGenerator: () => 'everybody',
+    handler: (_req, _res, next) =>
+      next(new SandboxError(429, 'too_many_requests', 'Too many wrong keys. Try again in a few minutes.')),
+  });
+
 /** Without an admin key the control calls answer on loopback only; with one it is required from everywhere. */
 export function requireAdmin(adminKey: string | null): RequestHandler {
-  return (req, _res, next) => {
+  const limited = adminKey === null ? null : limitOfWrongKeys();
+  return (req, res, next) => {
     if (adminKey === null) {
       // Behind a proxy everybody comes from the proxy's address, whoever it is.
       if (wasForwarded(req))
@@ -51,9 +71,12 @@ export function requireAdmin(adminKey: string | null): RequestHandler {
           'loopback_only',
           'Set SANDBOX_ADMIN_KEY to control the sandbox from another machine',
         );
-    } else if (!equalSecrets(req.get('x-admin-key') ?? '', adminKey)) {
-      throw new SandboxError(401, 'admin_key_required', 'X-ADMIN-KEY is required');
+      return next();
     }
-    next();
+    const given = req.get('x-admin-key');
+    if (given !== undefined && equalSecrets(given, adminKey)) return next();
+    const refuse = (error?: unknown) =>
+      next(error ?? new SandboxError(401, 'admin_key_required', 'X-ADMIN-KEY is required'));
+    return given === undefined || !limited ? refuse() : void limited(req, res, refuse);
   };
 }

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { ChildJobError, ChildPool, takePlainFile, type ChildLimits, type Confinement } from '../../raster/index.ts';
+import { ChildJobError, ChildPool, copyPlainFile, type ChildLimits, type Confinement } from '../../raster/index.ts';
 import { isOfTheMachine } from '../machine-error.ts';
 import { WorkLoop } from '../work-loop.ts';
 import type { FileRecord, Files } from './files.ts';
@@ -98,7 +98,7 @@ export class FileProcessing {
       signal,
       collect: async (workFolder, found) => {
         if (readFacts(found).raster?.builtOverviews)
-          await takePlainFile(join(workFolder, overviewsName), join(overviewDir, `${file.blob}.ovr`));
+          await copyPlainFile(join(workFolder, overviewsName), join(overviewDir, `${file.blob}.ovr`));
       },
     });
     return readFacts(answer);

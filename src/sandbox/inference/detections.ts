@@ -1,13 +1,13 @@
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
-import type gdal from 'gdal-async';
+import gdal from 'gdal-async';
 import type { Feature, Position } from 'geojson';
 import { toLonLat } from '../../raster/lon-lat.ts';
 import type { Model } from './models.ts';
 
 /** Longitude and latitude of a raster's coordinates, null where a point has none; without a CRS they stay as they are. */
 export function placing(srs: gdal.SpatialReference | null): (x: number, y: number) => Position | null {
-  const transform = srs ? toLonLat(srs) : null;
+  const transform = srs ? toLonLat(gdal, srs) : null;
   return (x, y) => {
     if (!transform) return [x, y];
     const place = transform(x, y);

@@ -5,7 +5,7 @@ import {
   ChildJobError,
   removeFolder,
   runInChild,
-  takePlainFile,
+  movePlainFile,
   type ChildLimits,
   type Confinement,
 } from '../../raster/index.ts';
@@ -82,7 +82,7 @@ export class InferenceRunner {
         limits,
         signal,
       });
-      await takePlainFile(join(workFolder, 'result'), this.resultPath(job));
+      await movePlainFile(join(workFolder, 'result'), this.resultPath(job));
       jobs.complete(job.id, `${parse(file.originalName).name}-${model.id}.${extension}`);
     } catch (error) {
       if (signal.aborted) return;

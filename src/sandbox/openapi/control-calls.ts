@@ -9,13 +9,13 @@ import { newUser } from '../identity/users.ts';
 import { newLaunch } from '../marketplace/launches.ts';
 import type { DocumentedCall } from './documented-call.ts';
 
-const get = { tag: 'Sandbox', method: 'get', clause: 'Sandbox control', errors: [401, 403, 421, 500] } as const;
-const getOne = { ...get, errors: [401, 403, 404, 421, 500] } as const;
+const get = { tag: 'Sandbox', method: 'get', clause: 'Sandbox control', errors: [401, 403, 421, 429, 500] } as const;
+const getOne = { ...get, errors: [401, 403, 404, 421, 429, 500] } as const;
 const post = {
   tag: 'Sandbox',
   method: 'post',
   clause: 'Sandbox control',
-  errors: [400, 401, 403, 404, 409, 415, 421, 500, 507],
+  errors: [400, 401, 403, 404, 409, 415, 421, 429, 500, 507],
 } as const;
 const remove = { ...get, method: 'delete', success: 204, errors: [...get.errors, 507] } as const;
 

@@ -1,7 +1,6 @@
-import { rateLimit } from 'express-rate-limit';
 import { parseCookie } from 'cookie';
 import { Router, urlencoded, type Request, type RequestHandler } from 'express';
-import { requireAdmin } from '../control/guards.ts';
+import { limitOfWrongKeys, requireAdmin } from '../control/guards.ts';
 import { equalSecrets, type Signer } from '../secrets.ts';
 import type { RenderPage } from './page.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
@@ -24,36 +23,28 @@ export function requirePageAccess(adminKey: string | null, signer: Signer, now: 
 export interface SignInOptions {
   readonly adminKey: string;
   readonly signer: Signer;
+  /** The machine's clock: the sandbox's can be moved back, and would make an old cookie good again. */
   readonly now: () => number;
   readonly render: RenderPage;
   /** True where browsers reach the sandbox by https. */
   readonly isSecure: () => boolean;
 }
 
-const signInWindowMs = 5 * 60_000;
-/** Wrong keys, of everybody together. */
-const signInsPerWindow = 20;
-
 /** `GET` and `POST /sign-in`, with the key of `SANDBOX_ADMIN_KEY` in a form. */
 export function signInRoutes({ adminKey, signer, now, render, isSecure }: SignInOptions): Router {
   const router = Router();
   router.get('/sign-in', (req, res) => render(res, 'sign-in', { to: localPath(req.query['to']), isWrong: false }));
-  const limited = rateLimit({
-    windowMs: signInWindowMs,
-    limit: signInsPerWindow,
-    standardHeaders: 'draft-8',
-    legacyHeaders: false,
-    skipSuccessfulRequests: true,
-    validate: false,
-    // Whoever it is: behind a proxy all have one address, and a key is guessed by many as well as by one.
-    keyGenerator: () => 'everybody',
-    handler: (_req, _res, next) =>
-      next(new SandboxError(429, 'too_many_requests', 'Too many wrong keys. Try again in a few minutes.')),
-  });
-  router.post('/sign-in', limited, urlencoded({ extended: false, limit: '4kb' }), (req, res) => {
-    const { adminKey: given, to } = (req.body ?? {}) as Record<string, unknown>;
-    if (typeof given !== 'string' || !equalSecrets(given, adminKey))
-      return render(res.status(401), 'sign-in', { to: localPath(to), isWrong: true });
+  const limited = limitOfWrongKeys();
+  const isRight = ({ body }: Request) => {
+    const { adminKey: given } = (body ?? {}) as Record<string, unknown>;
+    return typeof given === 'string' && equalSecrets(given, adminKey);
+  };
+  router.post('/sign-in', urlencoded({ extended: false, limit: '4kb' }));
+  // Only wrong keys are counted: those of others lock nobody out who has the right one.
+  router.post('/sign-in', (req, res, next) => (isRight(req) ? next() : void limited(req, res, next)));
+  router.post('/sign-in', (req, res) => {
+    const { to } = (req.body ?? {}) as Record<string, unknown>;
+    if (!isRight(req)) return render(res.status(401), 'sign-in', { to: localPath(to), isWrong: true });
     const until = String(now() + signedInForMs);
     res.cookie(cookieName, `${until}.${signer.sign(purpose, adminKey, until)}`, {
       httpOnly: true,

@@ -51,7 +51,7 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
   const router = Router({ caseSensitive: true });
   const render = pageRenderer({ apps, mapTiles: options.mapTiles, pendingCount: () => operations.countRequested() });
 
-  const access = requirePageAccess(adminKey, signer, () => clock.now());
+  const access = requirePageAccess(adminKey, signer, () => clock.machineNow());
   const guarded = Router({ caseSensitive: true });
   guarded.use((req, _res, next) => next(isOfPages.test(req.path) ? undefined : 'router'));
   guarded.use(requireOwnHost(publicUrl), access);
@@ -76,7 +76,7 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
       signInRoutes({
         adminKey,
         signer,
-        now: () => clock.now(),
+        now: () => clock.machineNow(),
         render,
         isSecure: () => publicUrl().startsWith('https:'),
       }),

@@ -3,6 +3,8 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
 
 const mostBodyCharacters = 16_384;
+/** Levels of a body. The redaction walks through them. */
+const maxBodyDepth = 100;
 /** Characters. */
 const shortSecret = 12;
 
@@ -43,9 +45,15 @@ export function pathOf(req: Request, token: string): string {
   );
 }
 
+/** The body, or null if it is too large or too deep to keep: the call itself is kept all the same. */
 export function bounded(body: unknown): unknown {
-  if (body === undefined || body === null || typeof body !== 'object') return null;
+  if (body === undefined || body === null || typeof body !== 'object' || isDeeperThan(body, maxBodyDepth)) return null;
   return JSON.stringify(body).length > mostBodyCharacters ? null : body;
+}
+
+function isDeeperThan(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return depth === 0 || Object.values(value).some((inner) => isDeeperThan(inner, depth - 1));
 }
 
 export function tokensIn(body: unknown): string[] {

@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { apiKeyHeader } from '../../contract/index.ts';
 import { iso, type SandboxClock } from '../clock.ts';
+import { Lateness } from './lateness.ts';
 import { CallWriter, mostOfLaunch, nobody, type CallRow } from './call-writer.ts';
 import { bounded, pathOf, plainHeaders, scrubber, tokensIn } from './redaction.ts';
 import type { SandboxDatabase } from '../database.ts';
@@ -27,6 +28,9 @@ export interface TracedMessage {
   readonly body: unknown;
 }
 
+/** Window and threshold for recording the sandbox's own delays with a status call. */
+const lookedBackMs = 10_000;
+const leastLateMs = 50;
 /** Calls of a launch: looked through for a text, and shown. */
 const most = { readForText: 5_000, shown: 10_000 };
 
@@ -37,6 +41,7 @@ export class Trace {
   #clock: SandboxClock;
   #log: Logger;
   #redact: <T>(value: T) => T;
+  #lateness = new Lateness();
 
   /** `redact`: takes out whatever is a key or a token of anybody's. */
   constructor(database: SandboxDatabase, clock: SandboxClock, log: Logger, redact: <T>(value: T) => T) {
@@ -56,6 +61,7 @@ export class Trace {
 
   /** Nothing more comes: the next start knows that nothing is missing. */
   close(): void {
+    this.#lateness.stop();
     // What a full disk had no room for is missing.
     if (this.#writer.writeAll()) this.#database.prepare(`delete from settings where name = 'trace-open'`).run();
   }
@@ -116,6 +122,8 @@ export class Trace {
   ): void {
     const at = this.#clock.machineNow();
     const launchAt = this.#clock.now(launchId === nobody ? undefined : launchId);
+    const lateMs = Math.round(this.#lateness.within(lookedBackMs));
+    if (endpoint === 'operation.status' && lateMs >= leastLateMs) notes.detail['lateMs'] = lateMs;
     const started = performance.now();
     const answered: { body: unknown; afterMs: number | null } = { body: null, afterMs: null };
     if (launchId !== nobody) {

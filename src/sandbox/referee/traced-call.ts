@@ -39,6 +39,8 @@ export interface CallDetail {
   readonly fault?: unknown;
   /** Of a `stac.data` call: the item that it fetches; `operationId` is then the operation that names it. */
   readonly itemId?: string;
+  /** Total event-loop delay of the sandbox in the ten seconds before a status call. Left out below 50 ms. */
+  readonly lateMs?: number;
   /** What the answer's Retry-After asked for. */
   readonly retryAfterSeconds?: number;
 }

@@ -57,6 +57,7 @@ export function judge(calls: readonly TracedCall[], gaps: readonly number[] = []
       result: resultOf(finding),
       violations: finding.violations.slice(0, mostTold).map((violation) => view(violation, rule)),
       violationCount: finding.violations.length,
+      ...(finding.note !== undefined && { note: finding.note }),
     };
   };
   const judged = by.map(judgedBy);

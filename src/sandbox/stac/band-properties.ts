@@ -1,18 +1,23 @@
 import { bandNames } from '../../raster/band-names.ts';
 import type { RasterFacts } from '../files/inspect/facts.ts';
+import type { SceneMetadata } from './import/scene-metadata.ts';
 import type { SceneFile } from './items.ts';
 
 export interface ItemBand {
   readonly name: string;
   /** Of the EO extension, `red`; null where the band has none. */
   readonly commonName: string | null;
+  /** The value is `stored * scale + offset`. Default: the stored number. */
+  readonly scale?: { readonly scale: number; readonly offset: number } | undefined;
+  /** The stored number that marks no data. Default: none. */
+  readonly nodata?: number | null;
 }
 
 const mostBands = 1_000;
 
 /**
- * What an item's data holds, before anybody fetches it: `eo:bands` and `proj:shape` (rows, columns), by the EO and projection
- * extensions. @assumed item-bands: the spec names no bands
+ * Properties that describe an item's data before it is fetched: `eo:bands`, `raster:bands` (scale, offset and nodata) and `proj:shape` (rows,
+ * columns), by the EO, raster and projection extensions. @assumed item-bands: the spec names no bands
  */
 export function bandProperties(
   bands: readonly ItemBand[],
@@ -24,6 +29,14 @@ export function bandProperties(
       name,
       ...(commonName === null ? {} : { common_name: commonName }),
     })),
+    ...(bands.some(({ scale }) => scale !== undefined)
+      ? {
+          'raster:bands': bands.map(({ scale, nodata = null }) => ({
+            ...scale,
+            ...(nodata === null ? {} : { nodata }),
+          })),
+        }
+      : {}),
     ...(shape ? { 'proj:shape': [...shape] } : {}),
   };
 }
@@ -41,5 +54,13 @@ export function bandsOfFile(fileName: string, { bands }: Pick<RasterFacts, 'band
   });
 }
 
-export const bandsOfScene = (files: readonly SceneFile[]): ItemBand[] =>
-  files.map(({ band, name }) => ({ name: band, commonName: name === band ? null : name }));
+export const bandsOfScene = (
+  files: readonly SceneFile[],
+  { scales, nodata }: Pick<SceneMetadata, 'scales' | 'nodata'>,
+): ItemBand[] =>
+  files.map(({ band, name }) => ({
+    name: band,
+    commonName: name === band ? null : name,
+    scale: scales[band],
+    nodata: scales[band] ? nodata : null,
+  }));

@@ -19,13 +19,18 @@ export class Catalog {
   readonly index: ItemIndex;
   readonly columns: PropertyColumns;
   /** Searches share the event loop by it. */
-  readonly slices = new Slices();
+  readonly slices: Slices;
   #prepared: Promise<void> = Promise.resolve();
   #isClosed = false;
   #extents: { version: number; value: ReturnType<ItemIndex['extents']> } | null = null;
 
   /** `indexFolder`: of files that can be made again. `uploadsCollection`: the collection of a user's uploads. */
-  constructor(database: SandboxDatabase, indexFolder: string, uploadsCollection = collectionOfUploads) {
+  constructor(
+    database: SandboxDatabase,
+    indexFolder: string,
+    { uploadsCollection = collectionOfUploads, slices = new Slices() } = {},
+  ) {
+    this.slices = slices;
     this.collections = new Collections(database, uploadsCollection);
     this.items = new Items(database);
     this.index = new ItemIndex(this.items, indexFolder);

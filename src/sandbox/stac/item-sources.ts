@@ -7,7 +7,7 @@ import {
   ChildPool,
   PoolBusyError,
   previewJob as resultJob,
-  takePlainFile,
+  copyPlainFile,
   type Confinement,
   type LentFile,
   type PreviewJobInput,
@@ -231,7 +231,7 @@ export class ItemSources {
         module: sceneJob,
         input: scene,
         owner: ownMaking,
-        collect: (workFolder) => takePlainFile(join(workFolder, 'scene.tif'), path),
+        collect: (workFolder) => copyPlainFile(join(workFolder, 'scene.tif'), path),
       });
     return path;
   }

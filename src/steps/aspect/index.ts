@@ -1,48 +1,31 @@
-import { estimateCog } from '../estimate.ts';
 import { band } from '../parameters.ts';
-import { defineStep, z } from '../step.ts';
-import { withGaps } from '../heights.ts';
+import { definePixelStep } from '../pixel-step.ts';
+import { byGradient } from '../terrain.ts';
 
-/** Where a slope of a digital elevation model faces, by gdaldem's Horn formula. */
-export default defineStep({
+const degrees = 180 / Math.PI;
+
+/** Aspect of a digital elevation model, by Horn's formula. */
+export default definePixelStep({
   id: 'aspect',
-  version: '1.0.1',
+  version: '2.0.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Aspect',
   description: 'Where the slopes of an elevation raster face, in degrees clockwise from north. Level ground has none.',
-  parameters: z.object({
-    band: band({ default: '1', title: 'Band', description: 'Name or number of the band that holds heights.' }),
-  }),
+  bands: { band: band({ default: '1', title: 'Band', description: 'Name or number of the band that holds heights.' }) },
   input: { description: 'One raster with heights.', mostItems: 1, synthetic: 'elevation' },
   output: {
     fileName: 'aspect.tif',
     sourceType: 'HEIGHTMAP',
     bands: [{ description: 'aspect', dataType: 'Float32', nodata: -9999 }],
-    preview: { ramp: 'gray', range: [0, 360], unit: 'degrees' },
+    preview: { ramp: 'compass', range: [0, 360], unit: 'degrees' },
+    overviews: 'NEAREST',
   },
-  estimate: (input) => estimateCog(input, { bytesPerPixel: 4.2, secondsPerMegapixel: 0.12 }),
-
-  async run({ parameters, scene, gdal, raster, outputPath, workFolder, share, signal }) {
-    const found = scene.findBand(parameters.band);
-    const dataset = withGaps(gdal, found);
-    const computing = share(0, 0.5);
-    const made = await gdal.demAsync(
-      `${workFolder}/aspect.tif`,
-      dataset,
-      'aspect',
-      ['-b', String(found.index), '-compute_edges', '-of', 'GTiff', '-co', 'BIGTIFF=IF_SAFER'],
-      undefined,
-      { progress_cb: (fraction) => computing.progress(fraction) },
-    );
-    if (dataset !== found.dataset) dataset.close();
-    signal.throwIfAborted();
-    const aspect = raster.nameBands(made, [{ description: 'aspect', nodata: -9999 }]);
-    raster.writeCog(
-      aspect,
-      outputPath,
-      { compression: 'DEFLATE', blockSize: 512, resampling: 'NEAREST' },
-      share(0.5, 1),
-    );
-    aspect.close();
-  },
+  reach: 1,
+  block: (_parameters, grid) =>
+    byGradient(grid, {}, (east, north) => {
+      if (east === 0 && north === 0) return NaN;
+      // A slope faces downhill, against the gradient.
+      const angle = degrees * Math.atan2(-east, -north);
+      return angle < 0 ? Math.fround(angle + 360) % 360 : angle;
+    }),
 });

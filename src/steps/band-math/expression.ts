@@ -15,7 +15,7 @@ type Node = (bands: readonly Values[], count: number) => Values;
 const mostCharacters = 1_000;
 const mostDepth = 50;
 const token =
-  /\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_][A-Za-z0-9_]*)|"([^"]{1,64})"|([-+*/^(),]))/y;
+  /\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_][A-Za-z0-9_]*)|"([^"]{1,64})"|(\*\*|[<>=!]=|&&|\|\||[-+*/^(),<>!]))/y;
 
 const functions: Readonly<Record<string, { readonly arity: number; readonly of: (...values: number[]) => number }>> = {
   sqrt: { arity: 1, of: Math.sqrt },
@@ -27,6 +27,19 @@ const functions: Readonly<Record<string, { readonly arity: number; readonly of: 
   max: { arity: 2, of: Math.max },
   floor: { arity: 1, of: Math.floor },
   mod: { arity: 2, of: (a, b) => a - b * Math.floor(a / b) },
+  where: { arity: 3, of: (isSo, a, b) => (Number.isNaN(isSo) ? NaN : isSo === 0 ? b : a) },
+};
+
+/** Comparisons give 1 or 0, and NaN if a side has no value. */
+const comparisons: Readonly<Record<string, (a: number, b: number) => boolean>> = {
+  '<': (a, b) => a < b,
+  '<=': (a, b) => a <= b,
+  '>': (a, b) => a > b,
+  '>=': (a, b) => a >= b,
+  '==': (a, b) => a === b,
+  '!=': (a, b) => a !== b,
+  '&&': (a, b) => a !== 0 && b !== 0,
+  '||': (a, b) => a !== 0 || b !== 0,
 };
 
 interface Token {
@@ -58,8 +71,11 @@ function tokensOf(text: string): Token[] {
   return [...tokens, { kind: 'end', text: 'the end', at: text.length + 1 }];
 }
 
-/** Parses `(nir - red) / (nir + red)`: numbers, bands, + - * / ^, parentheses, `sqrt abs exp log log10 min max floor mod`. Throws `ExpressionError`, which says where. */
-export function parseExpression(text: string): Expression {
+/**
+ * Parses `(nir - red) / (nir + red)`: numbers, bands, `+ - * / ^` (also `**`), comparisons `< <= > >= == !=` and `! && ||` (1 if true, else 0),
+ * parentheses, `sqrt abs exp log log10 min max floor mod`, and `where(condition, a, b)`. Throws `ExpressionError`, which says where.
+ */
+export function parseExpression(text: string, constants: Readonly<Record<string, number>> = {}): Expression {
   const tokens = tokensOf(text);
   const bands: string[] = [];
   let [next, depth] = [0, 0];
@@ -70,12 +86,27 @@ export function parseExpression(text: string): Expression {
     next += 1;
   };
 
-  function sum(): Node {
+  /** From the weakest: or, and, comparison, sum. */
+  function whole(): Node {
     depth += 1;
     if (depth > mostDepth) throw new ExpressionError(`must not be nested more than ${mostDepth} deep`);
+    const value = chain(() => chain(() => chain(sum, '<', '<=', '>', '>=', '==', '!='), '&&'), '||');
+    depth -= 1;
+    return value;
+  }
+
+  function chain(part: () => Node, ...signs: string[]): Node {
+    let left = part();
+    while (isSign(...signs)) {
+      const of = comparisons[tokens[next++]!.text]!;
+      left = zipped((a, b) => (Number.isNaN(a) || Number.isNaN(b) ? NaN : Number(of(a, b))), left, part());
+    }
+    return left;
+  }
+
+  function sum(): Node {
     let left = product();
     while (isSign('+', '-')) left = combined(tokens[next++]!.text, left, product());
-    depth -= 1;
     return left;
   }
 
@@ -86,19 +117,20 @@ export function parseExpression(text: string): Expression {
   }
 
   function signed(): Node {
-    if (!isSign('-', '+')) return power();
+    if (!isSign('-', '+', '!')) return power();
     depth += 1;
     if (depth > mostDepth) throw new ExpressionError(`must not be nested more than ${mostDepth} deep`);
-    const isMinus = tokens[next++]!.text === '-';
+    const { text: sign } = tokens[next++]!;
     const value = signed();
     depth -= 1;
-    return isMinus ? mapped((one) => -one, value) : value;
+    if (sign === '!') return mapped((one) => (Number.isNaN(one) ? NaN : Number(one === 0)), value);
+    return sign === '-' ? mapped((one) => -one, value) : value;
   }
 
   /** Binds stronger than a sign before it, and to the right. */
   function power(): Node {
     const base = primary();
-    if (!isSign('^')) return base;
+    if (!isSign('^', '**')) return base;
     next += 1;
     return combined('^', base, signed());
   }
@@ -108,9 +140,10 @@ export function parseExpression(text: string): Expression {
     next += 1;
     if (kind === 'number') return constant(Number(word));
     if (kind === 'band') return bandNode(word);
-    if (kind === 'name') return isSign('(') ? call(word, at) : bandNode(word);
+    if (kind === 'name' && isSign('(')) return call(word, at);
+    if (kind === 'name') return Object.hasOwn(constants, word) ? constant(constants[word]!) : bandNode(word);
     if (kind === 'sign' && word === '(') {
-      const inner = sum();
+      const inner = whole();
       expect(')');
       return inner;
     }
@@ -124,15 +157,16 @@ export function parseExpression(text: string): Expression {
         `has no function ${name} (character ${at}); known are ${Object.keys(functions).join(', ')}`,
       );
     expect('(');
-    const given = [sum()];
+    const given = [whole()];
     while (isSign(',')) {
       next += 1;
-      given.push(sum());
+      given.push(whole());
     }
     expect(')');
     if (given.length !== known.arity)
       throw new ExpressionError(`gives ${name} ${given.length} values at character ${at}, and it takes ${known.arity}`);
-    const [a, b] = given as [Node, Node];
+    const [a, b, c] = given as [Node, Node, Node];
+    if (known.arity === 3) return joined(known.of, a, b, c);
     return known.arity === 1 ? mapped(known.of, a) : zipped(known.of, a, b);
   }
 
@@ -142,7 +176,7 @@ export function parseExpression(text: string): Expression {
     return (values) => values[index]!;
   }
 
-  const root = sum();
+  const root = whole();
   if (here().kind !== 'end')
     throw new ExpressionError(`must end at character ${here().at}, and goes on with ${here().text}`);
   if (bands.length === 0) throw new ExpressionError('must name a band');
@@ -180,6 +214,12 @@ const zipped = (of: (a: number, b: number) => number, left: Node, right: Node): 
   buffered((out, bands, count) => {
     const [a, b] = [left(bands, count), right(bands, count)];
     for (let i = 0; i < count; i++) out[i] = of(a[i]!, b[i]!);
+  });
+
+const joined = (of: (a: number, b: number, c: number) => number, ...parts: readonly [Node, Node, Node]): Node =>
+  buffered((out, bands, count) => {
+    const [a, b, c] = [parts[0](bands, count), parts[1](bands, count), parts[2](bands, count)];
+    for (let i = 0; i < count; i++) out[i] = of(a[i]!, b[i]!, c[i]!);
   });
 
 /** The four signs in loops of their own, which the compiler makes fast. */

@@ -1,16 +1,20 @@
 import { estimateCog } from '../estimate.ts';
+import { readingOf, readingParameters } from '../reading.ts';
 import { defineStep, z } from '../step.ts';
 import { computeExpression, nodata } from './compute.ts';
 import { ExpressionError, parseExpression } from './expression.ts';
 
-/** Any arithmetic over bands, as Float32. */
+const types = { Float32: nodata, Float64: nodata, Byte: 255, UInt16: 65_535, Int16: -32_768, Int32: -2_147_483_648 };
+type OutputType = keyof typeof types;
+
+/** Arithmetic over bands. */
 export default defineStep({
   id: 'band-math',
-  version: '1.0.0',
+  version: '2.0.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Band math',
   description:
-    'Arithmetic over the bands of the input: + - * / ^, parentheses, and sqrt, abs, exp, log, log10, min, max, floor, mod.',
+    'Arithmetic over the bands of the input: + - * / ^, comparisons (< <= > >= == != && || !), parentheses, sqrt, abs, exp, log, log10, min, max, floor, mod, and where(condition, a, b).',
   parameters: z.object({
     expression: z
       .string()
@@ -30,18 +34,31 @@ export default defineStep({
         description:
           'Bands by common name (nir) or name (B5); in quotation marks where the name holds other signs, or is a number.',
       }),
+    type: z
+      .enum(Object.keys(types) as [OutputType, ...OutputType[]])
+      .default('Float32')
+      .meta({
+        title: 'Type',
+        description:
+          'Type of the numbers that come out. Integers are rounded. Numbers beyond the type have no data, which 255 (Byte), 65535 (UInt16) or the lowest number marks.',
+      }),
+    ...readingParameters,
   }),
   input: { description: 'The bands that the expression names, on the same grid.', synthetic: 'multispectral' },
   sameGrid: true,
   output: {
     fileName: 'band-math.tif',
     sourceType: 'MULTISPECTRAL',
-    bands: [{ description: 'result', dataType: 'Float32', nodata }],
+    bands: 'any',
     preview: { ramp: 'gray' },
   },
   needs: ({ expression }) => ({ expression: parseExpression(expression).bands }),
   estimate: (input) => estimateCog(input, { bytesPerPixel: 4.2, secondsPerMegapixel: 0.12 }),
 
   run: (job) =>
-    computeExpression(job, { expression: job.parameters.expression, description: 'result', factor: 1, offset: 0 }),
+    computeExpression(job, {
+      expression: job.parameters.expression,
+      output: { description: 'result', dataType: job.parameters.type, nodata: types[job.parameters.type] },
+      reading: readingOf(job.parameters),
+    }),
 });

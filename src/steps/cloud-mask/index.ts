@@ -1,34 +1,56 @@
+import { KitError } from '../../contract/kit-error.ts';
+import type { SceneBand } from '../../raster/scene.ts';
 import { estimateCog } from '../estimate.ts';
 import { band } from '../parameters.ts';
+import { writePixels, type BlockFunction } from '../pixel-step.ts';
+import { readingOf, readingParameters } from '../reading.ts';
 import { defineStep, z } from '../step.ts';
 
 const nodata = -9999;
 const mostBits = 16;
+const mostBuffer = 50;
+/** SCL classes of Sentinel-2: no data, defective, cloud shadow, cloud of medium and high probability, cirrus. */
+const cloudsOfScl = '0,1,3,8,9,10';
+
+const numbers = (text: string) => (text === '' ? [] : text.split(',').map(Number));
 
 /** A band without what the scene's quality band marks, and the mask itself. */
 export default defineStep({
   id: 'cloud-mask',
-  version: '1.0.0',
+  version: '2.0.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Cloud mask',
   description:
-    'One band of a scene, no data where any of the chosen bits of its quality band is set. The defaults are Landsat Collection 2: dilated cloud, cirrus, cloud, cloud shadow.',
+    'One band of a scene, no data where its quality band marks a pixel: by any of the chosen bits, or by one of the chosen values. The defaults are Landsat Collection 2: fill, dilated cloud, cirrus, cloud, cloud shadow.',
   parameters: z.object({
     band: band({ default: 'red', title: 'Band', description: 'The band that is kept.' }),
     quality: band({
       default: 'QA_PIXEL',
       title: 'Quality band',
-      description: 'The band whose bits say what a pixel shows.',
+      description: 'The band that says what a pixel shows: QA_PIXEL of Landsat, SCL of Sentinel-2.',
     }),
     bits: z
       .string()
       .regex(/^\d{1,2}(,\d{1,2})*$/, 'must be numbers of bits from 0 to 15, separated by commas')
       .refine((text) => text.split(',').every((bit) => Number(bit) < mostBits), 'must be numbers from 0 to 15')
-      .default('1,2,3,4')
+      .default('0,1,2,3,4')
       .meta({ title: 'Bits', description: 'Bits that mark what is left out, from 0, separated by commas.' }),
+    values: z
+      .string()
+      .regex(/^(\d{1,5}(,\d{1,5})*)?$/, 'must be whole numbers, separated by commas')
+      .default('')
+      .meta({
+        title: 'Values',
+        description: `Values that mark what is left out, in place of bits: ${cloudsOfScl} for clouds and shadows in SCL of Sentinel-2.`,
+      }),
+    buffer: z.int().min(0).max(mostBuffer).default(0).meta({
+      title: 'Buffer',
+      description: 'Pixels around what is marked that are left out too.',
+    }),
+    ...readingParameters,
   }),
   input: {
-    description: 'A scene with its quality band (Landsat: QA_PIXEL).',
+    description: 'A scene with its quality band (Landsat: QA_PIXEL, Sentinel-2: SCL).',
     sourceTypes: ['MULTISPECTRAL', 'HYPERSPECTRAL', 'THERMAL', 'UNKNOWN'],
     synthetic: 'multispectral',
   },
@@ -55,44 +77,91 @@ export default defineStep({
   },
   estimate: (input) => estimateCog(input, { bytesPerPixel: 3.4, secondsPerMegapixel: 0.2 }),
 
-  async run({ parameters, scene, raster, outputs, workFolder, share }) {
+  async run(job) {
+    const { parameters, scene, raster, outputs, share } = job;
+    const { buffer } = parameters;
     const [kept, quality] = [scene.findBand(parameters.band), scene.findBand(parameters.quality)];
-    raster.requireSameGrid(kept, quality);
-    const bits = parameters.bits.split(',').reduce((sum, bit) => sum | (1 << Number(bit)), 0);
-    const [gone, fill] = [kept.band.noDataValue, quality.band.noDataValue];
-    const grid = raster.gridOf(kept.dataset);
-    const isMarked = (value: number) => value === fill || Number.isNaN(value) || (value & bits) !== 0;
-    const masked = await raster.createRaster(
-      { path: `${workFolder}/masked.tif`, grid, dataType: 'Float32', bands: [{ description: 'masked', nodata }] },
-      (target) =>
-        raster.walkStrips(
-          [kept.band, quality.band],
-          target.bands.get(1),
-          ([values = [], marks = []], out, count) => {
-            for (let i = 0; i < count; i++) {
-              const value = values[i]!;
-              out[i] = isMarked(marks[i]!) || value === gone || Number.isNaN(value) ? nodata : value;
-            }
-          },
-          share(0, 0.3),
-        ),
+    const values = new Set(numbers(parameters.values));
+    if (values.size === 0) requireBits(quality);
+    const bits = numbers(parameters.bits).reduce((sum, bit) => sum | (1 << bit), 0);
+    const isMarked = (value: number) =>
+      Number.isNaN(value) || (values.size > 0 ? values.has(value) : (value & bits) !== 0);
+    const marks = raster.reader(quality, { scaling: 'stored' });
+    const given = { reach: buffer, bands: [kept, quality] as const };
+    const [ofMasked, ofMask] = [share(0, 0.6), share(0.6, 1)].map((part): typeof share => (from, to) => ({
+      signal: part.signal,
+      progress: (fraction, note) => part.progress(from + fraction * (to - from), note),
+    })) as [typeof share, typeof share];
+    await writePixels(
+      job,
+      {
+        ...given,
+        readers: [raster.reader(kept, readingOf(parameters)), marks],
+        output: { path: outputs.masked, bands: [{ description: 'masked', dataType: 'Float32', nodata }] },
+        share: ofMasked,
+      },
+      ({ height }) => masked(isMarked, buffer, height, (marked, value) => (marked ? NaN : value)),
     );
-    const options = { compression: 'DEFLATE', blockSize: 512 } as const;
-    raster.writeCog(masked, outputs.masked, { ...options, resampling: 'AVERAGE' }, share(0.3, 0.6));
-    masked.close();
-    const mask = await raster.createRaster(
-      { path: `${workFolder}/mask.tif`, grid, dataType: 'Byte', bands: [{ description: 'mask' }] },
-      (target) =>
-        raster.walkStrips(
-          [quality.band],
-          target.bands.get(1),
-          ([marks = []], out, count) => {
-            for (let i = 0; i < count; i++) out[i] = isMarked(marks[i]!) ? 1 : 0;
-          },
-          share(0.6, 0.8),
-        ),
+    await writePixels(
+      job,
+      {
+        ...given,
+        readers: [marks],
+        output: { path: outputs.mask, bands: [{ description: 'mask', dataType: 'Byte' }], overviews: 'MODE' },
+        share: ofMask,
+      },
+      ({ height }) => masked(isMarked, buffer, height, Number),
     );
-    raster.writeCog(mask, outputs.mask, { ...options, resampling: 'MODE' }, share(0.8, 1));
-    mask.close();
   },
 });
+
+/** Throws for SCL, whose values are classes: read as bits, they mark nearly every pixel. */
+function requireBits({ names }: SceneBand): void {
+  if (names.some((name) => name.toUpperCase() === 'SCL'))
+    throw new KitError(
+      'bits_of_classes',
+      `SCL holds classes, not bits; set values=${cloudsOfScl} to leave out clouds, cloud shadows and pixels without data`,
+      { status: 422 },
+    );
+}
+
+/**
+ * Computes each pixel from the value of the first band, and from whether the last band marks that pixel or one within `buffer` pixels.
+ * Counts marks by a summed-area table, so that the cost does not depend on the buffer.
+ */
+function masked(
+  isMarked: (value: number) => boolean,
+  buffer: number,
+  height: number,
+  of: (marked: boolean, value: number) => number,
+): BlockFunction {
+  return (inputs, [out = none], { y, width, rows, stride, start }) => {
+    const [values, quality] = [inputs[0]!, inputs.at(-1)!];
+    if (buffer === 0) {
+      for (let i = 0; i < width * rows; i++) out[i] = of(isMarked(quality[i]!), values[i]!);
+      return;
+    }
+    const lines = rows + 2 * buffer;
+    const sums = new Uint32Array((stride + 1) * (lines + 1));
+    for (let line = 0; line < lines; line++) {
+      let ofLine = 0;
+      // Pixels beyond the raster are NaN, and are not marked.
+      const isLineOutside = y - buffer + line < 0 || y - buffer + line >= height;
+      for (let column = 0; column < stride; column++) {
+        const isOutside = isLineOutside || column < buffer || column >= stride - buffer;
+        if (!isOutside && isMarked(quality[line * stride + column]!)) ofLine += 1;
+        sums[(line + 1) * (stride + 1) + column + 1] = sums[line * (stride + 1) + column + 1]! + ofLine;
+      }
+    }
+    const side = 2 * buffer + 1;
+    for (let row = 0, i = 0; row < rows; row++)
+      for (let column = 0; column < width; column++, i++) {
+        const [top, bottom] = [row * (stride + 1), (row + side) * (stride + 1)];
+        const count =
+          sums[bottom + column + side]! - sums[bottom + column]! - sums[top + column + side]! + sums[top + column]!;
+        out[i] = of(count > 0, values[start + row * stride + column]!);
+      }
+  };
+}
+
+const none = new Float64Array(0);

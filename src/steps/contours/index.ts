@@ -1,10 +1,12 @@
 import { band } from '../parameters.ts';
+import { readingOf, readingParameters } from '../reading.ts';
 import { defineStep, z } from '../step.ts';
+import { withoutMask } from '../without-mask.ts';
 
 /** Lines of equal height of a digital elevation model. */
 export default defineStep({
   id: 'contours',
-  version: '1.0.0',
+  version: '1.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Contours',
   description: 'Lines of equal height in an elevation raster, as a GeoPackage.',
@@ -22,6 +24,13 @@ export default defineStep({
       .max(20_000)
       .default(0)
       .meta({ title: 'Base', description: 'A height that has a line.' }),
+    levels: z
+      .string()
+      .max(1_000)
+      .regex(/^(-?\d+(\.\d+)?(\s*,\s*-?\d+(\.\d+)?)*)?$/, 'must be numbers, separated by commas')
+      .default('')
+      .meta({ title: 'Levels', description: 'Heights that have a line, in place of interval and base: 100,250,500.' }),
+    ...readingParameters,
   }),
   input: { description: 'One raster with heights.', mostItems: 1, synthetic: 'elevation' },
   outputs: {
@@ -34,9 +43,17 @@ export default defineStep({
     },
   },
 
-  async run({ parameters, scene, gdal, outputs, share, signal }) {
-    const { band: heights, dataset } = scene.findBand(parameters.band);
-    const generating = share(0, 1);
+  async run({ parameters, scene, gdal, raster, outputs, workFolder, share, signal }) {
+    const found = scene.findBand(parameters.band);
+    const { dataset } = found;
+    const reader = raster.reader(found, readingOf(parameters));
+    const plain = reader.isPlain ? null : await withoutMask(raster, reader, dataset, workFolder, share(0, 0.3));
+    const heights = plain?.bands.get(1) ?? found.band;
+    const generating = share(plain ? 0.3 : 0, 1);
+    const levels = parameters.levels
+      .split(',')
+      .filter((one) => one.trim() !== '')
+      .map(Number);
     const made = gdal.drivers.get('GPKG').create(outputs.contours);
     const layer = made.layers.create('contours', dataset.srs, gdal.wkbLineString);
     layer.fields.add(new gdal.FieldDefn('number', gdal.OFTInteger));
@@ -44,14 +61,16 @@ export default defineStep({
     await gdal.contourGenerateAsync({
       src: heights,
       dst: layer,
-      interval: parameters.interval,
-      offset: parameters.base,
+      ...(levels.length > 0
+        ? { fixedLevels: levels.toSorted((a, b) => a - b) }
+        : { interval: parameters.interval, offset: parameters.base }),
       idField: 0,
       elevField: 1,
       ...(heights.noDataValue !== null && { nodata: heights.noDataValue }),
       progress_cb: (fraction) => generating.progress(fraction),
     });
     made.close();
+    plain?.close();
     signal.throwIfAborted();
   },
 });

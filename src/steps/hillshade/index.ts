@@ -1,25 +1,27 @@
-import { withGaps } from '../heights.ts';
 import { estimateCog } from '../estimate.ts';
 import { band } from '../parameters.ts';
-import { defineStep, z } from '../step.ts';
+import { definePixelStep } from '../pixel-step.ts';
+import { z } from '../step.ts';
+import { byGradient, type OfGradient } from '../terrain.ts';
 
-/** gdaldem's own figure, for heights in metres over a grid in degrees. */
-const metresOfDegree = 111_120;
+const radians = Math.PI / 180;
 
-/** Shaded relief of a digital elevation model, by gdaldem's Horn formula. */
-export default defineStep({
+/** Shaded relief of a digital elevation model, by Horn's formula. */
+export default definePixelStep({
   id: 'hillshade',
-  version: '1.2.0',
+  version: '2.0.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Hillshade',
   description:
-    'Shaded relief of an elevation raster, lit from one direction. Heights are in metres, places in metres or degrees; use the z factor where they are not.',
-  parameters: z.object({
+    'Shaded relief of an elevation raster, lit from one direction or from several. Heights are in metres, places in metres or degrees; use the z factor where they are not.',
+  bands: {
     band: band({
       default: '1',
       title: 'Elevation band',
       description: 'Name or number of the band that holds heights.',
     }),
+  },
+  parameters: z.object({
     azimuth: z
       .number()
       .min(0)
@@ -38,6 +40,11 @@ export default defineStep({
       .max(1000)
       .default(1)
       .meta({ title: 'Z factor', description: 'The factor that multiplies heights.' }),
+    light: z.enum(['one', 'multidirectional', 'combined']).default('one').meta({
+      title: 'Light',
+      description:
+        'From one direction; from four of them (225°, 270°, 315° and 360°), each as the slope faces it; or from one, darker where the ground is steep.',
+    }),
   }),
   input: { description: 'One raster with heights.', mostItems: 1, synthetic: 'elevation' },
   output: {
@@ -45,45 +52,55 @@ export default defineStep({
     sourceType: 'HEIGHTMAP',
     bands: [{ description: 'hillshade', dataType: 'Byte', nodata: 0 }],
     preview: { ramp: 'gray', range: [1, 255] },
+    overviews: 'AVERAGE',
   },
-
-  estimate: (input) => estimateCog(input, { bytesPerPixel: 0.7, secondsPerMegapixel: 0.045 }),
-
-  async run({ parameters, scene, gdal, raster, outputPath, workFolder, share, signal }) {
-    const found = scene.findBand(parameters.band);
-    const { index } = found;
-    const dataset = withGaps(gdal, found);
-    const computing = share(0, 0.5);
-    const args = [
-      '-b',
-      index,
-      '-az',
-      parameters.azimuth,
-      '-alt',
-      parameters.altitude,
-      '-z',
-      parameters.zFactor,
-      '-s',
-      dataset.srs?.isGeographic() ? metresOfDegree : 1,
-      '-compute_edges',
-    ];
-    const made = await gdal.demAsync(
-      `${workFolder}/shaded.tif`,
-      dataset,
-      'hillshade',
-      [...args.map(String), '-of', 'GTiff', '-co', 'BIGTIFF=IF_SAFER'],
-      undefined,
-      { progress_cb: (fraction) => computing.progress(fraction) },
-    );
-    if (dataset !== found.dataset) dataset.close();
-    signal.throwIfAborted();
-    const shaded = raster.nameBands(made, [{ description: 'hillshade', nodata: 0 }]);
-    raster.writeCog(
-      shaded,
-      outputPath,
-      { compression: 'DEFLATE', blockSize: 512, resampling: 'AVERAGE' },
-      share(0.5, 1),
-    );
-    shaded.close();
+  estimate: (input) => estimateCog(input, { bytesPerPixel: 0.7, secondsPerMegapixel: 0.1 }),
+  reach: 1,
+  block: ({ azimuth, altitude, zFactor, light }, grid) => {
+    const one = lit(azimuth, altitude, zFactor);
+    const of: OfGradient =
+      light === 'one'
+        ? one
+        : light === 'combined'
+          ? (east, north) => combined(one(east, north), zFactor, east, north)
+          : multidirectional(altitude, zFactor);
+    return byGradient(grid, {}, (east, north) => 1 + 254 * Math.max(0, of(east, north)));
   },
 });
+
+/** Cosine of the angle between the light and the ground. */
+function lit(azimuth: number, altitude: number, zFactor: number): OfGradient {
+  const up = Math.sin(altitude * radians);
+  const along = Math.cos(altitude * radians) * zFactor;
+  const [toEast, toNorth] = [Math.sin(azimuth * radians) * along, Math.cos(azimuth * radians) * along];
+  const squared = zFactor * zFactor;
+  return (east, north) =>
+    (up - toEast * east - toNorth * north) / Math.sqrt(1 + squared * (east * east + north * north));
+}
+
+/** Combines shade and slope as `gdaldem -combined` does. */
+function combined(shade: number, zFactor: number, east: number, north: number): number {
+  const slope = Math.atan(zFactor * Math.hypot(east, north));
+  return 1 - (Math.acos(Math.min(1, Math.max(-1, shade))) * slope) / (Math.PI / 2) ** 2;
+}
+
+/** Combines four lights as `gdaldem -multidirectional` does (Mark 1992): each weighted by the squared cosine of its angle to the aspect. */
+function multidirectional(altitude: number, zFactor: number): OfGradient {
+  const lights = [225, 270, 315, 360].map((azimuth) => ({
+    azimuth: azimuth * radians,
+    of: lit(azimuth, altitude, zFactor),
+  }));
+  const flat = Math.sin(altitude * radians);
+  return (east, north) => {
+    const steep = Math.hypot(east, north);
+    if (steep === 0) return flat;
+    const facing = Math.atan2(-east, -north);
+    let [sum, whole] = [0, 0];
+    for (const { azimuth, of } of lights) {
+      const weight = Math.cos(facing - azimuth) ** 2;
+      sum += weight * Math.max(0, of(east, north));
+      whole += weight;
+    }
+    return sum / whole;
+  };
+}

@@ -1,9 +1,13 @@
+import { mkdirSync } from 'node:fs';
 import { parse } from 'node:path';
 import type Gdal from 'gdal-async';
+import { fromTransform } from '../../raster/affine.ts';
+import { fromLonLat, toLonLat } from '../../raster/lon-lat.ts';
 import type { Scene, SceneBand } from '../../raster/scene.ts';
 import { KitError } from '../../contract/kit-error.ts';
-import { resampling } from '../parameters.ts';
-import { defineStep, z } from '../step.ts';
+import { crs, resampling } from '../parameters.ts';
+import { defineStep, z, type StepJob } from '../step.ts';
+import { maskFromAlpha, warped } from '../warp.ts';
 
 const bandsOf = (scene: Scene, dataset: Gdal.Dataset) => scene.bands.filter((one) => one.dataset === dataset);
 /** What a band is called by more than its file's name. */
@@ -28,36 +32,100 @@ function haveSameBands(scene: Scene, a: Gdal.Dataset, b: Gdal.Dataset): boolean 
   );
 }
 
-/** Keeps the pixels of the first, so that they stay as they are; of rasters in one reference system, and not rotated. */
-function gridArguments(datasets: readonly Gdal.Dataset[]): string[] {
-  const [first] = datasets;
-  const boxes = datasets.map(({ geoTransform: t, rasterSize: { x, y }, srs }) =>
-    t && t[2] === 0 && t[4] === 0 && srs && first?.srs?.isSame(srs)
-      ? { west: t[0]!, north: t[3]!, east: t[0]! + x * t[1]!, south: t[3]! + y * t[5]! }
-      : null,
-  );
-  const [origin] = boxes;
-  const [, width = 1, , , , height = -1] = first?.geoTransform ?? [];
-  if (!origin || boxes.includes(null) || width <= 0 || height >= 0) return [];
-  const known = boxes.filter((box) => box !== null);
-  // To whole pixels of the first; what lies on them but for rounding lies on them.
-  const out = (distance: number, size: number) => Math.ceil(distance / size - 1e-6) * size;
-  const west = origin.west - out(origin.west - Math.min(...known.map((box) => box.west)), width);
-  const north = origin.north + out(Math.max(...known.map((box) => box.north)) - origin.north, -height);
-  const east = west + out(Math.max(...known.map((box) => box.east)) - west, width);
-  const south = north - out(north - Math.min(...known.map((box) => box.south)), -height);
-  return ['-te', west, south, east, north, '-tr', width, -height].map(String);
+interface Box {
+  readonly west: number;
+  readonly south: number;
+  readonly east: number;
+  readonly north: number;
 }
 
-/** Several rasters as one: later ones lie over earlier ones. */
+const pointsPerEdge = 32;
+
+/** Bounds of a raster in a reference system, from many points on its edges; null if a point cannot be transformed. */
+function boxIn(
+  gdal: typeof Gdal,
+  target: Gdal.SpatialReference,
+  { srs, geoTransform, rasterSize: { x, y } }: Gdal.Dataset,
+): Box | null {
+  if (!srs || !geoTransform) return null;
+  const isSame = srs.isSame(target);
+  const [lonLat, back] = [toLonLat(gdal, srs), fromLonLat(gdal, target)];
+  let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (let i = 0; i <= pointsPerEdge; i++)
+    for (const [column, row] of [
+      [(x * i) / pointsPerEdge, 0],
+      [(x * i) / pointsPerEdge, y],
+      [0, (y * i) / pointsPerEdge],
+      [x, (y * i) / pointsPerEdge],
+    ] as const) {
+      const [px, py] = fromTransform(geoTransform, column, row);
+      const place = isSame ? ([px, py] as const) : lonLat(px, py);
+      if (!place) return null;
+      const [mx, my] = isSame ? place : back(...place);
+      [west, south, east, north] = [Math.min(west, mx), Math.min(south, my), Math.max(east, mx), Math.max(north, my)];
+    }
+  return Number.isFinite(west + south + east + north) ? { west, south, east, north } : null;
+}
+
+const shifted = (box: Box, by: number): Box => ({ ...box, west: box.west + by, east: box.east + by });
+const widthOf = (boxes: readonly Box[]) =>
+  Math.max(...boxes.map(({ east }) => east)) - Math.min(...boxes.map(({ west }) => west));
+
+interface MosaicGrid {
+  readonly args: readonly string[];
+  /** Shift of each raster in degrees, which joins rasters on both sides of 180°. */
+  readonly shifts: readonly number[];
+}
+
+/** Extends the grid of the first raster to all rasters, so that its pixels stay unchanged. GDAL chooses the grid if the first raster is rotated. */
+function gridOf(gdal: typeof Gdal, datasets: readonly Gdal.Dataset[]): MosaicGrid {
+  const unmoved = datasets.map(() => 0);
+  const [first] = datasets;
+  const [, width = 1, turn = 0, , turnDown = 0, height = -1] = first?.geoTransform ?? [];
+  const srs = first?.srs;
+  const found = srs ? datasets.map((one) => boxIn(gdal, srs, one)) : [];
+  if (!srs || found.length === 0 || found.includes(null) || turn !== 0 || turnDown !== 0 || width <= 0 || height >= 0)
+    return { args: [], shifts: unmoved };
+  const boxes = found.filter((box) => box !== null);
+  const east = boxes.map((box) => (srs.isGeographic() && box.west < 0 ? 360 : 0));
+  const across = boxes.map((box, i) => shifted(box, east[i]!));
+  const goesAcross = srs.isGeographic() && widthOf(boxes) > 180 && widthOf(across) < widthOf(boxes);
+  const placed = goesAcross ? across : boxes;
+  const [origin] = placed as [Box];
+  // To whole pixels of the first; what lies on them but for rounding lies on them.
+  const out = (distance: number, size: number) => Math.ceil(distance / size - 1e-6) * size;
+  const west = origin.west - out(origin.west - Math.min(...placed.map((box) => box.west)), width);
+  const north = origin.north + out(Math.max(...placed.map((box) => box.north)) - origin.north, -height);
+  const end = west + out(Math.max(...placed.map((box) => box.east)) - west, width);
+  const south = north - out(north - Math.min(...placed.map((box) => box.south)), -height);
+  return {
+    args: ['-te', west, south, end, north, '-tr', width, -height].map(String),
+    shifts: goesAcross ? east : unmoved,
+  };
+}
+
+/** Combines overlapping values, which are sorted. */
+const overlaps = {
+  min: (values: Float64Array) => values[0]!,
+  max: (values: Float64Array) => values.at(-1)!,
+  mean: (values: Float64Array) => values.reduce((sum, value) => sum + value, 0) / values.length,
+  median: (values: Float64Array) => (values[(values.length - 1) >> 1]! + values[values.length >> 1]!) / 2,
+} as const;
+
+/** Merges several rasters into one. */
 export default defineStep({
   id: 'mosaic',
-  version: '1.0.1',
+  version: '2.0.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Mosaic',
   description:
-    'Puts rasters with the same bands together into one, in the reference system of the first; the last lies on top.',
+    'Puts rasters with the same bands together into one, on the grid of the first. Where they overlap the last lies on top, or the first, or what all of them come to. What none covers holds no data.',
   parameters: z.object({
+    overlap: z.enum(['last', 'first', 'min', 'max', 'mean', 'median']).default('last').meta({
+      title: 'Overlap',
+      description: 'What counts where rasters lie over one another: one of them, or what their values come to.',
+    }),
+    crs: crs({ title: 'Reference system', description: 'Its EPSG code. Left out: that of the first.' }).optional(),
     resampling: resampling({
       title: 'Resampling',
       description: 'How pixels that do not lie on the first grid are computed.',
@@ -66,7 +134,8 @@ export default defineStep({
   input: { description: 'Rasters with the same bands: scenes that lie side by side.', synthetic: 'multispectral' },
   output: { fileName: 'mosaic.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
 
-  async run({ parameters, scene, gdal, raster, outputPath, workFolder, share, signal }) {
+  async run(job) {
+    const { parameters, scene, gdal, raster, outputPath, share } = job;
     const [first, ...others] = scene.datasets;
     if (!first) throw new KitError('no_raster', 'there is no raster to put together', { status: 422 });
     const other = others.find((one) => !haveSameBands(scene, first, one));
@@ -76,24 +145,94 @@ export default defineStep({
         `rasters must have the same bands to be put together: one has ${bandsInWords(scene, first)}, another ${bandsInWords(scene, other)}`,
         { status: 422 },
       );
-    const warping = share(0, 0.6);
-    const warped = await gdal.warpAsync(
-      `${workFolder}/mosaic.tif`,
-      null,
-      [...scene.datasets],
-      [
-        ...['-t_srs', first.srs?.toWKT() ?? '', '-r', parameters.resampling, ...gridArguments(scene.datasets)],
-        ...['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER', '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
-      ],
-      { progress_cb: (fraction) => warping.progress(fraction) },
-    );
-    signal.throwIfAborted();
-    raster.writeCog(
-      warped,
-      outputPath,
-      { compression: 'DEFLATE', blockSize: 512, resampling: 'NEAREST' },
-      share(0.6, 1),
-    );
-    warped.close();
+    requireAllPlaced(scene.datasets);
+    const { args, shifts } =
+      parameters.crs === undefined ? gridOf(gdal, scene.datasets) : { args: [], shifts: scene.datasets.map(() => 0) };
+    const views = scene.datasets.map((one, i) => (shifts[i] === 0 ? one : moved(gdal, one, shifts[i]!)));
+    const target = parameters.crs ?? first.srs?.toWKT();
+    const warp = [...(target === undefined ? [] : ['-t_srs', target]), '-r', parameters.resampling];
+    const { overlap } = parameters;
+    const made =
+      overlap === 'last' || overlap === 'first'
+        ? await warped(job, overlap === 'last' ? views : views.toReversed(), [...warp, ...args], share(0, 0.6))
+        : await combined(job, views, warp, args, overlaps[overlap]);
+    views.forEach((one, i) => one !== scene.datasets[i] && one.close());
+    raster.writeCog(made, outputPath, { compression: 'DEFLATE', blockSize: 512, resampling: 'NEAREST' }, share(0.6, 1));
+    made.close();
   },
 });
+
+function requireAllPlaced(datasets: readonly Gdal.Dataset[]): void {
+  const [first] = datasets;
+  if (datasets.every(({ srs }) => (srs === null) === (first!.srs === null)) && (first!.srs || datasets.length === 1))
+    return;
+  throw new KitError(
+    'not_placed',
+    'a raster does not say in which reference system it lies; give it one first, as the step reproject does by its parameter from',
+    { status: 422 },
+  );
+}
+
+/** Shifts a raster to the east, in degrees. */
+function moved(gdal: typeof Gdal, source: Gdal.Dataset, degrees: number): Gdal.Dataset {
+  const view = gdal.drivers.get('VRT').createCopy('', source);
+  const [x0 = 0, ...rest] = source.geoTransform!;
+  view.geoTransform = [x0 + degrees, ...rest];
+  return view;
+}
+
+/** Warps each raster onto the common grid and combines overlapping values. */
+async function combined(
+  job: Pick<StepJob<never>, 'gdal' | 'raster' | 'workFolder' | 'signal' | 'share'>,
+  views: readonly Gdal.Dataset[],
+  warp: readonly string[],
+  grid: readonly string[],
+  of: (values: Float64Array) => number,
+): Promise<Gdal.Dataset> {
+  const { gdal, raster, workFolder, share } = job;
+  // This warp only determines the common grid.
+  const whole = await warped(job, views, [...warp, ...grid], share(0, 0.1));
+  const [x0 = 0, width = 1, , y0 = 0, , height = -1] = whole.geoTransform ?? [];
+  const { x, y } = whole.rasterSize;
+  const extent = ['-te', x0, y0 + y * height, x0 + x * width, y0, '-ts', x, y].map(String);
+  const nodata = whole.bands.get(1).noDataValue;
+  const lies = raster.gridOf(whole);
+  const bands = whole.bands.map(({ dataType, description }) => ({ dataType: dataType ?? 'Float32', description }));
+  whole.close();
+  const layers: Gdal.Dataset[] = [];
+  for (const [i, view] of views.entries()) {
+    const workOfOne = `${workFolder}/layer-${i}`;
+    mkdirSync(workOfOne);
+    layers.push(await warped({ ...job, workFolder: workOfOne }, [view], [...warp, ...extent], share(0.1, 0.3)));
+  }
+  const path = `${workFolder}/combined.tif`;
+  const made = gdal.drivers
+    .get('GTiff')
+    .create(path, x, y, bands.length + 1, bands[0]!.dataType, ['TILED=YES', 'BIGTIFF=IF_SAFER']);
+  if (lies.geoTransform) made.geoTransform = [...lies.geoTransform];
+  if (lies.srs) made.srs = lies.srs;
+  const isWhole = !bands[0]!.dataType.startsWith('Float');
+  for (let b = 1; b <= bands.length; b++) {
+    if (nodata !== null) made.bands.get(b).noDataValue = nodata;
+    const values = new Float64Array(layers.length);
+    await raster.walkBands(
+      {
+        inputs: layers.map((one) => raster.reader(one.bands.get(b), { scaling: 'stored' })),
+        outputs: [made.bands.get(b), made.bands.get(bands.length + 1)],
+      },
+      (inputs, [out, alpha], strip) => {
+        const count = strip.width * strip.rows;
+        for (let i = 0; i < count; i++) {
+          let n = 0;
+          for (const one of inputs) if (!Number.isNaN(one[i])) values[n++] = one[i]!;
+          const value = n === 0 ? (nodata ?? 0) : of(values.subarray(0, n).sort());
+          out![i] = isWhole ? Math.round(value) : value;
+          alpha![i] = n === 0 ? 0 : 255;
+        }
+      },
+      share(0.3 + (0.3 * (b - 1)) / bands.length, 0.3 + (0.3 * b) / bands.length),
+    );
+  }
+  layers.forEach((one) => one.close());
+  return maskFromAlpha(gdal, made, bands.length, nodata, `${workFolder}/combined-masked.tif`);
+}

@@ -3,6 +3,7 @@ import type { SceneBand } from '../../raster/scene.ts';
 import { SceneError } from '../../raster/match-band.ts';
 import { estimateCog } from '../estimate.ts';
 import { band } from '../parameters.ts';
+import { readingOf, readingParameters } from '../reading.ts';
 import { defineStep, z } from '../step.ts';
 import { Upsampler, upsamplings, type Axis } from './upsampler.ts';
 
@@ -29,7 +30,7 @@ const weight = (name: (typeof colours)[number]) =>
 /** Three colours in the detail of a panchromatic band, by the weighted Brovey transform, as Float32. No data where one of the four bands has none, or the colours sum up to 0. */
 export default defineStep({
   id: 'pan-sharpen',
-  version: '1.0.0',
+  version: '1.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Pan-sharpening',
   description:
@@ -50,6 +51,7 @@ export default defineStep({
       title: 'Resampling',
       description: 'How the colours are brought to the pixels of the panchromatic band.',
     }),
+    ...readingParameters,
   }),
   input: {
     description: 'Three colours on one grid and a panchromatic band of smaller pixels, in the same reference system.',
@@ -65,14 +67,17 @@ export default defineStep({
   estimate: (input) => estimateCog(input, { bytesPerPixel: 10, secondsPerMegapixel: 0.5 }),
 
   async run({ parameters, scene, raster, outputPath, workFolder, share }) {
+    const reading = readingOf(parameters);
     const pan = scene.findBand(parameters.pan);
     const bands = colours.map((name) => scene.findBand(parameters[name]));
     const weights = weightsOf(parameters.redWeight, parameters.greenWeight, parameters.blueWeight);
     bands.slice(1).forEach((other) => raster.requireSameGrid(bands[0]!, other));
     const axes = axesBetween(pan, bands[0]!);
     const grid = raster.gridOf(pan.dataset);
-    const upsamplers = bands.map((one) => new Upsampler(one.band, axes, grid.width, parameters.resampling));
-    const gone = pan.band.noDataValue;
+    const upsamplers = bands.map(
+      (one) => new Upsampler(raster.reader(one, reading), axes, grid.width, parameters.resampling),
+    );
+    const fine = raster.reader(pan, reading);
 
     const sharpened = await raster.createRaster(
       {
@@ -91,11 +96,11 @@ export default defineStep({
             detail = new Float64Array(count);
             out = colours.map(() => new Float32Array(count));
           }
-          pan.band.pixels.read(0, y, grid.width, rows, detail);
+          fine.read([0, y, grid.width, rows], detail);
           upsamplers.forEach((one) => one.load(y, rows));
           for (let row = 0; row < rows; row++) {
             upsamplers.forEach((one, i) => one.fill(y + row, lines[i]!));
-            sharpenRow(detail, row * grid.width, lines, weights, gone, out);
+            sharpenRow(detail, row * grid.width, lines, weights, out);
           }
           out.forEach((values, i) => target.bands.get(i + 1).pixels.write(0, y, grid.width, rows, values));
         };
@@ -165,7 +170,6 @@ function sharpenRow(
   from: number,
   lines: readonly Float64Array[],
   [redWeight = 0, greenWeight = 0, blueWeight = 0]: readonly number[],
-  gone: number | null,
   [outRed, outGreen, outBlue]: readonly Float32Array[],
 ): void {
   const [red, green, blue] = lines;
@@ -173,7 +177,7 @@ function sharpenRow(
     const pan = detail[i]!;
     const [r, g, b] = [red![x]!, green![x]!, blue![x]!];
     const factor = pan / (r * redWeight + g * greenWeight + b * blueWeight);
-    const isThere = pan !== gone && Number.isFinite(factor);
+    const isThere = Number.isFinite(factor);
     outRed![i] = isThere ? r * factor : nodata;
     outGreen![i] = isThere ? g * factor : nodata;
     outBlue![i] = isThere ? b * factor : nodata;

@@ -1,5 +1,6 @@
 /** Only for child processes: a coarse raster's values at the pixels of a finer one. */
 import type gdal from 'gdal-async';
+import type { BandReader } from '../../raster/band-reader.ts';
 
 export const upsamplings = ['nearest', 'bilinear', 'cubic'] as const;
 export type Upsampling = (typeof upsamplings)[number];
@@ -52,7 +53,7 @@ function tapsOf({ scale, offset }: Axis, from: number, count: number, method: Up
  */
 export class Upsampler {
   readonly #band: gdal.RasterBand;
-  readonly #nodata: number | null;
+  readonly #reader: BandReader;
   readonly #method: Upsampling;
   readonly #rowAxis: Axis;
   readonly #columnAxis: Axis;
@@ -65,13 +66,14 @@ export class Upsampler {
 
   /** `width`: columns of the fine raster. */
   constructor(
-    band: gdal.RasterBand,
+    reader: BandReader,
     axes: { readonly columns: Axis; readonly rows: Axis },
     width: number,
     method: Upsampling,
   ) {
+    const { band } = reader;
     this.#band = band;
-    this.#nodata = band.noDataValue;
+    this.#reader = reader;
     this.#method = method;
     this.#rowAxis = axes.rows;
     this.#columnAxis = axes.columns;
@@ -88,11 +90,8 @@ export class Upsampler {
     const from = Math.max(0, Math.min(one, other) - margin);
     const rows = Math.min(height, Math.max(one, other) + margin + 1) - from;
     if (this.#window.length < width * rows) this.#window = new Float64Array(width * rows);
-    const values = this.#band.pixels.read(0, from, width, rows, this.#window.subarray(0, width * rows)) as Float64Array;
+    this.#reader.read([0, from, width, rows], this.#window);
     this.#firstRow = from;
-    const nodata = this.#nodata;
-    if (nodata !== null && !Number.isNaN(nodata))
-      for (let i = 0; i < values.length; i++) if (values[i] === nodata) values[i] = NaN;
   }
 
   /** Fills `out` with the fine row `y`, which `load` has covered. */

@@ -1,5 +1,6 @@
 import { KitError } from '../../contract/kit-error.ts';
 import { classColors } from '../../raster/class-table.ts';
+import { maskOf } from '../../raster/band-reader.ts';
 import { gridDifference } from '../../raster/match-band.ts';
 import type { SceneBand } from '../../raster/scene.ts';
 import { area } from '../parameters.ts';
@@ -77,18 +78,18 @@ export function platformModel({
           bands: bands.map((name) => ({ description: name, ...(missing !== undefined && { nodata: missing }) })),
         },
         async (target) => {
-          for (const [i, { band }] of found.entries()) {
-            const into = target.bands.get(i + 1);
-            const own = band.noDataValue;
-            await raster.eachStrip(
-              { bands: [band, into] },
-              (y, rows) => {
-                const values = band.pixels.read(0, y, grid.width, rows);
-                if (own !== null && missing !== undefined && !Object.is(own, missing))
-                  values.forEach((value, at) => value === own && (values[at] = missing));
-                into.pixels.write(0, y, grid.width, rows, values);
+          for (const [i, one] of found.entries()) {
+            const ofBand = share((parts.input * i) / found.length / 2, (parts.input * (i + 1)) / found.length / 2);
+            await raster.walkBands(
+              // Models are trained on stored numbers.
+              { inputs: [raster.reader(one, { scaling: 'stored' })], outputs: [target.bands.get(i + 1)] },
+              ([values], [out], { width, rows }) => {
+                for (let at = 0; at < width * rows; at++) {
+                  const value = values![at]!;
+                  out![at] = Number.isNaN(value) ? (missing ?? NaN) : value;
+                }
               },
-              share((parts.input * i) / found.length / 2, (parts.input * (i + 1)) / found.length / 2),
+              ofBand,
             );
           }
         },
@@ -154,9 +155,10 @@ export function platformModel({
 function storageOf(bands: readonly SceneBand[]): { dataType: string; missing: number | undefined } {
   const types = new Set(bands.map(({ band }) => band.dataType ?? 'Float64'));
   const gaps = new Set(bands.map(({ band }) => band.noDataValue));
+  const isMasked = bands.some(({ band }) => maskOf(band) !== null);
   const [type = 'Float64'] = types;
   const [gap = null] = gaps;
-  if (types.size === 1 && gaps.size === 1) return { dataType: type, missing: gap ?? undefined };
+  if (types.size === 1 && gaps.size === 1 && !isMasked) return { dataType: type, missing: gap ?? undefined };
   // A value that is missing in one band may be one in another: not a number is none in all.
-  return { dataType: 'Float64', missing: gaps.size === 1 && gap === null ? undefined : NaN };
+  return { dataType: 'Float64', missing: gaps.size === 1 && gap === null && !isMasked ? undefined : NaN };
 }

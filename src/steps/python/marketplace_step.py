@@ -6,10 +6,17 @@
     red = job.band('red')             # red.path, red.index
     marketplace_step.progress(0.5, 'half of it')
     marketplace_step.refuse('the scene has no clouds')  # the user reads this; the step ends
+
+A step that computes each pixel from the pixels of some bands is one call, with numpy and GDAL for Python. Each argument is
+named as the parameter that chooses its band:
+
+    marketplace_step.pixels(lambda green, swir: (green - swir) / (green + swir))
 """
 
+import inspect
 import json
 import os
+import re
 import sys
 from dataclasses import dataclass
 
@@ -22,6 +29,7 @@ class Band:
     path: str
     index: int  # from 1
     names: tuple
+    of_item: dict | None = None  # scale and nodata, where the catalog's item says them
 
 
 class Job:
@@ -36,7 +44,7 @@ class Job:
         self.inputs = [one["path"] for one in described["inputs"]]
         self.named_inputs = {name: [one["path"] for one in files] for name, files in described["namedInputs"].items()}
         self.bands = [
-            Band(one["path"], index, tuple(band["names"]))
+            Band(one["path"], index, tuple(band["names"]), band.get("ofItem"))
             for one in described["inputs"]
             for index, band in enumerate(one["bands"], 1)
         ]
@@ -76,3 +84,111 @@ def refuse(message, code="step_refused"):
     with open("error.json", "w", encoding="utf-8") as file:
         json.dump({"message": message[:2000], "code": code}, file, ensure_ascii=False)
     sys.exit(1)
+
+
+class Reader:
+    """Physical values of a band, NaN where it has none: declared nodata, mask and alpha, sign, scale and offset, as the kit's own steps read them."""
+
+    def __init__(self, band, scaling="file", nodata=None):
+        from osgeo import gdal
+
+        gdal.UseExceptions()
+        self.dataset = gdal.Open(band.path)
+        self.band = self.dataset.GetRasterBand(band.index)
+        of_item = band.of_item or {}
+        own = (_or(self.band.GetScale(), 1.0), _or(self.band.GetOffset(), 0.0))
+        item = of_item.get("scale") or {"factor": 1.0, "offset": 0.0}
+        if scaling == "stored":
+            self.scale = (1.0, 0.0)
+        elif scaling != "file":
+            given = [float(one) for one in re.split(r"\s*,\s*", scaling)]
+            self.scale = (given[0], given[1] if len(given) > 1 else 0.0)
+        else:
+            self.scale = own if own != (1.0, 0.0) else (item["factor"], item["offset"])
+        declared = self.band.GetNoDataValue()
+        self.nodata = next((one for one in (nodata, declared, of_item.get("nodata")) if one is not None), None)
+        self.signed = self.band.GetMetadataItem("PIXELTYPE", "IMAGE_STRUCTURE") == "SIGNEDBYTE"
+        flags = self.band.GetMaskFlags()
+        self.mask = None if flags & gdal.GMF_ALL_VALID or flags == gdal.GMF_NODATA else self.band.GetMaskBand()
+        if self.mask is None:
+            # GDAL looks for alpha only in rasters of two and of four bands.
+            others = [self.dataset.GetRasterBand(i + 1) for i in range(self.dataset.RasterCount) if i + 1 != band.index]
+            alphas = [one for one in others if one.GetColorInterpretation() == gdal.GCI_AlphaBand]
+            self.mask = alphas[0] if alphas else None
+
+    def read(self, x, y, width, height):
+        import numpy as np
+
+        stored = self.band.ReadAsArray(x, y, width, height).astype(np.float64)
+        if self.signed:
+            stored = np.where(stored > 127, stored - 256, stored)
+        gone = np.isnan(stored)
+        if self.nodata is not None:
+            gone |= (stored == self.nodata) | (stored == np.float32(self.nodata))
+        if self.mask is not None:
+            gone |= self.mask.ReadAsArray(x, y, width, height) == 0
+        values = stored * self.scale[0] + self.scale[1] if self.scale != (1.0, 0.0) else stored
+        return np.where(gone, np.nan, values)
+
+
+def _or(value, default):
+    return default if value is None else value
+
+
+def pixels(function, nodata=-9999.0, data_type="Float32", description="result", strip_rows=256):
+    """Writes what `function` makes of blocks of its bands (numpy arrays of float64, NaN where there is no value) as a Cloud Optimized GeoTIFF.
+
+    Each argument is named as the parameter that chooses its band. NaN and infinite numbers come out as no data. Refuses bands on different grids.
+    """
+    import numpy as np
+    from osgeo import gdal
+
+    job = load()
+    bands = [job.band(job.parameters[name]) for name in inspect.signature(function).parameters]
+    readers = [Reader(one, job.parameters.get("scaling", "file"), job.parameters.get("nodata")) for one in bands]
+    first = readers[0].dataset
+
+    def grid(dataset):
+        return dataset.RasterXSize, dataset.RasterYSize, dataset.GetGeoTransform(), dataset.GetProjection()
+
+    if any(grid(one.dataset) != grid(first) for one in readers):
+        refuse("the bands are on different grids; resample one of them first", "grids_differ")
+    width, height = first.RasterXSize, first.RasterYSize
+    made = gdal.GetDriverByName("GTiff").Create(
+        f"{job.work_folder}/pixels.tif", width, height, 1, gdal.GetDataTypeByName(data_type), ["TILED=YES", "BIGTIFF=IF_SAFER"]
+    )
+    metadata = dict(job.metadata)
+    if first.GetMetadataItem("AREA_OR_POINT") == "Point":
+        metadata["AREA_OR_POINT"] = "Point"
+    made.SetMetadata(metadata)
+    if first.GetGeoTransform(can_return_null=True):
+        made.SetGeoTransform(first.GetGeoTransform())
+    made.SetProjection(first.GetProjection())
+    target = made.GetRasterBand(1)
+    target.SetNoDataValue(nodata)
+    target.SetDescription(description)
+    for row in range(0, height, strip_rows):
+        rows = min(strip_rows, height - row)
+        blocks = [one.read(0, row, width, rows) for one in readers]
+        with np.errstate(all="ignore"):
+            values = np.asarray(function(*blocks), dtype=np.float64)
+            values = np.broadcast_to(values, blocks[0].shape)
+            gone = ~np.isfinite(values.astype(np.float32)) if data_type == "Float32" else ~np.isfinite(values)
+        for block in blocks:
+            gone = gone | np.isnan(block)
+        if not data_type.startswith("Float"):
+            values = np.round(np.where(gone, 0, values))
+        target.WriteArray(np.where(gone, nodata, values), 0, row)
+        progress(0.6 * (row + rows) / height, "computing")
+    made.FlushCache()
+    try:
+        target.ComputeStatistics(False)
+    except RuntimeError:
+        pass  # nothing has a value
+    gdal.GetDriverByName("COG").CreateCopy(
+        job.output,
+        made,
+        options=["COMPRESS=DEFLATE", "PREDICTOR=YES", "BLOCKSIZE=512", "NUM_THREADS=ALL_CPUS", "BIGTIFF=IF_SAFER"]
+        + ["RESAMPLING=" + ("AVERAGE" if data_type.startswith("Float") else "NEAREST")],
+        callback=lambda fraction, *_: progress(0.6 + 0.4 * fraction, "writing") or 1,
+    )

@@ -1,19 +1,29 @@
+import { KitError } from '../../contract/kit-error.ts';
 import { crs, resampling } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
+import { gridArguments, requirePlaced, targetAcross, warped } from '../warp.ts';
 
-/** A raster in another coordinate reference system, or with pixels of another size. */
+/** A raster in another coordinate reference system, with pixels of another size, or on the grid of another. */
 export default defineStep({
   id: 'reproject',
-  version: '1.0.0',
+  version: '2.0.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Reproject and resample',
   description:
-    'Brings a raster into another coordinate reference system, with pixels of the size that suits it or that you say.',
+    'Brings a raster into another coordinate reference system, with pixels of the size that suits it or that you say, or onto the grid of another raster. What nothing covers holds no data.',
   parameters: z.object({
-    crs: crs({ default: 'EPSG:4326', title: 'Reference system', description: 'Its EPSG code.' }),
+    crs: crs({
+      default: 'EPSG:4326',
+      title: 'Reference system',
+      description: 'Its EPSG code. Without effect where a raster gives the grid.',
+    }),
+    from: crs({
+      title: 'Its own reference system',
+      description: 'Only for a raster that does not say in which one it lies, or says a wrong one.',
+    }).optional(),
     resampling: resampling({
       title: 'Resampling',
-      description: 'near for classes, bilinear or cubic for measurements.',
+      description: 'near or mode for classes, bilinear or cubic for measurements.',
     }),
     pixelSize: z
       .number()
@@ -22,31 +32,64 @@ export default defineStep({
       .optional()
       .meta({ title: 'Pixel size', description: 'In units of the reference system. Left out: as fine as the input.' }),
   }),
-  input: { description: 'One raster that says where it lies.', mostItems: 1, synthetic: 'multispectral' },
+  inputs: {
+    input: {
+      title: 'Raster',
+      description: 'One raster that says where it lies.',
+      mostItems: 1,
+      synthetic: 'multispectral',
+    },
+    grid: {
+      title: 'Grid of another',
+      description: 'A raster whose grid the result gets: its reference system, pixels and extent.',
+      mostItems: 1,
+      optional: true,
+      synthetic: null,
+    },
+  },
   output: { fileName: 'reprojected.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
 
-  async run({ parameters, scene, gdal, raster, outputPath, workFolder, share, signal }) {
-    const source = scene.onlyRaster();
-    const warping = share(0, 0.6);
-    const size =
-      parameters.pixelSize === undefined ? [] : ['-tr', parameters.pixelSize, parameters.pixelSize].map(String);
-    const warped = await gdal.warpAsync(
-      `${workFolder}/warped.tif`,
-      null,
+  async run(job) {
+    const { parameters, inputs, gdal, raster, outputPath, workFolder, share } = job;
+    const source = inputs.input.onlyRaster();
+    const like = inputs.grid?.onlyRaster();
+    if (parameters.from === undefined) requirePlaced(source);
+    const across = like || parameters.from !== undefined ? null : targetAcross(gdal, source, parameters.crs);
+    const size = parameters.pixelSize === undefined ? [] : ['-tr', parameters.pixelSize, parameters.pixelSize];
+    const result = await warped(
+      job,
       [source],
       [
-        ...['-t_srs', parameters.crs, '-r', parameters.resampling, ...size],
-        ...['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER', '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
+        ...(parameters.from === undefined ? [] : ['-s_srs', parameters.from]),
+        ...(like ? gridArguments(like) : ['-t_srs', across ?? parameters.crs, ...size]),
+        ...['-r', parameters.resampling],
       ],
-      { progress_cb: (fraction) => warping.progress(fraction) },
-    );
-    signal.throwIfAborted();
+      share(0, 0.6),
+    ).catch((cause: unknown) => {
+      throw cause instanceof KitError || job.signal.aborted ? cause : notWarped(cause, parameters.crs);
+    });
+    // The target is the requested reference system, with longitudes beyond 180°.
+    const named =
+      across === null ? result : gdal.translate(`${workFolder}/named.tif`, result, ['-a_srs', parameters.crs]);
+    if (named !== result) result.close();
+    const { resampling: method } = parameters;
+    const isClasses = method === 'mode' || source.bands.get(1).colorTable !== null;
     raster.writeCog(
-      warped,
+      named,
       outputPath,
-      { compression: 'DEFLATE', blockSize: 512, resampling: parameters.resampling === 'near' ? 'NEAREST' : 'AVERAGE' },
+      {
+        compression: 'DEFLATE',
+        blockSize: 512,
+        resampling: isClasses ? 'MODE' : method === 'near' ? 'NEAREST' : 'AVERAGE',
+      },
       share(0.6, 1),
     );
-    warped.close();
+    named.close();
   },
 });
+
+/** Reports GDAL's reason without paths of the server. */
+function notWarped(cause: unknown, code: string): KitError {
+  const reason = (cause instanceof Error ? cause.message : String(cause)).replace(/(\/[\w.-]+)+\/?/g, '');
+  return new KitError('not_reprojected', `the raster cannot be brought into ${code}: ${reason}`, { status: 422 });
+}

@@ -1,18 +1,27 @@
-import { command } from '../command.ts';
-import { estimateCog } from '../estimate.ts';
-import { defineStep, z } from '../step.ts';
+import { band } from '../parameters.ts';
+import { definePixelStep } from '../pixel-step.ts';
+import { z } from '../step.ts';
+import { byGradient } from '../terrain.ts';
 
-/** Steepness of a digital elevation model, by `gdaldem slope` (`gdal-bin`). */
-export default defineStep({
+const degrees = 180 / Math.PI;
+
+/** Steepness of a digital elevation model, by Horn's formula. */
+export default definePixelStep({
   id: 'slope',
-  version: '1.1.0',
+  version: '2.0.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Slope',
-  description: 'Steepness of the ground in an elevation raster, in degrees, by the formula of Horn.',
+  description: 'Steepness of the ground in an elevation raster, in degrees or in per cent, by the formula of Horn.',
+  bands: { band: band({ default: '1', title: 'Band', description: 'Name or number of the band that holds heights.' }) },
   parameters: z.object({
-    scale: z.number().min(0.000001).max(1_000_000).default(1).meta({
+    unit: z.enum(['degrees', 'percent']).default('degrees').meta({
+      title: 'Unit',
+      description: 'Degrees from the horizontal, or metres up in a hundred metres along.',
+    }),
+    scale: z.number().min(0.000001).max(1_000_000).optional().meta({
       title: 'Scale',
-      description: 'Units of height in one unit of the map: 1 for metres on metres, 111120 for metres on degrees.',
+      description:
+        'Units of height in one unit of the map. Left out: 1, and on a map in degrees metres per degree at each latitude.',
     }),
   }),
   input: { description: 'One raster with heights.', mostItems: 1, synthetic: 'elevation' },
@@ -22,13 +31,13 @@ export default defineStep({
     bands: [{ description: 'slope', dataType: 'Float32', nodata: -9999 }],
     preview: { ramp: 'gray', range: [0, 45], unit: 'degrees' },
   },
-  estimate: (input) => estimateCog(input, { bytesPerPixel: 4.2, secondsPerMegapixel: 0.12, mostWorkingBytes: 120e6 }),
-  run: command({
-    argv: [
-      ...(['gdaldem', 'slope', '{input}', '{output}', '-s', '{scale}', '-compute_edges'] as const),
-      ...['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER'],
-    ],
-    cog: { compression: 'DEFLATE', blockSize: 512, resampling: 'AVERAGE' },
-    progress: 'percent',
-  }),
+  reach: 1,
+  block: ({ scale, unit }, grid) =>
+    byGradient(
+      grid,
+      { scale },
+      unit === 'percent'
+        ? (east, north) => 100 * Math.sqrt(east * east + north * north)
+        : (east, north) => degrees * Math.atan(Math.sqrt(east * east + north * north)),
+    ),
 });

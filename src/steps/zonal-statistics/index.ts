@@ -1,12 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { setImmediate as tick } from 'node:timers/promises';
 import { KitError } from '../../contract/kit-error.ts';
-import { band } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
-import { numberedZones, placedZones, readZones } from '../zones.ts';
+import { band, crs } from '../parameters.ts';
+import { readingOf, readingParameters } from '../reading.ts';
+import { markInside, placeZones, windowOf } from '../zones.ts';
 import { csvOf, ZoneStatistics } from './statistics.ts';
 
 const stripPixels = 200_000;
+/** Minimum number of strips per zone, so that progress is visible. */
+const leastStrips = 8;
 const fields = {
   zone: 'string',
   count: 'integer',
@@ -20,7 +23,7 @@ const fields = {
 /** What a band holds within each of some areas: a pixel counts where its centre lies inside. */
 export default defineStep({
   id: 'zonal-statistics',
-  version: '1.0.0',
+  version: '2.0.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Zonal statistics',
   description:
@@ -31,13 +34,22 @@ export default defineStep({
       title: 'Name of a zone',
       description: 'The field that names it; left empty, zones are numbered from 1.',
     }),
+    touched: z.boolean().default(false).meta({
+      title: 'All that is touched',
+      description: 'Pixels count that an area touches, and not only those whose centre lies inside.',
+    }),
+    crs: crs({
+      title: 'Reference system of the zones',
+      description: 'Only for zones that do not name their own, such as a CSV.',
+    }).optional(),
+    ...readingParameters,
   }),
   inputs: {
     values: { title: 'Values', description: 'The raster that is counted.', mostItems: 1, synthetic: 'elevation' },
     zones: {
       kind: 'vector',
       title: 'Zones',
-      description: 'Polygons, in any reference system. Where they overlap, the last counts.',
+      description: 'Polygons, in any reference system. Where they overlap, each counts what lies in it.',
       sourceTypes: ['POLYGON', 'UNKNOWN'],
     },
   },
@@ -47,10 +59,8 @@ export default defineStep({
   },
 
   async run({ parameters, inputs, gdal, raster, outputs, workFolder, share, signal }) {
-    const { band: values, dataset } = inputs.values.findBand(parameters.band);
-    const { srs } = dataset;
-    if (!srs)
-      throw new KitError('not_placed', 'the raster does not say where it lies, so no area lies in it', { status: 422 });
+    const values = inputs.values.findBand(parameters.band);
+    const { dataset } = values;
     const layer = inputs.zones.onlyLayer();
     if (parameters.label !== '' && !layer.fields.getNames().includes(parameters.label))
       throw new KitError(
@@ -58,30 +68,37 @@ export default defineStep({
         `the areas have no field ${JSON.stringify(parameters.label)}; they have ${layer.fields.getNames().join(', ')}`,
         { status: 422 },
       );
-    const zones = readZones(gdal, inputs.zones.datasets[0]!, parameters.label, `${workFolder}/lon-lat.geojson`);
-    const placed = placedZones(gdal, zones, srs, workFolder);
-    const numbers = numberedZones(gdal, placed, dataset, workFolder);
-    placed.close();
-    const statistics = zones.map(() => new ZoneStatistics());
+    const zones = placeZones(gdal, inputs.zones.datasets[0]!, dataset, {
+      label: parameters.label,
+      crs: parameters.crs,
+      folder: workFolder,
+    });
+    const reader = raster.reader(values, readingOf(parameters));
     const { width, height } = raster.gridOf(dataset);
     const counting = share(0.2, 1);
-    const rows = Math.max(1, Math.min(height, Math.floor(stripPixels / width)));
-    const [strip, ofZones] = [new Float64Array(width * rows), new Uint32Array(width * rows)];
-    for (let y = 0; y < height; y += rows) {
-      await tick();
-      signal.throwIfAborted();
-      const count = width * Math.min(rows, height - y);
-      values.pixels.read(0, y, width, count / width, strip);
-      numbers.bands.get(1).pixels.read(0, y, width, count / width, ofZones);
-      for (let i = 0; i < count; i++) {
-        const value = strip[i]!;
-        // Number 0 is no zone.
-        if (ofZones[i] !== 0 && value !== values.noDataValue && !Number.isNaN(value))
-          statistics[ofZones[i]! - 1]?.add(value);
+    let [strip, isInside] = [new Float64Array(0), new Uint8Array(0)];
+    const statistics: ZoneStatistics[] = [];
+    for (const [i, { rings }] of zones.entries()) {
+      const ofZone = new ZoneStatistics();
+      statistics.push(ofZone);
+      const window = windowOf(rings, width, height);
+      if (!window) continue;
+      const rows = Math.max(
+        1,
+        Math.min(Math.ceil(window.height / leastStrips), Math.floor(stripPixels / window.width)),
+      );
+      for (let y = 0; y < window.height; y += rows) {
+        await tick();
+        signal.throwIfAborted();
+        const part = { ...window, y: window.y + y, height: Math.min(rows, window.height - y) };
+        const count = part.width * part.height;
+        if (strip.length < count) [strip, isInside] = [new Float64Array(count), new Uint8Array(count)];
+        reader.read([part.x, part.y, part.width, part.height], strip);
+        markInside(rings, part, isInside, parameters.touched);
+        for (let k = 0; k < count; k++) if (isInside[k] === 1 && Number.isFinite(strip[k])) ofZone.add(strip[k]!);
+        counting.progress((i + Math.min(1, (y + rows) / window.height)) / zones.length);
       }
-      counting.progress(Math.min(1, (y + rows) / height));
     }
-    numbers.close();
     if (statistics.every(({ count }) => count === 0))
       throw new KitError('zones_outside', 'no pixel with a value lies inside any of the areas', { status: 422 });
     const results = zones.map(({ name }, i) => ({ zone: name, ...statistics[i]!.values }));

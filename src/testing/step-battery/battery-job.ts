@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import gdal from 'gdal-async';
 import stepJob, { type StepJobInput } from '../../app/processing/step-job.ts';
 import { setStripPixels } from '../../raster/block-walk.ts';
+import { maskOf } from '../../raster/band-reader.ts';
 import { describedError } from '../../raster/child/described-error.ts';
 import type { Job } from '../../raster/child/protocol.ts';
 import { openRaster } from '../../raster/open-raster.ts';
@@ -38,7 +39,12 @@ export interface LeftRaster {
   readonly geoTransform: readonly number[] | null;
   readonly crs: string | null;
   /** `pixels`: of each Float64, as bytes. */
-  readonly bands: readonly { readonly pixels: Uint8Array; readonly nodata: number | null }[];
+  readonly bands: readonly {
+    readonly pixels: Uint8Array;
+    readonly nodata: number | null;
+    /** A mask marks missing pixels. */
+    readonly isMasked: boolean;
+  }[];
 }
 export interface LeftFeatures {
   readonly kind: 'vector';
@@ -225,6 +231,14 @@ function measuresOf(feature: gdal.Feature): Readonly<Record<string, unknown>> {
   };
 }
 
+/** Stored numbers, with NaN for masked pixels. */
+function valuesOf(band: gdal.RasterBand, width: number, height: number): Float64Array {
+  const values = band.pixels.read(0, 0, width, height, new Float64Array(width * height)) as Float64Array;
+  const mask = maskOf(band)?.pixels.read(0, 0, width, height, new Uint8Array(width * height));
+  mask?.forEach((isThere, i) => isThere === 0 && (values[i] = NaN));
+  return values;
+}
+
 /** What an output holds, all of it. */
 export function readOutput(path: string, kind: 'raster' | 'vector' | undefined): LeftRaster | LeftFeatures {
   if (kind === 'vector') {
@@ -250,8 +264,9 @@ export function readOutput(path: string, kind: 'raster' | 'vector' | undefined):
       geoTransform: dataset.geoTransform,
       crs: dataset.srs?.toWKT() ?? null,
       bands: dataset.bands.map((band) => ({
-        pixels: bytesOf(band.pixels.read(0, 0, width, height, new Float64Array(width * height))),
+        pixels: bytesOf(valuesOf(band, width, height)),
         nodata: band.noDataValue,
+        isMasked: maskOf(band) !== null,
       })),
     };
   } finally {

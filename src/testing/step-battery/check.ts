@@ -18,6 +18,8 @@ export interface BatteryOptions {
   readonly cases: StepCases;
   /** Asked for when the first check runs. */
   readonly confinement: () => Promise<Confinement>;
+  /** Only the step's own cases, without what is asked of every step. Default false. */
+  readonly onlyCases?: boolean;
   /** Pixels a side of the large input, 64 times those of the small one. Default 4096. */
   readonly largeSide?: number;
 }

@@ -72,7 +72,10 @@ function pixelsAre(
       if (wanted === undefined) continue;
       const is = pixels[y * width + x]!;
       // Where a value stands for gaps, NaN is no other.
-      const isGone = band.nodata === null || Number.isNaN(band.nodata) ? Number.isNaN(is) : is === band.nodata;
+      const isGone =
+        band.isMasked || band.nodata === null || Number.isNaN(band.nodata)
+          ? Number.isNaN(is) || is === band.nodata
+          : is === band.nodata;
       const isRight =
         wanted === null
           ? isGone

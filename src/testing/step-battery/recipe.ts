@@ -1,4 +1,5 @@
 /** The values that a recipe stands for: what the battery writes, and what it holds outputs against. */
+import { integerRanges } from '../../raster/integer-types.ts';
 import { parseExpression, type Expression } from '../../steps/band-math/expression.ts';
 import type { RasterRecipe, RecipeType } from './cases.ts';
 
@@ -12,17 +13,9 @@ export interface Gap {
 
 export const isGap = (gap: Gap, x: number, y: number): boolean => gap.which === 'all' || (x + 2 * y) % 5 === 0;
 
-const ranges: Partial<Record<RecipeType, readonly [number, number]>> = {
-  Byte: [0, 255],
-  UInt16: [0, 65_535],
-  Int16: [-32_768, 32_767],
-  UInt32: [0, 4_294_967_295],
-  Int32: [-2_147_483_648, 2_147_483_647],
-};
-
 /** As a file of that type holds it. */
 export function stored(value: number, type: RecipeType): number {
-  const range = ranges[type];
+  const range = integerRanges[type];
   if (range) return Math.min(range[1], Math.max(range[0], Math.round(value)));
   return type === 'Float32' ? Math.fround(value) : value;
 }

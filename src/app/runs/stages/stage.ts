@@ -32,6 +32,8 @@ export interface StageContext {
   readonly signal: AbortSignal;
   readonly now: () => number;
   readonly report: (progress: RunProgress) => void;
+  /** Reports progress within a stage, which restarts the patience with infrastructure failures. */
+  readonly wentOn: () => void;
   readonly log: StageLog;
 }
 

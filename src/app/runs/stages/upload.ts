@@ -22,6 +22,7 @@ export const uploadOutputs: Stage = async (run, context) => {
     }
     const save = async (facts: Partial<Pick<Run, 'upload' | 'files'>>) => {
       current = await context.store.record(current, facts);
+      context.wentOn();
     };
     const completed = await uploadOne(current, output, context, save);
     if (!completed) break;

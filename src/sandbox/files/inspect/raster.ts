@@ -101,7 +101,7 @@ function footprint(dataset: gdal.Dataset): Footprint | null {
     (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0),
   ];
   const { x, y } = rasterSize;
-  return footprintOf([corner(0, 0), corner(0, y), corner(x, y), corner(x, 0)], toLonLat(srs));
+  return footprintOf([corner(0, 0), corner(0, y), corner(x, y), corner(x, 0)], toLonLat(gdal, srs));
 }
 
 /** TIFF's own tag, `YYYY:MM:DD HH:MM:SS`, or what GDAL's readers of satellite products write. */

@@ -172,7 +172,7 @@ function footprint(dataset: gdal.Dataset, isDegrees: boolean): Footprint | null 
       [maxX, maxY],
       [minX, maxY],
     ];
-    const outline = footprintOf(corners, layer.srs.isGeographic() ? (x, y) => [x, y] : toLonLat(layer.srs));
+    const outline = footprintOf(corners, layer.srs.isGeographic() ? (x, y) => [x, y] : toLonLat(gdal, layer.srs));
     return outline && boxOf(outline);
   });
   const known = boxes.filter((box) => box !== null);

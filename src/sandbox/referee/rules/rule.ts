@@ -13,6 +13,8 @@ export interface Violation {
 export interface Finding {
   /** False where nothing came that the rule could judge: no verdict then. */
   readonly isExercised: boolean;
+  /** Explains which checks were left out. */
+  readonly note?: string;
   readonly violations: readonly Violation[];
 }
 

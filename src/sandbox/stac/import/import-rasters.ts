@@ -219,7 +219,7 @@ function itemOfScene(
         ...(metadata.sunAzimuth === null ? {} : { 'view:sun_azimuth': metadata.sunAzimuth }),
         ...(metadata.sunElevation === null ? {} : { 'view:sun_elevation': metadata.sunElevation }),
         ...(metres === null ? {} : { gsd: metres }),
-        ...bandProperties(bandsOfScene(files), facts.raster && [facts.raster.height, facts.raster.width]),
+        ...bandProperties(bandsOfScene(files, metadata), facts.raster && [facts.raster.height, facts.raster.width]),
         'import:files': files.map(({ path }) => basename(path)),
       },
     }),

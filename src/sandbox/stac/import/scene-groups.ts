@@ -51,5 +51,9 @@ function stemOf(path: string): string | null {
   // Sentinel-2's masks count bands too, and are none.
   if (band === null || /^MSK_/i.test(name)) return null;
   const at = name.toUpperCase().lastIndexOf(band);
-  return name.slice(0, at).replace(/[^A-Za-z0-9]+$/, '');
+  // USGS adds the product here: surface reflectance (SR) or surface temperature (ST).
+  return name
+    .slice(0, at)
+    .replace(/[^A-Za-z0-9]+$/, '')
+    .replace(/_(SR|ST)$/i, '');
 }

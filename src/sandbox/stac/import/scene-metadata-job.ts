@@ -50,8 +50,41 @@ function fromLandsat(text: string): Partial<SceneMetadata> | null {
     cloudCover: within(values.get('CLOUD_COVER'), 0, 100),
     sunAzimuth: degrees(values.get('SUN_AZIMUTH')),
     sunElevation: within(values.get('SUN_ELEVATION'), -90, 90),
+    scales: landsatScales(values),
+    // Landsat marks fill by 0 in every product.
+    nodata: 0,
     provider: 'U.S. Geological Survey',
   };
+}
+
+/** Reads scale and offset by band. The first value wins: level 2 files list surface reflectance and temperature before level 1. */
+function landsatScales(values: ReadonlyMap<string, string>): SceneMetadata['scales'] {
+  const scales: SceneMetadata['scales'] = {};
+  for (const [name, text] of values) {
+    const [, kind, band] = /^(REFLECTANCE|TEMPERATURE)_MULT_BAND_(?:ST_B)?(\d+)$/.exec(name) ?? [];
+    if (kind === undefined) continue;
+    const [scale, offset] = [Number(text), Number(values.get(name.replace('_MULT_', '_ADD_')) ?? NaN)];
+    if (scale !== 0 && Number.isFinite(scale) && Number.isFinite(offset)) scales[`B${band}`] = { scale, offset };
+  }
+  return scales;
+}
+
+/** Sentinel-2 bands in the order of `band_id`. */
+const sentinelBands = ['B01', 'B02', 'B03', 'B04', 'B05', 'B06', 'B07', 'B08', 'B8A', 'B09', 'B10', 'B11', 'B12'];
+
+/** Reads the common divisor, and the offset of each band that products have since January 2022. */
+function sentinelScales(document: ReturnType<DOMParser['parseFromString']>): SceneMetadata['scales'] {
+  const all = (name: string) => [...document.getElementsByTagName(name)];
+  const [quantification] = [...all('BOA_QUANTIFICATION_VALUE'), ...all('QUANTIFICATION_VALUE')];
+  const divisor = Number(quantification?.textContent ?? NaN);
+  if (!(divisor > 0)) return {};
+  const offsets = [...all('BOA_ADD_OFFSET'), ...all('RADIO_ADD_OFFSET')];
+  return Object.fromEntries(
+    sentinelBands.map((band, i) => {
+      const own = offsets.find((one) => one.getAttribute('band_id') === String(i));
+      return [band, { scale: 1 / divisor, offset: Number(own?.textContent ?? 0) / divisor }];
+    }),
+  );
 }
 
 /** `MTD_MSIL1C.xml`, `MTD_MSIL2A.xml` and those of granules, by the names of their elements wherever they stand. */
@@ -69,6 +102,8 @@ function fromSentinel(text: string): Partial<SceneMetadata> | null {
     instruments: ['msi'],
     acquiredAtMs: instant(first('DATATAKE_SENSING_START', 'SENSING_TIME', 'PRODUCT_START_TIME')),
     cloudCover: within(first('Cloud_Coverage_Assessment', 'CLOUDY_PIXEL_PERCENTAGE'), 0, 100),
+    scales: sentinelScales(document),
+    nodata: 0,
     provider: 'Copernicus Sentinel data',
   };
 }

@@ -12,6 +12,10 @@ export const sceneMetadata = z.object({
   cloudCover: z.number().min(0).max(100).nullable(),
   sunAzimuth: z.number().min(0).max(360).nullable(),
   sunElevation: z.number().min(-90).max(90).nullable(),
+  /** Scales to reflectance or temperature by band (`B4`, `B04`): `stored * scale + offset`. Empty if unknown. */
+  scales: z.record(z.string().max(20), z.object({ scale: z.number(), offset: z.number() })),
+  /** The stored number that marks no data in every band; null if unknown. */
+  nodata: z.number().nullable(),
   /** Who made it, for the attribution. */
   provider: z.string().min(1).max(200).nullable(),
 });
@@ -25,6 +29,8 @@ export const noMetadata: SceneMetadata = {
   cloudCover: null,
   sunAzimuth: null,
   sunElevation: null,
+  scales: {},
+  nodata: null,
   provider: null,
 };
 

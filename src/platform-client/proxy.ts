@@ -1,0 +1,12 @@
+import { env } from 'node:process';
+import { isLoopbackName } from '../contract/index.ts';
+
+/**
+ * Proxy setting of axios for calls to this host: `false` for none, `undefined` for the one that the environment names
+ * (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`). This machine's own addresses are never asked of a proxy: it
+ * could not reach them, and it would read the API key.
+ */
+export function proxyFor(hostname: string): false | undefined {
+  const isNamed = Object.keys(env).some((name) => /_proxy$/i.test(name));
+  return isNamed && !isLoopbackName(hostname) ? undefined : false;
+}

@@ -1,0 +1,150 @@
+/** Only for child processes. Reads values and validity of a band, for every step, preview and summary. */
+import type gdal from 'gdal-async';
+import { KitError } from '../contract/kit-error.ts';
+import { SceneError } from './match-band.ts';
+
+/** How stored numbers become values: by the scale and offset of the file or its item (`file`), unchanged (`stored`), or by a given factor and offset. */
+export type Scaling = 'file' | 'stored' | { readonly factor: number; readonly offset: number };
+
+/** Options for reading a band. */
+export interface Reading {
+  /** Default `file`. */
+  readonly scaling?: Scaling;
+  /** The stored number that marks no data. Default: the value that the file or its item declares. */
+  readonly nodata?: number | undefined;
+}
+
+/** A linear scale: the physical value is `stored * factor + offset`. */
+export interface ValueScale {
+  readonly factor: number;
+  readonly offset: number;
+}
+
+/** A band, with its metadata from the catalog item. */
+export interface ReadableBand {
+  readonly band: gdal.RasterBand;
+  /** Default: none. The file's own scale and nodata take precedence. */
+  readonly ofItem?: ItemBand | null;
+}
+
+/** Metadata of a band from its catalog item (STAC raster extension). */
+export interface ItemBand {
+  /** The item's names for the band. If empty, the band is identified by its position. */
+  readonly names: readonly string[];
+  readonly scale: ValueScale | null;
+  readonly nodata: number | null;
+}
+
+/** Layout of the values in an array: rows of `stride` values, starting at `start`. Default: contiguous rows from 0. */
+export interface Place {
+  readonly stride?: number;
+  readonly start?: number;
+}
+
+/** GDAL's mask flags. */
+const flag = { allValid: 1, nodata: 8 } as const;
+const unscaled: ValueScale = { factor: 1, offset: 0 };
+const isPlain = ({ factor, offset }: ValueScale) => factor === 1 && offset === 0;
+
+/**
+ * Reads physical values as Float64. A pixel without a value is NaN: the declared nodata, NaN, a mask of 0 or an alpha of 0.
+ * Bytes of `PIXELTYPE=SIGNEDBYTE` are signed. Throws `SceneError` for complex numbers.
+ */
+export class BandReader {
+  readonly band: gdal.RasterBand;
+  /** The scale in use. Factor 1 and offset 0 leave stored numbers unchanged. */
+  readonly scale: ValueScale;
+  /** Stored numbers that mark no data. */
+  readonly #missing: readonly number[];
+  readonly #isSigned: boolean;
+  readonly #mask: gdal.RasterBand | null;
+  #maskValues = new Uint8Array(0);
+
+  constructor({ band, ofItem = null }: ReadableBand, { scaling = 'file', nodata }: Reading = {}) {
+    if (/^C(Int|Float)/.test(band.dataType ?? ''))
+      throw new SceneError(
+        'complex_values',
+        `the band holds complex numbers (${band.dataType}), and the step takes real ones; make its amplitude or its phase a band first`,
+      );
+    this.band = band;
+    const { PIXELTYPE } = band.getMetadata('IMAGE_STRUCTURE') as Record<string, string | undefined>;
+    this.#isSigned = band.dataType === 'Byte' && PIXELTYPE === 'SIGNEDBYTE';
+    this.#mask = maskOf(band);
+    const declared = nodata ?? band.noDataValue ?? ofItem?.nodata ?? null;
+    const rounded = band.dataType === 'Float32' && declared !== null ? Math.fround(declared) : declared;
+    this.#missing = [...new Set([declared, rounded])].filter((one) => one !== null && !Number.isNaN(one)) as number[];
+    const own = { factor: band.scale ?? 1, offset: band.offset ?? 0 };
+    this.scale =
+      scaling === 'stored' ? unscaled : scaling !== 'file' ? scaling : isPlain(own) ? (ofItem?.scale ?? unscaled) : own;
+  }
+
+  /** True if stored numbers are the values and only the declared nodata marks gaps. Other programs then read the same values from the file. */
+  get isPlain(): boolean {
+    return (
+      !this.#isSigned &&
+      this.#mask === null &&
+      isPlain(this.scale) &&
+      this.#missing.every((one) => one === this.band.noDataValue)
+    );
+  }
+
+  /** Reads a window into `out`. `size` resamples the window to that many columns and rows. */
+  read(
+    window: readonly [x: number, y: number, width: number, height: number],
+    out: Float64Array,
+    { stride, start = 0, size }: Place & { readonly size?: readonly [number, number] } = {},
+  ): void {
+    const [x, y] = window;
+    const [width, height] = [window[2], window[3]];
+    const [columns, rows] = size ?? [width, height];
+    const line = stride ?? columns;
+    const end = start + (rows - 1) * line + columns;
+    const buffer = size ? { buffer_width: columns, buffer_height: rows } : {};
+    this.band.pixels.read(x, y, width, height, out, {
+      ...buffer,
+      ...(line === columns ? {} : { pixel_space: 8, line_space: line * 8 }),
+      ...(start === 0 ? {} : { offset: start }),
+    });
+    if (this.#isSigned) for (let i = start; i < end; i++) if (out[i]! > 127) out[i]! -= 256;
+    for (const missing of this.#missing) for (let i = start; i < end; i++) if (out[i] === missing) out[i] = NaN;
+    const { factor, offset } = this.scale;
+    if (!isPlain(this.scale)) for (let i = start; i < end; i++) out[i] = out[i]! * factor + offset;
+    if (!this.#mask) return;
+    const count = columns * rows;
+    if (this.#maskValues.length < count) this.#maskValues = new Uint8Array(count);
+    const mask = this.#maskValues;
+    this.#mask.pixels.read(x, y, width, height, mask, buffer);
+    for (let row = 0, i = 0; row < rows; row++)
+      for (let to = start + row * line, last = to + columns; to < last; to++, i++) if (mask[i] === 0) out[to] = NaN;
+  }
+}
+
+/** Makes a reader of a band. Returns a reader unchanged. */
+export const readerOf = (one: gdal.RasterBand | ReadableBand | BandReader, reading?: Reading): BandReader =>
+  one instanceof BandReader ? one : new BandReader('band' in one ? one : { band: one }, reading);
+
+/** The mask or alpha band of a band; null if only the declared nodata marks gaps. */
+export function maskOf(band: gdal.RasterBand): gdal.RasterBand | null {
+  const flags = band.getMaskFlags();
+  if ((flags & flag.allValid) === 0 && flags !== flag.nodata) return band.getMaskBand();
+  // GDAL looks for alpha only in rasters of two and of four bands.
+  const alpha = alphaOf(band.ds);
+  return alpha && alpha.id !== band.id ? alpha : null;
+}
+
+/** The alpha band of a raster; null if it has none. */
+export function alphaOf(dataset: gdal.Dataset): gdal.RasterBand | null {
+  const bands = dataset.bands.map((band) => band);
+  return bands.find(({ colorInterpretation }) => colorInterpretation?.toLowerCase() === 'alpha') ?? null;
+}
+
+/** Throws if bands declare different nodata values. */
+export function requireOneNodata(source: gdal.Dataset): void {
+  const values = source.bands.map(({ noDataValue }) => noDataValue);
+  if (new Set(values.filter((value) => value !== null)).size < 2) return;
+  throw new KitError(
+    'nodata_differs',
+    `the bands name different values for no data (${values.join(', ')}), and a GeoTIFF has one for all; give the raster one value first, as gdal_translate -a_nodata does band by band`,
+    { status: 422 },
+  );
+}

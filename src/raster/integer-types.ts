@@ -1,0 +1,15 @@
+/** Smallest and largest value of each integer type that 64-bit floats store exactly, by GDAL's names. */
+export const integerRanges: Readonly<Record<string, readonly [lowest: number, highest: number]>> = {
+  Byte: [0, 255],
+  Int8: [-128, 127],
+  UInt16: [0, 65_535],
+  Int16: [-32_768, 32_767],
+  UInt32: [0, 4_294_967_295],
+  Int32: [-2_147_483_648, 2_147_483_647],
+};
+
+/** True if a value is within the range of a type. Real types have no range here. */
+export function isInRange(dataType: string | null, value: number): boolean {
+  const range = integerRanges[dataType ?? ''];
+  return !range || (value >= range[0] && value <= range[1]);
+}

@@ -1,0 +1,125 @@
+import { mkdirSync } from 'node:fs';
+import type Gdal from 'gdal-async';
+import { KitError } from '../../contract/kit-error.ts';
+import { metresPerDegree } from '../../raster/affine.ts';
+import { alphaOf } from '../../raster/band-reader.ts';
+import { gridDifference } from '../../raster/match-band.ts';
+import type { SceneBand } from '../../raster/scene.ts';
+import { resampling } from '../parameters.ts';
+import { writePixels } from '../pixel-step.ts';
+import { readingOf, readingParameters } from '../reading.ts';
+import { defineStep, z, type StepJob } from '../step.ts';
+import { gridArguments, requirePlaced, warped } from '../warp.ts';
+
+const namesIn = (text: string) =>
+  text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+const isOwnWord = (grid: string) => grid === 'finest' || grid === 'coarsest';
+
+/** Bands with pixels of different sizes on one grid, in one raster. */
+export default defineStep({
+  id: 'harmonize',
+  version: '1.0.0',
+  cases: new URL('./cases.json', import.meta.url),
+  title: 'Harmonize bands',
+  description:
+    'Brings bands with pixels of different sizes onto one grid, in one raster: those of Sentinel-2, for instance, of 10, 20 and 60 m.',
+  parameters: z.object({
+    grid: z.string().min(1).max(64).default('finest').meta({
+      title: 'Grid',
+      description: 'finest or coarsest of the bands, or the name of the band whose grid the others get.',
+    }),
+    bands: z.string().max(2_000).default('').meta({
+      title: 'Bands',
+      description: 'Their names, with commas between them, in the order in which they come out. Left empty: all.',
+    }),
+    resampling: resampling({
+      title: 'Resampling',
+      description: 'near or mode for classes, bilinear or cubic for finer pixels, average for coarser ones.',
+    }),
+    ...readingParameters,
+  }),
+  input: { description: 'A scene whose bands have pixels of different sizes.', synthetic: 'multispectral' },
+  output: { fileName: 'harmonized.tif', sourceType: 'MULTISPECTRAL', bands: 'any', preview: { ramp: 'gray' } },
+  needs: ({ bands, grid }) => ({ bands: namesIn(bands), grid: isOwnWord(grid) ? [] : [grid] }),
+
+  async run(job) {
+    const { parameters, scene, raster, outputPath, share } = job;
+    const names = namesIn(parameters.bands);
+    const chosen = names.length > 0 ? names.map((name) => scene.findBand(name)) : scene.bands.filter(isNotAlpha);
+    const like = isOwnWord(parameters.grid)
+      ? chosen.toSorted((a, b) => pixelArea(a.dataset) - pixelArea(b.dataset)).at(parameters.grid === 'finest' ? 0 : -1)
+      : scene.findBand(parameters.grid);
+    if (!like) throw new KitError('no_raster', 'there is no band to harmonize', { status: 422 });
+    const reading = readingOf(parameters);
+    const moved = await onGridOf(job, like.dataset, chosen, parameters.resampling);
+    await writePixels(
+      job,
+      {
+        bands: moved,
+        // The scale is that of the band as it came.
+        readers: moved.map((one, i) =>
+          raster.reader(one, { ...reading, scaling: raster.reader(chosen[i]!, reading).scale }),
+        ),
+        output: {
+          path: outputPath,
+          bands: chosen.map((one, i) => ({
+            description: names[i] ?? one.names[0] ?? `band ${i + 1}`,
+            dataType: 'Float32',
+            nodata: NaN,
+          })),
+          overviews: ['near', 'mode'].includes(parameters.resampling) ? 'NEAREST' : 'AVERAGE',
+        },
+        share: (from, to) => share(0.4 + 0.6 * from, 0.4 + 0.6 * to),
+      },
+      () =>
+        (inputs, outputs, { width, rows }) =>
+          outputs.forEach((out, k) => {
+            for (let i = 0; i < width * rows; i++) out[i] = inputs[k]![i]!;
+          }),
+    );
+    for (const one of new Set(moved.map(({ dataset }) => dataset))) if (!scene.datasets.includes(one)) one.close();
+  },
+});
+
+const isNotAlpha = ({ band, dataset }: SceneBand) => alphaOf(dataset)?.id !== band.id;
+
+/** Area of a pixel in square metres, about. */
+function pixelArea(dataset: Gdal.Dataset): number {
+  requirePlaced(dataset);
+  const [, a = 1, b = 0, y = 0, c = 0, d = 1] = dataset.geoTransform ?? [];
+  const [east, north] = dataset.srs?.isGeographic() ? metresPerDegree(y) : [1, 1];
+  return Math.abs(a * d - b * c) * east * north;
+}
+
+const gridOf = ({ rasterSize: { x, y }, geoTransform }: Gdal.Dataset) => ({ width: x, height: y, geoTransform });
+
+function isSameGrid(a: Gdal.Dataset, b: Gdal.Dataset): boolean {
+  return gridDifference(gridOf(a), gridOf(b)) === null && (!a.srs || !b.srs || a.srs.isSame(b.srs));
+}
+
+/** The bands on the grid of `like`. The caller closes rasters that are not the scene's. */
+async function onGridOf(
+  job: Pick<StepJob<never>, 'gdal' | 'workFolder' | 'signal' | 'share'>,
+  like: Gdal.Dataset,
+  bands: readonly SceneBand[],
+  method: string,
+): Promise<SceneBand[]> {
+  const sources = [...new Set(bands.map(({ dataset }) => dataset))];
+  const moved = new Map<Gdal.Dataset, Gdal.Dataset>();
+  for (const [i, source] of sources.entries()) {
+    if (isSameGrid(source, like)) moved.set(source, source);
+    else {
+      const workFolder = `${job.workFolder}/moved-${i}`;
+      mkdirSync(workFolder);
+      const args = [...gridArguments(like), '-r', method];
+      moved.set(source, await warped({ ...job, workFolder }, [source], args, job.share((0.4 * i) / sources.length, (0.4 * (i + 1)) / sources.length))); // prettier-ignore
+    }
+  }
+  return bands.map((one) => {
+    const dataset = moved.get(one.dataset)!;
+    return dataset === one.dataset ? one : { ...one, dataset, band: dataset.bands.get(one.index) };
+  });
+}

@@ -1,0 +1,297 @@
+import type { BandReader, Reading } from '../raster/band-reader.ts';
+import type { OutputValues, Strip } from '../raster/block-walk.ts';
+import type { Grid } from '../raster/cog.ts';
+import type { Scene, SceneBand } from '../raster/scene.ts';
+import type { PreviewStyle } from '../raster/preview.ts';
+import type { SourceType } from '../contract/index.ts';
+import { integerRanges } from '../raster/integer-types.ts';
+import { estimateCog } from './estimate.ts';
+import { readingOf, readingParameters, type ReadingParameters } from './reading.ts';
+import {
+  defineStep,
+  z,
+  type AnyStep,
+  type BandDeclaration,
+  type EstimateInput,
+  type InputDeclaration,
+  type RasterInput,
+  type StepEstimate,
+  type StepJob,
+} from './step.ts';
+
+/** Computes a strip from physical values. NaN marks missing values in the inputs and the outputs. */
+export type BlockFunction = (inputs: readonly Float64Array[], outputs: readonly OutputValues[], strip: Strip) => void;
+
+/** Share of the progress bar for computing pixels. The rest is compression. */
+const computePart = 0.5;
+const bytesOf = (type: string) => Number(/(\d+)$/.exec(type)?.[1] ?? 8) / 8;
+
+export interface PixelOutput {
+  readonly path: string;
+  /** All bands have one type. Integer bands need a nodata value if pixels may be missing. */
+  readonly bands: readonly BandDeclaration[];
+  /** Overview resampling. Default: `AVERAGE` for real numbers, `NEAREST` for integers. */
+  readonly overviews?: 'NEAREST' | 'AVERAGE' | 'MODE';
+}
+
+/**
+ * Writes a Cloud Optimized GeoTIFF on the grid of `bands`, pixel by pixel. `compute` receives the values of `readers`. NaN, infinite values and values
+ * outside the type's range become nodata. Integers are rounded. Throws `SceneError` if the bands are on different grids.
+ */
+export async function writePixels(
+  { raster, workFolder }: Pick<StepJob<never>, 'raster' | 'workFolder'>,
+  {
+    bands,
+    reading = {},
+    readers = bands.map((one) => raster.reader(one, reading)),
+    reach = 0,
+    output,
+    share,
+  }: {
+    /** The output has the grid of the first band. */
+    readonly bands: readonly SceneBand[];
+    readonly reading?: Reading;
+    /** Default: one reader per band, with the options `reading`. */
+    readonly readers?: readonly BandReader[];
+    readonly reach?: number;
+    readonly output: PixelOutput;
+    readonly share: StepJob<never>['share'];
+  },
+  compute: (grid: Grid) => BlockFunction,
+): Promise<void> {
+  const [first] = bands;
+  if (!first) throw new Error('a pixel step takes at least one band');
+  for (const other of bands) raster.requireSameGrid(first, other);
+  const grid = raster.gridOf(first.dataset);
+  const dataType = output.bands[0]?.dataType ?? 'Float32';
+  const block = compute(grid);
+  const made = await raster.createRaster(
+    {
+      path: `${workFolder}/pixels-${output.bands[0]?.description.replace(/\W+/g, '_') ?? ''}.tif`,
+      grid,
+      dataType,
+      bands: output.bands,
+    },
+    (target) =>
+      raster.walkBands(
+        {
+          inputs: readers,
+          outputs: output.bands.map((_, i) => target.bands.get(i + 1)),
+          reach,
+        },
+        (inputs, outputs, strip) => {
+          block(inputs, outputs, strip);
+          const count = strip.width * strip.rows;
+          outputs.forEach((values, i) => settle(values, count, output.bands[i]!));
+        },
+        share(0, computePart),
+      ),
+  );
+  const overviews = output.overviews ?? (dataType.startsWith('Float') ? 'AVERAGE' : 'NEAREST');
+  raster.writeCog(
+    made,
+    output.path,
+    { compression: 'DEFLATE', blockSize: 512, resampling: overviews },
+    share(computePart, 1),
+  );
+  made.close();
+}
+
+/** Replaces values that the type cannot store by nodata, and rounds integers. */
+function settle(values: OutputValues, count: number, { dataType, nodata = NaN }: BandDeclaration): void {
+  const range = integerRanges[dataType];
+  if (!range) {
+    // Only a finite number minus itself is 0.
+    for (let i = 0; i < count; i++) if (values[i]! - values[i]! !== 0) values[i] = nodata;
+    return;
+  }
+  const [low, high] = range;
+  const missing = Number.isNaN(nodata) ? 0 : nodata;
+  for (let i = 0; i < count; i++) {
+    const value = Math.round(values[i]!);
+    values[i] = value >= low && value <= high ? value : missing;
+  }
+}
+
+type Bands = Readonly<Record<string, z.ZodType<string, string | undefined>>>;
+type Values<Of extends Bands> = { readonly [Name in keyof Of]: string } & ReadingParameters;
+
+interface PixelFunctions<Parameters> {
+  /** Computes one pixel from one value per band, in the order of `bands`. Returns an array for several output bands. Called only if every band has a value. */
+  readonly pixel?: (parameters: Parameters) => (...values: number[]) => number | readonly number[];
+  /** Computes one pixel from its neighbourhood: one array of (2 × `reach` + 1)² values per band, row by row, with NaN for missing values. */
+  readonly window?: (parameters: Parameters) => (...windows: Float64Array[]) => number | readonly number[];
+  /** Computes a whole strip of arrays. NaN marks missing values in the inputs and the outputs. */
+  readonly block?: (parameters: Parameters, grid: Grid) => BlockFunction;
+}
+
+/** A step that computes each pixel from the pixels of some bands, by one of `pixel`, `window` and `block`. */
+export interface PixelStep<Of extends Bands, Own extends z.ZodRawShape> extends PixelFunctions<
+  Values<Of> & z.output<z.ZodObject<Own>>
+> {
+  readonly id: string;
+  readonly version: string;
+  readonly title: string;
+  readonly description: string;
+  readonly cases?: URL;
+  /** Parameters that choose the bands (`band()`), in the order in which the functions take them. */
+  readonly bands: Of;
+  /** Additional parameters, besides the bands, `scaling` and `nodata`. Default: none. */
+  readonly parameters?: z.ZodObject<Own>;
+  /** Default: one scene with the bands. */
+  readonly input?: RasterInput;
+  /** Several inputs by name. Each band belongs to the input that it names in `of`. Default: `input`. */
+  readonly inputs?: Readonly<Record<string, InputDeclaration>>;
+  readonly output: {
+    readonly fileName: string;
+    /** Default: `MULTISPECTRAL` for real numbers, `UNKNOWN` for integers. */
+    readonly sourceType?: SourceType;
+    /** All bands have one type. Default nodata: NaN for real numbers. Integer bands need a nodata value if pixels may be missing. */
+    readonly bands: readonly [BandDeclaration, ...BandDeclaration[]];
+    /** Default: `{ ramp: 'gray' }`. */
+    readonly preview?: PreviewStyle;
+    readonly overviews?: PixelOutput['overviews'];
+  };
+  /** The functions receive stored numbers, and the step has no parameter `scaling`. Default: false. */
+  readonly isStored?: boolean;
+  /** Each band is read from every input in turn: first `a` of `before`, then `a` of `after`. Default: false. */
+  readonly ofEachInput?: boolean;
+  /** Number of neighbouring pixels on each side for `window` and `block`. Default: 0. */
+  readonly reach?: number;
+  /** Default: an estimate from the output types. */
+  readonly estimate?: (input: EstimateInput) => StepEstimate;
+}
+
+/**
+ * Defines a step by the computation of one pixel. The host finds the bands, checks that they share a grid, and reads physical values (scale, offset, mask, nodata).
+ * It writes a Cloud Optimized GeoTIFF with statistics and provenance, and reports progress.
+ */
+export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShape = Record<never, never>>(
+  step: PixelStep<Of, Own>,
+): AnyStep {
+  const { bands, output, reach = 0 } = step;
+  const names = Object.keys(bands);
+  const { dataType } = output.bands[0];
+  if (names.length === 0) throw new Error(`step ${step.id} names no band to compute from`);
+  if (output.bands.some((one) => one.dataType !== dataType))
+    throw new Error(`step ${step.id}: all output bands must have the same data type`);
+  const made = output.bands.map((one) =>
+    one.nodata === undefined && one.dataType.startsWith('Float') ? { ...one, nodata: NaN } : one,
+  );
+  const classes = output.preview?.classes;
+  const reading = step.isStored ? { nodata: readingParameters.nodata } : readingParameters;
+  const overviews = output.overviews ?? (classes ? 'MODE' : undefined);
+  // Compression leaves 0.45 of integers in Float32, and 0.95 of ratios.
+  const bytesPerPixel = 0.8 * made.reduce((sum, one) => sum + bytesOf(one.dataType), 0);
+  return defineStep({
+    id: step.id,
+    version: step.version,
+    title: step.title,
+    description: step.description,
+    ...(step.cases && { cases: step.cases }),
+    parameters: z.object({ ...bands, ...(step.parameters?.shape as Own), ...reading }),
+    ...(step.inputs
+      ? { inputs: step.inputs }
+      : {
+          input: step.input ?? {
+            description: `A scene with ${names.length > 1 ? 'the bands' : 'the band'}, on one grid.`,
+            synthetic: 'multispectral',
+          },
+        }),
+    sameGrid: true,
+    ...(step.ofEachInput && {
+      needs: (given) => Object.fromEntries(names.map((name) => [name, [String(given[name])]])),
+    }),
+    output: {
+      fileName: output.fileName,
+      sourceType: output.sourceType ?? (dataType.startsWith('Float') ? 'MULTISPECTRAL' : 'UNKNOWN'),
+      bands: made,
+      preview: output.preview ?? { ramp: 'gray' },
+    },
+    estimate: step.estimate ?? ((input) => estimateCog(input, { bytesPerPixel, secondsPerMegapixel: 0.1 })),
+    async run(job) {
+      const parameters = job.parameters as Values<Of> & z.output<z.ZodObject<Own>>;
+      const found = names.flatMap((name) => {
+        const scenes = step.ofEachInput ? (Object.values(job.inputs) as Scene[]) : [sceneOf(job, bands[name]!)];
+        return scenes.map((scene) => scene.findBand(String(parameters[name])));
+      });
+      await writePixels(
+        job,
+        {
+          bands: found,
+          reading: readingOf(step.isStored ? { ...parameters, scaling: 'stored' } : parameters),
+          reach,
+          output: { path: job.outputPath, bands: made, ...(overviews && { overviews }) },
+          share: job.share,
+        },
+        (grid) => blockOf(step, parameters, grid),
+      );
+    },
+  });
+}
+
+/** The scene of a band parameter. */
+function sceneOf({ scene, inputs }: Pick<StepJob<never>, 'scene' | 'inputs'>, one: z.ZodType): StepJob<never>['scene'] {
+  const { of } = (one.meta() ?? {}) as { of?: string };
+  return of === undefined ? scene : (inputs[of] as StepJob<never>['scene']);
+}
+
+function blockOf<Of extends Bands, Own extends z.ZodRawShape>(
+  { id, pixel, window, block, reach = 0 }: PixelStep<Of, Own>,
+  parameters: Values<Of> & z.output<z.ZodObject<Own>>,
+  grid: Grid,
+): BlockFunction {
+  if (block) return block(parameters, grid);
+  if (window) return byWindow(window(parameters), reach);
+  if (pixel) return byPixel(pixel(parameters));
+  throw new Error(`step ${id} has none of pixel, window and block`);
+}
+
+function byPixel(of: (...values: number[]) => number | readonly number[]): BlockFunction {
+  return (inputs, outputs, strip) => {
+    const count = strip.width * strip.rows;
+    const [a = none, b = none] = inputs;
+    const [out = none] = outputs;
+    if (outputs.length === 1 && inputs.length <= 2) {
+      // One or two bands need no array per pixel.
+      const one = of as (first: number, second?: number) => number;
+      if (inputs.length === 1) for (let i = 0; i < count; i++) out[i] = a[i] === a[i] ? one(a[i]!) : NaN;
+      else for (let i = 0; i < count; i++) out[i] = a[i] === a[i] && b[i] === b[i] ? one(a[i]!, b[i]) : NaN;
+      return;
+    }
+    const values = inputs.map(() => 0);
+    for (let i = 0; i < count; i++) {
+      let isThere = true;
+      for (let k = 0; k < values.length; k++) {
+        const value = inputs[k]![i]!;
+        values[k] = value;
+        isThere &&= value === value;
+      }
+      put(isThere ? of(...values) : NaN, outputs, i);
+    }
+  };
+}
+
+function byWindow(of: (...windows: Float64Array[]) => number | readonly number[], reach: number): BlockFunction {
+  const side = 2 * reach + 1;
+  return (inputs, outputs, { width, rows, stride, start }) => {
+    const windows = inputs.map(() => new Float64Array(side * side));
+    for (let row = 0, i = 0; row < rows; row++)
+      for (let column = 0; column < width; column++, i++) {
+        const corner = start + row * stride + column - reach * stride - reach;
+        windows.forEach((window, k) => {
+          const values = inputs[k]!;
+          for (let y = 0, to = 0; y < side; y++)
+            for (let x = 0; x < side; x++, to++) window[to] = values[corner + y * stride + x]!;
+        });
+        put(of(...windows), outputs, i);
+      }
+  };
+}
+
+const none = new Float64Array(0);
+
+function put(value: number | readonly number[], outputs: readonly OutputValues[], i: number): void {
+  if (typeof value === 'number') for (const out of outputs) out[i] = value;
+  else outputs.forEach((out, k) => (out[i] = value[k] ?? NaN));
+}

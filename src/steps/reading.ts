@@ -1,0 +1,39 @@
+import type { Reading } from '../raster/band-reader.ts';
+import { z } from './step.ts';
+
+const number = String.raw`-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?`;
+const factorAndOffset = new RegExp(`^(${number})(?:\\s*,\\s*(${number}))?$`);
+
+/** Parameters `scaling` and `nodata` of every step that computes with pixel values. */
+export const readingParameters = {
+  scaling: z
+    .string()
+    .max(60)
+    .refine(
+      (text) => text === 'file' || text === 'stored' || Number(factorAndOffset.exec(text)?.[1] ?? 0) !== 0,
+      'must be file, stored, or a factor and an offset such as 0.0001,-0.1',
+    )
+    .default('file')
+    .meta({
+      title: 'Values',
+      description:
+        'file: apply the scale and offset of the file, or else of its catalog item. stored: use the stored numbers. Or enter a factor and an offset, such as 0.0001,-0.1.',
+    }),
+  nodata: z.number().min(-1e300).max(1e300).optional().meta({
+    title: 'No data',
+    description: 'The stored number that marks no data. Default: the value that the file declares.',
+  }),
+};
+
+export interface ReadingParameters {
+  readonly scaling: string;
+  readonly nodata?: number | undefined;
+}
+
+/** Converts the parameters to reader options. */
+export function readingOf({ scaling, nodata }: ReadingParameters): Reading {
+  const [, factor, offset = '0'] = factorAndOffset.exec(scaling) ?? [];
+  const given =
+    factor === undefined ? (scaling as 'file' | 'stored') : { factor: Number(factor), offset: Number(offset) };
+  return { scaling: given, ...(nodata !== undefined && { nodata }) };
+}

@@ -1,0 +1,54 @@
+import { band } from '../parameters.ts';
+import { definePixelStep } from '../pixel-step.ts';
+import { z } from '../step.ts';
+import { byNeighbours } from '../terrain.ts';
+
+/** Each of the nine heights around a pixel, row by row, the pixel itself in the middle. */
+const indices = {
+  position(heights: Float64Array): number {
+    let sum = 0;
+    for (let i = 0; i < 9; i++) sum += heights[i]!;
+    return (9 * heights[4]! - sum) / 8;
+  },
+  ruggedness(heights: Float64Array): number {
+    let squares = 0;
+    for (let i = 0; i < 9; i++) squares += (heights[i]! - heights[4]!) ** 2;
+    return Math.sqrt(squares);
+  },
+  roughness(heights: Float64Array): number {
+    let [low, high] = [heights[4]!, heights[4]!];
+    for (let i = 0; i < 9; i++) [low, high] = [Math.min(low, heights[i]!), Math.max(high, heights[i]!)];
+    return high - low;
+  },
+};
+type TerrainIndex = keyof typeof indices;
+
+/** Indices of the heights around a pixel: topographic position (TPI), ruggedness (TRI) and roughness. */
+export default definePixelStep({
+  id: 'terrain-index',
+  version: '1.0.0',
+  cases: new URL('./cases.json', import.meta.url),
+  title: 'Terrain index',
+  description:
+    'Compares each height with the eight around it: topographic position (TPI), ruggedness (TRI, Riley 1999) or roughness.',
+  bands: { band: band({ default: '1', title: 'Band', description: 'Name or number of the band that holds heights.' }) },
+  parameters: z.object({
+    index: z
+      .enum(Object.keys(indices) as [TerrainIndex, ...TerrainIndex[]])
+      .default('position')
+      .meta({
+        title: 'Index',
+        description:
+          'position: height above the mean of the eight. ruggedness: root of the sum of the squared differences. roughness: the highest less the lowest of the nine.',
+      }),
+  }),
+  input: { description: 'One raster with heights.', mostItems: 1, synthetic: 'elevation' },
+  output: {
+    fileName: 'terrain-index.tif',
+    sourceType: 'HEIGHTMAP',
+    bands: [{ description: 'terrain index', dataType: 'Float32', nodata: -9999 }],
+    preview: { ramp: 'gray' },
+  },
+  reach: 1,
+  block: ({ index }, grid) => byNeighbours(grid, indices[index]),
+});

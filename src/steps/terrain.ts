@@ -1,0 +1,117 @@
+/** Gradients of elevation rasters, for slope, aspect and hillshade. */
+import { fromTransform, metresPerDegree } from '../raster/affine.ts';
+import type { Grid } from '../raster/cog.ts';
+import type { BlockFunction } from './pixel-step.ts';
+
+/** Computes a value from the gradient: rise per unit to the east and to the north. */
+export type OfGradient = (east: number, north: number) => number;
+
+export interface TerrainOptions {
+  /** Units of height in one map unit. Default: 1 for projected maps, metres per degree at each latitude for maps in degrees. */
+  readonly scale?: number | undefined;
+}
+
+/**
+ * Computes each pixel from Horn's gradient with the full affine transform, so rotated, oblong and south-up pixels are correct. Edges follow `gdaldem -compute_edges`:
+ * a missing neighbour has the value of the pixel, and heights are extrapolated beyond the raster. Requires a `reach` of 1.
+ */
+export function byGradient(grid: Grid, { scale }: TerrainOptions, of: OfGradient): BlockFunction {
+  const transform = grid.geoTransform ?? [0, 1, 0, 0, 0, -1];
+  const isInDegrees = scale === undefined && grid.srs?.isGeographic() === true;
+  const { height } = grid;
+  const [, perColumn = 1, perRow = 0, , downColumn = 0, downRow = -1] = transform;
+  /** Inverse of the affine matrix in metres. */
+  const inverse = new Float64Array(4);
+  const place = (column: number, row: number) => {
+    const [east, north] = isInDegrees
+      ? metresPerDegree(fromTransform(transform, column + 0.5, row + 0.5)[1])
+      : [scale ?? 1, scale ?? 1];
+    const [a, b, c, d] = [perColumn * east, downColumn * north, perRow * east, downRow * north];
+    const determinant = a * d - b * c;
+    // [dz/dcolumn, dz/drow] = [[a, b], [c, d]] [dz/dx, dz/dy], and Horn's weights add up to 8.
+    inverse[0] = d / determinant / 8;
+    inverse[1] = -b / determinant / 8;
+    inverse[2] = -c / determinant / 8;
+    inverse[3] = a / determinant / 8;
+  };
+  const window = new Float64Array(9);
+  return ([heights = window], [out = window], { y, width, rows, stride, start }) => {
+    for (let row = 0, i = 0; row < rows; row++) {
+      place(0, y + row);
+      for (let column = 0; column < width; column++, i++) {
+        if (isInDegrees && downColumn !== 0) place(column, y + row);
+        const at = start + row * stride + column;
+        const centre = heights[at]!;
+        if (Number.isNaN(centre)) {
+          out[i] = NaN;
+          continue;
+        }
+        const [above, below] = [at - stride, at + stride];
+        let across =
+          heights[above + 1]! +
+          2 * heights[at + 1]! +
+          heights[below + 1]! -
+          (heights[above - 1]! + 2 * heights[at - 1]! + heights[below - 1]!);
+        let down =
+          heights[below - 1]! +
+          2 * heights[below]! +
+          heights[below + 1]! -
+          (heights[above - 1]! + 2 * heights[above]! + heights[above + 1]!);
+        if (Number.isNaN(across) || Number.isNaN(down)) {
+          around(heights, at, stride, column, y + row, width, height, window);
+          across = window[2]! + 2 * window[5]! + window[8]! - (window[0]! + 2 * window[3]! + window[6]!);
+          down = window[6]! + 2 * window[7]! + window[8]! - (window[0]! + 2 * window[1]! + window[2]!);
+        }
+        out[i] = of(inverse[0]! * across + inverse[1]! * down, inverse[2]! * across + inverse[3]! * down);
+      }
+    }
+  };
+}
+
+/** Computes each pixel from the nine heights around it. Edges and gaps are as in `byGradient`. Requires a `reach` of 1. */
+export function byNeighbours({ width: columns, height }: Grid, of: (heights: Float64Array) => number): BlockFunction {
+  const window = new Float64Array(9);
+  return ([heights = window], [out = window], { y, width, rows, stride, start }) => {
+    for (let row = 0, i = 0; row < rows; row++)
+      for (let column = 0; column < width; column++, i++) {
+        const at = start + row * stride + column;
+        if (Number.isNaN(heights[at])) {
+          out[i] = NaN;
+          continue;
+        }
+        around(heights, at, stride, column, y + row, columns, height, window);
+        out[i] = of(window);
+      }
+  };
+}
+
+/** Fills `window` with the nine heights around a pixel at an edge or a gap. */
+function around(
+  heights: Float64Array,
+  at: number,
+  stride: number,
+  column: number,
+  row: number,
+  width: number,
+  height: number,
+  window: Float64Array,
+): void {
+  const centre = heights[at]!;
+  const isTop = row === 0 && height > 1;
+  const isBottom = row === height - 1 && height > 1;
+  const isLeft = column === 0 && width > 1;
+  const isRight = column === width - 1 && width > 1;
+  for (let dy = -1, k = 0; dy <= 1; dy++)
+    for (let dx = -1; dx <= 1; dx++, k++) {
+      let value: number;
+      if ((isTop && dy < 0) || (isBottom && dy > 0)) {
+        // Extrapolates rows beyond the raster. At a corner the last column is repeated.
+        const across = (isLeft && dx < 0) || (isRight && dx > 0) ? 0 : dx;
+        value = 2 * heights[at + across]! - heights[at - dy * stride + across]!;
+      } else if ((isLeft && dx < 0) || (isRight && dx > 0)) {
+        const line = at + dy * stride;
+        value = isTop || isBottom ? heights[line]! : 2 * heights[line]! - heights[line - dx]!;
+      } else value = heights[at + dy * stride + dx]!;
+      window[k] = Number.isNaN(value) ? centre : value;
+    }
+}

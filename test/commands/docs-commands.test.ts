@@ -1,0 +1,87 @@
+/** Every command that a page shows runs as it stands, in a copy of the repository, in the order of its page. */
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { projectRoot } from '../support/folders.ts';
+import { mutant } from '../support/mutant.ts';
+import { needing } from '../support/needs.ts';
+import { onlyInAll } from '../support/tags.ts';
+
+const run = promisify(execFile);
+
+/** Commands that no test here can run, and where they are run instead. */
+const elsewhere: readonly (readonly [pattern: RegExp, why: string])[] = [
+  [/^npm (run demo|test)$/, 'npm run test:fresh'],
+  [/^npm run (demo|dev|certify)? +#/, 'a project made by `new`: test/package'],
+  [/^npm test +#/, 'a project made by `new`: test/package'],
+  [/^npm run (dev|sandbox|app)\b/, 'servers: test/commands, test/end-to-end'],
+  [/^npm run (certify|drift|bundle|replay)\b/, 'test/end-to-end/certify, test/drift, test/end-to-end/bundles'],
+  [/^npm run (new-step|test-step)\b/, 'test/commands/new-step'],
+  [/^npm run reproduce -- RUN\b/, 'test/app/provenance'],
+  [/^npm run demo -- --step snow-cover\b/, 'a step that new-step makes: test/commands/new-step'],
+  [/^npm run (typecheck|lint|format|openapi|reference)\b/, 'npm test itself'],
+  [/^npm run test:(all|fresh|images)\b/, '.ci/run'],
+  [/^npm run (build|release)\b/, 'test/package, test/release'],
+  [/^npm run (mutate:steps|bench|bench:\w[\w-]*|screenshots|drill|train-models)\b/, 'measurements, run by hand'],
+  [/^npx marketplace-app-kit certify\b/, 'test/package'],
+  [/^gdalinfo 'STACIT/, 'a running sandbox'],
+  [/^npm install marketplace-app-kit\b/, 'test/package'],
+  [
+    /^(?:[A-Z_]+=\S+ )*(docker|podman|git|curl|export|cd|python3|sudo|node|kill|cp|openssl|ssh|psql|pg_dump|sqlite3)\b/,
+    'not a command of the kit',
+  ],
+];
+
+interface Shown {
+  readonly page: string;
+  readonly lines: readonly string[];
+}
+
+async function shownCommands(): Promise<Shown[]> {
+  const pages = (await readdir(join(projectRoot, 'docs'), { recursive: true })).filter((name) => name.endsWith('.md'));
+  const shown: Shown[] = [];
+  for (const page of ['README.md', 'CONTRIBUTING.md', ...pages.map((name) => `docs/${name}`)]) {
+    const text = await readFile(join(projectRoot, page), 'utf8');
+    const blocks = [...text.matchAll(/^ *```(?:sh|bash)\n([^]*?)^ *```$/gm)].map(([, code = '']) => code);
+    // A line that ends with a backslash goes on.
+    const lines = blocks.flatMap((code) =>
+      code
+        .replaceAll(/ *\\\n */g, ' ')
+        .split('\n')
+        .map((line) => line.trim()),
+    );
+    const runs = lines.filter((line) => line !== '' && !elsewhere.some(([pattern]) => pattern.test(line)));
+    if (runs.length > 0) shown.push({ page, lines: runs.filter((line) => !line.startsWith('#')) });
+  }
+  return shown;
+}
+
+const all = await shownCommands();
+
+test('the pages show commands of the kit', () => {
+  expect(
+    all.flatMap(({ lines }) => lines).filter((line) => line.startsWith('npm run demo -- ')).length,
+  ).toBeGreaterThan(15);
+});
+
+describe.concurrent('runs as it stands', { tags: [onlyInAll], ...needing('gdal-programs', 'python-gdal') }, () => {
+  test.each(all)('$page', { timeout: 900_000 }, async ({ lines }) => {
+    const files = ['bin', 'docs', 'models', 'scenes', 'test', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'];
+    // A copy for each page: they write to the same folder.
+    const folder = await mutant([], files);
+    for (const line of lines) {
+      const { stdout, stderr } = await run('bash', ['-ec', line], {
+        cwd: folder,
+        env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
+        maxBuffer: 64 * 1024 * 1024,
+      }).catch((error: unknown) => {
+        const { stdout: out, stderr: err } = error as { stdout?: string; stderr?: string };
+        throw new Error(`${line}\n${out}${err}`, { cause: error });
+      });
+      if (line.startsWith('npm run demo -- ') && !line.includes('--decision'))
+        expect(`${stdout}${stderr}`, line).toMatch(/^sha256 fetched +[0-9a-f]{64} +equal/m);
+    }
+  });
+});

@@ -1,0 +1,48 @@
+/** Token renewal: races between processes, and calls that are aborted. */
+import { expect, test } from 'vitest';
+import { PlatformError } from '../../src/platform-client/index.ts';
+import { TokenKeeper, type IdentityToken } from '../../src/platform-client/identity-token.ts';
+
+const hourMs = 3_600_000;
+const revoked = new PlatformError('token.renew', 'token_revoked', 'it is revoked', { platformStatus: 403 });
+
+function keeperOf(renewCall: (held: { value: IdentityToken }) => Promise<{ token?: string }>) {
+  const held: { value: IdentityToken } = { value: { token: 'first', expiresAtMs: null } };
+  const reads = { before: () => {} };
+  const store = {
+    read: () => {
+      reads.before();
+      return Promise.resolve(held.value);
+    },
+    write: (token: IdentityToken) => Promise.resolve(void (held.value = token)),
+  };
+  const keeper = new TokenKeeper(store, () => renewCall(held), { now: () => 0, tokenLifetimeMs: hourMs });
+  return { keeper, held, reads };
+}
+
+test('a process that loses the race for a renewal uses the token of the winner', async () => {
+  const winner = { token: 'second', expiresAtMs: hourMs };
+  const { keeper, held } = keeperOf((store) => {
+    store.value = winner;
+    return Promise.reject(revoked);
+  });
+  expect(await keeper.renew('first')).toEqual(winner);
+  expect(held.value).toEqual(winner);
+});
+
+test('a failed renewal of a token that nobody else renewed is an error', async () => {
+  const { keeper } = keeperOf(() => Promise.reject(revoked));
+  await expect(keeper.renew('first')).rejects.toBe(revoked);
+});
+
+test('a call that is aborted before the renewal starts none', async () => {
+  let renewals = 0;
+  const { keeper, reads } = keeperOf(() => {
+    renewals += 1;
+    return Promise.reject(revoked);
+  });
+  const abort = new AbortController();
+  reads.before = () => abort.abort(new Error('aborted'));
+  await expect(keeper.renew('first', abort.signal)).rejects.toThrow('aborted');
+  expect(renewals).toBe(0);
+});

@@ -1,0 +1,375 @@
+/** Compares step results with independent arithmetic, on rasters with masks, scales and unusual grids. */
+import { join } from 'node:path';
+import gdal from 'gdal-async';
+import { describe, expect, test } from 'vitest';
+import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
+import { writeFile } from 'node:fs/promises';
+import { startStepHost } from '../support/step-host.ts';
+import allSteps from '../support/all-steps.ts';
+import pixelSteps from '../support/pixel-steps.ts';
+
+interface Made {
+  readonly width?: number;
+  readonly height?: number;
+  readonly type?: string;
+  /** Default UTM 33N; null: none. */
+  readonly epsg?: number | null;
+  readonly transform?: readonly number[];
+  readonly nodata?: number;
+  readonly bands: readonly ((x: number, y: number) => number)[];
+  /** Values of an internal mask. Default: no mask. */
+  readonly mask?: (x: number, y: number) => number;
+  /** The last band is alpha. */
+  readonly hasAlpha?: boolean;
+  readonly scale?: readonly [factor: number, offset: number];
+  readonly options?: readonly string[];
+}
+
+function make(path: string, made: Made): string {
+  const { width = 20, height = 10, type = 'UInt16', epsg = 32633, bands } = made;
+  const { transform = [500_000, 30, 0, 5_000_000, 0, -30] } = made;
+  gdal.config.set('GDAL_TIFF_INTERNAL_MASK', 'YES');
+  const options = [...(made.options ?? [])];
+  const dataset = gdal.drivers.get('GTiff').create(path, width, height, bands.length, type, options);
+  if (epsg !== null) dataset.srs = gdal.SpatialReference.fromEPSG(epsg);
+  dataset.geoTransform = [...transform];
+  const values = (of: (x: number, y: number) => number) =>
+    Float64Array.from({ length: width * height }, (_, i) => of(i % width, Math.floor(i / width)));
+  bands.forEach((of, i) => {
+    const band = dataset.bands.get(i + 1);
+    if (made.nodata !== undefined) band.noDataValue = made.nodata;
+    if (made.scale) [band.scale, band.offset] = made.scale;
+    band.pixels.write(0, 0, width, height, values(of));
+  });
+  if (made.hasAlpha) dataset.bands.get(bands.length).colorInterpretation = 'Alpha';
+  if (made.mask) {
+    dataset.bands.get(1).createMaskBand(2);
+    dataset.bands.get(1).getMaskBand()!.pixels.write(0, 0, width, height, values(made.mask));
+  }
+  dataset.close();
+  return path;
+}
+
+/** Reads a raster. Missing pixels are null. */
+function read(path: string) {
+  const dataset = gdal.open(path);
+  const { x: width, y: height } = dataset.rasterSize;
+  const bands = dataset.bands.map((band) => {
+    const values = band.pixels.read(0, 0, width, height, new Float64Array(width * height)) as Float64Array;
+    const mask = band.getMaskBand()?.pixels.read(0, 0, width, height, new Uint8Array(width * height));
+    return [...values].map((value, i) => (Number.isNaN(value) || (mask && mask[i] === 0) ? null : value));
+  });
+  const { geoTransform } = dataset;
+  const metadata = dataset.bands.get(1).getMetadata() as Record<string, string>;
+  dataset.close();
+  return { width, height, bands, geoTransform: geoTransform!, metadata };
+}
+
+async function run(
+  stepId: string,
+  made: Made | readonly Made[],
+  parameters: StepParameters = {},
+  definition = allSteps,
+) {
+  const started = await startStepHost({ definition });
+  const all = Array.isArray(made) ? (made as readonly Made[]) : [made as Made];
+  all.forEach((one, i) => make(join(started.inputDir, `${String.fromCharCode(97 + i)}.tif`), one));
+  const checked = (
+    await started.host.check(stepId, parameters, { type: 'local', path: all.length > 1 ? '.' : 'a.tif' })
+  ).parameters;
+  const output = await started.run(stepId, { type: 'local', path: all.length > 1 ? '.' : 'a.tif' }, checked);
+  return { ...output, raster: () => read(output.path) };
+}
+
+const valid = (values: readonly (number | null)[]) => values.filter((value) => value !== null);
+
+describe('what is valid', () => {
+  const left = (x: number) => (x < 10 ? 0 : 255);
+  test('a mask and alpha hold in arithmetic', async () => {
+    const bands = [() => 4_000, () => 1_000];
+    const masked = (await run('ndvi', { bands, mask: left }, { bandA: '1', bandB: '2' })).raster();
+    expect(valid(masked.bands[0]!)).toEqual(Array.from({ length: 100 }, () => Math.fround(0.6)));
+    const alpha = (await run('ndvi', { bands: [...bands, left], hasAlpha: true }, { bandA: '1', bandB: '2' })).raster();
+    expect(valid(alpha.bands[0]!)).toHaveLength(100);
+  });
+  test('a mask holds in slopes: no cliff at a hole', async () => {
+    const made: Made = { type: 'Float32', bands: [(x) => x * 30], mask: (x) => (x === 5 ? 0 : 255) };
+    const { bands } = (await run('slope', { ...made, bands: [(x) => (x === 5 ? 0 : x * 30)] })).raster();
+    // Next to the hole the slope is at most that of the plane.
+    const steepest = Math.max(...valid(bands[0]!));
+    expect(steepest).toBeCloseTo(45, 4);
+    expect(valid(bands[0]!)).toHaveLength(190);
+  });
+  test('a mask survives a warp, and what nothing covers holds nothing', async () => {
+    const turned: Made = {
+      width: 40,
+      height: 40,
+      type: 'Byte',
+      bands: [() => 7],
+      transform: [500_000, 20, 15, 5_000_000, 15, -20],
+    };
+    const { bands } = (await run('reproject', turned, { crs: 'EPSG:32633' })).raster();
+    const there = valid(bands[0]!);
+    expect(new Set(there)).toEqual(new Set([7]));
+    expect(there.length).toBeLessThan(bands[0]!.length * 0.8);
+    const real = (await run('reproject', { ...turned, type: 'Float32' }, { crs: 'EPSG:32633' })).raster();
+    expect(new Set(valid(real.bands[0]!))).toEqual(new Set([7]));
+    const masked = (
+      await run('reproject', { type: 'Byte', bands: [() => 7], mask: left }, { crs: 'EPSG:32633' })
+    ).raster();
+    expect(valid(masked.bands[0]!)).toHaveLength(100);
+  });
+  test('a clipped raster of classes keeps its class 0', async () => {
+    const area = {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [14.9, 44],
+          [15.002, 44],
+          [15.002, 46],
+          [14.9, 46],
+          [14.9, 44],
+        ],
+      ],
+    } as const;
+    const { bands } = (await run('clip', { type: 'Byte', bands: [(x) => x % 2] }, { area: area as never })).raster();
+    expect(new Set(valid(bands[0]!))).toEqual(new Set([0, 1]));
+    const given = { area: area as never, outside: 255 };
+    const masked = (await run('clip', { type: 'Byte', bands: [() => 255], mask: left }, given)).raster();
+    expect(valid(masked.bands[0]!).length).toBeLessThan(100);
+    await expect(run('clip', { type: 'Byte', bands: [() => 255] }, given)).rejects.toMatchObject({
+      code: 'value_occurs_inside',
+    });
+  });
+  test('a mosaic: gaps of any of its rasters, and between them, are gaps', async () => {
+    const one: Made = { type: 'Byte', bands: [() => 1] };
+    const other: Made = {
+      ...one,
+      bands: [(x) => (x < 5 ? 0 : 2)],
+      nodata: 0,
+      transform: [500_900, 30, 0, 5_000_000, 0, -30],
+    };
+    const { width, bands } = (await run('mosaic', [one, other])).raster();
+    expect([width, valid(bands[0]!).length]).toEqual([50, 350]);
+    const over: Made[] = [5, 1, 3].map((value) => ({ ...one, bands: [() => value] }));
+    for (const [overlap, expected] of [
+      ['last', 3],
+      ['first', 5],
+      ['min', 1],
+      ['max', 5],
+      ['mean', 3],
+      ['median', 3],
+    ] as const)
+      expect([overlap, (await run('mosaic', over, { overlap })).raster().bands[0]![0]]).toEqual([overlap, expected]);
+  });
+  test('a buffer of the cloud mask grows by pixels on all sides, and not over the edge', async () => {
+    const made: Made = { bands: [() => 7, (x, y) => (x === 10 && y === 0 ? 8 : 0)] };
+    const parameters = { band: '1', quality: '2', buffer: 2 };
+    const { bands } = (await run('cloud-mask', made, parameters)).raster();
+    const missing = bands[0]!.flatMap((value, i) => (value === null ? [[i % 20, Math.floor(i / 20)]] : []));
+    expect(missing).toEqual([0, 1, 2].flatMap((y) => [8, 9, 10, 11, 12].map((x) => [x, y])));
+  });
+});
+
+describe('forms of a pixel step', () => {
+  test('a window sees the neighbours, and nothing beyond the raster', async () => {
+    const [width, height] = [20, 10];
+    const value = (x: number, y: number) => (x * 7 + y * 13) % 97;
+    const made: Made = { width, height, bands: [value] };
+    const { bands } = (await run('largest-around', made, {}, pixelSteps)).raster();
+    const largest = (x: number, y: number) => {
+      const near = [-1, 0, 1].flatMap((dx) => [-1, 0, 1].map((dy) => [x + dx, y + dy] as const));
+      return Math.max(
+        ...near.filter(([a, b]) => a >= 0 && b >= 0 && a < width && b < height).map((at) => value(...at)),
+      );
+    };
+    expect(bands[0]).toEqual(Array.from({ length: 200 }, (_, i) => largest(i % width, Math.floor(i / width))));
+  });
+  test('several bands come out of several; a pixel that one lacks is missing in all', async () => {
+    const made: Made = { bands: [() => 9, () => 4, (x) => (x === 0 ? 0 : 2)], nodata: 0 };
+    const { bands } = (await run('sum-and-difference', made, {}, pixelSteps)).raster();
+    expect(bands.map((one) => [one[0], one[1], valid(one).length])).toEqual([
+      [null, 15, 190],
+      [null, 3, 190],
+    ]);
+  });
+});
+
+describe('what a value is', () => {
+  test('the scale and the offset of the file, or the stored numbers, or one that is given', async () => {
+    const made: Made = { bands: [() => 4_000, () => 1_300], scale: [0.0001, -0.1] };
+    const ndvi = async (more: StepParameters) =>
+      (await run('ndvi', made, { bandA: '1', bandB: '2', ...more })).raster().bands[0]![0];
+    expect(await ndvi({})).toBeCloseTo((0.3 - 0.03) / (0.3 + 0.03), 6);
+    expect(await ndvi({ scaling: 'stored' })).toBeCloseTo(2_700 / 5_300, 6);
+    expect(await ndvi({ scaling: '0.0001,-0.05' })).toBeCloseTo((0.35 - 0.08) / (0.35 + 0.08), 6);
+    const zero = await run(
+      'ndvi',
+      { bands: [() => 4_000, (x) => (x === 0 ? 0 : 1_000)] },
+      { bandA: '1', bandB: '2', nodata: 0 },
+    );
+    expect(valid(zero.raster().bands[0]!)).toHaveLength(190);
+  });
+  test('bytes with a sign have it', async () => {
+    const made: Made = { type: 'Byte', bands: [() => 255], options: ['PIXELTYPE=SIGNEDBYTE'] };
+    expect((await run('band-math', made, { expression: '"1" + 0' })).raster().bands[0]![0]).toBe(-1);
+  });
+  test('whole numbers of 32 bits are polygons of themselves; others are refused', async () => {
+    const made: Made = { type: 'UInt32', bands: [() => 3_000_000_000] };
+    const { path } = await run('polygonize', made);
+    const dataset = gdal.open(path);
+    expect(dataset.layers.get(0).features.map((one) => one.fields.get('value') as number)).toEqual([3_000_000_000]);
+    dataset.close();
+    await expect(run('polygonize', { type: 'Float32', bands: [() => 0.5] })).rejects.toMatchObject({
+      code: 'not_classes',
+    });
+  });
+  test('statistics are those of every pixel', async () => {
+    const made: Made = {
+      width: 1_500,
+      height: 1_500,
+      type: 'Float32',
+      bands: [(x, y) => (x === 700 && y === 3 ? 9_999 : 50 + (x % 3))],
+    };
+    const { result } = await run('band-math', made, { expression: '"1" * 1' });
+    expect(result?.summary.bands[0]).toMatchObject({ min: 50, max: 9_999, validShare: 1 });
+  });
+});
+
+describe('where it lies', () => {
+  test('a raster of no reference system is refused, unless its own is named', async () => {
+    const made: Made = { bands: [() => 1], epsg: null };
+    await expect(run('reproject', made)).rejects.toMatchObject({ code: 'not_placed' });
+    const { geoTransform } = (await run('reproject', made, { from: 'EPSG:32633' })).raster();
+    expect(geoTransform[0]).toBeCloseTo(15, 2);
+  });
+  test('across 180° a raster stays one', async () => {
+    const made: Made = {
+      width: 100,
+      height: 100,
+      epsg: 32660,
+      type: 'Float32',
+      bands: [() => 5],
+      transform: [820_000, 1_000, 0, 1_000_000, 0, -1_000],
+    };
+    const { width, height, bands, geoTransform } = (await run('reproject', made)).raster();
+    expect([Math.round(width / 20), Math.round(height / 20)]).toEqual([5, 5]);
+    expect(geoTransform[0]).toBeCloseTo(179.9, 1);
+    expect(valid(bands[0]!).length / bands[0]!.length).toBeGreaterThan(0.9);
+    const degrees = (west: number): Made => ({
+      epsg: 4326,
+      type: 'Byte',
+      bands: [() => 1],
+      transform: [west, 0.1, 0, 0, 0, -0.1],
+    });
+    expect((await run('mosaic', [degrees(178), degrees(-180)])).raster().width).toBe(40);
+  });
+  test('a zone about the pole has the pixels that lie in it', async () => {
+    const started = await startStepHost({ definition: allSteps });
+    const [side, size] = [100, 50_000];
+    make(join(started.inputDir, 'a.tif'), {
+      width: side,
+      height: side,
+      epsg: 3031,
+      type: 'Float32',
+      bands: [() => 1],
+      transform: [(-side / 2) * size, size, 0, (side / 2) * size, 0, -size],
+    });
+    const zone = {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [0, -85],
+          [60, -85],
+          [60, -70],
+          [0, -70],
+          [0, -85],
+        ],
+      ],
+    };
+    const ring = { type: 'FeatureCollection', features: [{ type: 'Feature', properties: {}, geometry: zone }] };
+    await writeFile(join(started.inputDir, 'z.geojson'), JSON.stringify(ring));
+    const input = {
+      type: 'named',
+      inputs: { values: { type: 'local', path: 'a.tif' }, zones: { type: 'local', path: 'z.geojson' } },
+    } as const;
+    const { outputs } = await started.run(
+      'zonal-statistics',
+      input,
+      (await started.host.check('zonal-statistics', {}, input)).parameters,
+    );
+    const dataset = gdal.open(outputs[0]!.path);
+    const counted = dataset.layers.get(0).features.map((one) => one.fields.get('count') as number);
+    dataset.close();
+    // Expected count from the formulas of the polar stereographic projection (Snyder 1987, 21-33).
+    const [a, e] = [6_378_137, 0.081_819_190_842_6];
+    const t = (phi: number) =>
+      Math.tan(Math.PI / 4 + phi / 2) / ((1 + e * Math.sin(phi)) / (1 - e * Math.sin(phi))) ** (e / 2);
+    const radians = Math.PI / 180;
+    const standard = -71 * radians;
+    const m = Math.cos(standard) / Math.sqrt(1 - (e * Math.sin(standard)) ** 2);
+    const radius = (latitude: number) => (a * m * t(latitude * radians)) / t(standard);
+    let inside = 0;
+    for (let row = 0; row < side; row++)
+      for (let column = 0; column < side; column++) {
+        const [x, y] = [(column + 0.5 - side / 2) * size, (side / 2 - row - 0.5) * size];
+        const [longitude, distance] = [Math.atan2(x, y) / radians, Math.hypot(x, y)];
+        if (longitude > 0 && longitude < 60 && distance > radius(-85) && distance < radius(-70)) inside += 1;
+      }
+    expect(counted).toEqual([inside]);
+  });
+});
+
+/** Corners repeat the last column, as gdaldem does, so the plane looks flatter there. */
+const withoutCorners = (values: readonly (number | null)[]) =>
+  valid(values.filter((_, i) => ![0, 19, 180, 199].includes(i)));
+
+describe('the ground', () => {
+  // The slope and aspect of a plane are known on every grid.
+  const [east, north] = [0.3, -0.2];
+  const plane = (transform: readonly number[], east = 0.3, north = -0.2) => ({
+    type: 'Float32',
+    transform,
+    bands: [
+      (x: number, y: number) =>
+        east * ((x + 0.5) * transform[1]! + (y + 0.5) * transform[2]!) +
+        north * ((x + 0.5) * transform[4]! + (y + 0.5) * transform[5]!),
+    ],
+  });
+  const [steep, facing] = [
+    (Math.atan(Math.hypot(east, north)) * 180) / Math.PI,
+    ((Math.atan2(-east, -north) * 180) / Math.PI + 360) % 360,
+  ];
+  test.each([
+    ['north-up', [500_000, 30, 0, 5_000_000, 0, -30]],
+    ['south-up', [500_000, 30, 0, 5_000_000, 0, 30]],
+    ['oblong', [500_000, 30, 0, 5_000_000, 0, -10]],
+    ['turned', [500_000, 26, 15, 5_000_000, 15, -26]],
+  ])('%s: slope and aspect of a plane', async (_name, transform) => {
+    const slopes = withoutCorners((await run('slope', plane(transform))).raster().bands[0]!);
+    const aspects = withoutCorners((await run('aspect', plane(transform))).raster().bands[0]!);
+    expect(slopes).toHaveLength(196);
+    for (const one of slopes) expect(Math.abs(one - steep)).toBeLessThan(0.1);
+    for (const one of aspects) expect(Math.abs(one - facing)).toBeLessThan(0.1);
+  });
+  test('light from several directions counts by how much the ground faces it', async () => {
+    // A plane that faces west, 45° steep: cosines of the angles between its normal and four lights 45° high.
+    const made = plane([500_000, 30, 0, 5_000_000, 0, -30], 1, 0);
+    const shade = (azimuth: number) => 0.5 - 0.5 * Math.sin((azimuth * Math.PI) / 180);
+    const weighted = [
+      [225, 0.5],
+      [270, 1],
+      [315, 0.5],
+      [360, 0],
+    ].map(([azimuth = 0, weight = 0]) => weight * Math.max(0, shade(azimuth)));
+    const expected = Math.round(1 + 254 * (weighted.reduce((sum, one) => sum + one, 0) / 2));
+    const { bands } = (await run('hillshade', made, { light: 'multidirectional' })).raster();
+    expect(new Set(withoutCorners(bands[0]!))).toEqual(new Set([expected]));
+  });
+  test('in degrees at 60° north a degree to the east is half as long', async () => {
+    const degree = 111_412.84 * Math.cos(Math.PI / 3) - 93.5 * Math.cos(Math.PI);
+    const made = { ...plane([10, 0.001, 0, 60.005, 0, -0.001], 0.3 * degree, 0), epsg: 4326 };
+    for (const one of withoutCorners((await run('slope', made)).raster().bands[0]!))
+      expect(Math.abs(one - (Math.atan(0.3) * 180) / Math.PI)).toBeLessThan(0.1);
+  });
+});
