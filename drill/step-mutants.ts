@@ -235,6 +235,9 @@ const contours = 'src/steps/contours/index.ts';
 const mosaic = 'src/steps/mosaic/index.ts';
 const polygonize = 'src/steps/polygonize/index.ts';
 const reproject = 'src/steps/reproject/index.ts';
+const harmonize = 'src/steps/harmonize/index.ts';
+const terrainIndex = 'src/steps/terrain-index/index.ts';
+const colorRelief = 'src/steps/color-relief/index.ts';
 
 /** The kit's steps that nobody has broken on purpose yet. */
 export const notYetBroken: readonly string[] = [];
@@ -735,6 +738,61 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one('another promise', reproject, "bands: 'as-input'", "bands: [{ description: 'x', dataType: 'Byte' }]"),
     one('an output of another name', reproject, "fileName: 'reprojected.tif'", "fileName: 'other.tif', optional: true"),
     one('a pixel size of 0', reproject, '.min(1e-9)', ''),
+  ],
+  harmonize: [
+    ...ofPixels.filter(({ name }) => name !== 'infinity is a value'),
+    ...ofEachStrip,
+    ...ofRasters,
+    one('the coarsest for the finest', harmonize, "=== 'finest' ? 0 : -1", "=== 'finest' ? -1 : 0"),
+    one(
+      'bands in their own order',
+      harmonize,
+      'names.map((name) => scene.findBand(name))',
+      'scene.bands.filter(({ names: own }) => own.some((name) => names.includes(name)))',
+    ),
+    one('nothing is moved', harmonize, 'if (isSameGrid(source, like)) moved', 'if (source !== undefined) moved'),
+    one('the method is not looked at', harmonize, "'-r', method", "'-r', 'near'"),
+    one('the first band for each', harmonize, 'out[i] = inputs[k]![i]!', 'out[i] = inputs[0]![i]!'),
+    one('the grid of the first band', harmonize, ': scene.findBand(parameters.grid);', ': chosen[0]!;'),
+    one('another promise', harmonize, "bands: 'any'", "bands: [{ description: 'x', dataType: 'Byte' }]"),
+  ],
+  'terrain-index': [
+    ...ofPixels,
+    ...ofEachStrip,
+    ...ofRasters,
+    ...ofGround.slice(-2),
+    ...ofOwnDeclaration(terrainIndex, 'terrain-index.tif'),
+    one('a valley is a peak', terrainIndex, '(9 * heights[4]! - sum) / 8', '(sum - 9 * heights[4]!) / 8'),
+    one('the mean of nine', terrainIndex, '(9 * heights[4]! - sum) / 8', '(9 * heights[4]! - sum) / 9'),
+    one('the sum without its root', terrainIndex, 'return Math.sqrt(squares);', 'return squares;'),
+    one('the highest less the pixel', terrainIndex, 'return high - low;', 'return high - heights[4]!;'),
+    one(
+      'ruggedness for roughness',
+      terrainIndex,
+      'indices[index]',
+      "indices[index === 'roughness' ? 'ruggedness' : index]",
+    ),
+  ],
+  'color-relief': [
+    ...ofPixels,
+    ...ofEachStrip,
+    ...ofRasters,
+    one('colours go on as a line', colorRelief, 'Math.max(0, (value - from.value)', '(0 + (value - from.value)'),
+    one(
+      'red is blue',
+      colorRelief,
+      'rgb: [hex >> 16, (hex >> 8) & 255, hex & 255]',
+      'rgb: [hex & 255, (hex >> 8) & 255, hex >> 16]',
+    ),
+    one('steps are mixed', colorRelief, "between === 'steps' ||", ''),
+    one('the order matters', colorRelief, 'stops.sort((a, b) => a.value - b.value);', ''),
+    one('black is no data', colorRelief, 'Math.max(1, one', 'Math.max(0, one'),
+    one(
+      'two colours for a value',
+      colorRelief,
+      'return stops.some(({ value }, i) => value === stops[i - 1]?.value) ? null : stops;',
+      'return stops;',
+    ),
   ],
   'pan-sharpen': [
     // Strips that overlap give the same pixels here, where none begins in a row that the mistake skips.

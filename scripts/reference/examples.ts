@@ -43,11 +43,22 @@ export const examples: Readonly<Record<string, Example>> = {
     ],
     about: `${ofOlinda} The folder holds two files made of it: its colours, four times as coarse, and their mean in full detail.`,
   },
+  harmonize: {
+    inputs: { input: reducedScene },
+    parameters: { bands: 'pan, red, green, blue', resampling: 'bilinear' },
+    about: 'The folder of the example of `pan-sharpen`: its coarse colours get the pixels of the panchromatic band.',
+  },
   cog: { inputs: { input: olinda }, about: ofOlinda },
   reproject: { inputs: { input: olinda }, parameters: { crs: 'EPSG:4326', resampling: 'bilinear' }, about: ofOlinda },
   hillshade: { inputs: { input: jacksboro }, about: ofJacksboro },
   aspect: { inputs: { input: jacksboro }, about: ofJacksboro },
   slope: { inputs: { input: jacksboro }, about: ofJacksboro },
+  'terrain-index': { inputs: { input: jacksboro }, parameters: { index: 'ruggedness' }, about: ofJacksboro },
+  'color-relief': {
+    inputs: { input: jacksboro },
+    parameters: { colors: '250 #1a9641, 400 #ffffbf, 700 #8c6d5a, 1050 #ffffff' },
+    about: ofJacksboro,
+  },
   contours: { inputs: { input: jacksboro }, parameters: { interval: 50 }, about: ofJacksboro },
   polygonize: {
     inputs: { input: 'band-math.tif' },

@@ -10,7 +10,7 @@ import { needs, type NeedName } from '../../scripts/needs.mjs';
 /** Files that the battery is spread over: each runs beside the others. */
 const parts = 3;
 /** Of one check: the first runs many small inputs, and the large ones take their time on a busy machine. */
-const timeout = 300_000;
+const timeout = 900_000;
 
 /** What steps in other languages need of the machine. */
 const needsOfSteps: readonly NeedName[] = ['gdal-programs', 'python-gdal'];

@@ -1,3 +1,4 @@
+import { estimateCog } from '../estimate.ts';
 import { band } from '../parameters.ts';
 import { definePixelStep } from '../pixel-step.ts';
 import { z } from '../step.ts';
@@ -60,6 +61,7 @@ export default definePixelStep({
     preview: { ramp: 'gray', range: [1, 255] },
     overviews: 'AVERAGE',
   },
+  estimate: (input) => estimateCog(input, { bytesPerPixel: 1.2, secondsPerMegapixel: 0.1 }),
   pixel: ({ colors, between }) => {
     const stops = stopsOf(colors)!;
     return (value) => {

@@ -114,7 +114,8 @@ async function onGridOf(
     else {
       const workFolder = `${job.workFolder}/moved-${i}`;
       mkdirSync(workFolder);
-      const args = [...gridArguments(like), '-r', method];
+      // Means of whole numbers are fractions.
+      const args = [...gridArguments(like), '-r', method, '-ot', 'Float32'];
       moved.set(source, await warped({ ...job, workFolder }, [source], args, job.share((0.4 * i) / sources.length, (0.4 * (i + 1)) / sources.length))); // prettier-ignore
     }
   }

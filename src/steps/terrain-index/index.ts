@@ -5,17 +5,17 @@ import { byNeighbours } from '../terrain.ts';
 
 /** Each of the nine heights around a pixel, row by row, the pixel itself in the middle. */
 const indices = {
-  position(heights: Float64Array): number {
+  position: (heights: Float64Array): number => {
     let sum = 0;
     for (let i = 0; i < 9; i++) sum += heights[i]!;
     return (9 * heights[4]! - sum) / 8;
   },
-  ruggedness(heights: Float64Array): number {
+  ruggedness: (heights: Float64Array): number => {
     let squares = 0;
     for (let i = 0; i < 9; i++) squares += (heights[i]! - heights[4]!) ** 2;
     return Math.sqrt(squares);
   },
-  roughness(heights: Float64Array): number {
+  roughness: (heights: Float64Array): number => {
     let [low, high] = [heights[4]!, heights[4]!];
     for (let i = 0; i < 9; i++) [low, high] = [Math.min(low, heights[i]!), Math.max(high, heights[i]!)];
     return high - low;
