@@ -18,6 +18,13 @@ const ofJacksboro = 'Heights of the Jacksboro fault, Tennessee.';
 /** A folder that is made of the scene of Olinda: its colours in pixels of four times the size, and their mean as it was. */
 export const reducedScene = 'olinda-reduced';
 
+const makesReducedScene = [
+  `mkdir -p data/demo/${reducedScene}`,
+  `gdal_translate -q -b 1 -b 2 -b 3 -outsize 25% 25% -r average ${olinda} data/demo/${reducedScene}/colours.tif`,
+  `npm run demo -- --step band-math --param 'expression=(red+green+blue)/3' --input ${olinda}`,
+  `mv data/demo/band-math.tif data/demo/${reducedScene}/pan.tif`,
+];
+
 /** What each step is shown by; in an order in which each finds what it takes. */
 export const examples: Readonly<Record<string, Example>> = {
   ndvi: { inputs: { input: olinda }, about: ofOlinda },
@@ -35,18 +42,14 @@ export const examples: Readonly<Record<string, Example>> = {
   },
   'pan-sharpen': {
     inputs: { input: reducedScene },
-    first: [
-      `mkdir -p data/demo/${reducedScene}`,
-      `gdal_translate -q -b 1 -b 2 -b 3 -outsize 25% 25% -r average ${olinda} data/demo/${reducedScene}/colours.tif`,
-      `npm run demo -- --step band-math --param 'expression=(red+green+blue)/3' --input ${olinda}`,
-      `mv data/demo/band-math.tif data/demo/${reducedScene}/pan.tif`,
-    ],
+    first: makesReducedScene,
     about: `${ofOlinda} The folder holds two files made of it: its colours, four times as coarse, and their mean in full detail.`,
   },
   harmonize: {
     inputs: { input: reducedScene },
+    first: makesReducedScene,
     parameters: { bands: 'pan, red, green, blue', resampling: 'bilinear' },
-    about: 'The folder of the example of `pan-sharpen`: its coarse colours get the pixels of the panchromatic band.',
+    about: `${ofOlinda} The folder holds two files made of it: its colours, four times as coarse, and their mean in full detail. The colours get the fine pixels.`,
   },
   cog: { inputs: { input: olinda }, about: ofOlinda },
   reproject: { inputs: { input: olinda }, parameters: { crs: 'EPSG:4326', resampling: 'bilinear' }, about: ofOlinda },
