@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { lstat, open, readdir } from 'node:fs/promises';
+import { lstat, open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** An honest job makes fewer entries, and folders less deep: beyond that a folder counts as endless. */
@@ -39,10 +39,9 @@ async function count(path: string, depth: number, use: FolderUse): Promise<void>
   try {
     // The descriptor stands for this very folder, whatever its path leads to by now; and its path stays short.
     const own = process.platform === 'linux' ? `/proc/self/fd/${folder.fd}` : path;
-    const entries = await readdir(own, { withFileTypes: true });
-    use.entries += entries.length;
-    if (use.entries > maxEntries || depth > maxDepth) use.bytes = Infinity;
-    for (const entry of entries) {
+    if (depth > maxDepth) use.bytes = Infinity;
+    for await (const entry of await opendir(own)) {
+      if (++use.entries > maxEntries) use.bytes = Infinity;
       if (use.bytes === Infinity) return;
       if (entry.isDirectory()) await count(join(own, entry.name), depth + 1, use);
       else if (entry.isFile()) {

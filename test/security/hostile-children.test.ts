@@ -1,7 +1,6 @@
 /** A confined child that is hostile, and goes on after its answer: the host's files stay, and a plain call beside it is answered. */
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { lstat, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -10,31 +9,13 @@ import { cleanUpLater } from '../support/cleanup.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
 import { layTrap } from '../support/hostile-job.ts';
+import { longestOwnWorkMs } from '../support/own-work.ts';
+import { victimTree } from '../support/victim-tree.ts';
 import { confined, fileNeeds, needing, python } from '../support/needs.ts';
 
 fileNeeds(await confined());
 
 const module = new URL('../support/hostile-job.ts', import.meta.url);
-
-/** A tree beside the work of the children, and its digest: every path and every byte. */
-async function victimTree() {
-  const folder = join(await testFolder(), 'victim');
-  for (const name of ['a', 'b', 'c']) {
-    await mkdir(join(folder, name), { recursive: true });
-    for (let i = 0; i < 50; i++) await writeFile(join(folder, name, `f${i}`), `${name} ${i}`);
-  }
-  for (let i = 0; i < 400; i++) await writeFile(join(folder, `f${i}`), `victim ${i}`);
-  const digest = async () => {
-    const hash = createHash('sha256');
-    const names = await readdir(folder, { recursive: true }).catch(() => []);
-    for (const name of names.toSorted()) {
-      hash.update(name);
-      if ((await lstat(join(folder, name))).isFile()) hash.update(await readFile(join(folder, name)));
-    }
-    return hash.digest('hex');
-  };
-  return { folder, digest, before: await digest() };
-}
 
 async function startPool(limits?: ChildLimits) {
   const folder = await testFolder();
@@ -43,17 +24,6 @@ async function startPool(limits?: ChildLimits) {
   const run = (deed: string, victim = '', collect?: (workFolder: string) => Promise<void>) =>
     pool.run<number>({ module, input: { deed, victim }, owner: 'a', ...(collect && { collect }) });
   return { pool, folder, run };
-}
-
-/** The longest time that this process answered nobody, while `work` went on. */
-async function longestStallMs(work: () => Promise<unknown>): Promise<number> {
-  let [longest, last] = [0, performance.now()];
-  const timer = setInterval(() => {
-    longest = Math.max(longest, performance.now() - last);
-    last = performance.now();
-  }, 10);
-  await work().finally(() => clearInterval(timer));
-  return longest;
 }
 
 describe('files of the host', () => {
@@ -129,17 +99,17 @@ describe('a plain call is answered beside a child that', () => {
   ])('%s', async (deed, code, message) => {
     const { run } = await startPool({ diskBytes: 50e6 });
     const before = process.memoryUsage().rss;
-    const stallMs = await longestStallMs(() =>
+    const workMs = await longestOwnWorkMs(() =>
       expect(run(deed)).rejects.toMatchObject({ code, message: expect.stringContaining(message) as string }),
     );
-    expect(stallMs).toBeLessThan(1_000);
+    expect(workMs).toBeLessThan(1_000);
     expect(process.memoryUsage().rss - before).toBeLessThan(300e6);
   });
 
   test('prints a gigabyte', async () => {
     const { run } = await startPool({ timeoutMs: 3_000 });
-    const stallMs = await longestStallMs(() => run('prints a gigabyte').catch(() => {}));
-    expect(stallMs).toBeLessThan(1_000);
+    const workMs = await longestOwnWorkMs(() => run('prints a gigabyte').catch(() => {}));
+    expect(workMs).toBeLessThan(1_000);
   });
 });
 

@@ -35,7 +35,8 @@ function write(bytes: Buffer): void {
 
 const endless = () => sleep(60_000);
 
-const deeds: Readonly<Record<string, (workFolder: string, victim: string) => unknown>> = {
+/** By what they do. Some never end by themselves. */
+export const deeds: Readonly<Record<string, (workFolder: string, victim: string) => unknown>> = {
   'swaps a folder for a link': (folder, victim) => layTrap(folder, victim),
   'sends a result of ten megabytes': () =>
     write(Buffer.from(`:{"type":"done","output":[${'[],'.repeat(3_300_000)}0]}\n`)),
