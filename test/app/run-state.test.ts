@@ -64,7 +64,7 @@ describe('the poller', () => {
         pollOperation({
           intervalMs: 2000,
           bounds: assumedLimits.pollIntervalMs,
-          giveUpAtMs,
+          giveUpAtMs: () => giveUpAtMs,
           signal,
           now: Date.now,
           onUnanswered: () => {},

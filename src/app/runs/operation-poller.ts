@@ -6,22 +6,24 @@ export interface PollOptions {
   /** Within `bounds` (spec 4.8, rule 2). */
   readonly intervalMs: number;
   readonly bounds: WireLimits['pollIntervalMs'];
-  /** Epoch milliseconds after which a platform that does not answer is given up. */
-  readonly giveUpAtMs: number;
+  /** Gives when a platform is given up that has not answered since `unansweredSinceMs`; both in epoch milliseconds. */
+  readonly giveUpAtMs: (unansweredSinceMs: number) => number;
   readonly signal: AbortSignal;
   readonly now: () => number;
   /** A poll that failed for now; the next one may not. */
   readonly onUnanswered: (error: PlatformError) => void;
+  /** Told of the first answer after unanswered polls. */
   readonly onAnswered: () => void;
 }
 
 /**
  * Polls until APPROVED, REJECTED or EXPIRED, and not once more. The first poll comes one interval after
  * the call: the operation was created, or polled by an earlier process, just now. Throws what cannot get
- * better, the last error after `giveUpAtMs`, or the signal's reason.
+ * better, the last error once the platform is given up, or the signal's reason.
  */
 export async function pollOperation(options: PollOptions): Promise<Decision> {
   let askedToWaitMs = 0;
+  let unansweredSinceMs: number | null = null;
   for (;;) {
     await abortableSleep(
       Math.max(askedToWaitMs, jittered(options.intervalMs, Math.random(), options.bounds)),
@@ -30,10 +32,13 @@ export async function pollOperation(options: PollOptions): Promise<Decision> {
     askedToWaitMs = 0;
     try {
       const { status } = await options.getStatus();
-      options.onAnswered();
+      if (unansweredSinceMs !== null) options.onAnswered();
+      unansweredSinceMs = null;
       if (isDecided(status)) return status;
     } catch (error) {
-      if (!(error instanceof PlatformError) || !error.isTransient || options.now() >= options.giveUpAtMs) throw error;
+      if (!(error instanceof PlatformError) || !error.isTransient) throw error;
+      unansweredSinceMs ??= options.now();
+      if (options.now() >= options.giveUpAtMs(unansweredSinceMs)) throw error;
       askedToWaitMs = Math.min(error.retryAfterMs ?? 0, longestWaitMs);
       options.onUnanswered(error);
     }

@@ -5,7 +5,7 @@ import type { Run } from '../run.ts';
 import { commitMove, saidBy } from './patience.ts';
 import type { Stage } from './stage.ts';
 
-/** How long past the operation's window a platform that does not answer is still polled. */
+/** How long past the operation's window a platform that does not answer is polled at least. */
 const patiencePastWindowMs = 5 * 60_000;
 const waiting = { ...noProgress, note: 'waiting for the decision in the platform' };
 
@@ -18,7 +18,8 @@ export const awaitDecision: Stage = async (run, context) => {
     getStatus: () => context.calls.getOperation({ operationId }, context),
     intervalMs: context.settings.pollIntervalMs,
     bounds: context.settings.limits.pollIntervalMs,
-    giveUpAtMs: Math.max(windowEndsMs, context.now()) + patiencePastWindowMs,
+    giveUpAtMs: (unansweredSinceMs) =>
+      Math.max(windowEndsMs + patiencePastWindowMs, unansweredSinceMs + context.settings.platformPatienceMs),
     signal: context.signal,
     now: context.now,
     onUnanswered: (error) => {

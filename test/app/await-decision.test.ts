@@ -1,0 +1,59 @@
+/** Waiting for a decision while the platform is away, on a clock of its own. */
+import { expect, test } from 'vitest';
+import { awaitDecision } from '../../src/app/runs/stages/await-decision.ts';
+import type { StageContext } from '../../src/app/runs/stages/stage.ts';
+import type { Run } from '../../src/app/runs/run.ts';
+import { assumedLimits } from '../../src/contract/index.ts';
+import { PlatformError } from '../../src/platform-client/index.ts';
+
+const minute = 60_000;
+
+/** Waits for the decision on an operation whose window is 30 min. Each poll takes a minute; `answer` gives what the platform says at a minute. */
+async function waitFor(answer: (minute: number) => string | null, platformPatienceMs: number) {
+  let [nowMs, reports] = [0, 0];
+  const context = {
+    settings: {
+      pollIntervalMs: 1,
+      platformPatienceMs,
+      limits: { ...assumedLimits, pollIntervalMs: { min: 1, max: 1 } },
+    },
+    calls: {
+      getOperation: async () => {
+        nowMs += minute;
+        const status = answer(nowMs / minute);
+        if (status === null)
+          throw new PlatformError('operation.status', 'internal_error', 'away', { platformStatus: 503 });
+        return { status };
+      },
+    },
+    store: { transition: async (_run: Run, to: string) => ({ state: to }) },
+    signal: new AbortController().signal,
+    now: () => nowMs,
+    report: () => reports++,
+    log: { info: () => {}, warn: () => {} },
+  } as unknown as StageContext;
+  const run = {
+    id: 'r',
+    claim: 1,
+    state: 'AWAITING_APPROVAL',
+    operationId: 'o',
+    operationExpiresAtMs: 30 * minute,
+  } as Run;
+  const { state } = await awaitDecision(run, context);
+  return { state, minutes: nowMs / minute, reports };
+}
+
+test('a platform that is away around the end of the window has the whole patience', async () => {
+  const away = (at: number) => (at >= 29 && at < 60 ? null : at < 60 ? 'REQUESTED' : 'APPROVED');
+  expect(await waitFor(away, 60 * minute)).toMatchObject({ state: 'APPROVED', minutes: 60 });
+  await expect(waitFor(away, 10 * minute)).rejects.toMatchObject({ platformStatus: 503 });
+});
+
+test('one failure long after the window ends nothing', async () => {
+  const late = (at: number) => (at === 50 ? null : at < 52 ? 'REQUESTED' : 'REJECTED');
+  expect(await waitFor(late, 15 * minute)).toMatchObject({ state: 'REJECTED', minutes: 52 });
+});
+
+test('answers without news are not reported', async () => {
+  expect(await waitFor((at) => (at < 20 ? 'REQUESTED' : 'APPROVED'), minute)).toMatchObject({ reports: 1 });
+});
