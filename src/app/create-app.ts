@@ -26,7 +26,7 @@ import { sweep } from './sweep.ts';
 import { limitLaunches } from './launch/launch-limit.ts';
 import { launchRoutes } from './launch/routes.ts';
 import type { SessionStore } from './launch/session-store.ts';
-import { launchSessions, requireLaunchSession } from './launch/sessions.ts';
+import { launchSessions, rememberBegun, requireLaunchSession } from './launch/sessions.ts';
 import { createMetrics } from './monitoring/metrics.ts';
 import { monitoringRoutes } from './monitoring/routes.ts';
 import { assetRoutes } from './pages/assets.ts';
@@ -221,7 +221,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     app.use(assetRoutes(definition));
     app.get('/manifest', (_req, res) => void res.json(manifestOf(definition)));
     app.get('/', (_req, res) => void res.type('html').send(pages.render('home', { marketplace: config.platformUrl })));
-    app.use('/launch', limitLaunches(config.launchesPerMinute));
+    app.use('/launch', limitLaunches(config.launchesPerMinute), rememberBegun(config));
     app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
     app.use(launchRoutes({ client, launches, profile, now }));
     app.use('/launches/:launchId', requireLaunchSession, requireSameOrigin);

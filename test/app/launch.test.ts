@@ -54,6 +54,75 @@ describe.each(['query', 'form_post'])('%s', (mode) => {
   });
 });
 
+/** A browser's cookies of an address, by their paths. */
+function jar() {
+  const kept = new Map<string, { pair: string; path: string }>();
+  return {
+    take: (answer: Response) => {
+      for (const line of answer.headers.getSetCookie()) {
+        const [pair = '', path = '/'] = [line.split(';')[0], /; Path=([^;]+)/.exec(line)?.[1]];
+        kept.set(`${pair.split('=')[0]} ${path}`, { pair, path });
+      }
+    },
+    of: (pathname: string) =>
+      [...kept.values()]
+        .filter(({ path }) => pathname === path || pathname.startsWith(path.replace(/\/?$/, '/')))
+        .map(({ pair }) => pair)
+        .join('; '),
+  };
+}
+
+describe.each(['query', 'form_post'])('the browser that began a session, %s', (mode) => {
+  async function browser() {
+    const it = await start();
+    const cookies = jar();
+    const begin = async ({ token, launchUrl }: { token: string; launchUrl: string }, signal?: AbortSignal) => {
+      const answer = await fetch(mode === 'query' ? launchUrl : `${it.app.url}/launch`, {
+        ...(mode === 'query' ? {} : { method: 'POST', body: new URLSearchParams({ token }) }),
+        redirect: 'manual',
+        headers: { cookie: cookies.of('/launch') },
+        ...(signal && { signal }),
+      });
+      cookies.take(answer);
+      return answer;
+    };
+    return { ...it, cookies, begin };
+  }
+
+  test('gets back into it, into each of several; another browser does not', async () => {
+    const { app, cookies, launch, begin } = await browser();
+    const launches = [await launch('amina'), await launch('bruno')];
+    const begun = [];
+    for (const one of launches) begun.push((await begin(one)).headers.get('location') ?? '');
+    for (const [i, one] of launches.entries()) {
+      const again = await begin(one);
+      expect([again.status, again.headers.get('location')]).toEqual([303, begun[i]]);
+      const home = new URL(begun[i]!, app.url);
+      const page = await fetch(new URL('api/launch', home), { headers: { cookie: cookies.of(home.pathname) } });
+      expect(await page.json()).toMatchObject({ user: { id: i === 0 ? 'amina' : 'bruno' } });
+      const other = await (mode === 'query' ? open(one.launchUrl) : post(app.url, one.token));
+      expect(other.status).toBe(403);
+    }
+  });
+
+  test('is let in after a reload while the platform was slow', async () => {
+    const { sandbox, launch, begin } = await browser();
+    const one = await launch();
+    await sandbox.control('POST', 'faults', {
+      launchId: one.launchId,
+      endpoint: 'user.detail',
+      effect: { delayMs: 1_500 },
+    });
+    const impatient = new AbortController();
+    const first = begin(one, impatient.signal);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    impatient.abort();
+    await expect(first).rejects.toThrow();
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    expect((await begin(one)).status).toBe(303);
+  });
+});
+
 test('an old session id is not carried into a launch', async () => {
   const { launch } = await start();
   const { launchUrl } = await launch();

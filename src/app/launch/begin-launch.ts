@@ -27,7 +27,9 @@ export function readLaunchToken(value: unknown): string {
 /**
  * Begins a launch with a fresh identity token: asks the platform who the user is, then keeps the token
  * sealed. A token begins one session only, so a second use is refused. If the platform could not be asked
- * about a token, the token stays unused.
+ * about a token, or whoever asked is gone by then, the token stays unused.
+ *
+ * Gives null if the asker is gone.
  */
 export async function beginLaunch(
   token: string,
@@ -35,16 +37,19 @@ export async function beginLaunch(
   launches: LaunchStore,
   { tokenLifetimeMs }: Pick<WireLimits, 'tokenLifetimeMs'>,
   now: () => number,
-): Promise<Launch> {
+  isAskerGone: () => boolean,
+): Promise<Launch | null> {
   const used = () =>
     refusal(
       403,
       'launch_already_used',
       'A browser has opened this launch already. Each launch begins one session, in one browser.',
     );
-  if (await launches.hasBegun(token)) throw used();
+  if ((await launches.begunBy(token)) !== null) throw used();
   const held = memoryStore({ token, expiresAtMs: now() + tokenLifetimeMs });
   const user = await client.launch(held).userDetail().catch(explain);
+  // The session's cookie would reach nobody.
+  if (isAskerGone()) return null;
   const launch: Launch = { id: randomBytes(16).toString('base64url'), user, createdAtMs: now() };
   if (!(await launches.begin(launch, token, await held.read()))) throw used();
   return launch;

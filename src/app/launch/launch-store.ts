@@ -19,8 +19,8 @@ export interface LaunchPage {
 
 /** Keeps launches and their identity tokens. What a call has acknowledged is durable; the store never keeps a token in the clear. */
 export interface LaunchStore {
-  /** True where `token` has begun a launch before. */
-  hasBegun(token: string): Promise<boolean>;
+  /** Gives the id of the launch that `token` has begun; null if it has begun none. */
+  begunBy(token: string): Promise<string | null>;
   /** Keeps a new launch. False where `firstToken` has begun one already: a token begins one session. */
   begin(launch: Launch, firstToken: string, held: IdentityToken): Promise<boolean>;
   find(id: string): Promise<Launch | null>;

@@ -3,9 +3,9 @@ import type { WireProfile } from '../../contract/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import { beginLaunch, readLaunchToken } from './begin-launch.ts';
 import type { LaunchStore } from './launch-store.ts';
-import { launchPath, openSession } from './sessions.ts';
+import { hasBegunHere, launchPath, openSession } from './sessions.ts';
 
-/** `GET /launch?token=` and `POST /launch` with a form: both move the token into a new session and go on to an address without it. */
+/** `GET /launch?token=` and `POST /launch` with a form: both move the token into a new session and go on to an address without it. The browser that began the session gets back into it. */
 export function launchRoutes(options: {
   client: PlatformClient;
   launches: LaunchStore;
@@ -13,13 +13,18 @@ export function launchRoutes(options: {
   now: () => number;
 }): Router {
   async function begin(req: Request, res: Response, token: unknown): Promise<void> {
+    const word = readLaunchToken(token);
+    const begun = await options.launches.begunBy(word);
+    if (begun !== null && hasBegunHere(req, begun)) return res.redirect(303, `${launchPath(begun)}/`);
     const launch = await beginLaunch(
-      readLaunchToken(token),
+      word,
       options.client,
       options.launches,
       options.profile.limits,
       options.now,
+      () => res.closed,
     );
+    if (launch === null) return;
     await openSession(req, launch.id);
     res.redirect(303, `${launchPath(launch.id)}/`);
   }

@@ -1,6 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import type { Request, RequestHandler } from 'express';
 import session from 'express-session';
+import onHeaders from 'on-headers';
 import type { AppConfig } from '../config.ts';
 import { RequestError } from '../web/errors.ts';
 import type { SessionStore } from './session-store.ts';
@@ -13,6 +14,10 @@ declare module 'express-session' {
 
 /** The app's own cookie: the sandbox on the same host has another name. */
 const cookieName = 'app.sid';
+
+/** Names the launches that a browser has begun. It opens none of them: that takes the launch's own cookie. */
+const begunCookie = 'app.begun';
+const maxBegun = 8;
 
 export function launchPath(launchId: string): string {
   return `/launches/${launchId}`;
@@ -57,6 +62,39 @@ export async function openSession(req: Request, launchId: string): Promise<void>
   await new Promise<void>((resolve, reject) =>
     req.session.save((error: unknown) => (error ? reject(error) : resolve())),
   );
+}
+
+/** Reads `launchId`s of the cookie, the latest first. */
+function begunIn(req: Request): string[] {
+  const value = new RegExp(`(?:^|;\\s*)${begunCookie.replace('.', '\\.')}=([\\w.-]+)`).exec(
+    req.headers.cookie ?? '',
+  )?.[1];
+  return value?.split('.').slice(0, maxBegun) ?? [];
+}
+
+/** Whether this browser has begun the launch. */
+export function hasBegunHere(req: Request, launchId: string): boolean {
+  return req.session.launchId === launchId || begunIn(req).includes(launchId);
+}
+
+/** Lets a browser come back to the launches that it begins. Goes before the sessions, so that their cookie is written first. */
+export function rememberBegun(config: AppConfig): RequestHandler {
+  return (req, res, next) => {
+    onHeaders(res, () => {
+      const launchId = req.session?.launchId;
+      if (launchId === undefined || res.statusCode !== 303) return;
+      const begun = [launchId, ...begunIn(req).filter((one) => one !== launchId)].slice(0, maxBegun);
+      res.cookie(begunCookie, begun.join('.'), {
+        path: '/launch',
+        httpOnly: true,
+        // A form that the marketplace posts comes from another site.
+        sameSite: req.secure ? 'none' : 'lax',
+        secure: req.secure,
+        partitioned: config.embeddedIn !== null && req.secure,
+      });
+    });
+    next();
+  };
 }
 
 /** Lets only the launch's own session through; to everybody else the launch does not exist. */

@@ -26,13 +26,13 @@ export class SqlLaunchStore implements LaunchStore {
     this.#known = isShared ? null : new Map();
   }
 
-  async hasBegun(token: string): Promise<boolean> {
+  async begunBy(token: string): Promise<string | null> {
     const row = await this.#database
       .selectFrom('launches')
       .select('id')
       .where('first_token_hash', '=', hashToken(token))
       .executeTakeFirst();
-    return row !== undefined;
+    return row?.id ?? null;
   }
 
   async begin(launch: Launch, firstToken: string, held: IdentityToken): Promise<boolean> {

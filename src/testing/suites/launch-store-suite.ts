@@ -27,8 +27,8 @@ export function launchStoreSuite({ test, expect }: SuiteTools, open: () => Promi
     const wanted = [launch(1), launch(1), launch(1)];
     const begun = await Promise.all(wanted.map((one) => store.begin(one, 'the-token', held('the-token', 5))));
     expect(begun.filter(Boolean)).toHaveLength(1);
-    expect([await store.hasBegun('the-token'), await store.hasBegun('another')]).toEqual([true, false]);
     const kept = wanted[begun.indexOf(true)]!;
+    expect([await store.begunBy('the-token'), await store.begunBy('another')]).toEqual([kept.id, null]);
     expect(await store.find(kept.id)).toEqual(kept);
     expect(await store.find('nothing')).toBeNull();
     const tokens = store.tokens(kept.id);
