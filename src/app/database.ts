@@ -43,6 +43,7 @@ export interface RunRow {
   parameters: string;
   input: string;
   idempotency_key: string;
+  operation_request: string | null;
   operation_id: string | null;
   operation_expires_at: number | null;
   outputs: string | null;

@@ -121,6 +121,8 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
   ),
   // What made a run's outputs.
   '012-provenance': statements(`alter table runs add column provenance text`),
+  // The body of the create call, which a repeat must not change.
+  '013-operation-requests': statements(`alter table runs add column operation_request text`),
 };
 
 /** Brings a database up to date, or as far as a named migration; processes that start at the same time wait for each other. True where there was something to do. */

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { KitError } from '../../contract/index.ts';
 import type { NewRun, RunEngineOptions } from './run-engine.ts';
+import { operationOf } from './operation-request.ts';
 import { notBegun, type Run } from './run.ts';
 
 /** Takes new runs in, as many as there is room for: commits each, and queues it. */
@@ -30,17 +31,16 @@ export function createRunIntake({
     await requireRoom(owner);
     const { step, parameters, estimate } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);
     const atMs = now();
+    const asked = { stepVersion: step.version, input: wanted.input, parameters, estimate };
     const run: Run = {
       id: randomBytes(16).toString('base64url'),
       owner,
       launchId,
       state: 'CREATED',
       stepId: step.id,
-      stepVersion: step.version,
-      parameters,
-      input: wanted.input,
-      estimate,
+      ...asked,
       idempotencyKey: randomUUID(),
+      operation: operationOf(step, asked),
       ...notBegun,
       createdAtMs: atMs,
       updatedAtMs: atMs,

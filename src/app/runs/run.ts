@@ -1,3 +1,4 @@
+import type { OperationRequest } from '../../contract/index.ts';
 import type { OutputSummary, RunResult } from '../processing/output-summary.ts';
 import type { Provenance } from '../processing/provenance.ts';
 import type { RunOutput } from '../processing/take-outputs.ts';
@@ -43,6 +44,8 @@ export interface Run {
   readonly estimate: StepEstimate | null;
   /** Sent with the create call, so that a repeat makes no second operation. */
   readonly idempotencyKey: string;
+  /** What the create call asks for: a repeat by a later version of the app asks for the same. Null for runs from before the app kept it. */
+  readonly operation: OperationRequest | null;
   readonly operationId: string | null;
   readonly operationExpiresAtMs: number | null;
   /** What the step has made, in the order in which it is uploaded; empty before. */

@@ -22,6 +22,7 @@ export function newRun(more: Partial<Run> = {}): Run {
     parameters: { a: 1, b: 'ünïcödé "quoted"', c: true },
     input: { type: 'synthetic', size: 64 },
     idempotencyKey: randomUUID(),
+    operation: { name: 'n', description: 'd', parameters: { a: 1 } },
     ...notBegun,
     estimate: { outputBytes: 1_000, seconds: 2.5, memoryBytes: 3_000_000 },
     owner: 'u',

@@ -1,5 +1,4 @@
-import { valueInWords } from '../../processing/step-parameters.ts';
-import { estimateInWords } from '../estimate-words.ts';
+import { operationOf } from '../operation-request.ts';
 import { commitMove, patiently } from './patience.ts';
 import type { Stage } from './stage.ts';
 
@@ -8,22 +7,7 @@ import type { Stage } from './stage.ts';
  * answer or a crash gets the same operation, on a platform that honours it.
  */
 export const createOperation: Stage = async (run, context) => {
-  const step = context.steps.find(run.stepId);
-  const operation = {
-    name: step.title,
-    description: run.estimate ? `${step.description} ${estimateInWords(run.estimate)}` : step.description,
-    parameters: {
-      step: `${step.id}@${run.stepVersion}`,
-      input: run.input,
-      // The platform shows them to people.
-      ...Object.fromEntries(
-        Object.entries(run.parameters).map(([name, value]) => [
-          name,
-          typeof value === 'object' ? valueInWords(value) : value,
-        ]),
-      ),
-    },
-  };
+  const operation = run.operation ?? operationOf(context.steps.find(run.stepId), run);
   const created = await patiently(context, () =>
     context.calls.createOperation({ idempotencyKey: run.idempotencyKey, operation }, context),
   );
