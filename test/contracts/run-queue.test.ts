@@ -33,6 +33,29 @@ const adapters: [string, TestOptions, () => Promise<RunQueue>][] = [
 
 for (const [name, options, make] of adapters) describe(name, options, () => runQueueSuite({ test, expect }, make));
 
+test('in one process: a restart with many runs lets requests through between its takes', async () => {
+  const queue = closeLater(new LocalRunQueue());
+  let [taken, most, before] = [0, 0, 0];
+  const look = setInterval(() => {
+    most = Math.max(most, taken - before);
+    before = taken;
+  }, 0);
+  cleanUpLater(() => clearInterval(look));
+  await queue.add(Array.from({ length: 1_000 }, (_, i) => run(`r${i}`)));
+  await queue.work({
+    take: async () => {
+      taken += 1;
+      const until = performance.now() + 2;
+      while (performance.now() < until);
+    },
+    room: () => Infinity,
+    log,
+  });
+  clearInterval(look);
+  expect(taken).toBe(1_000);
+  expect(most).toBeLessThan(100);
+});
+
 describe('between processes', () => {
   test(
     'a run that a worker was about to take when it died goes to another',

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as othersRan, setTimeout as sleep } from 'node:timers/promises';
 import type { StageLog } from './stages/stage.ts';
 
 /** `wait`: calls and waits, thousands at once. `process`: a step to run, as many as a worker has room for. */
@@ -39,6 +39,9 @@ export interface QueueWorker {
 /** How long the queue waits before it offers a run again that a worker could not take: the obstacle, usually the database, needs a moment. */
 export const giveAgainMs = 1_000;
 
+/** A take is a transaction of a synchronous driver: after so many of them requests get their turn. */
+const takesAtOnce = 20;
+
 /** The queue of one process that does everything: a run is given as soon as it is added. */
 export class LocalRunQueue implements RunQueue {
   readonly isShared = false;
@@ -50,7 +53,8 @@ export class LocalRunQueue implements RunQueue {
 
   async add(runs: readonly QueuedRun[]): Promise<void> {
     if (!this.#worker) return void this.#early.push(...runs);
-    for (const run of runs) {
+    for (const [i, run] of runs.entries()) {
+      if (i > 0 && i % takesAtOnce === 0) await othersRan();
       if (this.#stopping.signal.aborted || this.#given.has(run.runId)) continue;
       this.#given.set(
         run.runId,

@@ -177,8 +177,7 @@ for (const [name, isOver] of [
 document.addEventListener('click', async ({ target }) => {
   const id = target.dataset?.download;
   if (!id) return;
-  const response = await fetch(`${api}/download/url?id=${encodeURIComponent(id)}`);
-  const { downloadUrl, error } = await response.json();
-  if (!response.ok) return void alert(error);
-  location.assign(downloadUrl);
+  const response = await fetch(`${api}/download/url?fileId=${encodeURIComponent(id)}`);
+  if (response.ok) location.assign(await response.text());
+  else alert((await response.json()).error);
 });
