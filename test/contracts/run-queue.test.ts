@@ -51,9 +51,8 @@ test('in one process: a restart with many runs lets requests through between its
     room: () => Infinity,
     log,
   });
-  clearInterval(look);
   expect(taken).toBe(1_000);
-  expect(most).toBeLessThan(100);
+  expect(Math.max(most, taken - before)).toBeLessThan(100);
 });
 
 describe('between processes', () => {
