@@ -3,7 +3,7 @@ import type gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
 import { SceneError } from './match-band.ts';
 
-/** How stored numbers become values: by the scale and offset of the file or its item (`file`), unchanged (`stored`), or by a given factor and offset. */
+/** Converts stored numbers to values: by the scale and offset of the file or its item (`file`), unchanged (`stored`), or by a given factor and offset. */
 export type Scaling = 'file' | 'stored' | { readonly factor: number; readonly offset: number };
 
 /** Options for reading a band. */

@@ -1,4 +1,4 @@
-/** What tests of an app are made with: the platform and the app in the test's own process, and the suites of the ports. */
+/** Tools for tests of an app: the platform and the app in the test's own process, and the suites of the ports. */
 export { openLaunch, type AppSession } from './app-session.ts';
 export { deliver, type Delivered, type WantedRun } from './deliver.ts';
 export * from './sandbox-control.ts';

@@ -26,10 +26,8 @@ export function readLaunchToken(value: unknown): string {
 
 /**
  * Begins a launch with a fresh identity token: asks the platform who the user is, then keeps the token
- * sealed. A token begins one session only, so a second use is refused. If the platform could not be asked
- * about a token, or whoever asked is gone by then, the token stays unused.
- *
- * Gives null if the asker is gone.
+ * sealed. A token begins one session only, so a second use is refused. The token stays unused if the platform
+ * does not answer, or if the browser has closed the connection meanwhile. Returns null in the second case.
  */
 export async function beginLaunch(
   token: string,

@@ -64,7 +64,7 @@ export async function openSession(req: Request, launchId: string): Promise<void>
   );
 }
 
-/** Reads `launchId`s of the cookie, the latest first. */
+/** Reads the launch ids of the cookie, the latest first. */
 function begunIn(req: Request): string[] {
   const value = new RegExp(`(?:^|;\\s*)${begunCookie.replace('.', '\\.')}=([\\w.-]+)`).exec(
     req.headers.cookie ?? '',
@@ -72,7 +72,7 @@ function begunIn(req: Request): string[] {
   return value?.split('.').slice(0, maxBegun) ?? [];
 }
 
-/** Whether this browser has begun the launch. */
+/** Returns true if this browser has begun the launch. */
 export function hasBegunHere(req: Request, launchId: string): boolean {
   return req.session.launchId === launchId || begunIn(req).includes(launchId);
 }

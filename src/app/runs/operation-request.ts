@@ -4,7 +4,7 @@ import { valueInWords } from '../processing/step-parameters.ts';
 import { estimateInWords } from './estimate-words.ts';
 import type { Run } from './run.ts';
 
-/** What the platform shows the user who decides (spec 4.8, step 3). */
+/** Builds the request that the platform shows to the user (spec 4.8, step 3). */
 export function operationOf(
   step: AnyStep,
   { stepVersion, input, parameters, estimate }: Pick<Run, 'stepVersion' | 'input' | 'parameters' | 'estimate'>,

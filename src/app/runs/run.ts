@@ -44,7 +44,7 @@ export interface Run {
   readonly estimate: StepEstimate | null;
   /** Sent with the create call, so that a repeat makes no second operation. */
   readonly idempotencyKey: string;
-  /** What the create call asks for: a repeat by a later version of the app asks for the same. Null for runs from before the app kept it. */
+  /** The body of the create call, so that a later version of the app repeats the same request. Null for runs older than this field. */
   readonly operation: OperationRequest | null;
   readonly operationId: string | null;
   readonly operationExpiresAtMs: number | null;

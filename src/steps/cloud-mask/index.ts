@@ -41,7 +41,7 @@ export default defineStep({
       .default('')
       .meta({
         title: 'Values',
-        description: `Values that mark what is left out, in place of bits: ${cloudsOfScl} for clouds and shadows in SCL of Sentinel-2.`,
+        description: `Values of masked pixels, instead of bits: ${cloudsOfScl} for clouds and shadows in SCL of Sentinel-2.`,
       }),
     buffer: z.int().min(0).max(mostBuffer).default(0).meta({
       title: 'Buffer',

@@ -29,7 +29,7 @@ export default defineStep({
       .max(1_000)
       .regex(/^(-?\d+(\.\d+)?(\s*,\s*-?\d+(\.\d+)?)*)?$/, 'must be numbers, separated by commas')
       .default('')
-      .meta({ title: 'Levels', description: 'Heights that have a line, in place of interval and base: 100,250,500.' }),
+      .meta({ title: 'Levels', description: 'Heights of the lines, instead of interval and base: 100,250,500.' }),
     ...readingParameters,
   }),
   input: { description: 'One raster with heights.', mostItems: 1, synthetic: 'elevation' },

@@ -17,7 +17,7 @@ export default defineStep({
     factor: z.number().min(-1e6).max(1e6).optional().meta({
       title: 'Factor',
       description:
-        'Makes reflectance of stored numbers, in place of what the file or its item says: 0.0000275 for Landsat Collection 2, 0.0001 for Sentinel-2.',
+        'Converts stored numbers to reflectance, instead of the scale of the file or its item: 0.0000275 for Landsat Collection 2, 0.0001 for Sentinel-2.',
     }),
     offset: z.number().min(-1e6).max(1e6).optional().meta({
       title: 'Offset',

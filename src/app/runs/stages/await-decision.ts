@@ -5,7 +5,7 @@ import type { Run } from '../run.ts';
 import { commitMove, saidBy } from './patience.ts';
 import type { Stage } from './stage.ts';
 
-/** How long past the operation's window a platform that does not answer is polled at least. */
+/** The app polls a platform that does not answer for at least this long after the operation's window. */
 const patiencePastWindowMs = 5 * 60_000;
 const waiting = { ...noProgress, note: 'waiting for the decision in the platform' };
 
