@@ -1,6 +1,12 @@
 /** The contract's "Launch". */
 import { describe, expect, test } from 'vitest';
+import { Secret } from '../../src/app/config.ts';
+import { openDatabase } from '../../src/app/database.ts';
+import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
+import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
 import { openSession, sessionOf, startApp } from '../support/app.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { testFolder } from '../support/folders.ts';
 import { startSandbox } from '../support/sandbox.ts';
 
 async function start() {
@@ -121,6 +127,22 @@ describe.each(['query', 'form_post'])('the browser that began a session, %s', (m
     await new Promise((resolve) => setTimeout(resolve, 2_000));
     expect((await begin(one)).status).toBe(303);
   });
+});
+
+test('the token that a renewal gave has begun the session too, and begins no second one', async () => {
+  const database = await openDatabase({ dataDir: await testFolder(), databaseUrl: null });
+  cleanUpLater(() => database.destroy());
+  const launches = new SqlLaunchStore(database, createTokenSealer([new Secret('s'.repeat(32))]));
+  const launch = { id: 'launch', user: { id: 'u' }, createdAtMs: 0 };
+  // The platform renewed it when the user's details were asked.
+  await launches.begin(launch, 'first', { token: 'second', expiresAtMs: null });
+  expect(await Promise.all(['first', 'second', 'third'].map((token) => launches.begunBy(token)))).toEqual([
+    'launch',
+    'launch',
+    null,
+  ]);
+  await launches.tokens('launch').write({ token: 'third', expiresAtMs: null });
+  expect(await Promise.all(['first', 'third'].map((token) => launches.begunBy(token)))).toEqual(['launch', 'launch']);
 });
 
 test('an old session id is not carried into a launch', async () => {

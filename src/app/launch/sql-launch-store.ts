@@ -30,7 +30,9 @@ export class SqlLaunchStore implements LaunchStore {
     const row = await this.#database
       .selectFrom('launches')
       .select('id')
-      .where('first_token_hash', '=', hashToken(token))
+      .where((where) =>
+        where.or([where('first_token_hash', '=', hashToken(token)), where('latest_token_hash', '=', hashToken(token))]),
+      )
       .executeTakeFirst();
     return row?.id ?? null;
   }
@@ -41,6 +43,7 @@ export class SqlLaunchStore implements LaunchStore {
       .values({
         id: launch.id,
         first_token_hash: hashToken(firstToken),
+        latest_token_hash: hashToken(held.token),
         sealed_token: await this.#sealer.seal(launch.id, held.token),
         token_expires_at: held.expiresAtMs,
         user: JSON.stringify(launch.user),
@@ -107,7 +110,11 @@ export class SqlLaunchStore implements LaunchStore {
       write: async ({ token, expiresAtMs }) => {
         const { numUpdatedRows } = await this.#database
           .updateTable('launches')
-          .set({ sealed_token: await this.#sealer.seal(launchId, token), token_expires_at: expiresAtMs })
+          .set({
+            sealed_token: await this.#sealer.seal(launchId, token),
+            latest_token_hash: hashToken(token),
+            token_expires_at: expiresAtMs,
+          })
           .where('id', '=', launchId)
           // A renewal that was under way when the token was erased does not bring one back.
           .where('sealed_token', '!=', erased)

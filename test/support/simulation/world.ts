@@ -119,6 +119,7 @@ const emptyDatabase = await (async () => {
     .values({
       id: 'launch',
       first_token_hash: '',
+      latest_token_hash: null,
       sealed_token: '',
       token_expires_at: null,
       user: '{"id":"u"}',
