@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Transform, type Readable } from 'node:stream';
-import busboy from 'busboy';
+import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { invalid, SandboxError } from './sandbox-error.ts';
 import { spokenBody } from './spoken-wire.ts';
 
@@ -46,29 +46,31 @@ export async function readFileForm(
   const repeated = new Set<string>();
   const misnamed = new Set<string>();
   let files = 0;
+  let file: Readable | null = null;
   let taken: Promise<void> = Promise.resolve();
 
   const { promise: parsed, resolve, reject } = Promise.withResolvers<void>();
-  parser.on('field', (wireName, value, info) => {
+  parser.on('field', (wireName, value, _isNameCut, isValueCut) => {
     const name = spoken?.fieldOf(wireName) ?? wireName;
-    if (name in fields || repeated.has(name) || info.valueTruncated) repeated.add(name);
+    if (name in fields || repeated.has(name) || isValueCut) repeated.add(name);
     else fields[name] = value;
   });
-  parser.on('file', (name, content, info: busboy.FileInfo & { filename: string | undefined }) => {
+  parser.on('file', (name, content, fileName: string | undefined) => {
     if (name !== options.fileField) {
       misnamed.add(name);
       return void content.on('error', () => {}).resume();
     }
     files += 1;
     if (files > 1) return void content.resume();
+    file = content;
     content.on('limit', () => reject(options.tooLarge()));
     content.on('error', () => {}); // told by `body` too, and there may be no reader yet
-    taken = options.onFile(content, { ...fields }, info.filename);
+    taken = options.onFile(content, { ...fields }, fileName);
     // A file that is refused early ends the reading.
     taken.catch(reject);
   });
   parser.on('filesLimit', () => (files += 1));
-  parser.on('close', resolve);
+  parser.on('finish', resolve);
   parser.on('error', (cause) => reject(notWellFormed(cause)));
   const onCut = () => reject(malformed('ended before the form did'));
   body.on('error', onCut);
@@ -83,6 +85,8 @@ export async function readFileForm(
   } catch (error) {
     body.unpipe(parser);
     parser.destroy();
+    // The parser does not end the file that it is in.
+    (file as Readable | null)?.destroy(error instanceof Error ? error : undefined);
     // Answered early: what the client is still sending is read and thrown away, or it would never read the answer.
     body.resume();
     await taken.catch(() => {});
@@ -141,23 +145,23 @@ function shown(name: string): string {
   return name.slice(0, 100);
 }
 
-function createParser(req: IncomingMessage, maxBytes: number): busboy.Busboy {
-  if (!isMultipart(req)) throw new SandboxError(415, 'unsupported_media_type', 'Unsupported Media Type');
+function createParser(req: IncomingMessage, maxBytes: number): BusboyInstance {
+  const contentType = req.headers['content-type'];
+  if (contentType === undefined || !isMultipart(req))
+    throw new SandboxError(415, 'unsupported_media_type', 'Unsupported Media Type');
   try {
-    // busboy says `limit` at the limit, not over it: one byte more.
-    return busboy({
-      headers: req.headers,
+    return new Busboy({
+      headers: { 'content-type': contentType },
       // Larger pieces take 5 MiB more at the peak of an upload, and are no faster.
       fileHwm: 64 * 1024,
       highWaterMark: 256 * 1024,
-      defParamCharset: 'utf8',
       preservePath: true,
       limits: {
         files: 1,
         fields: maxFields,
         parts: maxFields + 1,
         fieldSize: fieldBytes,
-        fileSize: maxBytes + 1,
+        fileSize: maxBytes,
         headerPairs: 50,
       },
     });

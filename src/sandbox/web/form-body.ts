@@ -1,5 +1,5 @@
 import express, { type RequestHandler } from 'express';
-import busboy from 'busboy';
+import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { limits } from '../../contract/index.ts';
 import { isMultipart } from './file-form.ts';
 import { hasBody } from './json-body.ts';
@@ -59,16 +59,19 @@ function readMultipart(req: Parameters<RequestHandler>[0]): Promise<Record<strin
     });
   return new Promise((resolve, reject) => {
     const fields: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
-    let parser: busboy.Busboy;
+    let parser: BusboyInstance;
     try {
-      parser = busboy({
-        headers: req.headers,
+      parser = new Busboy({
+        headers: { 'content-type': req.headers['content-type'] ?? '' },
         limits: { fields: 50, fieldSize: limits.jsonBodyBytes, headerPairs: 50 },
       });
     } catch (cause) {
       return reject(malformed(cause));
     }
-    parser.on('field', (name, value, info) => (fields[name] = name in fields || info.valueTruncated ? null : value));
+    parser.on(
+      'field',
+      (name, value, _isNameCut, isValueCut) => (fields[name] = name in fields || isValueCut ? null : value),
+    );
     // A form that ends within its file: the file's stream fails too, and must not go unheard.
     parser.on('file', (_name, content) => void content.on('error', () => {}).resume());
     parser.on('error', (cause) => {
@@ -76,7 +79,7 @@ function readMultipart(req: Parameters<RequestHandler>[0]): Promise<Record<strin
       req.resume();
       reject(malformed(cause));
     });
-    parser.on('close', () => resolve(fields));
+    parser.on('finish', () => resolve(fields));
     req.on('aborted', () => reject(malformed(null)));
     req.pipe(parser);
   });
