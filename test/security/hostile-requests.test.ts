@@ -200,7 +200,10 @@ describe('tokens and addresses', () => {
 
   test('what is logged of an address is words and ids of ours', { tags: [onlyInAll] }, async () => {
     expect(loggedPath('/launch?token=secret')).toBe('/launch');
-    expect(loggedPath('/launches/AbC_123/api/runs/xY-9/cancel')).toBe('/launches/AbC_123/api/runs/xY-9/cancel');
+    const [launch, run] = ['AbC_123-aaaaaaaaaaaaaa', 'xY-9zzzzzzzzzzzzzzzzzz'];
+    expect(loggedPath(`/launches/${launch}/api/runs/${run}/cancel`)).toBe(`/launches/${launch}/api/runs/${run}/cancel`);
+    // A token where an id belongs.
+    expect(loggedPath('/launches/Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MA')).toBe('/launches/:redacted');
     expect(loggedPath('/launch/Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MA')).toBe('/launch/:redacted');
     const app = await startServer('app', [], {
       PLATFORM_URL: 'http://127.0.0.1:9',

@@ -2,7 +2,8 @@
 const word = /^[a-z][a-z.-]{0,23}$/;
 /** Behind these an id of the app's own follows. */
 const beforeIds = new Set(['launches', 'runs', 'new']);
-const id = /^[A-Za-z0-9_-]{1,64}$/;
+/** Ids as `run-intake.ts` and `begin-launch.ts` make them: 16 random bytes in base64url. */
+const id = /^[A-Za-z0-9_-]{22}$/;
 
 /**
  * Makes an address safe for a log: keeps only its path, and there only the words and ids that the app itself made. Anything else
