@@ -1,30 +1,28 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pino } from 'pino';
 import * as z from 'zod';
 import { assumedProfile, KitError } from '../contract/index.ts';
-import { readSandboxConfig } from '../sandbox/config.ts';
-import { createSandbox } from '../sandbox/create-sandbox.ts';
 import { bringChallengeItems } from './certify/challenge-items.ts';
 import { challengePlan } from './certify/challenge.ts';
 import { readCertifyOptions, type CertifyOptions, type VerifyOptions } from './certify/options.ts';
 import { tableOf, writeReports } from './certify/outputs.ts';
-import { exitStatusOf, summarize, type ExpectedFailure, type Report } from './certify/report.ts';
+import { readReport, unmetDemand } from './certify/read-report.ts';
+import { exitStatusOf, summarize, type ExpectedFailure } from './certify/report.ts';
 import { runPlan } from './certify/run-plan.ts';
 import { planVersion, scenariosOf } from './certify/scenarios.ts';
 import { faultOfReport, keyOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
-import { confine } from './confine.ts';
-import { endingSignals, runCommand } from './command.ts';
+import { onInterrupt, runCommand } from './command.ts';
+import { readJson, requireWritable } from './files.ts';
 import { loadMyApp } from './my-app.ts';
+import { startOwnSandbox } from './own-sandbox.ts';
 import { startService } from './service-process.ts';
 import { trialRun } from './trial-run.ts';
 import { readWireProfile } from './wire-profile.ts';
-import { serve } from '../serve.ts';
 
 /** Side of the raster that the app's own run begins with, in pixels. */
 const trialSide = 256;
@@ -40,37 +38,37 @@ await runCommand(async () => {
   return 'reportFile' in options ? verify(options) : certify(options);
 });
 
-async function verify({ reportFile, publicKeyFile }: VerifyOptions): Promise<number> {
-  const text = await readFile(reportFile, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new KitError('bad_arguments', `${reportFile} cannot be read (${error.code})`);
-  });
-  const report = readReport(text, reportFile);
-  const fault = await faultOfReport(report, publicKeyFile === null ? null : await readPublicKey(publicKeyFile));
-  if (fault !== null) {
-    console.log(`NOT GOOD: ${fault}`);
-    return 1;
-  }
-  console.log(
-    `good: ${report.status} ${report.result}  ${report.app}  plan ${report.planVersion}  ${report.finishedAt}`,
-  );
-  if (publicKeyFile === null)
+/** Tells whether a signed report is to be believed, and whether it says what is demanded. */
+async function verify({ reportFile, publicKeyFile, level, challenge, expectFile }: VerifyOptions): Promise<number> {
+  const report = await readReport(reportFile);
+  const allowed = expectFile === null ? [] : await readExpected(expectFile);
+  const fault =
+    (await faultOfReport(report, publicKeyFile === null ? null : await readPublicKey(publicKeyFile))) ??
+    unmetDemand(report, { level, challenge, allowed });
+  if (fault !== null) console.log(`NOT GOOD: ${fault}`);
+  else
+    console.log(
+      [
+        `good: ${report.status} ${report.result}`,
+        report.app,
+        `plan ${report.planVersion}`,
+        `${report.scenarios.length} scenarios`,
+        `level ${report.level ?? 'none'}`,
+        `challenge ${report.challenge?.seed ?? 'none'}`,
+        `${report.expected.met.length} expected failures`,
+        report.finishedAt,
+      ].join('  '),
+    );
+  if (publicKeyFile === null && report.signature)
     console.log(
       `the report itself names the key that signed it; compare that key with the one you trust, or give yours with --public-key:\n${keyOfReport(report)}`,
     );
-  return exitStatusOf(report);
-}
-
-function readReport(text: string, name: string): Report {
-  try {
-    const report = JSON.parse(text) as Report;
-    if (report.format === 'marketplace-app-certification/1' && Array.isArray(report.scenarios)) return report;
-  } catch {
-    // Told below.
-  }
-  throw new KitError('bad_arguments', `${name} is not a report of certify (--json FILE writes one)`);
+  return fault === null ? 0 : 1;
 }
 
 async function certify(options: CertifyOptions): Promise<number> {
+  for (const file of [options.jsonFile, options.junitFile, options.htmlFile])
+    if (file !== null) await requireWritable(file);
   const signKey = options.signKeyFile === null ? null : await readSignKey(options.signKeyFile);
   const expected = options.expectFile === null ? [] : await readExpected(options.expectFile);
   const callerFolder = process.env['INIT_CWD'] ?? process.cwd();
@@ -94,50 +92,32 @@ async function certify(options: CertifyOptions): Promise<number> {
   const scenarios = drawn?.scenarios ?? plan;
   const chosen = options.only.length === 0 ? scenarios : scenarios.filter(({ id }) => options.only.includes(id));
   const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-certify-'));
-  for (const signal of endingSignals) {
-    process.on(signal, () => {
-      // A second one ends it at once, and what it started with it.
-      if (interruption.signal.aborted) process.exit(130);
-      interruption.abort(new KitError('interrupted', 'interrupted'));
-    });
-  }
+  onInterrupt(() => interruption.abort(new KitError('interrupted', 'interrupted')));
   const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
   try {
-    // Where others reach the sandbox they must not approve for the app under test.
-    const adminKey = process.env['PUBLIC_URL'] ? randomBytes(32).toString('base64url') : '';
-    const config = readSandboxConfig(
-      {
-        ...process.env,
-        LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error',
-        SANDBOX_ADMIN_KEY: adminKey,
-        SANDBOX_ADMIN_KEY_FILE: '',
-      },
-      { port: options.port, data: join(folder, 'sandbox'), seed: 'demo' },
-    );
-    const apiKey = config.apiKey ?? randomBytes(32).toString('base64url');
-    const confinement = await confine(config.confinement, [config.dataDir]);
-    const sandbox = await createSandbox({
-      config: { ...config, apiKey },
-      confinement,
+    const sandbox = await startOwnSandbox({
+      folder: join(folder, 'sandbox'),
       profile,
-      log: pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true })),
+      port: options.port,
+      settings: { ...process.env, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error' },
     });
+    const { apiKey } = sandbox;
     stops.unshift(() => sandbox.close());
-    const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' });
-    stops.unshift(() => served.close(0));
-    sandbox.listensAt(served.url);
-    console.log(`sandbox ready ${served.url}`);
+    console.log(`sandbox ready ${sandbox.url}`);
 
     const items =
       drawn === null
         ? []
         : await bringChallengeItems(drawn.challenge.items, {
-            ...{ sandbox, confinement, folder: join(folder, 'scenes'), signal: interruption.signal },
+            sandbox: sandbox.platform,
+            confinement: sandbox.confinement,
+            folder: join(folder, 'scenes'),
+            signal: interruption.signal,
           });
     let { launchUrl, startRequest } = options;
     if (definition !== null) {
       const app = await startService('app', [], {
-        PLATFORM_URL: served.url,
+        PLATFORM_URL: sandbox.url,
         PLATFORM_API_KEY: apiKey,
         APP_SECRET: randomBytes(32).toString('base64url'),
         DATA_DIR: join(folder, 'app'),
@@ -155,9 +135,9 @@ async function certify(options: CertifyOptions): Promise<number> {
       };
       console.log(`${definition.id.padEnd(18)} ${app.url}`);
     } else {
-      if (config.apiKey === null)
+      if (sandbox.isKeyMade)
         console.log(
-          `api key ${apiKey}\n  made because SANDBOX_API_KEY is not set; give the app under test this key and the address ${served.url}`,
+          `api key ${apiKey}\n  made because SANDBOX_API_KEY is not set; give the app under test this key and the address ${sandbox.url}`,
         );
       await waitForApp(options.launchUrl!, interruption.signal);
     }
@@ -166,7 +146,7 @@ async function certify(options: CertifyOptions): Promise<number> {
     const reports = await runPlan(chosen, {
       ...options,
       ...(drawn ? { users: drawn.challenge.users, items } : {}),
-      sandbox: { url: served.url, adminKey },
+      sandbox,
       launchUrl: launchUrl!,
       tokenField: profile.launchTokenField,
       startRequest,
@@ -200,19 +180,12 @@ async function certify(options: CertifyOptions): Promise<number> {
   }
 }
 
-async function readExpected(path: string): Promise<ExpectedFailure[]> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new KitError('bad_arguments', `${path} cannot be read (${error.code})`);
-  });
-  const schema = z.array(z.strictObject({ scenario: z.string(), rule: z.string() }));
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch {
-    throw new KitError(
-      'bad_arguments',
-      `${path} must be JSON such as [{"scenario": "chunk-cut", "rule": "chunk-order"}]; "*" stands for any scenario, "outcome" for what did not come`,
-    );
-  }
+function readExpected(path: string): Promise<ExpectedFailure[]> {
+  return readJson(
+    path,
+    z.array(z.strictObject({ scenario: z.string(), rule: z.string() })),
+    'JSON such as [{"scenario": "chunk-cut", "rule": "chunk-order"}]; "*" stands for any scenario, "outcome" for what did not come',
+  );
 }
 
 /** By a shell, as its user wrote it. Throws `KitError` where it fails: nothing is said of the app then. */

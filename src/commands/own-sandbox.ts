@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import type { WireProfile } from '../contract/index.ts';
 import { readSandboxConfig, type Seed } from '../sandbox/config.ts';
-import { createSandbox } from '../sandbox/create-sandbox.ts';
+import type { Confinement } from '../raster/index.ts';
+import { createSandbox, type Sandbox } from '../sandbox/create-sandbox.ts';
 import { serve } from '../serve.ts';
 import { confine } from './confine.ts';
 
@@ -14,8 +15,10 @@ export interface OwnSandboxOptions {
   readonly seed?: Seed;
   /** Default: any free one. */
   readonly port?: string;
-  /** Default: made. */
+  /** Default: `SANDBOX_API_KEY` of the settings; else made. */
   readonly apiKey?: string | null;
+  /** The sandbox's settings, without keys of its control calls. Default: those of this process that confine. */
+  readonly settings?: NodeJS.ProcessEnv;
 }
 
 /** A sandbox that a command has for itself. */
@@ -23,45 +26,68 @@ export interface OwnSandbox {
   readonly url: string;
   readonly apiKey: string;
   readonly adminKey: string;
+  /** False if the settings named it. */
+  readonly isKeyMade: boolean;
+  readonly platform: Sandbox;
+  readonly confinement: Confinement;
   readonly close: () => Promise<void>;
 }
 
-/** Starts one in this process. Throws `KitError` where the port is taken. */
+/**
+ * Starts one in this process. Its control calls always need a key that nobody else knows, so an app on this machine cannot decide
+ * about itself. Throws `KitError` if the port is taken.
+ */
 export async function startOwnSandbox({
   folder,
   profile,
   seed = 'demo',
   port = '0',
   apiKey: given = null,
+  settings = confining(),
 }: OwnSandboxOptions): Promise<OwnSandbox> {
-  const apiKey = given ?? randomBytes(32).toString('base64url');
   const adminKey = randomBytes(32).toString('base64url');
   const config = readSandboxConfig(
     {
-      SANDBOX_API_KEY: apiKey,
+      ...settings,
+      ...(given !== null && { SANDBOX_API_KEY: given, SANDBOX_API_KEY_FILE: '' }),
       SANDBOX_ADMIN_KEY: adminKey,
-      LOG_LEVEL: 'silent',
-      ...Object.fromEntries(
-        ['STEP_CONFINEMENT', 'CONFINEMENT_READS', 'NODE_ENV', 'DATABASE_URL'].map((name) => [name, process.env[name]]),
-      ),
+      SANDBOX_ADMIN_KEY_FILE: '',
     },
     { port, data: folder, seed },
   );
-  const sandbox = await createSandbox({
-    config,
-    confinement: await confine(config.confinement, [config.dataDir]),
+  const apiKey = config.apiKey ?? randomBytes(32).toString('base64url');
+  const confinement = await confine(config.confinement, [config.dataDir]);
+  const platform = await createSandbox({
+    config: { ...config, apiKey },
+    confinement,
     profile,
-    log: pino({ level: 'silent' }),
+    log: pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true })),
   });
-  const served = await serve(sandbox.handler, { host: '127.0.0.1', port: config.port, portSetting: '--port' });
-  sandbox.listensAt(served.url);
+  const served = await serve(platform.handler, {
+    host: config.host,
+    port: config.port,
+    portSetting: '--port',
+  }).catch(async (error: unknown) => {
+    await platform.close();
+    throw error;
+  });
+  platform.listensAt(served.url);
   return {
     url: served.url,
     apiKey,
     adminKey,
+    isKeyMade: config.apiKey === null,
+    platform,
+    confinement,
     async close() {
       await served.close(0);
-      await sandbox.close();
+      await platform.close();
     },
   };
+}
+
+/** Settings of this process that confine. */
+function confining(): NodeJS.ProcessEnv {
+  const names = ['STEP_CONFINEMENT', 'CONFINEMENT_READS', 'NODE_ENV', 'DATABASE_URL'];
+  return { LOG_LEVEL: 'silent', ...Object.fromEntries(names.map((name) => [name, process.env[name]])) };
 }

@@ -5,7 +5,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { KitError } from '../../src/contract/index.ts';
 import { junitOf, tableOf } from '../../src/commands/certify/outputs.ts';
 import { violationsOfFile } from '../support/browser.ts';
 import {
@@ -228,6 +230,57 @@ test('a fault that never fired leaves nothing to say', async () => {
   expect(found).toMatchObject({ status: 'FINISHED', result: 'NOT_EXERCISED', faults: [{ fired: 0, times: 1 }] });
 });
 
+test('a fault that somebody took away has fired no times; what the certifier cannot do is not the app’s', async () => {
+  const sandbox = await startSandbox();
+  const launchUrl = await startFaultyApp(null, { url: sandbox.url, apiKey });
+  const base = scenarios.find(({ id }) => id === 'approve-at-once')!;
+  const [cheated, broken] = await runPlan(
+    [
+      {
+        ...base,
+        faults: [{ endpoint: 'operation.status', effect: { delayMs: 1 }, after: 99 }],
+        async act(launch) {
+          await base.act(launch);
+          await sandbox.control('DELETE', 'faults');
+        },
+      },
+      {
+        ...base,
+        async act() {
+          throw new KitError('restart_failed', '--restart-command ended with 3');
+        },
+      },
+    ],
+    { sandbox, launchUrl, ...usual() },
+  );
+  expect(cheated).toMatchObject({ status: 'FINISHED', result: 'NOT_EXERCISED', faults: [{ fired: 0, times: 1 }] });
+  expect(broken).toMatchObject({ status: 'INTERRUPTED', result: 'NOT_EXERCISED' });
+  expect(report([broken!])).toMatchObject({ status: 'INTERRUPTED', level: null });
+});
+
+/** What an app under test could try on the certifier's machine: it takes its faults away, and moves the clock. */
+async function cheat(run: ReturnType<typeof startCommand>, answers: Set<number>): Promise<void> {
+  const ended = run.exited.then(() => true);
+  const pause = () => Promise.race([ended, sleep(200, false)]);
+  for (;;) {
+    const url = /^sandbox ready (\S+)$/m.exec(run.output())?.[1];
+    if (await pause()) return;
+    if (url === undefined) continue;
+    for (const [method, path] of [
+      ['GET', 'faults'],
+      ['DELETE', 'faults'],
+      ['POST', 'clock'],
+    ] as const) {
+      const answer = await fetch(`${url}/sandbox/${path}`, {
+        method,
+        headers: { 'content-type': 'application/json' },
+        ...(method === 'POST' && { body: '{"advanceMs":3600000}' }),
+      }).catch(() => null);
+      if (answer) answers.add(answer.status);
+    }
+  }
+}
+
 test('npm run certify: the reference app passes the whole plan; reports are written, signed, and can be checked', async () => {
   const folder = await testFolder();
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
@@ -253,7 +306,12 @@ test('npm run certify: the reference app passes the whole plan; reports are writ
     // As often as the platform allows: a busy machine then delays a poll by 3 s before it is late.
     { POLL_INTERVAL_MS: '2000' },
   );
+  const answers = new Set<number>();
+  const cheating = cheat(run, answers);
   expect(await run.exited, run.output()).toBe(0);
+  await cheating;
+  expect([...answers].filter((status) => status !== 401 && status !== 429)).toEqual([]);
+  expect(answers.size).toBeGreaterThan(0);
   const written = JSON.parse(await readFile(files.json, 'utf8')) as Report;
   expect(written.rules.map(({ result }) => result)).toEqual(written.rules.map(() => 'PASSED'));
   expect(written.scenarios.map(({ id, result }) => [id, result]).sort()).toEqual(
@@ -271,7 +329,15 @@ test('npm run certify: the reference app passes the whole plan; reports are writ
   };
   expect(await verify(files.json, '--public-key', join(folder, 'public.pem'))).toMatchObject({
     status: 0,
-    output: expect.stringContaining('good: FINISHED PASSED') as string,
+    output: expect.stringMatching(
+      /^good: FINISHED PASSED .* level exemplary {2}challenge of-this-test {2}0 expected failures/m,
+    ) as string,
+  });
+  const demanded = ['--level', 'exemplary', '--challenge', 'of-this-test'];
+  expect(await verify(files.json, ...demanded)).toMatchObject({ status: 0 });
+  expect(await verify(files.json, '--challenge', 'other')).toMatchObject({
+    status: 1,
+    output: expect.stringContaining('NOT GOOD: the challenge other is demanded') as string,
   });
   expect((await verify(files.json, '--public-key', other)).output).toContain('the signature does not match');
   const forged = join(folder, 'forged.json');
@@ -287,6 +353,9 @@ test.each([
   [['--scenario', 'nope'], /--scenario nope is not in the plan/],
   [['--start-request', 'api/runs'], /must be a method, a path/],
   [['--start-request', 'POST api/runs {'], /is not JSON/],
+  [['--json', '/nowhere/r.json', '--html', '/tmp/r.html'], /\/nowhere\/r.json cannot be written \(ENOENT\)/],
+  [['--public-key', '/nowhere'], /--public-key belongs to verify/],
+  [['verify', 'r.json', '--patience', '9'], /verify takes no --patience/],
   [['--sign-key', '/nowhere'], /\/nowhere cannot be read \(ENOENT\)/],
   [['verify'], /verify needs one argument: the report/],
   [['verify', '/dev/null'], /is not a report of certify/],

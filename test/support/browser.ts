@@ -60,7 +60,11 @@ export async function visit(
   if (!webgl) await context.addInitScript(withoutWebgl);
   const complaints: string[] = [];
   context.on('page', (page) => {
-    page.on('console', (message) => message.type() === 'error' && complaints.push(`console: ${message.text()}`));
+    page.on('console', (message) => {
+      // The text of an error object is its name alone.
+      const { url, lineNumber } = message.location();
+      if (message.type() === 'error') complaints.push(`console: ${message.text()} (${url}:${lineNumber})`);
+    });
     page.on('pageerror', (error) => complaints.push(`script: ${error.message}`));
     page.on('request', (request) => {
       const { protocol, origin } = new URL(request.url());

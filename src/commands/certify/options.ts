@@ -40,16 +40,24 @@ export interface VerifyOptions {
   readonly reportFile: string;
   /** Public key that the report must be signed with; null takes the one that the report names. */
   readonly publicKeyFile: string | null;
+  /** The level that the report must have reached; null for none. */
+  readonly level: Level | null;
+  /** The challenge that the report must be of; null for any. */
+  readonly challenge: string | null;
+  /** Failures that may have been expected; null for none. */
+  readonly expectFile: string | null;
 }
 
 const usage = `usage: npm run certify -- [options]: launches an app through the plan and judges it, rule by rule
-       npm run certify -- verify REPORT [--public-key FILE]: whether a signed report is good
+       npm run certify -- verify REPORT [--public-key FILE] [--level LEVEL] [--challenge SEED] [--expect FILE]: whether a
+       signed report is good
 
   --launch-url URL       the app under test, running already; without it your own is started and judged
   --launch-mode MODE     how it is launched: query (default) or form_post
   --start-request TEXT   what begins a run once the app is open: 'POST path {json}'
   --profile FILE         the wire that the sandbox speaks (default: your app's own, of a foreign app the contract's)
-  --port N               of the certifier's own sandbox (default 4010); SANDBOX_API_KEY is its key
+  --port N               of the certifier's own sandbox (default 4010 with --launch-url, else any free one); SANDBOX_API_KEY
+                         is its key
   --patience SECONDS     how long the app may take for what a scenario waits for (default 60)
   --scenario ID          only these; repeatable
   --level LEVEL          fails below it: protocol, robust or exemplary
@@ -63,6 +71,8 @@ const usage = `usage: npm run certify -- [options]: launches an app through the 
 scenarios: ${scenarios.map(({ id }) => id).join(', ')}
 Exit 0 only where nothing failed and every rule that applies was exercised (docs/certification.md).`;
 
+const optionsOfVerify: readonly string[] = ['public-key', 'level', 'challenge', 'expect'];
+
 const wrong = (message: string) => wrongArguments(message, usage);
 
 /** Reads the command line; paths are relative to `cwd`. Throws `KitError`. */
@@ -73,11 +83,11 @@ export function readCertifyOptions(args: readonly string[], cwd: string): Certif
       allowPositionals: true,
       options: {
         'launch-url': { type: 'string' },
-        'launch-mode': { type: 'string', default: 'query' },
+        'launch-mode': { type: 'string' },
         'start-request': { type: 'string' },
-        port: { type: 'string', default: '4010' },
-        patience: { type: 'string', default: '60' },
-        scenario: { type: 'string', multiple: true, default: [] },
+        port: { type: 'string' },
+        patience: { type: 'string' },
+        scenario: { type: 'string', multiple: true },
         expect: { type: 'string' },
         level: { type: 'string' },
         challenge: { type: 'string' },
@@ -93,36 +103,46 @@ export function readCertifyOptions(args: readonly string[], cwd: string): Certif
     args,
   );
   const path = (file: string | undefined) => (file === undefined ? null : resolve(cwd, file));
-  if (positionals[0] === 'verify') {
-    if (positionals.length !== 2) throw wrong('verify needs one argument: the report');
-    return { reportFile: resolve(cwd, positionals[1]!), publicKeyFile: path(values['public-key']) };
-  }
-  if (positionals.length > 0) throw wrong(`${positionals[0]} is not something that certify knows`);
-  const launchUrl = values['launch-url'] ?? null;
-  if (launchUrl !== null && !(URL.canParse(launchUrl) && /^https?:$/.test(new URL(launchUrl).protocol)))
-    throw wrong(`--launch-url ${launchUrl} must be an http or https address`);
-  const launchMode = values['launch-mode'];
-  if (launchMode !== 'query' && launchMode !== 'form_post')
-    throw wrong(`--launch-mode ${launchMode} must be query or form_post`);
-  const patience = Number(values.patience);
-  if (!(patience >= 5 && patience <= 86_400)) throw wrong(`--patience ${values.patience} must be 5 to 86400 seconds`);
-  for (const id of values.scenario)
-    if (!scenarios.some((one) => one.id === id) && id !== 'restarted')
-      throw wrong(`--scenario ${id} is not in the plan`);
-  if (values.scenario.includes('restarted') && values['restart-command'] === undefined)
-    throw wrong('--scenario restarted needs --restart-command: what restarts the app');
   const level = levels.find((one) => one === values.level) ?? null;
   if (values.level !== undefined && level === null) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);
   if (values.challenge !== undefined && !/^[\w.-]{1,100}$/.test(values.challenge))
     throw wrong('--challenge must be 1 to 100 letters, digits, _ . or -');
+  if (positionals[0] === 'verify') {
+    if (positionals.length !== 2) throw wrong('verify needs one argument: the report');
+    const other = Object.keys(values).find((name) => !optionsOfVerify.includes(name));
+    if (other !== undefined) throw wrong(`verify takes no --${other}; it takes --${optionsOfVerify.join(', --')}`);
+    return {
+      reportFile: resolve(cwd, positionals[1]!),
+      publicKeyFile: path(values['public-key']),
+      level,
+      challenge: values.challenge ?? null,
+      expectFile: path(values.expect),
+    };
+  }
+  if (values['public-key'] !== undefined) throw wrong('--public-key belongs to verify');
+  if (positionals.length > 0) throw wrong(`${positionals[0]} is not something that certify knows`);
+  const launchUrl = values['launch-url'] ?? null;
+  if (launchUrl !== null && !(URL.canParse(launchUrl) && /^https?:$/.test(new URL(launchUrl).protocol)))
+    throw wrong(`--launch-url ${launchUrl} must be an http or https address`);
+  const launchMode = values['launch-mode'] ?? 'query';
+  if (launchMode !== 'query' && launchMode !== 'form_post')
+    throw wrong(`--launch-mode ${launchMode} must be query or form_post`);
+  const patience = Number(values.patience ?? 60);
+  if (!(patience >= 5 && patience <= 86_400)) throw wrong(`--patience ${values.patience} must be 5 to 86400 seconds`);
+  const only = values.scenario ?? [];
+  for (const id of only)
+    if (!scenarios.some((one) => one.id === id) && id !== 'restarted')
+      throw wrong(`--scenario ${id} is not in the plan`);
+  if (only.includes('restarted') && values['restart-command'] === undefined)
+    throw wrong('--scenario restarted needs --restart-command: what restarts the app');
   return {
     launchUrl,
     launchMode,
     startRequest: values['start-request'] === undefined ? null : readStartRequest(values['start-request']),
     profileFile: values.profile ?? null,
-    port: values.port,
+    port: values.port ?? (launchUrl === null ? '0' : '4010'),
     patienceMs: patience * 1000,
-    only: values.scenario,
+    only,
     expectFile: path(values.expect),
     level,
     challenge: values.challenge ?? null,

@@ -10,7 +10,7 @@ import type { Report } from './report.ts';
 
 const templates = kitFolder('templates');
 
-/** Writes the files that were asked for. Throws `KitError` for one that cannot be written. */
+/** Writes the files that were asked for, each that can be written. Throws `KitError` with those that cannot. */
 export async function writeReports(
   report: Report,
   options: Pick<CertifyOptions, 'jsonFile' | 'junitFile' | 'htmlFile'>,
@@ -20,12 +20,14 @@ export async function writeReports(
     [options.junitFile, () => junitOf(report)],
     [options.htmlFile, () => htmlOf(report)],
   ];
+  const failed: string[] = [];
   for (const [path, text] of files) {
     if (path === null) continue;
-    await writeFile(path, text()).catch((cause: NodeJS.ErrnoException) => {
-      throw new KitError('bad_arguments', `${path} cannot be written (${cause.code})`, { cause });
-    });
+    await writeFile(path, text()).catch((error: NodeJS.ErrnoException) =>
+      failed.push(`${path} cannot be written (${error.code})`),
+    );
   }
+  if (failed.length > 0) throw new KitError('report_not_written', failed.join('\n'));
 }
 
 /** An expected failure does not count as one; an expected failure that did not happen does. */

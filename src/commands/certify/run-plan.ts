@@ -7,7 +7,7 @@ import type { Challenge } from './challenge.ts';
 import type { CertifyOptions, StartRequest } from './options.ts';
 import { digestOfTrace, mergeRules, resultOfScenario, type ScenarioReport, type Status } from './report.ts';
 import type { Scenario } from './scenarios.ts';
-import { NotSeen, WatchedLaunch, type FaultEffect } from './watched-launch.ts';
+import { NotSeen, WatchedLaunch, type ArmedFault } from './watched-launch.ts';
 
 export interface PlanOptions {
   readonly sandbox: SandboxAddress;
@@ -87,6 +87,8 @@ async function runScenario(
     if (failed) throw failed.reason;
   } catch (error) {
     if (options.signal.aborted) status = 'INTERRUPTED';
+    // Nothing is said of the app if the certifier's own side failed.
+    else if (isOwnFailure(error)) [status, missing] = ['INTERRUPTED', { severity: 'warning', message: error.message }];
     // A step that the sandbox refuses, such as an approval that came too late for it, says something of this scenario only.
     else if (error instanceof NotSeen || error instanceof OpenError || error instanceof KitError)
       missing = { severity: scenario.missing, message: error.message };
@@ -96,6 +98,11 @@ async function runScenario(
   options.onStatus(scenario, status);
   return report;
 }
+
+/** A restart that failed, or a sandbox that answered 5xx. */
+const isOwnFailure = (error: unknown): error is KitError =>
+  error instanceof KitError &&
+  (error.code === 'restart_failed' || (error.code === 'sandbox_error' && (error.status ?? 500) >= 500));
 
 /** With the item's names in place of `{collectionId}` and `{itemId}`. */
 function startOn(request: StartRequest | null, item: BroughtItem | undefined): StartRequest | null {
@@ -150,12 +157,16 @@ async function reportOf(
   );
   const verdicts = await Promise.all(launches.map((launch) => launch.verdict()));
   const rules = mergeRules(verdicts);
-  const { faults: armed } = await sandboxCall<{
-    faults: { launchId: string | null; endpoint: string; effect: FaultEffect; times: number; fired: number }[];
-  }>(sandbox, 'faults');
-  const faults = armed
-    .filter((fault) => launches.some(({ id }) => id === fault.launchId))
-    .map(({ endpoint, effect, times, fired }) => ({ endpoint, effect, times, fired }));
+  const { faults: there } = await sandboxCall<{ faults: ArmedFault[] }>(sandbox, 'faults');
+  const faults = launches.flatMap(({ armed }) =>
+    armed.map(({ id, endpoint, effect, times }) => ({
+      endpoint,
+      effect,
+      times,
+      // A fault that is gone has shown nothing.
+      fired: there.find((one) => one.id === id)?.fired ?? 0,
+    })),
+  );
   return {
     id: scenario.id,
     title: scenario.title,

@@ -9,6 +9,7 @@ import { sandboxCall, type SandboxAddress } from '../../testing/sandbox-call.ts'
 export type TracedCall = z.output<typeof controlAnswers.trace>['calls'][number];
 export type LaunchVerdict = z.output<typeof controlAnswers.verdict>;
 type LaunchView = z.output<typeof controlAnswers.launch>;
+export type ArmedFault = z.output<typeof controlAnswers.faults>['faults'][number];
 export type FaultEffect = z.output<typeof newFault>['effect'];
 export type FaultEndpoint = z.output<typeof newFault>['endpoint'];
 
@@ -29,6 +30,8 @@ export interface PlanAct {
 export class WatchedLaunch {
   readonly id: string;
   readonly acts: PlanAct[] = [];
+  /** Faults that the plan armed, as the sandbox answered. */
+  readonly armed: ArmedFault[] = [];
   #sandbox: SandboxAddress;
   #patienceMs: number;
   #signal: AbortSignal;
@@ -91,13 +94,8 @@ export class WatchedLaunch {
   }
 
   async arm(endpoint: FaultEndpoint, effect: FaultEffect, { after = 0, times = 1 } = {}): Promise<void> {
-    await this.#act('fault armed', `${endpoint}: ${faultText(effect)}`, 'faults', {
-      launchId: this.id,
-      endpoint,
-      effect,
-      after,
-      times,
-    });
+    const fault = { launchId: this.id, endpoint, effect, after, times };
+    this.armed.push(await this.#act<ArmedFault>('fault armed', `${endpoint}: ${faultText(effect)}`, 'faults', fault));
   }
 
   /** Until a status answer has told the app the decision. */
@@ -156,10 +154,11 @@ export class WatchedLaunch {
     return sandboxCall(this.#sandbox, `launches/${this.id}`);
   }
 
-  async #act(kind: string, text: string, path: string, body: object = {}): Promise<void> {
+  async #act<T>(kind: string, text: string, path: string, body: object = {}): Promise<T> {
     const at = new Date().toISOString();
-    await sandboxCall(this.#sandbox, path, body);
+    const answer = await sandboxCall<T>(this.#sandbox, path, body);
     this.acts.push({ at, kind, text });
+    return answer;
   }
 
   async #until<T>(what: string, look: () => Promise<T>, isThere: (seen: T) => boolean): Promise<T> {
