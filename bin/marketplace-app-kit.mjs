@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // The kit's commands for whoever has installed it: `npx marketplace-app-kit --help`. Plain JavaScript: it runs on an older
 // Node too, and goes on with the one that came with the package.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -13,20 +14,28 @@ const setUp = join(root, 'scripts', 'setup.mjs');
 const args = process.argv.slice(2);
 
 if (args[0] === 'setup') {
-  process.exitCode = spawnSync(process.execPath, [setUp, ...args.slice(1)], { stdio: 'inherit' }).status ?? 1;
+  await goOnWith(process.execPath, [setUp, ...args.slice(1)]);
 } else if (Number(process.versions.node.split('.')[0]) < neededNode) {
   const node = shippedNode();
   if (node === null) {
     console.error(`Node ${neededNode} or later is needed, this is ${process.version}: install one from nodejs.org`);
     process.exitCode = 1;
-  } else
-    process.exitCode =
-      spawnSync(node, [...process.execArgv, fileURLToPath(import.meta.url), ...args], { stdio: 'inherit' }).status ?? 1;
+  } else await goOnWith(node, [...process.execArgv, fileURLToPath(import.meta.url), ...args]);
 } else {
   await import('../scripts/preload.mjs');
   // In the repository the code runs as it is written.
   const asWritten = existsSync(join(root, 'src', 'commands', 'cli.ts'));
   await import(asWritten ? '../src/commands/cli.ts' : '../dist/commands/cli.js');
+}
+
+/** Runs a program in the place of this process: it gets the signals, and its end is this one's. */
+async function goOnWith(program, programArgs) {
+  const child = spawn(program, programArgs, { stdio: 'inherit' });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  process.exitCode = await new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code, signal) => resolve(code ?? 128 + constants.signals[signal]));
+  });
 }
 
 /** The Node that the package brings for this system, or null. */

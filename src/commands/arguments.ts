@@ -1,6 +1,9 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { KitError } from '../contract/kit-error.ts';
 
+/** The folder that a command was called in. npm runs scripts in the folder of the package. */
+export const callerFolder = (): string => process.env['INIT_CWD'] ?? process.cwd();
+
 /** An argument that a command does not take: says what was wrong, and how it is used. */
 export function wrongArguments(message: string, usage: string): KitError {
   return new KitError('bad_arguments', `${message}\n\n${usage}`);

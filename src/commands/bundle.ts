@@ -10,7 +10,8 @@ import { resolveFileInside, resolveInside } from '../raster/index.ts';
 import type { Bundle } from '../sandbox/bundles/bundle.ts';
 import { localObstacle, localPathsOf, Room } from '../sandbox/bundles/inputs.ts';
 import { sandboxCall } from '../testing/sandbox-call.ts';
-import { readArguments, wrongArguments } from './arguments.ts';
+import { readSecret } from '../sandbox/config.ts';
+import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
 import { runCommand } from './command.ts';
 import { sha256Of } from './sha256-of.ts';
 
@@ -44,7 +45,7 @@ await runCommand(async () => {
   if (more !== undefined || (given === undefined) === (values.run === undefined))
     throw wrongArguments('give a LAUNCH_ID, or --run RUN_ID', usage);
   if (!URL.canParse(values.sandbox)) throw wrongArguments(`--sandbox ${values.sandbox} must be an address`, usage);
-  const adminKey = process.env['SANDBOX_ADMIN_KEY'] ?? '';
+  const adminKey = readSecret(process.env, 'SANDBOX_ADMIN_KEY');
   const sandbox = { url: values.sandbox.replace(/\/+$/, ''), ...(adminKey ? { adminKey } : {}) };
   await fetch(`${sandbox.url}/health`).catch(() => {
     throw new KitError('sandbox_away', `no sandbox answers at ${sandbox.url}: name it with --sandbox URL`);
@@ -56,7 +57,7 @@ await runCommand(async () => {
   const launchId = given ?? (await launchOfRun(sandbox, values.run!, config!));
   let made = await sandboxCall<Bundle>(sandbox, `launches/${encodeURIComponent(launchId)}/bundle`);
   if (config !== null) made = await withLocalInputs(made, config.inputDir);
-  const file = resolve(process.env['INIT_CWD'] ?? process.cwd(), values.out ?? `${launchId}.bundle.json`);
+  const file = resolve(callerFolder(), values.out ?? `${launchId}.bundle.json`);
   await writeFile(file, `${JSON.stringify(made, null, 2)}\n`);
   console.log(`${file}: ${made.causes.length} causes, ${made.effects.length} calls, ${made.outputs.length} outputs`);
   for (const { fileName, sizeBytes, data } of made.inputs)

@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import { assumedProfile, KitError } from '../contract/index.ts';
+import { scratchFolder } from '../raster/index.ts';
 import { bringChallengeItems } from './certify/challenge-items.ts';
 import { challengePlan } from './certify/challenge.ts';
 import { readCertifyOptions, type CertifyOptions, type VerifyOptions } from './certify/options.ts';
@@ -16,6 +15,7 @@ import { exitStatusOf, summarize, type ExpectedFailure } from './certify/report.
 import { runPlan } from './certify/run-plan.ts';
 import { planVersion, scenariosOf } from './certify/scenarios.ts';
 import { faultOfReport, keyOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
+import { callerFolder } from './arguments.ts';
 import { onInterrupt, runCommand } from './command.ts';
 import { readJson, requireWritable } from './files.ts';
 import { loadMyApp } from './my-app.ts';
@@ -34,7 +34,7 @@ const appStartMs = 120_000;
 const restartMs = 60_000;
 
 await runCommand(async () => {
-  const options = readCertifyOptions(process.argv.slice(2), process.env['INIT_CWD'] ?? process.cwd());
+  const options = readCertifyOptions(process.argv.slice(2), callerFolder());
   return 'reportFile' in options ? verify(options) : certify(options);
 });
 
@@ -71,12 +71,11 @@ async function certify(options: CertifyOptions): Promise<number> {
     if (file !== null) await requireWritable(file);
   const signKey = options.signKeyFile === null ? null : await readSignKey(options.signKeyFile);
   const expected = options.expectFile === null ? [] : await readExpected(options.expectFile);
-  const callerFolder = process.env['INIT_CWD'] ?? process.cwd();
   const definition = options.launchUrl === null ? await loadMyApp() : null;
   const profile =
     options.profileFile === null
       ? (definition?.profile ?? assumedProfile)
-      : await readWireProfile(options.profileFile, callerFolder);
+      : await readWireProfile(options.profileFile, callerFolder());
   const { restartCommand } = options;
   const interruption = new AbortController();
   const restart = restartCommand === null ? null : () => restartApp(restartCommand, interruption.signal);
@@ -91,9 +90,10 @@ async function certify(options: CertifyOptions): Promise<number> {
   const drawn = options.challenge === null ? null : challengePlan(plan, options.challenge, { usesItems });
   const scenarios = drawn?.scenarios ?? plan;
   const chosen = options.only.length === 0 ? scenarios : scenarios.filter(({ id }) => options.only.includes(id));
-  const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-certify-'));
+  const scratch = scratchFolder('certify');
+  const folder = scratch.path;
   onInterrupt(() => interruption.abort(new KitError('interrupted', 'interrupted')));
-  const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  const stops: (() => Promise<unknown>)[] = [() => scratch.remove()];
   try {
     const sandbox = await startOwnSandbox({
       folder: join(folder, 'sandbox'),

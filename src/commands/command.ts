@@ -1,7 +1,20 @@
 import { KitError } from '../contract/kit-error.ts';
 
+/** Ctrl-C, what asks a process to end, and the end of its terminal. */
+export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 /** Runs a command: a `KitError` ends it with its message and status 1, anything else is a defect and shows its stack. */
 export async function runCommand(main: () => Promise<number | void>): Promise<void> {
+  // Whoever reads the output may have enough of it: `| head`. What a command leaves behind goes at the exit.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit(0);
+  });
+  // A signal that a command does not handle itself ends it with its folders and services, not without.
+  for (const signal of endingSignals)
+    process.on(signal, () => {
+      if (process.listenerCount(signal) === 1) process.exit(130);
+    });
   try {
     process.exitCode = (await main()) ?? 0;
   } catch (error) {
@@ -10,9 +23,6 @@ export async function runCommand(main: () => Promise<number | void>): Promise<vo
     process.exitCode = 1;
   }
 }
-
-/** Ctrl-C, what asks a process to end, and the end of its terminal. */
-export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Calls `onFirst` on the first signal that asks the process to end; a second one ends it at once, and what it started with it. */
 export function onInterrupt(onFirst: () => void): void {

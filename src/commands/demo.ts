@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -16,10 +14,12 @@ import {
   establishConfinement,
   previewJob,
   runInChild,
+  scratchFolder,
   type Confinement,
   type PreviewJobInput,
   type PreviewStyle,
 } from '../raster/index.ts';
+import { callerFolder } from './arguments.ts';
 import { onInterrupt, runCommand } from './command.ts';
 import { openLaunch, typedParameters, type AppSession, type FoundItem } from '../testing/app-session.ts';
 import { fetchFile, waitForFile } from './demo/fetch-result.ts';
@@ -50,7 +50,7 @@ const demoCollections: Readonly<Record<string, string>> = {
 };
 
 await runCommand(async () => {
-  const given = readDemoOptions(process.argv.slice(2), process.env['INIT_CWD'] ?? process.cwd());
+  const given = readDemoOptions(process.argv.slice(2), callerFolder());
   const definition = await loadMyApp();
   const options = { ...given, stepId: given.stepId ?? definition.steps[0]!.id, definition };
   if (!definition.steps.some(({ id }) => id === options.stepId))
@@ -58,7 +58,8 @@ await runCommand(async () => {
       'bad_arguments',
       `there is no step ${JSON.stringify(options.stepId)}; there are ${definition.steps.map(({ id }) => id).join(', ')}`,
     );
-  const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-demo-'));
+  const scratch = scratchFolder('demo');
+  const folder = scratch.path;
   // Includes services that are still starting, so that an interrupt stops them like any other.
   const services: Promise<ServiceProcess>[] = [];
   let isInterrupted = false;
@@ -71,10 +72,8 @@ await runCommand(async () => {
   const cleanUp = async () => {
     const started = await Promise.allSettled(services);
     await Promise.allSettled(started.flatMap((one) => (one.status === 'fulfilled' ? [one.value.stop()] : [])));
-    await rm(folder, { recursive: true, force: true });
+    await scratch.remove();
   };
-  // A second Ctrl-C waits for nothing.
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const interrupted = new Promise<number>((resolve) => {
     onInterrupt(() => {
       isInterrupted = true;

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import openInBrowser from 'open';
 import { isLoopbackName } from '../contract/index.ts';
 import { kitFolder } from '../raster/index.ts';
-import { readArguments } from './arguments.ts';
+import { readSecret } from '../sandbox/config.ts';
+import { callerFolder, readArguments } from './arguments.ts';
 import { onInterrupt, runCommand } from './command.ts';
 import { logLines } from './dev/log-lines.ts';
 import { watchFiles, type FileWatch } from './dev/watch-files.ts';
@@ -61,16 +62,15 @@ await runCommand(async () => {
     sandbox: [join(room, 'profile.ts')],
     app: [room, ...(definition.templates ? [fileURLToPath(definition.templates)] : [])],
   };
-  const callerFolder = process.env['INIT_CWD'] ?? process.cwd();
-  const folder = resolve(callerFolder, options.data);
-  const apiKey = process.env['SANDBOX_API_KEY'] ?? randomBytes(24).toString('base64url');
+  const folder = resolve(callerFolder(), options.data);
+  const apiKey = readSecret(process.env, 'SANDBOX_API_KEY') ?? randomBytes(24).toString('base64url');
   // Whoever reaches the sandbox from another machine could approve operations, were it not for a key of its own.
   const adminKey = isLoopbackName(options.host) ? '' : randomBytes(24).toString('base64url');
   const running = new Map<Name, ServiceProcess>();
   /** Where each was first: it stays there when it starts again. */
   const urls = new Map<Name, string>();
   const watches: FileWatch[] = [];
-  let toImport = options.import.map((path) => resolve(callerFolder, path));
+  let toImport = options.import.map((path) => resolve(callerFolder(), path));
   let isStopping = false;
   const interrupted = new Promise<number>((stop) => {
     onInterrupt(() => stop(0));

@@ -1,7 +1,5 @@
-import { rmSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,9 +10,10 @@ import { creations } from '../drift/probes.ts';
 import { proposeProfile } from '../drift/propose.ts';
 import { isAsExpected, reportText, resultOf, withoutKnown, type DriftReport } from '../drift/report.ts';
 import { levels, type Level, type Target } from '../drift/target.ts';
+import { scratchFolder } from '../raster/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { openApi31 } from '../sandbox/openapi/document.ts';
-import { readArguments, wrongArguments } from './arguments.ts';
+import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
 import { onInterrupt, runCommand } from './command.ts';
 import { knownDifferences, recording } from './drift/recorded-files.ts';
 import { readJson, requireWritable } from './files.ts';
@@ -55,7 +54,7 @@ await runCommand(async () => {
       json: { type: 'string' },
     },
   });
-  const folder = process.env['INIT_CWD'] ?? process.cwd();
+  const folder = callerFolder();
   const level = levels.find((one) => one === values.level);
   if (level === undefined) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);
   if ((values.platform === undefined) === (values.against === undefined))
@@ -74,14 +73,13 @@ await runCommand(async () => {
   const target = record === null ? await platformTarget(values.platform!, level, profile) : null;
   const seenLevel = record?.level ?? level;
 
-  const scratch = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-drift-'));
-  const own = await sandboxTarget(scratch, profile).catch(async (error: unknown) => {
-    await rm(scratch, { recursive: true, force: true });
+  const scratch = scratchFolder('drift');
+  const own = await sandboxTarget(scratch.path, profile).catch(async (error: unknown) => {
+    await scratch.remove();
     throw error;
   });
   onInterrupt(() => {
     console.error('interrupted');
-    rmSync(scratch, { recursive: true, force: true });
     process.exit(130);
   });
   try {
@@ -120,7 +118,7 @@ await runCommand(async () => {
     return isAsExpected(report) ? 0 : 1;
   } finally {
     await own.close();
-    await rm(scratch, { recursive: true, force: true });
+    await scratch.remove();
   }
 });
 

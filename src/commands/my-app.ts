@@ -5,6 +5,7 @@ import { loadApp } from '../app/definition/load-app.ts';
 import type { AppDefinition } from '../app/definition/app-definition.ts';
 import { KitError } from '../contract/index.ts';
 import { isPackage } from '../raster/index.ts';
+import { callerFolder } from './arguments.ts';
 
 const places = ['src/my-app/app.ts', 'src/my-app/app.js', 'my-app/app.ts', 'my-app/app.js'];
 /** In a repository this lies in the fork itself; of a package it is the kit's own example. */
@@ -21,7 +22,7 @@ export async function loadMyApp(env: NodeJS.ProcessEnv = process.env, folder = p
 
 function myAppModule(env: NodeJS.ProcessEnv, folder: string): URL {
   if (env['MY_APP']) {
-    const path = resolve(folder, env['MY_APP']);
+    const path = resolve(callerFolder(), env['MY_APP']);
     if (!existsSync(path)) throw new KitError('bad_arguments', `MY_APP=${env['MY_APP']}: there is no module ${path}`);
     return pathToFileURL(path);
   }

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as z from 'zod';
@@ -11,7 +10,7 @@ import { KitError } from '../contract/index.ts';
 import {
   confinementSettings,
   confinementVariables,
-  removeFolder,
+  scratchFolder,
   runInChild,
   type Confinement,
 } from '../raster/index.ts';
@@ -161,7 +160,8 @@ async function tryOut(
   tiny: typeof tinyInput,
   confinement: Confinement,
 ) {
-  const folder = await mkdtemp(join(tmpdir(), 'new-step-'));
+  const scratch = scratchFolder('new-step');
+  const folder = scratch.path;
   try {
     const kit = new URL('../index.ts', import.meta.url).href;
     const module = join(folder, 'app', 'app.mjs');
@@ -219,7 +219,7 @@ async function tryOut(
       isOnInputGrid: isSame,
     };
   } finally {
-    await removeFolder(folder);
+    await scratch.remove();
   }
 }
 

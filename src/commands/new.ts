@@ -2,7 +2,7 @@ import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { KitError } from '../contract/index.ts';
 import { kitFolder } from '../raster/index.ts';
-import { readArguments, wrongArguments } from './arguments.ts';
+import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
 import { runCommand } from './command.ts';
 
 const usage = `usage: marketplace-app-kit new FOLDER [--kit SPEC]: a project of your own that depends on this kit
@@ -34,8 +34,7 @@ await runCommand(async () => {
   const [given] = positionals;
   if (given === undefined || positionals.length > 1)
     throw wrongArguments('new needs one argument: the folder of the project', usage);
-  const callerFolder = process.env['INIT_CWD'] ?? process.cwd();
-  const folder = resolve(callerFolder, given);
+  const folder = resolve(callerFolder(), given);
   const name = basename(folder);
   if (!/^[a-z0-9][a-z0-9._-]{0,213}$/.test(name))
     throw wrongArguments(`${name} cannot be the name of a package: use a-z, 0-9, ., _ and -`, usage);
@@ -48,7 +47,7 @@ await runCommand(async () => {
   const kit = JSON.parse(await readFile(kitFolder('package.json'), 'utf8')) as Manifest;
   const manifest = {
     name,
-    dependencies: { 'marketplace-app-kit': specOf(values.kit, callerFolder, folder) ?? `^${kit.version}` },
+    dependencies: { 'marketplace-app-kit': specOf(values.kit, folder) ?? `^${kit.version}` },
     devDependencies: sorted({ ...kit.peerDependencies, ...toolsOf(kit) }),
   };
   for (const file of await filesBelow(kitFolder('starter'))) {
@@ -74,14 +73,14 @@ await runCommand(async () => {
     }
   }
   console.log(
-    `${relative(callerFolder, folder) || '.'} is ready. Go on with\n\n    cd ${relative(callerFolder, folder) || '.'}\n    npm run demo\n    npm test`,
+    `${relative(callerFolder(), folder) || '.'} is ready. Go on with\n\n    cd ${relative(callerFolder(), folder) || '.'}\n    npm run demo\n    npm test`,
   );
 });
 
 /** A path is written as the project sees it, where it is one. */
-function specOf(spec: string | undefined, callerFolder: string, folder: string): string | null {
+function specOf(spec: string | undefined, folder: string): string | null {
   if (spec === undefined) return null;
-  return /^[./]|\.tgz$/.test(spec) ? `file:${relative(folder, resolve(callerFolder, spec))}` : spec;
+  return /^[./]|\.tgz$/.test(spec) ? `file:${relative(folder, resolve(callerFolder(), spec))}` : spec;
 }
 
 function toolsOf({ devDependencies }: Manifest): Record<string, string | undefined> {

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
 import { assumedProfile, KitError } from '../contract/index.ts';
+import { scratchFolder } from '../raster/index.ts';
+import { readSecret } from '../sandbox/config.ts';
 import { bundle as bundleSchema, bundleFormat, type Bundle } from '../sandbox/bundles/bundle.ts';
-import { readArguments, wrongArguments } from './arguments.ts';
+import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
 import { OpenError } from './certify/browser.ts';
 import { readStartRequest, type StartRequest } from './certify/options.ts';
 import { onInterrupt, runCommand } from './command.ts';
@@ -49,9 +50,9 @@ await runCommand(async () => {
   const patienceMs = Number(values.patience) * 1000;
   if (!(patienceMs >= 7_000)) throw wrongArguments(`--patience ${values.patience} must be 7 seconds or more`, usage);
   const startRequest = values['start-request'] === undefined ? null : readStartRequest(values['start-request'], usage);
-  if (launchUrl !== undefined && !process.env['SANDBOX_API_KEY'])
+  if (launchUrl !== undefined && readSecret(process.env, 'SANDBOX_API_KEY') === null)
     throw wrongArguments('--launch-url needs SANDBOX_API_KEY: the key that the app is configured with', usage);
-  const inCaller = (path: string) => resolve(process.env['INIT_CWD'] ?? process.cwd(), path);
+  const inCaller = (path: string) => resolve(callerFolder(), path);
   try {
     const recorded = await readBundle(inCaller(file));
     if (recorded.obstacles.length > 0 && startRequest === null)
@@ -85,15 +86,16 @@ async function replay(recorded: Bundle, { launchUrl, startRequest, patienceMs, p
   const profile = definition?.profile ?? assumedProfile;
   const stop = new AbortController();
   onInterrupt(() => stop.abort(new KitError('interrupted', 'interrupted')));
-  const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-replay-'));
-  const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  const scratch = scratchFolder('replay');
+  const folder = scratch.path;
+  const stops: (() => Promise<unknown>)[] = [() => scratch.remove()];
   try {
     const sandbox = await startOwnSandbox({
       folder: join(folder, 'sandbox'),
       profile,
       seed: recorded.seed,
       port: port ?? (launchUrl === undefined ? '0' : '4010'),
-      apiKey: process.env['SANDBOX_API_KEY'] || null,
+      apiKey: readSecret(process.env, 'SANDBOX_API_KEY'),
     });
     stops.unshift(() => sandbox.close());
     const inputDir = join(folder, 'inputs');

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
@@ -13,6 +11,7 @@ import type { RunOutput } from '../app/processing/take-outputs.ts';
 import { KitError } from '../contract/index.ts';
 import { createPlatformClient } from '../platform-client/index.ts';
 import {
+  scratchFolder,
   ChildJobError,
   compareJob,
   confinementSettings,
@@ -23,7 +22,7 @@ import {
 } from '../raster/index.ts';
 import { isCommand } from '../steps/command.ts';
 import { outputsOf, type AnyStep } from '../steps/step.ts';
-import { readArguments, wrongArguments } from './arguments.ts';
+import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
 import { onInterrupt, runCommand } from './command.ts';
 import { confine } from './confine.ts';
 import { loadMyApp } from './my-app.ts';
@@ -56,16 +55,17 @@ await runCommand(async () => {
   const definition = await loadMyApp();
   const read = z.object(confinementVariables).parse(process.env);
   const confinement = await confine(confinementSettings(process.env, read), []);
-  const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-reproduce-'));
+  const scratch = scratchFolder('reproduce');
+  const folder = scratch.path;
   const stop = new AbortController();
   onInterrupt(() => stop.abort(new KitError('interrupted', 'interrupted')));
   try {
-    const from = process.env['INIT_CWD'] ?? process.cwd();
+    const from = callerFolder();
     const recorded = await recordedOf(what, resolve(from, what), confinement, folder);
     const paths = values.input.map((path) => resolve(from, path));
     return await reproduce({ recorded, paths, definition, confinement, folder, signal: stop.signal });
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await scratch.remove();
   }
 });
 

@@ -1,7 +1,8 @@
+import { resolve } from 'node:path';
 import { pino } from 'pino';
 import { readSandboxConfig } from '../sandbox/config.ts';
 import { createSandbox } from '../sandbox/create-sandbox.ts';
-import { readArguments } from './arguments.ts';
+import { callerFolder, readArguments } from './arguments.ts';
 import { confine } from './confine.ts';
 import { importWithProgress } from './sandbox/import.ts';
 import { runCommand, stopOnSignal } from './command.ts';
@@ -27,11 +28,10 @@ await runCommand(async () => {
   const options = readOptions();
   const config = readSandboxConfig(process.env, options);
   const log = pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true }));
-  const callerFolder = process.env['INIT_CWD'] ?? process.cwd();
-  const profile = options.profile === undefined ? undefined : await readWireProfile(options.profile, callerFolder);
+  const profile = options.profile === undefined ? undefined : await readWireProfile(options.profile, callerFolder());
   const confinement = await confine(config.confinement, [config.dataDir]);
   const sandbox = await createSandbox({ config, log, confinement, profile });
-  for (const path of options.import ?? []) await importWithProgress(sandbox, path);
+  for (const path of options.import) await importWithProgress(sandbox, path);
   const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' }).catch(
     async (error: unknown) => {
       await sandbox.close();
@@ -51,14 +51,21 @@ await runCommand(async () => {
   console.log(`sandbox ready ${served.url}`);
 });
 
+/** Paths are relative to the folder that the command was called in. */
 function readOptions() {
-  return readArguments(usage, {
+  const {
+    data,
+    import: paths,
+    ...others
+  } = readArguments(usage, {
     options: {
       port: { type: 'string' },
       data: { type: 'string' },
       seed: { type: 'string' },
-      import: { type: 'string', multiple: true },
+      import: { type: 'string', multiple: true, default: [] },
       profile: { type: 'string' },
     },
   }).values;
+  const path = (given: string) => resolve(callerFolder(), given);
+  return { ...others, ...(data !== undefined && { data: path(data) }), import: paths.map(path) };
 }

@@ -6,6 +6,9 @@ import { KitError } from '../contract/index.ts';
 /** As the npm scripts start the servers. */
 const preload = new URL('../../scripts/preload.mjs', import.meta.url).href;
 
+/** Only a hang takes so long, on a busy machine too. */
+const readyWithinMs = 10 * 60_000;
+
 export interface ServiceProcess {
   readonly url: string;
   /** Rejects when the process ends by itself. */
@@ -39,6 +42,8 @@ export async function startService(
       SANDBOX_ADMIN_KEY: '',
       SANDBOX_ADMIN_KEY_FILE: '',
       PUBLIC_URL: '',
+      // A secret that is given here is not read from a file as well.
+      ...Object.fromEntries(Object.keys(env).map((name) => [`${name}_FILE`, ''])),
       ...env,
     },
     // The channel carries nothing: its end tells the service that whoever started it is gone, kill -9 included.
@@ -60,9 +65,17 @@ export async function startService(
   ended.catch(() => {});
   const killWithParent = () => child.kill('SIGKILL');
   process.once('exit', killWithParent);
+  void exited.then(() => process.removeListener('exit', killWithParent));
 
   if (onLog) createInterface({ input: child.stderr! }).on('line', onLog);
-  const { promise: ready, resolve } = Promise.withResolvers<string>();
+  const { promise: ready, resolve, reject } = Promise.withResolvers<string>();
+  const hung = setTimeout(() => {
+    child.kill('SIGKILL');
+    reject(new KitError('service_hung', `the ${name} was not ready within ${readyWithinMs / 60_000} minutes`));
+  }, readyWithinMs);
+  void Promise.race([ready, exited])
+    .finally(() => clearTimeout(hung))
+    .catch(() => {});
   createInterface({ input: child.stdout! }).on('line', (line) => {
     const url = new RegExp(`^${name} ready (\\S+)$`).exec(line)?.[1];
     if (!url) return onOutput?.(line);
@@ -77,7 +90,6 @@ export async function startService(
       const kill = setTimeout(() => child.kill('SIGKILL'), graceMs);
       await exited;
       clearTimeout(kill);
-      process.removeListener('exit', killWithParent);
     },
   };
 }

@@ -24,6 +24,7 @@ export { copyPlainFile, movePlainFile, NotAPlainFileError, requirePlainFile } fr
 export { FolderInUseError, ownFolder } from './own-folder.ts';
 export { ensurePrivateFile } from './private-file.ts';
 export { removeFolder } from './remove-folder.ts';
+export { scratchFolder, type ScratchFolder } from './scratch-folder.ts';
 export { rasterExtensions } from './raster-files.ts';
 export { vectorExtensions } from './vector-files.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';

@@ -53,6 +53,10 @@ test(
 describe('a command', () => {
   test.each([
     ['gdaldem slope <input> <output>', ['gdaldem', 'slope', '{input}', '{output}']],
+    [
+      `gdal_calc.py -A <input> --calc="A*2 + 1" --out'file'=<output>`,
+      ['gdal_calc.py', '-A', '{input}', '--calc=A*2 + 1', '--outfile={output}'],
+    ],
     [`a -x '1 2' "<input>" out=<output>`, ['a', '-x', '1 2', '{input}', 'out={output}']],
   ])('%s', (command, argv) => {
     expect(argvOf(command, '')).toEqual(argv);
@@ -72,8 +76,18 @@ test('an app lists one step more; a list that is made elsewhere is left alone', 
   const app =
     "import { cog, defineApp } from 'marketplace-app-kit';\n\nexport default defineApp({ steps: [cog,\n  ] });\n";
   expect(registered(app, 'mine', './steps/mine/index.ts')).toBe(
-    "import { cog, defineApp } from 'marketplace-app-kit';\nimport mine from './steps/mine/index.ts';\n\nexport default defineApp({ steps: [cog, mine] });\n",
+    "import { cog, defineApp } from 'marketplace-app-kit';\nimport mine from './steps/mine/index.ts';\n\nexport default defineApp({ steps: [cog, mine,\n  ] });\n",
   );
+  const steps = (list: string) => app.replace('[cog,\n  ]', list);
+  const listed = (list: string) => registered(steps(list), 'mine', './x')?.split('steps: ')[1];
+  expect(listed('[cog]')).toBe('[cog, mine] });\n');
+  expect(listed('[]')).toBe('[mine] });\n');
+  expect(listed('[\n  cog, // the example\n]')).toBe('[\n  cog, mine, // the example\n] });\n');
+  expect(listed('[\n  cog // the example]\n]')).toBe('[\n  cog, mine // the example]\n] });\n');
+  const commented = registered(`// steps: [a, b] are listed below\n${app}`, 'mine', './x');
+  expect(commented).toMatch(/^\/\/ steps: \[a, b\] are listed below\n[^]*steps: \[cog, mine,/);
+  // What would not parse is not written.
+  expect(registered(steps('[cog] as'), 'mine', './x')).toBeNull();
   expect(registered(app.replace('[cog,\n  ]', 'all'), 'mine', './x')).toBeNull();
   expect(registered(app.replace('[cog,', '[cog, ...[hillshade],'), 'mine', './x')).toBeNull();
 });

@@ -63,7 +63,7 @@ describe('a model as a step', () => {
       largeSide: 2_048,
     };
     const failed: string[] = [];
-    for (const { name, run } of batteryOf(options))
+    for (const { name, run } of batteryOf(options).filter(({ exempt }) => exempt === undefined))
       await run().catch((error: unknown) => failed.push(`${name}: ${(error as Error).message}`));
     expect(failed).toEqual([]);
   });

@@ -1,14 +1,12 @@
 import { basename, join } from 'node:path';
-import { randomUUID } from 'node:crypto';
-import { tmpdir } from 'node:os';
 import * as z from 'zod';
 import type { CatalogBand, CatalogItem, ValidationDetail } from '../../contract/index.ts';
 import {
   describeJob,
   gridDifference,
   matchBand,
-  removeFolder,
   runInChild,
+  scratchFolder,
   SceneError,
   syntheticBands,
   type ChildLimits,
@@ -93,13 +91,13 @@ export async function factsOfFiles(
   confinement: Confinement,
   limits: ChildLimits | undefined,
 ): Promise<InputFacts> {
-  const workFolder = join(tmpdir(), `marketplace-app-kit-describe-${randomUUID()}`);
+  const folder = scratchFolder('describe');
   try {
     const answer = await runInChild<unknown>({
       module: describeJob,
       input: { kind },
       files: paths.map((path) => ({ path, name: basename(path) })),
-      workFolder,
+      workFolder: join(folder.path, 'work'),
       confinement,
       limits: { ...limits, timeoutMs: Math.min(limits?.timeoutMs ?? describeTimeoutMs, describeTimeoutMs) },
     });
@@ -110,7 +108,7 @@ export async function factsOfFiles(
       size: { width, height },
     };
   } finally {
-    await removeFolder(workFolder);
+    await folder.remove();
   }
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import type { ReadableStream } from 'node:stream/web';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError, type FileStatus } from '../../contract/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
+import { sha256Of } from '../sha256-of.ts';
 
 const statusEveryMs = 200;
 const processingTimeoutMs = 10 * 60_000;
@@ -29,7 +30,8 @@ export async function fetchFile(client: PlatformClient, fileId: string, folder: 
     throw new KitError('download_failed', `the download URL answered ${response.status}`);
   await mkdir(folder, { recursive: true });
   const path = join(folder, fileName);
-  const partial = `${path}.partial`;
+  // Another demo may write to the same folder.
+  const partial = `${path}.${randomUUID()}.partial`;
   const hash = createHash('sha256');
   let sizeBytes = 0;
   const digest = new Transform({
@@ -40,11 +42,18 @@ export async function fetchFile(client: PlatformClient, fileId: string, folder: 
     },
   });
   try {
-    await pipeline(Readable.fromWeb(response.body as ReadableStream<Uint8Array>), digest, createWriteStream(partial));
+    await pipeline(
+      Readable.fromWeb(response.body as ReadableStream<Uint8Array>),
+      digest,
+      createWriteStream(partial, { flags: 'wx' }),
+    );
     await rename(partial, path);
   } catch (error) {
     await rm(partial, { force: true });
     throw error;
   }
-  return { path, sizeBytes, sha256: hash.digest('hex') };
+  const sha256 = hash.digest('hex');
+  if ((await sha256Of(path)) !== sha256)
+    throw new KitError('output_replaced', `another command has written ${path} meanwhile: give each its own --out`);
+  return { path, sizeBytes, sha256 };
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { constants, copyFile, link, mkdir, readdir, stat } from 'node:fs/promises';
+import { constants, copyFile, link, mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { KitError } from '../../contract/index.ts';
 import { rasterExtensions, vectorExtensions } from '../../raster/index.ts';
@@ -34,7 +34,8 @@ export async function stageInputs(inputs: readonly string[], folder: string): Pr
 
 async function bring(path: string, folder: string): Promise<void> {
   const to = join(folder, basename(path));
-  await link(path, to).catch(() => copyFile(path, to, constants.COPYFILE_FICLONE));
+  // A hard link to a symbolic link would be that link again, and lead nowhere.
+  await link(await realpath(path), to).catch(() => copyFile(path, to, constants.COPYFILE_FICLONE));
 }
 
 /** Of a folder: when and by which satellite its scene was taken. */

@@ -3,12 +3,15 @@ import { wrongArguments } from '../arguments.ts';
 /** Splits `gdaldem slope <input> <output>` as a shell would, and makes placeholders of what stands in angle brackets. */
 export function argvOf(command: string, usage: string): string[] {
   const words: string[] = [];
-  const word = /\s*(?:"([^"]*)"|'([^']*)'|([^\s"']+))/y;
+  // Quoted and bare pieces without white space between them are one word: --calc="A*2 + 1".
+  const word = /\s*((?:"[^"]*"|'[^']*'|[^\s"'])+)/y;
   const text = command.trim();
   while (word.lastIndex < text.length) {
     const found = word.exec(text);
     if (!found) throw wrongArguments(`--from ${command}: a quotation mark is not closed`, usage);
-    words.push(found[1] ?? found[2] ?? found[3] ?? '');
+    words.push(
+      found[1]!.replace(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? ''),
+    );
   }
   if (words.length === 0) throw wrongArguments('--from needs a program and its arguments', usage);
   const shell = words.find((one) => /^(\||\|\||&&|;|>|>>|<<?|2>|\$\(.*|`.*)$/.test(one));

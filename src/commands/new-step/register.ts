@@ -1,13 +1,27 @@
-/** The app's source with one step more: an import below the others, and its name at the end of `steps`. Null where that cannot be found. */
+import { stripTypeScriptTypes } from 'node:module';
+
+/** Comments and the contents of strings: nothing there is code. */
+const noCode = /\/\/[^\n]*|\/\*[^]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g;
+
+/**
+ * Gives the app's source with one step more: an import below the others, and its name at the end of `steps`. Null if the list
+ * cannot be found, or if the result would not parse.
+ */
 export function registered(source: string, variable: string, from: string): string | null {
-  const list = /\bsteps:\s*\[([^\]]*)\]/.exec(source);
-  if (!list || /[[{(]/.test(list[1] ?? '')) return null;
-  const imports = [...source.matchAll(/^import [^;]*;$/gm)];
-  const last = imports.at(-1);
-  if (!last) return null;
-  const names = (list[1] ?? '').split(',').map((name) => name.trim()).filter(Boolean); // prettier-ignore
-  const listed = `steps: [${[...names, variable].join(', ')}]`;
-  const at = last.index + last[0].length;
-  const withList = source.slice(0, list.index) + listed + source.slice(list.index + list[0].length);
-  return `${withList.slice(0, at)}\nimport ${variable} from '${from}';${withList.slice(at)}`;
+  // The same length, so places are those of the source.
+  const code = source.replace(noCode, (text) => text.replace(/[^\n]/g, ' '));
+  const list = /\bsteps:\s*\[([^\]]*)\]/.exec(code);
+  const lastImport = [...code.matchAll(/^import [^;]*;/gm)].at(-1);
+  if (!list || !lastImport || /[[{(]/.test(list[1]!)) return null;
+  const names = list[1]!.trimEnd();
+  const listAt = list.index + list[0].length - 1 - list[1]!.length + names.length;
+  const listed = names.trim() === '' ? variable : names.endsWith(',') ? ` ${variable},` : `, ${variable}`;
+  const importAt = lastImport.index + lastImport[0].length;
+  const changed = `${source.slice(0, importAt)}\nimport ${variable} from '${from}';${source.slice(importAt, listAt)}${listed}${source.slice(listAt)}`;
+  try {
+    stripTypeScriptTypes(changed);
+    return changed;
+  } catch {
+    return null;
+  }
 }

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { KitError } from '../../contract/kit-error.ts';
 import { keptDrivers } from '../drivers.ts';
+import { scratchFolder } from '../scratch-folder.ts';
 import { bubblewrapArguments, programPath, variants, type BubblewrapVariant, type ChildPlace } from './bubblewrap.ts';
 import { delegatedGroups, type ChildGroup, type GroupLimits } from './cgroup.ts';
 import { runInChild } from './host.ts';
@@ -182,19 +182,19 @@ function limitArguments({ memoryBytes, fileBytes }: ProcessLimits, { dataBytes }
 
 /** What `make` gives, once a child of it has run and has told what GDAL it has. */
 async function probed(make: (known: ProbeOutput) => Confinement): Promise<Confinement> {
-  const workFolder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-probe-'));
+  const folder = scratchFolder('probe');
   try {
     const module = new URL('./probe-job.ts', import.meta.url);
     const known = await runInChild<ProbeOutput>({
       module,
       input: null,
-      workFolder,
+      workFolder: folder.path,
       confinement: make({ drivers: [], dataBytes: 0 }),
       limits: { timeoutMs: probeTimeoutMs },
     });
     return make(known);
   } finally {
-    await rm(workFolder, { recursive: true, force: true });
+    await folder.remove();
   }
 }
 

@@ -22,7 +22,7 @@ export function batteryOf(options: BatteryOptions): BatteryCheck[] {
   const variants = [...ownCases(step, cases), ...(onlyCases ? [] : variantsOf(step, cases))];
   let answers: Promise<readonly BatteryAnswer[]> | undefined;
   const answersOnce = () => (answers ??= inOneChild(options, variants, step));
-  return [
+  const checks: BatteryCheck[] = [
     ...variants.map((variant, i) => ({
       name: variant.name,
       run: async () => variant.holds((await answersOnce())[i]!, variant),
@@ -31,7 +31,23 @@ export function batteryOf(options: BatteryOptions): BatteryCheck[] {
     { name: 'its input is as it was', run: async () => untouched(await answersOnce(), variants) },
     { name: 'its declared bounds hold', run: async () => boundsHold(step, base.parameters) },
     ...(onlyCases ? [] : largeChecks(options, step)),
-  ].map((check) => (Object.hasOwn(cases.exempt, check.name) ? { ...check, run: async () => {} } : check));
+  ];
+  // Of cases alone the others are not there.
+  const unknown = Object.keys(cases.exempt).find((name) =>
+    name.startsWith('case: ') ? true : !onlyCases && !checks.some((check) => check.name === name),
+  );
+  if (unknown !== undefined)
+    throw new KitError(
+      'bad_cases',
+      `cases.json exempts ${JSON.stringify(unknown)}: exempt is for what every step must do, by its name (${checks
+        .map(({ name }) => name)
+        .filter((name) => !name.startsWith('case: '))
+        .join('; ')})`,
+    );
+  return checks.map((check) => {
+    const exempt = cases.exempt[check.name];
+    return exempt === undefined ? check : { ...check, exempt };
+  });
 }
 
 function ownCases(step: AnyStep, cases: StepCases): Variant[] {

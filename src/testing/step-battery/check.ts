@@ -9,6 +9,8 @@ import type { Gap } from './recipe.ts';
 export interface BatteryCheck {
   readonly name: string;
   readonly run: () => Promise<void>;
+  /** Why the step's cases leave it out. Then nobody runs it. */
+  readonly exempt?: string;
 }
 
 export interface BatteryOptions {

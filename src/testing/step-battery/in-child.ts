@@ -1,8 +1,6 @@
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkParameters } from '../../app/processing/step-parameters.ts';
-import { removeFolder, runInChild } from '../../raster/index.ts';
+import { runInChild, scratchFolder } from '../../raster/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
 import type { BatteryAnswer, BatteryInput, BatteryRun } from './battery-job.ts';
 import { childTimeoutMs, type BatteryOptions, type Variant } from './check.ts';
@@ -50,10 +48,10 @@ export async function inOneChild(
 }
 
 export async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'step-battery-'));
+  const folder = scratchFolder('step-battery');
   try {
-    return await work(join(folder, 'work'));
+    return await work(join(folder.path, 'work'));
   } finally {
-    await removeFolder(folder);
+    await folder.remove();
   }
 }
