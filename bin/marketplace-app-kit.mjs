@@ -15,7 +15,7 @@ const args = process.argv.slice(2);
 
 if (args[0] === 'setup') {
   await goOnWith(process.execPath, [setUp, ...args.slice(1)]);
-} else if (Number(process.versions.node.split('.')[0]) < neededNode) {
+} else if (!isRightNode()) {
   const node = shippedNode();
   if (node === null) {
     console.error(`Node ${neededNode} or later is needed, this is ${process.version}: install one from nodejs.org`);
@@ -26,6 +26,16 @@ if (args[0] === 'setup') {
   // In the repository the code runs as it is written.
   const asWritten = existsSync(join(root, 'src', 'commands', 'cli.ts'));
   await import(asWritten ? '../src/commands/cli.ts' : '../dist/commands/cli.js');
+}
+
+/**
+ * The set-up builds GDAL's binding for the Node that the package brings, where it brings one. Another of the same major version
+ * has the same ABI.
+ */
+function isRightNode() {
+  const major = Number(process.versions.node.split('.')[0]);
+  const shipped = shippedNode();
+  return major >= neededNode && (shipped === null || major === neededNode || process.execPath === shipped);
 }
 
 /** Runs a program in the place of this process: it gets the signals, and its end is this one's. */

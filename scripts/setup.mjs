@@ -7,16 +7,20 @@ import {
   closeSync,
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
+  realpathSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findProgram, installCommand, missingOf, needs } from './needs.mjs';
 
@@ -27,6 +31,10 @@ const isPackage = host !== null;
 const root = host ?? kit;
 const modules = join(root, 'node_modules');
 const stampPath = join(modules, '.marketplace-app-kit-setup.json');
+const shippedNode = join(modules, `node-${process.platform}-${process.arch}`, 'bin', 'node');
+/** A folder that `npm ci` leaves alone. */
+const cache = join(root, '.cache');
+const lockPath = join(cache, 'setup.lock');
 const buildLog = join(modules, '.gdal-async-build.log');
 const neededNode = 24;
 const oldestGdal = [3, 6];
@@ -35,13 +43,26 @@ const commands = ['npm run demo', 'npm test', 'npm run test:all'];
 const wantedFor = process.argv[2] ?? commands[0];
 const prebuiltTimeoutMs = 120_000;
 
+const binding = join(modules, 'gdal-async', 'lib', 'binding');
+const versionOfGdalAsync = () => JSON.parse(readText(join(modules, 'gdal-async', 'package.json')) || '{}').version;
+/** Where a built binding stays while `npm ci` empties node_modules, whatever becomes of that. */
+const keptBinding = (version) => join(cache, `gdal-async-${version}`);
+
 /** Ends the set-up with a message and no stack. */
 class SetupError extends Error {}
 
 const say = (text) => console.error(`set-up: ${text}`);
 
 try {
-  await setUp();
+  if (!isSetUp()) {
+    const unlock = await lockSetUp();
+    try {
+      // Another set-up may have done it meanwhile.
+      if (!isSetUp()) await setUp();
+    } finally {
+      unlock();
+    }
+  }
   provideOptional();
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
@@ -49,24 +70,80 @@ try {
   process.exitCode = 1;
 }
 
-async function setUp() {
-  const lock = createHash('sha256')
+function digestOfLock() {
+  return createHash('sha256')
     .update(readFileSync(isPackage ? join(kit, 'package.json') : join(root, 'package-lock.json')))
     .digest('hex');
+}
+
+function isSetUp() {
   const stamp = readStamp();
-  if (
-    stamp.lock === lock &&
+  return (
+    stamp.lock === digestOfLock() &&
     existsSync(stamp.gdalBinary ?? '') &&
     existsSync(stamp.node ?? '') &&
+    // The binding is of one ABI. The shipped Node is pinned by the lock file; the machine's own may be another by now.
+    (stamp.node === shippedNode || (stamp.node === process.execPath && stamp.abi === process.versions.modules)) &&
     (stamp.bubblewrap === 'found' || stamp.bubblewrap === 'not on this system' || stamp.toldOfBubblewrap)
-  )
-    return;
+  );
+}
 
-  if (stamp.lock !== lock && !isPackage) {
-    const restoreBinding = keepBinding();
-    installPackages();
-    restoreBinding();
+/** Waits until no other process sets this project up, and keeps others waiting. */
+async function lockSetUp() {
+  mkdirSync(cache, { recursive: true });
+  for (let isTold = false; ; isTold = true) {
+    try {
+      writeFileSync(lockPath, String(process.pid), { flag: 'wx' });
+      const unlock = () => rmSync(lockPath, { force: true });
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+        process.once(signal, () => {
+          unlock();
+          process.exit(130);
+        });
+      return unlock;
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error;
+    }
+    const pid = Number(readText(lockPath));
+    if (!Number.isInteger(pid) || pid <= 0 || !isRunning(pid)) {
+      // Whoever wrote it has ended. A moment is left to a process that has made the file and not written yet.
+      await sleep(1_000);
+      if (Number(readText(lockPath)) === pid) rmSync(lockPath, { force: true });
+    } else {
+      if (!isTold) say(`another set-up of this folder is running (process ${pid}); waiting for it`);
+      await sleep(500);
+    }
   }
+}
+
+function isRunning(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+function readText(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+async function setUp() {
+  const lock = digestOfLock();
+  if (readStamp().lock !== lock && !isPackage) {
+    if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink())
+      throw new SetupError(
+        `node_modules is a symbolic link to ${realpathSync(modules)}, and npm ci would empty that folder. Run \`npm run setup\` in the project that it belongs to, or remove the link.`,
+      );
+    keepBinding();
+    installPackages();
+  }
+  restoreBinding();
   const node = findNode();
   if (!loadsGdal(node)) await provideGdal(node);
   const bubblewrap = await provideBubblewrap();
@@ -76,6 +153,7 @@ async function setUp() {
     JSON.stringify({
       lock,
       node,
+      abi: abiOf(node),
       gdalBinary: gdalBinary(node),
       bubblewrap,
       toldOfBubblewrap: bubblewrap === 'missing',
@@ -94,21 +172,23 @@ function readStamp() {
 
 /** Keeps a built GDAL binding through `npm ci`, which would throw away minutes of work for any change of the lock file. */
 function keepBinding() {
-  const versionOf = () => {
-    try {
-      return JSON.parse(readFileSync(join(modules, 'gdal-async', 'package.json'), 'utf8')).version;
-    } catch {
-      return null;
-    }
-  };
-  const folder = join(modules, 'gdal-async', 'lib', 'binding');
-  if (!existsSync(folder)) return () => {};
-  const [version, kept] = [versionOf(), mkdtempSync(join(tmpdir(), 'marketplace-app-kit-setup-'))];
-  cpSync(folder, kept, { recursive: true });
-  return () => {
-    if (version === versionOf()) cpSync(kept, folder, { recursive: true });
-    rmSync(kept, { recursive: true, force: true });
-  };
+  if (!existsSync(binding)) return;
+  const kept = keptBinding(versionOfGdalAsync());
+  cpSync(binding, `${kept}.partial`, { recursive: true });
+  rmSync(kept, { recursive: true, force: true });
+  renameSync(`${kept}.partial`, kept);
+}
+
+/** Also after a set-up that failed or was ended. */
+function restoreBinding() {
+  const kept = keptBinding(versionOfGdalAsync());
+  if (!existsSync(kept)) return;
+  if (!existsSync(binding)) cpSync(kept, binding, { recursive: true });
+  rmSync(kept, { recursive: true, force: true });
+}
+
+function abiOf(node) {
+  return spawnSync(node, ['-p', 'process.versions.modules'], { encoding: 'utf8' }).stdout.trim();
 }
 
 /** npm as it was called, or from PATH; run by a node that `npm ci` does not replace. */
@@ -138,8 +218,7 @@ function installPackages() {
 
 /** The Node that runs the kit: the one from the lock file, or the machine's own where that is new enough. */
 function findNode() {
-  const shipped = join(modules, `node-${process.platform}-${process.arch}`, 'bin', 'node');
-  if (runs(shipped)) return shipped;
+  if (runs(shippedNode)) return shippedNode;
   if (Number(process.versions.node.split('.')[0]) >= neededNode) return process.execPath;
   throw new SetupError(
     `Node ${neededNode} or later is needed on ${process.platform}-${process.arch}, this is ${process.version}. ` +

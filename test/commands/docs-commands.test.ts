@@ -66,11 +66,14 @@ test('the pages show commands of the kit', () => {
   ).toBeGreaterThan(15);
 });
 
+const copied = ['bin', 'docs', 'models', 'scenes', 'test', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'];
+/** Copies that no page uses now. Pages write to the same folders, so no two use one at a time; a new copy compiles everything. */
+const free: string[] = [];
+const aCopy = () => mutant([], copied);
+
 describe.concurrent('runs as it stands', { tags: [onlyInAll], ...needing('gdal-programs', 'python-gdal') }, () => {
   test.each(all)('$page', { timeout: 900_000 }, async ({ lines }) => {
-    const files = ['bin', 'docs', 'models', 'scenes', 'test', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'];
-    // A copy for each page: they write to the same folder.
-    const folder = await mutant([], files);
+    const folder = await (free.pop() ?? aCopy());
     for (const line of lines) {
       const { stdout, stderr } = await run('bash', ['-ec', line], {
         cwd: folder,
@@ -83,5 +86,6 @@ describe.concurrent('runs as it stands', { tags: [onlyInAll], ...needing('gdal-p
       if (line.startsWith('npm run demo -- ') && !line.includes('--decision'))
         expect(`${stdout}${stderr}`, line).toMatch(/^sha256 fetched +[0-9a-f]{64} +equal/m);
     }
+    free.push(folder);
   });
 });
