@@ -346,6 +346,7 @@ export async function createSandbox({
         publicUrl,
         adminKey: config.adminKey,
         mapTiles: config.mapTiles,
+        limits: profile.limits,
         jobs: inferenceJobs,
         afterClockMoved: sweep,
         reset,

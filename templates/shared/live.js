@@ -32,6 +32,8 @@ async function refresh() {
       headers: { accept: 'text/html' },
       cache: 'no-cache',
     });
+    if (isOver(response)) return;
+    if (!response.ok) throw new Error(`the server answered ${response.status}`);
     const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
     document.dispatchEvent(new CustomEvent('fetched', { detail: fresh }));
     for (const region of regions()) {
@@ -40,7 +42,7 @@ async function refresh() {
     }
     document.dispatchEvent(new CustomEvent('live'));
   } catch {
-    // Away for a moment: the event source comes back by itself, and tells.
+    // Away for a moment: `listen` tries again, and then this is called.
   } finally {
     setTimeout(() => {
       busy = false;
@@ -51,16 +53,62 @@ async function refresh() {
   }
 }
 
+/** Says above the page that it does not follow what happens. */
+const notice = Object.assign(document.createElement('p'), { className: 'notice warn', id: 'not-live', hidden: true });
+notice.setAttribute('role', 'status');
+document.querySelector('main')?.prepend(notice);
+let noticing;
+/** Null takes it away. A connection that comes back within seconds is not worth a word. */
+function say(text, afterMs = 3_000) {
+  clearTimeout(noticing);
+  if (text === null) notice.hidden = true;
+  else
+    noticing = setTimeout(() => {
+      notice.textContent = text;
+      notice.hidden = false;
+    }, afterMs);
+}
+
 let source = null;
+let retrying;
+let tries = 0;
+let ended = false;
+const firstRetryMs = 2_000;
+const longestRetryMs = 30_000;
+
 function listen() {
-  if (source || document.hidden || regions().length === 0) return;
+  clearTimeout(retrying);
+  if (source || ended || document.hidden || regions().length === 0) return;
   source = new EventSource(document.documentElement.dataset.events);
   source.addEventListener('change', ({ data }) => concerns(data) && refresh());
-  source.addEventListener('open', refresh);
+  source.addEventListener('open', () => {
+    tries = 0;
+    say(null);
+    void refresh();
+  });
+  source.addEventListener('error', () => {
+    say('This page does not get news at the moment: the server cannot be reached. It tries again by itself.');
+    // After an answer other than 200 a browser does not come again by itself.
+    if (source?.readyState !== EventSource.CLOSED) return;
+    stop();
+    const most = Math.min(longestRetryMs, firstRetryMs * 2 ** tries++);
+    retrying = setTimeout(listen, most / 2 + (Math.random() * most) / 2);
+    // The page itself tells whether it is over.
+    void refresh();
+  });
 }
 function stop() {
+  clearTimeout(retrying);
   source?.close();
   source = null;
+}
+/** True where the page will not come back: its session has ended, or what it shows is gone. */
+function isOver({ status }) {
+  if (status < 400 || status >= 500 || status === 408 || status === 429) return false;
+  ended = true;
+  stop();
+  say('This page has ended: the server does not show it any more. Reload it to see why, and what to do.', 0);
+  return true;
 }
 document.addEventListener('refresh', refresh);
 document.addEventListener('visibilitychange', () => (document.hidden ? stop() : listen()));

@@ -43,10 +43,16 @@ document.addEventListener('click', async (event) => {
     say(button, 'Cannot copy here');
   }
 });
+/** The words of buttons that say something else for a moment. */
+const wordsOf = new WeakMap();
 function say(button, word) {
-  const before = button.textContent;
+  const before = wordsOf.get(button) ?? button.textContent;
+  wordsOf.set(button, before);
   button.textContent = word;
-  setTimeout(() => (button.textContent = before), 1_500);
+  setTimeout(() => {
+    button.textContent = before;
+    wordsOf.delete(button);
+  }, 1_500);
 }
 
 document.addEventListener('submit', (event) => {

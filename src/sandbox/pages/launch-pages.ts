@@ -1,6 +1,6 @@
 import { Router, urlencoded } from 'express';
 import * as z from 'zod';
-import { apiKeyHeader, externalAppEndpoints } from '../../contract/index.ts';
+import { type WireLimits, apiKeyHeader, externalAppEndpoints } from '../../contract/index.ts';
 import { platformEndpoints } from '../platform-endpoints.ts';
 import { iso } from '../clock.ts';
 import { faultText, newFault, type FaultEffect, type Faults } from '../control/faults.ts';
@@ -58,6 +58,7 @@ export interface LaunchPagesOptions extends ApprovalOptions {
   readonly uploadSessions: UploadSessions;
   readonly files: Files;
   readonly publicUrl: () => string;
+  readonly limits: Pick<WireLimits, 'operationWindowMs' | 'tokenLifetimeMs'>;
   readonly afterClockMoved: () => Promise<void>;
   readonly reset: () => Promise<void>;
   /** Takes out whatever is a key or a token. */
@@ -153,6 +154,9 @@ export function launchPages(options: LaunchPagesOptions): Router {
         tokenEndsAt: iso(tokenEndsAtMs),
         isTokenOver: clock.now(launch.id) >= tokenEndsAtMs,
       },
+      // What a minute more than each limit ends.
+      windowMinutes: Math.ceil(options.limits.operationWindowMs / 60_000) + 1,
+      tokenMinutes: Math.ceil(options.limits.tokenLifetimeMs / 60_000) + 1,
       operations: all.slice(0, mostOperations).map((operation) => viewOperation(operation, options)),
       operationCount: all.length,
       uploads: uploadSessions

@@ -16,28 +16,42 @@ const find = (id) => document.getElementById(id);
 const shownItems = 100;
 const earlier = dataOf('earlier');
 
-async function call(path, body) {
-  const response = await fetch(
-    `${base}/api/${path}`,
-    body === undefined
-      ? {}
-      : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
-  );
+/** Longer than this nobody waits for a list. */
+const answerWithinMs = 30_000;
+
+async function call(path, body, { signal } = {}) {
+  const response = await fetch(`${base}/api/${path}`, {
+    ...(signal && { signal }),
+    ...(body !== undefined && {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }),
+  });
   const answer = await response.json();
-  if (!response.ok) throw Object.assign(new Error(answer.error), { details: answer.details ?? [] });
+  if (!response.ok) throw Object.assign(new Error(answer.error), { code: answer.code, details: answer.details ?? [] });
   return answer;
+}
+
+/** As `call`. Rejects in words if no answer comes in time. */
+function look(path, body) {
+  return call(path, body, { signal: AbortSignal.timeout(answerWithinMs) }).catch((error) => {
+    throw error.name === 'TimeoutError' ? new Error('the platform does not answer; try again in a moment') : error;
+  });
 }
 
 /** What is chosen for each input of the step: items of the catalog, by collection and item, kept over searches; or another source. */
 const slots = new Map(
-  [...form.querySelectorAll('[name="slot"]')].map((one) => [
+  [...form.querySelectorAll('[data-slot]')].map((one) => [
     one.value,
     { kind: one.dataset.kind, isOptional: one.dataset.optional !== undefined, items: new Map(), other: null },
   ]),
 );
 // A page of an app's own may have none.
 if (slots.size === 0) slots.set('', { kind: 'raster', isOptional: false, items: new Map(), other: null });
-let [slot] = slots.keys();
+// What was chosen before this script ran stays chosen.
+let slot = form.querySelector('[data-slot]:checked')?.value ?? slots.keys().next().value;
+slots.get(slot).other = form.querySelector('[data-source]:checked')?.value ?? null;
 let chosen = slots.get(slot).items;
 const keyOf = ({ collectionId, itemId }) => `${collectionId}/${itemId}`;
 let found = [];
@@ -73,11 +87,21 @@ function aboutOf({ title, datetime, sourceType, cloudCover, bands }) {
   return { title, facts };
 }
 
-const collections = await call('collections').then(
-  (answer) => answer.collections,
-  () => [],
-);
-for (const { id, title } of collections) find('collection').append(new Option(title ?? id, id));
+let collections = null;
+/** Those of the platform, asked for until it has answered once. */
+function allCollections() {
+  collections ??= look('collections').then(
+    (answer) => {
+      for (const { id, title } of answer.collections) find('collection').append(new Option(title ?? id, id));
+      return answer.collections;
+    },
+    (error) => {
+      collections = null;
+      throw error;
+    },
+  );
+  return collections;
+}
 
 /** The box that is searched; null for everywhere. */
 let area = null;
@@ -89,10 +113,16 @@ function setArea(box) {
   void search();
 }
 
-const map = await createMap(find('map'));
-if (map) {
-  find('draw').hidden = false;
+/** Null until the map has loaded, and where it cannot: everything works without it. */
+let map = null;
+function useMap(made) {
+  if (!made) return;
+  map = made;
+  for (const id of ['draw', 'search']) find(id).hidden = false;
   drawArea = drawBox(map, find('draw'), (box) => setArea(box));
+  drawArea(area);
+  form.querySelectorAll('[data-draws]').forEach(offerArea);
+  showFound();
 }
 
 /** A parameter that is a place: drawn, taken from the map, or typed. */
@@ -123,18 +153,16 @@ function offerArea(button) {
   for (const one of [button, take]) one.hidden = false;
   showTyped();
 }
-if (map) form.querySelectorAll('[data-draws]').forEach(offerArea);
-
 function setChosen(item, isChosen) {
   if (isChosen) chosen.set(keyOf(item), item);
   else chosen.delete(keyOf(item));
-  if (isChosen) form.querySelectorAll('[name="input"]:checked').forEach((radio) => (radio.checked = false));
+  if (isChosen) form.querySelectorAll('[data-source]:checked').forEach((radio) => (radio.checked = false));
   showChosen();
 }
 
 function showChosen() {
   for (const box of find('items').querySelectorAll('input')) box.checked = chosen.has(box.value);
-  const other = form.querySelector('[name="input"]:checked');
+  const other = form.querySelector('[data-source]:checked');
   slots.get(slot).other = other?.value ?? null;
   for (const [name, { items, other: source }] of slots) {
     const place = find(`slot-${name}`);
@@ -174,16 +202,14 @@ function foresee() {
     const input = inputOf();
     if (mine !== foreseeing || !form.dataset.ready) return;
     const answer = input
-      ? await call('runs/check', { stepId: form.dataset.step, parameters: parameters(), input }).catch((error) => error)
+      ? await look('runs/check', { stepId: form.dataset.step, parameters: parameters(), input }).catch((error) => error)
       : {};
     if (mine !== foreseeing) return;
     clearProblems();
-    for (const { path, message } of answer.details ?? []) {
-      const name = path.replace(/^parameters\./, '');
-      // Nobody has come to it yet.
-      if (form.querySelector(`[name="${CSS.escape(name)}"][data-parameter]`)?.value !== '') tell(name, message);
-    }
-    if (answer instanceof Error && (answer.details ?? []).length === 0) tell('', answer.message);
+    const details = detailsOf(answer);
+    // Nobody has come to an empty field yet.
+    for (const detail of details) if (detail.field?.value !== '') tell(detail);
+    if (answer instanceof Error && details.length === 0) tell({ message: answer.message });
     const foreseen = find('estimate');
     if (!foreseen) return;
     foreseen.textContent = [answer.estimate?.inWords, ...(answer.warnings ?? [])].filter(Boolean).join(' ');
@@ -227,11 +253,13 @@ let searches = 0;
 
 async function search(offset = 0) {
   const mine = ++searches;
-  const asked = find('collection').value ? [find('collection').value] : collections.map(({ id }) => id);
   const [from, to, clouds] = [find('from').value, find('to').value, find('clouds').value];
   try {
+    const known = await allCollections();
+    if (mine !== searches) return;
+    const asked = find('collection').value ? [find('collection').value] : known.map(({ id }) => id);
     if (asked.length === 0) throw new Error('the platform has no collection to choose from');
-    const { items, numberMatched } = await call('items/search', {
+    const { items, numberMatched } = await look('items/search', {
       stepId: form.dataset.step,
       ...(slot ? { input: slot } : {}),
       collections: asked,
@@ -247,6 +275,9 @@ async function search(offset = 0) {
     const fitting = clear.filter(({ whyNot }) => !whyNot);
     const added = find('all-sizes').checked ? clear : fitting;
     found = offset === 0 ? added : [...found, ...added];
+    // Of an earlier run the names alone are known.
+    for (const { items: ofSlot } of slots.values())
+      for (const item of added) if (ofSlot.has(keyOf(item))) ofSlot.set(keyOf(item), item);
     if (offset === 0) find('items').replaceChildren();
     find('items').append(
       ...added.map((item) => {
@@ -267,19 +298,28 @@ async function search(offset = 0) {
     const isMore = numberMatched === null ? items.length === shownItems : seen < numberMatched;
     find('found').textContent =
       `${found.length} items are shown, newest first; the page looked at ${seen} of ${numberMatched ?? seen}${hidden > 0 ? `, ${hidden} of the last do not fit this step` : ''}`;
-    const boxes = found.map(({ bbox }) => bbox).filter((bbox) => bbox?.length === 4);
-    // To where they are, unless somebody has said where to look.
-    if (map && !area && offset === 0 && boxes.length > 0)
-      map.fitBounds(boundsAround(boxes), { padding: 60, maxZoom: 8, animate: false });
     find('more').hidden = !isMore;
     find('more').onclick = () => search(seen);
-    drawItems();
+    if (offset === 0) showFound();
+    showChosen();
   } catch (error) {
-    if (mine === searches) find('found').textContent = `The catalog search failed: ${error.message}`;
+    if (mine !== searches) return;
+    const again = Object.assign(document.createElement('button'), { type: 'button', textContent: 'Search again' });
+    again.className = 'plain tiny';
+    again.addEventListener('click', () => {
+      find('found').textContent = "Searching the platform's catalog";
+      void search(offset);
+    });
+    find('found').replaceChildren(`The catalog search failed: ${error.message}. `, again);
   }
 }
+/** Turns the map to what was found, unless somebody has said where to look. */
+function showFound() {
+  const boxes = found.map(({ bbox }) => bbox).filter((bbox) => bbox?.length === 4);
+  if (map && !area && boxes.length > 0) map.fitBounds(boundsAround(boxes), { padding: 60, maxZoom: 8, animate: false });
+  drawItems();
+}
 find('search').addEventListener('click', () => map && setArea(seenBox(map)));
-find('search').hidden = !map;
 find('box').addEventListener('change', ({ target }) => {
   const box = target.value.split(',').map(Number);
   setArea(target.value.trim() !== '' && box.length === 4 && box.every(Number.isFinite) ? box : null);
@@ -287,8 +327,8 @@ find('box').addEventListener('change', ({ target }) => {
 for (const id of ['collection', 'from', 'to', 'clouds', 'all-sizes'])
   find(id).addEventListener('change', () => search());
 form.addEventListener('change', ({ target }) => {
-  if (target.name === 'slot') return void turnTo(target.value);
-  if (target.name !== 'input') return;
+  if (target.dataset.slot !== undefined) return void turnTo(target.value);
+  if (target.dataset.source === undefined) return;
   chosen.clear();
   showChosen();
 });
@@ -301,10 +341,16 @@ function turnTo(name) {
   showChosen();
   return search();
 }
-await search();
-const local = await call('inputs').catch(() => ({ inputs: [], vectors: [] }));
-const radio = (value) =>
-  Object.assign(document.createElement('input'), { type: 'radio', name: 'input', value: JSON.stringify(value) });
+let local = { inputs: [], vectors: [] };
+function radio(value) {
+  const made = Object.assign(document.createElement('input'), {
+    type: 'radio',
+    name: 'input',
+    value: JSON.stringify(value),
+  });
+  made.dataset.source = '';
+  return made;
+}
 /** What the app's own folder has for the input, and which of the sources is chosen. */
 function showLocal() {
   const { kind, other } = slots.get(slot);
@@ -316,7 +362,7 @@ function showLocal() {
     const [one, wanted] = [JSON.parse(value), JSON.parse(other)];
     return one.type === wanted?.type && one.path === wanted.path;
   };
-  for (const one of form.querySelectorAll('[name="input"]')) one.checked = isSame(one.value);
+  for (const one of form.querySelectorAll('[data-source]')) one.checked = isSame(one.value);
 }
 const sourcesOfEarlier =
   earlier?.type === 'named'
@@ -326,14 +372,9 @@ const sourcesOfEarlier =
       : {};
 for (const [name, source] of Object.entries(sourcesOfEarlier)) {
   const place = slots.get(name);
-  if (source.type === 'platform')
-    for (const item of source.items)
-      place?.items.set(keyOf(item), found.find((one) => keyOf(one) === keyOf(item)) ?? item);
+  if (source.type === 'platform') for (const item of source.items) place?.items.set(keyOf(item), item);
   else if (place) place.other = JSON.stringify(source);
 }
-showLocal();
-form.dataset.ready = 'true';
-showChosen();
 form.addEventListener('change', ({ target }) => 'parameter' in target.dataset && foresee());
 
 function parameters() {
@@ -365,10 +406,19 @@ function inputOf() {
   return { type: 'named', inputs: Object.fromEntries(sources.filter(([, source]) => source)) };
 }
 
+/** The field of a parameter; null if there is none. */
+const fieldOf = (name) => form.querySelector(`[name="${CSS.escape(name)}"][data-parameter]`);
+/** What an answer says of fields. Of parameters the path is the name; else it is a part of the request. */
+const detailsOf = ({ code, details = [] }) =>
+  details.map(({ path, message }) => ({
+    field: code === 'invalid_parameters' ? fieldOf(path) : fieldOf(/^parameters\.(.+)$/.exec(path)?.[1] ?? ''),
+    isOfInput: code !== 'invalid_parameters' && /^input\b/.test(path),
+    message,
+  }));
+
 /** `must be at most 60` beside `Altitude of the light` as a sentence. */
-function tell(name, message) {
-  const place = find(`problem-${name}`) ?? find('problem');
-  const field = form.querySelector(`[name="${CSS.escape(name)}"][data-parameter]`);
+function tell({ field = null, isOfInput = false, message }) {
+  const place = find(field ? `problem-${field.name}` : isOfInput ? 'problem-of-input' : 'problem-of-form');
   const subject = field?.closest('label')?.firstChild.textContent.trim();
   const sentence = `${subject ? `${subject} ` : ''}${message}`;
   const text = `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`;
@@ -388,16 +438,31 @@ form.addEventListener('submit', async (event) => {
   foreseeing += 1;
   clearProblems();
   const input = inputOf();
-  if (!input) return void tell('input', slots.size > 1 ? 'choose each input' : 'choose an input');
+  if (!input) return void tell({ isOfInput: true, message: slots.size > 1 ? 'choose each input' : 'choose an input' });
   const button = form.querySelector('[type="submit"]');
   button.disabled = true;
   try {
     const run = await call('runs', { stepId: form.dataset.step, parameters: parameters(), input });
     location.assign(`${base}/runs/${run.id}`);
   } catch (error) {
-    const fields = (error.details ?? []).map(({ path, message }) => tell(path.replace(/^parameters\./, ''), message));
-    if (fields.length === 0) tell('', error.message);
+    const fields = detailsOf(error).map(tell);
+    if (fields.length === 0) tell({ message: error.message });
     fields.find(Boolean)?.focus();
     button.disabled = false;
   }
 });
+
+// Everything above listens by now: what is fetched and drawn comes beside it.
+showLocal();
+form.dataset.ready = 'true';
+form.querySelector('[type="submit"]').disabled = false;
+showChosen();
+void search();
+void look('inputs').then(
+  (answer) => {
+    local = answer;
+    showLocal();
+  },
+  () => {},
+);
+void createMap(find('map')).then(useMap);

@@ -4,7 +4,8 @@ const said = document.querySelector('#key-said');
 key.value = sessionStorage.getItem('api-key') ?? '';
 key.addEventListener('change', () => sessionStorage.setItem('api-key', key.value));
 document.querySelector('#make-key').addEventListener('click', async () => {
-  const response = await fetch('/docs/key', { method: 'POST' });
+  const response = await fetch('/docs/key', { method: 'POST' }).catch(() => null);
+  if (!response) return void (said.textContent = 'The sandbox cannot be reached. Try again in a moment.');
   const answer = await response.json();
   if (!response.ok) return void (said.textContent = answer.error);
   key.value = answer.apiKey;
@@ -68,6 +69,7 @@ function show(output, line, body) {
 document.addEventListener('click', async ({ target }) => {
   if (target.dataset.curl === undefined) return;
   const form = target.closest('form');
+  const words = (target.dataset.words ??= target.textContent);
   const { method, type, wantsKey } = form.dataset;
   const { address, body } = form.elements;
   const lines = [`curl -X ${method} "${location.origin}${address.value}"`];
@@ -75,7 +77,10 @@ document.addEventListener('click', async ({ target }) => {
   if (body) lines.push(`-H "content-type: ${type}"`, `--data '${body.value.replaceAll("'", "'\\''")}'`);
   else if (type) lines.push('-F "file=@file.tif"  # and the other fields of the form');
   await navigator.clipboard.writeText(lines.join(' \\\n  ')).then(
-    () => (target.textContent = 'Copied'),
+    () => {
+      target.textContent = 'Copied';
+      setTimeout(() => (target.textContent = words), 1_500);
+    },
     () => show(form.querySelector('output'), '', lines.join(' \\\n  ')),
   );
 });

@@ -101,6 +101,6 @@ if (location.hash === '#controls') document.querySelector('#controls').open = tr
 
 // A verdict's rule is opened where a link leads to it.
 addEventListener('hashchange', () => {
-  const target = document.querySelector(location.hash || null);
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (target?.tagName === 'DETAILS') target.open = true;
 });

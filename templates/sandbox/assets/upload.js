@@ -177,7 +177,11 @@ for (const [name, isOver] of [
 document.addEventListener('click', async ({ target }) => {
   const id = target.dataset?.download;
   if (!id) return;
-  const response = await fetch(`${api}/download/url?fileId=${encodeURIComponent(id)}`);
-  if (response.ok) location.assign(await response.text());
-  else alert((await response.json()).error);
+  try {
+    const response = await fetch(`${api}/download/url?fileId=${encodeURIComponent(id)}`);
+    if (response.ok) location.assign(await response.text());
+    else alert((await response.json()).error);
+  } catch {
+    alert('The sandbox cannot be reached. Try again in a moment.');
+  }
 });

@@ -1,0 +1,103 @@
+// @module-tag all
+/** Pages whose server, platform or map is away for a while, or for good; and a form whose names are not its own. */
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import clobbering from '../support/clobbering.ts';
+import { startApp } from '../support/app.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { visit } from '../support/browser.ts';
+import { startSandbox } from '../support/sandbox.ts';
+import { needing } from '../support/needs.ts';
+
+type AppOptions = Parameters<typeof startApp>[1];
+
+async function start(options: AppOptions = {}, webgl = false) {
+  const sandbox = await startSandbox({ seed: 'demo' });
+  const app = await startApp(sandbox.url, options);
+  await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${app.url}/launch` });
+  const { page, complaints } = await visit([sandbox.url, app.url], { webgl });
+  await page.goto((await sandbox.launch({ appId: 'tested' })).launchUrl);
+  return { sandbox, page, complaints };
+}
+
+async function begin(page: Page, step: string): Promise<void> {
+  await page.getByRole('link', { name: step }).click();
+  await page.getByLabel('A synthetic scene').check();
+  await page.getByRole('button', { name: 'Ask for approval' }).click();
+  await page.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
+}
+
+describe('in a browser', { timeout: 900_000, ...needing('chromium') }, () => {
+  test('a page that was answered 502 says that it gets no news, and comes back by itself', async () => {
+    const { sandbox, page } = await start();
+    let refused = 0;
+    let isDown = false;
+    await page.route('**/events', (route) => {
+      if (!isDown) return route.continue();
+      refused += 1;
+      return route.fulfill({ status: 502, body: 'Bad Gateway' });
+    });
+    isDown = true;
+    await begin(page, 'Hillshade');
+    await page.locator('#not-live').waitFor();
+    expect(await page.locator('#not-live').textContent()).toContain('It tries again by itself');
+    await expect.poll(() => refused, { timeout: 600_000 }).toBeGreaterThan(2);
+    isDown = false;
+    await page.locator('#not-live').waitFor({ state: 'hidden' });
+    const { operations } = await sandbox.control('GET', 'operations');
+    await sandbox.control('POST', `operations/${operations[0]!.operationId}/approve`);
+    await page.locator('#run[data-state="COMPLETED"]').waitFor();
+  });
+
+  test('a page whose session has ended says so, and asks no more', async () => {
+    const { page } = await start();
+    await begin(page, 'Hillshade');
+    let asked = 0;
+    await page.route(/\/events$|\/runs\/[^/]+$/, (route) => {
+      asked += 1;
+      return route.fulfill({ status: 404, body: 'gone' });
+    });
+    await page.evaluate("document.dispatchEvent(new Event('refresh'))");
+    await page.getByText('This page has ended').waitFor();
+    const before = asked;
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    await page.waitForTimeout(3_000);
+    expect(asked).toBe(before);
+  });
+
+  test('a run is begun while tiles and catalog hang, and the search says that it failed', async () => {
+    const hanging = createServer(() => {}).listen(0, '127.0.0.1');
+    await once(hanging, 'listening');
+    const tiles = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}`;
+    cleanUpLater(() => hanging.closeAllConnections());
+    cleanUpLater(() => void hanging.close());
+    const { page } = await start({ env: { MAP_TILES: `${tiles}/{z}/{x}/{y}.png` } }, true);
+    await page.route('**/api/collections', () => {});
+    await begin(page, 'Hillshade');
+    await page.goBack();
+    await page.clock.install();
+    await page.reload();
+    await page.getByRole('button', { name: 'Ask for approval' }).isEnabled();
+    await page.clock.fastForward(31_000);
+    await page.getByRole('button', { name: 'Search again' }).waitFor();
+    expect(await page.locator('#found').textContent()).toContain('the platform does not answer');
+  });
+
+  test('parameters may have the names of the form’s own fields', async () => {
+    const { page, complaints } = await start({ definition: clobbering });
+    await page.getByRole('link', { name: 'Clobbers' }).click();
+    await page.getByLabel('A synthetic scene').check();
+    await page.getByLabel('An input').fill('12');
+    await page.getByRole('button', { name: 'Ask for approval' }).click();
+    await page.locator('#problem-input').waitFor();
+    expect(await page.locator('#problem-input').textContent()).toMatch(/^An input must be at most 9/);
+    await page.getByLabel('An input').fill('3');
+    await page.getByRole('button', { name: 'Ask for approval' }).click();
+    await page.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
+    // The browser complains of the 400, and no script fails.
+    expect(complaints.filter((one) => one.startsWith('script'))).toEqual([]);
+  });
+});
