@@ -119,6 +119,8 @@ async function reproduce({ recorded, paths, definition, confinement, folder, sig
   const findings = recorded.file
     ? [await compareFile(recorded.file, outputs, { step, isSameSoftware, confinement, folder })]
     : compareDigests(recorded, outputs);
+  if (findings.length === 0)
+    throw new KitError('nothing_recorded', 'the run has recorded no output: there is nothing to compare');
   for (const { fileName, difference } of findings)
     console.log(
       difference === null ? `the same           ${fileName}` : `DIFFERS            ${fileName}: ${difference}`,
@@ -184,13 +186,18 @@ interface Finding {
 }
 
 function compareDigests({ outputs }: Recorded, made: readonly RunOutput[]): Finding[] {
-  return outputs.map(({ fileName, sha256 }) => {
+  const more = made
+    .map(({ path }) => basename(path))
+    .filter((name) => outputs.length > 0 && !outputs.some(({ fileName }) => fileName === name))
+    .map((fileName) => ({ fileName, difference: 'came out, and was not recorded' }));
+  const found = outputs.map(({ fileName, sha256 }) => {
     const again = made.find(({ path }) => basename(path) === fileName);
     const said = again
       ? `SHA-256 ${again.sha256}, and was ${sha256}; give the file to compare pixels`
       : 'did not come out';
     return { fileName, difference: again?.sha256 === sha256 ? null : said };
   });
+  return [...found, ...more];
 }
 
 async function compareFile(

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import gdal from 'gdal-async';
 import type { Job } from './child/protocol.ts';
 import { openRaster } from './open-raster.ts';
-import { openVector } from './open-vector.ts';
+import { featuresOf } from './features-text.ts';
 
 export interface CompareInput {
   readonly kind: 'raster' | 'vector' | 'file';
@@ -29,17 +29,20 @@ const job: Job<CompareInput, Difference> = async (
     if (said !== null) return said;
     const { x: width, y: height } = a.rasterSize;
     const [left, right] = [new Float64Array(width * stripRows), new Float64Array(width * stripRows)];
-    for (let i = 1; i <= a.bands.count(); i++) {
-      for (let y = 0; y < height; y += stripRows) {
-        signal.throwIfAborted();
-        const rows = Math.min(stripRows, height - y);
-        a.bands.get(i).pixels.read(0, y, width, rows, left);
-        b.bands.get(i).pixels.read(0, y, width, rows, right);
-        for (let p = 0; p < rows * width; p++)
-          if (left[p] !== right[p] && !(Number.isNaN(left[p]) && Number.isNaN(right[p])))
-            return `band ${i}, column ${p % width}, row ${y + Math.floor(p / width)}: ${left[p]}, not ${right[p]}`;
-      }
-    }
+    for (let i = 1; i <= a.bands.count(); i++)
+      for (const [what, bandOf] of [
+        ['', (of: gdal.Dataset) => of.bands.get(i)],
+        [' of the mask', (of: gdal.Dataset) => of.bands.get(i).getMaskBand()!],
+      ] as const)
+        for (let y = 0; y < height; y += stripRows) {
+          signal.throwIfAborted();
+          const rows = Math.min(stripRows, height - y);
+          bandOf(a).pixels.read(0, y, width, rows, left);
+          bandOf(b).pixels.read(0, y, width, rows, right);
+          for (let p = 0; p < rows * width; p++)
+            if (left[p] !== right[p] && !(Number.isNaN(left[p]) && Number.isNaN(right[p])))
+              return `band ${i}, column ${p % width}, row ${y + Math.floor(p / width)}${what}: ${left[p]}, not ${right[p]}`;
+        }
     return null;
   } finally {
     a.close();
@@ -58,6 +61,12 @@ function describe(dataset: gdal.Dataset): Readonly<Record<string, unknown>> {
       type: band.dataType,
       nodata: band.noDataValue,
       description: band.description,
+      // What a stored number means, and what it looks like.
+      scale: band.scale ?? 1,
+      offset: band.offset ?? 0,
+      unit: band.unitType ?? '',
+      meaning: band.colorInterpretation,
+      colors: band.colorTable?.map((color) => color) ?? null,
     })),
   };
 }
@@ -70,18 +79,10 @@ function differenceOf(a: Readonly<Record<string, unknown>>, b: Readonly<Record<s
 }
 
 function differenceOfFeatures(path: string, against: string, workFolder: string): Difference {
-  const [a, b] = [path, against].map((one, i) => {
-    const dataset = openVector(one);
-    try {
-      const to = join(workFolder, `compared-${i}.geojson`);
-      gdal
-        .vectorTranslate(to, dataset, ['-f', 'GeoJSON', '-nln', 'features', '-lco', 'COORDINATE_PRECISION=15'])
-        .close();
-      return (JSON.parse(readFileSync(to, 'utf8')) as { features: readonly unknown[] }).features;
-    } finally {
-      dataset.close();
-    }
-  }) as [readonly unknown[], readonly unknown[]];
+  const [a, b] = [path, against].map((one, i) => featuresOf(one, join(workFolder, `compared-${i}.geojson`))) as [
+    readonly unknown[],
+    readonly unknown[],
+  ];
   if (a.length !== b.length) return `${a.length} features, not ${b.length}`;
   const at = a.findIndex((feature, i) => !isDeepStrictEqual(feature, b[i]));
   return at < 0 ? null : `feature ${at + 1}: ${shown(a[at])}, not ${shown(b[at])}`;

@@ -207,5 +207,7 @@ describe('npm run reproduce', () => {
     const path = join(await testFolder(), 'run.json');
     await writeFile(path, JSON.stringify({ ...run, outputs: [{ ...run.outputs[0], sha256: '0'.repeat(64) }] }));
     expect(await reproduce([path])).toMatchObject({ code: 1, text: expect.stringMatching(/DIFFERS +cog\.tif/) as string }); // prettier-ignore
+    await writeFile(path, JSON.stringify({ ...run, outputs: [] }));
+    expect(await reproduce([path])).toMatchObject({ code: 1, text: expect.stringContaining('nothing to compare') as string }); // prettier-ignore
   });
 });

@@ -11,6 +11,8 @@ export function firstDifference(then: Bundle, now: Bundle, rules: LaunchVerdict[
   );
 }
 
+type Output = Bundle['outputs'][number];
+
 /** Calls of one operation, or one upload, come in an order; those of several may come in any. */
 const groupOf = ({ operation, upload }: Effect) => upload ?? operation ?? 'the session';
 
@@ -40,10 +42,19 @@ function differenceOfVerdict(then: Bundle, now: Bundle, rules: LaunchVerdict['ru
   return null;
 }
 
+/** An older bundle says less of an output. */
+const comparable = (now: Output | undefined, then: Output | undefined): Output | undefined =>
+  now && then && then.contentSha256 === undefined ? { ...now, contentSha256: undefined } : now;
+
 function differenceOfOutputs(then: Bundle, now: Bundle): string | null {
   const count = Math.max(then.outputs.length, now.outputs.length);
   for (let i = 0; i < count; i++)
-    if (!isDeepStrictEqual(then.outputs[i], now.outputs[i]))
+    if (
+      !isDeepStrictEqual(
+        { contentSha256: undefined, ...then.outputs[i] },
+        { ...comparable(now.outputs[i], then.outputs[i]) },
+      )
+    )
       return `output ${i + 1}:\n  then  ${JSON.stringify(then.outputs[i] ?? null)}\n  now   ${JSON.stringify(now.outputs[i] ?? null)}`;
   return null;
 }

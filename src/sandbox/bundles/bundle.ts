@@ -60,6 +60,8 @@ const output = z.strictObject({
   status: z.enum(fileStatuses),
   /** Of size, place, types and pixels of a raster; null for anything else. */
   pixelsSha256: z.string().nullable(),
+  /** Of the features of a vector file, or of the bytes of what is neither; null for a raster. Older bundles have none. */
+  contentSha256: z.string().nullable().optional(),
 });
 
 const fileProperties = z.object({

@@ -4,7 +4,7 @@ import { removeFolder, runInChild, type Confinement } from '../../raster/index.t
 import type { SandboxConfig } from '../config.ts';
 import { isOfLaunch, type Fault, type Faults } from '../control/faults.ts';
 import type { Operations } from '../external-app/operations.ts';
-import type { Files } from '../files/files.ts';
+import type { FileRecord, Files } from '../files/files.ts';
 import type { Launch } from '../marketplace/launch.ts';
 import type { LaunchEvents } from '../marketplace/launch-events.ts';
 import type { Trace } from '../referee/trace.ts';
@@ -15,7 +15,7 @@ import { bundleFormat, type Bundle, type Cause } from './bundle.ts';
 import { afterOf, effectsOf, Labels } from './effects.ts';
 import { inputsOf, localObstacle, localPathsOf, type InputStores } from './inputs.ts';
 
-const pixelsJob = new URL('../../raster/pixels-digest-job.ts', import.meta.url);
+const digestJob = new URL('../../raster/content-digest-job.ts', import.meta.url);
 const pixelLimits = { timeoutMs: 60_000, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3 };
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -40,16 +40,15 @@ export interface BundleOptions extends InputStores {
 export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bundle> {
   const { config, trace, verdicts, events, faults, operations, uploadSessions, files } = options;
   const clean = options.redact;
+  const pathOf = ({ blob }: FileRecord) => join(options.blobDir, blob);
 
-  /** Null where the file is no raster. */
-  async function pixelsOf(fileId: string): Promise<string | null> {
-    const file = files.find(fileId);
-    if (file?.facts?.kind !== 'raster') return null;
+  /** Of what the file says; `unread` where the child cannot read it. */
+  async function digestOf(file: FileRecord, kind: 'raster' | 'vector'): Promise<string> {
     const workFolder = join(options.workDir, newId('bundle'));
     return runInChild<string>({
-      module: pixelsJob,
-      input: null,
-      files: [{ path: join(options.blobDir, file.blob), name: file.originalName }],
+      module: digestJob,
+      input: kind,
+      files: [{ path: pathOf(file), name: file.originalName }],
       workFolder,
       confinement: options.confinement,
       limits: pixelLimits,
@@ -121,7 +120,9 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
     const outputs: Bundle['outputs'][number][] = [];
     for (const { fileId } of uploadSessions.listByLaunch(launch.id).filter((one) => one.fileId !== null)) {
       const file = files.find(fileId!)!;
-      const pixels = await pixelsOf(file.id);
+      const kind = file.facts?.kind;
+      const pixels = kind === 'raster' ? await digestOf(file, kind) : null;
+      const features = kind === 'vector' ? await digestOf(file, kind) : null;
       if (pixels === 'unread') obstacles.push(`the pixels of ${clean(file.originalName)} could not be read`);
       if (file.status === 'QUEUED' || file.status === 'IN_PROGRESS') obstacles.push('an output is not processed yet');
       outputs.push({
@@ -129,6 +130,7 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
         sourceType: file.sourceType,
         status: file.status,
         pixelsSha256: pixels === 'unread' ? null : pixels,
+        contentSha256: kind === 'raster' ? null : features === null || features === 'unread' ? file.sha256 : features,
       });
     }
     return {

@@ -1,14 +1,21 @@
-/** Runs in a child process: what a raster says, as one digest, whatever its compression and its tags. */
+/** Runs in a child process: what a file says, as one digest, whatever its compression and its tags. */
 import { createHash } from 'node:crypto';
+import { join } from 'node:path';
 import type { Job } from './child/protocol.ts';
+import { featuresOf } from './features-text.ts';
 import { openRaster } from './open-raster.ts';
 import { unwrap } from './unwrap.ts';
 
 const stripRows = 256;
 
-/** Job: SHA-256 of size, place, types and pixels of the one raster that it is lent, in hexadecimal. */
-const job: Job<null, string> = async (_input, { files: [path = ''], workFolder, signal }) => {
-  const dataset = openRaster((await unwrap(path, workFolder, signal))?.path ?? path);
+/** Job: SHA-256 of the one file that it is lent, in hexadecimal: of size, place, types and pixels of a raster, or of features. */
+const job: Job<'raster' | 'vector', string> = async (kind, { files: [path = ''], workFolder, signal }) => {
+  const unpacked = (await unwrap(path, workFolder, signal))?.path ?? path;
+  if (kind === 'vector') {
+    const features = featuresOf(unpacked, join(workFolder, 'features.geojson'));
+    return createHash('sha256').update(JSON.stringify(features)).digest('hex');
+  }
+  const dataset = openRaster(unpacked);
   try {
     const hash = createHash('sha256');
     const { x: width, y: height } = dataset.rasterSize;
