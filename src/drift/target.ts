@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { request as requestHttp, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { KitError, type WireCallName, type WireProfile, type WireRequest } from '../contract/index.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseRetryAfter } from '../platform-client/retry-policy.ts';
 import { factsOf, jsonOf, type Facts, type RawAnswer } from './facts.ts';
 
 export const levels = ['read', 'launch', 'write'] as const;
@@ -53,8 +55,11 @@ export interface RawRequest {
 const timeoutMs = 30_000;
 const mostBodyBytes = 64 * 1024 * 1024;
 const shownCharacters = 1_500;
+/** Shorter names would take words out of a report. */
+const leastOfName = 3;
+const [mostWaits, defaultWaitMs, longestWaitMs] = [5, 5_000, 120_000];
 
-/** Sends requests as they are, follows nothing, repeats nothing, and keeps what was seen. */
+/** Sends requests as they are, follows nothing, repeats nothing but what a rate limit refused, and keeps what was seen. */
 export class Conversation {
   readonly target: Target;
   readonly exchanges: Exchange[] = [];
@@ -123,13 +128,25 @@ export class Conversation {
       ...request.headers,
     };
     const url = /^https?:/.test(request.path) ? request.path : `${this.target.url}${request.path}`;
-    const answer = await exchange(url, { ...request, headers }).catch((error: unknown): RawAnswer => {
-      // Where nothing was ever answered there is nothing to compare; a line that breaks says nothing of the interface.
-      if (this.exchanges.length === 0) throw error;
-      throw new NotObserved(error instanceof Error ? error.message : 'there was no answer');
-    });
+    const ask = () =>
+      exchange(url, { ...request, headers }).catch((error: unknown): RawAnswer => {
+        // Where nothing was ever answered there is nothing to compare; a line that breaks says nothing of the interface.
+        if (this.exchanges.length === 0) throw error;
+        throw new NotObserved(error instanceof Error ? error.message : 'there was no answer');
+      });
+    let answer = await ask();
+    // A limit of the platform's says something of this instrument's haste, and nothing of the interface.
+    for (let waits = 0; answer.status === 429 && waits < mostWaits; waits++) {
+      const wantedMs = parseRetryAfter(answer.headers['retry-after'], Date.now()) ?? defaultWaitMs;
+      await sleep(Math.min(wantedMs, longestWaitMs));
+      answer = await ask();
+    }
+    if (answer.status === 429) throw new NotObserved('the platform limits how often it is asked (429)');
     // Whatever the platform calls it: the answer to a renewal holds a token.
     if (call === 'renewToken') for (const text of longTexts(jsonOf(answer))) this.hide(text);
+    // A record tells nobody's name.
+    if (call === 'userDetail' && answer.status < 300)
+      for (const text of textsOf(jsonOf(answer))) if (text.length >= leastOfName) this.hide(text);
     const unreadable = reads(answer);
     this.exchanges.push({
       name,
@@ -182,11 +199,15 @@ export class Conversation {
   }
 }
 
-/** Texts of a JSON value that are long enough to be a token, and no time. */
-function longTexts(value: unknown): string[] {
-  if (typeof value === 'string') return value.length >= 16 && Number.isNaN(Date.parse(value)) ? [value] : [];
-  return value !== null && typeof value === 'object' ? Object.values(value).flatMap(longTexts) : [];
+/** Texts of a JSON value. */
+function textsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return value !== null && typeof value === 'object' ? Object.values(value).flatMap(textsOf) : [];
 }
+
+/** Those that are long enough to be a token, and no time. */
+const longTexts = (value: unknown): string[] =>
+  textsOf(value).filter((text) => text.length >= 16 && Number.isNaN(Date.parse(text)));
 
 /** What the app does something with: an answer that reads well and holds none of it is of no use. */
 function usesOf(output: unknown): Facts {
