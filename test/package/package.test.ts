@@ -1,7 +1,7 @@
 // @module-tag all
 /** The kit as somebody has it who installed it: a packed tarball in a project of theirs, and nothing of this repository. */
 import { execFile, spawn } from 'node:child_process';
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -312,8 +312,9 @@ test('an app in production does without what only the sandbox needs', async () =
   await mkdir(folder, { recursive: true });
   const hidden = join(folder, 'hidden');
   await mkdir(hidden);
-  const names = Object.keys(manifest.peerDependencies).filter((name) => !name.startsWith('@'));
-  for (const name of names) await run('mv', [join(project, 'node_modules', name), hidden]);
+  const names = Object.keys(manifest.peerDependencies);
+  const hiddenPath = (name: string) => join(hidden, name.replace('/', '+'));
+  for (const name of names) await rename(join(project, 'node_modules', name), hiddenPath(name));
   try {
     await expect(kit('sandbox')).rejects.toMatchObject({
       code: 1,
@@ -324,6 +325,6 @@ test('an app in production does without what only the sandbox needs', async () =
       stderr: expect.stringContaining('PLATFORM_URL is required') as string,
     });
   } finally {
-    for (const name of names) await run('mv', [join(hidden, name), join(project, 'node_modules', name)]);
+    for (const name of names) await rename(hiddenPath(name), join(project, 'node_modules', name));
   }
 });
