@@ -39,7 +39,7 @@ test(
     expect(JSON.parse(await readFile(join(folder, 'src/my-app/steps/half/cases.json'), 'utf8'))).toMatchObject({
       grid: 'own',
     });
-    expect(await readFile(join(folder, 'src/my-app/app.ts'), 'utf8')).toMatch(/doubled, roughness, half\]/);
+    expect(await readFile(join(folder, 'src/my-app/app.ts'), 'utf8')).toMatch(/doubled,\s*roughness,\s*half,?\s*\]/);
     await expect(newStep(folder, 'half')).rejects.toMatchObject({
       stderr: expect.stringContaining('your app has a step half') as string,
     });

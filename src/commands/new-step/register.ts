@@ -18,10 +18,19 @@ export function registered(source: string, variable: string, from: string): stri
   const listed = names.trim() === '' ? variable : names.endsWith(',') ? ` ${variable},` : `, ${variable}`;
   const importAt = lastImport.index + lastImport[0].length;
   const changed = `${source.slice(0, importAt)}\nimport ${variable} from '${from}';${source.slice(importAt, listAt)}${listed}${source.slice(listAt)}`;
+  return parses(changed) ? changed : null;
+}
+
+function parses(code: string): boolean {
+  const emitWarning = process.emitWarning.bind(process);
+  // Node says that the function may still change. That concerns nobody who makes a step.
+  process.emitWarning = () => {};
   try {
-    stripTypeScriptTypes(changed);
-    return changed;
+    stripTypeScriptTypes(code);
+    return true;
   } catch {
-    return null;
+    return false;
+  } finally {
+    process.emitWarning = emitWarning;
   }
 }
