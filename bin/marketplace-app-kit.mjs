@@ -29,8 +29,7 @@ if (args[0] === 'setup') {
 }
 
 /**
- * The set-up builds GDAL's binding for the Node that the package brings, where it brings one. Another of the same major version
- * has the same ABI.
+ * The set-up builds GDAL's binding for the shipped Node, if there is one. Any Node of the same major version has the same ABI.
  */
 function isRightNode() {
   const major = Number(process.versions.node.split('.')[0]);
@@ -38,10 +37,12 @@ function isRightNode() {
   return major >= neededNode && (shipped === null || major === neededNode || process.execPath === shipped);
 }
 
-/** Runs a program in the place of this process: it gets the signals, and its end is this one's. */
+/** Runs a program instead of this process: forwards signals, and exits with its status. */
 async function goOnWith(program, programArgs) {
   const child = spawn(program, programArgs, { stdio: 'inherit' });
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  // A terminal signals the child too. A second signal would end the child without its clean-up.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.on(signal, () => (signal === 'SIGTERM' || !process.stdin.isTTY) && child.kill(signal));
   process.exitCode = await new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', (code, signal) => resolve(code ?? 128 + constants.signals[signal]));

@@ -32,7 +32,7 @@ const root = host ?? kit;
 const modules = join(root, 'node_modules');
 const stampPath = join(modules, '.marketplace-app-kit-setup.json');
 const shippedNode = join(modules, `node-${process.platform}-${process.arch}`, 'bin', 'node');
-/** A folder that `npm ci` leaves alone. */
+/** `npm ci` does not touch this folder. */
 const cache = join(root, '.cache');
 const lockPath = join(cache, 'setup.lock');
 const buildLog = join(modules, '.gdal-async-build.log');
@@ -45,7 +45,7 @@ const prebuiltTimeoutMs = 120_000;
 
 const binding = join(modules, 'gdal-async', 'lib', 'binding');
 const versionOfGdalAsync = () => JSON.parse(readText(join(modules, 'gdal-async', 'package.json')) || '{}').version;
-/** Where a built binding stays while `npm ci` empties node_modules, whatever becomes of that. */
+/** Place of a built binding while `npm ci` empties node_modules. A failed `npm ci` leaves it there for the next set-up. */
 const keptBinding = (version) => join(cache, `gdal-async-${version}`);
 
 /** Ends the set-up with a message and no stack. */
@@ -57,7 +57,7 @@ try {
   if (!isSetUp()) {
     const unlock = await lockSetUp();
     try {
-      // Another set-up may have done it meanwhile.
+      // Another set-up may have finished while this one waited.
       if (!isSetUp()) await setUp();
     } finally {
       unlock();
@@ -82,13 +82,13 @@ function isSetUp() {
     stamp.lock === digestOfLock() &&
     existsSync(stamp.gdalBinary ?? '') &&
     existsSync(stamp.node ?? '') &&
-    // The binding is of one ABI. The shipped Node is pinned by the lock file; the machine's own may be another by now.
+    // A binding fits one ABI. The lock file pins the shipped Node, but the machine's own Node can change.
     (stamp.node === shippedNode || (stamp.node === process.execPath && stamp.abi === process.versions.modules)) &&
     (stamp.bubblewrap === 'found' || stamp.bubblewrap === 'not on this system' || stamp.toldOfBubblewrap)
   );
 }
 
-/** Waits until no other process sets this project up, and keeps others waiting. */
+/** Locks the set-up of this project. Waits if another process holds the lock. */
 async function lockSetUp() {
   mkdirSync(cache, { recursive: true });
   for (let isTold = false; ; isTold = true) {
@@ -106,7 +106,7 @@ async function lockSetUp() {
     }
     const pid = Number(readText(lockPath));
     if (!Number.isInteger(pid) || pid <= 0 || !isRunning(pid)) {
-      // Whoever wrote it has ended. A moment is left to a process that has made the file and not written yet.
+      // The owner has ended, or has created the file and not written to it yet.
       await sleep(1_000);
       if (Number(readText(lockPath)) === pid) rmSync(lockPath, { force: true });
     } else {

@@ -16,7 +16,7 @@ export interface LaunchRow {
   id: string;
   /** SHA-256 of the token that began the launch: tells a replay without keeping the token. */
   first_token_hash: string;
-  /** SHA-256 of the token in force; null until it is written again by a version that keeps it. */
+  /** SHA-256 of the current token; null for rows that an older version wrote. */
   latest_token_hash: string | null;
   /** The token in force, as a JWE. */
   sealed_token: string;

@@ -123,7 +123,7 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
   '012-provenance': statements(`alter table runs add column provenance text`),
   // The body of the create call, which a repeat must not change.
   '013-operation-requests': statements(`alter table runs add column operation_request text`),
-  // Tells a launch whose token was renewed from a new one.
+  // Identifies a launch by its renewed token too.
   '014-latest-tokens': statements(
     `alter table launches add column latest_token_hash text`,
     `create index launches_by_latest_token on launches (latest_token_hash)`,

@@ -38,7 +38,7 @@ await runCommand(async () => {
   return 'reportFile' in options ? verify(options) : certify(options);
 });
 
-/** Tells whether a signed report is to be believed, and whether it says what is demanded. */
+/** Verifies the signature and the digests of a report, and checks it against the demands. */
 async function verify({ reportFile, publicKeyFile, level, challenge, expectFile }: VerifyOptions): Promise<number> {
   const report = await readReport(reportFile);
   const allowed = expectFile === null ? [] : await readExpected(expectFile);

@@ -5,12 +5,12 @@ export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Runs a command: a `KitError` ends it with its message and status 1, anything else is a defect and shows its stack. */
 export async function runCommand(main: () => Promise<number | void>): Promise<void> {
-  // Whoever reads the output may have enough of it: `| head`. What a command leaves behind goes at the exit.
+  // A reader such as `head` may close the output early. Exit handlers clean up.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
     process.exit(0);
   });
-  // A signal that a command does not handle itself ends it with its folders and services, not without.
+  // If a command has no handler of its own, a signal runs the exit handlers, which remove folders and stop services.
   for (const signal of endingSignals)
     process.on(signal, () => {
       if (process.listenerCount(signal) === 1) process.exit(130);

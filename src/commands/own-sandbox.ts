@@ -17,7 +17,7 @@ export interface OwnSandboxOptions {
   readonly port?: string;
   /** Default: `SANDBOX_API_KEY` of the settings; else made. */
   readonly apiKey?: string | null;
-  /** The sandbox's settings, without keys of its control calls. Default: those of this process that confine. */
+  /** Environment variables of the sandbox. Ignores the admin key. Default: this process's confinement settings. */
   readonly settings?: NodeJS.ProcessEnv;
 }
 
@@ -26,7 +26,7 @@ export interface OwnSandbox {
   readonly url: string;
   readonly apiKey: string;
   readonly adminKey: string;
-  /** False if the settings named it. */
+  /** False if the settings contain the API key. */
   readonly isKeyMade: boolean;
   readonly platform: Sandbox;
   readonly confinement: Confinement;
@@ -34,8 +34,8 @@ export interface OwnSandbox {
 }
 
 /**
- * Starts one in this process. Its control calls always need a key that nobody else knows, so an app on this machine cannot decide
- * about itself. Throws `KitError` if the port is taken.
+ * Starts a sandbox in this process. Its control calls always need a random key, so an app on this machine cannot approve its own
+ * operations. Throws `KitError` if the port is taken.
  */
 export async function startOwnSandbox({
   folder,
@@ -86,7 +86,7 @@ export async function startOwnSandbox({
   };
 }
 
-/** Settings of this process that confine. */
+/** Returns this process's confinement settings. */
 function confining(): NodeJS.ProcessEnv {
   const names = ['STEP_CONFINEMENT', 'CONFINEMENT_READS', 'NODE_ENV', 'DATABASE_URL'];
   return { LOG_LEVEL: 'silent', ...Object.fromEntries(names.map((name) => [name, process.env[name]])) };

@@ -6,7 +6,7 @@ import { KitError } from '../contract/index.ts';
 /** As the npm scripts start the servers. */
 const preload = new URL('../../scripts/preload.mjs', import.meta.url).href;
 
-/** Only a hang takes so long, on a busy machine too. */
+/** Start-up limit. Only a hung process reaches it, even on a busy machine. */
 const readyWithinMs = 10 * 60_000;
 
 export interface ServiceProcess {
@@ -42,7 +42,7 @@ export async function startService(
       SANDBOX_ADMIN_KEY: '',
       SANDBOX_ADMIN_KEY_FILE: '',
       PUBLIC_URL: '',
-      // A secret that is given here is not read from a file as well.
+      // A value that is passed here overrides its `_FILE` variable.
       ...Object.fromEntries(Object.keys(env).map((name) => [`${name}_FILE`, ''])),
       ...env,
     },

@@ -55,7 +55,7 @@ export interface RawRequest {
 const timeoutMs = 30_000;
 const mostBodyBytes = 64 * 1024 * 1024;
 const shownCharacters = 1_500;
-/** Shorter names would take words out of a report. */
+/** Redacting shorter names would remove ordinary words from a report. */
 const leastOfName = 3;
 const [mostWaits, defaultWaitMs, longestWaitMs] = [5, 5_000, 120_000];
 
@@ -130,12 +130,12 @@ export class Conversation {
     const url = /^https?:/.test(request.path) ? request.path : `${this.target.url}${request.path}`;
     const ask = () =>
       exchange(url, { ...request, headers }).catch((error: unknown): RawAnswer => {
-        // Where nothing was ever answered there is nothing to compare; a line that breaks says nothing of the interface.
+        // Without any earlier response there is nothing to compare. A later broken connection says nothing about the interface.
         if (this.exchanges.length === 0) throw error;
         throw new NotObserved(error instanceof Error ? error.message : 'there was no answer');
       });
     let answer = await ask();
-    // A limit of the platform's says something of this instrument's haste, and nothing of the interface.
+    // A rate limit is no difference of the interface: wait, and ask again.
     for (let waits = 0; answer.status === 429 && waits < mostWaits; waits++) {
       const wantedMs = parseRetryAfter(answer.headers['retry-after'], Date.now()) ?? defaultWaitMs;
       await sleep(Math.min(wantedMs, longestWaitMs));
@@ -144,7 +144,7 @@ export class Conversation {
     if (answer.status === 429) throw new NotObserved('the platform limits how often it is asked (429)');
     // Whatever the platform calls it: the answer to a renewal holds a token.
     if (call === 'renewToken') for (const text of longTexts(jsonOf(answer))) this.hide(text);
-    // A record tells nobody's name.
+    // Records must not contain users' names.
     if (call === 'userDetail' && answer.status < 300)
       for (const text of textsOf(jsonOf(answer))) if (text.length >= leastOfName) this.hide(text);
     const unreadable = reads(answer);
@@ -199,13 +199,13 @@ export class Conversation {
   }
 }
 
-/** Texts of a JSON value. */
+/** Returns all strings of a JSON value. */
 function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   return value !== null && typeof value === 'object' ? Object.values(value).flatMap(textsOf) : [];
 }
 
-/** Those that are long enough to be a token, and no time. */
+/** Returns the strings of a JSON value that may be tokens: long ones that are no times. */
 const longTexts = (value: unknown): string[] =>
   textsOf(value).filter((text) => text.length >= 16 && Number.isNaN(Date.parse(text)));
 

@@ -61,7 +61,7 @@ function describe(dataset: gdal.Dataset): Readonly<Record<string, unknown>> {
       type: band.dataType,
       nodata: band.noDataValue,
       description: band.description,
-      // What a stored number means, and what it looks like.
+      // These decide the meaning and the colour of stored numbers.
       scale: band.scale ?? 1,
       offset: band.offset ?? 0,
       unit: band.unitType ?? '',

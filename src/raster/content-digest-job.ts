@@ -1,4 +1,4 @@
-/** Runs in a child process: what a file says, as one digest, whatever its compression and its tags. */
+/** Runs in a child process: computes a digest of a file's content that ignores compression and tags. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Job } from './child/protocol.ts';
@@ -8,7 +8,7 @@ import { unwrap } from './unwrap.ts';
 
 const stripRows = 256;
 
-/** Job: SHA-256 of the one file that it is lent, in hexadecimal: of size, place, types and pixels of a raster, or of features. */
+/** Job: SHA-256 in hexadecimal of a raster's size, place, types and pixels, or of a vector file's features. */
 const job: Job<'raster' | 'vector', string> = async (kind, { files: [path = ''], workFolder, signal }) => {
   const unpacked = (await unwrap(path, workFolder, signal))?.path ?? path;
   if (kind === 'vector') {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import gdal from 'gdal-async';
 import { openVector } from './open-vector.ts';
 
-/** What a file of features says, as GeoJSON features in their order. `workFile`: a path to write to. */
+/** Reads a vector file as GeoJSON features, in the order of the file. Uses `workFile` as a temporary file. */
 export function featuresOf(path: string, workFile: string): readonly unknown[] {
   const dataset = openVector(path);
   try {

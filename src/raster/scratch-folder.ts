@@ -4,19 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removeFolder } from './remove-folder.ts';
 
-/** A folder for files that nobody needs after the work. */
+/** A temporary folder. */
 export interface ScratchFolder {
   readonly path: string;
   remove(): Promise<void>;
 }
 
 const standing = new Set<string>();
-// The system's tool follows no link that a child swaps in meanwhile.
+// Unlike a walk by paths, `rm` does not follow a link that a child swaps in.
 const removeAll = () => spawnSync('rm', ['-rf', '--', ...standing], { stdio: 'ignore' });
 
-/** Makes a folder in the system's temporary folder. It goes with the process, if nobody has removed it before. */
+/** Creates a temporary folder. It is removed at the latest when the process exits. */
 export function scratchFolder(name: string): ScratchFolder {
-  // At once: an exit in between would leave it.
+  // Synchronous, because an exit during an asynchronous call would leave the folder behind.
   const path = mkdtempSync(join(tmpdir(), `marketplace-app-kit-${name}-`));
   if (standing.size === 0) process.once('exit', removeAll);
   standing.add(path);

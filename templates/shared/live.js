@@ -42,7 +42,7 @@ async function refresh() {
     }
     document.dispatchEvent(new CustomEvent('live'));
   } catch {
-    // Away for a moment: `listen` tries again, and then this is called.
+    // The server cannot be reached: `listen` retries and then refreshes.
   } finally {
     setTimeout(() => {
       busy = false;
@@ -53,12 +53,12 @@ async function refresh() {
   }
 }
 
-/** Says above the page that it does not follow what happens. */
+/** Notice above a page that receives no updates. */
 const notice = Object.assign(document.createElement('p'), { className: 'notice warn', id: 'not-live', hidden: true });
 notice.setAttribute('role', 'status');
 document.querySelector('main')?.prepend(notice);
 let noticing;
-/** Null takes it away. A connection that comes back within seconds is not worth a word. */
+/** Shows the notice after a delay, because most connections recover within seconds. Null hides it. */
 function say(text, afterMs = 3_000) {
   clearTimeout(noticing);
   if (text === null) notice.hidden = true;
@@ -87,13 +87,13 @@ function listen() {
     void refresh();
   });
   source.addEventListener('error', () => {
-    say('This page does not get news at the moment: the server cannot be reached. It tries again by itself.');
-    // After an answer other than 200 a browser does not come again by itself.
+    say('This page is not live: the server cannot be reached. The page keeps trying.');
+    // Browsers do not reconnect after a status other than 200.
     if (source?.readyState !== EventSource.CLOSED) return;
     stop();
     const most = Math.min(longestRetryMs, firstRetryMs * 2 ** tries++);
     retrying = setTimeout(listen, most / 2 + (Math.random() * most) / 2);
-    // The page itself tells whether it is over.
+    // The page's own status shows whether the session has ended.
     void refresh();
   });
 }
@@ -102,12 +102,12 @@ function stop() {
   source?.close();
   source = null;
 }
-/** True where the page will not come back: its session has ended, or what it shows is gone. */
+/** True if the session has ended or the page's subject is gone. */
 function isOver({ status }) {
   if (status < 400 || status >= 500 || status === 408 || status === 429) return false;
   ended = true;
   stop();
-  say('This page has ended: the server does not show it any more. Reload it to see why, and what to do.', 0);
+  say('This page is no longer available. Reload it to see the reason and what to do.', 0);
   return true;
 }
 document.addEventListener('refresh', refresh);

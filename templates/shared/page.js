@@ -43,7 +43,7 @@ document.addEventListener('click', async (event) => {
     say(button, 'Cannot copy here');
   }
 });
-/** The words of buttons that say something else for a moment. */
+/** Original labels of buttons that show a message for a moment. */
 const wordsOf = new WeakMap();
 function say(button, word) {
   const before = wordsOf.get(button) ?? button.textContent;

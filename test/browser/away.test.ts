@@ -43,7 +43,7 @@ describe('in a browser', { timeout: 900_000, ...needing('chromium') }, () => {
     isDown = true;
     await begin(page, 'Hillshade');
     await page.locator('#not-live').waitFor();
-    expect(await page.locator('#not-live').textContent()).toContain('It tries again by itself');
+    expect(await page.locator('#not-live').textContent()).toContain('The page keeps trying');
     await expect.poll(() => refused, { timeout: 600_000 }).toBeGreaterThan(2);
     isDown = false;
     await page.locator('#not-live').waitFor({ state: 'hidden' });
@@ -61,7 +61,7 @@ describe('in a browser', { timeout: 900_000, ...needing('chromium') }, () => {
       return route.fulfill({ status: 404, body: 'gone' });
     });
     await page.evaluate("document.dispatchEvent(new Event('refresh'))");
-    await page.getByText('This page has ended').waitFor();
+    await page.getByText('This page is no longer available').waitFor();
     const before = asked;
     await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
     await page.waitForTimeout(3_000);
@@ -83,7 +83,7 @@ describe('in a browser', { timeout: 900_000, ...needing('chromium') }, () => {
     await page.getByRole('button', { name: 'Ask for approval' }).isEnabled();
     await page.clock.fastForward(31_000);
     await page.getByRole('button', { name: 'Search again' }).waitFor();
-    expect(await page.locator('#found').textContent()).toContain('the platform does not answer');
+    expect(await page.locator('#found').textContent()).toContain('the platform does not respond');
   });
 
   test('parameters may have the names of the form’s own fields', async () => {

@@ -19,7 +19,7 @@ export interface LaunchPage {
 
 /** Keeps launches and their identity tokens. What a call has acknowledged is durable; the store never keeps a token in the clear. */
 export interface LaunchStore {
-  /** Gives the id of the launch that `token` has begun, or that holds it since a renewal; null if there is none. */
+  /** Finds the launch whose first or current token is `token`. Returns its id, or null. */
   begunBy(token: string): Promise<string | null>;
   /** Keeps a new launch. False where `firstToken` has begun one already: a token begins one session. */
   begin(launch: Launch, firstToken: string, held: IdentityToken): Promise<boolean>;

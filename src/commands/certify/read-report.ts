@@ -44,11 +44,11 @@ export async function readReport(path: string): Promise<Report> {
   const { error } = report.safeParse(value);
   const [issue] = error?.issues ?? [];
   if (issue) throw isNone(`${issue.path.join('.') || 'it'}: ${issue.message}`);
-  // The bytes that were signed: nothing of the file is left out or put in another order.
+  // Returns the parsed file itself, because the signature covers every field in its order.
   return value as Report;
 }
 
-/** What a report lacks of what is demanded; null if it lacks nothing. Expected failures count, unless they are allowed by name. */
+/** Finds the first demand that a report does not meet; null if it meets all. Expected failures count unless they are allowed by name. */
 export function unmetDemand(
   report: Report,
   demanded: {

@@ -87,7 +87,7 @@ async function runScenario(
     if (failed) throw failed.reason;
   } catch (error) {
     if (options.signal.aborted) status = 'INTERRUPTED';
-    // Nothing is said of the app if the certifier's own side failed.
+    // A failure of the certifier itself says nothing about the app.
     else if (isOwnFailure(error)) [status, missing] = ['INTERRUPTED', { severity: 'warning', message: error.message }];
     // A step that the sandbox refuses, such as an approval that came too late for it, says something of this scenario only.
     else if (error instanceof NotSeen || error instanceof OpenError || error instanceof KitError)
@@ -99,7 +99,7 @@ async function runScenario(
   return report;
 }
 
-/** A restart that failed, or a sandbox that answered 5xx. */
+/** True for a failed restart and for a 5xx response of the sandbox. */
 const isOwnFailure = (error: unknown): error is KitError =>
   error instanceof KitError &&
   (error.code === 'restart_failed' || (error.code === 'sandbox_error' && (error.status ?? 500) >= 500));
@@ -163,7 +163,7 @@ async function reportOf(
       endpoint,
       effect,
       times,
-      // A fault that is gone has shown nothing.
+      // A fault that was removed counts as never fired.
       fired: there.find((one) => one.id === id)?.fired ?? 0,
     })),
   );

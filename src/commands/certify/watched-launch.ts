@@ -30,7 +30,7 @@ export interface PlanAct {
 export class WatchedLaunch {
   readonly id: string;
   readonly acts: PlanAct[] = [];
-  /** Faults that the plan armed, as the sandbox answered. */
+  /** Faults that the plan armed, with the ids that the sandbox returned. */
   readonly armed: ArmedFault[] = [];
   #sandbox: SandboxAddress;
   #patienceMs: number;

@@ -54,6 +54,9 @@ export async function fetchFile(client: PlatformClient, fileId: string, folder: 
   }
   const sha256 = hash.digest('hex');
   if ((await sha256Of(path)) !== sha256)
-    throw new KitError('output_replaced', `another command has written ${path} meanwhile: give each its own --out`);
+    throw new KitError(
+      'output_replaced',
+      `another command has overwritten ${path}: use a different --out for each command`,
+    );
   return { path, sizeBytes, sha256 };
 }

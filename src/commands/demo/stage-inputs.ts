@@ -34,7 +34,7 @@ export async function stageInputs(inputs: readonly string[], folder: string): Pr
 
 async function bring(path: string, folder: string): Promise<void> {
   const to = join(folder, basename(path));
-  // A hard link to a symbolic link would be that link again, and lead nowhere.
+  // A hard link to a symbolic link copies the symbolic link, whose target is missing here.
   await link(await realpath(path), to).catch(() => copyFile(path, to, constants.COPYFILE_FICLONE));
 }
 

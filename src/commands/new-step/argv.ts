@@ -3,7 +3,7 @@ import { wrongArguments } from '../arguments.ts';
 /** Splits `gdaldem slope <input> <output>` as a shell would, and makes placeholders of what stands in angle brackets. */
 export function argvOf(command: string, usage: string): string[] {
   const words: string[] = [];
-  // Quoted and bare pieces without white space between them are one word: --calc="A*2 + 1".
+  // Adjacent quoted and bare pieces form one word: --calc="A*2 + 1".
   const word = /\s*((?:"[^"]*"|'[^']*'|[^\s"'])+)/y;
   const text = command.trim();
   while (word.lastIndex < text.length) {

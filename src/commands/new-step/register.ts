@@ -1,6 +1,6 @@
 import { stripTypeScriptTypes } from 'node:module';
 
-/** Comments and the contents of strings: nothing there is code. */
+/** Matches comments and strings. */
 const noCode = /\/\/[^\n]*|\/\*[^]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g;
 
 /**
@@ -8,7 +8,7 @@ const noCode = /\/\/[^\n]*|\/\*[^]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"
  * cannot be found, or if the result would not parse.
  */
 export function registered(source: string, variable: string, from: string): string | null {
-  // The same length, so places are those of the source.
+  // Keeps the length, so that positions match the source.
   const code = source.replace(noCode, (text) => text.replace(/[^\n]/g, ' '));
   const list = /\bsteps:\s*\[([^\]]*)\]/.exec(code);
   const lastImport = [...code.matchAll(/^import [^;]*;/gm)].at(-1);
@@ -23,7 +23,7 @@ export function registered(source: string, variable: string, from: string): stri
 
 function parses(code: string): boolean {
   const emitWarning = process.emitWarning.bind(process);
-  // Node says that the function may still change. That concerns nobody who makes a step.
+  // Suppresses Node's experimental warning, which does not concern authors of steps.
   process.emitWarning = () => {};
   try {
     stripTypeScriptTypes(code);

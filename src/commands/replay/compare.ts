@@ -42,7 +42,7 @@ function differenceOfVerdict(then: Bundle, now: Bundle, rules: LaunchVerdict['ru
   return null;
 }
 
-/** An older bundle says less of an output. */
+/** Drops the field that an older bundle lacks. */
 const comparable = (now: Output | undefined, then: Output | undefined): Output | undefined =>
   now && then && then.contentSha256 === undefined ? { ...now, contentSha256: undefined } : now;
 

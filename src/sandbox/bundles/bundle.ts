@@ -60,7 +60,7 @@ const output = z.strictObject({
   status: z.enum(fileStatuses),
   /** Of size, place, types and pixels of a raster; null for anything else. */
   pixelsSha256: z.string().nullable(),
-  /** Of the features of a vector file, or of the bytes of what is neither; null for a raster. Older bundles have none. */
+  /** SHA-256 of a vector file's features, or of any other file's bytes; null for rasters. Older bundles lack it. */
   contentSha256: z.string().nullable().optional(),
 });
 

@@ -42,7 +42,7 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
   const clean = options.redact;
   const pathOf = ({ blob }: FileRecord) => join(options.blobDir, blob);
 
-  /** Of what the file says; `unread` where the child cannot read it. */
+  /** Computes the digest of a file's content; `unread` if the child cannot read the file. */
   async function digestOf(file: FileRecord, kind: 'raster' | 'vector'): Promise<string> {
     const workFolder = join(options.workDir, newId('bundle'));
     return runInChild<string>({

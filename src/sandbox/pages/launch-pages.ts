@@ -154,7 +154,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
         tokenEndsAt: iso(tokenEndsAtMs),
         isTokenOver: clock.now(launch.id) >= tokenEndsAtMs,
       },
-      // What a minute more than each limit ends.
+      // One minute past each limit.
       windowMinutes: Math.ceil(options.limits.operationWindowMs / 60_000) + 1,
       tokenMinutes: Math.ceil(options.limits.tokenLifetimeMs / 60_000) + 1,
       operations: all.slice(0, mostOperations).map((operation) => viewOperation(operation, options)),

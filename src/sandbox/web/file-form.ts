@@ -85,7 +85,7 @@ export async function readFileForm(
   } catch (error) {
     body.unpipe(parser);
     parser.destroy();
-    // The parser does not end the file that it is in.
+    // Destroying the parser does not destroy its current file stream.
     (file as Readable | null)?.destroy(error instanceof Error ? error : undefined);
     // Answered early: what the client is still sending is read and thrown away, or it would never read the answer.
     body.resume();

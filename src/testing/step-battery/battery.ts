@@ -32,7 +32,7 @@ export function batteryOf(options: BatteryOptions): BatteryCheck[] {
     { name: 'its declared bounds hold', run: async () => boundsHold(step, base.parameters) },
     ...(onlyCases ? [] : largeChecks(options, step)),
   ];
-  // Of cases alone the others are not there.
+  // With `onlyCases` the common checks are absent, so their names cannot be verified.
   const unknown = Object.keys(cases.exempt).find((name) =>
     name.startsWith('case: ') ? true : !onlyCases && !checks.some((check) => check.name === name),
   );

@@ -9,7 +9,7 @@ import type { Gap } from './recipe.ts';
 export interface BatteryCheck {
   readonly name: string;
   readonly run: () => Promise<void>;
-  /** Why the step's cases leave it out. Then nobody runs it. */
+  /** Reason why the step's cases exempt this check. Callers must not run exempt checks. */
   readonly exempt?: string;
 }
 

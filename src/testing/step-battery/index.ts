@@ -28,7 +28,7 @@ export interface StepTestTools {
 }
 
 /**
- * Makes tests of all that a step must do: its own cases, and what is asked of every step, but for what the cases exempt. Children are confined where that
+ * Makes tests of all that a step must do: its own cases and the common checks, without those that the cases exempt. Children are confined where that
  * works, unless the options say how. Throws `KitError` for a step that is not there, or whose cases cannot be used.
  */
 export function testStep(

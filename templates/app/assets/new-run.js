@@ -16,7 +16,7 @@ const find = (id) => document.getElementById(id);
 const shownItems = 100;
 const earlier = dataOf('earlier');
 
-/** Longer than this nobody waits for a list. */
+/** Time limit for reading lists. */
 const answerWithinMs = 30_000;
 
 async function call(path, body, { signal } = {}) {
@@ -33,10 +33,10 @@ async function call(path, body, { signal } = {}) {
   return answer;
 }
 
-/** As `call`. Rejects in words if no answer comes in time. */
+/** Reads from the app's API. Rejects with a readable message if no response arrives in time. */
 function look(path, body) {
   return call(path, body, { signal: AbortSignal.timeout(answerWithinMs) }).catch((error) => {
-    throw error.name === 'TimeoutError' ? new Error('the platform does not answer; try again in a moment') : error;
+    throw error.name === 'TimeoutError' ? new Error('the platform does not respond; try again in a moment') : error;
   });
 }
 
@@ -49,7 +49,7 @@ const slots = new Map(
 );
 // A page of an app's own may have none.
 if (slots.size === 0) slots.set('', { kind: 'raster', isOptional: false, items: new Map(), other: null });
-// What was chosen before this script ran stays chosen.
+// Keeps a choice that the user made before this script ran.
 let slot = form.querySelector('[data-slot]:checked')?.value ?? slots.keys().next().value;
 slots.get(slot).other = form.querySelector('[data-source]:checked')?.value ?? null;
 let chosen = slots.get(slot).items;
@@ -88,7 +88,7 @@ function aboutOf({ title, datetime, sourceType, cloudCover, bands }) {
 }
 
 let collections = null;
-/** Those of the platform, asked for until it has answered once. */
+/** Collections of the platform. Fetched once; a failed fetch is repeated by the next search. */
 function allCollections() {
   collections ??= look('collections').then(
     (answer) => {
@@ -113,7 +113,7 @@ function setArea(box) {
   void search();
 }
 
-/** Null until the map has loaded, and where it cannot: everything works without it. */
+/** Null until the map has loaded, or if it cannot load. The form works without it. */
 let map = null;
 function useMap(made) {
   if (!made) return;
@@ -207,7 +207,7 @@ function foresee() {
     if (mine !== foreseeing) return;
     clearProblems();
     const details = detailsOf(answer);
-    // Nobody has come to an empty field yet.
+    // Skips empty fields: the user has not reached them yet.
     for (const detail of details) if (detail.field?.value !== '') tell(detail);
     if (answer instanceof Error && details.length === 0) tell({ message: answer.message });
     const foreseen = find('estimate');
@@ -275,7 +275,7 @@ async function search(offset = 0) {
     const fitting = clear.filter(({ whyNot }) => !whyNot);
     const added = find('all-sizes').checked ? clear : fitting;
     found = offset === 0 ? added : [...found, ...added];
-    // Of an earlier run the names alone are known.
+    // Items of an earlier run have ids only: complete them.
     for (const { items: ofSlot } of slots.values())
       for (const item of added) if (ofSlot.has(keyOf(item))) ofSlot.set(keyOf(item), item);
     if (offset === 0) find('items').replaceChildren();
@@ -313,7 +313,7 @@ async function search(offset = 0) {
     find('found').replaceChildren(`The catalog search failed: ${error.message}. `, again);
   }
 }
-/** Turns the map to what was found, unless somebody has said where to look. */
+/** Moves the map to the found items, unless the user has chosen an area. */
 function showFound() {
   const boxes = found.map(({ bbox }) => bbox).filter((bbox) => bbox?.length === 4);
   if (map && !area && boxes.length > 0) map.fitBounds(boundsAround(boxes), { padding: 60, maxZoom: 8, animate: false });
@@ -408,7 +408,7 @@ function inputOf() {
 
 /** The field of a parameter; null if there is none. */
 const fieldOf = (name) => form.querySelector(`[name="${CSS.escape(name)}"][data-parameter]`);
-/** What an answer says of fields. Of parameters the path is the name; else it is a part of the request. */
+/** Assigns the details of an error response to fields. For invalid parameters a path is the parameter's name, otherwise a place in the request. */
 const detailsOf = ({ code, details = [] }) =>
   details.map(({ path, message }) => ({
     field: code === 'invalid_parameters' ? fieldOf(path) : fieldOf(/^parameters\.(.+)$/.exec(path)?.[1] ?? ''),
@@ -452,7 +452,7 @@ form.addEventListener('submit', async (event) => {
   }
 });
 
-// Everything above listens by now: what is fetched and drawn comes beside it.
+// All listeners are attached. The form works while the lists and the map load.
 showLocal();
 form.dataset.ready = 'true';
 form.querySelector('[type="submit"]').disabled = false;
