@@ -10,7 +10,7 @@ export interface Zone {
   readonly coordinates: readonly unknown[];
 }
 
-/** Closed rings of one area in columns and rows of a raster: x and y alternate. */
+/** Closed rings of one area in columns and rows of a raster: x and y alternate. Outer rings run the other way round than holes. */
 export type PixelRings = readonly Float64Array[];
 
 /** A zone with its rings on a raster. */
@@ -123,18 +123,31 @@ function ringsOn({ srs, geoTransform, rasterSize: { x, y } }: Gdal.Dataset, poly
   const turns = srs?.isGeographic() ? [-360, 0, 360] : [0];
   return polygons.flatMap((polygon) =>
     turns.flatMap((turn) => {
-      const rings = polygon.map((ring) => {
+      const rings = polygon.map((ring, k) => {
         const out = new Float64Array(ring.length * 2);
         ring.forEach(([px = NaN, py = NaN], i) => {
           const [dx, dy] = [px + turn - x0, py - y0];
           out[2 * i] = (dx * downRow - dy * perRow) / determinant;
           out[2 * i + 1] = (dy * perColumn - dx * downColumn) / determinant;
         });
-        return out;
+        return areaOf(out) > 0 === (k === 0) ? out : reversed(out);
       });
       return turn === 0 || touches(rings, x, y) ? rings : [];
     }),
   );
+}
+
+/** Twice the signed area of a closed ring. */
+function areaOf(ring: Float64Array): number {
+  let sum = 0;
+  for (let i = 0; i + 3 < ring.length; i += 2) sum += ring[i]! * ring[i + 3]! - ring[i + 2]! * ring[i + 1]!;
+  return sum;
+}
+
+function reversed(ring: Float64Array): Float64Array {
+  const out = new Float64Array(ring.length);
+  for (let i = 0; i < ring.length; i += 2) out.set(ring.subarray(i, i + 2), ring.length - 2 - i);
+  return out;
 }
 
 const touches = (rings: PixelRings, width: number, height: number) => {
@@ -172,7 +185,7 @@ export function markInside(
   rings: PixelRings,
   window: { readonly x: number; readonly y: number; readonly width: number; readonly height: number },
   mask: Uint8Array,
-  isTouched = false,
+  { isTouched = false }: { readonly isTouched?: boolean } = {},
 ): void {
   const { x, y, width, height } = window;
   mask.fill(0, 0, width * height);
@@ -221,4 +234,53 @@ function touch(
     const last = Math.min(x + width - 1, Math.floor(Math.max(from, to)));
     for (let column = first; column <= last; column++) mask[(row - y) * width + column - x] = 1;
   }
+}
+
+/**
+ * Sets `shares` to the share of each pixel of a window that an area covers, 0 to 1, row by row. Sums the exact area between each edge and the right
+ * end of the row. Polygons of one area must not overlap.
+ */
+export function coverShares(
+  rings: PixelRings,
+  { x, y, width, height }: { readonly x: number; readonly y: number; readonly width: number; readonly height: number },
+  shares: Float64Array,
+): void {
+  shares.fill(0, 0, width * height);
+  // Each edge adds its area to the cells that it crosses, and its height to all cells right of them.
+  const heights = new Float64Array(width * height);
+  /** Adds a piece of an edge within one row. `from` and `to` are its columns, `rise` its height. */
+  const addPiece = (row: number, from: number, to: number, rise: number): void => {
+    const [low, high] = from < to ? [from, to] : [to, from];
+    if (low >= width) return;
+    if (low < 0 && high > 0) {
+      const part = -low / (high - low);
+      addPiece(row, low, 0, rise * part);
+      return addPiece(row, 0, high, rise * (1 - part));
+    }
+    const slope = high > low ? rise / (high - low) : 0;
+    const last = high <= 0 ? 0 : Math.min(width - 1, Math.ceil(high) - 1);
+    for (let column = Math.max(0, Math.floor(low)); column <= Math.max(last, 0); column++) {
+      const [left, right] = [Math.max(low, column), Math.min(high, column + 1)];
+      const ofCell = high > low && high > 0 ? slope * (right - left) : rise;
+      const middle = high <= 0 ? column : (left + right) / 2;
+      shares[row * width + column]! += ofCell * (column + 1 - middle);
+      heights[row * width + column]! += ofCell;
+      if (high <= low || high <= 0) break;
+    }
+  };
+  for (const ring of rings)
+    for (let i = 0; i + 3 < ring.length; i += 2) {
+      const [x1, y1, x2, y2] = [ring[i]! - x, ring[i + 1]! - y, ring[i + 2]! - x, ring[i + 3]! - y];
+      const [low, high] = [Math.min(y1, y2), Math.max(y1, y2)];
+      for (let row = Math.max(0, Math.floor(low)); row < Math.min(height, Math.ceil(high)); row++) {
+        const [top, bottom] = [Math.max(low, row), Math.min(high, row + 1)];
+        const at = (place: number) => x1 + ((place - y1) * (x2 - x1)) / (y2 - y1);
+        if (bottom > top) addPiece(row, at(top), at(bottom), y2 > y1 ? top - bottom : bottom - top);
+      }
+    }
+  for (let row = 0; row < height; row++)
+    for (let column = 0, sum = 0, i = row * width; column < width; column++, i++) {
+      shares[i] = Math.min(1, Math.max(0, shares[i]! + sum));
+      sum += heights[i]!;
+    }
 }

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
 import { writeFile } from 'node:fs/promises';
 import { startStepHost } from '../support/step-host.ts';
+import { coverShares } from '../../src/steps/zones.ts';
 import allSteps from '../support/all-steps.ts';
 import pixelSteps from '../support/pixel-steps.ts';
 
@@ -371,5 +372,50 @@ describe('the ground', () => {
     const made = { ...plane([10, 0.001, 0, 60.005, 0, -0.001], 0.3 * degree, 0), epsg: 4326 };
     for (const one of withoutCorners((await run('slope', made)).raster().bands[0]!))
       expect(Math.abs(one - (Math.atan(0.3) * 180) / Math.PI)).toBeLessThan(0.1);
+  });
+});
+
+describe('shares of pixels', () => {
+  /** Area of a polygon within one pixel, by clipping the polygon to the four sides one after the other (Sutherland and Hodgman). */
+  function areaWithin(ring: readonly (readonly [number, number])[], column: number, row: number): number {
+    const sides: readonly (readonly [axis: 0 | 1, sign: 1 | -1, limit: number])[] = [[0, 1, column], [0, -1, column + 1], [1, 1, row], [1, -1, row + 1]]; // prettier-ignore
+    let points = [...ring];
+    for (const [axis, sign, limit] of sides) {
+      const isIn = (point: readonly [number, number]) => sign * (point[axis] - limit) >= 0;
+      points = points.flatMap((point, i) => {
+        const next = points[(i + 1) % points.length]!;
+        const share = (limit - point[axis]) / (next[axis] - point[axis]);
+        const cut = [point[0] + share * (next[0] - point[0]), point[1] + share * (next[1] - point[1])] as const;
+        return [...(isIn(point) ? [point] : []), ...(isIn(point) === isIn(next) ? [] : [cut])];
+      });
+    }
+    const doubled = points.reduce((sum, [px, py], i) => {
+      const [qx, qy] = points[(i + 1) % points.length]!;
+      return sum + px * qy - qx * py;
+    }, 0);
+    return Math.abs(doubled) / 2;
+  }
+
+  test('are those of the polygon clipped to each pixel, its holes taken off, also beyond the window', () => {
+    // A star that leaves the window of 12 x 9 pixels on every side, with a hole.
+    const star = Array.from({ length: 14 }, (_, i) => {
+      const [angle, radius] = [(i / 14) * 2 * Math.PI + 0.1, i % 2 === 0 ? 8.3 : 3.7];
+      return [6.2 + radius * Math.cos(angle), 4.6 + radius * Math.sin(angle)] as const;
+    });
+    const hole = [[5.25, 3.5], [5.25, 5.125], [7.5, 5.75], [7.9, 3.1]] as const; // prettier-ignore
+    const window = { x: 0, y: 0, width: 12, height: 9 };
+    const ringOf = (points: readonly (readonly [number, number])[]) =>
+      Float64Array.from([...points, points[0]!].flat());
+    const shares = new Float64Array(window.width * window.height);
+    coverShares([ringOf(star), ringOf(hole)], window, shares);
+    shares.forEach((share, i) => {
+      const [column, row] = [i % window.width, Math.floor(i / window.width)];
+      // A star is no convex polygon, but one pixel meets at most one of its arms: clipping to a convex pixel holds.
+      expect(share).toBeCloseTo(areaWithin(star, column, row) - areaWithin(hole, column, row), 9);
+    });
+    // In strips, as a step asks for them.
+    const strip = new Float64Array(window.width * 2);
+    coverShares([ringOf(star), ringOf(hole)], { ...window, y: 3, height: 2 }, strip);
+    strip.forEach((share, i) => expect(share).toBeCloseTo(shares[36 + i]!, 9));
   });
 });

@@ -4,7 +4,7 @@ import { KitError } from '../../contract/kit-error.ts';
 import { defineStep, z } from '../step.ts';
 import { band, crs } from '../parameters.ts';
 import { readingOf, readingParameters } from '../reading.ts';
-import { markInside, placeZones, windowOf } from '../zones.ts';
+import { coverShares, markInside, placeZones, windowOf } from '../zones.ts';
 import { csvOf, ZoneStatistics } from './statistics.ts';
 
 const stripPixels = 200_000;
@@ -12,31 +12,54 @@ const stripPixels = 200_000;
 const leastStrips = 8;
 const fields = {
   zone: 'string',
-  count: 'integer',
+  band: 'string',
   mean: 'real',
   min: 'real',
   max: 'real',
   stdDev: 'real',
   sum: 'real',
+  count: 'real',
+  p10: 'real',
+  p25: 'real',
+  median: 'real',
+  p75: 'real',
+  p90: 'real',
+  majority: 'real',
+  variety: 'integer',
 } as const;
+const classFields = { zone: 'string', band: 'string', value: 'real', count: 'real', share: 'real' } as const;
 
-/** What a band holds within each of some areas: a pixel counts where its centre lies inside. */
+/** Statistics of the bands of a raster within each of some areas. */
 export default defineStep({
   id: 'zonal-statistics',
-  version: '2.0.0',
+  version: '2.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Zonal statistics',
   description:
-    'Number, mean, extremes, deviation and sum of the pixels of a raster within each area: on the areas, and as a table.',
+    'Number, mean, extremes, deviation and sum of the pixels of a raster within each area, and on request percentiles and classes: on the areas, and as tables.',
   parameters: z.object({
     band: band({ default: '1', title: 'Band', description: 'Name or number of the band.' }),
     label: z.string().max(63).default('').meta({
       title: 'Name of a zone',
       description: 'The field that names it; left empty, zones are numbered from 1.',
     }),
-    touched: z.boolean().default(false).meta({
-      title: 'All that is touched',
-      description: 'Pixels count that an area touches, and not only those whose centre lies inside.',
+    pixels: z.enum(['centre', 'touched', 'share']).default('centre').meta({
+      title: 'Pixels of a zone',
+      description:
+        'centre: those whose centre lies inside. touched: all that the zone touches. share: each by the share of it that lies inside.',
+    }),
+    allBands: z.boolean().default(false).meta({
+      title: 'All bands',
+      description: 'Every band of the raster, a row each, instead of the one above.',
+    }),
+    percentiles: z.boolean().default(false).meta({
+      title: 'Percentiles',
+      description: 'The 10th, 25th, 75th and 90th percentile, and the median.',
+    }),
+    classes: z.boolean().default(false).meta({
+      title: 'Classes',
+      description:
+        'The most frequent value, the number of different values, and a table with the pixels of each value.',
     }),
     crs: crs({
       title: 'Reference system of the zones',
@@ -56,11 +79,22 @@ export default defineStep({
   outputs: {
     areas: { kind: 'vector', fileName: 'zones.geojson', sourceType: 'POLYGON', geometry: 'MultiPolygon', fields },
     table: { kind: 'vector', fileName: 'statistics.csv', sourceType: 'UNKNOWN', geometry: 'None', fields },
+    counts: {
+      kind: 'vector',
+      fileName: 'class-counts.csv',
+      sourceType: 'UNKNOWN',
+      geometry: 'None',
+      fields: classFields,
+      optional: true,
+    },
   },
 
   async run({ parameters, inputs, gdal, raster, outputs, workFolder, share, signal }) {
-    const values = inputs.values.findBand(parameters.band);
-    const { dataset } = values;
+    const scene = inputs.values;
+    const chosen = parameters.allBands ? scene.bands : [scene.findBand(parameters.band)];
+    const [first] = chosen as [(typeof chosen)[number]];
+    for (const one of chosen) raster.requireSameGrid(first, one);
+    const { dataset } = first;
     const layer = inputs.zones.onlyLayer();
     if (parameters.label !== '' && !layer.fields.getNames().includes(parameters.label))
       throw new KitError(
@@ -73,41 +107,57 @@ export default defineStep({
       crs: parameters.crs,
       folder: workFolder,
     });
-    const reader = raster.reader(values, readingOf(parameters));
+    const bands = chosen.map((one) => ({
+      name: one.names[0] ?? String(one.index),
+      reader: raster.reader(one, readingOf(parameters)),
+    }));
     const { width, height } = raster.gridOf(dataset);
     const counting = share(0.2, 1);
-    let [strip, isInside] = [new Float64Array(0), new Uint8Array(0)];
-    const statistics: ZoneStatistics[] = [];
-    for (const [i, { rings }] of zones.entries()) {
-      const ofZone = new ZoneStatistics();
-      statistics.push(ofZone);
+    const byShare = parameters.pixels === 'share';
+    const asked = { percentiles: parameters.percentiles, classes: parameters.classes, shares: byShare };
+    let [strip, inside] = [new Float64Array(0), new Float64Array(0)];
+    let mask = new Uint8Array(0);
+    const results: ({ zone: string; band: string } & ZoneStatistics['values'])[] = [];
+    const classes: Readonly<Record<keyof typeof classFields, string | number>>[] = [];
+    const features: object[] = [];
+    for (const [i, { name: zone, rings, coordinates }] of zones.entries()) {
+      const statistics = bands.map(() => new ZoneStatistics(asked));
       const window = windowOf(rings, width, height);
-      if (!window) continue;
-      const rows = Math.max(
-        1,
-        Math.min(Math.ceil(window.height / leastStrips), Math.floor(stripPixels / window.width)),
-      );
-      for (let y = 0; y < window.height; y += rows) {
+      const rows = window
+        ? Math.max(1, Math.min(Math.ceil(window.height / leastStrips), Math.floor(stripPixels / window.width)))
+        : 1;
+      for (let y = 0; window && y < window.height; y += rows) {
         await tick();
         signal.throwIfAborted();
         const part = { ...window, y: window.y + y, height: Math.min(rows, window.height - y) };
         const count = part.width * part.height;
-        if (strip.length < count) [strip, isInside] = [new Float64Array(count), new Uint8Array(count)];
-        reader.read([part.x, part.y, part.width, part.height], strip);
-        markInside(rings, part, isInside, parameters.touched);
-        for (let k = 0; k < count; k++) if (isInside[k] === 1 && Number.isFinite(strip[k])) ofZone.add(strip[k]!);
+        if (strip.length < count) {
+          [strip, inside] = [new Float64Array(count), new Float64Array(count)];
+          mask = new Uint8Array(count);
+        }
+        if (byShare) coverShares(rings, part, inside);
+        else markInside(rings, part, mask, { isTouched: parameters.pixels === 'touched' });
+        const weights = byShare ? inside : mask;
+        bands.forEach(({ reader }, k) => {
+          reader.read([part.x, part.y, part.width, part.height], strip);
+          for (let n = 0; n < count; n++)
+            if (weights[n]! > 0 && Number.isFinite(strip[n])) statistics[k]!.add(strip[n]!, weights[n]);
+        });
         counting.progress((i + Math.min(1, (y + rows) / window.height)) / zones.length);
       }
+      for (const [k, { name: band }] of bands.entries()) {
+        const ofBand = statistics[k]!;
+        const properties = { zone, band, ...ofBand.values };
+        results.push(properties);
+        features.push({ type: 'Feature', properties, geometry: { type: 'MultiPolygon', coordinates } });
+        for (const [value, count] of ofBand.classes)
+          classes.push({ zone, band, value, count, share: count / ofBand.count });
+      }
     }
-    if (statistics.every(({ count }) => count === 0))
+    if (results.every(({ count }) => count === 0))
       throw new KitError('zones_outside', 'no pixel with a value lies inside any of the areas', { status: 422 });
-    const results = zones.map(({ name }, i) => ({ zone: name, ...statistics[i]!.values }));
-    const features = zones.map(({ coordinates }, i) => ({
-      type: 'Feature',
-      properties: results[i],
-      geometry: { type: 'MultiPolygon', coordinates },
-    }));
     writeFileSync(outputs.areas, JSON.stringify({ type: 'FeatureCollection', features }));
     writeFileSync(outputs.table, csvOf(Object.keys(fields), results));
+    if (parameters.classes) writeFileSync(outputs.counts, csvOf(Object.keys(classFields), classes));
   },
 });

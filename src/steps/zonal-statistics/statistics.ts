@@ -1,4 +1,26 @@
-/** Statistics of values that come one after the other (Welford), so that nothing of them is kept. */
+import { KitError } from '../../contract/kit-error.ts';
+
+/** Most pixels of one zone whose percentiles can be computed: they are kept until the zone ends. */
+const mostKept = 16_000_000;
+/** Most different values of one zone that count as classes. */
+const mostClasses = 10_000;
+
+/** The percentiles of the output, in percent. */
+const percentiles = { p10: 0.1, p25: 0.25, median: 0.5, p75: 0.75, p90: 0.9 } as const;
+
+type Percentiles = Readonly<Record<keyof typeof percentiles, number | null>>;
+
+/** What a zone is asked beyond its mean and extremes. */
+export interface Asked {
+  /** Percentiles, which keep every value of the zone. */
+  readonly percentiles: boolean;
+  /** How often each value occurs, and so the most frequent one. */
+  readonly classes: boolean;
+  /** Pixels count by the share that lies inside. */
+  readonly shares: boolean;
+}
+
+/** Statistics of values that come one after the other (Welford). Each value counts by its weight, the share of the pixel that lies inside. */
 export class ZoneStatistics {
   count = 0;
   #mean = 0;
@@ -6,18 +28,32 @@ export class ZoneStatistics {
   #min = Infinity;
   #max = -Infinity;
   #sum = 0;
+  #kept: Float64Array | null;
+  /** Weights of the kept values; null if all are 1. */
+  #weights: Float64Array | null;
+  #keptCount = 0;
+  readonly #classes: Map<number, number> | null;
 
-  add(value: number): void {
-    this.count += 1;
-    const step = value - this.#mean;
-    this.#mean += step / this.count;
-    this.#squares += step * (value - this.#mean);
-    this.#min = Math.min(this.#min, value);
-    this.#max = Math.max(this.#max, value);
-    this.#sum += value;
+  constructor(asked: Asked) {
+    this.#kept = asked.percentiles ? new Float64Array(1_024) : null;
+    this.#weights = asked.percentiles && asked.shares ? new Float64Array(1_024) : null;
+    this.#classes = asked.classes ? new Map() : null;
   }
 
-  /** Of no values: null, but for their number and sum. The deviation is that of all pixels, not of a sample. */
+  /** Throws `KitError` if there are too many pixels for percentiles, or too many values for classes. */
+  add(value: number, weight = 1): void {
+    this.count += weight;
+    const step = value - this.#mean;
+    this.#mean += (weight * step) / this.count;
+    this.#squares += weight * step * (value - this.#mean);
+    this.#min = Math.min(this.#min, value);
+    this.#max = Math.max(this.#max, value);
+    this.#sum += weight * value;
+    if (this.#kept) this.#keep(value, weight);
+    if (this.#classes) this.#countClass(value, weight);
+  }
+
+  /** Values of a zone without pixels are null, but for their number and sum. The deviation is that of the population. */
   get values() {
     const of = (value: number) => (this.count === 0 ? null : value);
     return {
@@ -27,8 +63,96 @@ export class ZoneStatistics {
       max: of(this.#max),
       stdDev: of(Math.sqrt(this.#squares / this.count)),
       sum: this.#sum,
+      ...this.#percentiles(),
+      majority: this.#majority(),
+      variety: this.#classes?.size ?? null,
     };
   }
+
+  /** Each value with its number of pixels, in ascending order. Empty unless classes were asked for. */
+  get classes(): readonly (readonly [value: number, count: number])[] {
+    return [...(this.#classes ?? [])].toSorted(([a], [b]) => a - b);
+  }
+
+  #keep(value: number, weight: number): void {
+    if (this.#keptCount === mostKept)
+      throw new KitError(
+        'zone_too_large',
+        `a zone has more than ${mostKept} pixels, too many for percentiles; leave percentiles out, or divide the zone`,
+        { status: 422 },
+      );
+    const at = this.#keptCount++;
+    if (at === this.#kept!.length) {
+      this.#kept = grown(this.#kept!);
+      this.#weights &&= grown(this.#weights);
+    }
+    this.#kept![at] = value;
+    if (this.#weights) this.#weights[at] = weight;
+  }
+
+  #countClass(value: number, weight: number): void {
+    this.#classes!.set(value, (this.#classes!.get(value) ?? 0) + weight);
+    if (this.#classes!.size > mostClasses)
+      throw new KitError(
+        'too_many_classes',
+        `a zone has more than ${mostClasses} different values, so they are no classes; leave classes out`,
+        { status: 422 },
+      );
+  }
+
+  /** By linear interpolation, as numpy, R (type 7) and QGIS do. */
+  #percentiles(): Percentiles {
+    const count = this.#keptCount;
+    if (!this.#kept || count === 0) return { p10: null, p25: null, median: null, p75: null, p90: null };
+    const values = this.#kept.subarray(0, count);
+    const quantile = this.#weights ? weightedQuantile(values, this.#weights, this.count) : plainQuantile(values);
+    return Object.fromEntries(
+      Object.entries(percentiles).map(([name, share]) => [name, quantile(share)]),
+    ) as unknown as Percentiles;
+  }
+
+  /** The most frequent value; of several the lowest. */
+  #majority(): number | null {
+    let [best, most]: [number | null, number] = [null, 0];
+    for (const [value, count] of this.classes) if (count > most) [best, most] = [value, count];
+    return best;
+  }
+}
+
+function grown(values: Float64Array): Float64Array {
+  const more = new Float64Array(Math.min(2 * values.length, mostKept));
+  more.set(values);
+  return more;
+}
+
+const between = (a: number, b: number, share: number) => a + share * (b - a);
+
+/** Sorts the values in place. */
+function plainQuantile(values: Float64Array): (share: number) => number {
+  values.sort();
+  return (share) => {
+    const place = share * (values.length - 1);
+    const low = Math.floor(place);
+    return between(values[low]!, values[Math.min(low + 1, values.length - 1)]!, place - low);
+  };
+}
+
+/** The weighted quantile of exactextract: value i, in ascending order, has the place `i * weight + (n - 1) * (weights before it)`. */
+function weightedQuantile(values: Float64Array, weights: Float64Array, total: number): (share: number) => number {
+  const order = Uint32Array.from(values, (_, i) => i).sort((a, b) => values[a]! - values[b]!);
+  let before = 0;
+  const places = Float64Array.from(order, (index, i) => {
+    const place = i * weights[index]! + (values.length - 1) * before;
+    before += weights[index]!;
+    return place;
+  });
+  return (share) => {
+    const wanted = share * total * (values.length - 1);
+    const next = places.findIndex((place) => place > wanted);
+    if (next === 0 || next === -1) return values[order.at(next)!]!;
+    const [from, to] = [places[next - 1]!, places[next]!];
+    return between(values[order[next - 1]!]!, values[order[next]!]!, (wanted - from) / (to - from));
+  };
 }
 
 type Row = Readonly<Record<string, string | number | null>>;

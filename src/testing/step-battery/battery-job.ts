@@ -12,7 +12,7 @@ import { openRaster } from '../../raster/open-raster.ts';
 import { openVector } from '../../raster/open-vector.ts';
 import { outputsOf, type AnyStep } from '../../steps/step.ts';
 import { isRaster, type FileRecipe, type RasterRecipe } from './cases.ts';
-import { rowOf, type Gap } from './recipe.ts';
+import { isGap, rowOf, type Gap } from './recipe.ts';
 
 export interface BatteryRun {
   readonly parameters: StepJobInput['parameters'];
@@ -183,26 +183,49 @@ function writeFile(path: string, recipe: FileRecipe, gap: Gap | null): void {
 
 /** Writes a recipe's pixels, row by row, with the names of its bands. By nothing that steps are made with. */
 export function writeRaster(path: string, recipe: RasterRecipe, gap: Gap | null): void {
-  const { width, height, geoTransform, epsg, type, nodata, bands } = recipe;
+  const { width, height, geoTransform, epsg, type, nodata, bands, scale } = recipe;
   const driver = gdal.drivers.get('GTiff');
   const aside = `${path}.pixels`;
-  const dataset = driver.create(aside, width, height, bands.length, type);
-  dataset.srs = gdal.SpatialReference.fromEPSG(epsg);
+  const isSigned = type === 'Int8';
+  const hasAlpha = gap?.as === 'alpha';
+  const dataset = driver.create(aside, width, height, bands.length + Number(hasAlpha), isSigned ? 'Byte' : type);
+  if (epsg !== null) dataset.srs = gdal.SpatialReference.fromEPSG(epsg);
   dataset.geoTransform = [...geoTransform];
-  for (let y = 0; y < height; y++)
-    bands.forEach((_band, i) => dataset.bands.get(i + 1).pixels.write(0, y, width, 1, rowOf(recipe, i, y, gap)));
+  const { factor, offset } = scale ?? { factor: 1, offset: 0 };
+  for (let y = 0; y < height; y++) {
+    bands.forEach((_band, i) => {
+      const row = rowOf(recipe, i, y, gap);
+      if (scale) row.forEach((value, x) => (row[x] = (value - offset) / factor));
+      if (isSigned) row.forEach((value, x) => (row[x] = value & 255));
+      dataset.bands.get(i + 1).pixels.write(0, y, width, 1, row);
+    });
+    if (hasAlpha) dataset.bands.get(bands.length + 1).pixels.write(0, y, width, 1, visibleRow(gap, width, y));
+  }
   dataset.flush();
   // The bindings cannot set a band's description.
   const described = gdal.wrapVRT({
-    bands: bands.map(({ name }, i) => ({ sources: [dataset.bands.get(i + 1)], description: name })),
+    bands: dataset.bands.map((band) => ({ sources: [band], description: bands[(band.id ?? 1) - 1]?.name ?? '' })),
   });
   dataset.close();
   const view = gdal.drivers.get('VRT').open(described);
   if (nodata !== undefined) view.bands.forEach((band) => void (band.noDataValue = nodata));
-  driver.createCopy(path, view).close();
+  if (scale) view.bands.forEach((band) => void ([band.scale, band.offset] = [factor, offset]));
+  if (hasAlpha) view.bands.get(bands.length + 1).colorInterpretation = 'Alpha';
+  const made = driver.createCopy(path, view, isSigned ? { PIXELTYPE: 'SIGNEDBYTE' } : {});
+  if (gap?.as === 'mask') {
+    gdal.config.set('GDAL_TIFF_INTERNAL_MASK', 'YES');
+    const first = made.bands.get(1);
+    first.createMaskBand(2);
+    const mask = first.getMaskBand()!;
+    for (let y = 0; y < height; y++) mask.pixels.write(0, y, width, 1, visibleRow(gap, width, y));
+  }
+  made.close();
   view.close();
   driver.deleteDataset(aside);
 }
+
+const visibleRow = (gap: Gap, width: number, y: number) =>
+  Uint8Array.from({ length: width }, (_, x) => (isGap(gap, x, y) ? 0 : 255));
 
 function crsOfInput(path: string | undefined, inputs: BatteryRun['inputs']): string | null {
   const [first] = Object.values(inputs)[0] ?? [];
@@ -231,9 +254,14 @@ function measuresOf(feature: gdal.Feature): Readonly<Record<string, unknown>> {
   };
 }
 
-/** Stored numbers, with NaN for masked pixels. */
+/** Values by the band's own scale, with NaN for masked pixels and for the nodata value of a scaled band. */
 function valuesOf(band: gdal.RasterBand, width: number, height: number): Float64Array {
   const values = band.pixels.read(0, 0, width, height, new Float64Array(width * height)) as Float64Array;
+  const [factor, offset] = [band.scale ?? 1, band.offset ?? 0];
+  const { PIXELTYPE } = band.getMetadata('IMAGE_STRUCTURE') as Record<string, string | undefined>;
+  if (PIXELTYPE === 'SIGNEDBYTE') values.forEach((value, i) => value > 127 && (values[i] = value - 256));
+  if (factor !== 1 || offset !== 0)
+    values.forEach((value, i) => (values[i] = value === band.noDataValue ? NaN : value * factor + offset));
   const mask = maskOf(band)?.pixels.read(0, 0, width, height, new Uint8Array(width * height));
   mask?.forEach((isThere, i) => isThere === 0 && (values[i] = NaN));
   return values;

@@ -109,6 +109,7 @@ function variantsOf(step: AnyStep, cases: StepCases): Variant[] {
     }),
   );
   const floats = changed(() => ({ type: 'Float32', nodata: -9_999 }));
+  const plain = changed(() => ({ nodata: undefined }));
   const takesSeveral = (mainInput(step)?.[1].mostItems ?? 2) > 1;
   const bands = (inputs[main] ?? []).filter(isRaster).flatMap((file) => file.bands.map((one) => ({ file, one })));
   const asFiles = bands.map(({ file, one }) => ({ ...file, name: `${one.name}.tif`, bands: [{ ...one, name: '' }] }));
@@ -133,6 +134,39 @@ function variantsOf(step: AnyStep, cases: StepCases): Variant[] {
     ...(files.length === 0
       ? []
       : [
+          variant('NaN beside no data', { inputs: floats, gap: gapOf('nodata and NaN', 'some') }),
+          variant('a mask', { inputs: plain, gap: gapOf('mask', 'some') }),
+          // A file of one band is called by its name only without an alpha band.
+          ...(files.every((file) => file.bands.length > 1 || file.bands[0]?.name !== '')
+            ? [variant('an alpha band', { inputs: plain, gap: gapOf('alpha', 'some') })]
+            : []),
+          variant('a scale and an offset', {
+            inputs: changed(() => ({ type: 'Float64', nodata: undefined, scale: { factor: 0.5, offset: 100 } })),
+          }),
+          ...(cases.types.includes('Byte')
+            ? [variant('signed bytes', { inputs: changed(() => ({ type: 'Int8', nodata: undefined })) })]
+            : []),
+          variant('rows from south to north', {
+            inputs: changed(() => ({ geoTransform: [500_000, 30, 0, 5_400_000, 0, 30] })),
+            holds: elsewhere,
+          }),
+          variant('pixels that are not square', {
+            inputs: changed(() => ({ geoTransform: [500_000, 30, 0, 5_400_000, 0, -10] })),
+            holds: elsewhere,
+          }),
+          variant('no coordinate reference system', { inputs: changed(() => ({ epsg: null })), holds: elsewhere }),
+          variant('degrees at 60° north', {
+            inputs: changed(() => ({ epsg: 4326, geoTransform: [13, 0.001, 0, 60, 0, -0.001] })),
+            holds: elsewhere,
+          }),
+          variant('the south pole', {
+            inputs: changed(() => ({ epsg: 3031, geoTransform: [-500, 30, 0, 300, 0, -30] })),
+            holds: elsewhere,
+          }),
+          variant('across 180°', {
+            inputs: changed(() => ({ epsg: 4326, geoTransform: [179.99, 0.001, 0, -16, 0, -0.001] })),
+            holds: elsewhere,
+          }),
           variant('a rotated geotransform', {
             inputs: changed(() => ({ geoTransform: [500_000, 26, 15, 5_400_000, 15, -26] })),
             holds: elsewhere,
@@ -145,6 +179,10 @@ function variantsOf(step: AnyStep, cases: StepCases): Variant[] {
     ...(canSplit
       ? [
           variant('each band a file', { inputs: { ...inputs, [main]: asFiles } }),
+          variant('no data of its own in each band', {
+            inputs: { ...inputs, [main]: asFiles.map((file, i) => ({ ...file, type: 'Float32', nodata: -9_999 - i })) },
+            gap: gapOf('nodata', 'some'),
+          }),
           variant('all bands in one file', { inputs: { ...inputs, [main]: asOne } }),
         ]
       : []),

@@ -21,7 +21,7 @@ function problemOf(text: string): string | null {
   }
 }
 
-const dataTypes = ['Byte', 'UInt16', 'Int16', 'UInt32', 'Int32', 'Float32', 'Float64'] as const;
+const dataTypes = ['Byte', 'Int8', 'UInt16', 'Int16', 'UInt32', 'Int32', 'Float32', 'Float64'] as const;
 export type RecipeType = (typeof dataTypes)[number];
 
 const rasterRecipe = z.strictObject({
@@ -31,7 +31,10 @@ const rasterRecipe = z.strictObject({
   height: z.int().min(1).max(20_000).default(23),
   type: z.enum(dataTypes).default('UInt16'),
   nodata: z.number().optional(),
-  epsg: z.int().default(32_633),
+  /** Null: the file names no coordinate reference system. */
+  epsg: z.int().nullable().default(32_633),
+  /** Scale of the file. It stores `(value - offset) / factor`. Default: it stores the values. */
+  scale: z.strictObject({ factor: z.number(), offset: z.number() }).optional(),
   /** GDAL's six numbers. */
   geoTransform: z.array(z.number()).length(6).default([500_000, 30, 0, 5_400_000, 0, -30]),
   /** Each by a formula over `x` and `y`, column and row from 0. Values are cut to what the type holds. */

@@ -7,15 +7,15 @@ import type { RasterRecipe, RecipeType } from './cases.ts';
 export interface Gap {
   /** `all`, or some of them. */
   readonly which: 'all' | 'some';
-  /** What stands there: the file's nodata value, or not a number. */
-  readonly as: 'nodata' | 'NaN';
+  /** How the file marks them: by its nodata value, by NaN, by the two of them, by a mask band or by an alpha band. */
+  readonly as: 'nodata' | 'NaN' | 'nodata and NaN' | 'mask' | 'alpha';
 }
 
 export const isGap = (gap: Gap, x: number, y: number): boolean => gap.which === 'all' || (x + 2 * y) % 5 === 0;
 
 /** As a file of that type holds it. */
 export function stored(value: number, type: RecipeType): number {
-  const range = integerRanges[type];
+  const range = type === 'Int8' ? ([-128, 127] as const) : integerRanges[type];
   if (range) return Math.min(range[1], Math.max(range[0], Math.round(value)));
   return type === 'Float32' ? Math.fround(value) : value;
 }
@@ -41,7 +41,7 @@ export function formulaValue(text: string, valueOf: (name: string) => number): n
   return out[0]!;
 }
 
-/** A row of a band, as it is stored. */
+/** The values of a row of a band. A gap holds its mark, or some value if a mask or alpha marks it. */
 export function rowOf(recipe: RasterRecipe, band: number, y: number, gap: Gap | null): Float64Array {
   const { width, type, nodata } = recipe;
   const expression = expressionOf(recipe.bands[band]!.values);
@@ -54,6 +54,14 @@ export function rowOf(recipe: RasterRecipe, band: number, y: number, gap: Gap | 
     width,
   );
   for (let x = 0; x < width; x++)
-    row[x] = gap && isGap(gap, x, y) ? (gap.as === 'NaN' ? NaN : (nodata ?? 0)) : stored(row[x]!, type);
+    row[x] = gap && isGap(gap, x, y) ? markOf(gap, y, nodata ?? 0) : stored(row[x]!, type);
   return row;
+}
+
+/** Value of the pixels that a mask or alpha hides. */
+const hidden = 3;
+
+function markOf({ as }: Gap, y: number, nodata: number): number {
+  if (as === 'mask' || as === 'alpha') return hidden;
+  return as === 'NaN' || (as === 'nodata and NaN' && y % 2 === 0) ? NaN : nodata;
 }
