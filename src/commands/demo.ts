@@ -25,6 +25,7 @@ import { openLaunch, typedParameters, type AppSession, type FoundItem } from '..
 import { fetchFile, waitForFile } from './demo/fetch-result.ts';
 import { readDemoOptions, type DemoOptions } from './demo/options.ts';
 import { createReport, type Report } from './demo/report.ts';
+import { outputsOf, previewOf } from '../steps/step.ts';
 import { sandboxControl, type SandboxControl } from '../testing/sandbox-control.ts';
 import { freePort } from './free-port.ts';
 import { loadMyApp } from './my-app.ts';
@@ -260,7 +261,8 @@ async function deliver(
   folder: string,
   report: Report,
 ): Promise<number> {
-  const declared = session.steps.find(({ id }) => id === run.step.id)?.outputs ?? {};
+  const step = options.definition.steps.find(({ id }) => id === run.step.id);
+  const declared = step ? outputsOf(step).map(([, one]) => one) : [];
   const client = createPlatformClient({
     baseUrl: platform.url,
     apiKey: platform.apiKey,
@@ -278,9 +280,11 @@ async function deliver(
     report.line(`platform's file    ${status}`);
     const fetched = await fetchFile(client, fileId, options.outDir, fileName);
     const equal = fetched.sha256 === made.sha256 && fetched.sizeBytes === made.sizeBytes;
-    const output = Object.values(declared).find((one) => one.fileName === fileName);
+    const output = declared.find((one) => one.fileName === fileName);
     const preview =
-      output?.preview && (await draw(fetched.path, fileName, output.preview, join(folder, `preview-${i}`)));
+      output &&
+      'preview' in output &&
+      (await draw(fetched.path, fileName, previewOf(output, run.parameters), join(folder, `preview-${i}`)));
     const lines = [
       '',
       `file id            ${fileId}`,

@@ -16,7 +16,7 @@ import {
   polygonize,
   reproject,
   slope,
-  spectralIndex,
+  spectralIndexFrom,
   terrainIndex,
   zonalStatistics,
 } from '../index.ts';
@@ -31,7 +31,8 @@ export default defineApp({
   description: 'The app of this kit: processes a raster after your approval and delivers the result.',
   steps: [
     ndvi,
-    spectralIndex,
+    // The catalogue of this folder (docs/steps.md), or the kit's own.
+    spectralIndexFrom(new URL('.', import.meta.url)),
     bandMath,
     panSharpen,
     change,

@@ -20,6 +20,13 @@ export const ramps = {
     [60, 110, 200],
     [230, 75, 60],
   ],
+  drywet: [
+    [140, 81, 10],
+    [246, 232, 195],
+    [199, 234, 229],
+    [1, 102, 94],
+    [8, 48, 107],
+  ],
 } as const satisfies Record<string, readonly (readonly [number, number, number])[]>;
 
 export const rampNames = Object.keys(ramps) as [keyof typeof ramps, ...(keyof typeof ramps)[]];

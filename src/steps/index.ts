@@ -55,6 +55,7 @@ export { ExpressionError, parseExpression, type Expression } from './band-math/e
 export { onnxModel, type OnnxModelOptions } from './onnx-model/index.ts';
 export { platformModel, type PlatformModelOptions } from './platform-model/index.ts';
 export { spectralIndices, type SpectralIndex } from './spectral-index/catalogue.ts';
+export { spectralIndexFrom } from './spectral-index/index.ts';
 export {
   aspect,
   bandMath,

@@ -87,8 +87,13 @@ export interface RasterOutput extends OutputFile {
    * `any`: their number and types follow from parameters and input.
    */
   readonly bands: readonly BandDeclaration[] | 'as-input' | 'any';
-  readonly preview: PreviewStyle;
+  /** How its picture is drawn, or a function that gives this for the parameters of a run. */
+  readonly preview: PreviewStyle | ((parameters: Readonly<Record<string, unknown>>) => PreviewStyle);
 }
+
+/** The style of an output's picture, for the parameters of a run. */
+export const previewOf = ({ preview }: Pick<RasterOutput, 'preview'>, parameters: Readonly<Record<string, unknown>>) =>
+  typeof preview === 'function' ? preview(parameters) : preview;
 
 export const vectorGeometries = [
   'Point',

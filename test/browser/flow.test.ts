@@ -285,6 +285,28 @@ describe('in a browser', needing('chromium'), () => {
     clean(it);
   });
 
+  test('a choice of a long list is found by typing, with its title; bands that are not there leave their choices out', async () => {
+    const it = await start();
+    const tab = await launch(it.page, it.context, it.sandbox.url);
+    await tab.getByRole('link', { name: 'Spectral index' }).click();
+    await tab.locator('#new-run[data-ready]').waitFor();
+    const field = tab.locator('input[name="index"]');
+    await field.fill('NDSI');
+    await tab.locator('#choice-index').getByText('Snow (Hall et al. 1995)').waitFor();
+    const offered = () =>
+      tab.evaluate<string[]>(`[...document.querySelectorAll('#choices-index option')].map(({ value }) => value)`);
+    await tab.locator('#collection').selectOption({ label: 'Olinda coast' });
+    await tab.locator('#items input').first().check();
+    expect(await offered()).toContain('NDSI');
+    const all = (await offered()).length;
+    await tab.locator('#items input').first().uncheck();
+    expect((await offered()).length).toBeGreaterThanOrEqual(all);
+    await field.fill('NOPE');
+    await tab.getByLabel('A synthetic scene').check();
+    await tab.getByRole('button', { name: 'Ask for approval' }).click();
+    await tab.locator('#problem-index').getByText('must be one of').waitFor();
+  });
+
   test('a wrong parameter is told at its field, and nothing is lost', async () => {
     const it = await start();
     const tab = await launch(it.page, it.context, it.sandbox.url);

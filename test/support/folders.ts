@@ -27,3 +27,6 @@ export const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Real rasters that lie beside the project on the makers' machines; tests that use them skip, visibly, elsewhere. */
 export const landsatFolder = join(projectRoot, '../shared/data/landsat8');
+
+/** The catalogue Awesome Spectral Indices, which is not part of the kit. */
+export const indexCatalogueFolder = join(projectRoot, '../shared/data/spectral-indices');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, type TestOptions } from 'vitest';
 import { findProgram, installCommand, missingOf, needs, type NeedName } from '../../scripts/needs.mjs';
-import { landsatFolder, projectRoot } from './folders.ts';
+import { indexCatalogueFolder, landsatFolder, projectRoot } from './folders.ts';
 import { testConfinement } from './confinement.ts';
 
 /** Why a test was skipped, and what a person does about it. */
@@ -74,6 +74,13 @@ export const landsat = unless(
   existsSync(landsatFolder),
   '../shared/data is not there',
   "none: its rasters lie on the makers' machines",
+);
+
+/** A catalogue of spectral indices beside the project. */
+export const indexCatalogue = unless(
+  existsSync(indexCatalogueFolder),
+  '../shared/data is not there',
+  "none: the catalogue lies on the makers' machines",
 );
 
 /** Published schemas of STAC beside the project. */

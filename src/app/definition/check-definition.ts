@@ -77,16 +77,20 @@ const rasterOutput = z.object({
     [z.enum(['as-input', 'any']), z.array(band).min(1)],
     "must be 'as-input', 'any', or a list of { description, dataType, nodata? }",
   ),
-  preview: z.object({
-    ramp: z.enum(rampNames, `must be one of ${rampNames.join(', ')}`),
-    centre: z.number().optional(),
-    range: z
-      .tuple([z.number(), z.number()])
-      .refine(([low, high]) => low < high, 'must be [lowest, highest]')
-      .optional(),
-    unit: z.string().max(50).optional(),
-    classes: z.array(z.object({ value: z.number(), name: words(200), color })).optional(),
-  }),
+  // A function gives the style of a run: its result is known only then.
+  preview: z.preprocess(
+    (value) => (typeof value === 'function' ? { ramp: 'gray' } : value),
+    z.object({
+      ramp: z.enum(rampNames, `must be one of ${rampNames.join(', ')}`),
+      centre: z.number().optional(),
+      range: z
+        .tuple([z.number(), z.number()])
+        .refine(([low, high]) => low < high, 'must be [lowest, highest]')
+        .optional(),
+      unit: z.string().max(50).optional(),
+      classes: z.array(z.object({ value: z.number(), name: words(200), color })).optional(),
+    }),
+  ),
 });
 const vectorOutput = z.object({
   ...outputFile,

@@ -17,6 +17,7 @@ import {
   inputsOf,
   mainInput,
   outputsOf,
+  previewOf,
   type AnyStep,
   type InputDeclaration,
   type ModelRequest,
@@ -132,7 +133,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     const read = await stamp.settle(made);
     const taken = digests.of(made.map(({ path }) => path));
     context.progress(parts.digest, 'summing it up');
-    const result = await resultOf(made, stepWork);
+    const result = await resultOf(made, input.parameters, stepWork);
     const outputs = (await taken).map((one, i) => ({ name: made[i]!.name, ...one }));
     return { outputs, result, inputs: read, gdalVersion: gdal.version };
   } finally {
@@ -226,11 +227,17 @@ function share(context: JobContext, from: number, to: number): JobContext {
 }
 
 /** Of the first output that has a place. */
-async function resultOf(made: readonly MadeOutput[], workFolder: string): Promise<RunResult | null> {
+async function resultOf(
+  made: readonly MadeOutput[],
+  parameters: StepParameters,
+  workFolder: string,
+): Promise<RunResult | null> {
   for (const { path, declared } of made) {
     // Only what has a picture loads what draws it.
     if (declared.kind === undefined || declared.kind === 'raster')
-      return import('./summarize.ts').then(({ summarize }) => summarize(path, declared.preview)).catch(() => null);
+      return import('./summarize.ts')
+        .then(({ summarize }) => summarize(path, previewOf(declared, parameters)))
+        .catch(() => null);
     if (declared.kind === 'vector' && declared.geometry !== 'None')
       return import('./summarize-features.ts')
         .then(({ summarizeFeatures }) => summarizeFeatures(path, declared, workFolder))

@@ -37,6 +37,10 @@ export interface ParameterView {
   readonly kind?: string;
   /** Of a band: the input that has it. */
   readonly of?: string;
+  /** Titles of the choices, and the bands that each needs. A form finds them by typing. */
+  readonly choices?: Readonly<Record<string, { readonly title: string; readonly bands?: readonly string[] }>>;
+  /** Heading under which a form folds the parameter away with its neighbours of the same group. */
+  readonly group?: string;
 }
 
 /** A step's parameters as one JSON Schema: unknown names refused, everything without a default required. */
@@ -63,6 +67,14 @@ export function parameterSchema(step: StepDeclaration): ParametersView {
   return view;
 }
 
+/** The default values of a step's parameters. Parameters without a default are left out. */
+export const defaultsOf = (step: StepDeclaration): StepParameters =>
+  Object.fromEntries(
+    Object.entries(parameterSchema(step).properties).flatMap(([name, view]) =>
+      view.default === undefined ? [] : [[name, view.default]],
+    ),
+  );
+
 /** Checks `parameters` against the step's declaration and fills in defaults. Throws `InvalidParametersError`. */
 export function checkParameters(step: StepDeclaration, parameters: unknown): StepParameters {
   const read = step.parameters.strict().safeParse(parameters ?? {}, { error: inWords });
@@ -79,6 +91,12 @@ export function checkParameters(step: StepDeclaration, parameters: unknown): Ste
   );
 }
 
+const mostListed = 40;
+const listed = (values: readonly string[]) =>
+  values.length <= mostListed
+    ? values.join(', ')
+    : `${values.slice(0, mostListed).join(', ')}, and ${values.length - mostListed} more`;
+
 /** Zod's issues as a user reads them. */
 export const inWords: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
@@ -87,7 +105,7 @@ export const inWords: z.core.$ZodErrorMap = (issue) => {
         ? 'is required'
         : `must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`;
     case 'invalid_value':
-      return issue.input === undefined ? 'is required' : `must be one of ${issue.values.map(String).join(', ')}`;
+      return issue.input === undefined ? 'is required' : `must be one of ${listed(issue.values.map(String))}`;
     case 'too_small':
       return issue.origin === 'string'
         ? `must have at least ${issue.minimum} characters`

@@ -2,9 +2,9 @@ import { json, Router, type Response } from 'express';
 import * as z from 'zod';
 import { isShallow, tooDeep } from '../../contract/index.ts';
 import { FairQueue } from '../../raster/index.ts';
-import { inputsOf, mainInput, outputsOf } from '../../steps/step.ts';
+import { inputsOf, mainInput, outputsOf, previewOf, type AnyStep } from '../../steps/step.ts';
 import { listInputs, runInput } from '../processing/run-input.ts';
-import { parameterSchema } from '../processing/step-parameters.ts';
+import { defaultsOf, parameterSchema } from '../processing/step-parameters.ts';
 import type { OwnUploads } from '../catalog/own-uploads.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import { parseRequest, RequestError } from '../web/errors.ts';
@@ -109,8 +109,8 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
       input: mainInput(step)?.[1],
       inputs: Object.fromEntries(inputsOf(step)),
       /** The first of `outputs`. */
-      output: outputsOf(step)[0]?.[1],
-      outputs: Object.fromEntries(outputsOf(step)),
+      output: outputViews(step)[0]?.[1],
+      outputs: Object.fromEntries(outputViews(step)),
     }));
     res.json({ steps: declared });
   });
@@ -162,3 +162,9 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
   });
   return router;
 }
+
+/** The outputs of a step as JSON. A picture has the style of the default parameters. */
+const outputViews = (step: AnyStep) =>
+  outputsOf(step).map(
+    ([name, one]) => [name, 'preview' in one ? { ...one, preview: previewOf(one, defaultsOf(step)) } : one] as const,
+  );

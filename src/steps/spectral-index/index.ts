@@ -1,53 +1,153 @@
+import { KitError } from '../../contract/kit-error.ts';
 import { computeExpression, nodata } from '../band-math/compute.ts';
 import { parseExpression } from '../band-math/expression.ts';
 import { estimateCog } from '../estimate.ts';
 import { readingOf, readingParameters } from '../reading.ts';
-import { defineStep, z } from '../step.ts';
-import { spectralIndexIds, spectralIndices } from './catalogue.ts';
+import { defineStep, z, type AnyStep } from '../step.ts';
+import { spectralIndices, type IndexCatalogue, type SpectralIndex } from './catalogue.ts';
+import { readIndexCatalogue } from './read-catalogue.ts';
 
-/** A spectral index of the catalogue, by its name. */
-export default defineStep({
-  id: 'spectral-index',
-  version: '2.0.0',
-  cases: new URL('./cases.json', import.meta.url),
-  title: 'Spectral index',
-  description: `A spectral index by its name: ${spectralIndexIds.map((id) => `${id} (${spectralIndices[id].name.toLowerCase()})`).join(', ')}.`,
-  parameters: z.object({
-    index: z.enum(spectralIndexIds).default('NDVI').meta({ title: 'Index', description: 'Which one.' }),
-    factor: z.number().min(-1e6).max(1e6).optional().meta({
-      title: 'Factor',
-      description:
-        'Converts stored numbers to reflectance, instead of the scale of the file or its item: 0.0000275 for Landsat Collection 2, 0.0001 for Sentinel-2.',
+/** Adds the parameters and the words of a catalogue to the step. */
+function stepOf({ indices, constants }: IndexCatalogue, description: string): AnyStep {
+  const ids = Object.keys(indices) as [string, ...string[]];
+  const placeholders = Object.fromEntries(Object.keys(constants).map((name) => [name, 1]));
+  const bandsOf = (index: string) => parseExpression(indices[index]!.formula, placeholders).bands;
+  const constantsOf = (index: string) =>
+    Object.keys(constants).filter((name) => new RegExp(`(?<!\\w)${name}(?!\\w)`).test(indices[index]!.formula));
+  const choices = Object.fromEntries(
+    ids.map((id) => {
+      const { name, reference } = indices[id]!;
+      const names = constantsOf(id);
+      const title = `${name} (${reference})${names.length > 0 ? `; constants ${names.join(', ')}` : ''}`;
+      return [id, { title, bands: bandsOf(id) }];
     }),
-    offset: z.number().min(-1e6).max(1e6).optional().meta({
-      title: 'Offset',
-      description: 'The number to add then: -0.2 for Landsat Collection 2, -0.1 for Sentinel-2 since January 2022.',
+  );
+  const constantParameters: Readonly<Record<string, z.ZodOptional<z.ZodNumber>>> = Object.fromEntries(
+    Object.entries(constants).map(([name, one]) => [
+      name,
+      z
+        .number()
+        .min(-1e9)
+        .max(1e9)
+        .optional()
+        .meta({
+          title: name,
+          description: `${one.description}. ${one.default === null ? 'An index with this constant needs it.' : `Default: ${one.default}.`}`,
+          group: 'Constants',
+        }),
+    ]),
+  );
+  return defineStep({
+    id: 'spectral-index',
+    version: '2.1.0',
+    cases: new URL('./cases.json', import.meta.url),
+    title: 'Spectral index',
+    description,
+    parameters: z.object({
+      index: z
+        .enum(ids)
+        .default('NDVI' in indices ? 'NDVI' : ids[0])
+        .meta({ title: 'Index', description: 'Which one.', choices }),
+      factor: z.number().min(-1e6).max(1e6).optional().meta({
+        title: 'Factor',
+        description:
+          'Converts stored numbers to reflectance, instead of the scale of the file or its item: 0.0000275 for Landsat Collection 2, 0.0001 for Sentinel-2.',
+      }),
+      offset: z.number().min(-1e6).max(1e6).optional().meta({
+        title: 'Offset',
+        description: 'The number to add then: -0.2 for Landsat Collection 2, -0.1 for Sentinel-2 since January 2022.',
+      }),
+      ...readingParameters,
+      ...constantParameters,
     }),
-    ...readingParameters,
-  }),
-  input: {
-    description: 'A multispectral scene whose bands have common names (red, nir, swir16).',
-    sourceTypes: ['MULTISPECTRAL', 'HYPERSPECTRAL', 'UNKNOWN'],
-    synthetic: 'multispectral',
-  },
-  sameGrid: true,
-  output: {
-    fileName: 'index.tif',
-    sourceType: 'MULTISPECTRAL',
-    bands: [{ description: 'index', dataType: 'Float32', nodata }],
-    preview: { ramp: 'rdylgn', range: [-0.5, 0.9] },
-  },
-  needs: ({ index }) => ({ index: parseExpression(spectralIndices[index].formula).bands }),
-  estimate: (input) => estimateCog(input, { bytesPerPixel: 4.2, secondsPerMegapixel: 0.12 }),
+    input: {
+      description: 'A multispectral scene whose bands have common names (red, nir, swir16).',
+      sourceTypes: ['MULTISPECTRAL', 'HYPERSPECTRAL', 'UNKNOWN'],
+      synthetic: 'multispectral',
+    },
+    sameGrid: true,
+    output: {
+      fileName: 'index.tif',
+      sourceType: 'MULTISPECTRAL',
+      bands: [{ description: 'index', dataType: 'Float32', nodata }],
+      preview: ({ index }) => {
+        const { ramp = 'rdylgn', range } = indices[String(index)]!;
+        return { ramp, ...(range && { range }) };
+      },
+    },
+    needs: ({ index }) => ({ index: bandsOf(index) }),
+    estimate: (input) => estimateCog(input, { bytesPerPixel: 4.2, secondsPerMegapixel: 0.12 }),
 
-  run: (job) => {
-    const { index, factor, offset } = job.parameters;
-    const reading = readingOf(job.parameters);
-    const isGiven = factor !== undefined || offset !== undefined;
-    return computeExpression(job, {
-      expression: spectralIndices[index].formula,
-      output: { description: 'index', dataType: 'Float32', nodata },
-      reading: isGiven ? { ...reading, scaling: { factor: factor ?? 1, offset: offset ?? 0 } } : reading,
-    });
-  },
-});
+    run: (job) => {
+      const { index, factor, offset, scaling, nodata: missing, ...given } = job.parameters;
+      const reading = readingOf({ scaling, nodata: missing });
+      const isGiven = factor !== undefined || offset !== undefined;
+      return computeExpression(job, {
+        expression: indices[index]!.formula,
+        constants: valuesOf(index, constantsOf(index), constants, given),
+        output: { description: 'index', dataType: 'Float32', nodata },
+        reading: isGiven ? { ...reading, scaling: { factor: factor ?? 1, offset: offset ?? 0 } } : reading,
+      });
+    },
+  });
+}
+
+/** The constants of an index. Throws `KitError` for a constant that has no default and is not given. */
+function valuesOf(
+  index: string,
+  names: readonly string[],
+  constants: IndexCatalogue['constants'],
+  given: Readonly<Record<string, number | undefined>>,
+): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    names.map((name) => {
+      const value = given[name] ?? constants[name]!.default;
+      if (value === null)
+        throw new KitError(
+          'constant_missing',
+          `${index} needs the constant ${name} (${constants[name]!.description})`,
+          {
+            status: 422,
+          },
+        );
+      return [name, value];
+    }),
+  );
+}
+
+/** How the kit draws the index of that name. */
+function styleOf(id: string): Pick<SpectralIndex, 'ramp' | 'range'> {
+  const known: SpectralIndex | undefined = Object.hasOwn(spectralIndices, id)
+    ? spectralIndices[id as keyof typeof spectralIndices]
+    : undefined;
+  return { ...(known?.ramp && { ramp: known.ramp }), ...(known?.range && { range: known.range }) };
+}
+
+const own = stepOf(
+  { indices: spectralIndices, constants: {} },
+  `A spectral index by its name: ${Object.entries(spectralIndices)
+    .map(([id, { name }]) => `${id} (${name.toLowerCase()})`)
+    .join(', ')}.`,
+);
+/** A spectral index of the kit's own catalogue, by its name. */
+export default own;
+
+/**
+ * The step `spectral-index` with the indices of a folder: `spectral-indices-dict.json`, `constants.json` and `bands.json` of Awesome Spectral Indices.
+ * Without the three files it has the kit's own. Constants are parameters. Leaves out formulas that the expression language cannot say.
+ * Throws `KitError` if a file is missing beside the others, or cannot be used.
+ */
+export function spectralIndexFrom(folder: URL): AnyStep {
+  const read = readIndexCatalogue(folder);
+  if (!read) return own;
+  const count = Object.keys(read.indices).length;
+  const without = read.leftOut === 0 ? '' : ` ${read.leftOut} others need more than arithmetic and are left out.`;
+  return stepOf(
+    // The kit's ranges and ramps hold for indices of the same name.
+    {
+      ...read,
+      indices: Object.fromEntries(Object.entries(read.indices).map(([id, one]) => [id, { ...styleOf(id), ...one }])),
+    },
+    `One of ${count} spectral indices of the catalogue Awesome Spectral Indices, by its short name.${without}`,
+  );
+}

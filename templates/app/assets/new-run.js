@@ -12,6 +12,10 @@ import {
 
 const { base } = document.documentElement.dataset;
 const form = document.querySelector('#new-run');
+// Fields hide properties of the form that have their names, such as dataset or querySelector.
+const formData = Reflect.get(HTMLElement.prototype, 'dataset', form);
+const allIn = (selector) => Element.prototype.querySelectorAll.call(form, selector);
+const firstIn = (selector) => Element.prototype.querySelector.call(form, selector);
 const find = (id) => document.getElementById(id);
 const shownItems = 100;
 const earlier = dataOf('earlier');
@@ -42,7 +46,7 @@ function look(path, body) {
 
 /** What is chosen for each input of the step: items of the catalog, by collection and item, kept over searches; or another source. */
 const slots = new Map(
-  [...form.querySelectorAll('[data-slot]')].map((one) => [
+  [...allIn('[data-slot]')].map((one) => [
     one.value,
     { kind: one.dataset.kind, isOptional: one.dataset.optional !== undefined, items: new Map(), other: null },
   ]),
@@ -50,8 +54,8 @@ const slots = new Map(
 // A page of an app's own may have none.
 if (slots.size === 0) slots.set('', { kind: 'raster', isOptional: false, items: new Map(), other: null });
 // Keeps a choice that the user made before this script ran.
-let slot = form.querySelector('[data-slot]:checked')?.value ?? slots.keys().next().value;
-slots.get(slot).other = form.querySelector('[data-source]:checked')?.value ?? null;
+let slot = firstIn('[data-slot]:checked')?.value ?? slots.keys().next().value;
+slots.get(slot).other = firstIn('[data-source]:checked')?.value ?? null;
 let chosen = slots.get(slot).items;
 const keyOf = ({ collectionId, itemId }) => `${collectionId}/${itemId}`;
 let found = [];
@@ -121,15 +125,15 @@ function useMap(made) {
   for (const id of ['draw', 'search']) find(id).hidden = false;
   drawArea = drawBox(map, find('draw'), (box) => setArea(box));
   drawArea(area);
-  form.querySelectorAll('[data-draws]').forEach(offerArea);
+  allIn('[data-draws]').forEach(offerArea);
   showFound();
 }
 
 /** A parameter that is a place: drawn, taken from the map, or typed. */
 function offerArea(button) {
   const name = button.dataset.draws;
-  const field = form.querySelector(`[name="${CSS.escape(name)}"][data-parameter]`);
-  const take = form.querySelector(`[data-takes="${CSS.escape(name)}"]`);
+  const field = firstIn(`[name="${CSS.escape(name)}"][data-parameter]`);
+  const take = firstIn(`[data-takes="${CSS.escape(name)}"]`);
   const set = (geometry) => {
     field.value = JSON.stringify(geometry);
     foresee();
@@ -156,13 +160,13 @@ function offerArea(button) {
 function setChosen(item, isChosen) {
   if (isChosen) chosen.set(keyOf(item), item);
   else chosen.delete(keyOf(item));
-  if (isChosen) form.querySelectorAll('[data-source]:checked').forEach((radio) => (radio.checked = false));
+  if (isChosen) allIn('[data-source]:checked').forEach((radio) => (radio.checked = false));
   showChosen();
 }
 
 function showChosen() {
   for (const box of find('items').querySelectorAll('input')) box.checked = chosen.has(box.value);
-  const other = form.querySelector('[data-source]:checked');
+  const other = firstIn('[data-source]:checked');
   slots.get(slot).other = other?.value ?? null;
   for (const [name, { items, other: source }] of slots) {
     const place = find(`slot-${name}`);
@@ -192,7 +196,35 @@ function offerBands() {
   const lists = [...slots.values()].flatMap(({ items }) => [...items.values()].map(({ bands }) => bands ?? []));
   const names = [...new Set(lists.flat())].filter((name) => name !== '');
   find('bands')?.replaceChildren(...names.map((name) => new Option(name, name)));
+  offerChoices(names);
 }
+
+/** Every choice of a list, before those that the bands do not allow leave it. */
+const allChoices = new Map(
+  [...document.querySelectorAll('datalist[id^="choices-"]')].map((one) => [one, [...one.options]]),
+);
+
+/** Offers the choices whose bands the chosen items have; all of them if the items name no bands. */
+function offerChoices(names) {
+  const known = new Set(names.map((name) => name.toLowerCase()));
+  for (const [list, options] of allChoices)
+    list.replaceChildren(
+      ...options.filter(
+        ({ dataset }) =>
+          known.size === 0 || !dataset.bands || dataset.bands.split(' ').every((band) => known.has(band.toLowerCase())),
+      ),
+    );
+}
+
+/** Shows the title of a choice below its field. */
+function tellChoice(field) {
+  const list = find(`choices-${field.name}`);
+  const choice = allChoices.get(list)?.find(({ value }) => value === field.value);
+  find(`choice-${field.name}`).textContent = choice?.textContent ?? (field.value === '' ? '' : 'Type to find one.');
+}
+document
+  .querySelectorAll('[data-choices]')
+  .forEach((field) => field.addEventListener('input', () => tellChoice(field)));
 
 let foreseeing = 0;
 /** What the run would take, and what of it cannot be, before anybody is asked. */
@@ -200,9 +232,9 @@ function foresee() {
   const mine = ++foreseeing;
   setTimeout(async () => {
     const input = inputOf();
-    if (mine !== foreseeing || !form.dataset.ready) return;
+    if (mine !== foreseeing || !formData.ready) return;
     const answer = input
-      ? await look('runs/check', { stepId: form.dataset.step, parameters: parameters(), input }).catch((error) => error)
+      ? await look('runs/check', { stepId: formData.step, parameters: parameters(), input }).catch((error) => error)
       : {};
     if (mine !== foreseeing) return;
     clearProblems();
@@ -260,7 +292,7 @@ async function search(offset = 0) {
     const asked = find('collection').value ? [find('collection').value] : known.map(({ id }) => id);
     if (asked.length === 0) throw new Error('the platform has no collection to choose from');
     const { items, numberMatched } = await look('items/search', {
-      stepId: form.dataset.step,
+      stepId: formData.step,
       ...(slot ? { input: slot } : {}),
       collections: asked,
       limit: shownItems,
@@ -362,7 +394,7 @@ function showLocal() {
     const [one, wanted] = [JSON.parse(value), JSON.parse(other)];
     return one.type === wanted?.type && one.path === wanted.path;
   };
-  for (const one of form.querySelectorAll('[data-source]')) one.checked = isSame(one.value);
+  for (const one of allIn('[data-source]')) one.checked = isSame(one.value);
 }
 const sourcesOfEarlier =
   earlier?.type === 'named'
@@ -379,7 +411,7 @@ form.addEventListener('change', ({ target }) => 'parameter' in target.dataset &&
 
 function parameters() {
   return Object.fromEntries(
-    [...form.querySelectorAll('[data-parameter]')].flatMap((field) => {
+    [...allIn('[data-parameter]')].flatMap((field) => {
       const { type, optional } = field.dataset;
       if (type === 'boolean') return [[field.name, field.checked]];
       if (field.value === '' && optional !== undefined) return [];
@@ -407,7 +439,7 @@ function inputOf() {
 }
 
 /** The field of a parameter; null if there is none. */
-const fieldOf = (name) => form.querySelector(`[name="${CSS.escape(name)}"][data-parameter]`);
+const fieldOf = (name) => firstIn(`[name="${CSS.escape(name)}"][data-parameter]`);
 /** Assigns the details of an error response to fields. For invalid parameters a path is the parameter's name, otherwise a place in the request. */
 const detailsOf = ({ code, details = [] }) =>
   details.map(({ path, message }) => ({
@@ -429,8 +461,8 @@ function tell({ field = null, isOfInput = false, message }) {
 }
 
 function clearProblems() {
-  form.querySelectorAll('.problem').forEach((place) => (place.hidden = true));
-  form.querySelectorAll('[aria-invalid]').forEach((field) => field.removeAttribute('aria-invalid'));
+  allIn('.problem').forEach((place) => (place.hidden = true));
+  allIn('[aria-invalid]').forEach((field) => field.removeAttribute('aria-invalid'));
 }
 
 form.addEventListener('submit', async (event) => {
@@ -439,10 +471,10 @@ form.addEventListener('submit', async (event) => {
   clearProblems();
   const input = inputOf();
   if (!input) return void tell({ isOfInput: true, message: slots.size > 1 ? 'choose each input' : 'choose an input' });
-  const button = form.querySelector('[type="submit"]');
+  const button = firstIn('[type="submit"]');
   button.disabled = true;
   try {
-    const run = await call('runs', { stepId: form.dataset.step, parameters: parameters(), input });
+    const run = await call('runs', { stepId: formData.step, parameters: parameters(), input });
     location.assign(`${base}/runs/${run.id}`);
   } catch (error) {
     const fields = detailsOf(error).map(tell);
@@ -454,8 +486,8 @@ form.addEventListener('submit', async (event) => {
 
 // All listeners are attached. The form works while the lists and the map load.
 showLocal();
-form.dataset.ready = 'true';
-form.querySelector('[type="submit"]').disabled = false;
+formData.ready = 'true';
+firstIn('[type="submit"]').disabled = false;
 showChosen();
 void search();
 void look('inputs').then(
