@@ -40,6 +40,11 @@ export const examples: Readonly<Record<string, Example>> = {
     parameters: { area: { type: 'Polygon', coordinates: [[[-34.93, -7.96], [-34.84, -7.96], [-34.82, -8.03], [-34.9, -8.05], [-34.93, -7.96]]] } }, // prettier-ignore
     about: ofOlinda,
   },
+  'clip-to-features': {
+    inputs: { raster: olinda, features: 'areas.gpkg' },
+    parameters: { field: 'value', value: '1' },
+    about: `${ofOlinda} One class of the areas that the example of \`polygonize\` makes.`,
+  },
   'pan-sharpen': {
     inputs: { input: reducedScene },
     first: makesReducedScene,

@@ -2,6 +2,7 @@
 import aspect from './aspect/index.ts';
 import change from './change/index.ts';
 import clip from './clip/index.ts';
+import clipToFeatures from './clip-to-features/index.ts';
 import cloudMask from './cloud-mask/index.ts';
 import contours from './contours/index.ts';
 import mosaic from './mosaic/index.ts';
@@ -61,6 +62,7 @@ export {
   bandMath,
   change,
   clip,
+  clipToFeatures,
   cloudMask,
   cog,
   colorRelief,

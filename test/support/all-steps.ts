@@ -11,6 +11,14 @@ export default defineApp({
   steps: [
     ...[kit.ndvi, kit.spectralIndex, kit.bandMath, kit.cog, kit.hillshade, scale, kit.slope, kit.ndviPython],
     ...[kit.aspect, kit.change, kit.cloudMask, kit.contours, kit.mosaic, kit.polygonize, kit.reproject],
-    ...[kit.zonalStatistics, kit.clip, kit.panSharpen, kit.harmonize, kit.terrainIndex, kit.colorRelief],
+    ...[
+      kit.zonalStatistics,
+      kit.clip,
+      kit.clipToFeatures,
+      kit.panSharpen,
+      kit.harmonize,
+      kit.terrainIndex,
+      kit.colorRelief,
+    ],
   ],
 });

@@ -1,6 +1,8 @@
 import { KitError } from '../../contract/kit-error.ts';
-import type { SceneBand } from '../../raster/scene.ts';
+import type { Scene, SceneBand } from '../../raster/scene.ts';
 import { estimateCog } from '../estimate.ts';
+import type { Strip } from '../../raster/block-walk.ts';
+import { isNotAlpha, namesIn } from '../named-bands.ts';
 import { band } from '../parameters.ts';
 import { writePixels, type BlockFunction } from '../pixel-step.ts';
 import { readingOf, readingParameters } from '../reading.ts';
@@ -14,16 +16,21 @@ const cloudsOfScl = '0,1,3,8,9,10';
 
 const numbers = (text: string) => (text === '' ? [] : text.split(',').map(Number));
 
-/** A band without what the scene's quality band marks, and the mask itself. */
+/** Bands of a scene without the pixels that its quality band marks, and the mask itself. */
 export default defineStep({
   id: 'cloud-mask',
-  version: '2.0.0',
+  version: '2.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Cloud mask',
   description:
-    'One band of a scene, no data where its quality band marks a pixel: by any of the chosen bits, or by one of the chosen values. The defaults are Landsat Collection 2: fill, dilated cloud, cirrus, cloud, cloud shadow.',
+    'One band of a scene, or several, without data where the quality band marks a pixel: by any of the chosen bits, or by one of the chosen values. The defaults are Landsat Collection 2: fill, dilated cloud, cirrus, cloud, cloud shadow.',
   parameters: z.object({
     band: band({ default: 'red', title: 'Band', description: 'The band that is kept.' }),
+    bands: z.string().max(2_000).default('').meta({
+      title: 'Several bands',
+      description:
+        'Names of the bands that are kept instead, separated by commas; all for every band on the grid of the quality band.',
+    }),
     quality: band({
       default: 'QA_PIXEL',
       title: 'Quality band',
@@ -59,7 +66,7 @@ export default defineStep({
     masked: {
       fileName: 'masked.tif',
       sourceType: 'MULTISPECTRAL',
-      bands: [{ description: 'masked', dataType: 'Float32', nodata }],
+      bands: 'any',
       preview: { ramp: 'gray' },
     },
     mask: {
@@ -75,19 +82,26 @@ export default defineStep({
       },
     },
   },
+  needs: ({ bands }) => ({ bands: bands === 'all' ? [] : namesIn(bands) }),
   estimate: (input) => estimateCog(input, { bytesPerPixel: 3.4, secondsPerMegapixel: 0.2 }),
 
   async run(job) {
     const { parameters, scene, raster, outputs, share } = job;
     const { buffer } = parameters;
-    const [kept, quality] = [scene.findBand(parameters.band), scene.findBand(parameters.quality)];
+    const quality = scene.findBand(parameters.quality);
+    const kept = keptBands(scene, parameters, quality);
     const values = new Set(numbers(parameters.values));
     if (values.size === 0) requireBits(quality);
     const bits = numbers(parameters.bits).reduce((sum, bit) => sum | (1 << bit), 0);
     const isMarked = (value: number) =>
       Number.isNaN(value) || (values.size > 0 ? values.has(value) : (value & bits) !== 0);
     const marks = raster.reader(quality, { scaling: 'stored' });
-    const given = { reach: buffer, bands: [kept, quality] as const };
+    const given = { reach: buffer, bands: [...kept, quality] };
+    const made = kept.map((one, i) => ({
+      description: parameters.bands === '' ? 'masked' : (one.names[0] ?? `band ${i + 1}`),
+      dataType: 'Float32' as const,
+      nodata,
+    }));
     const [ofMasked, ofMask] = [share(0, 0.6), share(0.6, 1)].map((part): typeof share => (from, to) => ({
       signal: part.signal,
       progress: (fraction, note) => part.progress(from + fraction * (to - from), note),
@@ -96,8 +110,8 @@ export default defineStep({
       job,
       {
         ...given,
-        readers: [raster.reader(kept, readingOf(parameters)), marks],
-        output: { path: outputs.masked, bands: [{ description: 'masked', dataType: 'Float32', nodata }] },
+        readers: [...kept.map((one) => raster.reader(one, readingOf(parameters))), marks],
+        output: { path: outputs.masked, bands: made },
         share: ofMasked,
       },
       ({ height }) => masked(isMarked, buffer, height, (marked, value) => (marked ? NaN : value)),
@@ -115,6 +129,18 @@ export default defineStep({
   },
 });
 
+/** The bands to mask: one, those that are named, or all bands on the grid of the quality band. */
+function keptBands(
+  scene: Scene,
+  { band: one, bands }: { readonly band: string; readonly bands: string },
+  quality: SceneBand,
+): readonly SceneBand[] {
+  if (bands === '') return [scene.findBand(one)];
+  if (bands !== 'all') return namesIn(bands).map((name) => scene.findBand(name));
+  const sizeOf = ({ dataset: { rasterSize } }: SceneBand) => `${rasterSize.x} x ${rasterSize.y}`;
+  return scene.bands.filter((other) => other !== quality && isNotAlpha(other) && sizeOf(other) === sizeOf(quality));
+}
+
 /** Throws for SCL, whose values are classes: read as bits, they mark nearly every pixel. */
 function requireBits({ names }: SceneBand): void {
   if (names.some((name) => name.toUpperCase() === 'SCL'))
@@ -126,7 +152,7 @@ function requireBits({ names }: SceneBand): void {
 }
 
 /**
- * Computes each pixel from the value of the first band, and from whether the last band marks that pixel or one within `buffer` pixels.
+ * Computes each pixel of each output from the value of its band, and from whether the last band marks that pixel or one within `buffer` pixels.
  * Counts marks by a summed-area table, so that the cost does not depend on the buffer.
  */
 function masked(
@@ -135,12 +161,23 @@ function masked(
   height: number,
   of: (marked: boolean, value: number) => number,
 ): BlockFunction {
-  return (inputs, [out = none], { y, width, rows, stride, start }) => {
-    const [values, quality] = [inputs[0]!, inputs.at(-1)!];
-    if (buffer === 0) {
-      for (let i = 0; i < width * rows; i++) out[i] = of(isMarked(quality[i]!), values[i]!);
-      return;
-    }
+  let isOut = new Uint8Array(0);
+  return (inputs, outputs, strip) => {
+    const { width, rows, stride, start } = strip;
+    const quality = inputs.at(-1)!;
+    const count = width * rows;
+    if (isOut.length < count) isOut = new Uint8Array(count);
+    if (buffer === 0) for (let i = 0; i < count; i++) isOut[i] = Number(isMarked(quality[i]!));
+    else markAround(quality, strip);
+    outputs.forEach((out, k) => {
+      const values = inputs[k]!;
+      for (let row = 0, i = 0; row < rows; row++)
+        for (let column = 0, at = start + row * stride; column < width; column++, i++, at++)
+          out[i] = of(isOut[i] === 1, values[at]!);
+    });
+  };
+
+  function markAround(quality: Float64Array, { y, width, rows, stride }: Strip): void {
     const lines = rows + 2 * buffer;
     const sums = new Uint32Array((stride + 1) * (lines + 1));
     for (let line = 0; line < lines; line++) {
@@ -159,9 +196,7 @@ function masked(
         const [top, bottom] = [row * (stride + 1), (row + side) * (stride + 1)];
         const count =
           sums[bottom + column + side]! - sums[bottom + column]! - sums[top + column + side]! + sums[top + column]!;
-        out[i] = of(count > 0, values[start + row * stride + column]!);
+        isOut[i] = Number(count > 0);
       }
-  };
+  }
 }
-
-const none = new Float64Array(0);

@@ -2,20 +2,15 @@ import { mkdirSync } from 'node:fs';
 import type Gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { metresPerDegree } from '../../raster/affine.ts';
-import { alphaOf } from '../../raster/band-reader.ts';
 import { gridDifference } from '../../raster/match-band.ts';
 import type { SceneBand } from '../../raster/scene.ts';
+import { isNotAlpha, namesIn } from '../named-bands.ts';
 import { resampling } from '../parameters.ts';
 import { writePixels } from '../pixel-step.ts';
 import { readingOf, readingParameters } from '../reading.ts';
 import { defineStep, z, type StepJob } from '../step.ts';
 import { gridArguments, requirePlaced, warped } from '../warp.ts';
 
-const namesIn = (text: string) =>
-  text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
 const isOwnWord = (grid: string) => grid === 'finest' || grid === 'coarsest';
 
 /** Bands with pixels of different sizes on one grid, in one raster. */
@@ -83,8 +78,6 @@ export default defineStep({
     for (const one of new Set(moved.map(({ dataset }) => dataset))) if (!scene.datasets.includes(one)) one.close();
   },
 });
-
-const isNotAlpha = ({ band, dataset }: SceneBand) => alphaOf(dataset)?.id !== band.id;
 
 /** Area of a pixel in square metres, about. */
 function pixelArea(dataset: Gdal.Dataset): number {

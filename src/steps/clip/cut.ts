@@ -1,0 +1,139 @@
+import { setImmediate as tick } from 'node:timers/promises';
+import type Gdal from 'gdal-async';
+import { KitError } from '../../contract/kit-error.ts';
+import { alphaOf, maskOf } from '../../raster/band-reader.ts';
+import { integerRanges } from '../../raster/integer-types.ts';
+import { z, type StepJob } from '../step.ts';
+import { markInside, windowOf, type PixelRings } from '../zones.ts';
+
+const stripPixels = 500_000;
+/** GDAL's flag for one mask of all bands. */
+const perDataset = 2;
+
+export const outsideParameter = z.number().min(-1e9).max(1e9).optional().meta({
+  title: 'Value outside',
+  description:
+    'Stands for no data in a raster of integers that names no value for it. Left out: a mask says what lies outside, and every value stays one.',
+});
+
+/**
+ * Cuts the only raster of the input to areas, and writes the output. `areasOn` places the areas on the raster; a pixel stays if its centre is in one of them.
+ * Throws `KitError` if the raster has no place, if no pixel is inside, or if `outside` cannot mark no data.
+ */
+export async function cutTo(
+  {
+    parameters,
+    scene,
+    gdal,
+    raster,
+    outputPath,
+    workFolder,
+    share,
+    signal,
+  }: Pick<StepJob<never>, 'scene' | 'gdal' | 'raster' | 'outputPath' | 'workFolder' | 'share' | 'signal'> & {
+    readonly parameters: { readonly outside?: number | undefined };
+  },
+  areasOn: (source: Gdal.Dataset) => readonly PixelRings[],
+): Promise<void> {
+  const source = scene.onlyRaster();
+  if (!source.srs || !source.geoTransform)
+    throw new KitError('not_placed', 'the raster does not say where it lies, so no area lies in it', { status: 422 });
+  for (const { band } of scene.bands) requireFits(band, parameters.outside);
+  const areas = areasOn(source);
+  const window = windowOf(areas.flat(), source.rasterSize.x, source.rasterSize.y);
+  if (!window) throw outside();
+  gdal.config.set('GDAL_TIFF_INTERNAL_MASK', 'YES');
+  const cut = await gdal.translateAsync(`${workFolder}/cut.tif`, source, [
+    ...['-srcwin', window.x, window.y, window.width, window.height].map(String),
+    ...['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER'],
+  ]);
+  const clipping = share(0.1, 0.6);
+  const gaps = gapsOf(cut, parameters.outside);
+  const rows = Math.max(1, Math.min(window.height, Math.floor(stripPixels / window.width)));
+  const strip = new Float64Array(window.width * rows);
+  const [isInside, ofOne] = [new Uint8Array(strip.length), new Uint8Array(areas.length > 1 ? strip.length : 0)];
+  let kept = 0;
+  for (let y = 0; y < window.height; y += rows) {
+    await tick();
+    signal.throwIfAborted();
+    const height = Math.min(rows, window.height - y);
+    const count = window.width * height;
+    const part = { ...window, y: window.y + y, height };
+    areas.forEach((rings, k) => {
+      markInside(rings, part, k === 0 ? isInside : ofOne);
+      if (k > 0) for (let i = 0; i < count; i++) isInside[i]! |= ofOne[i]!;
+    });
+    for (let i = 0; i < count; i++) kept += isInside[i]!;
+    for (const { band, value, isNew } of gaps) {
+      band.pixels.read(0, y, window.width, height, strip);
+      for (let i = 0; i < count; i++) {
+        if (isInside[i] === 0) strip[i] = value;
+        else if (isNew && strip[i] === value) throw occursInside(value);
+      }
+      band.pixels.write(0, y, window.width, height, strip);
+    }
+    clipping.progress(Math.min(1, (y + rows) / window.height));
+  }
+  if (kept === 0) throw outside();
+  cut.flush();
+  raster.writeCog(cut, outputPath, { compression: 'DEFLATE', blockSize: 512, resampling: 'NEAREST' }, share(0.6, 1));
+  cut.close();
+}
+
+/** A band to write outside the area, and the value that marks no data there. `isNew`: this step chose the value, so pixels may hold it. */
+interface Gap {
+  readonly band: Gdal.RasterBand;
+  readonly value: number;
+  readonly isNew: boolean;
+}
+
+/** The mask or alpha of the raster, or else each of its bands. Adds a mask to integers that have no value for no data. */
+function gapsOf(cut: Gdal.Dataset, outside: number | undefined): Gap[] {
+  const bands = cut.bands.map((band) => band);
+  const [first] = bands as [Gdal.RasterBand];
+  const mask = alphaOf(cut) ?? maskOf(first);
+  if (mask) return [{ band: mask, value: 0, isNew: false }];
+  const isReal = ({ dataType }: Gdal.RasterBand) => dataType?.startsWith('Float') ?? false;
+  if (outside === undefined && bands.some((band) => band.noDataValue === null && !isReal(band))) {
+    first.createMaskBand(perDataset);
+    const made = first.getMaskBand()!;
+    made.fill(255);
+    return [{ band: made, value: 0, isNew: false }];
+  }
+  return bands.map((band): Gap => {
+    if (band.noDataValue !== null) return { band, value: band.noDataValue, isNew: false };
+    const value = isReal(band) ? NaN : outside!;
+    band.noDataValue = value;
+    return { band, value, isNew: true };
+  });
+}
+
+const occursInside = (value: number) =>
+  new KitError(
+    'value_occurs_inside',
+    `pixels inside the area have the value ${value}, which would mark no data: choose another value outside, or leave it out`,
+    { status: 422 },
+  );
+
+function requireFits({ dataType, noDataValue }: Gdal.RasterBand, value: number | undefined): void {
+  const type = dataType ?? '';
+  if (type.startsWith('Float')) return;
+  const range = integerRanges[type];
+  if (!range)
+    throw new KitError('type_not_supported', `the step cuts real numbers of up to 32 bits, and not ${type}`, {
+      status: 422,
+    });
+  if (
+    value !== undefined &&
+    noDataValue === null &&
+    !(Number.isInteger(value) && value >= range[0] && value <= range[1])
+  )
+    throw new KitError(
+      'value_does_not_fit',
+      `the value outside must be a whole number from ${range[0]} to ${range[1]} in a raster of ${type}, and is ${value}`,
+      { status: 422 },
+    );
+}
+
+const outside = () =>
+  new KitError('area_outside', 'no pixel of the raster has its centre inside the area', { status: 422 });
