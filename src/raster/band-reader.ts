@@ -54,6 +54,8 @@ export class BandReader {
   readonly band: gdal.RasterBand;
   /** The scale in use. Factor 1 and offset 0 leave stored numbers unchanged. */
   readonly scale: ValueScale;
+  /** Where the scale comes from. `none`: neither the file nor its item has one. */
+  readonly scaleOrigin: 'file' | 'item' | 'parameter' | 'none';
   /** Stored numbers that mark no data. */
   readonly #missing: readonly number[];
   readonly #isSigned: boolean;
@@ -74,8 +76,9 @@ export class BandReader {
     const rounded = band.dataType === 'Float32' && declared !== null ? Math.fround(declared) : declared;
     this.#missing = [...new Set([declared, rounded])].filter((one) => one !== null && !Number.isNaN(one)) as number[];
     const own = { factor: band.scale ?? 1, offset: band.offset ?? 0 };
-    this.scale =
-      scaling === 'stored' ? unscaled : scaling !== 'file' ? scaling : isPlain(own) ? (ofItem?.scale ?? unscaled) : own;
+    if (scaling !== 'file') [this.scale, this.scaleOrigin] = [scaling === 'stored' ? unscaled : scaling, 'parameter'];
+    else if (!isPlain(own)) [this.scale, this.scaleOrigin] = [own, 'file'];
+    else [this.scale, this.scaleOrigin] = ofItem?.scale ? [ofItem.scale, 'item'] : [unscaled, 'none'];
   }
 
   /** True if stored numbers are the values and only the declared nodata marks gaps. Other programs then read the same values from the file. */

@@ -114,7 +114,7 @@ describe('of a step that ran', () => {
 });
 
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0]);
-const good = { width: 1, height: 1, features: null, corners: null, values: null, bands: [] };
+const good = { width: 1, height: 1, features: null, corners: null, values: null, bands: [], readings: [] };
 
 test("what a step's process answers is held to its shape", () => {
   expect(readResult({ summary: good, picture: png })).toEqual({ summary: good, picture: png });
@@ -182,6 +182,18 @@ describe('of features', () => {
     expect(drawn.length).toBeLessThanOrEqual(18);
     expect(drawn[0]![0]).toBeGreaterThan(drawn[0]![1]!);
     expect(drawn.at(-1)![1]).toBeGreaterThan(drawn.at(-1)![0]!);
+  });
+
+  test('tells by which scale the values of the input were read', async () => {
+    const { run, inputDir } = await startStepHost({ definition: allSteps });
+    await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 20, height: 20, value: () => 7, type: 'Float32' }));
+    const readingsOf = async (scaling: string) =>
+      (await run('ndvi', { type: 'local', path: 'a.tif' }, { bandA: '1', bandB: '1', scaling, nodata: -1 })).result!
+        .summary.readings;
+    expect(await readingsOf('file')).toEqual([expect.objectContaining({ factor: 1, offset: 0, origin: 'none' })]);
+    expect(await readingsOf('0.5,-3')).toEqual([
+      expect.objectContaining({ factor: 0.5, offset: -3, origin: 'parameter' }),
+    ]);
   });
 
   test('areas, where the table beside them has no place', async () => {

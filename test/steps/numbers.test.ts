@@ -204,6 +204,8 @@ describe('what a value is', () => {
     expect(await ndvi({})).toBeCloseTo((0.3 - 0.03) / (0.3 + 0.03), 6);
     expect(await ndvi({ scaling: 'stored' })).toBeCloseTo(2_700 / 5_300, 6);
     expect(await ndvi({ scaling: '0.0001,-0.05' })).toBeCloseTo((0.35 - 0.08) / (0.35 + 0.08), 6);
+    const { result } = await run('ndvi', made, { bandA: '1', bandB: '2' });
+    expect(result!.summary.readings[0]).toMatchObject({ factor: 0.0001, offset: -0.1, origin: 'file' });
     const zero = await run(
       'ndvi',
       { bands: [() => 4_000, (x) => (x === 0 ? 0 : 1_000)] },

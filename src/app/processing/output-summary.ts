@@ -64,6 +64,18 @@ export const outputSummary = z.strictObject({
   features: z.int().min(0).nullable().default(null),
   /** The bands that have a valid value, at most the first sixteen. */
   bands: z.array(bandSummary).max(16),
+  /** How the step read values: `stored * factor + offset`, for the first sixteen bands of its input. Empty for a step that reads no values. */
+  readings: z
+    .array(
+      z.strictObject({
+        band: z.string().max(200),
+        factor: z.number(),
+        offset: z.number(),
+        origin: z.enum(['file', 'item', 'parameter', 'none']),
+      }),
+    )
+    .max(16)
+    .default([]),
 });
 export type OutputSummary = z.infer<typeof outputSummary>;
 

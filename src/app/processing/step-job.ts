@@ -26,7 +26,8 @@ import {
 import { inContainer } from '../../steps/container.ts';
 import { checkOutputs, type MadeOutput } from './check-outputs.ts';
 import { toldApart } from './own-error.ts';
-import type { RunResult } from './output-summary.ts';
+import type { SceneBand } from '../../raster/scene.ts';
+import type { OutputSummary, RunResult } from './output-summary.ts';
 import { containerAnswer, type ContainerQuestion } from './container-messages.ts';
 import type { ModelQuestion } from './platform-models.ts';
 import type { ProvenanceKnown, ReadInputs } from './provenance.ts';
@@ -67,6 +68,9 @@ export interface StepFile extends FileDigest {
   readonly name: string;
 }
 
+/** Bands whose reading a result tells. */
+const mostReadings = 16;
+
 /** Pixels between the synthetic inputs of a step that has several. */
 const shiftOfInput = 700;
 
@@ -93,6 +97,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     context.progress(parts.input, step.title);
     const stepWork = join(context.workFolder, 'work');
     await mkdir(stepWork, { recursive: true });
+    const readings = new Map<string, OutputSummary['readings'][number]>();
     const stepJob: StepJob<StepParameters> = {
       parameters: input.parameters,
       scene,
@@ -109,7 +114,13 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
         openRaster: (path) => openRaster(path),
         writeCog: (source, path, options, progress, more) =>
           writeCog(source, path, options, progress, { ...metadata, ...more }),
-        reader: (one, reading) => readerOf(one, reading),
+        reader: (one, reading) => {
+          const reader = readerOf(one, reading);
+          const name = bandName(one);
+          if (name !== null && !readings.has(name) && readings.size < mostReadings)
+            readings.set(name, { band: name.slice(0, 200), ...reader.scale, origin: reader.scaleOrigin });
+          return reader;
+        },
         eachStrip,
         walkBands,
         walkStrips,
@@ -133,7 +144,8 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     const read = await stamp.settle(made);
     const taken = digests.of(made.map(({ path }) => path));
     context.progress(parts.digest, 'summing it up');
-    const result = await resultOf(made, input.parameters, stepWork);
+    const drawn = await resultOf(made, input.parameters, stepWork);
+    const result = drawn && { ...drawn, summary: { ...drawn.summary, readings: [...readings.values()] } };
     const outputs = (await taken).map((one, i) => ({ name: made[i]!.name, ...one }));
     return { outputs, result, inputs: read, gdalVersion: gdal.version };
   } finally {
@@ -142,6 +154,12 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
   }
 };
 export default job;
+
+/** The name of a band of the input; null for a band that the step made itself. */
+function bandName(one: object): string | null {
+  const { names, place } = one as Partial<SceneBand>;
+  return names && place !== undefined ? (names[0] ?? place) : null;
+}
 
 /** Hands a file to the host, which alone may speak with the platform. */
 async function runModel(

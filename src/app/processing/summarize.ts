@@ -53,6 +53,7 @@ export async function summarize(path: string, style: PreviewStyle): Promise<RunR
         height: y,
         features: null,
         corners: cornersOf(dataset),
+        readings: [],
         bands,
         values: drawn.length === 1 && drawn[0] ? valuesOf(drawn[0]) : null,
       },

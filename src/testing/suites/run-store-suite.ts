@@ -92,7 +92,7 @@ export function runStoreSuite(
 
   check("keeps a result beside the run: the last attempt's, under its claim alone", async () => {
     const result = (width: number) => ({
-      summary: { width, height: 1, features: null, corners: null, values: null, bands: [] },
+      summary: { width, height: 1, features: null, corners: null, values: null, bands: [], readings: [] },
       picture: Uint8Array.from([0, 255, 137, width]),
     });
     const run = await added({ state: 'PROCESSING' });
