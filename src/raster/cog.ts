@@ -70,12 +70,22 @@ export interface Grid {
   readonly srs: gdal.SpatialReference | null;
   /** True where the file says that its coordinates are those of pixel centres (`AREA_OR_POINT=Point`). */
   readonly isPoint: boolean;
+  /** Ground control points and their reference system, for a raster without a geotransform. Default: none. */
+  readonly controlPoints?: { readonly points: readonly object[]; readonly projection: string };
+  /** Rational polynomial coefficients, as GDAL's metadata. Default: none. */
+  readonly rpc?: Readonly<Record<string, string>>;
 }
 
 export function gridOf(dataset: gdal.Dataset): Grid {
   const { x: width, y: height } = dataset.rasterSize;
   const { AREA_OR_POINT } = dataset.getMetadata() as Record<string, string | undefined>;
-  return { width, height, geoTransform: dataset.geoTransform, srs: dataset.srs, isPoint: AREA_OR_POINT === 'Point' };
+  const points = dataset.getGCPs() as object[];
+  const rpc = dataset.getMetadata('RPC') as Record<string, string>;
+  return {
+    ...{ width, height, geoTransform: dataset.geoTransform, srs: dataset.srs, isPoint: AREA_OR_POINT === 'Point' },
+    ...(points.length > 0 && { controlPoints: { points, projection: dataset.getGCPProjection() } }),
+    ...(Object.keys(rpc).length > 0 && { rpc }),
+  };
 }
 
 export interface NewRaster {
@@ -107,7 +117,11 @@ export async function createRaster(
     if (nodata !== undefined) dataset.bands.get(i + 1).noDataValue = nodata;
   });
   await fill(dataset);
-  return nameBands(dataset, raster.bands);
+  const made = nameBands(dataset, raster.bands);
+  // The view does not take these from the file below it.
+  if (grid.controlPoints) made.setGCPs([...grid.controlPoints.points], grid.controlPoints.projection);
+  if (grid.rpc) made.setMetadata({ ...grid.rpc }, 'RPC');
+  return made;
 }
 
 /** Gives the bands of a raster that lies in the work folder their names, and closes it: what comes back is for reading, and for the caller to close. */

@@ -1,4 +1,5 @@
 /** Gradients of elevation rasters, for slope, aspect and hillshade. */
+import { KitError } from '../contract/kit-error.ts';
 import { fromTransform, metresPerDegree } from '../raster/affine.ts';
 import type { Grid } from '../raster/cog.ts';
 import type { BlockFunction } from './pixel-step.ts';
@@ -16,6 +17,13 @@ export interface TerrainOptions {
  * a missing neighbour has the value of the pixel, and heights are extrapolated beyond the raster. Requires a `reach` of 1.
  */
 export function byGradient(grid: Grid, { scale }: TerrainOptions, of: OfGradient): BlockFunction {
+  // Without any place a pixel counts as a unit wide.
+  if (!grid.geoTransform && (grid.controlPoints ?? grid.rpc))
+    throw new KitError(
+      'not_placed',
+      'the raster is placed by ground control points or polynomial coefficients, so its pixels have no size; warp it first, as the step reproject does',
+      { status: 422 },
+    );
   const transform = grid.geoTransform ?? [0, 1, 0, 0, 0, -1];
   const isInDegrees = scale === undefined && grid.srs?.isGeographic() === true;
   const { height } = grid;

@@ -15,7 +15,10 @@ interface Made {
   readonly type?: string;
   /** Default UTM 33N; null: none. */
   readonly epsg?: number | null;
-  readonly transform?: readonly number[];
+  /** Null: none. */
+  readonly transform?: readonly number[] | null;
+  /** Places the raster in another way. */
+  readonly place?: (dataset: gdal.Dataset) => void;
   readonly nodata?: number;
   readonly bands: readonly ((x: number, y: number) => number)[];
   /** Values of an internal mask. Default: no mask. */
@@ -33,7 +36,8 @@ function make(path: string, made: Made): string {
   const options = [...(made.options ?? [])];
   const dataset = gdal.drivers.get('GTiff').create(path, width, height, bands.length, type, options);
   if (epsg !== null) dataset.srs = gdal.SpatialReference.fromEPSG(epsg);
-  dataset.geoTransform = [...transform];
+  if (transform) dataset.geoTransform = [...transform];
+  made.place?.(dataset);
   const values = (of: (x: number, y: number) => number) =>
     Float64Array.from({ length: width * height }, (_, i) => of(i % width, Math.floor(i / width)));
   bands.forEach((of, i) => {
@@ -212,6 +216,28 @@ describe('what a value is', () => {
       { bandA: '1', bandB: '2', nodata: 0 },
     );
     expect(valid(zero.raster().bands[0]!)).toHaveLength(190);
+  });
+  test('ground control points and polynomial coefficients place the output as they place the input', async () => {
+    const rpc = { LINE_OFF: '5', SAMP_OFF: '10', LAT_OFF: '45', LONG_OFF: '15', HEIGHT_OFF: '0', LINE_SCALE: '5', SAMP_SCALE: '10', LAT_SCALE: '1', LONG_SCALE: '1', HEIGHT_SCALE: '1' }; // prettier-ignore
+    const terms = Object.fromEntries(
+      ['LINE_NUM', 'LINE_DEN', 'SAMP_NUM', 'SAMP_DEN'].map((name) => [`${name}_COEFF`, `1${' 0'.repeat(19)}`]),
+    );
+    const points = [[0, 0, 15, 45], [20, 0, 15.1, 45.01], [0, 10, 14.99, 44.9]].map(([x, y, east, north], i) => ({ dfGCPPixel: x, dfGCPLine: y, dfGCPX: east, dfGCPY: north, dfGCPZ: 0, pszId: String(i), pszInfo: '' })); // prettier-ignore
+    const wgs84 = gdal.SpatialReference.fromEPSG(4326).toWKT();
+    const place = (dataset: gdal.Dataset) => {
+      dataset.setGCPs(points, wgs84);
+      dataset.setMetadata({ ...rpc, ...terms }, 'RPC');
+    };
+    const bands = [() => 4_000, () => 1_000];
+    const { path } = await run('ndvi', { bands, epsg: null, transform: null, place }, { bandA: '1', bandB: '2' });
+    const output = gdal.open(path);
+    expect(output.getGCPs()).toMatchObject([{ dfGCPX: 15 }, { dfGCPX: 15.1, dfGCPY: 45.01 }, { dfGCPLine: 10 }]);
+    expect(output.getMetadata('RPC')).toMatchObject(rpc);
+    output.close();
+    // A slope needs the size of a pixel.
+    await expect(run('slope', { bands, epsg: null, transform: null, place })).rejects.toMatchObject({
+      code: 'not_placed',
+    });
   });
   test('bytes with a sign have it', async () => {
     const made: Made = { type: 'Byte', bands: [() => 255], options: ['PIXELTYPE=SIGNEDBYTE'] };
