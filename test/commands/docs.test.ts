@@ -89,14 +89,23 @@ test('docs/platform.md names every section and path, and files that are there', 
 
 test('every link between the pages leads somewhere', async () => {
   const pages = [
-    'README.md',
+    ...['README.md', 'CONTRIBUTING.md', 'examples/README.md', 'examples/python/README.md'],
     ...(await readdir(join(projectRoot, 'docs'), { recursive: true }))
       .filter((name) => name.endsWith('.md'))
       .map((name) => `docs/${name}`),
   ];
   for (const page of pages) {
     for (const [, link] of (await text(page)).matchAll(/\]\(([^)#:]+)\)/g)) {
-      await expect(text(join(page, '..', link!)), `${page}: ${link}`).resolves.toBeDefined();
+      await expect(stat(join(projectRoot, page, '..', link!)), `${page}: ${link}`).resolves.toBeDefined();
     }
   }
+});
+
+test('the README shows the heart of examples/minimal.ts as it is, in under 700 words', async () => {
+  const [readme, minimal] = [await text('README.md'), await text('examples/minimal.ts')];
+  const [, shown = ''] = /```ts\n([^]*?)```/.exec(readme) ?? [];
+  expect(shown).toContain('createOperation');
+  expect(minimal).toContain(shown);
+  const words = readme.replaceAll(/```[^]*?```/g, '').split(/\s+/).length;
+  expect(words).toBeLessThan(700);
 });

@@ -63,10 +63,10 @@ const report = (found: readonly ScenarioReport[], expected: readonly ExpectedFai
     expected,
   });
 
-async function startPython({ url }: { url: string }): Promise<string> {
-  const script = new URL('../support/mutants/uploads_after_rejection.py', import.meta.url).pathname;
-  const child = spawn('python3', [script], {
-    env: { PATH: process.env['PATH'], PLATFORM_URL: url, PLATFORM_API_KEY: apiKey },
+/** Starts an app that prints where it is ready. Gives its launch address. */
+async function startScript(program: string, args: readonly string[], { url }: { url: string }): Promise<string> {
+  const child = spawn(program, args, {
+    env: { PATH: process.env['PATH'], PLATFORM_URL: url, PLATFORM_API_KEY: apiKey, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   cleanUpLater(async () => {
@@ -78,8 +78,14 @@ async function startPython({ url }: { url: string }): Promise<string> {
     const found = /^app ready (\S+)$/.exec(line)?.[1];
     if (found) return `${found}/launch`;
   }
-  throw new Error('the app in Python did not start');
+  throw new Error(`${args.join(' ')} did not start`);
 }
+
+const pathOf = (name: string) => new URL(name, import.meta.url).pathname;
+const startPython = (platform: { url: string }) =>
+  startScript('python3', [pathOf('../support/mutants/uploads_after_rejection.py')], platform);
+const startMinimal = (platform: { url: string }) =>
+  startScript(process.execPath, [pathOf('../../examples/minimal.ts')], platform);
 
 const breaks: Record<AppFault, string> = {
   'polls-every-500-ms': 'poll-interval',
@@ -95,13 +101,14 @@ const breaks: Record<AppFault, string> = {
 };
 
 describe('apps with one fault each', () => {
-  const found = new Map<AppFault | 'python' | 'none', Report>();
+  const found = new Map<AppFault | 'python' | 'minimal' | 'none', Report>();
   beforeAll(async () => {
-    const add = async (name: AppFault | 'python' | 'none', ...how: Parameters<typeof certifyWith>) =>
+    const add = async (name: AppFault | 'python' | 'minimal' | 'none', ...how: Parameters<typeof certifyWith>) =>
       void found.set(name, report(await certifyWith(...how)));
     await Promise.all([
       ...appFaults.map((fault) => add(fault, (platform) => startFaultyApp(fault, platform))),
       add('none', (platform) => startFaultyApp(null, platform), 600_000),
+      add('minimal', startMinimal, 600_000),
       ...(python.reason === null ? [add('python', startPython)] : []),
     ]);
   }, 900_000);
@@ -118,8 +125,8 @@ describe('apps with one fault each', () => {
     expect(seen.find(({ id }) => id === 'approve-at-once')?.result).toBe('PASSED');
   });
 
-  test('an app without a fault passes, every rule exercised', () => {
-    const whole = found.get('none')!;
+  test.each(['none', 'minimal'] as const)('an app without a fault passes, every rule exercised: %s', (name) => {
+    const whole = found.get(name)!;
     expect(
       whole.rules.map(({ result }) => result),
       tableOf(whole),

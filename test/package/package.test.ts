@@ -181,9 +181,9 @@ test(
 );
 
 test(
-  'the examples of docs/examples: a test in three lines, of an app in Python',
+  'the examples of examples: a test in three lines, of an app in Python',
   async () => {
-    await cp(join(projectRoot, 'docs/examples'), join(project, 'examples'), { recursive: true });
+    await cp(join(projectRoot, 'examples'), join(project, 'examples'), { recursive: true });
     const { stdout } = await run('vitest', ['run', '--root', 'examples/vitest', '--testTimeout', '60000'], {
       cwd: project,
       env,
@@ -215,7 +215,7 @@ test(
       [join(project, 'node_modules/marketplace-app-kit/bin/marketplace-app-kit.mjs'), ...args],
       { cwd: project, env: { ...env, SANDBOX_API_KEY: apiKey } },
     );
-    const app = spawn('python3', [join(projectRoot, 'docs/examples/python/app.py')], {
+    const app = spawn('python3', [join(projectRoot, 'examples/python/app.py')], {
       env: {
         ...process.env,
         PLATFORM_URL: `http://127.0.0.1:${port}`,
