@@ -69,14 +69,17 @@ async function run(calls: LaunchCalls): Promise<void> {
 
 /** Step 4: poll until the user decides, or until the operation expires. */
 async function decision(calls: LaunchCalls, operationId: string): Promise<string> {
+  let waitMs = pollMs;
   for (;;) {
-    await sleep(pollMs);
+    await sleep(waitMs);
+    waitMs = pollMs;
     try {
       const { status } = await calls.getOperation({ operationId });
       if (status !== 'REQUESTED') return status;
     } catch (error) {
       // The next poll makes up for a call that got no answer.
       if (!(error instanceof PlatformError && error.isTransient)) throw error;
+      waitMs = Math.max(pollMs, error.retryAfterMs ?? 0);
     }
   }
 }

@@ -285,6 +285,24 @@ describe('in a browser', needing('chromium'), () => {
     clean(it);
   });
 
+  test('the item that the platform shows is chosen in the app, and a reload beside the approvals keeps the session', async () => {
+    const it = await start();
+    await it.page.goto(`${it.sandbox.url}/catalog`);
+    await it.page.getByRole('link', { name: 'olinda-landsat7' }).first().click();
+    await it.page.getByRole('button', { name: 'Use in Reference app' }).click();
+    const app = it.page.frameLocator('iframe[name="app"]');
+    await app.getByText("With olinda-landsat7 of the platform's catalog").waitFor();
+    await app.getByRole('link', { name: 'Normalized difference' }).click();
+    await app.getByText('Chosen: Olinda, Landsat 7').waitFor();
+    await app.getByRole('button', { name: 'Ask for approval' }).click();
+    await app.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
+    await it.page.reload();
+    // The same session: its run is there, and nobody launched again.
+    await app.getByRole('table').getByText('Normalized difference').waitFor();
+    expect(await app.getByText('from another launch').count()).toBe(0);
+    clean(it);
+  });
+
   test('a choice of a long list is found by typing, with its title; bands that are not there leave their choices out', async () => {
     const it = await start();
     const tab = await launch(it.page, it.context, it.sandbox.url);

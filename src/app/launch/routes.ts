@@ -5,6 +5,8 @@ import { beginLaunch, readLaunchToken } from './begin-launch.ts';
 import type { LaunchStore } from './launch-store.ts';
 import { hasBegunHere, launchPath, openSession } from './sessions.ts';
 
+const mostItemCharacters = 500;
+
 /** `GET /launch?token=` and `POST /launch` with a form: both move the token into a new session and go on to an address without it. The browser that began the session gets back into it. */
 export function launchRoutes(options: {
   client: PlatformClient;
@@ -12,10 +14,18 @@ export function launchRoutes(options: {
   profile: Pick<WireProfile, 'launchTokenField' | 'limits'>;
   now: () => number;
 }): Router {
-  async function begin(req: Request, res: Response, token: unknown): Promise<void> {
+  async function begin(
+    req: Request,
+    res: Response,
+    token: unknown,
+    { item }: { readonly item?: unknown },
+  ): Promise<void> {
     const word = readLaunchToken(token);
+    // The sandbox's marketplace names the item that the user was looking at.
+    const hint =
+      typeof item === 'string' && item.length <= mostItemCharacters ? `?item=${encodeURIComponent(item)}` : '';
     const begun = await options.launches.begunBy(word);
-    if (begun !== null && hasBegunHere(req, begun)) return res.redirect(303, `${launchPath(begun)}/`);
+    if (begun !== null && hasBegunHere(req, begun)) return res.redirect(303, `${launchPath(begun)}/${hint}`);
     const launch = await beginLaunch(
       word,
       options.client,
@@ -26,17 +36,17 @@ export function launchRoutes(options: {
     );
     if (launch === null) return;
     await openSession(req, launch.id);
-    res.redirect(303, `${launchPath(launch.id)}/`);
+    res.redirect(303, `${launchPath(launch.id)}/${hint}`);
   }
 
   return (
     Router()
       // Link checkers and mail scanners look before people do: what they ask uses up nothing.
       .head('/launch', (_req, res) => void res.status(204).end())
-      .get('/launch', (req, res) => begin(req, res, req.query[options.profile.launchTokenField]))
+      .get('/launch', (req, res) => begin(req, res, req.query[options.profile.launchTokenField], req.query))
       .post('/launch', urlencoded({ extended: false, limit: '16kb', parameterLimit: 20 }), (req, res) => {
         const form = (req.body ?? {}) as Record<string, unknown>;
-        return begin(req, res, form[options.profile.launchTokenField]);
+        return begin(req, res, form[options.profile.launchTokenField], form);
       })
   );
 }

@@ -12,7 +12,7 @@ import type { RunEngine } from '../runs/run-engine.ts';
 import { isFinal, runStates, runTransitions, type RunState } from '../runs/run-state.ts';
 import { sendPicture } from '../runs/routes.ts';
 import { inputInWords } from '../runs/input-words.ts';
-import { inputsOf } from '../../steps/step.ts';
+import { inputsOf, mainInput, type AnyStep } from '../../steps/step.ts';
 import { runViewer } from '../runs/run-view.ts';
 import type { Run, RunStore } from '../runs/run.ts';
 import { RecentMap } from '../recent-map.ts';
@@ -94,6 +94,7 @@ export function launchPages({
       filter: filter ?? '',
       count: await store.countByOwner(owner, states),
       steps: steps.steps,
+      chosen: chosenItem(textOf(req.query['item'])),
       now: new Date().toISOString(),
     });
   });
@@ -105,11 +106,12 @@ export function launchPages({
     const from = textOf(req.query['from']);
     const earlier = from === undefined ? null : await store.find(from);
     const isOwn = earlier !== null && earlier.stepId === step.id && earlier.owner === ownerOf(launch);
+    const chosen = chosenInput(step, textOf(req.query['item']));
     send(res, 'new-run', launch, {
       step,
       parameters: parameterSchema(step).properties,
       required: parameterSchema(step).required,
-      earlier: isOwn ? { parameters: earlier.parameters, input: earlier.input } : null,
+      earlier: isOwn ? { parameters: earlier.parameters, input: earlier.input } : chosen,
     });
   });
 
@@ -255,4 +257,28 @@ function pathOf({
           : ('ahead' as const),
   }));
   return isGood ? path : [...path.filter(({ is }) => is === 'done'), { state, is: 'bad' }];
+}
+
+/** The item that the platform named at the launch, as `collection/item`; null if it named none. */
+function chosenItem(hint: string | undefined) {
+  const [collectionId = '', itemId = '', ...rest] = (hint ?? '').split('/').map(decoded);
+  return hint === undefined || collectionId === '' || itemId === '' || rest.length > 0
+    ? null
+    : { hint, collectionId, itemId };
+}
+
+/** The chosen item for the first input of a step that takes rasters. */
+function chosenInput(step: AnyStep, hint: string | undefined) {
+  const [item, main] = [chosenItem(hint), mainInput(step)?.[0]];
+  if (!item || main === undefined) return null;
+  const input = { type: 'platform', items: [{ collectionId: item.collectionId, itemId: item.itemId }] } as const;
+  return { parameters: {}, input: inputsOf(step).length === 1 ? input : { type: 'named', inputs: { [main]: input } } };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return '';
+  }
 }

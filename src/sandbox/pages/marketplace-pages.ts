@@ -20,6 +20,8 @@ interface Opening {
   readonly action: string;
   /** With the token. */
   readonly fields: readonly (readonly [string, string])[];
+  /** The frame has opened the app before. */
+  readonly isOpened?: boolean;
 }
 
 /** `/`: the registered apps, to be launched as one of the users; and registering one. `/launches/{id}/frame`: the app with its approvals beside it. */
@@ -80,11 +82,13 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
     const fields: [string, string][] = [
       ...(app.launchMode === 'query' ? url.searchParams : []),
       [launches.tokenField, issued.token],
+      // A hint, which an app may take or leave.
+      ...(typeof body['item'] === 'string' ? [['item', body['item']] as [string, string]] : []),
     ];
     if (app.launchMode === 'query') url.search = '';
     const opening: Opening = { method: app.launchMode === 'query' ? 'get' : 'post', action: url.href, fields };
     if (!isFramed) return render(res, 'opening', { app, launch, ...opening });
-    openings.set(launch.id, opening);
+    openings.set(launch.id, { ...opening, isOpened: false });
     for (const oldest of openings.keys()) if (openings.size > mostOpenings) openings.delete(oldest);
     res.redirect(303, `/launches/${launch.id}/frame`);
   });
@@ -92,8 +96,8 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
   router.get('/launches/:launchId/frame', async (req, res) => {
     const launch = launches.get(req.params.launchId);
     const opening = openings.get(launch.id) ?? null;
-    // A page that brings itself up to date opens nothing.
-    if (req.get('sec-fetch-dest') !== 'empty') openings.delete(launch.id);
+    // A page that brings itself up to date opens nothing. A reload opens the app again by the same token: a session that the app keeps goes on.
+    if (opening && req.get('sec-fetch-dest') !== 'empty') openings.set(launch.id, { ...opening, isOpened: true });
     const newest = [true, false].flatMap((isWaiting) =>
       operations.newest(mostBeside, { isWaiting, launchId: launch.id }),
     );
