@@ -6,13 +6,14 @@ let busy = false;
 let again = false;
 
 /** Open details stay open, what somebody is typing stays typed, and what is checked stays checked. */
-const keep = {
-  ignoreActiveValue: true,
+const keep = () => ({
+  // Idiomorph leaves all content of the active element as it is, so a region that has the focus would never change.
+  ignoreActiveValue: document.activeElement?.matches('input, select, textarea') ?? false,
   callbacks: {
     beforeAttributeUpdated: (name, node) =>
       !(node.tagName === 'DETAILS' && name === 'open') && !(node.tagName === 'INPUT' && name === 'checked'),
   },
-};
+});
 
 /** An event names what has changed; a page says by `data-topics` what it shows. */
 function concerns(changed) {
@@ -38,7 +39,7 @@ async function refresh() {
     document.dispatchEvent(new CustomEvent('fetched', { detail: fresh }));
     for (const region of regions()) {
       const next = fresh.getElementById(region.id);
-      if (next) Idiomorph.morph(region, next, keep);
+      if (next) Idiomorph.morph(region, next, keep());
     }
     document.dispatchEvent(new CustomEvent('live'));
   } catch {

@@ -184,6 +184,27 @@ describe('every page', needing('chromium'), () => {
     await page.locator('#files .pill').first().waitFor();
   });
 
+  test('dragging over the timeline draws that part of the time', async () => {
+    const sandbox = await startSandbox({ seed: 'demo' });
+    const { page } = await visit([sandbox.url], { webgl: false });
+    const { token, launchId } = await sandbox.launch();
+    await sandbox.app('GET', `/user/${token}/detail`);
+    // The drawing spans a second at least.
+    await page.waitForTimeout(4_000);
+    await sandbox.app('GET', `/user/${token}/detail`);
+    await page.goto(`${sandbox.url}/launches/${launchId}`);
+    const drawing = page.locator('svg.timeline');
+    const span = async () => Number(await drawing.getAttribute('data-span'));
+    const whole = await span();
+    const box = (await drawing.boundingBox())!;
+    const at = (share: number) => [box.x + box.width * share, box.y + box.height - 30] as const;
+    await page.mouse.move(...at(0.5));
+    await page.mouse.down();
+    await page.mouse.move(...at(0.8), { steps: 5 });
+    await page.mouse.up();
+    await expect.poll(span, { timeout: 60_000 }).toBeLessThan(whole / 2);
+  });
+
   test('without WebGL a still of the same map stands there', async () => {
     const sandbox = await startSandbox({ seed: 'demo' });
     const { page } = await visit([sandbox.url], { webgl: false });

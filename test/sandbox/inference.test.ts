@@ -375,6 +375,13 @@ describe('detections', () => {
     const found = JSON.parse(bytes.toString()) as FeatureCollection<Polygon>;
     expect(found.features.map(({ properties }) => properties)).toEqual([{ label: 'high', class: 1, pixels: 6 }]);
     expect(ringBox(found.features[0]!.geometry)).toEqual([10.14, 50.93, 10.17, 50.95]);
+    // The page shows the file, because features are no picture.
+    const list = await (await fetch(`${sandbox.url}/inference`)).text();
+    const [, path = ''] = /href="(\/inference\/[^"/?]+)"/.exec(list)!;
+    const page = await (await fetch(`${sandbox.url}${path}`)).text();
+    expect(page).toContain('The result holds features.');
+    expect(page).not.toContain('preview.png');
+    expect((await fetch(`${sandbox.url}${path}/preview.png`)).status).toBe(404);
   });
 
   test('boxes: in the place of their tile, the certain ones once, by their own class', async () => {

@@ -191,6 +191,14 @@ describe('the inspector', () => {
     }
   });
 
+  test('operations that wait stand in the order in which they came, so that a new one moves none', async () => {
+    const sandbox = await startSandbox();
+    const { token } = await operation(sandbox, 'First');
+    await sandbox.app('POST', `/operation/${token}`, { body: { name: 'Second' } });
+    const text = await page(sandbox, '/approvals');
+    expect([...text.matchAll(/aria-label="Approve (\w+)"/g)].map(([, name]) => name)).toEqual(['First', 'Second']);
+  });
+
   test('lanes by operation, and a part of the time alone', async () => {
     const sandbox = await startSandbox();
     const { token, launchId, operationId } = await operation(sandbox, 'First');

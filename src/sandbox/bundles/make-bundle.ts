@@ -114,7 +114,7 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
       obstacles.push('calls were struck by what is no cause of this launch: a rate limit, or a fault for every launch');
     // Whose token is revoked waits for nothing any more.
     const isRevoked = causes.some((one) => one.do === 'revoke');
-    if (!isRevoked && operations.newest(1, { isWaiting: true, launchId: launch.id }).length > 0)
+    if (!isRevoked && operations.page(1, { isWaiting: true, launchId: launch.id }).length > 0)
       obstacles.push('an operation waits for a decision: the run has not ended');
     const { verdict } = verdicts.of(launch.id);
     const outputs: Bundle['outputs'][number][] = [];

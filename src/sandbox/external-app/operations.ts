@@ -134,8 +134,11 @@ export class Operations {
     return rows.map((row) => this.#read(row));
   }
 
-  /** Newest first, at most `limit` after `skip`: those that wait for a decision, or the others; of one app, or one launch, where it is given. */
-  newest(
+  /**
+   * Operations that wait for a decision, oldest first, so that a new one moves none; or the others, newest first. At most `limit` after `skip`.
+   * Default: of all apps and launches.
+   */
+  page(
     limit: number,
     {
       isWaiting,
@@ -149,7 +152,7 @@ export class Operations {
     // What has expired still stands as REQUESTED.
     const rows = this.#database
       .prepare<{ appId: string | null; launchId: string | null }, OperationRow>(
-        `select * from operations where ${isWaiting ? "status = 'REQUESTED'" : 'true'} ${launchId === null ? '' : 'and launch_id = @launchId'} ${appId === null ? '' : 'and launch_id in (select id from launches where app_id = @appId)'} order by created_at desc, rowid desc`,
+        `select * from operations where ${isWaiting ? "status = 'REQUESTED'" : 'true'} ${launchId === null ? '' : 'and launch_id = @launchId'} ${appId === null ? '' : 'and launch_id in (select id from launches where app_id = @appId)'} order by created_at ${isWaiting ? 'asc' : 'desc'}, rowid ${isWaiting ? 'asc' : 'desc'}`,
       )
       .iterate({ appId, launchId });
     for (const row of rows) {

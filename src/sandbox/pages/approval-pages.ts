@@ -54,14 +54,14 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
     const page = pageOf({ page: req.query['waiting'] }, waiting, pendingPerPage);
     const decidedPage = pageOf(req.query, operations.count(asked) - waiting, decidedPerPage);
     const pending = await Promise.all(
-      operations.newest(pendingPerPage, { isWaiting: true, skip: page.skip, appId: asked }).map(async (operation) => ({
+      operations.page(pendingPerPage, { isWaiting: true, skip: page.skip, appId: asked }).map(async (operation) => ({
         ...viewOperation(operation, options),
         ...(await viewRequest(operation, options)),
         ...appOf(operation),
       })),
     );
     const decided = operations
-      .newest(decidedPerPage, { isWaiting: false, skip: decidedPage.skip, appId: asked })
+      .page(decidedPerPage, { isWaiting: false, skip: decidedPage.skip, appId: asked })
       .map((operation) => viewOperation(operation, options));
     render(res, 'approvals', {
       pending,

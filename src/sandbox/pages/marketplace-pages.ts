@@ -99,7 +99,7 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
     // A page that brings itself up to date opens nothing. A reload opens the app again by the same token: a session that the app keeps goes on.
     if (opening && req.get('sec-fetch-dest') !== 'empty') openings.set(launch.id, { ...opening, isOpened: true });
     const newest = [true, false].flatMap((isWaiting) =>
-      operations.newest(mostBeside, { isWaiting, launchId: launch.id }),
+      operations.page(mostBeside, { isWaiting, launchId: launch.id }),
     );
     render(res, 'frame', {
       launch,
