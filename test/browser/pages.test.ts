@@ -127,6 +127,12 @@ describe('every page', needing('chromium'), () => {
         if ((await page.title()) === 'hacked') problems.push(`${place}: hacked`);
         if (await page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth + 1'))
           problems.push(`${place}: wider than the window`);
+        if (options.colorScheme === 'dark') continue;
+        // As at a zoom of 200 %.
+        await page.setViewportSize({ width: 600, height: 450 });
+        if (await page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth + 1'))
+          problems.push(`${place}: wider than the window at 200 %`);
+        await page.setViewportSize({ width: 1200, height: 900 });
       }
       problems.push(...complaints.filter((one) => !/status of 40[04]/.test(one)));
     }

@@ -49,7 +49,7 @@ describe('a story', needing('chromium'), () => {
           x0 - 60 + ((lon - a.lon) / (b.lon - a.lon)) * 120,
           y0 - 60 + ((mercator(lat) - mercator(a.lat)) / (mercator(b.lat) - mercator(a.lat))) * 120,
         ] as const;
-      await app.getByRole('button', { name: 'Draw an area' }).click();
+      await app.getByRole('button', { name: 'Draw a search area' }).click();
       const [from, to] = [at(-40, -2), at(-30, -12)];
       await page.mouse.move(...from);
       await page.mouse.down();
