@@ -2,6 +2,7 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { Readable } from 'node:stream';
 import { Axios, isAxiosError } from 'axios';
+import * as z from 'zod';
 import type { Call, Content, Endpoint, WireBody, WireProfile, WireRequest } from '../contract/index.ts';
 import { startDeadline } from './deadline.ts';
 import { multipartBody, type StreamedBody } from './multipart-body.ts';
@@ -172,13 +173,12 @@ function parseBody(text: string): unknown {
 function decode<Output>(call: Call<never, Output>, body: unknown, answer: Answer): Output {
   try {
     return call.decode(body);
-  } catch {
+  } catch (error) {
     // JSON of another shape still comes from the platform. Anything that is not JSON was cut on its way, or comes from something in between.
     const [code, reason] =
       typeof body === 'string'
         ? (['broken_answer', 'with a body that is not JSON'] as const)
-        : (['unexpected_answer', 'without a value that the wire profile needs'] as const);
-    // The body is not quoted: it may hold a token.
+        : (['unexpected_answer', whyNotDecoded(error)] as const);
     throw new PlatformError(call.endpoint, code, `answered ${answer.status} ${reason}`, {
       platformStatus: answer.status,
       requestId: answer.header('x-request-id') ?? null,
@@ -217,4 +217,19 @@ function scrub(text: string, secrets: readonly string[]): string {
     .filter((secret) => secret !== '')
     .flatMap((secret) => [secret, encodeURIComponent(secret)])
     .reduce((clean, secret) => clean.replaceAll(secret, '[redacted]'), text);
+}
+
+const mostIssues = 5;
+
+/** Says what a decoder did not find: the path and the expected type. Quotes no value of the body, because it may hold a token. */
+function whyNotDecoded(error: unknown): string {
+  if (error instanceof z.core.$ZodError) {
+    const issues = error.issues.slice(0, mostIssues).map(({ path, code, ...more }) => {
+      const expected = 'expected' in more ? `must be ${String(more.expected)}` : `is not valid (${code})`;
+      return `${path.join('.').slice(0, 100) || 'the body'} ${expected}`;
+    });
+    return `with a body that the wire profile cannot read: ${issues.join('; ')}`;
+  }
+  // A message may quote a value: the `in` operator's does.
+  return `and the decoder of the wire profile failed by ${error instanceof Error ? error.name : typeof error}`;
 }

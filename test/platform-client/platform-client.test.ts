@@ -158,12 +158,27 @@ describe('never repeats', () => {
     },
   );
 
-  test('a 2xx that cannot be read', async () => {
-    const { calls, server } = await start([json(200, { status: 'REQUESTED' })]);
-    expect(await failure(calls.createOperation({ idempotencyKey: 'k', operation: { name: 'x' } }))).toMatchObject({
-      code: 'unexpected_answer',
-    });
+  test('a 2xx that cannot be read: what was not found is told, and no value', async () => {
+    const { calls, server } = await start([json(200, { status: 'REQUESTED', operationId: {}, secret: 'eyJ-secret' })]);
+    const error = await failure(calls.createOperation({ idempotencyKey: 'k', operation: { name: 'x' } }));
+    expect(error).toMatchObject({ code: 'unexpected_answer' });
+    expect((error as Error).message).toMatch(
+      /answered 200 with a body that the wire profile cannot read: operationId must be string/,
+    );
+    expect((error as Error).message).not.toContain('secret');
     expect(server.requests).toHaveLength(1);
+  });
+
+  test("an error of a profile's own decoder is told as that", async () => {
+    const decode = (body: unknown) => ('id' in (body as { token: object }).token ? {} : {}) as never;
+    const profile = {
+      ...assumedProfile,
+      calls: { ...assumedProfile.calls, userDetail: { ...assumedProfile.calls.userDetail, decode } },
+    };
+    const { calls } = await start([json(200, { token: 'eyJ-secret' })], { profile });
+    const error = (await failure(calls.userDetail())) as Error;
+    expect(error.message).toMatch(/answered 200 and the decoder of the wire profile failed by TypeError/);
+    expect(error.message).not.toContain('secret');
   });
 });
 

@@ -244,6 +244,14 @@ function share(context: JobContext, from: number, to: number): JobContext {
   };
 }
 
+/** The output is good without its picture: the app's log says why there is none. */
+function withoutSummary(error: unknown): null {
+  console.error(
+    `the output has no summary: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+  );
+  return null;
+}
+
 /** Of the first output that has a place. */
 async function resultOf(
   made: readonly MadeOutput[],
@@ -255,11 +263,11 @@ async function resultOf(
     if (declared.kind === undefined || declared.kind === 'raster')
       return import('./summarize.ts')
         .then(({ summarize }) => summarize(path, previewOf(declared, parameters)))
-        .catch(() => null);
+        .catch(withoutSummary);
     if (declared.kind === 'vector' && declared.geometry !== 'None')
       return import('./summarize-features.ts')
         .then(({ summarizeFeatures }) => summarizeFeatures(path, declared, workFolder))
-        .catch(() => null);
+        .catch(withoutSummary);
   }
   return null;
 }

@@ -15,7 +15,7 @@ import type { Run, RunStore } from './run.ts';
 import { renewEveryMs, type WorkerLease } from './worker-lease.ts';
 import type { AttemptFolders } from './work-folders.ts';
 import type { StageContext, StageLog } from './stages/stage.ts';
-import { inTurns, stages } from './stages/stage-table.ts';
+import { inTurns, stageOf } from './stages/stage-table.ts';
 
 export interface NewRun {
   readonly stepId: string;
@@ -201,7 +201,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       log,
     };
     try {
-      for (let stage = stages[run.state]; stage; stage = stages[run.state]) {
+      for (let stage = stageOf(run.state); stage; stage = stageOf(run.state)) {
         if (queue.isShared && stage.lane !== null && stage.lane !== entry.lane)
           return await handOver(run, stage.lane, entry);
         entry.state = run.state;

@@ -15,8 +15,7 @@ export const runStates = [
 ] as const;
 export type RunState = (typeof runStates)[number];
 
-/** Which state may follow which. Only APPROVED, PROCESSING itself (a repeat) and a lost output lead to PROCESSING. */
-export const runTransitions: Readonly<Record<RunState, readonly RunState[]>> = {
+const transitions = {
   CREATED: ['AWAITING_APPROVAL', 'CANCELLED', 'FAILED'],
   AWAITING_APPROVAL: ['APPROVED', 'REJECTED', 'EXPIRED', 'CANCELLED', 'FAILED'],
   APPROVED: ['PROCESSING', 'CANCELLED', 'FAILED'],
@@ -27,9 +26,17 @@ export const runTransitions: Readonly<Record<RunState, readonly RunState[]>> = {
   EXPIRED: [],
   CANCELLED: [],
   FAILED: [],
-};
+} as const satisfies Readonly<Record<RunState, readonly RunState[]>>;
 
-export function isFinal(state: RunState): boolean {
+/** Which state may follow which. Only APPROVED, PROCESSING itself (a repeat) and a lost output lead to PROCESSING. */
+export const runTransitions: Readonly<Record<RunState, readonly RunState[]>> = transitions;
+
+/** A state that no other follows. */
+export type FinalState = {
+  [State in RunState]: (typeof transitions)[State] extends readonly [] ? State : never;
+}[RunState];
+
+export function isFinal(state: RunState): state is FinalState {
   return runTransitions[state].length === 0;
 }
 

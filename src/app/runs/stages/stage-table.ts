@@ -1,5 +1,5 @@
 import type { Lane, QueuedRun } from '../run-queue.ts';
-import type { RunState } from '../run-state.ts';
+import { isFinal, type FinalState, type RunState } from '../run-state.ts';
 import type { UnfinishedRun } from '../run.ts';
 import { awaitDecision } from './await-decision.ts';
 import { createOperation } from './create-operation.ts';
@@ -7,21 +7,36 @@ import { beginProcessing, processInput } from './process.ts';
 import type { Stage } from './stage.ts';
 import { uploadOutputs } from './upload.ts';
 
-/** The work of each state, and its lane in the queue. States that are missing here are final. */
-export const stages: Partial<Record<RunState, { readonly work: Stage; readonly lane: Lane | null }>> = {
+interface StageEntry {
+  readonly work: Stage;
+  /** Null: the run stays with its worker, or with the worker that finds it. */
+  readonly lane: Lane | null;
+}
+
+/**
+ * The flow of spec 4.8 after the launch (`launch/begin-launch.ts`: steps 1 and 2), in its order: the work of each state that is not final, and its lane
+ * in the queue. On REJECTED and EXPIRED nothing follows (rule 4).
+ */
+const stages: Readonly<Record<Exclude<RunState, FinalState>, StageEntry>> = {
+  // Step 3: create the operation.
   CREATED: { work: createOperation, lane: 'wait' },
+  // Step 4 and rule 2: poll every 2 to 5 s.
   AWAITING_APPROVAL: { work: awaitDecision, lane: 'wait' },
+  // Rule 1: processing starts only now.
   APPROVED: { work: beginProcessing, lane: 'process' },
   PROCESSING: { work: processInput, lane: 'process' },
-  // Stays with the worker that processed it, or with whoever finds it: an upload need not wait for a step to end.
+  // Steps 5 to 7 and rule 3: initiate, chunks in order, complete. An upload need not wait for the step of another run.
   UPLOADING: { work: uploadOutputs, lane: null },
 };
+
+/** The stage of a state; null if the state is final. */
+export const stageOf = (state: RunState): StageEntry | null => (isFinal(state) ? null : stages[state]);
 
 /** Each in the lane of its state; the runs of one user one behind the other. */
 export function inTurns(runs: readonly UnfinishedRun[]): QueuedRun[] {
   const counts = new Map<string, number>();
   return runs.map(({ id, owner, state }) => {
-    const lane = stages[state]?.lane ?? 'wait';
+    const lane = stageOf(state)?.lane ?? 'wait';
     const behind = lane === 'process' ? (counts.get(owner) ?? 0) : 0;
     counts.set(owner, behind + 1);
     return { runId: id, lane, behind };
