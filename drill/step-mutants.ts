@@ -19,6 +19,7 @@ const pixels = 'src/steps/pixel-step.ts';
 const terrain = 'src/steps/terrain.ts';
 const warp = 'src/steps/warp.ts';
 const zones = 'src/steps/zones.ts';
+const cut = 'src/steps/clip/cut.ts';
 
 const noNodata =
   '  bands.forEach(({ nodata }, i) => {\n    if (nodata !== undefined) view.bands.get(i + 1).noDataValue = nodata;\n  });\n';
@@ -175,6 +176,25 @@ const ofAreas = [
   one('the window ends a pixel early', zones, 'Math.ceil(right - slack)', 'Math.ceil(right - slack) - 1'),
 ];
 
+/** Mutants of the shared code under both clips. */
+const ofCut = [
+  one('everything is inside', cut, 'if (isInside[i] === 0)', 'if (isInside[i] === undefined)'),
+  one('what is inside is cut away', cut, 'if (isInside[i] === 0)', 'if (isInside[i] !== 0)'),
+  one(
+    'the value outside takes the place of another',
+    cut,
+    'if (band.noDataValue !== null) return { band, value: band.noDataValue, isNew: false };',
+    '',
+  ),
+  one('columns and rows swapped', cut, 'window.x, window.y, window.width', 'window.y, window.x, window.width'),
+  one('a cancel is not looked at', cut, 'signal.throwIfAborted();\n    const height', 'const height'),
+  one('no progress', cut, 'clipping.progress(', 'void ('),
+  one('an area elsewhere is one', cut, 'if (kept === 0) throw outside();', ''),
+  one('several rasters are one', cut, 'scene.onlyRaster()', 'scene.datasets[0]!'),
+  one('everything is read at once', cut, 'const stripPixels = 500_000;', 'const stripPixels = Infinity;'),
+  one('an area of any size of number', cut, '.min(-1e9).max(1e9)', ''),
+];
+
 const ofRasters = [
   one(
     'the place is shifted by a pixel',
@@ -231,6 +251,7 @@ const aspect = 'src/steps/aspect/index.ts';
 const zonal = 'src/steps/zonal-statistics/index.ts';
 const statistics = 'src/steps/zonal-statistics/statistics.ts';
 const clip = 'src/steps/clip/index.ts';
+const clipToFeatures = 'src/steps/clip-to-features/index.ts';
 const contours = 'src/steps/contours/index.ts';
 const mosaic = 'src/steps/mosaic/index.ts';
 const polygonize = 'src/steps/polygonize/index.ts';
@@ -510,7 +531,14 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one('what has no data is clear sky', cloudMask, 'Number.isNaN(value) ||', ''),
     ...ofEachStrip,
     ...ofRasters.filter(({ name }) => !name.startsWith('no data')),
-    one('a promise of another type', cloudMask, "dataType: 'Float32', nodata }],", "dataType: 'Float64', nodata }],"),
+    one(
+      'a promise of another type',
+      cloudMask,
+      "bands: 'any',",
+      "bands: [{ description: 'masked', dataType: 'Int16' }],",
+    ),
+    one('the first band for all', cloudMask, 'const values = inputs[k]!;', 'const values = inputs[k < 0 ? k : 0]!;'),
+    one('the quality band is kept too', cloudMask, 'other !== quality && ', ''),
     one('what is marked is kept', cloudMask, '(value & bits) !== 0', '(value & bits) === 0'),
     one('every bit has to be set', cloudMask, '(value & bits) !== 0', '(value & bits) === bits'),
   ],
@@ -539,45 +567,54 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'zones without a pixel are left out',
       zonal,
-      'const results = zones.map(',
-      'const results = zones.filter((_zone, i) => statistics[i]!.count > 0).map(',
+      'results.push(properties);',
+      'if (ofBand.count > 0) results.push(properties);',
     ),
-    one(
-      'a run without any pixel is none',
-      zonal,
-      'statistics.every(({ count }) => count === 0)',
-      'statistics.length === 0',
-    ),
+    one('a run without any pixel is none', zonal, 'results.every(({ count }) => count === 0)', 'results.length === 0'),
     one('an unknown field is nobody', zonal, "parameters.label !== '' && !layer", "parameters.label === '' && !layer"),
     one('zones are always numbered', zones, "label === '' ? undefined", 'label !== null ? undefined'),
     one('zones are numbered from 0', zones, 'String(i + 1)', 'String(i)'),
     one('the deviation of a sample', statistics, 'this.#squares / this.count', 'this.#squares / (this.count - 1)'),
     one('the variance', statistics, 'Math.sqrt(this.#squares / this.count)', 'this.#squares / this.count'),
-    one('the mean of the last', statistics, 'this.#mean += step / this.count;', 'this.#mean = value;'),
+    one('the mean of the last', statistics, 'this.#mean += (weight * step) / this.count;', 'this.#mean = value;'),
     one('the smallest is 0', statistics, '#min = Infinity', '#min = 0'),
     one('extremes swapped', statistics, 'min: of(this.#min),', 'min: of(this.#max),'),
     one('no values have a mean of 0', statistics, 'this.count === 0 ? null : value', 'value'),
+    one('a percentile too high', statistics, 'share * (values.length - 1);', 'share * values.length;'),
+    one('the last class is the majority', statistics, 'if (count > most)', 'if (count > 0)'),
+    one('each pixel counts whole', zonal, 'statistics[k]!.add(strip[n]!, weights[n])', 'statistics[k]!.add(strip[n]!)'),
+    one(
+      'the first band for all',
+      zonal,
+      'parameters.allBands ? scene.bands :',
+      'parameters.allBands ? [scene.bands[0]!] :',
+    ),
     one('a formula in the table', statistics, '/^[=+\\-@\\t\\r]/.test(value)', 'false'),
   ],
   clip: [
     ...ofAreas,
     ...ofCogs(),
-    one('everything is inside', clip, 'if (isInside[i] === 0)', 'if (isInside[i] === undefined)'),
-    one('what is inside is cut away', clip, 'if (isInside[i] === 0)', 'if (isInside[i] !== 0)'),
+    ...ofCut,
     one(
-      'the value outside takes the place of another',
+      'the first polygon alone',
       clip,
-      'if (band.noDataValue !== null) return { band, value: band.noDataValue, isNew: false };',
-      '',
+      'polygonsOf(job.parameters.area)',
+      'polygonsOf(job.parameters.area).slice(0, 1)',
     ),
-    one('no value outside', clip, '    band.noDataValue = value;\n', ''),
-    one('columns and rows swapped', clip, 'window.x, window.y, window.width', 'window.y, window.x, window.width'),
-    one('a cancel is not looked at', clip, 'signal.throwIfAborted();', ''),
-    one('no progress', clip, 'clipping.progress(', 'void ('),
-    one('an area elsewhere is one', clip, 'if (kept === 0) throw outside();', ''),
-    one('several rasters are one', clip, 'scene.onlyRaster()', 'scene.datasets[0]!'),
-    one('everything is read at once', clip, 'const stripPixels = 500_000;', 'const stripPixels = Infinity;'),
-    one('an area of any size of number', clip, '.min(-1e9).max(1e9)', ''),
+  ],
+  'clip-to-features': [
+    ...ofAreas,
+    ...ofCogs(),
+    ...ofCut,
+    one(
+      'the field is not looked at',
+      clipToFeatures,
+      "field === '' || label === value",
+      "field === '' || label !== null",
+    ),
+    one('an unknown field is nobody', clipToFeatures, "field !== '' && !known", "field === '' && !known"),
+    one('a value that nobody has is all', clipToFeatures, 'if (chosen.length === 0)', 'if (chosen.length < 0)'),
+    one('overlaps are holes', cut, 'isInside[at + column]! |= ofOne[i]!', 'isInside[at + column]! ^= ofOne[i]!'),
   ],
   contours: [
     one('the interval is not looked at', contours, 'interval: parameters.interval,', 'interval: 10,'),

@@ -26,12 +26,16 @@ const scene = fileURLToPath(new URL('../scenes/olinda-landsat7.tif', import.meta
 const pollMs = 2_500; // Rule 2: every 2 to 5 s.
 const chunkBytes = 16 * 1024 ** 2;
 
+if (apiKey === '') throw new Error('PLATFORM_API_KEY is not set: give the API key of the platform');
+
 /** Repeats failed calls, renews the token (step 1), and checks what the platform answers. */
 const platform = createPlatformClient({ baseUrl, apiKey });
 /** Rule 5: one session for each token. A second request with the same token begins no second session. */
 const begun = new Set<string>();
 
 const app = express();
+// Link checkers ask for the head only: that begins no session.
+app.head('/launch', (_req, res) => void res.status(204).end());
 app.get('/launch', (req, res) => {
   const { token } = req.query;
   if (typeof token !== 'string')

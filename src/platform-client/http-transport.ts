@@ -220,16 +220,18 @@ function scrub(text: string, secrets: readonly string[]): string {
 }
 
 const mostIssues = 5;
+/** A key that is data, and no name of a field, is not shown. */
+const shown = (part: PropertyKey) => (/^\w{1,40}$/.test(String(part)) ? String(part) : '*');
 
 /** Says what a decoder did not find: the path and the expected type. Quotes no value of the body, because it may hold a token. */
 function whyNotDecoded(error: unknown): string {
   if (error instanceof z.core.$ZodError) {
     const issues = error.issues.slice(0, mostIssues).map(({ path, code, ...more }) => {
       const expected = 'expected' in more ? `must be ${String(more.expected)}` : `is not valid (${code})`;
-      return `${path.join('.').slice(0, 100) || 'the body'} ${expected}`;
+      return `${path.map(shown).join('.') || 'the body'} ${expected}`;
     });
     return `with a body that the wire profile cannot read: ${issues.join('; ')}`;
   }
   // A message may quote a value: the `in` operator's does.
-  return `and the decoder of the wire profile failed by ${error instanceof Error ? error.name : typeof error}`;
+  return `and the decoder of the wire profile threw ${error instanceof Error ? error.name : typeof error}`;
 }

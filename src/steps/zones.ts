@@ -5,7 +5,10 @@ import * as z from 'zod';
 import { KitError } from '../contract/kit-error.ts';
 
 export interface Zone {
+  /** The label, or else the number of the feature, from 1. */
   readonly name: string;
+  /** Value of the field `label` as text; null if it has none. */
+  readonly label: string | null;
   /** Of a MultiPolygon, in longitude and latitude. */
   readonly coordinates: readonly unknown[];
 }
@@ -29,6 +32,8 @@ const multiPolygon = z.array(z.array(z.array(position)));
 const mostZones = 100_000;
 /** Tolerance in pixels for rounded coordinates. */
 const slack = 1e-3;
+/** Least share of a pixel that counts. */
+const leastShare = 1e-9;
 /** Longest edge before reprojection. Shorter edges follow the curve to within centimetres. */
 const longestEdge = { degrees: 0.01, metres: 1_000 };
 
@@ -88,10 +93,18 @@ export function placeZones(
   const placed = areas.parse(JSON.parse(readFileSync(placedPath, 'utf8'))).features;
   const zones = named.flatMap(({ properties, geometry }, i): PlacedZone[] => {
     const given = label === '' ? undefined : properties?.[label];
-    const name = typeof given === 'string' || typeof given === 'number' ? String(given) : String(i + 1);
+    const text = ['string', 'number', 'boolean'].includes(typeof given) ? String(given) : null;
+    const name = text ?? String(i + 1);
     const there = placed[i]?.geometry;
     if (geometry?.type !== 'MultiPolygon' || there?.type !== 'MultiPolygon') return [];
-    return [{ name, coordinates: geometry.coordinates, rings: ringsOn(raster, multiPolygon.parse(there.coordinates)) }];
+    return [
+      {
+        name,
+        label: text,
+        coordinates: geometry.coordinates,
+        rings: ringsOn(raster, multiPolygon.parse(there.coordinates)),
+      },
+    ];
   });
   if (zones.length === 0 || zones.length > mostZones)
     throw new KitError('bad_zones', `the areas must be 1 to ${mostZones} polygons, and are ${zones.length}`, {
@@ -257,15 +270,15 @@ export function coverShares(
       addPiece(row, low, 0, rise * part);
       return addPiece(row, 0, high, rise * (1 - part));
     }
-    const slope = high > low ? rise / (high - low) : 0;
-    const last = high <= 0 ? 0 : Math.min(width - 1, Math.ceil(high) - 1);
-    for (let column = Math.max(0, Math.floor(low)); column <= Math.max(last, 0); column++) {
+    const add = (column: number, part: number, middle: number) => {
+      shares[row * width + column]! += part * (column + 1 - middle);
+      heights[row * width + column]! += part;
+    };
+    if (high <= 0) return add(0, rise, 0);
+    if (low === high) return add(Math.floor(low), rise, low);
+    for (let column = Math.floor(low); column < Math.min(width, Math.ceil(high)); column++) {
       const [left, right] = [Math.max(low, column), Math.min(high, column + 1)];
-      const ofCell = high > low && high > 0 ? slope * (right - left) : rise;
-      const middle = high <= 0 ? column : (left + right) / 2;
-      shares[row * width + column]! += ofCell * (column + 1 - middle);
-      heights[row * width + column]! += ofCell;
-      if (high <= low || high <= 0) break;
+      add(column, (rise * (right - left)) / (high - low), (left + right) / 2);
     }
   };
   for (const ring of rings)
@@ -280,7 +293,9 @@ export function coverShares(
     }
   for (let row = 0; row < height; row++)
     for (let column = 0, sum = 0, i = row * width; column < width; column++, i++) {
-      shares[i] = Math.min(1, Math.max(0, shares[i]! + sum));
+      const share = shares[i]! + sum;
+      // Rounding leaves traces in pixels that the area does not meet.
+      shares[i] = share < leastShare ? 0 : share > 1 - leastShare ? 1 : share;
       sum += heights[i]!;
     }
 }

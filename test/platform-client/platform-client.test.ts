@@ -158,7 +158,7 @@ describe('never repeats', () => {
     },
   );
 
-  test('a 2xx that cannot be read: what was not found is told, and no value', async () => {
+  test('a 2xx that cannot be read: the error names the path and the type, and no value', async () => {
     const { calls, server } = await start([json(200, { status: 'REQUESTED', operationId: {}, secret: 'eyJ-secret' })]);
     const error = await failure(calls.createOperation({ idempotencyKey: 'k', operation: { name: 'x' } }));
     expect(error).toMatchObject({ code: 'unexpected_answer' });
@@ -169,7 +169,7 @@ describe('never repeats', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test("an error of a profile's own decoder is told as that", async () => {
+  test("an error of a profile's own decoder says so", async () => {
     const decode = (body: unknown) => ('id' in (body as { token: object }).token ? {} : {}) as never;
     const profile = {
       ...assumedProfile,
@@ -177,7 +177,7 @@ describe('never repeats', () => {
     };
     const { calls } = await start([json(200, { token: 'eyJ-secret' })], { profile });
     const error = (await failure(calls.userDetail())) as Error;
-    expect(error.message).toMatch(/answered 200 and the decoder of the wire profile failed by TypeError/);
+    expect(error.message).toMatch(/answered 200 and the decoder of the wire profile threw TypeError/);
     expect(error.message).not.toContain('secret');
   });
 });

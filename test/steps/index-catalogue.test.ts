@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { parameterSchema } from '../../src/app/processing/step-parameters.ts';
+import { checkParameters, parameterSchema } from '../../src/app/processing/step-parameters.ts';
 import { parseExpression, spectralIndexFrom } from '../../src/steps/index.ts';
 import { readIndexCatalogue } from '../../src/steps/spectral-index/read-catalogue.ts';
 import { indexCatalogueFolder, testFolder } from '../support/folders.ts';
@@ -65,11 +65,24 @@ describe('the files of a catalogue', () => {
     expect(required).toEqual([]);
   });
 
+  test('a constant without a default must be given, before the user is asked', async () => {
+    const step = spectralIndexFrom(await catalogue({ A: index('N / R'), B: index('L * R + PAR') }));
+    const needs = (more: object) => step.needs!({ ...checkParameters(step, more) } as never);
+    expect(needs({ index: 'A' })).toEqual({ index: ['nir', 'red'] });
+    expect(() => needs({ index: 'B' })).toThrow('B needs the constant PAR (Radiation)');
+    expect(needs({ index: 'B', PAR: 3 })).toEqual({ index: ['red'] });
+  });
+
   test('are the kit’s own indices where there are none, and an error where one is missing or wrong', async () => {
     expect(parameterSchema(spectralIndexFrom(await catalogue({}, []))).properties['index']?.enum).toContain('MSAVI');
     const alone = await catalogue({ A: index('N') }, ['spectral-indices-dict.json']);
     expect(() => spectralIndexFrom(alone)).toThrow('lacks constants.json and bands.json beside the others');
     const odd = await catalogue({ A: { formula: 3 } });
+    const taken = await catalogue({ A: index('N') });
+    await writeFile(new URL('constants.json', taken), '{"offset": {"description": "", "default": 1}}');
+    expect(() => spectralIndexFrom(taken)).toThrow('the step has a parameter offset');
+    const none = await catalogue({ KERNEL: index('kNN') });
+    expect(() => spectralIndexFrom(none)).toThrow('has no formula that the expression language can express');
     expect(() => spectralIndexFrom(odd)).toThrow(
       'spectral-indices-dict.json cannot be used: SpectralIndices.A.long_name',
     );

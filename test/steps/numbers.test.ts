@@ -441,9 +441,34 @@ describe('shares of pixels', () => {
       // A star is no convex polygon, but one pixel meets at most one of its arms: clipping to a convex pixel holds.
       expect(share).toBeCloseTo(areaWithin(star, column, row) - areaWithin(hole, column, row), 9);
     });
+    // In a window that begins elsewhere.
+    const inner = new Float64Array(5 * 4);
+    coverShares([ringOf(star), ringOf(hole)], { x: 4, y: 2, width: 5, height: 4 }, inner);
+    inner.forEach((share, i) =>
+      expect(share).toBeCloseTo(shares[(2 + Math.floor(i / 5)) * window.width + 4 + (i % 5)]!, 9),
+    );
     // In strips, as a step asks for them.
     const strip = new Float64Array(window.width * 2);
     coverShares([ringOf(star), ringOf(hole)], { ...window, y: 3, height: 2 }, strip);
     strip.forEach((share, i) => expect(share).toBeCloseTo(shares[36 + i]!, 9));
+  });
+
+  test('edges on the borders of pixels count, and what an area does not meet is 0', () => {
+    const square = (from: number, to: number) => [from, from, to, from, to, to, from, to, from, from];
+    const withHole = [Float64Array.from(square(0, 4)), Float64Array.from([1, 1, 1, 3, 3, 3, 3, 1, 1, 1])];
+    const shares = new Float64Array(16);
+    coverShares(withHole, { x: 0, y: 0, width: 4, height: 4 }, shares);
+    expect([...shares]).toEqual([1, 1, 1, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1, 1]);
+    const notched = [Float64Array.from([0, 0, 2, 0, 2, 1, 3, 1, 3, 2, 0, 2, 0, 0])];
+    const ofNotched = new Float64Array(6);
+    coverShares(notched, { x: 0, y: 0, width: 3, height: 2 }, ofNotched);
+    expect([...ofNotched]).toEqual([1, 1, 0, 1, 1, 1]);
+    // Rounding leaves no trace beyond a slanted edge.
+    for (let k = 1; k < 200; k++) {
+      const triangle = Float64Array.from([0.1 * k, 0, 0.1 * k + 3.3, 5.7, 0.03 * k, 7.1, 0.1 * k, 0]);
+      const ofTriangle = new Float64Array(30 * 8);
+      coverShares([triangle], { x: 0, y: 0, width: 30, height: 8 }, ofTriangle);
+      expect(ofTriangle.every((share) => share === 0 || share > 1e-9)).toBe(true);
+    }
   });
 });

@@ -21,6 +21,7 @@ export default defineApp({
         input: z.number().min(0).max(9).default(1).meta({ title: 'An input', description: 'A number.' }),
         form: text('A form'),
         dataset: text('A dataset'),
+        addEventListener: text('A listener'),
         querySelector: text('A selector'),
         querySelectorAll: text('Selectors'),
       }),

@@ -14,8 +14,15 @@ import {
 import { rampNames, vectorExtensions } from '../../raster/index.ts';
 import { namedInCommand, reserved } from '../../steps/command.ts';
 import { bandParameters } from '../processing/input-facts.ts';
-import { fieldTypes, inputsOf, outputsOf, vectorGeometries, type AnyStep } from '../../steps/step.ts';
-import { inWords, parameterSchema } from '../processing/step-parameters.ts';
+import {
+  fieldTypes,
+  inputsOf,
+  outputsOf,
+  vectorGeometries,
+  type AnyStep,
+  type OutputDeclaration,
+} from '../../steps/step.ts';
+import { defaultsOf, inWords, parameterSchema } from '../processing/step-parameters.ts';
 import type { AppDefinition } from './app-definition.ts';
 
 /** No app can run with this definition: names each wrong place and the rule that it breaks. */
@@ -70,6 +77,16 @@ const outputFile = {
   sourceType: z.enum(sourceTypes, `must be one of ${sourceTypes.join(', ')}`),
   optional: z.boolean().optional(),
 };
+const previewStyle = z.object({
+  ramp: z.enum(rampNames, `must be one of ${rampNames.join(', ')}`),
+  centre: z.number().optional(),
+  range: z
+    .tuple([z.number(), z.number()])
+    .refine(([low, high]) => low < high, 'must be [lowest, highest]')
+    .optional(),
+  unit: z.string().max(50).optional(),
+  classes: z.array(z.object({ value: z.number(), name: words(200), color })).optional(),
+});
 const rasterOutput = z.object({
   ...outputFile,
   kind: z.literal('raster').optional(),
@@ -78,19 +95,7 @@ const rasterOutput = z.object({
     "must be 'as-input', 'any', or a list of { description, dataType, nodata? }",
   ),
   // A function gives the style of a run: its result is known only then.
-  preview: z.preprocess(
-    (value) => (typeof value === 'function' ? { ramp: 'gray' } : value),
-    z.object({
-      ramp: z.enum(rampNames, `must be one of ${rampNames.join(', ')}`),
-      centre: z.number().optional(),
-      range: z
-        .tuple([z.number(), z.number()])
-        .refine(([low, high]) => low < high, 'must be [lowest, highest]')
-        .optional(),
-      unit: z.string().max(50).optional(),
-      classes: z.array(z.object({ value: z.number(), name: words(200), color })).optional(),
-    }),
-  ),
+  preview: z.preprocess((value) => (typeof value === 'function' ? { ramp: 'gray' } : value), previewStyle),
 });
 const vectorOutput = z.object({
   ...outputFile,
@@ -249,7 +254,21 @@ function problemsOfOutputs(one: AnyStep): string[] {
         : [],
     ),
     ...(outputs.every(([, { optional }]) => optional) ? ['outputs: one must not be optional'] : []),
+    ...outputs.flatMap(([name, output]) => problemsOfPreview(one, name, output)),
   ];
+}
+
+/** A function that gives the style of a picture must do so for the default parameters. */
+function problemsOfPreview(one: AnyStep, name: string, output: OutputDeclaration): string[] {
+  if (!('preview' in output) || typeof output.preview !== 'function') return [];
+  try {
+    const read = previewStyle.safeParse(output.preview(defaultsOf(one)));
+    return read.success
+      ? []
+      : [`outputs.${name}.preview: gives ${read.error.issues[0]?.message} for the default parameters`];
+  } catch (error) {
+    return [`outputs.${name}.preview: fails for the default parameters: ${String(error)}`];
+  }
 }
 
 /** A parameter that the step has, required or with a default. */

@@ -116,9 +116,9 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
           writeCog(source, path, options, progress, { ...metadata, ...more }),
         reader: (one, reading) => {
           const reader = readerOf(one, reading);
-          const name = bandName(one);
-          if (name !== null && !readings.has(name) && readings.size < mostReadings)
-            readings.set(name, { band: name.slice(0, 200), ...reader.scale, origin: reader.scaleOrigin });
+          const known = bandName(one, inputs);
+          if (known !== null && !readings.has(known) && readings.size < mostReadings)
+            readings.set(known, { band: known.slice(0, 200), ...reader.scale, origin: reader.scaleOrigin });
           return reader;
         },
         eachStrip,
@@ -155,10 +155,13 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
 };
 export default job;
 
-/** The name of a band of the input; null for a band that the step made itself. */
-function bandName(one: object): string | null {
-  const { names, place } = one as Partial<SceneBand>;
-  return names && place !== undefined ? (names[0] ?? place) : null;
+/** The name of a band of an input, with the name of the input if there are several; null for a band that the step made itself. */
+function bandName(one: object, inputs: Readonly<Record<string, Scene | Features>>): string | null {
+  const { names, place, dataset } = one as Partial<SceneBand>;
+  if (!names || place === undefined) return null;
+  const all = Object.entries(inputs);
+  const [input] = all.find(([, scene]) => 'bands' in scene && scene.datasets.some((of) => of === dataset)) ?? [];
+  return all.length > 1 && input !== undefined ? `${names[0] ?? place} of ${input}` : (names[0] ?? place);
 }
 
 /** Hands a file to the host, which alone may speak with the platform. */

@@ -9,6 +9,8 @@ import { viewOperation, viewRequest, type ApprovalPagesOptions } from './approva
 const form = urlencoded({ extended: false, limit: '512kb' });
 /** Operations of each kind in the panel. */
 const mostBeside = 10;
+/** Waiting operations of a launch among which the frame looks for the newest. */
+const mostWaiting = 200;
 const actingUserCookie = 'sandbox.user';
 
 /** Launches whose page beside the app was not loaded yet: the oldest makes room. */
@@ -98,16 +100,15 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
     const opening = openings.get(launch.id) ?? null;
     // A page that brings itself up to date opens nothing. A reload opens the app again by the same token: a session that the app keeps goes on.
     if (opening && req.get('sec-fetch-dest') !== 'empty') openings.set(launch.id, { ...opening, isOpened: true });
-    const newest = [true, false].flatMap((isWaiting) =>
-      operations.page(mostBeside, { isWaiting, launchId: launch.id }),
-    );
+    const waiting = operations.page(mostWaiting, { isWaiting: true, launchId: launch.id }).slice(-mostBeside);
+    const beside = [...waiting, ...operations.page(mostBeside, { isWaiting: false, launchId: launch.id })];
     render(res, 'frame', {
       launch,
       opening,
       app: apps.find(launch.appId) ?? { id: launch.appId, name: launch.appId },
       user: users.find(launch.userId)?.name ?? launch.userId,
       operations: await Promise.all(
-        newest.map(async (operation) => ({
+        beside.map(async (operation) => ({
           ...viewOperation(operation, options),
           ...(await viewRequest(operation, options)),
         })),

@@ -56,7 +56,7 @@ export default defineStep({
         crs: system,
         folder: workFolder,
       });
-      const chosen = zones.filter(({ name }) => field === '' || name === value);
+      const chosen = zones.filter(({ label }) => field === '' || label === value);
       if (chosen.length === 0)
         throw new KitError('no_feature', `no feature has the value ${JSON.stringify(value)} in the field ${field}`, {
           status: 422,

@@ -7,6 +7,7 @@ import { z, type StepJob } from '../step.ts';
 import { markInside, windowOf, type PixelRings } from '../zones.ts';
 
 const stripPixels = 500_000;
+const areasBetweenTicks = 200;
 /** GDAL's flag for one mask of all bands. */
 const perDataset = 2;
 
@@ -51,18 +52,33 @@ export async function cutTo(
   const gaps = gapsOf(cut, parameters.outside);
   const rows = Math.max(1, Math.min(window.height, Math.floor(stripPixels / window.width)));
   const strip = new Float64Array(window.width * rows);
-  const [isInside, ofOne] = [new Uint8Array(strip.length), new Uint8Array(areas.length > 1 ? strip.length : 0)];
+  const [isInside, ofOne] = [new Uint8Array(strip.length), new Uint8Array(strip.length)];
+  const placed = areas.flatMap((rings) => {
+    const box = windowOf(rings, source.rasterSize.x, source.rasterSize.y);
+    return box ? [{ rings, box }] : [];
+  });
   let kept = 0;
   for (let y = 0; y < window.height; y += rows) {
     await tick();
     signal.throwIfAborted();
     const height = Math.min(rows, window.height - y);
     const count = window.width * height;
-    const part = { ...window, y: window.y + y, height };
-    areas.forEach((rings, k) => {
-      markInside(rings, part, k === 0 ? isInside : ofOne);
-      if (k > 0) for (let i = 0; i < count; i++) isInside[i]! |= ofOne[i]!;
-    });
+    isInside.fill(0, 0, count);
+    for (const [k, { rings, box }] of placed.entries()) {
+      // Only the part of the strip that the area can meet.
+      const top = Math.max(window.y + y, box.y);
+      const part = { ...box, y: top, height: Math.min(window.y + y + height, box.y + box.height) - top };
+      if (part.height <= 0) continue;
+      if (k % areasBetweenTicks === areasBetweenTicks - 1) {
+        await tick();
+        signal.throwIfAborted();
+      }
+      markInside(rings, part, ofOne);
+      for (let row = 0, i = 0; row < part.height; row++) {
+        const at = (top - window.y - y + row) * window.width + box.x - window.x;
+        for (let column = 0; column < part.width; column++, i++) isInside[at + column]! |= ofOne[i]!;
+      }
+    }
     for (let i = 0; i < count; i++) kept += isInside[i]!;
     for (const { band, value, isNew } of gaps) {
       band.pixels.read(0, y, window.width, height, strip);

@@ -29,7 +29,7 @@ export default defineStep({
     bands: z.string().max(2_000).default('').meta({
       title: 'Several bands',
       description:
-        'Names of the bands that are kept instead, separated by commas; all for every band on the grid of the quality band.',
+        'Names of the bands that are kept instead, separated by commas; all for every band with as many pixels as the quality band.',
     }),
     quality: band({
       default: 'QA_PIXEL',
@@ -83,7 +83,11 @@ export default defineStep({
     },
   },
   needs: ({ bands }) => ({ bands: bands === 'all' ? [] : namesIn(bands) }),
-  estimate: (input) => estimateCog(input, { bytesPerPixel: 3.4, secondsPerMegapixel: 0.2 }),
+  estimate: (input, { bands }) => {
+    const count =
+      bands === '' ? 1 : bands === 'all' ? Math.max(1, input.bandCount - 1) : Math.max(1, namesIn(bands).length);
+    return estimateCog(input, { bytesPerPixel: 0.2 + 3.2 * count, secondsPerMegapixel: 0.1 + 0.1 * count });
+  },
 
   async run(job) {
     const { parameters, scene, raster, outputs, share } = job;
@@ -129,16 +133,23 @@ export default defineStep({
   },
 });
 
-/** The bands to mask: one, those that are named, or all bands on the grid of the quality band. */
+/** The bands to mask: one, those that are named, or all bands with as many pixels as the quality band. Throws `KitError` if there are none. */
 function keptBands(
   scene: Scene,
   { band: one, bands }: { readonly band: string; readonly bands: string },
   quality: SceneBand,
 ): readonly SceneBand[] {
   if (bands === '') return [scene.findBand(one)];
-  if (bands !== 'all') return namesIn(bands).map((name) => scene.findBand(name));
+  if (bands !== 'all') return someOf(namesIn(bands).map((name) => scene.findBand(name)));
   const sizeOf = ({ dataset: { rasterSize } }: SceneBand) => `${rasterSize.x} x ${rasterSize.y}`;
-  return scene.bands.filter((other) => other !== quality && isNotAlpha(other) && sizeOf(other) === sizeOf(quality));
+  return someOf(
+    scene.bands.filter((other) => other !== quality && isNotAlpha(other) && sizeOf(other) === sizeOf(quality)),
+  );
+}
+
+function someOf(bands: readonly SceneBand[]): readonly SceneBand[] {
+  if (bands.length > 0) return bands;
+  throw new KitError('band_not_found', 'there is no band to mask; name bands that the scene has', { status: 422 });
 }
 
 /** Throws for SCL, whose values are classes: read as bits, they mark nearly every pixel. */

@@ -28,7 +28,7 @@ export interface IndexConstant {
 const vegetation = { range: [-0.5, 0.9] } as const;
 /** Water, snow and moisture: high values are blue. */
 const wet = { ramp: 'drywet', range: [-0.8, 0.8] } as const;
-/** Built-up areas, bare soil and burnt areas: the higher, the browner. */
+/** Built-up areas and bare soil: high values are bright. */
 const bare = { ramp: 'gray', range: [-0.6, 0.6] } as const;
 
 export const spectralIndices = {

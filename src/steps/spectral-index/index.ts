@@ -47,7 +47,7 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
       index: z
         .enum(ids)
         .default('NDVI' in indices ? 'NDVI' : ids[0])
-        .meta({ title: 'Index', description: 'Which one.', choices }),
+        .meta({ title: 'Index', description: 'The index to compute.', choices }),
       factor: z.number().min(-1e6).max(1e6).optional().meta({
         title: 'Factor',
         description:
@@ -75,7 +75,11 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
         return { ramp, ...(range && { range }) };
       },
     },
-    needs: ({ index }) => ({ index: bandsOf(index) }),
+    // Also tells a constant that is missing before the user is asked.
+    needs: ({ index, scaling: _scaling, ...given }) => {
+      valuesOf(index, constantsOf(index), constants, given as Given);
+      return { index: bandsOf(index) };
+    },
     estimate: (input) => estimateCog(input, { bytesPerPixel: 4.2, secondsPerMegapixel: 0.12 }),
 
     run: (job) => {
@@ -92,12 +96,14 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
   });
 }
 
+type Given = Readonly<Record<string, number | undefined>>;
+
 /** The constants of an index. Throws `KitError` for a constant that has no default and is not given. */
 function valuesOf(
   index: string,
   names: readonly string[],
   constants: IndexCatalogue['constants'],
-  given: Readonly<Record<string, number | undefined>>,
+  given: Given,
 ): Readonly<Record<string, number>> {
   return Object.fromEntries(
     names.map((name) => {
@@ -134,7 +140,7 @@ export default own;
 
 /**
  * The step `spectral-index` with the indices of a folder: `spectral-indices-dict.json`, `constants.json` and `bands.json` of Awesome Spectral Indices.
- * Without the three files it has the kit's own. Constants are parameters. Leaves out formulas that the expression language cannot say.
+ * Without the three files it has the kit's own. Constants are parameters. Leaves out formulas that the expression language cannot express.
  * Throws `KitError` if a file is missing beside the others, or cannot be used.
  */
 export function spectralIndexFrom(folder: URL): AnyStep {

@@ -28,13 +28,15 @@ const constantsFile = z.record(
 );
 const bandsFile = z.record(z.string(), z.object({ common_name: z.string() }));
 
+/** Parameters of the step besides the constants. */
+const otherParameters = ['index', 'factor', 'offset', 'scaling', 'nodata'];
 /** Polarizations have no common name: they are called by themselves. */
 const polarizations = ['VV', 'VH', 'HV', 'HH'];
 /** Not the exponent of a number. */
 const word = /(?<![\w.])[A-Za-z_]\w*/g;
 
 export interface ReadCatalogue extends IndexCatalogue {
-  /** Number of indices whose formula the expression language cannot say, such as those of kernels. */
+  /** Number of indices whose formula the expression language cannot express, such as those of kernels. */
   readonly leftOut: number;
 }
 
@@ -60,11 +62,22 @@ export function readIndexCatalogue(folder: URL): ReadCatalogue | null {
   const { SpectralIndices: given } = read(files.indices, indicesFile);
   const constants = read(files.constants, constantsFile);
   const bands = read(files.bands, bandsFile);
+  const taken = Object.keys(constants).find((name) => otherParameters.includes(name));
+  if (taken !== undefined)
+    throw new KitError(
+      'bad_index_catalogue',
+      `${folder.pathname}${files.constants}: the step has a parameter ${taken}`,
+    );
   const indices: Record<string, SpectralIndex> = {};
   for (const [id, { long_name: name, formula, reference }] of Object.entries(given)) {
     const named = formulaOfBands(formula, constants, bands);
     if (named !== null) indices[id] = { name, formula: named, reference, needsReflectance: true };
   }
+  if (Object.keys(indices).length === 0)
+    throw new KitError(
+      'bad_index_catalogue',
+      `${folder.pathname}${files.indices} has no formula that the expression language can express`,
+    );
   return { indices, constants, leftOut: Object.keys(given).length - Object.keys(indices).length };
 }
 

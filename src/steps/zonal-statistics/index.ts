@@ -114,7 +114,12 @@ export default defineStep({
     const { width, height } = raster.gridOf(dataset);
     const counting = share(0.2, 1);
     const byShare = parameters.pixels === 'share';
-    const asked = { percentiles: parameters.percentiles, classes: parameters.classes, shares: byShare };
+    const asked = {
+      percentiles: parameters.percentiles,
+      classes: parameters.classes,
+      shares: byShare,
+      bands: bands.length,
+    };
     let [strip, inside] = [new Float64Array(0), new Float64Array(0)];
     let mask = new Uint8Array(0);
     const results: ({ zone: string; band: string } & ZoneStatistics['values'])[] = [];

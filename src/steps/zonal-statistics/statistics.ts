@@ -1,6 +1,6 @@
 import { KitError } from '../../contract/kit-error.ts';
 
-/** Most pixels of one zone whose percentiles can be computed: they are kept until the zone ends. */
+/** Most values that all bands of a zone keep for percentiles, until the zone ends. A weight counts as a value. */
 const mostKept = 16_000_000;
 /** Most different values of one zone that count as classes. */
 const mostClasses = 10_000;
@@ -18,6 +18,8 @@ export interface Asked {
   readonly classes: boolean;
   /** Pixels count by the share that lies inside. */
   readonly shares: boolean;
+  /** Number of bands that keep values at the same time. */
+  readonly bands: number;
 }
 
 /** Statistics of values that come one after the other (Welford). Each value counts by its weight, the share of the pixel that lies inside. */
@@ -33,11 +35,13 @@ export class ZoneStatistics {
   #weights: Float64Array | null;
   #keptCount = 0;
   readonly #classes: Map<number, number> | null;
+  readonly #mostKept: number;
 
   constructor(asked: Asked) {
     this.#kept = asked.percentiles ? new Float64Array(1_024) : null;
     this.#weights = asked.percentiles && asked.shares ? new Float64Array(1_024) : null;
     this.#classes = asked.classes ? new Map() : null;
+    this.#mostKept = Math.floor(mostKept / asked.bands / (asked.shares ? 2 : 1));
   }
 
   /** Throws `KitError` if there are too many pixels for percentiles, or too many values for classes. */
@@ -75,10 +79,10 @@ export class ZoneStatistics {
   }
 
   #keep(value: number, weight: number): void {
-    if (this.#keptCount === mostKept)
+    if (this.#keptCount === this.#mostKept)
       throw new KitError(
         'zone_too_large',
-        `a zone has more than ${mostKept} pixels, too many for percentiles; leave percentiles out, or divide the zone`,
+        `a zone has more than ${this.#mostKept} pixels, too many for percentiles of this many bands; leave percentiles out, choose one band, or divide the zone`,
         { status: 422 },
       );
     const at = this.#keptCount++;
@@ -120,7 +124,7 @@ export class ZoneStatistics {
 }
 
 function grown(values: Float64Array): Float64Array {
-  const more = new Float64Array(Math.min(2 * values.length, mostKept));
+  const more = new Float64Array(2 * values.length);
   more.set(values);
   return more;
 }
@@ -157,7 +161,7 @@ function weightedQuantile(values: Float64Array, weights: Float64Array, total: nu
 
 type Row = Readonly<Record<string, string | number | null>>;
 
-/** Comma-separated, with a header (RFC 4180). A text that a spreadsheet would take for a formula is one no more. */
+/** Comma-separated, with a header (RFC 4180). A text that a spreadsheet would read as a formula gets a leading apostrophe. */
 export function csvOf(columns: readonly string[], rows: readonly Row[]): string {
   const cell = (value: string | number | null | undefined) => {
     if (typeof value !== 'string') return String(value ?? '');

@@ -15,6 +15,7 @@ const form = document.querySelector('#new-run');
 // Fields hide properties of the form that have their names, such as dataset or querySelector.
 const formData = Reflect.get(HTMLElement.prototype, 'dataset', form);
 const allIn = (selector) => Element.prototype.querySelectorAll.call(form, selector);
+const listenTo = (type, listener) => EventTarget.prototype.addEventListener.call(form, type, listener);
 const firstIn = (selector) => Element.prototype.querySelector.call(form, selector);
 const find = (id) => document.getElementById(id);
 const shownItems = 100;
@@ -358,7 +359,7 @@ find('box').addEventListener('change', ({ target }) => {
 });
 for (const id of ['collection', 'from', 'to', 'clouds', 'all-sizes'])
   find(id).addEventListener('change', () => search());
-form.addEventListener('change', ({ target }) => {
+listenTo('change', ({ target }) => {
   if (target.dataset.slot !== undefined) return void turnTo(target.value);
   if (target.dataset.source === undefined) return;
   chosen.clear();
@@ -407,7 +408,7 @@ for (const [name, source] of Object.entries(sourcesOfEarlier)) {
   if (source.type === 'platform') for (const item of source.items) place?.items.set(keyOf(item), item);
   else if (place) place.other = JSON.stringify(source);
 }
-form.addEventListener('change', ({ target }) => 'parameter' in target.dataset && foresee());
+listenTo('change', ({ target }) => 'parameter' in target.dataset && foresee());
 
 function parameters() {
   return Object.fromEntries(
@@ -465,7 +466,7 @@ function clearProblems() {
   allIn('[aria-invalid]').forEach((field) => field.removeAttribute('aria-invalid'));
 }
 
-form.addEventListener('submit', async (event) => {
+listenTo('submit', async (event) => {
   event.preventDefault();
   foreseeing += 1;
   clearProblems();
@@ -479,7 +480,10 @@ form.addEventListener('submit', async (event) => {
   } catch (error) {
     const fields = detailsOf(error).map(tell);
     if (fields.length === 0) tell({ message: error.message });
-    fields.find(Boolean)?.focus();
+    const field = fields.find(Boolean);
+    // A folded group hides its fields and their messages.
+    fields.forEach((one) => one?.closest('details')?.setAttribute('open', ''));
+    field?.focus();
     button.disabled = false;
   }
 });
