@@ -24,6 +24,9 @@ import {
 import profile from './profile.ts';
 import scale from './steps/scale/index.ts';
 
+/** The kit's own indices, or those of a catalogue in this folder (docs/steps.md). */
+const spectralIndex = spectralIndexFrom(new URL('.', import.meta.url));
+
 /** Your app. This folder, `templates/my-app` and `test/my-app` are yours; everything else is the kit's (docs/forking.md). */
 export default defineApp({
   module: import.meta.url,
@@ -32,8 +35,7 @@ export default defineApp({
   description: 'The app of this kit: processes a raster after your approval and delivers the result.',
   steps: [
     ndvi,
-    // The catalogue of this folder (docs/steps.md), or the kit's own.
-    spectralIndexFrom(new URL('.', import.meta.url)),
+    spectralIndex,
     bandMath,
     panSharpen,
     change,

@@ -77,7 +77,7 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
     },
     // Also tells a constant that is missing before the user is asked.
     needs: ({ index, scaling: _scaling, ...given }) => {
-      valuesOf(index, constantsOf(index), constants, given as Given);
+      valuesOf(index, constantsOf(index), constants, given);
       return { index: bandsOf(index) };
     },
     estimate: (input) => estimateCog(input, { bytesPerPixel: 4.2, secondsPerMegapixel: 0.12 }),
