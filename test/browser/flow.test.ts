@@ -314,13 +314,13 @@ describe('in a browser', needing('chromium'), () => {
     const offered = () =>
       tab.evaluate<string[]>(`[...document.querySelectorAll('#choices-index option')].map(({ value }) => value)`);
     const whole = (await offered()).length;
-    // A scene of the demo that has no short-wave infrared.
+    // A scene of the demo that has no band swir22.
     await tab
       .getByRole('checkbox', { name: /coastal-optical|Coastal/ })
       .first()
       .check();
     expect(await offered()).toContain('NDVI');
-    expect(await offered()).not.toContain('NDSI');
+    expect(await offered()).not.toContain('NBR');
     await tab.locator('#items input:checked').first().uncheck();
     expect(await offered()).toHaveLength(whole);
     await field.fill('NOPE');
