@@ -10,7 +10,7 @@ export async function runCommand(main: () => Promise<number | void>): Promise<vo
     if (error.code !== 'EPIPE') throw error;
     process.exit(0);
   });
-  // If a command has no handler of its own, a signal runs the exit handlers, which remove folders and stop services.
+  // Without its own signal handler, a command exits on a signal. The exit handlers then remove folders and stop services.
   for (const signal of endingSignals)
     process.on(signal, () => {
       if (process.listenerCount(signal) === 1) process.exit(130);

@@ -54,7 +54,7 @@ export class BandReader {
   readonly band: gdal.RasterBand;
   /** The scale in use. Factor 1 and offset 0 leave stored numbers unchanged. */
   readonly scale: ValueScale;
-  /** Where the scale comes from. `none`: neither the file nor its item has one. */
+  /** Source of the scale. `none`: the file and its item have no scale. */
   readonly scaleOrigin: 'file' | 'item' | 'parameter' | 'none';
   /** Stored numbers that mark no data. */
   readonly #missing: readonly number[];

@@ -87,7 +87,7 @@ export interface RasterOutput extends OutputFile {
    * `any`: their number and types follow from parameters and input.
    */
   readonly bands: readonly BandDeclaration[] | 'as-input' | 'any';
-  /** How its picture is drawn, or a function that gives this for the parameters of a run. */
+  /** Style of the picture, or a function that returns the style for the parameters of a run. */
   readonly preview: PreviewStyle | ((parameters: Readonly<Record<string, unknown>>) => PreviewStyle);
 }
 

@@ -128,7 +128,7 @@ describe('every page', needing('chromium'), () => {
         if (await page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth + 1'))
           problems.push(`${place}: wider than the window`);
         if (options.colorScheme === 'dark') continue;
-        // As at a zoom of 200 %.
+        // This viewport is equivalent to a zoom of 200 %.
         await page.setViewportSize({ width: 600, height: 450 });
         if (await page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth + 1'))
           problems.push(`${place}: wider than the window at 200 %`);

@@ -64,7 +64,7 @@ export const outputSummary = z.strictObject({
   features: z.int().min(0).nullable().default(null),
   /** The bands that have a valid value, at most the first sixteen. */
   bands: z.array(bandSummary).max(16),
-  /** How the step read values: `stored * factor + offset`, for the first sixteen bands of its input. Empty for a step that reads no values. */
+  /** Scale of each input band: the value is `stored * factor + offset`. At most sixteen bands. Empty if the step reads no values. */
   readings: z
     .array(
       z.strictObject({

@@ -68,7 +68,7 @@ export interface StepFile extends FileDigest {
   readonly name: string;
 }
 
-/** Bands whose reading a result tells. */
+/** Maximum number of bands in `readings`. */
 const mostReadings = 16;
 
 /** Pixels between the synthetic inputs of a step that has several. */
@@ -247,7 +247,7 @@ function share(context: JobContext, from: number, to: number): JobContext {
   };
 }
 
-/** The output is good without its picture: the app's log says why there is none. */
+/** Logs the error. A missing summary does not invalidate the output. */
 function withoutSummary(error: unknown): null {
   console.error(
     `the output has no summary: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,

@@ -121,7 +121,7 @@ function valuesOf(
   );
 }
 
-/** How the kit draws the index of that name. */
+/** Returns the kit's ramp and range for an index. Both are absent if the kit has no such index. */
 function styleOf(id: string): Pick<SpectralIndex, 'ramp' | 'range'> {
   const known: SpectralIndex | undefined = Object.hasOwn(spectralIndices, id)
     ? spectralIndices[id as keyof typeof spectralIndices]

@@ -10,13 +10,13 @@ const percentiles = { p10: 0.1, p25: 0.25, median: 0.5, p75: 0.75, p90: 0.9 } as
 
 type Percentiles = Readonly<Record<keyof typeof percentiles, number | null>>;
 
-/** What a zone is asked beyond its mean and extremes. */
+/** Options for additional statistics. */
 export interface Asked {
-  /** Percentiles, which keep every value of the zone. */
+  /** Computes percentiles. Keeps every value of the zone in memory. */
   readonly percentiles: boolean;
-  /** How often each value occurs, and so the most frequent one. */
+  /** Counts each value, and finds the most frequent one. */
   readonly classes: boolean;
-  /** Pixels count by the share that lies inside. */
+  /** Weights each pixel by its share inside the zone. */
   readonly shares: boolean;
   /** Number of bands that keep values at the same time. */
   readonly bands: number;

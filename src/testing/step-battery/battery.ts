@@ -179,7 +179,7 @@ function variantsOf(step: AnyStep, cases: StepCases): Variant[] {
     ...(canSplit
       ? [
           variant('each band a file', { inputs: { ...inputs, [main]: asFiles } }),
-          variant('no data of its own in each band', {
+          variant('a different nodata value in each band', {
             inputs: { ...inputs, [main]: asFiles.map((file, i) => ({ ...file, type: 'Float32', nodata: -9_999 - i })) },
             gap: gapOf('nodata', 'some'),
           }),

@@ -7,7 +7,7 @@ import type { RasterRecipe, RecipeType } from './cases.ts';
 export interface Gap {
   /** `all`, or some of them. */
   readonly which: 'all' | 'some';
-  /** How the file marks them: by its nodata value, by NaN, by the two of them, by a mask band or by an alpha band. */
+  /** Mark of the missing pixels in the file: the nodata value, NaN, both, a mask band or an alpha band. */
   readonly as: 'nodata' | 'NaN' | 'nodata and NaN' | 'mask' | 'alpha';
 }
 
