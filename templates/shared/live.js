@@ -4,6 +4,7 @@ import { Idiomorph } from '/assets/vendor/idiomorph/idiomorph.esm.js';
 const regions = () => [...document.querySelectorAll('[data-live]')];
 let busy = false;
 let again = false;
+let ended = false;
 
 /** Open details stay open, what somebody is typing stays typed, and what is checked stays checked. */
 const keep = () => ({
@@ -26,6 +27,7 @@ function concerns(changed) {
 const pauseMs = 700;
 
 async function refresh() {
+  if (ended) return;
   if (busy) return void (again = true);
   busy = true;
   try {
@@ -73,7 +75,6 @@ function say(text, afterMs = 3_000) {
 let source = null;
 let retrying;
 let tries = 0;
-let ended = false;
 const firstRetryMs = 2_000;
 const longestRetryMs = 30_000;
 

@@ -17,7 +17,10 @@ import { startStepHost } from '../support/step-host.ts';
 
 const words = { description: 'A model of a test.' };
 const cases = {
-  exempt: { 'its output and its estimate': 'the synthetic scene has no band of that name' },
+  exempt: {
+    'its output and its estimate': 'the synthetic scene has no band of that name',
+    'a scale and an offset': 'a model takes stored numbers',
+  },
   types: ['Byte', 'UInt16', 'Int16', 'Float32', 'Float64'],
   cases: [
     {
