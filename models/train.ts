@@ -11,12 +11,12 @@ import { classify, graphOf, normalisationOf, train, type Samples } from './netwo
 import { writeOnnx } from './onnx.ts';
 import { seeded } from './seeded.ts';
 
-const { values } = parseArgs({
+const { values: options } = parseArgs({
   options: { data: { type: 'string', default: '../shared/data/landsat8' }, out: { type: 'string', default: 'models' } },
 });
-if (!existsSync(values.data)) {
+if (!existsSync(options.data)) {
   console.error(
-    `${values.data} does not exist: --data FOLDER names a Landsat 8 scene, single bands ..._B3.tif to ..._B6.tif with its ..._MTL.txt`,
+    `${options.data} does not exist: --data FOLDER names a Landsat 8 scene, single bands ..._B3.tif to ..._B6.tif with its ..._MTL.txt`,
   );
   process.exit(1);
 }
@@ -26,7 +26,7 @@ const bandNumbers = { green: 3, red: 4, nir: 5, swir16: 6 } as const;
 type BandName = keyof typeof bandNumbers;
 type Reflectance = Readonly<Record<BandName, number>>;
 
-const scene = await readScene(resolve(values.data));
+const scene = await readScene(resolve(options.data));
 
 const difference = (a: number, b: number) => (a - b) / (a + b);
 
@@ -67,6 +67,16 @@ const models: readonly Model[] = [
   { id: 'water-bodies', name: 'Water bodies', type: 'DETECTION', ...water, more: { background: 0, minPixels: 20 } },
 ];
 
+/** The factor from top-of-atmosphere reflectance to the numbers that the models learn from. */
+const numbersPerReflectance = Math.round(scene.numbersPerReflectance);
+const values = [
+  { name: 'reflectance', from: -0.5, to: 2, factor: numbersPerReflectance, offset: 5_000 },
+  // The brightest byte counts as a reflectance of 0.8.
+  { name: 'bytes', from: 0, to: 255, factor: Math.round((numbersPerReflectance * 0.8) / 255), offset: 5_000 },
+  { name: 'Landsat 8 digital numbers', from: 4_000, to: 65_535 },
+  { name: 'reflectance times 10,000', from: -2_000, to: 16_000, factor: numbersPerReflectance / 1e4, offset: 5_000 },
+];
+
 console.log('| model | learned from | trained on | held out | accuracy | per class (recall) |');
 console.log('|---|---|---:|---:|---:|---|');
 for (const model of models) {
@@ -78,16 +88,17 @@ for (const model of models) {
     const rows = [...classes.keys()].filter((i) => wanted === null || classes[i] === wanted);
     return rows.filter((i) => found[i] === classes[i]).length / rows.length;
   };
-  const folder = join(values.out, model.id);
+  const folder = join(options.out, model.id);
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'model.onnx'), writeOnnx(graphOf(model.id, network)));
   const description = {
     name: model.name,
-    version: '1.0.0',
+    version: '1.1.0',
     type: model.type,
     labels: model.labels,
     bands: model.bands,
     normalisation,
+    values,
     tileSize: 512,
     overlap: 0,
     ...model.more,
@@ -145,5 +156,5 @@ async function readScene(folder: string) {
     Object.fromEntries(
       scale.map(([name, factor, offset]) => [name, (bands[name as BandName][at] ?? 0) * factor + offset]),
     ) as Reflectance;
-  return { width, height, bands, reflectanceAt };
+  return { width, height, bands, reflectanceAt, numbersPerReflectance: 1 / scale[0]![1] };
 }

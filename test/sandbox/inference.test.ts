@@ -4,6 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fromFile } from 'geotiff';
 import type { FeatureCollection, Polygon } from 'geojson';
 import { describe, expect, test } from 'vitest';
 import { inferenceState } from '../../src/contract/index.ts';
@@ -419,6 +420,67 @@ describe('detections', () => {
       (await result(sandbox, 'boxes', fileId, 'POLYGON((10 50, 10.1 50, 10.1 52, 10 52, 10 50))')).bytes.toString(),
     ) as FeatureCollection<Polygon>;
     expect(part.features).toHaveLength(2);
+  });
+});
+
+describe('the values that a model takes', () => {
+  const values = [
+    { name: 'shares', from: 0, to: 1, factor: 200 },
+    { name: 'small numbers', from: 0, to: 50, factor: 10, offset: -100 },
+  ];
+  const withRanges = () => sandboxWithModels((dataDir) => putModel(dataDir, 'own', { values }, thresholdGraph()));
+
+  test.each([
+    ['shares', 1, (value: number) => value * 200 > 100],
+    ['small numbers', 40, (value: number) => value * 10 - 100 > 100],
+  ] as const)('the first range that holds them turns %s into those of the training', async (name, most, isHigh) => {
+    const sandbox = await withRanges();
+    const value = (x: number) => Math.fround((x / 19) * most);
+    const file = await uploaded(sandbox, geoTiff({ width: 20, height: 3, type: 'Float32', value }));
+    const { bytes } = await result(sandbox, 'own', file);
+    const { samples, fileDirectory } = await classes(bytes);
+    expect(samples).toEqual(samples.map((_, i) => (isHigh(value(i % 20)) ? 1 : 0)));
+    expect(new Set(samples)).toEqual(new Set([0, 1]));
+    expect(bytes.toString('latin1'), Object.keys(fileDirectory).join()).toContain(`MODEL_VALUES">${name}`);
+  });
+
+  test('values beyond all ranges fail the job, which says what the model takes', async () => {
+    const sandbox = await withRanges();
+    const file = await uploaded(sandbox, geoTiff({ width: 20, height: 3, value: (x) => 1_000 + x }));
+    const { body } = await run(sandbox, { modelId: 'own', fileId: file });
+    expect(await finished(sandbox, body.id)).toBe('FAILED');
+    expect(await (await fetch(`${sandbox.url}/inference`)).text()).toContain(
+      'the values of the bands lie between 1000 and 1019, and model own takes 0 to 1 (shares), 0 to 50 (small numbers)',
+    );
+  });
+
+  test('the shipped models agree with their indices on the shipped scene, class by class', async () => {
+    const sandbox = await startSandbox();
+    const path = join(projectRoot, 'scenes/olinda-landsat7.tif');
+    const rasters = (await (await (await fromFile(path)).getImage()).readRasters()) as unknown as ArrayLike<number>[];
+    const names = ['blue', 'green', 'red', 'nir', 'swir16', 'swir22'];
+    const index = (a: string, b: string, i: number) => {
+      const [one, other] = [rasters[names.indexOf(a)]![i]!, rasters[names.indexOf(b)]![i]!];
+      return (one - other) / (one + other);
+    };
+    const file = await uploaded(sandbox, await readFile(path));
+    const recalls = async (model: string, wanted: (i: number) => number) => {
+      const { samples } = await classes((await result(sandbox, model, file)).bytes);
+      const counts = new Map<number, { all: number; right: number }>();
+      samples.forEach((found, i) => {
+        const one = counts.get(wanted(i)) ?? { all: 0, right: 0 };
+        counts.set(wanted(i), { all: one.all + 1, right: one.right + (found === wanted(i) ? 1 : 0) });
+      });
+      return [...counts].sort(([a], [b]) => a - b).map(([, { all, right }]) => right / all);
+    };
+    const water = await recalls('water', (i) => (index('green', 'swir16', i) > 0 ? 1 : 0));
+    expect(water).toHaveLength(2);
+    expect(Math.min(...water)).toBeGreaterThan(0.97);
+    const classOf = (ndvi: number) => (ndvi >= 0.55 ? 2 : ndvi >= 0.25 ? 1 : 0);
+    const vegetation = await recalls('vegetation', (i) => classOf(index('nir', 'red', i)));
+    expect(vegetation).toHaveLength(3);
+    // The scene has 56 pixels of dense vegetation.
+    expect(Math.min(...vegetation)).toBeGreaterThan(0.8);
   });
 });
 

@@ -48,6 +48,7 @@ export async function writeClassRaster({
     dataset.setMetadata({
       ...(grid.isPoint ? { AREA_OR_POINT: 'Point' } : {}),
       MODEL: `${model.name} ${model.version}`,
+      ...(reader.values ? { MODEL_VALUES: reader.values.name } : {}),
       ...Object.fromEntries(model.labels.map((label, i) => [`CLASS_${i}`, label])),
     });
     const band = dataset.bands.get(1);

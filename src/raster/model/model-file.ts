@@ -17,6 +17,21 @@ export const modelFile = z
     bands: z.array(z.string().min(1)).min(1).max(64),
     /** Each band becomes (value - mean) / std. Default: as it is. */
     normalisation: z.object({ mean: numbers, std: numbers }).optional(),
+    /** Ranges of the values that the model takes, in order. The factor and offset of the first that holds a file's values turn them into those that it was trained on. Default: the stored numbers, whatever they are. */
+    values: z
+      .array(
+        z
+          .object({
+            name: z.string().min(1),
+            from: z.number(),
+            to: z.number(),
+            factor: z.number().default(1),
+            offset: z.number().default(0),
+          })
+          .refine(({ from, to }) => from < to, { path: ['to'], error: 'must be above from' }),
+      )
+      .min(1)
+      .optional(),
     /** Side of the model's input in pixels. */
     tileSize: z.int().min(8).max(4096).default(256),
     /** Pixels at each edge of a tile that its neighbours decide. */

@@ -5,6 +5,7 @@ import { BandReader } from '../band-reader.ts';
 import type { Grid } from '../cog.ts';
 import type { SceneBand } from '../scene.ts';
 import type { Model } from './model-file.ts';
+import { valuesOf, type ModelValues } from './model-values.ts';
 
 /** What one run of the model reads (`tileSize` a side, perhaps beyond the raster) and the part of it that counts. */
 export interface Tile {
@@ -40,6 +41,8 @@ export class TileReader {
   #window: Float64Array;
   #readers: readonly BandReader[];
   #isValid: Uint8Array;
+  /** The model's range of values in use; null if it names none. */
+  readonly values: ModelValues | null;
 
   constructor(session: InferenceSession, bands: readonly SceneBand[], model: Model) {
     this.#session = session;
@@ -48,8 +51,9 @@ export class TileReader {
     const pixels = model.tileSize ** 2;
     this.#input = new Float32Array(bands.length * pixels);
     this.#window = new Float64Array(pixels);
-    // Models are trained on stored numbers.
-    this.#readers = bands.map((band) => new BandReader(band, { scaling: 'stored' }));
+    const scaling = model.values ? 'file' : 'stored';
+    this.#readers = bands.map((band) => new BandReader(band, { scaling }));
+    this.values = valuesOf(model, this.#readers);
     this.#isValid = new Uint8Array(pixels);
   }
 
@@ -77,6 +81,7 @@ export class TileReader {
     const [columns, rows] = [Math.min(width, x + tileSize) - left, Math.min(height, y + tileSize) - top];
     this.#readers[index]!.read([left, top, columns, rows], this.#window);
     const [mean, std] = [normalisation?.mean[index] ?? 0, normalisation?.std[index] ?? 1];
+    const { factor, offset: added } = this.values ?? { factor: 1, offset: 0 };
     const offset = index * tileSize ** 2;
     for (let row = 0; row < tileSize; row++) {
       const from = Math.min(rows - 1, Math.max(0, y + row - top)) * columns;
@@ -85,7 +90,7 @@ export class TileReader {
         const value = this.#window[from + Math.min(columns - 1, Math.max(0, x + column - left))] as number;
         const isMissing = Number.isNaN(value);
         if (isMissing) this.#isValid[at] = 0;
-        this.#input[offset + at] = isMissing ? 0 : (value - mean) / std;
+        this.#input[offset + at] = isMissing ? 0 : (value * factor + added - mean) / std;
       }
     }
   }
