@@ -1,5 +1,5 @@
 /**
- * `npm run bench:approval`: how long after the user's approval the upload begins. Most of it is the wait for the next poll.
+ * `npm run lab -- bench/approval.ts`: how long after the user's approval the upload begins. Most of it is the wait for the next poll.
  * `-- --runs 20`.
  */
 import { mkdtemp, rm } from 'node:fs/promises';

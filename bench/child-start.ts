@@ -1,4 +1,4 @@
-/** `npm run bench:child-start`: how long a child process takes until its job has run, load of GDAL included, confined, not confined and kept, in turns in one run. `-- --runs 20`. */
+/** `npm run lab -- bench/child-start.ts`: how long a child process takes until its job has run, load of GDAL included, confined, not confined and kept, in turns in one run. `--runs 20`. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** `npm run bench:commands`: how long each command takes until it says its usage, and the demo after set-up. `-- --rounds 3`. */
+/** `npm run lab -- bench/commands.ts`: how long each command takes until it says its usage, and the demo after set-up. `--rounds 3`. */
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { tell, type BenchRow } from './rows.ts';
@@ -8,19 +8,7 @@ const { values } = parseArgs({
   allowNegative: true,
 });
 const rounds = Number(values.rounds);
-const names = [
-  'demo',
-  'dev',
-  'sandbox',
-  'certify',
-  'new-step',
-  'test-step',
-  'reproduce',
-  'bundle',
-  'replay',
-  'drift',
-  'app',
-];
+const names = ['demo', 'dev', 'sandbox', 'certify', 'new-step', 'test-step', 'reproduce', 'replay', 'drift', 'app'];
 
 function secondsOf(args: readonly string[]): number {
   const began = performance.now();
@@ -37,7 +25,7 @@ const bin = 'bin/marketplace-app-kit.mjs';
 for (const name of names) {
   secondsOf([bin, name, '--help']);
   const ours = Array.from({ length: rounds }, () => secondsOf([bin, name, '--help']));
-  rows.push({ what: `npm run ${name}: until it says its usage`, unit: 's', ours, peer: null, goal: { most: 1 } });
+  rows.push({ what: `${name}: until it says its usage`, unit: 's', ours, peer: null, goal: { most: 1 } });
 }
 if (values.demo) {
   secondsOf([bin, 'demo']);

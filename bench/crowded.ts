@@ -1,4 +1,4 @@
-/** `npm run bench:crowded`: pages and calls of an app with 2,000 launches and 10,000 ended runs, and of a sandbox with 2,000 launches. */
+/** `npm run lab -- bench/crowded.ts`: pages and calls of an app with 2,000 launches and 10,000 ended runs, and of a sandbox with 2,000 launches. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';

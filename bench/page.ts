@@ -42,7 +42,7 @@ These machines are shared, and seconds differ from day to day by half. Read the 
 ${Object.entries(benches)
   .map(
     ([name, { at, machine, rows: own }]) =>
-      `## ${titles[name] ?? name}\n\n\`npm run bench:${name}\`, ${at.slice(0, 10)}, ${machine}\n\n${tableOf(own)}\n`,
+      `## ${titles[name] ?? name}\n\n\`npm run bench -- --only ${name}\`, ${at.slice(0, 10)}, ${machine}\n\n${tableOf(own)}\n`,
   )
   .join('\n')}`;
   return format(text, { ...(await resolveConfig('docs/performance.md')), parser: 'markdown' });

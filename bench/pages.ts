@@ -1,5 +1,5 @@
 /**
- * `npm run bench:pages`: what the pages cost, in Chromium, from real servers: bytes over the wire and time until they can
+ * `npm run lab -- bench/pages.ts`: what the pages cost, in Chromium, from real servers: bytes over the wire and time until they can
  * be used; the same lists with 10 and with 10,000 rows; and what an open page fetches while files are processed.
  */
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:pgstac -- --pgstac pgstac.sql`: the catalog beside pgstac on the same 100,000 items, ours over HTTP, pgstac by a
+ * `npm run lab -- bench/pgstac.ts --pgstac pgstac.sql`: the catalog beside pgstac on the same 100,000 items, ours over HTTP, pgstac by a
  * connection of its own. It needs PostgreSQL with PostGIS, and the `pgstac.sql` of a release (https://github.com/stac-utils/pgstac);
- * `PGSTAC_SQL` names it too. `-- --items 100000`: pgstac takes in some hundred a second.
+ * `PGSTAC_SQL` names it too. `--items 100000`: pgstac takes in some hundred a second.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';

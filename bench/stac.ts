@@ -1,4 +1,4 @@
-/** `npm run bench:stac`: search over HTTP on a large catalog, beside SQLite's R*Tree on the same items. `-- --items 1000000 --queries 200`. */
+/** `npm run lab -- bench/stac.ts`: search over HTTP on a large catalog, beside SQLite's R*Tree on the same items. `--items 1000000 --queries 200`. */
 import { booleanIntersects } from '@turf/boolean-intersects';
 import { createReadStream } from 'node:fs';
 import { mkdir, rm, stat } from 'node:fs/promises';

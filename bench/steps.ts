@@ -1,5 +1,5 @@
 /**
- * `npm run bench:steps`: each step beside GDAL's own program for the same output, in turn in one run, on the same scene. A step's
+ * `npm run lab -- bench/steps.ts`: each step beside GDAL's own program for the same output, in turn in one run, on the same scene. A step's
  * time is that of the host: its process with its start, what it reads, writes, checks and sums up. Exit 1 where a goal is missed.
  */
 import { execFileSync, spawn } from 'node:child_process';
@@ -15,7 +15,7 @@ import { runInChild } from '../src/raster/index.ts';
 import allSteps from '../test/support/all-steps.ts';
 import { median, tell, type BenchRow } from './rows.ts';
 
-const usage = `usage: npm run bench:steps -- [options]
+const usage = `usage: npm run lab -- bench/steps.ts [options]
 
   --side PIXELS   of the scene (default 8192)
   --rounds N      of each, in turn (default 3)

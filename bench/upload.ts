@@ -1,6 +1,6 @@
 /**
- * `npm run bench:upload`: what a server does for an upload, beside `@tus/server`, multer and `cp`; what sending
- * costs the app, beside `fetch`; the app's upload into the sandbox, end to end; and what it would cost to hold a completed upload through a power cut. `-- --mebibytes 1024 --rounds 3 --end-to-end 1024,10240`.
+ * `npm run lab -- bench/upload.ts`: what a server does for an upload, beside `@tus/server`, multer and `cp`; what sending
+ * costs the app, beside `fetch`; the app's upload into the sandbox, end to end; and what it would cost to hold a completed upload through a power cut. `--mebibytes 1024 --rounds 3 --end-to-end 1024,10240`.
  */
 import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** `npm run bench:waiting`: what it costs the app to wait for many approvals, beside a bare loop of the same calls in the same run. */
+/** `npm run lab -- bench/waiting.ts`: what it costs the app to wait for many approvals, beside a bare loop of the same calls in the same run. */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';

@@ -32,6 +32,8 @@ export interface DrillOptions extends DrillPlan {
   readonly patienceMs?: number;
   /** Share of the waiting operations that the user decides each quarter of a second. Default 0.5. */
   readonly decisionShare?: number;
+  /** Runs that are kept under way. Default 5, and 8 with two workers. */
+  readonly runsAtOnce?: number;
   /** Script of the app that is tried. Default: the kit's. */
   readonly appScript?: URL;
   /** Strikes no more once the app has done something wrong: what is done after it says nothing more. Default false. */
@@ -60,7 +62,7 @@ const scene = trialRun(await loadMyApp(), 256);
 const topUpEveryMs = 1_000;
 const lastCalls = 8;
 /** Short beside the shortest state. */
-const lookEveryMs = 5;
+const lookEveryMs = 10;
 /** A run that ends meanwhile makes no call. */
 const longestWaitForCallMs = 8_000;
 
@@ -70,6 +72,7 @@ const longestWaitForCallMs = 8_000;
  */
 export async function drill(options: DrillOptions): Promise<DrillResult> {
   const { patienceMs = 180_000, decisionShare = 0.5 } = options;
+  const atOnce = options.runsAtOnce ?? (options.isShared ? runsAtOnce.shared : runsAtOnce.alone);
   const random = seeded(options.seed);
   const world = await startWorld({
     folder: options.folder,
@@ -94,14 +97,7 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
       const { family, state, delayMs } = fault;
       const lostBefore = await timesCalled(world, launchId, options.lose);
       await prepare(world, family, state, options, random);
-      const found = await reach(
-        state,
-        world,
-        session,
-        launchId,
-        options.isShared ? runsAtOnce.shared : runsAtOnce.alone,
-        patienceMs,
-      );
+      const found = await reach(state, world, session, launchId, atOnce, patienceMs);
       // Where one call's answer is to be lost, the fault waits for that call, however long a busy machine takes to make it.
       const isLost = async () => (await timesCalled(world, launchId, options.lose)) > lostBefore;
       if (options.lose !== undefined) await within(longestWaitForCallMs, isLost);

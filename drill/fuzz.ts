@@ -1,4 +1,4 @@
-/** `npm run fuzz -- [--seconds N] [--seed S]`: odd requests, by the platform's OpenAPI document and the app's routes, to a sandbox and an app in this process. */
+/** `npm run lab -- --expose-gc drill/fuzz.ts [--seconds N] [--seed S]`: odd requests, by the platform's OpenAPI document and the app's routes, to a sandbox and an app in this process. */
 import { readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { parseArgs } from 'node:util';
@@ -253,7 +253,7 @@ if (import.meta.main) {
     options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string' }, help: { type: 'boolean' } },
   });
   if (values.help) {
-    console.log(`usage: npm run fuzz -- [--seconds N] [--seed S]: sends odd requests to a sandbox and an app
+    console.log(`usage: npm run lab -- --expose-gc drill/fuzz.ts [--seconds N] [--seed S]: sends odd requests to a sandbox and an app
 
   --seconds N  Seconds to go on (default: 60).
   --seed S     Whole number that the requests are drawn from (default: a random one, printed).

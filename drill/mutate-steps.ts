@@ -11,7 +11,7 @@ import { codePattern, type Mutation } from '../test/support/mutation.ts';
 import { stepMutants } from './step-mutants.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const usage = `usage: npm run mutate:steps -- [ID...] [--clean RUNS]
+const usage = `usage: npm run lab -- drill/mutate-steps.ts [ID...] [--clean RUNS]
 
 Breaks each step in its ways and runs its battery. Exit 0 only where every mistake is found, and no clean run raises an alarm.
   --clean RUNS   batteries of steps as they are, over all steps (default 10)

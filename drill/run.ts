@@ -1,4 +1,4 @@
-/** `npm run drill`: see `--help`. */
+/** `npm run lab -- drill/run.ts`: see `--help`. */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { endingSignals } from '../src/commands/command.ts';
@@ -6,7 +6,7 @@ import { installCommand, missingOf, needs } from '../scripts/needs.mjs';
 import { drill, type DrillResult } from './drill.ts';
 import { families, faultStates, total, type Family } from './plan.ts';
 
-const usage = `npm run drill -- [options]: does to the app what the world does, in every state of a run, and compares what came of it
+const usage = `npm run lab -- drill/run.ts [options]: does to the app what the world does, in every state of a run, and compares what came of it
 
   --database          PostgreSQL, a web process and two workers (default: one process with SQLite)
   --busy              two loops burn both cores beside it

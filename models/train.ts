@@ -1,5 +1,5 @@
 /**
- * `npm run train-models [-- --data FOLDER]`: makes the sandbox's models anew, byte for byte. They learn an
+ * `npm run lab -- models/train.ts [-- --data FOLDER]`: makes the sandbox's models anew, byte for byte. They learn an
  * index on the western half of a Landsat 8 scene and are judged on its eastern half.
  */
 import { existsSync } from 'node:fs';

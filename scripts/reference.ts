@@ -1,4 +1,4 @@
-/** `npm run reference`: a page of docs/reference for each of the kit's steps, and one of what a step is given, and the tables of docs/contract.md and CONTRIBUTING.md, from the code itself. With `--check` it only compares. `--pictures` runs every step on a real scene, and draws what comes out. */
+/** `npm run lab -- scripts/reference.ts`: a page of docs/reference for each of the kit's steps, and one of what a step is given, and the tables of docs/contract.md and CONTRIBUTING.md, from the code itself. With `--check` it only compares. `--pictures` runs every step on a real scene, and draws what comes out. */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -36,7 +36,7 @@ for (const [name, text] of pages) {
 for (const name of await readdir(folder)) if (name.endsWith('.md') && !pages.has(name)) wrong.push(name);
 if (wrong.length > 0) {
   console.error(
-    `docs/reference, docs/contract.md or CONTRIBUTING.md differs from the code (${wrong.join(', ')}): run npm run reference`,
+    `docs/reference, docs/contract.md or CONTRIBUTING.md differs from the code (${wrong.join(', ')}): run npm run lab -- scripts/reference.ts`,
   );
   process.exitCode = 1;
 }

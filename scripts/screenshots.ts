@@ -1,4 +1,4 @@
-/** `npm run screenshots`: the six main pages, of running servers with a run in them, into docs/screenshots. Needs Chromium (apt install chromium). */
+/** `npm run lab -- scripts/screenshots.ts`: the six main pages, of running servers with a run in them, into docs/screenshots. Needs Chromium (apt install chromium). */
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 import { assumptions } from '../../src/contract/assumptions.ts';
 
-const [begin, end] = ['<!-- assumptions: made by npm run reference -->', '<!-- assumptions end -->'];
+const [begin, end] = ['<!-- assumptions: made by npm run lab -- scripts/reference.ts -->', '<!-- assumptions end -->'];
 
 /** The page with the table of all assumptions between its marks. Throws where the marks are not there. */
 export function withAssumptions(page: string): string {

@@ -1,6 +1,6 @@
 import needs from '../../src/needs.json' with { type: 'json' };
 
-const [begin, end] = ['<!-- needs: made by npm run reference -->', '<!-- needs end -->'];
+const [begin, end] = ['<!-- needs: made by npm run lab -- scripts/reference.ts -->', '<!-- needs end -->'];
 
 /** The page with the table of needed programs between its marks. Throws if the marks are not there. */
 export function withNeeds(page: string): string {

@@ -35,7 +35,7 @@ export function pageOfTypes(): string {
   });
   return `# What a step is given
 
-Made of the types and their comments by \`npm run reference\`. A step's \`run\` is called with a \`StepJob\`, in a process of its own.
+Made of the types and their comments by \`npm run lab -- scripts/reference.ts\`. A step's \`run\` is called with a \`StepJob\`, in a process of its own.
 
 ${parts.join('\n\n')}
 `;

@@ -8,14 +8,15 @@ const usage = `usage: marketplace-app-kit COMMAND [options]        (COMMAND --he
   demo         the whole flow on this machine, from the launch to the delivered file
   dev          the platform and your app, restarted when you change it, in the browser
   sandbox      the platform alone: build and test an app in any language against it
+  app          your app alone, against the platform that PLATFORM_URL names
   certify      launches any app through the plan of scenarios, and judges it
   new-step ID  a step of your own, in TypeScript, Python or by a program, with its cases
-  test-step    all that a step of your app must do
-  reproduce    makes an output once more, and compares the two
-  bundle       a run that a sandbox has seen, as one file
-  replay       plays such a run again, with any app, and compares
+  replay       plays a run again that a sandbox has seen, with any app, and compares
   drift        what a platform does otherwise than the sandbox
-  app          your app alone, against the platform that PLATFORM_URL names
+
+more:
+  test-step    all that a step of your app must do, as its test in test/my-app does
+  reproduce    makes an output once more, and compares the two
   setup        installs what npm cannot: GDAL's binding, bubblewrap
 
 Your app is src/my-app/app.ts of the folder that you are in, or the module that MY_APP names; without one the kit's own.`;
@@ -31,7 +32,6 @@ const commands: Readonly<Record<string, () => Promise<unknown>>> = {
   'test-step': () => import('./test-step.ts'),
   reproduce: () => import('./reproduce.ts'),
   drift: () => import('./drift.ts'),
-  bundle: () => import('./bundle.ts'),
   replay: () => import('./replay.ts'),
   app: () => import('./app.ts'),
 };

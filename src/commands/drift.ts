@@ -7,7 +7,6 @@ import { assumedProfile, KitError, type WireProfile } from '../contract/index.ts
 import { compare, judge, observe, unmadeOf, type Observations } from '../drift/compare.ts';
 import { coverageOf } from '../drift/coverage.ts';
 import { creations } from '../drift/probes.ts';
-import { proposeProfile } from '../drift/propose.ts';
 import { isAsExpected, reportText, resultOf, withoutKnown, type DriftReport } from '../drift/report.ts';
 import { levels, type Level, type Target } from '../drift/target.ts';
 import { scratchFolder } from '../raster/index.ts';
@@ -28,7 +27,6 @@ const usage = `usage: npm run drift -- --platform URL [options]: what the platfo
   --profile FILE   the wire that the platform speaks (default: your app's own)
   --record FILE    keeps what was seen, for tests of the sandbox
   --against FILE   compares with such a record in place of a platform
-  --propose FILE   drafts a wire profile, as JSON, of what is called otherwise, on top of what --profile says
   --expect FILE    known differences: [{"exchange": "user-detail/of the launch", "fact": "body.email"}]
   --json FILE      the whole report
 
@@ -49,7 +47,6 @@ await runCommand(async () => {
       profile: { type: 'string' },
       record: { type: 'string' },
       against: { type: 'string' },
-      propose: { type: 'string' },
       expect: { type: 'string' },
       json: { type: 'string' },
     },
@@ -60,8 +57,7 @@ await runCommand(async () => {
   if ((values.platform === undefined) === (values.against === undefined))
     throw wrong('give one of --platform URL and --against FILE');
   const profile = values.profile === undefined ? await profileOfMyApp() : await readWireProfile(values.profile, folder);
-  for (const file of [values.json, values.record, values.propose])
-    if (file !== undefined) await requireWritable(resolve(folder, file));
+  for (const file of [values.json, values.record]) if (file !== undefined) await requireWritable(resolve(folder, file));
   const known =
     values.expect === undefined
       ? []
@@ -105,16 +101,6 @@ await runCommand(async () => {
     if (values.json !== undefined) await write(values.json, { ...report, exchanges: found.exchanges });
     if (values.record !== undefined)
       await write(values.record, { format: 'marketplace-drift-record/1', level, ...found });
-    if (values.propose !== undefined) {
-      const draft = proposeProfile(unknown, found.exchanges, profile.changes);
-      if (draft === null) console.log('nothing to propose: no answer has its fields under other names');
-      else {
-        await write(values.propose, draft);
-        console.log(
-          `a draft of the wire profile, with what --profile said already: ${values.propose}. Try it: npm run drift -- --platform URL --profile ${values.propose} --propose ${values.propose}. A field that it cannot reach yet shows itself then, and is added`,
-        );
-      }
-    }
     return isAsExpected(report) ? 0 : 1;
   } finally {
     await own.close();

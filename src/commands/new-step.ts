@@ -38,7 +38,7 @@ const usage = `usage: npm run new-step -- ID [options]: a step of your own, with
   --from COMMAND     a program does it: 'gdaldem slope <input> <output>', quoted; the app runs it confined, without a shell
   --file NAME        of the file that the program leaves (default ID.tif)
 
-Writes the folder of the step, registers it in your app, and runs its battery (npm run test-step -- ID).`;
+Writes the folder of the step, registers it in your app, and runs its battery (npx marketplace-app-kit test-step ID).`;
 
 /** A line for each case. */
 function json({
@@ -263,7 +263,7 @@ async function prove(module: string, id: string, folder: string, confinement: Co
   console.log(
     own.length > 0
       ? `its own cases fail: ${own.join(', ')}`
-      : `its battery passes${Object.keys(exempt).length > 0 ? ', but for what cases.json exempts: mend it, or say there why not' : ''}. Run it again: npm run test-step -- ${id}`,
+      : `its battery passes${Object.keys(exempt).length > 0 ? ', but for what cases.json exempts: mend it, or say there why not' : ''}. Run it again: npx marketplace-app-kit test-step ${id}`,
   );
   return own.length > 0 ? 1 : 0;
 }

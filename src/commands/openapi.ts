@@ -15,7 +15,7 @@ await runCommand(async () => {
   if (kept !== made)
     throw new KitError(
       'out_of_date',
-      'docs/openapi.json differs from what the contract makes: run npm run openapi and look at what changed',
+      'docs/openapi.json differs from what the contract makes: run npm run lab -- src/commands/openapi.ts and look at what changed',
     );
 });
 
@@ -23,6 +23,9 @@ function readOptions(): { check?: boolean } {
   try {
     return parseArgs({ options: { check: { type: 'boolean' } } }).values;
   } catch (error) {
-    throw new KitError('bad_arguments', `${(error as Error).message}\nusage: npm run openapi -- [--check]`);
+    throw new KitError(
+      'bad_arguments',
+      `${(error as Error).message}\nusage: npm run lab -- src/commands/openapi.ts [--check]`,
+    );
   }
 }

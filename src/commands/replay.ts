@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
@@ -15,35 +16,59 @@ import { startOwnSandbox } from './own-sandbox.ts';
 import { bringInputs, UnplayableError } from './replay/bring-inputs.ts';
 import { firstDifference } from './replay/compare.ts';
 import { play } from './replay/play.ts';
+import { record, save } from './replay/record.ts';
 import { startService } from './service-process.ts';
 
-const usage = `usage: npm run replay -- FILE [options]: plays a run again (npm run bundle), and compares what comes of it
+const usage = `usage: npm run replay -- LAUNCH_ID|FILE [options]: plays a run again, and compares what comes of it
+       npm run replay -- --run RUN_ID [options]: the same with a run of your app (DATA_DIR, DATABASE_URL)
 
+  --sandbox URL         the sandbox that has seen the launch (default http://127.0.0.1:4010); SANDBOX_ADMIN_KEY is its key
+                        if it has one
+  --save FILE           keep the run as a file, to be played again later; plays nothing now
   --launch-url URL      any app, running already; without it your own. It must be configured to the sandbox at --port, with
                         SANDBOX_API_KEY
-  --start-request TEXT  what begins a run once the app is open, in place of what the bundle says: 'POST path {json}'
+  --start-request TEXT  what begins a run once the app is open, instead of the recorded request: 'POST path {json}'
   --port N              of the sandbox that it is played on (default 4010 with --launch-url, else any free one)
-  --input FILE          an input that is too large for the bundle, found by its digest; repeatable
+  --input FILE          an input that is too large for the file, found by its digest; repeatable
   --patience SECONDS    how long nothing may come before it is over (default 20)
 
 Exit 0: the same. 1: another verdict, call or output, or a cause that never fired; the first difference is shown. 2: it cannot
 be played again, and why.`;
 
+/** Also a name such as run.json that is not there, which no launch has. */
+const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() === true || /\.json$/.test(path);
+
 const ofAnyFormat = z.object({ format: z.string() });
 
 await runCommand(async () => {
-  const { values, positionals } = readArguments(usage, {
-    allowPositionals: true,
-    options: {
-      'launch-url': { type: 'string' },
-      'start-request': { type: 'string' },
-      port: { type: 'string' },
-      input: { type: 'string', multiple: true, default: [] },
-      patience: { type: 'string', default: '20' },
+  // An id of a run may begin with a hyphen, which stands for an option.
+  const args = process.argv.slice(2);
+  const at = args.indexOf('--run');
+  const joined =
+    at < 0 || args[at + 1] === undefined
+      ? args
+      : [...args.slice(0, at), `--run=${args[at + 1]}`, ...args.slice(at + 2)];
+  const { values, positionals } = readArguments(
+    usage,
+    {
+      allowPositionals: true,
+      options: {
+        run: { type: 'string' },
+        sandbox: { type: 'string', default: 'http://127.0.0.1:4010' },
+        save: { type: 'string' },
+        'launch-url': { type: 'string' },
+        'start-request': { type: 'string' },
+        port: { type: 'string' },
+        input: { type: 'string', multiple: true, default: [] },
+        patience: { type: 'string', default: '20' },
+      },
     },
-  });
-  const [file, more] = positionals;
-  if (file === undefined || more !== undefined) throw wrongArguments('give one FILE', usage);
+    joined,
+  );
+  const [given, more] = positionals;
+  if (more !== undefined || (given === undefined) === (values.run === undefined))
+    throw wrongArguments('give a LAUNCH_ID, a FILE, or --run RUN_ID', usage);
+  if (!URL.canParse(values.sandbox)) throw wrongArguments(`--sandbox ${values.sandbox} must be an address`, usage);
   const launchUrl = values['launch-url'];
   if (launchUrl !== undefined && !URL.canParse(launchUrl))
     throw wrongArguments(`--launch-url ${launchUrl} must be an address`, usage);
@@ -54,7 +79,11 @@ await runCommand(async () => {
     throw wrongArguments('--launch-url needs SANDBOX_API_KEY: the key that the app is configured with', usage);
   const inCaller = (path: string) => resolve(callerFolder(), path);
   try {
-    const recorded = await readBundle(inCaller(file));
+    const recorded =
+      given !== undefined && isFile(inCaller(given))
+        ? await readBundle(inCaller(given))
+        : await record(values.sandbox, given === undefined ? { runId: values.run! } : { launchId: given });
+    if (values.save !== undefined) return await save(recorded, inCaller(values.save));
     if (recorded.obstacles.length > 0 && startRequest === null)
       throw new UnplayableError(`${recorded.obstacles.join('; ')}; --start-request may say what to run in its place`);
     return await replay(recorded, {
@@ -180,7 +209,7 @@ function whatIsWrong(value: unknown, error: z.ZodError): string {
   if (value === undefined) return 'it is not JSON, or not the whole of it';
   const format = ofAnyFormat.safeParse(value).data?.format;
   if (format !== bundleFormat)
-    return `its format is ${format === undefined ? 'not told' : JSON.stringify(format)}, and must be "${bundleFormat}" (npm run bundle writes one)`;
+    return `its format is ${format === undefined ? 'not told' : JSON.stringify(format)}, and must be "${bundleFormat}" (--save writes one)`;
   const [issue] = error.issues;
   return issue ? `${issue.path.join('.') || 'it'}: ${issue.message}` : 'it has no fields';
 }

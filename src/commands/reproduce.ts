@@ -30,7 +30,7 @@ import { bringInputs } from './reproduce/given-inputs.ts';
 import { recordedOf, type Recorded } from './reproduce/recorded.ts';
 import { sha256Of } from './sha256-of.ts';
 
-const usage = `usage: npm run reproduce -- FILE|RUN [options]: makes an output once more, and compares the two
+const usage = `usage: npx marketplace-app-kit reproduce FILE|RUN [options]: makes an output once more, and compares the two
 
   FILE           an output of your app (GeoTIFF, GeoPackage, GeoJSON), or the JSON of a run
   RUN            the id of a run in your app's database (DATA_DIR, DATABASE_URL)

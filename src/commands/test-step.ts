@@ -9,7 +9,7 @@ import { runCommand } from './command.ts';
 import { confine } from './confine.ts';
 import { loadMyApp } from './my-app.ts';
 
-const usage = `usage: npm run test-step -- [ID] [options]: all that a step must do
+const usage = `usage: npx marketplace-app-kit test-step [ID] [options]: all that a step must do
 
   ID             a step of your app (default: every one that has cases)
   --bail         stop at the first that fails

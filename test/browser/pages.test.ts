@@ -4,56 +4,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import yauzl from 'yauzl';
-import { launchApp, smallRun, startApp } from '../support/app.ts';
+import { launchApp, startApp } from '../support/app.ts';
 import { violationsOf, visit } from '../support/browser.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { routesOf } from '../support/routes.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { adminKey, apiKey, startSandbox } from '../support/sandbox.ts';
 import { needing } from '../support/needs.ts';
-
-const hostile = `<img src=x onerror="document.title='hacked'"> & "quotes" </script><script>document.title='hacked'</script>`;
-
-/** A sandbox and the app with something on every page, its names hostile. */
-async function populated() {
-  const sandbox = await startSandbox({ seed: 'demo' });
-  const app = await startApp(sandbox.url);
-  await sandbox.control('POST', 'users', {
-    id: 'mallory',
-    name: hostile,
-    email: 'm@example.org',
-    organization: hostile,
-  });
-  await sandbox.control('POST', 'apps', {
-    id: 'reference-app',
-    name: hostile,
-    description: hostile,
-    launchUrl: `${app.url}/launch`,
-  });
-  const { session, launchId } = await launchApp(sandbox, app, { userId: 'mallory' });
-  const run = await session.start(smallRun);
-  const { operationId } = await session.waitFor(run.id, 'AWAITING_APPROVAL');
-  await sandbox.control('POST', `operations/${operationId}/approve`);
-  await session.waitFor(run.id, 'COMPLETED');
-  const waiting = await session.start(smallRun);
-  await session.waitFor(waiting.id, 'AWAITING_APPROVAL');
-  const { token } = await sandbox.launch();
-  await sandbox.app('POST', `/operation/${token}`, {
-    body: { name: hostile, description: hostile, parameters: { [hostile]: hostile } },
-  });
-  const form = new FormData();
-  form.append(
-    'file',
-    new Blob([new Uint8Array(geoTiff({ width: 64, height: 64, value: (x, y) => x + y }))]),
-    'scène "1" <b>.tif',
-  );
-  const uploaded = await sandbox.request('POST', '/public/file/upload?sourceType=PANCHROMATIC', {
-    body: form,
-    headers: { 'x-api-key': apiKey },
-  });
-  expect(uploaded.status).toBe(200);
-  return { sandbox, app, session, launchId, runIds: [run.id, waiting.id] };
-}
+import { populated } from '../support/populated.ts';
 
 describe('every page', needing('chromium'), () => {
   test('no violation of accessibility, of any impact, no complaint, no foreign request; hostile names do nothing; light, dark, and on a phone', async () => {
@@ -115,7 +73,7 @@ describe('every page', needing('chromium'), () => {
     const problems: string[] = [];
     for (const options of [
       { colorScheme: 'light' },
-      { colorScheme: 'dark', viewport: { width: 380, height: 800 } },
+      { colorScheme: 'dark', viewport: { width: 380, height: 800 }, webgl: false },
     ] as const) {
       const { page, context, complaints } = await visit([it.sandbox.url, it.app.url], options);
       await context.addCookies([{ name, value, url: it.session.home }]);

@@ -1,6 +1,6 @@
 /** Every command that a page shows runs as it stands, in a copy of the repository, in the order of its page. */
 import { execFile } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -17,14 +17,14 @@ const elsewhere: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^npm run (demo|dev|certify)? +#/, 'a project made by `new`: test/package'],
   [/^npm test +#/, 'a project made by `new`: test/package'],
   [/^npm run (dev|sandbox|app)\b/, 'servers: test/commands, test/end-to-end'],
-  [/^npm run (certify|drift|bundle|replay)\b/, 'test/end-to-end/certify, test/drift, test/end-to-end/bundles'],
-  [/^npm run (new-step|test-step)\b/, 'test/commands/new-step'],
-  [/^npm run reproduce -- RUN\b/, 'test/app/provenance'],
+  [/^npm run (certify|drift|replay)\b/, 'test/end-to-end/certify, test/drift, test/end-to-end/bundles'],
+  [/^npm run new-step\b/, 'test/commands/new-step'],
+  [/^npx marketplace-app-kit (test-step|reproduce RUN)\b/, 'test/commands/test-step, test/app/provenance'],
   [/^npm run demo -- --step snow-cover\b/, 'a step that new-step makes: test/commands/new-step'],
-  [/^npm run (typecheck|lint|format|openapi|reference)\b/, 'npm test itself'],
+  [/^npx (tsc|eslint|prettier)\b/, 'npm test itself'],
   [/^npm run test:(all|fresh|images)\b/, '.ci/run'],
-  [/^npm run (build|release)\b/, 'test/package, test/release'],
-  [/^npm run (mutate:steps|bench|bench:\w[\w-]*|screenshots|drill|train-models)\b/, 'measurements, run by hand'],
+  [/^npm run (bench|lab)\b/, 'measurements, run by hand; the files that they name are there'],
+  [/^npm run setup\b/, 'the set-up of every command'],
   [/^npx marketplace-app-kit certify\b/, 'test/package'],
   [/^gdalinfo 'STACIT/, 'a running sandbox'],
   [/^npm install marketplace-app-kit\b/, 'test/package'],
@@ -59,6 +59,14 @@ async function shownCommands(): Promise<Shown[]> {
 }
 
 const all = await shownCommands();
+
+test('the files that npm run lab is shown with are there', async () => {
+  const pages = ['CONTRIBUTING.md', 'docs/inference.md', 'docs/security.md', 'docs/reliability.md', 'docs/steps.md'];
+  const texts = await Promise.all(pages.map((page) => readFile(join(projectRoot, page), 'utf8')));
+  const files = texts.flatMap((text) => [...text.matchAll(/npm run lab -- (?:--expose-gc )?(\S+\.m?[jt]s)/g)]);
+  expect(files.length).toBeGreaterThan(8);
+  for (const [, file] of files) await expect(access(join(projectRoot, file!)), file).resolves.toBeUndefined();
+});
 
 test('the pages show commands of the kit', () => {
   expect(

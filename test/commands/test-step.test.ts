@@ -1,4 +1,4 @@
-/** `npm run test-step`: what it ran, and what it did not. */
+/** `npx marketplace-app-kit test-step`: what it ran, and what it did not. */
 import { expect, test } from 'vitest';
 import { batteryOf, casesOf } from '../../src/testing/step-battery/index.ts';
 import allSteps from '../support/all-steps.ts';

@@ -395,7 +395,7 @@ test('the commands: a file of a launch, played again; what is wrong is said', { 
   const [{ launchId } = { launchId: '' }] = await platform.operations();
   const folder = await testFolder();
   const file = join(folder, 'run.json');
-  const made = await command('bundle', [launchId, '--sandbox', platform.url, '--out', file]);
+  const made = await command('replay', [launchId, '--sandbox', platform.url, '--save', file]);
   expect(made).toMatchObject({ status: 0, text: expect.stringMatching(/2 causes, \d+ calls, 0 outputs/) as string });
   expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(bundle);
   expect(await command('replay', [file])).toMatchObject({
@@ -412,8 +412,13 @@ test('the commands: a file of a launch, played again; what is wrong is said', { 
     status: 2,
     text: expect.stringContaining('its format is not told, and must be "marketplace-run/2"') as string,
   });
-  expect((await command('bundle', [])).text).toContain('give a LAUNCH_ID, or --run RUN_ID');
-  expect((await command('bundle', ['launch_none', '--sandbox', platform.url])).text).toContain('404');
+  expect(await command('replay', [launchId, '--sandbox', platform.url])).toMatchObject({
+    status: 0,
+    text: expect.stringContaining('the same:') as string,
+  });
+  expect((await command('replay', [])).text).toContain('give a LAUNCH_ID, a FILE, or --run RUN_ID');
+  expect((await command('replay', ['launch_none', '--sandbox', platform.url])).text).toContain('404');
+  expect((await command('replay', ['none.json'])).text).toContain('none.json cannot be read (ENOENT)');
 });
 
 test('the runs that are kept are as they were', { timeout: 900_000 }, async () => {

@@ -15,10 +15,13 @@ const timeout = 900_000;
 /** The kit's app with one mistake, in one place or more. */
 const appOf = async (...mutations: Mutation[]) => pathToFileURL(join(await mutant(mutations), 'src/commands/app.ts'));
 
+/** Each run costs some seconds of CPU, and a fault needs one to meet: with three, approved runs still wait for their turn. */
+const runsAtOnce = 3;
+
 async function drillIn(plan: Omit<DrillOptions, 'folder'>, appScript?: URL) {
   const folder = join(await testFolder(), 'drill');
   await mkdir(folder);
-  return drill({ ...plan, folder, ...(appScript ? { appScript } : {}) });
+  return drill({ runsAtOnce, ...plan, folder, ...(appScript ? { appScript } : {}) });
 }
 
 const local: readonly Family[] = [

@@ -1,4 +1,4 @@
-/** The battery can fail: mistakes of every step that it finds. All of them: `npm run mutate:steps`. */
+/** The battery can fail: mistakes of every step that it finds. All of them: `npm run lab -- drill/mutate-steps.ts`. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

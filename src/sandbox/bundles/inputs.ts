@@ -84,7 +84,7 @@ function itemsIn(values: readonly unknown[]): { collectionId: string; itemId: st
 
 /** Until the app's own file is put into the bundle. */
 export const localObstacle = (path: string): string =>
-  `its input ${path} is a file of the app's own folder (INPUT_DIR): npm run bundle -- --run RUN_ID brings it`;
+  `its input ${path} is a file of the app's own folder (INPUT_DIR): npm run replay -- --run RUN_ID brings it`;
 
 /** Paths below the app's own input folder that the run was given. The platform does not have them. */
 export const localPathsOf = ({ causes }: Pick<Bundle, 'causes'>): string[] => {

@@ -1,73 +1,50 @@
 import { existsSync } from 'node:fs';
 import { readdir, stat, writeFile } from 'node:fs/promises';
-import { basename, dirname, extname, join, parse, resolve } from 'node:path';
-import { readAppConfig, type AppConfig } from '../app/config.ts';
-import { openDatabase } from '../app/database.ts';
-import { extensionsOf } from '../app/processing/run-input.ts';
-import { SqlRunStore } from '../app/runs/sql-run-store.ts';
-import { KitError } from '../contract/index.ts';
-import { resolveFileInside, resolveInside } from '../raster/index.ts';
-import type { Bundle } from '../sandbox/bundles/bundle.ts';
-import { localObstacle, localPathsOf, Room } from '../sandbox/bundles/inputs.ts';
-import { sandboxCall } from '../testing/sandbox-call.ts';
-import { readSecret } from '../sandbox/config.ts';
-import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
-import { runCommand } from './command.ts';
-import { sha256Of } from './sha256-of.ts';
+import { basename, dirname, extname, join, parse } from 'node:path';
+import { readAppConfig, type AppConfig } from '../../app/config.ts';
+import { openDatabase } from '../../app/database.ts';
+import { extensionsOf } from '../../app/processing/run-input.ts';
+import { SqlRunStore } from '../../app/runs/sql-run-store.ts';
+import { KitError } from '../../contract/index.ts';
+import { resolveFileInside, resolveInside } from '../../raster/index.ts';
+import type { Bundle } from '../../sandbox/bundles/bundle.ts';
+import { localObstacle, localPathsOf, Room } from '../../sandbox/bundles/inputs.ts';
+import { sandboxCall } from '../../testing/sandbox-call.ts';
+import { readSecret } from '../../sandbox/config.ts';
+import { sha256Of } from '../sha256-of.ts';
 
-const usage = `usage: npm run bundle -- LAUNCH_ID [options]: a run as one file, to be played again (npm run replay)
-       npm run bundle -- --run RUN_ID: the same by a run of your app (DATA_DIR, DATABASE_URL)
+/** A launch that a sandbox has seen, or the run of one's own app that belongs to it. */
+export type Recorded = { readonly launchId: string } | { readonly runId: string };
 
-  --sandbox URL   the sandbox that has seen it (default http://127.0.0.1:4010); SANDBOX_ADMIN_KEY is its key where it has one
-  --out FILE      default: LAUNCH_ID.bundle.json`;
-
-await runCommand(async () => {
-  // An id of a run may begin with a hyphen, which stands for an option.
-  const args = process.argv.slice(2);
-  const at = args.indexOf('--run');
-  const joined =
-    at < 0 || args[at + 1] === undefined
-      ? args
-      : [...args.slice(0, at), `--run=${args[at + 1]}`, ...args.slice(at + 2)];
-  const { values, positionals } = readArguments(
-    usage,
-    {
-      allowPositionals: true,
-      options: {
-        run: { type: 'string' },
-        sandbox: { type: 'string', default: 'http://127.0.0.1:4010' },
-        out: { type: 'string' },
-      },
-    },
-    joined,
-  );
-  const [given, more] = positionals;
-  if (more !== undefined || (given === undefined) === (values.run === undefined))
-    throw wrongArguments('give a LAUNCH_ID, or --run RUN_ID', usage);
-  if (!URL.canParse(values.sandbox)) throw wrongArguments(`--sandbox ${values.sandbox} must be an address`, usage);
+/**
+ * Fetches what a sandbox has seen of a launch, with the inputs. A run's local inputs come from the app's own folder (DATA_DIR,
+ * DATABASE_URL, INPUT_DIR). Throws `KitError` if no sandbox answers, or the launch or run is not known.
+ */
+export async function record(url: string, wanted: Recorded): Promise<Bundle> {
   const adminKey = readSecret(process.env, 'SANDBOX_ADMIN_KEY');
-  const sandbox = { url: values.sandbox.replace(/\/+$/, ''), ...(adminKey ? { adminKey } : {}) };
+  const sandbox = { url: url.replace(/\/+$/, ''), ...(adminKey ? { adminKey } : {}) };
   await fetch(`${sandbox.url}/health`).catch(() => {
     throw new KitError('sandbox_away', `no sandbox answers at ${sandbox.url}: name it with --sandbox URL`);
   });
-  const config =
-    values.run === undefined
-      ? null
-      : readAppConfig({ PLATFORM_API_KEY: 'unused', PLATFORM_URL: sandbox.url, ...process.env }, () => {});
-  const launchId = given ?? (await launchOfRun(sandbox, values.run!, config!));
-  let made = await sandboxCall<Bundle>(sandbox, `launches/${encodeURIComponent(launchId)}/bundle`);
-  if (config !== null) made = await withLocalInputs(made, config.inputDir);
-  const file = resolve(callerFolder(), values.out ?? `${launchId}.bundle.json`);
+  const bundleOf = (launchId: string) =>
+    sandboxCall<Bundle>(sandbox, `launches/${encodeURIComponent(launchId)}/bundle`);
+  if ('launchId' in wanted) return bundleOf(wanted.launchId);
+  const config = readAppConfig({ PLATFORM_API_KEY: 'unused', PLATFORM_URL: sandbox.url, ...process.env }, () => {});
+  return withLocalInputs(await bundleOf(await launchOfRun(sandbox, wanted.runId, config)), config.inputDir);
+}
+
+/** Writes a bundle to a file, and says what it holds. */
+export async function save(made: Bundle, file: string): Promise<void> {
   await writeFile(file, `${JSON.stringify(made, null, 2)}\n`);
   console.log(`${file}: ${made.causes.length} causes, ${made.effects.length} calls, ${made.outputs.length} outputs`);
   for (const { fileName, sizeBytes, data } of made.inputs)
     console.log(
       data === null
-        ? `its input ${fileName} (${sizeBytes} bytes) is told by its digest: give it to replay with --input`
+        ? `it holds only the digest of its input ${fileName} (${sizeBytes} bytes): give that to replay with --input`
         : `it holds its input ${fileName} (${sizeBytes} bytes)`,
     );
   for (const obstacle of made.obstacles) console.log(`it cannot be played again as it is: ${obstacle}`);
-});
+}
 
 /** By the operation that the run has asked for. Throws `KitError` where the run or the operation is not known. */
 async function launchOfRun(
