@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as z from 'zod';
 import stepJobAddress from './new-step/step-job-address.ts';
 import { loadApp } from '../app/definition/load-app.ts';
+import { extensionsOf } from '../app/processing/run-input.ts';
 import type { StepJobInput } from '../app/processing/step-job.ts';
 import { KitError } from '../contract/index.ts';
 import {
@@ -29,6 +30,7 @@ import {
   pythonStep,
   testFile,
   typescriptStep,
+  type Left,
   type StepNames,
 } from './new-step/templates.ts';
 
@@ -99,10 +101,12 @@ await runCommand(async () => {
     refuseFilesOfTheMachine(argv);
     const looked = await tryOut(names, argv, fileName, tinyInput, confinement);
     // What keeps the type of whatever it is given promises that.
-    const ofBytes = looked.output && (await tryOut(names, argv, fileName, { ...tinyInput, type: 'Byte' }, confinement));
-    const typesOf = (one: typeof looked | null) => one?.output?.bands.map(({ dataType }) => dataType).join();
-    const follows = typesOf(looked) === tinyInput.type && typesOf(ofBytes) === 'Byte';
-    files['index.ts'] = commandStep(names, argv, fileName, follows ? 'as-input' : looked.output);
+    const typesOf = ({ left }: typeof looked) =>
+      left && 'bands' in left && left.bands !== 'as-input' ? left.bands.map(({ dataType }) => dataType).join() : '';
+    const follows =
+      typesOf(looked) === tinyInput.type &&
+      typesOf(await tryOut(names, argv, fileName, { ...tinyInput, type: 'Byte' }, confinement)) === 'Byte';
+    files['index.ts'] = commandStep(names, argv, fileName, follows ? { bands: 'as-input' } : looked.left);
     files['cases.json'] = json({
       ...(looked.isOnInputGrid ? {} : { grid: 'own' }),
       dependsOnPlace: true,
@@ -111,7 +115,7 @@ await runCommand(async () => {
         {
           name: 'as it was when the step was made: put what it must be in its place',
           inputs: { input: [tinyInput] },
-          expect: { output: { ...(looked.pixels ? { pixels: looked.pixels, tolerance: 1e-6 } : {}) } },
+          expect: { output: looked.expected },
         },
       ],
     });
@@ -152,6 +156,14 @@ async function laidOut(code: string, path: string): Promise<string> {
   }
 }
 
+/** What a program has left of a tiny raster. */
+interface Seen {
+  readonly left: Left | null;
+  /** Of its output, for the first case. */
+  readonly expected: object;
+  readonly isOnInputGrid: boolean;
+}
+
 /** Runs the program once on a tiny raster, and looks at what it leaves. */
 async function tryOut(
   names: StepNames,
@@ -159,7 +171,7 @@ async function tryOut(
   fileName: string,
   tiny: typeof tinyInput,
   confinement: Confinement,
-) {
+): Promise<Seen> {
   const scratch = scratchFolder('new-step');
   const folder = scratch.path;
   try {
@@ -197,25 +209,29 @@ async function tryOut(
         `the program does not do it: ${error instanceof Error ? error.message : String(error)}`,
       );
     });
-    if (!['.tif', '.tiff'].includes(extname(fileName).toLowerCase()))
-      return { output: null, pixels: null, isOnInputGrid: false };
-    const { output, dataTypes } = await runInChild<Looked>({
+    const extension = extname(fileName).toLowerCase();
+    const kind = /^\.tiff?$/.test(extension) ? 'raster' : extensionsOf.vector.has(extension) ? 'vector' : null;
+    if (kind === null) return { left: null, expected: {}, isOnInputGrid: false };
+    const { output, dataTypes, layer } = await runInChild<Looked>({
       module: new URL('../testing/step-battery/look-job.ts', import.meta.url),
-      input: { kind: 'raster' },
+      input: { kind },
       files: [{ path: join(workFolder, fileName), name: fileName }],
       workFolder: join(folder, 'look'),
       confinement,
     });
-    if (output.kind !== 'raster') throw new KitError('internal_error', 'a raster was expected');
+    if (output.kind !== 'raster') {
+      const properties = output.kind === 'vector' && layer ? output.properties : null;
+      return { left: layer, expected: properties ? { properties } : {}, isOnInputGrid: false };
+    }
     const [first] = output.bands;
     const values = first ? [...new Float64Array(Uint8Array.from(first.pixels).buffer)] : [];
     const isSame = output.width === tinyInput.width && output.height === tinyInput.height;
     return {
-      output: {
-        fileName,
-        bands: output.bands.map(({ nodata }, i) => ({ dataType: dataTypes[i] ?? 'Float32', nodata })),
+      left: { bands: output.bands.map(({ nodata }, i) => ({ dataType: dataTypes[i] ?? 'Float32', nodata })) },
+      expected: {
+        pixels: values.map((value) => (Number.isNaN(value) || value === first?.nodata ? null : value)),
+        tolerance: 1e-6,
       },
-      pixels: values.map((value) => (Number.isNaN(value) || value === first?.nodata ? null : value)),
       isOnInputGrid: isSame,
     };
   } finally {

@@ -39,7 +39,19 @@ test(
     expect(JSON.parse(await readFile(join(folder, 'src/my-app/steps/half/cases.json'), 'utf8'))).toMatchObject({
       grid: 'own',
     });
-    expect(await readFile(join(folder, 'src/my-app/app.ts'), 'utf8')).toMatch(/doubled,\s*roughness,\s*half,?\s*\]/);
+    const polygons = 'gdal_contour -p -amin low -amax high -i 20 <input> <output>';
+    const heights = await newStep(folder, 'height-bands', '--from', polygons, '--file', 'height-bands.gpkg');
+    expect(heights.stdout).toMatch(/its battery passes/);
+    const features = await readFile(join(folder, 'src/my-app/steps/height-bands/index.ts'), 'utf8');
+    expect(features).toContain("geometry: 'MultiPolygon'");
+    expect(features).toMatch(/fields: \{ ID: 'integer', low: 'real', high: 'real' \}/);
+    // Heights go from 100 to 154.
+    expect(await readFile(join(folder, 'src/my-app/steps/height-bands/cases.json'), 'utf8')).toMatch(
+      /"high":120,.*"low":120,"high":140,.*"low":140,"high":160,/,
+    );
+    expect(await readFile(join(folder, 'src/my-app/app.ts'), 'utf8')).toMatch(
+      /doubled,\s*roughness,\s*half,\s*heightBands,?\s*\]/,
+    );
     await expect(newStep(folder, 'half')).rejects.toMatchObject({
       stderr: expect.stringContaining('your app has a step half') as string,
     });

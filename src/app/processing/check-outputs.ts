@@ -149,7 +149,7 @@ function checkVector(path: string, { geometry, fields }: VectorOutput, fail: Fai
 }
 
 /** `Polygon`, without a third dimension. */
-function geometryName(feature: gdal.Feature): string {
+export function geometryName(feature: gdal.Feature): string {
   // The bindings throw where there is none.
   let geometry: gdal.Geometry | null;
   try {

@@ -1,4 +1,5 @@
 /** What `new-step` writes. */
+import type { VectorOutput } from '../../steps/step.ts';
 
 export interface StepNames {
   /** `snow-cover` */
@@ -11,10 +12,16 @@ export interface StepNames {
   readonly kit: string;
 }
 
-export interface OutputNames {
-  readonly fileName: string;
-  readonly bands: readonly { readonly dataType: string; readonly nodata: number | null }[];
-}
+/** What a program was seen to leave. */
+export type Left =
+  | { readonly bands: 'as-input' | readonly { readonly dataType: string; readonly nodata: number | null }[] }
+  | Pick<VectorOutput, 'geometry' | 'fields'>;
+
+const bandDeclaration = (
+  { dataType, nodata }: { readonly dataType: string; readonly nodata: number | null },
+  i: number,
+): string =>
+  `{ description: 'band ${i + 1}', dataType: ${quoted(dataType)}${nodata === null ? '' : `, nodata: ${Object.is(nodata, NaN) ? 'NaN' : nodata}`} }`;
 
 const quoted = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
@@ -108,32 +115,29 @@ export const factorCases = {
   ],
 };
 
-/** The step of a program; `output` is null as long as nobody has seen what it leaves. */
-export function commandStep(
-  names: StepNames,
-  argv: readonly string[],
-  fileName: string,
-  output: OutputNames | 'as-input' | null,
-): string {
-  const bands =
-    output === 'as-input'
-      ? `'as-input'`
-      : output
-        ? `[${output.bands
-            .map(
-              ({ dataType, nodata }, i) =>
-                `{ description: 'band ${i + 1}', dataType: ${quoted(dataType)}${nodata === null ? '' : `, nodata: ${Object.is(nodata, NaN) ? 'NaN' : nodata}`} }`,
-            )
-            .join(', ')}]`
-        : `[]`;
-  const outputs = output
-    ? `  output: {
+/** The step of a program; `left` is null as long as nobody has seen what it leaves, and for files of other kinds. */
+export function commandStep(names: StepNames, argv: readonly string[], fileName: string, left: Left | null): string {
+  const outputs =
+    left === null
+      ? `  outputs: { output: { kind: 'file', fileName: ${quoted(fileName)}, sourceType: 'UNKNOWN' } },`
+      : 'bands' in left
+        ? `  output: {
     fileName: ${quoted(fileName)},
     sourceType: 'UNKNOWN',
-    bands: ${bands},
+    bands: ${left.bands === 'as-input' ? `'as-input'` : `[${left.bands.map(bandDeclaration).join(', ')}]`},
     preview: { ramp: 'gray' },
   },`
-    : `  outputs: { output: { kind: 'file', fileName: ${quoted(fileName)}, sourceType: 'UNKNOWN' } },`;
+        : `  outputs: {
+    output: {
+      kind: 'vector',
+      fileName: ${quoted(fileName)},
+      sourceType: 'UNKNOWN',
+      geometry: ${quoted(left.geometry)},
+      fields: { ${Object.entries(left.fields)
+        .map(([name, type]) => `${/^[A-Za-z_]\w*$/.test(name) ? name : quoted(name)}: ${quoted(type)}`)
+        .join(', ')} },
+    },
+  },`;
   return `import { command, defineStep, z } from ${quoted(names.kit)};
 
 /** By ${argv[0]}: see its own documentation for what it does. */

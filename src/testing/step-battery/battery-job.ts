@@ -1,6 +1,6 @@
 /** Runs in a child process: a step on many small inputs, one after the other, each with what it left. */
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import gdal from 'gdal-async';
 import stepJob, { type StepJobInput } from '../../app/processing/step-job.ts';
@@ -50,10 +50,16 @@ export interface LeftFeatures {
   readonly kind: 'vector';
   readonly properties: readonly Readonly<Record<string, unknown>>[];
 }
+/** A file that no case can look into. */
+export interface LeftFile {
+  readonly kind: 'file';
+  readonly sizeBytes: number;
+}
+export type LeftOutput = LeftRaster | LeftFeatures | LeftFile;
 
 export interface BatteryAnswer {
   /** Null where the step failed. */
-  readonly outputs: Readonly<Record<string, LeftRaster | LeftFeatures | null>> | null;
+  readonly outputs: Readonly<Record<string, LeftOutput | null>> | null;
   readonly failure: { readonly kind: string; readonly code: string; readonly message: string } | null;
   readonly isCancelled: boolean;
   /** Windows that the step has read after the cancel. */
@@ -127,7 +133,7 @@ async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder
     outputs = Object.fromEntries(
       outputsOf(step).map(([name, { kind, fileName }]) => [
         name,
-        !left.has(name) || kind === 'file' || !run.readsOutputs ? null : readOutput(join(workFolder, fileName), kind),
+        !left.has(name) || !run.readsOutputs ? null : readOutput(join(workFolder, fileName), kind),
       ]),
     );
   } catch (error) {
@@ -268,7 +274,8 @@ function valuesOf(band: gdal.RasterBand, width: number, height: number): Float64
 }
 
 /** What an output holds, all of it. */
-export function readOutput(path: string, kind: 'raster' | 'vector' | undefined): LeftRaster | LeftFeatures {
+export function readOutput(path: string, kind: LeftOutput['kind'] | undefined): LeftOutput {
+  if (kind === 'file') return { kind, sizeBytes: statSync(path).size };
   if (kind === 'vector') {
     const dataset = openVector(path);
     try {

@@ -18,6 +18,10 @@ export function isAsExpected(
   for (const [name, expected] of Object.entries(expect)) {
     const output = answer.outputs?.[name];
     if (!output) return fail(`it left no ${name}`);
+    if (output.kind === 'file') {
+      if (saysWhat(expected)) return fail(`${name} is a file of its own kind, and no case can look into it`);
+      continue;
+    }
     if ('band' in expected) {
       if (output.kind !== 'raster') return fail(`${name} is no raster`);
       pixelsAre(name, output, expected, cases, variant);
@@ -27,6 +31,10 @@ export function isAsExpected(
     }
   }
 }
+
+/** True if a case says more than that the output is there. */
+const saysWhat = (expected: ExpectedRaster | ExpectedFeatures) =>
+  !('band' in expected) || expected.pixels !== undefined || expected.value !== undefined;
 
 /** It ran, and its rasters have the pixels of the first input. */
 export function liesAsItsInput(step: AnyStep, { grid }: StepCases, answer: BatteryAnswer, { inputs }: Variant): void {

@@ -1,20 +1,40 @@
 /** Runs in a child process: what a program has left, for the declaration of its step. */
+import { geometryName } from '../../app/processing/check-outputs.ts';
 import type { Job } from '../../raster/child/protocol.ts';
 import { openRaster } from '../../raster/open-raster.ts';
-import { readOutput, type LeftFeatures, type LeftRaster } from './battery-job.ts';
+import { openVector } from '../../raster/open-vector.ts';
+import { fieldTypes, type VectorOutput } from '../../steps/step.ts';
+import { readOutput, type LeftOutput } from './battery-job.ts';
 
 export interface Looked {
-  readonly output: LeftRaster | LeftFeatures;
-  /** GDAL's names; empty for features. */
+  readonly output: LeftOutput;
+  /** GDAL's names of a raster's data types. */
   readonly dataTypes: readonly string[];
+  /** Geometry and fields of features; null if there are none. */
+  readonly layer: Pick<VectorOutput, 'geometry' | 'fields'> | null;
 }
+
+const typeOf = (ogr: string) => fieldTypes.find((one) => ogr.startsWith(one)) ?? 'string';
 
 const job: Job<{ readonly kind: 'raster' | 'vector' }, Looked> = async ({ kind }, { files: [path = ''] }) => {
   const output = readOutput(path, kind);
-  if (kind === 'vector') return { output, dataTypes: [] };
+  if (kind === 'vector') return { output, dataTypes: [], layer: layerOf(path) };
   const dataset = openRaster(path);
   const dataTypes = dataset.bands.map((band) => band.dataType ?? '');
   dataset.close();
-  return { output, dataTypes };
+  return { output, dataTypes, layer: null };
 };
 export default job;
+
+function layerOf(path: string): Looked['layer'] {
+  const dataset = openVector(path);
+  try {
+    const layer = dataset.layers.get(0);
+    const [geometry] = layer.features.map(geometryName);
+    if (geometry === undefined) return null;
+    const fields = Object.fromEntries(layer.fields.map(({ name, type }) => [name, typeOf(type)]));
+    return { geometry: geometry as VectorOutput['geometry'], fields };
+  } finally {
+    dataset.close();
+  }
+}
