@@ -538,7 +538,10 @@ test('polls too far apart: a warning, as the spec only recommends', async () => 
   it.wait(6_000);
   await it.poll();
   const { result, by } = await verdictOf(it);
-  expect([result, by['poll-interval']]).toEqual(['warning', 'warning']);
+  // A sandbox that was late itself warns of nobody: "the tolerances of poll-interval" below.
+  const wasLate = (await it.sandbox.trace(it.launchId)).some(({ detail }) => Number(detail['lateMs'] ?? 0) >= 200);
+  const wanted = wasLate ? 'passed' : 'warning';
+  expect([result, by['poll-interval']]).toEqual([wanted, wanted]);
 });
 
 describe('the tolerances of poll-interval', () => {
