@@ -1,6 +1,6 @@
 /**
- * `npm run lab -- models/train.ts [-- --data FOLDER]`: makes the sandbox's models anew, byte for byte. They learn an
- * index on the western half of a Landsat 8 scene and are judged on its eastern half.
+ * `npm run lab -- models/train.ts [--data FOLDER]`: trains the sandbox's models again, byte for byte. It fits them to an
+ * index on the western half of a Landsat 8 scene, and tests them on the eastern half.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';

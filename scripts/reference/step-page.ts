@@ -28,7 +28,7 @@ export function pageOfSteps(steps: Readonly<Record<string, AnyStep>>, pictures: 
   ]);
   return `# The kit's steps
 
-Import a step from \`marketplace-app-kit\` (in a fork: \`../index.ts\`) and list it in your \`app.ts\`. \`npm run lab -- scripts/reference.ts\` makes these pages of the code. [What a step is given](step-api.md) is the reference for your own.
+Import a step from \`marketplace-app-kit\` (in a fork: \`../index.ts\`) and list it in your \`app.ts\`. \`npm run lab -- scripts/reference.ts\` generates these pages from the code. [What a step is given](step-api.md) is the reference for your own.
 
 ${table(['', 'Step', 'Export', 'What it does'], rows)}
 `;

@@ -35,7 +35,7 @@ export function pageOfTypes(): string {
   });
   return `# What a step is given
 
-Made of the types and their comments by \`npm run lab -- scripts/reference.ts\`. A step's \`run\` is called with a \`StepJob\`, in a process of its own.
+\`npm run lab -- scripts/reference.ts\` generates this page from the types and their comments. The host calls a step's \`run\` with a \`StepJob\`, in a separate process.
 
 ${parts.join('\n\n')}
 `;

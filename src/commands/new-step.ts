@@ -156,10 +156,10 @@ async function laidOut(code: string, path: string): Promise<string> {
   }
 }
 
-/** What a program has left of a tiny raster. */
+/** Output of a program for a tiny raster. */
 interface Seen {
   readonly left: Left | null;
-  /** Of its output, for the first case. */
+  /** Expected output of the first case. */
   readonly expected: object;
   readonly isOnInputGrid: boolean;
 }
@@ -279,7 +279,7 @@ async function prove(module: string, id: string, folder: string, confinement: Co
   console.log(
     own.length > 0
       ? `its own cases fail: ${own.join(', ')}`
-      : `its battery passes${Object.keys(exempt).length > 0 ? ', but for what cases.json exempts: mend it, or say there why not' : ''}. Run it again: npx marketplace-app-kit test-step ${id}`,
+      : `its battery passes${Object.keys(exempt).length > 0 ? ', except for the checks that cases.json exempts: fix the step, or give the reason there' : ''}. Run it again: npx marketplace-app-kit test-step ${id}`,
   );
   return own.length > 0 ? 1 : 0;
 }

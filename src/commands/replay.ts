@@ -35,7 +35,7 @@ const usage = `usage: npm run replay -- LAUNCH_ID|FILE [options]: plays a run ag
 Exit 0: the same. 1: another verdict, call or output, or a cause that never fired; the first difference is shown. 2: it cannot
 be played again, and why.`;
 
-/** Also a name such as run.json that is not there, which no launch has. */
+/** True also for a missing .json file, because no launch id ends like that. */
 const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() === true || /\.json$/.test(path);
 
 const ofAnyFormat = z.object({ format: z.string() });

@@ -11,7 +11,7 @@ import { needing } from '../support/needs.ts';
 import { populated } from '../support/populated.ts';
 import { adminKey, startSandbox } from '../support/sandbox.ts';
 
-/** Notes in the page what a click can do without a request. */
+/** Records the effects of a click that send no request. */
 const watch = `
   globalThis.seen = [];
   if (navigator.clipboard) navigator.clipboard.writeText = async (text) => void globalThis.seen.push('copied ' + text.length);
@@ -19,7 +19,7 @@ const watch = `
     .observe(document.documentElement, { subtree: true, childList: true, attributes: true, characterData: true }));
 `;
 
-/** Buttons whose work only another test can see, by their text. */
+/** Text of buttons that other tests cover, with the reason. */
 const elsewhere: Readonly<Record<string, string>> = {
   'Notify me': 'asks for a permission that this browser denies: test/browser/flow.test.ts',
   'Open the app': 'the page presses it by itself: test/browser/flow.test.ts',
@@ -30,7 +30,7 @@ const elsewhere: Readonly<Record<string, string>> = {
 const nameOf = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
 
 const square = '{"type":"Polygon","coordinates":[[[14,47],[14.01,47],[14.01,47.01],[14,47.01],[14,47]]]}';
-/** What a form needs before its button may work. */
+/** Values of required fields, by selector. */
 const fields: Readonly<Record<string, string>> = {
   'input[name=adminKey]': adminKey,
   'form[action*="/apps"] input[name=id]': 'an-app',

@@ -1,5 +1,5 @@
 // @module-tag all
-/** What a strange platform does otherwise is found and named; a platform like the sandbox raises no alarm. */
+/** Drift finds and names the differences of a strange platform, and reports none for a platform like the sandbox. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';

@@ -433,7 +433,7 @@ describe('the values that a model takes', () => {
   test.each([
     ['shares', 1, (value: number) => value * 200 > 100],
     ['small numbers', 40, (value: number) => value * 10 - 100 > 100],
-  ] as const)('the first range that holds them turns %s into those of the training', async (name, most, isHigh) => {
+  ] as const)('the first matching range converts %s to the numbers of the training', async (name, most, isHigh) => {
     const sandbox = await withRanges();
     const value = (x: number) => Math.fround((x / 19) * most);
     const file = await uploaded(sandbox, geoTiff({ width: 20, height: 3, type: 'Float32', value }));
@@ -444,13 +444,13 @@ describe('the values that a model takes', () => {
     expect(bytes.toString('latin1'), Object.keys(fileDirectory).join()).toContain(`MODEL_VALUES">${name}`);
   });
 
-  test('values beyond all ranges fail the job, which says what the model takes', async () => {
+  test('values outside all ranges fail the job, and the error names the ranges', async () => {
     const sandbox = await withRanges();
     const file = await uploaded(sandbox, geoTiff({ width: 20, height: 3, value: (x) => 1_000 + x }));
     const { body } = await run(sandbox, { modelId: 'own', fileId: file });
     expect(await finished(sandbox, body.id)).toBe('FAILED');
     expect(await (await fetch(`${sandbox.url}/inference`)).text()).toContain(
-      'the values of the bands lie between 1000 and 1019, and model own takes 0 to 1 (shares), 0 to 50 (small numbers)',
+      'the values of the bands are between 1000 and 1019, but model own accepts 0 to 1 (shares), 0 to 50 (small numbers)',
     );
   });
 

@@ -19,7 +19,7 @@ const words = { description: 'A model of a test.' };
 const cases = {
   exempt: {
     'its output and its estimate': 'the synthetic scene has no band of that name',
-    'a scale and an offset': 'a model takes stored numbers',
+    'a scale and an offset': 'a model without ranges accepts stored numbers',
   },
   types: ['Byte', 'UInt16', 'Int16', 'Float32', 'Float64'],
   cases: [

@@ -12,7 +12,7 @@ export interface StepNames {
   readonly kit: string;
 }
 
-/** What a program was seen to leave. */
+/** Output of a program in its trial run. */
 export type Left =
   | { readonly bands: 'as-input' | readonly { readonly dataType: string; readonly nodata: number | null }[] }
   | Pick<VectorOutput, 'geometry' | 'fields'>;
@@ -115,7 +115,7 @@ export const factorCases = {
   ],
 };
 
-/** The step of a program; `left` is null as long as nobody has seen what it leaves, and for files of other kinds. */
+/** Step that runs a program. `left` is null before the trial run, and for files that are neither a raster nor features. */
 export function commandStep(names: StepNames, argv: readonly string[], fileName: string, left: Left | null): string {
   const outputs =
     left === null

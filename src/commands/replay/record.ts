@@ -33,17 +33,17 @@ export async function record(url: string, wanted: Recorded): Promise<Bundle> {
   return withLocalInputs(await bundleOf(await launchOfRun(sandbox, wanted.runId, config)), config.inputDir);
 }
 
-/** Writes a bundle to a file, and says what it holds. */
+/** Writes a bundle to a file, and prints its contents. */
 export async function save(made: Bundle, file: string): Promise<void> {
   await writeFile(file, `${JSON.stringify(made, null, 2)}\n`);
   console.log(`${file}: ${made.causes.length} causes, ${made.effects.length} calls, ${made.outputs.length} outputs`);
   for (const { fileName, sizeBytes, data } of made.inputs)
     console.log(
       data === null
-        ? `it holds only the digest of its input ${fileName} (${sizeBytes} bytes): give that to replay with --input`
-        : `it holds its input ${fileName} (${sizeBytes} bytes)`,
+        ? `it contains only the digest of the input ${fileName} (${sizeBytes} bytes): pass the file to replay with --input`
+        : `it contains the input ${fileName} (${sizeBytes} bytes)`,
     );
-  for (const obstacle of made.obstacles) console.log(`it cannot be played again as it is: ${obstacle}`);
+  for (const obstacle of made.obstacles) console.log(`it cannot be replayed unchanged: ${obstacle}`);
 }
 
 /** By the operation that the run has asked for. Throws `KitError` where the run or the operation is not known. */

@@ -17,7 +17,7 @@ export const modelFile = z
     bands: z.array(z.string().min(1)).min(1).max(64),
     /** Each band becomes (value - mean) / std. Default: as it is. */
     normalisation: z.object({ mean: numbers, std: numbers }).optional(),
-    /** Ranges of the values that the model takes, in order. The factor and offset of the first that holds a file's values turn them into those that it was trained on. Default: the stored numbers, whatever they are. */
+    /** Ranges of values that the model accepts, in order. The first range that contains a file's values applies: its factor and offset convert them to the numbers of the training. Default: the model accepts all stored numbers unchanged. */
     values: z
       .array(
         z

@@ -6,10 +6,10 @@ import type { Model } from './model-file.ts';
 export type ModelValues = NonNullable<Model['values']>[number];
 
 const sampleSide = 256;
-/** Share of the samples that may lie outside of a range, at each end: fill and saturated pixels. */
+/** Share of the samples that may lie outside the range at each end, such as fill and saturated pixels. */
 const outliers = 0.02;
 
-/** The first range of the model that holds the values of the bands; null if the model names no range. Throws `KitError` with code `values_out_of_range`. */
+/** Finds the first range of the model that contains the values of the bands. Returns null if the model has no ranges. Throws `KitError` with code `values_out_of_range`. */
 export function valuesOf({ id, values }: Model, readers: readonly BandReader[]): ModelValues | null {
   if (!values) return null;
   const sample = readers.flatMap(sampleOf).sort((a, b) => a - b);
@@ -19,7 +19,7 @@ export function valuesOf({ id, values }: Model, readers: readonly BandReader[]):
   const wanted = values.map(({ from, to, name }) => `${from} to ${to} (${name})`).join(', ');
   throw new KitError(
     'values_out_of_range',
-    `the values of the bands lie between ${low!} and ${high!}, and model ${id} takes ${wanted}`,
+    `the values of the bands are between ${low!} and ${high!}, but model ${id} accepts ${wanted}`,
     { status: 422 },
   );
 }

@@ -41,7 +41,7 @@ export class TileReader {
   #window: Float64Array;
   #readers: readonly BandReader[];
   #isValid: Uint8Array;
-  /** The model's range of values in use; null if it names none. */
+  /** The range of values in use. Null if the model has no ranges. */
   readonly values: ModelValues | null;
 
   constructor(session: InferenceSession, bands: readonly SceneBand[], model: Model) {

@@ -50,7 +50,7 @@ export interface LeftFeatures {
   readonly kind: 'vector';
   readonly properties: readonly Readonly<Record<string, unknown>>[];
 }
-/** A file that no case can look into. */
+/** A file output. Cases cannot check its content. */
 export interface LeftFile {
   readonly kind: 'file';
   readonly sizeBytes: number;

@@ -19,7 +19,7 @@ export function isAsExpected(
     const output = answer.outputs?.[name];
     if (!output) return fail(`it left no ${name}`);
     if (output.kind === 'file') {
-      if (saysWhat(expected)) return fail(`${name} is a file of its own kind, and no case can look into it`);
+      if (checksContent(expected)) return fail(`${name} is a file output, and cases cannot check its content`);
       continue;
     }
     if ('band' in expected) {
@@ -32,8 +32,8 @@ export function isAsExpected(
   }
 }
 
-/** True if a case says more than that the output is there. */
-const saysWhat = (expected: ExpectedRaster | ExpectedFeatures) =>
+/** True if a case checks more than that the output exists. */
+const checksContent = (expected: ExpectedRaster | ExpectedFeatures) =>
   !('band' in expected) || expected.pixels !== undefined || expected.value !== undefined;
 
 /** It ran, and its rasters have the pixels of the first input. */

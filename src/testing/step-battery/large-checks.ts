@@ -28,7 +28,7 @@ const largestShare = 1 / 4;
 /** Of its progress, at once. */
 const mostJump = 0.4;
 
-/** At most, until one does not jump. */
+/** Maximum number of runs until one does not jump. */
 const progressRuns = 3;
 
 const syntheticSide = 1_024;
@@ -119,7 +119,7 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
       name: 'tells how far it is',
       run: async () => {
         let { largestJump } = await inParts();
-        // GDAL drops calls of progress while the process gets no time. A step that jumps does so in each run.
+        // On a busy machine GDAL drops progress calls. A step that jumps does so in each run.
         for (let again = 1; again < progressRuns && largestJump > mostJump; again++)
           largestJump = Math.min(largestJump, (await readInParts()).largestJump);
         if (largestJump > mostJump)

@@ -1,4 +1,4 @@
-/** Runs in a child process: what a program has left, for the declaration of its step. */
+/** Runs in a child process: reads the output of a program, for the declaration of its step. */
 import { geometryName } from '../../app/processing/check-outputs.ts';
 import type { Job } from '../../raster/child/protocol.ts';
 import { openRaster } from '../../raster/open-raster.ts';
