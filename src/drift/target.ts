@@ -9,11 +9,25 @@ import { factsOf, jsonOf, type Facts, type RawAnswer } from './facts.ts';
 export const levels = ['read', 'launch', 'write'] as const;
 export type Level = (typeof levels)[number];
 
+/** How often a platform is asked. */
+export interface Pace {
+  /** Least time between the starts of two requests, ms. */
+  readonly requestMs: number;
+  /** Time between two looks at a state that changes, ms. */
+  readonly pollMs: number;
+}
+
+/** A platform that others use too: two requests a second, and polls as the interface asks for them (section 4.3). */
+export const considerate: Pace = { requestMs: 500, pollMs: 3_000 };
+/** A platform of one's own. */
+export const unpaced: Pace = { requestMs: 0, pollMs: 500 };
+
 /** A platform that is probed. */
 export interface Target {
   readonly url: string;
   readonly apiKey: string;
   readonly profile: WireProfile;
+  readonly pace: Pace;
   /** An identity token of a launch. Asked for once, of a level above `read`. */
   token(): Promise<string>;
   /** Resolves when the user has approved. `token`: the one that holds by now. */
@@ -65,6 +79,7 @@ export class Conversation {
   readonly exchanges: Exchange[] = [];
   #secrets = new Set<string>();
   #renewed: string | null = null;
+  #nextAt = 0;
 
   constructor(target: Target) {
     this.target = target;
@@ -128,12 +143,14 @@ export class Conversation {
       ...request.headers,
     };
     const url = /^https?:/.test(request.path) ? request.path : `${this.target.url}${request.path}`;
-    const ask = () =>
-      exchange(url, { ...request, headers }).catch((error: unknown): RawAnswer => {
+    const ask = async () => {
+      await this.#turn();
+      return exchange(url, { ...request, headers }).catch((error: unknown): RawAnswer => {
         // Without any earlier response there is nothing to compare. A later broken connection says nothing about the interface.
         if (this.exchanges.length === 0) throw error;
         throw new NotObserved(error instanceof Error ? error.message : 'there was no answer');
       });
+    };
     let answer = await ask();
     // A rate limit is no difference of the interface: wait, and ask again.
     for (let waits = 0; answer.status === 429 && waits < mostWaits; waits++) {
@@ -179,6 +196,14 @@ export class Conversation {
       facts,
       unreadable: null,
     });
+  }
+
+  /** Waits until the pace allows another request. */
+  async #turn(): Promise<void> {
+    const now = Date.now();
+    const at = Math.max(now, this.#nextAt);
+    this.#nextAt = at + this.target.pace.requestMs;
+    if (at > now) await sleep(at - now);
   }
 
   #shown(text: string): string {

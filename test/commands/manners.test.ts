@@ -1,19 +1,22 @@
 /** Commands read paths as their caller means them, and leave nothing, however they end. */
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createPlatformClient } from '../../src/platform-client/index.ts';
 import { fetchFile } from '../../src/commands/demo/fetch-result.ts';
 import { stageInputs } from '../../src/commands/demo/stage-inputs.ts';
 import { loadMyApp } from '../../src/commands/my-app.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
-import { testFolder } from '../support/folders.ts';
+import { projectRoot, testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
-import { startCommand } from '../support/processes.ts';
+import { findOlderNode, needing, olderNode } from '../support/needs.ts';
+import { processesIn, startCommand } from '../support/processes.ts';
 import { startScriptedServer } from '../support/scripted-server.ts';
+import { onlyInAll } from '../support/tags.ts';
 
 async function folderOf(...names: string[]): Promise<string> {
   const folder = join(await testFolder(), ...names);
@@ -31,6 +34,37 @@ test.each(['its reader has had enough', 'SIGINT'])('test-step leaves no folder: 
   expect(await readdir(tmp)).toEqual([]);
   expect(output()).not.toMatch(/EPIPE| {4}at /);
 });
+
+const terminal = ['script', '-qec', '__COMMAND__', '/dev/null'];
+
+describe(
+  'on an older Node the launcher starts the right one, which cleans up',
+  { tags: [onlyInAll], ...needing(olderNode) },
+  () => {
+    test.each([
+      ['SIGINT of a terminal', terminal],
+      ['SIGINT', []],
+      ['SIGTERM', []],
+    ] as const)('%s', async (how, around) => {
+      const tmp = await folderOf('tmp');
+      const command = [findOlderNode()!, join(projectRoot, 'bin/marketplace-app-kit.mjs'), 'test-step', 'cog'];
+      const [program, ...args] =
+        around.length > 0 ? around.map((one) => one.replace('__COMMAND__', command.join(' '))) : command;
+      const child = spawn(program!, args, { env: { ...process.env, TMPDIR: tmp }, stdio: ['pipe', 'pipe', 'pipe'] });
+      const exited = once(child, 'close');
+      cleanUpLater(() => void child.kill('SIGKILL'));
+      let output = '';
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (output += String(bytes)));
+      await expect.poll(() => readdir(tmp), { timeout: 600_000, interval: 20 }).not.toEqual([]);
+      if (around.length > 0) child.stdin.write('\u0003');
+      else child.kill(how as NodeJS.Signals);
+      const [code, signal] = (await exited) as [number | null, string | null];
+      expect({ code, signal, output }).toMatchObject({ code: 130, signal: null });
+      expect(await readdir(tmp)).toEqual([]);
+      await expect.poll(() => processesIn(tmp), { timeout: 600_000 }).toEqual([]);
+    });
+  },
+);
 
 test('an input that is a symbolic link is the file behind it', async () => {
   const folder = await folderOf('links');

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { assumedProfile } from '../../src/contract/index.ts';
-import { Conversation } from '../../src/drift/target.ts';
+import { Conversation, unpaced } from '../../src/drift/target.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 
-async function platform(answers: readonly (readonly [status: number, body: object])[]) {
+async function platform(answers: readonly (readonly [status: number, body: object])[], pace = unpaced) {
   const waiting = [...answers];
   const server = createServer((_req, res) => {
     const [status, body] = waiting.shift()!;
@@ -21,6 +21,7 @@ async function platform(answers: readonly (readonly [status: number, body: objec
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     apiKey: 'k'.repeat(32),
     profile: assumedProfile,
+    pace,
     token: async () => 't'.repeat(32),
     approve: async () => {},
   });
@@ -33,6 +34,17 @@ test('what a rate limit refuses is asked again; what stays refused is not observ
   expect(at.exchanges.map(({ facts }) => facts['status'])).toEqual(['200']);
   await expect(at.send('b', { method: 'GET', path: '/b' })).rejects.toThrow('limits how often it is asked (429)');
   expect(at.exchanges).toHaveLength(1);
+});
+
+test('requests keep the distance that the pace asks for', async () => {
+  const requestMs = 200;
+  const at = await platform(
+    Array.from({ length: 3 }, () => [200, {}] as const),
+    { requestMs, pollMs: 0 },
+  );
+  const began = performance.now();
+  for (const path of ['/a', '/b', '/c']) await at.send(path, { method: 'GET', path });
+  expect(performance.now() - began).toBeGreaterThanOrEqual(2 * requestMs - 5);
 });
 
 test('a record keeps what a user’s details look like, and not whose they are', async () => {

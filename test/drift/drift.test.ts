@@ -7,7 +7,7 @@ import { assumedProfile, assumptions, wireProfile, type WireCallName } from '../
 import { compare, judge, observe, unmadeOf, type Observations } from '../../src/drift/compare.ts';
 import { probes } from '../../src/drift/probes.ts';
 import { withoutKnown } from '../../src/drift/report.ts';
-import type { Exchange, Target } from '../../src/drift/target.ts';
+import { unpaced, type Exchange, type Target } from '../../src/drift/target.ts';
 import myApp from '../../src/my-app/app.ts';
 import { defineApp } from '../../src/app/definition/app-definition.ts';
 import { deliver, startApp, startSandbox, type RunningSandbox } from '../../src/testing/index.ts';
@@ -29,6 +29,7 @@ function targetAt(url: string, profile = assumedProfile): Target {
     url,
     apiKey: platform.apiKey,
     profile,
+    pace: unpaced,
     token: () => (token ??= platform.launch(noApp).then((launch) => launch.token)),
     approve: async (operationId) => void (await platform.approve(operationId)),
   };

@@ -1,7 +1,7 @@
 /** What tests need beside npm's packages. A test that lacks it is skipped, with a reason that `report.ts` prints. */
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, type TestOptions } from 'vitest';
 import { findProgram, installCommand, missingOf, needs, type NeedName } from '../../scripts/needs.mjs';
@@ -67,6 +67,24 @@ export const python = unless(
   findProgram(['python3']) !== null,
   'python3 is not installed',
   'sudo apt-get install python3',
+);
+
+/** Path of a Node on this machine that is older than the kit's; null if there is none. */
+export function findOlderNode(): string | null {
+  const paths = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/usr/local/bin'].map((one) =>
+    join(one, 'node'),
+  );
+  const major = (node: string) =>
+    Number(execFileSync(node, ['--version'], { encoding: 'utf8' }).slice(1).split('.')[0]);
+  const own = Number(process.versions.node.split('.')[0]);
+  return paths.find((node) => existsSync(node) && major(node) < own) ?? null;
+}
+
+/** A Node that is older than the kit's. */
+export const olderNode = unless(
+  findOlderNode() !== null,
+  'there is no Node older than the kit’s',
+  'install one, for example: sudo apt-get install nodejs',
 );
 
 /** Real rasters beside the project. */

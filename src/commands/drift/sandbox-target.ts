@@ -1,5 +1,5 @@
 import type { WireProfile } from '../../contract/index.ts';
-import type { Target } from '../../drift/target.ts';
+import { unpaced, type Target } from '../../drift/target.ts';
 import { sandboxControl } from '../../testing/sandbox-control.ts';
 import { startOwnSandbox } from '../own-sandbox.ts';
 
@@ -19,6 +19,7 @@ export async function sandboxTarget(
       url,
       apiKey,
       profile,
+      pace: unpaced,
       token: () => (token ??= control.launch(noApp).then((launch) => launch.token)),
       approve: async (operationId) => void (await control.approve(operationId)),
     },

@@ -29,7 +29,7 @@ async function settled(at: Conversation, name: string, fileId: string): Promise<
     if ((status !== 'QUEUED' && status !== 'IN_PROGRESS') || Date.now() > giveUpAt)
       return at.note(`${name}, in the end`, { status: status ?? 'unknown' });
     at.exchanges.length = mark;
-    await sleep(500);
+    await sleep(at.target.pace.pollMs);
   }
 }
 
