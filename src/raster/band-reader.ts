@@ -35,6 +35,14 @@ export interface ItemBand {
   readonly nodata: number | null;
 }
 
+/** What a catalog item says of a file. */
+export interface ItemFacts {
+  /** The item's `datetime`, when the file was observed. ISO 8601, UTC. Null if the item has none. */
+  readonly observedAt: string | null;
+  /** Empty if the item describes no values. */
+  readonly bands: readonly ItemBand[];
+}
+
 /** Layout of the values in an array: rows of `stride` values, starting at `start`. Default: contiguous rows from 0. */
 export interface Place {
   readonly stride?: number;

@@ -8,7 +8,7 @@ export {
   type ConfinementMode,
 } from './child/confinement.ts';
 export { confinementSettings, confinementVariables, type ConfinementSettings } from './child/confinement-settings.ts';
-export type { ItemBand, Reading, Scaling, ValueScale } from './band-reader.ts';
+export type { ItemBand, ItemFacts, Reading, Scaling, ValueScale } from './band-reader.ts';
 export { bandNames, bandOfFileName, sensorOfFileNames, type Sensor } from './band-names.ts';
 export { classColors } from './class-table.ts';
 export { FairQueue } from './child/fair-queue.ts';

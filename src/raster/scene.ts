@@ -2,7 +2,8 @@
 import { basename, parse } from 'node:path';
 import type gdal from 'gdal-async';
 import { bandNames } from './band-names.ts';
-import type { ItemBand } from './band-reader.ts';
+import type { ItemBand, ItemFacts } from './band-reader.ts';
+import { observedAtOf } from './observed-at.ts';
 import { matchBand, SceneError, type NamedBand } from './match-band.ts';
 import { openRaster } from './open-raster.ts';
 
@@ -24,13 +25,15 @@ export interface Scene {
   readonly bands: readonly SceneBand[];
   /** The band by common name (`red`), name (`B4`), description, file name without extension, or number in a single file; case does not matter. */
   findBand(name: string): SceneBand;
+  /** When a raster was observed, ms since 1970: by its catalog item, else by its own metadata. Null if neither says so. */
+  observedAt(dataset: gdal.Dataset): number | null;
   /** The one raster of the input; an error where it has several. */
   onlyRaster(): gdal.Dataset;
   close(): void;
 }
 
-/** Opens `paths` (absolute, already resolved). `ofItems` has the item metadata of the bands, one list per path. Default: none. */
-export function openScene(paths: readonly string[], ofItems: readonly (readonly ItemBand[])[] = []): Scene {
+/** Opens `paths` (absolute, already resolved). `ofItems` has what the catalog items say of the files, one per path. Default: nothing. */
+export function openScene(paths: readonly string[], ofItems: readonly ItemFacts[] = []): Scene {
   const datasets: gdal.Dataset[] = [];
   try {
     for (const path of paths) datasets.push(openRaster(path));
@@ -60,7 +63,7 @@ export function openScene(paths: readonly string[], ofItems: readonly (readonly 
         names: known,
         dataset,
         band,
-        ofItem: itemBandOf(known, index, dataset.bands.count(), ofItems[file] ?? []),
+        ofItem: itemBandOf(known, index, dataset.bands.count(), ofItems[file]?.bands ?? []),
       };
     }),
   );
@@ -69,6 +72,7 @@ export function openScene(paths: readonly string[], ofItems: readonly (readonly 
     datasets,
     bands,
     findBand: (name) => matchBand(bands, name),
+    observedAt: (dataset) => observedAtOf(dataset, ofItems[datasets.indexOf(dataset)]?.observedAt ?? null),
     onlyRaster() {
       if (datasets.length !== 1 || !datasets[0]) {
         throw new SceneError(

@@ -30,7 +30,7 @@ async function listen(handler: (req: IncomingMessage, res: ServerResponse) => vo
 /** A platform with one item, whose data is answered by `answer`; on an origin of its own where `isElsewhere`. */
 async function start(
   answer: (res: ServerResponse, req: IncomingMessage, tries: number) => void,
-  { isElsewhere = false, origins = [] as string[], maxBytes = 1_000_000 } = {},
+  { isElsewhere = false, origins = [] as string[], maxBytes = 1_000_000, properties = {} } = {},
 ) {
   const seen: IncomingMessage[] = [];
   const serveData = (req: IncomingMessage, res: ServerResponse) => {
@@ -47,7 +47,7 @@ async function start(
       id: 'x',
       title: 'some title',
       collection: 'a',
-      properties: {},
+      properties,
       assets: { data: { href: `${elsewhere ?? url}/data?signature=s` } },
     };
     res.writeHead(200, { 'content-type': 'application/geo+json' }).end(JSON.stringify(item));
@@ -101,6 +101,15 @@ test('a raster that is packed by itself is unpacked; one that is damaged is told
   for (const path of paths) expect((await readFile(path)).equals(raster)).toBe(true);
   const damaged = await start(send(await zip({ 'a.tif.gz': gzipSync(raster).subarray(0, 40) })));
   await expect(damaged.fetchIt()).rejects.toThrow(/gzip file cannot be read: it is damaged/);
+});
+
+test.each([
+  ['2013-04-02T17:31:02+02:00', '2013-04-02T15:31:02.000Z'],
+  ['in spring', null],
+  [undefined, null],
+])('the time of an item, %s, goes with its files as %s', async (datetime, observedAt) => {
+  const { fetchFiles } = await start(send(raster), { properties: { datetime } });
+  expect((await fetchFiles()).map(({ ofItem }) => ofItem)).toEqual([{ observedAt, bands: [] }]);
 });
 
 test('an item that is not there is known before anybody is asked', async () => {

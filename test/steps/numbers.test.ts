@@ -4,6 +4,7 @@ import gdal from 'gdal-async';
 import { describe, expect, test } from 'vitest';
 import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
 import { writeFile } from 'node:fs/promises';
+import { testFolder } from '../support/folders.ts';
 import { startStepHost } from '../support/step-host.ts';
 import { coverShares } from '../../src/steps/zones.ts';
 import allSteps from '../support/all-steps.ts';
@@ -166,6 +167,46 @@ describe('what is valid', () => {
       ['median', 3],
     ] as const)
       expect([overlap, (await run('mosaic', over, { overlap })).raster().bands[0]![0]]).toEqual([overlap, expected]);
+  });
+  describe('a mosaic by date', () => {
+    const dated = (value: number, metadata: Record<string, string>): Made => ({
+      type: 'Byte',
+      bands: [() => value],
+      place: (dataset) => void dataset.setMetadata(metadata),
+    });
+    const byFile = [
+      dated(1, { TIFFTAG_DATETIME: '2020:06:01 10:00:00' }),
+      dated(2, { TIFFTAG_DATETIME: '2022:06:01 10:00:00' }),
+      dated(3, { ACQUISITIONDATETIME: '2021-06-01 10:00:00', TIFFTAG_DATETIME: '2024:01:01 00:00:00' }),
+    ];
+    test.each([
+      ['newest', 2],
+      ['oldest', 1],
+    ])('the %s by the metadata of the files', async (overlap, value) => {
+      const { bands } = (await run('mosaic', byFile, { overlap })).raster();
+      expect(new Set(bands[0])).toEqual(new Set([value]));
+    });
+    test.each([
+      ['newest', 1],
+      ['oldest', 3],
+    ])('the %s by the items, which count before the files', async (overlap, value) => {
+      const folder = await testFolder();
+      const files = byFile.map((one, i) => ({
+        path: make(join(folder, `${i}.tif`), one),
+        ofItem: { observedAt: `201${9 - i}-01-01T00:00:00.000Z`, bands: [] },
+      }));
+      const items = files.map((_, i) => ({ collectionId: 'c', itemId: String(i) }));
+      const platformInput = { check: () => Promise.resolve([]), fetch: () => Promise.resolve(files) };
+      const started = await startStepHost({ definition: allSteps, platformInput });
+      const { path } = await started.run('mosaic', { type: 'platform', items }, { overlap });
+      expect(new Set(read(path).bands[0])).toEqual(new Set([value]));
+    });
+    test('a file without a date is named', async () => {
+      await expect(run('mosaic', [...byFile, dated(4, {})], { overlap: 'newest' })).rejects.toMatchObject({
+        code: 'no_date',
+        message: expect.stringMatching(/^d\.tif has no date: /) as string,
+      });
+    });
   });
   test('a buffer of the cloud mask grows by pixels on all sides, and not over the edge', async () => {
     const made: Made = { bands: [() => 7, (x, y) => (x === 10 && y === 0 ? 8 : 0)] };

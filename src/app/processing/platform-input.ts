@@ -1,7 +1,7 @@
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import * as z from 'zod';
-import { isPathSegment, type CatalogItem } from '../../contract/index.ts';
+import { isPathSegment, type CatalogBand, type CatalogItem } from '../../contract/index.ts';
 import { PlatformError, requireAllowed, type PlatformClient } from '../../platform-client/index.ts';
 import {
   removeFolder,
@@ -11,6 +11,7 @@ import {
   type ChildLimits,
   type Confinement,
   type ItemBand,
+  type ItemFacts,
   type UnpackInput,
 } from '../../raster/index.ts';
 import { namesOf } from './input-facts.ts';
@@ -26,10 +27,10 @@ export interface FetchOptions {
   readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
 }
 
-/** A file of an item, with the item's metadata of its bands. */
+/** A file of an item, with what the item says of it. */
 export interface FetchedFile {
   readonly path: string;
-  readonly bands: readonly ItemBand[];
+  readonly ofItem: ItemFacts;
 }
 
 /** Rasters of the platform's items as a run's input. */
@@ -98,7 +99,7 @@ export function createPlatformInput({
       );
       return found;
     });
-    const bands = itemBandsOf(item);
+    const ofItem = factsOf(item);
     const unpacked = join(folder, 'unpacked');
     const archive: UnpackInput = { kind, limits: { entries: maxEntries, bytes: bytesLeft } };
     const answer = await runInChild<unknown>({
@@ -117,7 +118,7 @@ export function createPlatformInput({
       // The interface promises an archive, but this may still be the file itself: opening it shows whether it is readable.
       const named = join(folder, plainName(item.title ?? item.id, kind));
       await rename(path, named);
-      return [{ path: named, bands }];
+      return [{ path: named, ofItem }];
     }
     await rm(path);
     // A child may answer anything, so accept only names in its own folder, never paths.
@@ -126,7 +127,7 @@ export function createPlatformInput({
       throw new InputError(
         `the data of item ${JSON.stringify(reference.itemId)} holds no ${kind === 'raster' ? 'raster' : 'features'}; looked for ${[...extensionsOf[kind]].join(' ')}`,
       );
-    return names.map((name) => ({ path: join(unpacked, name), bands }));
+    return names.map((name) => ({ path: join(unpacked, name), ofItem }));
   }
 
   return {
@@ -152,7 +153,15 @@ export function createPlatformInput({
   };
 }
 
-function itemBandsOf({ bands = [] }: CatalogItem): ItemBand[] {
+function factsOf({ datetime = '', bands = [] }: CatalogItem): ItemFacts {
+  const observed = new Date(datetime);
+  return {
+    observedAt: Number.isNaN(observed.getTime()) ? null : observed.toISOString(),
+    bands: itemBandsOf(bands),
+  };
+}
+
+function itemBandsOf(bands: readonly CatalogBand[]): ItemBand[] {
   const read = bands.map((band): ItemBand => {
     const { scale: factor = 1, offset = 0, nodata = null } = band;
     const isSound = factor !== 0 && Number.isFinite(factor) && Number.isFinite(offset);

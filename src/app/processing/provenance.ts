@@ -23,11 +23,12 @@ const itemBand = z.strictObject({
   nodata: z.number().nullable(),
 });
 
-/** A file that a run has read. `bands` is present if the catalog item describes its values. */
+/** A file that a run has read. `observedAt` is present if its catalog item has a time, `bands` if the item describes its values. */
 const readFile = z.strictObject({
   fileName: plainName,
   sizeBytes: z.int().min(0),
   sha256,
+  observedAt: z.iso.datetime().optional(),
   bands: z.array(itemBand).max(10_000).optional(),
 });
 export type ReadFile = z.output<typeof readFile>;

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
 import { basename } from 'node:path';
 import gdal from 'gdal-async';
-import type { ItemBand } from '../../raster/band-reader.ts';
+import type { ItemFacts } from '../../raster/band-reader.ts';
 import type { FileDigests } from '../../raster/file-digests.ts';
 import { addMetadata, readMetadata, type Metadata } from '../../raster/metadata.ts';
 import type { MadeOutput } from './check-outputs.ts';
@@ -13,7 +13,7 @@ import { makeProvenance, provenanceTag, type ProvenanceKnown, type ReadInputs } 
 interface InputFiles {
   readonly name: string;
   readonly paths: readonly string[];
-  readonly ofItems?: readonly (readonly ItemBand[])[] | undefined;
+  readonly ofItems?: readonly ItemFacts[] | undefined;
 }
 
 export interface Stamp {
@@ -29,6 +29,13 @@ export interface Stamp {
 /** Of a trial, whose output nobody keeps. */
 export const noStamp: Stamp = { metadata: {}, settle: () => Promise.resolve([]) };
 
+function writtenFacts({ observedAt, bands }: ItemFacts = { observedAt: null, bands: [] }) {
+  return {
+    ...(observedAt !== null && { observedAt }),
+    ...(bands.length > 0 && { bands: bands.map((band) => ({ ...band, names: [...band.names] })) }),
+  };
+}
+
 export function beginStamp(known: ProvenanceKnown, inputs: readonly InputFiles[], digests: FileDigests): Stamp {
   const salt = randomBytes(16).toString('hex');
   const placeholder = (name: string) => createHash('sha256').update(`${salt} ${name}`).digest('hex');
@@ -40,7 +47,7 @@ export function beginStamp(known: ProvenanceKnown, inputs: readonly InputFiles[]
       fileName: basename(path).replace(/[\p{Cc}\\]/gu, '_'),
       sizeBytes: statSync(path).size,
       sha256: placeholder(`${i} ${j}`),
-      ...(ofItems[j]?.length && { bands: [...ofItems[j]].map((band) => ({ ...band, names: [...band.names] })) }),
+      ...writtenFacts(ofItems[j]),
     })),
   }));
   const before = { ...makeProvenance(known, pending, gdal.version), digest: placeholder('digest') };

@@ -8,7 +8,7 @@ import {
   runInChild,
   type ChildLimits,
   type Confinement,
-  type ItemBand,
+  type ItemFacts,
   type LentFile,
 } from '../../raster/index.ts';
 import { isCommand } from '../../steps/command.ts';
@@ -181,7 +181,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
         });
         const paths = files.map(({ path }) => path);
         for (const path of paths) bytesTaken += await requirePlainFile(path);
-        sources.push({ name, kind, synthetic: null, paths, ofItems: files.map(({ bands }) => bands) });
+        sources.push({ name, kind, synthetic: null, paths, ofItems: files.map(({ ofItem }) => ofItem) });
       }
     }
     return sources;
@@ -377,6 +377,6 @@ interface Source {
   readonly synthetic: { readonly size: number } | null;
   /** Absolute. */
   readonly paths: readonly string[];
-  /** Item metadata of the bands, one list per path. Default: none. */
-  readonly ofItems?: readonly (readonly ItemBand[])[];
+  /** What the catalog items say of the files, one per path. Default: nothing. */
+  readonly ofItems?: readonly ItemFacts[];
 }

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { fitBlockCache } from '../../raster/block-cache.ts';
-import { readerOf, type ItemBand } from '../../raster/band-reader.ts';
+import { readerOf, type ItemFacts } from '../../raster/band-reader.ts';
 import { eachStrip, walkBands, walkStrips } from '../../raster/block-walk.ts';
 import type { ChildContext, Job, JobContext } from '../../raster/child/protocol.ts';
 import { createRaster, gridOf, nameBands, writeCog } from '../../raster/cog.ts';
@@ -48,8 +48,8 @@ export interface StepJobInput {
     /** Made by code; null where the input is files. */
     readonly synthetic: { readonly size: number } | null;
     readonly fileCount: number;
-    /** Item metadata of the bands, one list per file. Default: none. */
-    readonly ofItems?: readonly (readonly ItemBand[])[];
+    /** What the catalog items say of the files, one per file. Default: nothing. */
+    readonly ofItems?: readonly ItemFacts[];
   }[];
 }
 

@@ -31,14 +31,14 @@ export async function bringInputs({ input, inputs }: Provenance, paths: readonly
     const to = isOneFile ? join(place, '..') : place;
     await mkdir(to, { recursive: true });
     const here: FetchedFile[] = [];
-    for (const [i, { fileName, sha256, bands = [] }] of files.entries()) {
+    for (const [i, { fileName, sha256, observedAt = null, bands = [] }] of files.entries()) {
       const found = given.find((one) => one.sha256 === sha256);
       if (!found) throw otherInput(name, fileName, sha256, given, inputs.flatMap((one) => one.files).length === 1);
       // What was fetched may have the same name in two items.
       const into = source?.type === 'local' ? to : join(to, String(i));
       await mkdir(into, { recursive: true });
       await copyFile(found.path, join(into, fileName), constants.COPYFILE_FICLONE);
-      here.push({ path: join(into, fileName), bands });
+      here.push({ path: join(into, fileName), ofItem: { observedAt, bands } });
     }
     brought.set(name, here);
   }

@@ -104,6 +104,27 @@ function gridOf(gdal: typeof Gdal, datasets: readonly Gdal.Dataset[]): MosaicGri
   };
 }
 
+const orders = ['last', 'first', 'newest', 'oldest'] as const;
+type Order = (typeof orders)[number];
+const isOrder = (overlap: string): overlap is Order => orders.some((one) => one === overlap);
+
+/** Numbers of the rasters, from the lowest to the one that lies on top. Throws `KitError` if an order by date lacks a date. Rasters of one date stay in their order. */
+function lowestFirst(scene: Scene, order: Order): number[] {
+  const given = scene.datasets.map((_, i) => i);
+  if (order === 'last') return given;
+  if (order === 'first') return given.toReversed();
+  const times = scene.datasets.map((one) => scene.observedAt(one));
+  const undated = given.filter((i) => times[i] === null).map((i) => bandsOf(scene, scene.datasets[i]!)[0]!.fileName);
+  if (undated.length > 0)
+    throw new KitError(
+      'no_date',
+      `${undated.join(', ')} has no date: take items of the catalog, or write TIFFTAG_DATETIME into the file, or choose another overlap`,
+      { status: 422 },
+    );
+  const sign = order === 'newest' ? 1 : -1;
+  return given.toSorted((a, b) => sign * (times[a]! - times[b]!));
+}
+
 /** Combines overlapping values, which are sorted. */
 const overlaps = {
   min: (values: Float64Array) => values[0]!,
@@ -115,15 +136,16 @@ const overlaps = {
 /** Merges several rasters into one. */
 export default defineStep({
   id: 'mosaic',
-  version: '2.0.0',
+  version: '2.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Mosaic',
   description:
-    'Puts rasters with the same bands together into one, on the grid of the first. Where they overlap the last lies on top, or the first, or what all of them come to. What none covers holds no data.',
+    'Puts rasters with the same bands together into one, on the grid of the first. If they overlap, the last lies on top, or another one by order or by date, or their values are combined. Pixels that none covers hold no data.',
   parameters: z.object({
-    overlap: z.enum(['last', 'first', 'min', 'max', 'mean', 'median']).default('last').meta({
+    overlap: z.enum(['last', 'first', 'newest', 'oldest', 'min', 'max', 'mean', 'median']).default('last').meta({
       title: 'Overlap',
-      description: 'What counts where rasters lie over one another: one of them, or what their values come to.',
+      description:
+        'Value of pixels that several rasters cover: that of one raster, by order or by date, or all values combined. The date is that of the catalog item, else that in the file.',
     }),
     crs: crs({ title: 'Reference system', description: 'Its EPSG code. Left out: that of the first.' }).optional(),
     resampling: resampling({
@@ -152,10 +174,14 @@ export default defineStep({
     const target = parameters.crs ?? first.srs?.toWKT();
     const warp = [...(target === undefined ? [] : ['-t_srs', target]), '-r', parameters.resampling];
     const { overlap } = parameters;
-    const made =
-      overlap === 'last' || overlap === 'first'
-        ? await warped(job, overlap === 'last' ? views : views.toReversed(), [...warp, ...args], share(0, 0.6))
-        : await combined(job, views, warp, args, overlaps[overlap]);
+    const made = isOrder(overlap)
+      ? await warped(
+          job,
+          lowestFirst(scene, overlap).map((i) => views[i]!),
+          [...warp, ...args],
+          share(0, 0.6),
+        )
+      : await combined(job, views, warp, args, overlaps[overlap]);
     views.forEach((one, i) => one !== scene.datasets[i] && one.close());
     raster.writeCog(made, outputPath, { compression: 'DEFLATE', blockSize: 512, resampling: 'NEAREST' }, share(0.6, 1));
     made.close();
