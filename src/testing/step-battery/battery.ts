@@ -57,12 +57,15 @@ function ownCases(step: AnyStep, cases: StepCases): Variant[] {
     parameters,
     holds: (answer, variant) => {
       if (expect) return isAsExpected(step, cases, expect, answer, variant);
-      const { failure } = answer;
-      if (!failure) return fail(`it ran, and must refuse with ${refused}`);
-      if (failure.kind !== 'user' || failure.code !== refused)
-        fail(`it must refuse with ${refused}, and ended by ${failure.code} (${failure.kind}): ${failure.message}`);
+      mustRefuse(refused!, answer);
     },
   }));
+}
+
+function mustRefuse(code: string, { failure }: BatteryAnswer): void {
+  if (!failure) return fail(`it ran, and must refuse with ${code}`);
+  if (failure.kind !== 'user' || failure.code !== code)
+    fail(`it must refuse with ${code}, and ended by ${failure.code} (${failure.kind}): ${failure.message}`);
 }
 
 /** The first case on other inputs. */
@@ -89,9 +92,9 @@ function variantsOf(step: AnyStep, cases: StepCases): Variant[] {
     ...more,
     name,
     holds: (answer, itself) => {
-      if (!cases.refuses.includes(name)) return (more.holds ?? isWhole)(answer, itself);
-      if (answer.failure?.kind !== 'user')
-        fail(`its cases say that it refuses, and it ${answer.failure ? `ended by ${answer.failure.message}` : 'ran'}`);
+      const code = cases.refuses[name];
+      if (code === undefined) return (more.holds ?? isWhole)(answer, itself);
+      mustRefuse(code, answer);
     },
   });
   const size = (width: number, height: number) => changed(() => ({ width, height }));
