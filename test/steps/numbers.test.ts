@@ -306,6 +306,79 @@ describe('what a value is', () => {
   });
 });
 
+describe('features of a raster with missing pixels', () => {
+  /** Columns 8 to 11 are missing. Where a mask or alpha says so, they hold a value that no valid pixel has. */
+  const isMissing = (x: number) => x >= 8 && x <= 11;
+  const visible = (x: number) => (isMissing(x) ? 0 : 255);
+  const kinds = {
+    nodata: (of: (x: number) => number) => ({ nodata: 3_000, bands: [(x: number) => (isMissing(x) ? 3_000 : of(x))] }),
+    mask: (of: (x: number) => number) => ({ bands: [(x: number) => (isMissing(x) ? 3_000 : of(x))], mask: visible }),
+    alpha: (of: (x: number) => number) => ({
+      bands: [(x: number) => (isMissing(x) ? 3_000 : of(x)), visible],
+      hasAlpha: true,
+    }),
+  };
+  function features<T>(path: string, of: (one: gdal.Feature) => T): T[] {
+    const dataset = gdal.open(path);
+    const all = dataset.layers.get(0).features.map(of);
+    dataset.close();
+    return all;
+  }
+  const places = (one: gdal.Feature) => {
+    const { minX, maxX } = one.getGeometry()!.getEnvelope();
+    return [(minX - 500_000) / 30, (maxX - 500_000) / 30] as const;
+  };
+
+  describe.each(Object.entries(kinds))('by %s', (_kind, missing) => {
+    test('polygonize: areas end at them', async () => {
+      const { path } = await run(
+        'polygonize',
+        missing((x) => Math.floor(x / 10)),
+      );
+      const areas = features(path, (one) => [one.fields.get('value'), ...places(one)]);
+      expect(areas).toEqual([
+        [0, 0, 8],
+        [1, 12, 20],
+      ]);
+    });
+    test('contours: no line in them or at their edge', async () => {
+      const { path } = await run('contours', { type: 'Float32', ...missing((x) => 30 * x + 1) }, { interval: 60 });
+      const lines = features(path, (one) => ({ at: one.fields.get('elevation') as number, places: places(one) }));
+      // Pixel centres have 1 to 211, and 361 to 571. A line lies at the column whose centre has its height.
+      expect(lines.map(({ at }) => at).toSorted((a, b) => a - b)).toEqual([60, 120, 180, 420, 480, 540]);
+      for (const {
+        at,
+        places: [west, east],
+      } of lines) {
+        expect(west).toBeCloseTo((at - 1) / 30 + 0.5, 4);
+        expect(east).toBeCloseTo(west, 4);
+      }
+    });
+    test('zonal-statistics: they are not counted', async () => {
+      const started = await startStepHost({ definition: allSteps });
+      make(join(started.inputDir, 'a.tif'), { type: 'Float32', ...missing((x) => x) });
+      const ring = [[-1, 11], [16, 11], [16, -1], [-1, -1], [-1, 11]].map(([x, y]) => [500_000 + 30 * x!, 5_000_000 - 30 * y!]); // prettier-ignore
+      const zones = {
+        type: 'FeatureCollection',
+        crs: { type: 'name', properties: { name: 'urn:ogc:def:crs:EPSG::32633' } },
+        features: [{ type: 'Feature', properties: {}, geometry: { type: 'Polygon', coordinates: [ring] } }],
+      };
+      await writeFile(join(started.inputDir, 'z.geojson'), JSON.stringify(zones));
+      const input = {
+        type: 'named',
+        inputs: { values: { type: 'local', path: 'a.tif' }, zones: { type: 'local', path: 'z.geojson' } },
+      } as const;
+      const { parameters } = await started.host.check('zonal-statistics', {}, input);
+      const { path } = await started.run('zonal-statistics', input, parameters);
+      const inside = Array.from({ length: 16 }, (_, x) => x).filter((x) => !isMissing(x));
+      const mean = inside.reduce((sum, x) => sum + x, 0) / inside.length;
+      const [zone] = features(path, (one) => one.fields.toObject() as Record<string, number>);
+      expect(zone).toMatchObject({ count: inside.length * 10, min: 0, max: 15 });
+      expect(zone!['mean']).toBeCloseTo(mean, 6);
+    });
+  });
+});
+
 describe('where it lies', () => {
   test('a raster of no reference system is refused, unless its own is named', async () => {
     const made: Made = { bands: [() => 1], epsg: null };
