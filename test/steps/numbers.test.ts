@@ -335,7 +335,7 @@ describe('features of a raster with missing pixels', () => {
         'polygonize',
         missing((x) => Math.floor(x / 10)),
       );
-      const areas = features(path, (one) => [one.fields.get('value'), ...places(one)]);
+      const areas = features(path, (one) => [one.fields.get('value') as number, ...places(one)]);
       expect(areas).toEqual([
         [0, 0, 8],
         [1, 12, 20],
