@@ -48,6 +48,25 @@ export class SandboxClock {
   }
 }
 
+/** A machine slept, or somebody set its clock, if the two clocks differ by more than this. Smaller steps are those that time servers make. */
+const largestStepMs = 10_000;
+
+/**
+ * Epoch milliseconds that no small step of the machine's clock moves, so that times of calls tell their order and distance:
+ * the time at the first call of this function, plus what has passed since. It follows a step of more than ten seconds.
+ */
+export function steadyClock(
+  wall: () => number = Date.now,
+  passed: () => number = () => performance.now(),
+): () => number {
+  let offset = wall() - passed();
+  return () => {
+    const ahead = wall() - passed() - offset;
+    if (Math.abs(ahead) > largestStepMs) offset += ahead;
+    return Math.round(passed() + offset);
+  };
+}
+
 export function iso(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import express, { type RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import { SandboxClock } from './clock.ts';
+import { SandboxClock, steadyClock } from './clock.ts';
 import type { SandboxConfig } from './config.ts';
 import { Faults } from './control/faults.ts';
 import { bundler } from './bundles/make-bundle.ts';
@@ -67,7 +67,7 @@ export interface SandboxOptions {
   readonly confinement: Confinement;
   /** The wire that it speaks, which must be data (`wireProfile`). Default: as the contract assumes it. */
   readonly profile?: WireProfile;
-  /** Epoch milliseconds. Default: the machine's clock. */
+  /** Epoch milliseconds. Default: the machine's clock, without small steps. */
   readonly machineNow?: () => number;
   /** Free bytes under a folder. Default: what the system says. */
   readonly freeBytes?: (folder: string) => Promise<number>;
@@ -101,7 +101,7 @@ export async function createSandbox({
   log,
   confinement,
   profile = assumedProfile,
-  machineNow = Date.now,
+  machineNow = steadyClock(),
   freeBytes,
   inspection,
   whyNoInference = onnxruntimeMissing,

@@ -117,6 +117,8 @@ const migrations: readonly string[] = [
     update settings set value = value + 1 where name = 'item-rewrites';
   end;
   `,
+  // Launches whose oldest calls were forgotten for want of room.
+  'create table trace_cuts (launch_id text primary key) strict',
 ];
 
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */

@@ -55,7 +55,7 @@ test('a stop with calls that were not written is a gap; one without is none', as
   for (let i = 0; i < asked; i++) await call('during');
   trace.close();
   const second = open();
-  expect(second.gaps()).toHaveLength(1);
+  expect(second.missing('-').gaps).toHaveLength(1);
   second.close();
-  expect(open().gaps()).toHaveLength(1);
+  expect(open().missing('-').gaps).toHaveLength(1);
 });

@@ -206,6 +206,8 @@ export async function applyFault(
     return true;
   }
   if ('contentType' in effect) {
+    // A client was told nothing by what it cannot read.
+    notes.isUndelivered ||= !/[/+]json$/i.test(effect.contentType);
     mislabelAnswer(res, effect.contentType);
     return true;
   }

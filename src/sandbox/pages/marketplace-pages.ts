@@ -113,7 +113,7 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
           ...(await viewRequest(operation, options)),
         })),
       ),
-      callCount: trace.extent(launch.id).count,
+      callCount: trace.count(launch.id),
     });
   });
   return router;

@@ -84,7 +84,7 @@ export class CallWriter {
   /** Forgets every call. */
   clear(): void {
     this.#waiting = [];
-    this.#database.exec('delete from calls');
+    this.#database.exec('delete from calls; delete from trace_cuts');
   }
 
   #insert(call: NewCall): void {
@@ -92,11 +92,17 @@ export class CallWriter {
     const id = Number(lastInsertRowid);
     if (id % boundEvery !== 0) return;
     // Of this call's launch: whichever makes many calls comes by here soon.
-    this.#database
+    const { changes } = this.#database
       .prepare(
         'delete from calls where launch_id = ? and id <= (select id from calls where launch_id = ? order by id desc limit 1 offset ?)',
       )
       .run(call.launch_id, call.launch_id, mostOfLaunch);
-    this.#database.prepare('delete from calls where id <= ?').run(id - most.ofAll);
+    // What the forgotten calls would prove counts for nobody.
+    if (changes > 0) this.#database.prepare('insert or ignore into trace_cuts values (?)').run(call.launch_id);
+    const oldest = id - most.ofAll;
+    this.#database
+      .prepare('insert or ignore into trace_cuts select distinct launch_id from calls where id <= ?')
+      .run(oldest);
+    this.#database.prepare('delete from calls where id <= ?').run(oldest);
   }
 }

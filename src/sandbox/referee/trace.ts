@@ -1,3 +1,4 @@
+import type { Statement } from 'better-sqlite3';
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { apiKeyHeader } from '../../contract/index.ts';
@@ -9,7 +10,8 @@ import type { SandboxDatabase } from '../database.ts';
 import type { Operation } from '../external-app/operations.ts';
 import type { PlatformEndpoint } from '../platform-endpoints.ts';
 import type { DrawnCall } from './timeline.ts';
-import type { CallDetail, TracedCall } from './traced-call.ts';
+import { inOrder, type CallDetail, type TracedCall } from './traced-call.ts';
+import type { Missing } from './verdict.ts';
 import type { Whose } from './whose-call.ts';
 
 /** What the routes tell the trace of a call as they learn it: ids, statuses, sizes; never a token or key. */
@@ -28,9 +30,13 @@ export interface TracedMessage {
   readonly body: unknown;
 }
 
+type JudgedRow = Pick<CallRow, 'id' | 'at' | 'duration_ms' | 'endpoint' | 'status' | 'delivered' | 'detail'>;
+
 /** Window and threshold for recording the sandbox's own delays with a status call. */
 const lookedBackMs = 10_000;
 const leastLateMs = 50;
+/** From this delay on, clients may have left while their calls waited. */
+const leavingMs = 200;
 /** Calls of a launch: looked through for a text, and shown. */
 const most = { readForText: 5_000, shown: 10_000 };
 
@@ -41,11 +47,22 @@ export class Trace {
   #clock: SandboxClock;
   #log: Logger;
   #redact: <T>(value: T) => T;
+  #judged: Statement<[string, number], JudgedRow>;
+  #extent: Statement<[{ launchId: string }], { oldestId: number; newestId: number }>;
   #lateness = new Lateness();
+  /** When it began, and how long nothing had been recorded before. */
+  #start: { readonly atMs: number; readonly awayMs: number };
 
   /** `redact`: takes out whatever is a key or a token of anybody's. */
   constructor(database: SandboxDatabase, clock: SandboxClock, log: Logger, redact: <T>(value: T) => T) {
     this.#redact = redact;
+    this.#judged = database.prepare(
+      'select id, at, duration_ms, endpoint, status, delivered, detail from calls where launch_id = ? and id > ? order by id',
+    );
+    this.#extent = database.prepare(
+      `select coalesce((select id from calls where launch_id = @launchId order by id limit 1), 0) as oldestId,
+         coalesce((select id from calls where launch_id = @launchId order by id desc limit 1), 0) as newestId`,
+    );
     this.#database = database;
     this.#writer = new CallWriter(database, log);
     this.#clock = clock;
@@ -53,7 +70,12 @@ export class Trace {
     const wasKilled =
       database.prepare(`insert into settings values ('trace-open', '') on conflict (name) do nothing`).run().changes ===
       0;
-    if (wasKilled) database.prepare('insert into trace_gaps values (?)').run(clock.machineNow());
+    const atMs = clock.machineNow();
+    if (wasKilled) database.prepare('insert into trace_gaps values (?)').run(atMs);
+    const last = database
+      .prepare<[], { endedAt: number }>('select at + duration_ms as endedAt from calls order by id desc limit 1')
+      .get();
+    this.#start = { atMs, awayMs: last ? Math.max(0, Math.round(atMs - last.endedAt)) : 0 };
     database
       .prepare('delete from trace_gaps where at not in (select at from trace_gaps order by at desc limit 1000)')
       .run();
@@ -71,12 +93,11 @@ export class Trace {
     this.#writer.clear();
   }
 
-  /** When the sandbox began again after a kill: the last calls before each may not have been noted. */
-  gaps(): number[] {
-    return this.#database
-      .prepare<[], { at: number }>('select at from trace_gaps order by at')
-      .all()
-      .map(({ at }) => at);
+  /** What the trace of a launch lacks: the last calls before a kill may not have been noted, and the oldest may be forgotten. */
+  missing(launchId: string): Missing {
+    const gaps = this.#database.prepare<[], { at: number }>('select at from trace_gaps order by at').all();
+    const cut = this.#database.prepare<[string]>('select 1 from trace_cuts where launch_id = ?').get(launchId);
+    return { gaps: gaps.map(({ at }) => at), isCut: cut !== undefined };
   }
 
   /**
@@ -123,7 +144,11 @@ export class Trace {
     const at = this.#clock.machineNow();
     const launchAt = this.#clock.now(launchId === nobody ? undefined : launchId);
     const lateMs = Math.round(this.#lateness.within(lookedBackMs));
-    if (endpoint === 'operation.status' && lateMs >= leastLateMs) notes.detail['lateMs'] = lateMs;
+    if (endpoint === 'operation.status') {
+      if (lateMs >= leastLateMs) notes.detail['lateMs'] = lateMs;
+      const { atMs, awayMs } = this.#start;
+      if (awayMs >= leastLateMs && at - atMs < lookedBackMs) notes.detail['awayMs'] = awayMs;
+    }
     const started = performance.now();
     const answered: { body: unknown; afterMs: number | null } = { body: null, afterMs: null };
     if (launchId !== nobody) {
@@ -134,7 +159,7 @@ export class Trace {
       };
     }
     res.once('finish', () => (answered.afterMs = performance.now() - started));
-    res.once('close', () => {
+    const note = () => {
       if (!this.#database.open) return;
       const { detail } = notes;
       if (typeof res.locals['errorCode'] === 'string') detail['code'] = res.locals['errorCode'];
@@ -157,7 +182,7 @@ export class Trace {
           method: req.method,
           status: res.headersSent ? res.statusCode : notes.lostStatus,
           duration_ms: Math.round((answered.afterMs ?? performance.now() - started) * 10) / 10,
-          delivered: res.writableFinished && !notes.isUndelivered ? 1 : 0,
+          delivered: isDelivered(req, res, notes) ? 1 : 0,
           request_bytes: Number(req.get('content-length') ?? 0),
           response_bytes: Number(res.get('content-length') ?? 0),
           // Its names are ours: no secret is one of them.
@@ -176,12 +201,14 @@ export class Trace {
         // Of a body nested too deep to be looked through: the answer is gone already, and must not take the server with it.
         this.#log.error({ err: error, endpoint }, 'could not record a call');
       }
-    });
+    };
+    // A client that left while the sandbox was late is seen to have left in the next turn of the event loop.
+    res.once('close', lateMs < leavingMs ? note : () => void setImmediate(() => setImmediate(note)));
   }
 
-  /** For the referee, oldest first. */
-  calls(launchId: string): TracedCall[] {
-    return this.#rows(launchId).map((row) => ({
+  /** For the referee, oldest first: those with a larger id than `afterId`. A call is noted when it has ended. */
+  calls(launchId: string, afterId = 0): TracedCall[] {
+    const calls = this.#judged.all(launchId, afterId).map((row) => ({
       id: row.id,
       at: row.at,
       endedAt: row.at + row.duration_ms,
@@ -190,15 +217,19 @@ export class Trace {
       delivered: row.delivered === 1,
       detail: JSON.parse(row.detail) as CallDetail,
     }));
+    return calls.sort(inOrder);
   }
 
-  /** How many calls of a launch are kept, and the newest one's id: what was judged of them holds until that changes. */
-  extent(launchId: string): { count: number; newestId: number } {
+  /** How many calls of a launch are kept. */
+  count(launchId: string): number {
     return this.#database
-      .prepare<[string], { count: number; newestId: number }>(
-        'select count(*) as count, coalesce(max(id), 0) as newestId from calls where launch_id = ?',
-      )
-      .get(launchId)!;
+      .prepare<[string], { count: number }>('select count(*) as count from calls where launch_id = ?')
+      .get(launchId)!.count;
+  }
+
+  /** Ids of the oldest and newest call of a launch that are kept; 0 where there is none. */
+  extent(launchId: string): { oldestId: number; newestId: number } {
+    return this.#extent.get({ launchId })!;
   }
 
   /** When a call about the operation last came, its creation included; in epoch milliseconds of the machine, null where none is kept. */
@@ -286,6 +317,12 @@ export class Trace {
       )
       .all(launchId, limit);
   }
+}
+
+/** The last byte was handed to a client that was still there, as what it said it was. Nobody reads the body of a HEAD. */
+function isDelivered(req: Request, res: Response, notes: CallNotes): boolean {
+  const hasLeft = req.socket.destroyed || req.socket.readableEnded;
+  return res.writableFinished && !notes.isUndelivered && !hasLeft && req.method !== 'HEAD';
 }
 
 export function traceOf(res: Response): CallNotes {

@@ -41,9 +41,13 @@ export interface CallDetail {
   readonly itemId?: string;
   /** Total event-loop delay of the sandbox in the ten seconds before a status call. Left out below 50 ms. */
   readonly lateMs?: number;
+  /** Time that the sandbox did not run before its start, for status calls of the ten seconds after it. */
+  readonly awayMs?: number;
   /** What the answer's Retry-After asked for. */
   readonly retryAfterSeconds?: number;
 }
+
+export const inOrder = (a: TracedCall, b: TracedCall): number => a.at - b.at || a.id - b.id;
 
 export const isUpload = ({ endpoint }: TracedCall): boolean => endpoint.startsWith('upload.');
 
@@ -66,6 +70,16 @@ export function decisionsIn(calls: readonly TracedCall[]): TracedCall[] {
       call.detail.operationStatus !== undefined &&
       call.detail.operationStatus !== 'REQUESTED',
   );
+}
+
+/** The first decision that was told of each operation. */
+export function firstDecisions(calls: readonly TracedCall[]): Map<string, TracedCall> {
+  const first = new Map<string, TracedCall>();
+  for (const call of decisionsIn(calls)) {
+    const id = call.detail.operationId ?? '';
+    if (!first.has(id)) first.set(id, call);
+  }
+  return first;
 }
 
 /** Status calls by operation, those of another launch's left out: `token-scope` judges them. */

@@ -34,19 +34,30 @@ export type Result = (typeof results)[number];
 /** Violations that are told of one rule; `violationCount` counts them all. */
 const mostTold = 50;
 
-/**
- * Judges a launch by its calls, oldest first. What never happened is not exercised, and never passed. `gaps`: times, as
- * calls have them, before which some may be missing; what only they could tell is not judged.
- */
-export function judge(calls: readonly TracedCall[], gaps: readonly number[] = [], by = rules) {
+/** Where the calls of a launch are not whole. What only the missing ones could tell is not judged. */
+export interface Missing {
+  /** Times, as calls have them, oldest first: some calls before each may be missing. */
+  readonly gaps: readonly number[];
+  /** The oldest calls were forgotten. */
+  readonly isCut: boolean;
+}
+const nothingMissing: Missing = { gaps: [], isCut: false };
+
+/** Judges a launch by its calls, oldest first. What never happened is not exercised, and never passed. */
+export function judge(calls: readonly TracedCall[], { gaps, isCut }: Missing = nothingMissing, by = rules) {
   /** By operation; of the launch where a call does not say its own. */
   const beganAt = new Map<string | undefined, number>();
-  for (const { at, detail } of calls)
-    for (const id of [undefined, detail.operationId]) if (!beganAt.has(id)) beganAt.set(id, at);
-  const isSure = (violation: Violation) =>
-    violation.calls.every(
-      ({ at, detail }) => !gaps.some((gap) => (beganAt.get(detail.operationId) ?? Infinity) <= gap && gap <= at),
-    );
+  for (const { at, endpoint, detail } of calls)
+    for (const id of [undefined, detail.operationId])
+      if (!beganAt.has(id))
+        beganAt.set(id, isCut && (id === undefined || endpoint !== 'operation.create') ? -Infinity : at);
+  const isSureOf = ({ at, detail }: TracedCall) => {
+    const began = beganAt.get(detail.operationId) ?? Infinity;
+    if (began === -Infinity) return false;
+    const gap = gaps[firstFrom(gaps, began)];
+    return gap === undefined || gap > at;
+  };
+  const isSure = (violation: Violation) => violation.calls.every(isSureOf);
   const judgedBy = (rule: Rule) => {
     const found = rule.judge(calls);
     const finding = rule.needsAllBefore ? { ...found, violations: found.violations.filter(isSure) } : found;
@@ -65,6 +76,17 @@ export function judge(calls: readonly TracedCall[], gaps: readonly number[] = []
 }
 
 export type Verdict = ReturnType<typeof judge>;
+
+/** The index of the first number from `least` on, of an ascending list; its length where there is none. */
+function firstFrom(ascending: readonly number[], least: number): number {
+  let [from, to] = [0, ascending.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (ascending[middle]! < least) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
 
 /** Failed before warning before passed; `not_exercised` where nothing was. */
 export function worst(all: readonly Result[]): Result {

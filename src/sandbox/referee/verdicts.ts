@@ -1,15 +1,24 @@
 import type { Rule } from './rules/rule.ts';
 import type { Trace } from './trace.ts';
+import { inOrder, type TracedCall } from './traced-call.ts';
 import { judge, type Verdict } from './verdict.ts';
 
-/** Launches whose verdicts are kept; the one that was judged least lately makes room. */
-const mostKept = 500;
+/** Launches whose verdicts are kept, and calls that are kept with them; what was asked for least lately makes room. */
+const most = { verdicts: 500, calls: 50_000 };
 
-/** Verdicts as pages ask for them again and again: judged anew only where a launch has called since. */
+interface Known {
+  readonly newestId: number;
+  readonly count: number;
+  readonly verdict: Verdict;
+  /** Oldest first. Null where they made room. */
+  calls: readonly TracedCall[] | null;
+}
+
+/** Verdicts as pages ask for them again and again: judged anew only if a launch has called since, and then only its new calls are read. */
 export class Verdicts {
   #trace: Trace;
   #rules: readonly Rule[];
-  #known = new Map<string, { newestId: number; verdict: Verdict }>();
+  #known = new Map<string, Known>();
 
   constructor(trace: Trace, rules: readonly Rule[]) {
     this.#trace = trace;
@@ -18,13 +27,27 @@ export class Verdicts {
 
   /** With the number of calls that it is of. */
   of(launchId: string): { verdict: Verdict; count: number } {
-    const { count, newestId } = this.#trace.extent(launchId);
+    const { oldestId, newestId } = this.#trace.extent(launchId);
     const known = this.#known.get(launchId);
-    if (known?.newestId === newestId) return { verdict: known.verdict, count };
-    const verdict = judge(this.#trace.calls(launchId), this.#trace.gaps(), this.#rules);
+    if (known?.newestId === newestId) return known;
+    const before = (known?.calls ?? []).filter(({ id }) => id >= oldestId);
+    const added = this.#trace.calls(launchId, before.length > 0 ? known!.newestId : 0);
+    const calls = [...before, ...added];
+    // A long call may have begun before others that are known.
+    if (calls.some((call, i) => i > 0 && inOrder(calls[i - 1]!, call) > 0)) calls.sort(inOrder);
+    const verdict = judge(calls, this.#trace.missing(launchId), this.#rules);
     this.#known.delete(launchId);
-    this.#known.set(launchId, { newestId, verdict });
-    for (const oldest of this.#known.keys()) if (this.#known.size > mostKept) this.#known.delete(oldest);
-    return { verdict, count };
+    this.#known.set(launchId, { newestId, count: calls.length, verdict, calls });
+    this.#makeRoom();
+    return { verdict, count: calls.length };
+  }
+
+  #makeRoom(): void {
+    for (const oldest of this.#known.keys()) if (this.#known.size > most.verdicts) this.#known.delete(oldest);
+    let room = most.calls;
+    for (const one of [...this.#known.values()].reverse()) {
+      room -= one.calls?.length ?? 0;
+      if (room < 0) one.calls = null;
+    }
   }
 }

@@ -16,10 +16,11 @@ export const chunkOrder: Rule = {
   },
 };
 
-function judgeUpload({ calls }: TracedUpload): Violation[] {
+function judgeUpload({ uploadId, key, calls }: TracedUpload): Violation[] {
   const violations: Violation[] = [];
-  /** Parts that came in, with their sizes where they were read whole. */
-  const parts = new Map<number, number | null>();
+  const received = new Received();
+  /** The delivered chunk that was answered last. */
+  let lastAnswered: TracedCall | null = null;
   let lastPart = limits.firstPartNumber - 1;
   /** The chunk call before this one. */
   let before: TracedCall | null = null;
@@ -30,7 +31,7 @@ function judgeUpload({ calls }: TracedUpload): Violation[] {
   for (const call of calls) {
     const { partNumber, size, code } = call.detail;
     if (call.endpoint === 'upload.complete') {
-      judgeComplete(call, calls, parts, fail);
+      judgeComplete(call, lastAnswered, received, fail);
       completed ??= { call, lastPart };
       continue;
     }
@@ -57,37 +58,71 @@ function judgeUpload({ calls }: TracedUpload): Violation[] {
     if (completed && partNumber > completed.lastPart)
       fail(`chunk ${partNumber} after complete`, 'complete after the last chunk', completed.call, call);
     before = call;
-    // Cut on its way: it never came whole.
-    if (!call.delivered && size === undefined) continue;
-    parts.set(partNumber, size ?? parts.get(partNumber) ?? null);
+    if (call.delivered && call.endedAt >= (lastAnswered?.endedAt ?? 0)) lastAnswered = call;
+    // For a chunk under other names another rule judges.
+    const isNamed = call.detail.uploadId === uploadId && call.detail.key === key;
+    if (!isSent(call, isNamed)) continue;
+    received.add(partNumber, size ?? null);
     lastPart = Math.max(lastPart, partNumber);
   }
   return violations;
 }
 
+/** False for a chunk that was cut on its way, or that was answered by an error: the app must send it again. */
+function isSent({ delivered, status, detail: { size, code } }: TracedCall, isNamed: boolean): boolean {
+  if (!delivered && size === undefined) return false;
+  return !isNamed || status === null || status < 400 || code === 'chunk_conflict' || code === 'upload_completed';
+}
+
+/** Parts that came in, and what is known of their sizes. */
+class Received {
+  #sizes = new Map<number, number | null>();
+  #firstMissing: number = limits.firstPartNumber;
+  #bytes = 0;
+  #unknown = 0;
+
+  add(part: number, size: number | null): void {
+    const before = this.#sizes.get(part);
+    if (before === null) this.#unknown -= 1;
+    const now = size ?? before ?? null;
+    if (now === null) this.#unknown += 1;
+    this.#bytes += (now ?? 0) - (before ?? 0);
+    this.#sizes.set(part, now);
+    while (this.#sizes.has(this.#firstMissing)) this.#firstMissing += 1;
+  }
+
+  get isEmpty(): boolean {
+    return this.#sizes.size === 0;
+  }
+
+  /** The first part that is missing below one that came; null where none is. */
+  get gap(): number | null {
+    return this.#firstMissing < limits.firstPartNumber + this.#sizes.size ? this.#firstMissing : null;
+  }
+
+  /** Null where the size of a part is not known. */
+  get bytes(): number | null {
+    return this.#unknown > 0 ? null : this.#bytes;
+  }
+}
+
 function judgeComplete(
   complete: TracedCall,
-  calls: readonly TracedCall[],
-  parts: ReadonlyMap<number, number | null>,
+  lastAnswered: TracedCall | null,
+  received: Received,
   fail: (seen: string, expected: string, ...shown: TracedCall[]) => void,
 ): void {
   const expected = 'complete only after all chunks were uploaded';
-  if (parts.size === 0) return fail('complete without a chunk', expected, complete);
-  const missing = firstMissing(parts);
-  if (missing !== null) return fail(`complete without chunk ${missing}`, expected, complete);
-  const inFlight = calls.find(
-    (call) => call.endpoint === 'upload.chunk' && call.delivered && call.at < complete.at && !cameAfter(complete, call),
-  );
-  if (inFlight)
-    return fail(`complete while chunk ${inFlight.detail.partNumber} was still under way`, expected, inFlight, complete);
-  const sizes = [...parts.values()];
-  const received = sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
+  if (received.isEmpty) return fail('complete without a chunk', expected, complete);
+  if (received.gap !== null) return fail(`complete without chunk ${received.gap}`, expected, complete);
+  if (lastAnswered && lastAnswered.at < complete.at && !cameAfter(complete, lastAnswered))
+    return fail(
+      `complete while chunk ${lastAnswered.detail.partNumber} was still under way`,
+      expected,
+      lastAnswered,
+      complete,
+    );
   const { fileSize } = complete.detail;
-  if (fileSize !== undefined && !sizes.includes(null) && received < fileSize)
-    fail(`complete of ${fileSize} bytes when ${received} had come`, expected, complete);
-}
-
-function firstMissing(parts: ReadonlyMap<number, unknown>): number | null {
-  for (let n = limits.firstPartNumber; n < limits.firstPartNumber + parts.size; n++) if (!parts.has(n)) return n;
-  return null;
+  if (fileSize !== undefined && received.bytes !== null && received.bytes < fileSize)
+    fail(`complete of ${fileSize} bytes when ${received.bytes} had come`, expected, complete);
 }

@@ -1,9 +1,9 @@
 import type { WireLimits } from '../../../contract/index.ts';
-import { cameAfter, decisionsIn, isOk, pollsByOperation, type TracedCall } from '../traced-call.ts';
+import { cameAfter, firstDecisions, isOk, pollsByOperation, type TracedCall } from '../traced-call.ts';
 import type { Rule, Violation } from './rule.ts';
 
 const toleranceMs = 200;
-/** The maximum interval is not judged if the sandbox itself was late by this much. */
+/** The maximum is not judged if the sandbox itself was late, or did not run, for this long: then the app's machine may have been as late. */
 const lateMachineMs = 200;
 type Bounds = WireLimits['pollIntervalMs'];
 
@@ -14,18 +14,18 @@ export const pollInterval = ({ min, max }: Bounds): Rule => ({
   holds: `between two status calls of one operation at least ${min} ms (and at most ${max} ms, as recommended)`,
   advice: `Wait ${min} to ${max} ms after each status call before the next one, whatever else the app does meanwhile.`,
   judge(calls) {
-    const decisions = decisionsIn(calls);
+    const decisions = firstDecisions(calls);
     const intervals = [...pollsByOperation(calls)].flatMap(([operationId, polls]) => {
       // What comes after the decision is for `poll-stops`.
-      const decision = decisions.find(({ detail }) => detail.operationId === operationId);
+      const decision = decisions.get(operationId);
       const judged = polls.filter((call) => call === decision || !decision || !cameAfter(call, decision));
       return judged.slice(1).map((call, i) => [judged[i]!, call] as const);
     });
     const answered = intervals.filter(([before]) => isOk(before));
-    const late = answered.filter(([, call]) => (call.detail.lateMs ?? 0) >= lateMachineMs).length;
+    const late = answered.filter(([, call]) => ownTimeOf(call) >= lateMachineMs).length;
     return {
       ...(late > 0 && {
-        note: `${late} of ${answered.length} intervals are not judged against the maximum of ${max} ms, because the sandbox's machine was too slow`,
+        note: `${late} of ${answered.length} intervals are not judged against the maximum of ${max} ms, because the sandbox itself was late or did not run`,
       }),
       isExercised: answered.length > 0,
       violations: answered.flatMap(([before, call]) => violationOf(before, call, { min, max }) ?? []),
@@ -33,9 +33,15 @@ export const pollInterval = ({ min, max }: Bounds): Rule => ({
   },
 });
 
-/** From start to start or from answer to start, whichever is kinder: the longer for the minimum, the shorter for the maximum. */
+/** Time before a call in which the sandbox was late or did not run, ms. */
+const ownTimeOf = ({ detail: { lateMs = 0, awayMs = 0 } }: TracedCall) => lateMs + awayMs;
+
+/**
+ * From start to start or from answer to start, whichever is kinder: the longer for the minimum, the shorter for the maximum.
+ * A call that the sandbox took up late came earlier than it seems.
+ */
 function violationOf(before: TracedCall, call: TracedCall, { min, max }: Bounds): Violation | null {
-  const fromStart = call.at - before.at;
+  const fromStart = call.at - before.at + (before.detail.lateMs ?? 0);
   const fromAnswer = call.at - before.endedAt;
   if (fromStart < min - toleranceMs)
     return {
@@ -44,7 +50,7 @@ function violationOf(before: TracedCall, call: TracedCall, { min, max }: Bounds)
       seen: `the next status call after ${fromStart} ms`,
       expected: `at least ${min} ms`,
     };
-  if ((call.detail.lateMs ?? 0) < lateMachineMs && fromAnswer > max + toleranceMs)
+  if (ownTimeOf(call) < lateMachineMs && fromAnswer > max + toleranceMs)
     return {
       severity: 'warning',
       calls: [before, call],

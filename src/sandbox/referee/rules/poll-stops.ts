@@ -1,4 +1,4 @@
-import { cameAfter, decisionsIn, pollsByOperation, type TracedCall } from '../traced-call.ts';
+import { cameAfter, firstDecisions, pollsByOperation, type TracedCall } from '../traced-call.ts';
 import type { Rule, Violation } from './rule.ts';
 
 /** An app that was restarted may ask again what it had not kept. */
@@ -11,15 +11,15 @@ export const pollStops: Rule = {
   advice: 'Stop polling at the first answer that is not REQUESTED, and keep it: it does not change any more.',
   judge(calls) {
     const polls = pollsByOperation(calls);
-    const decided = Map.groupBy(decisionsIn(calls), ({ detail }) => detail.operationId ?? '');
-    const violations = [...decided].flatMap(([operationId, [decision]]) => {
+    const decided = firstDecisions(calls);
+    const violations = [...decided].flatMap(([operationId, decision]) => {
       const again = (polls.get(operationId) ?? []).filter(
-        (call) => call !== decision && cameAfter(call, decision!) && isAnswered(call),
+        (call) => call !== decision && cameAfter(call, decision) && isAnswered(call),
       );
       return again.slice(allowedAgain).map((call): Violation => ({
         severity: 'failed',
-        calls: [decision!, call],
-        seen: `a status call ${Math.round(call.at - decision!.endedAt)} ms after the answer ${decision!.detail.operationStatus}`,
+        calls: [decision, call],
+        seen: `a status call ${Math.round(call.at - decision.endedAt)} ms after the answer ${decision.detail.operationStatus}`,
         expected: 'no status call after a decision (one re-read is allowed)',
       }));
     });

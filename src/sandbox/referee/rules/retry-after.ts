@@ -14,10 +14,7 @@ export const retryAfter: Rule = {
       ({ delivered, status, detail }) =>
         delivered && (status === 429 || status === 503) && detail.retryAfterSeconds !== undefined,
     );
-    const repeats = asked.flatMap((call): [TracedCall, TracedCall][] => {
-      const next = calls.find((other) => other !== call && cameAfter(other, call) && isSame(call, other));
-      return next ? [[call, next]] : [];
-    });
+    const repeats = withNext(asked, calls);
     const violations = repeats.flatMap(([call, next]): Violation[] => {
       const waitedMs = next.at - call.at;
       const wantedMs = call.detail.retryAfterSeconds! * 1000;
@@ -35,9 +32,44 @@ export const retryAfter: Rule = {
   },
 };
 
-/** Of the same endpoint, and of the same operation, upload and item as far as both tell. */
-function isSame(a: TracedCall, b: TracedCall): boolean {
-  const isEqual = (name: 'operationId' | 'uploadId' | 'itemId') =>
-    a.detail[name] === undefined || b.detail[name] === undefined || a.detail[name] === b.detail[name];
-  return a.endpoint === b.endpoint && isEqual('operationId') && isEqual('uploadId') && isEqual('itemId');
+/** Later calls, from which the nearest is taken that repeats a given one. */
+class Later {
+  /** The nearest of an endpoint that names an id, or none (`''`), among others. */
+  #naming = new Map<string, TracedCall>();
+  /** The nearest whose narrowest id is that. */
+  #narrowest = new Map<string, TracedCall>();
+
+  /** Adds a call that is earlier than all before. */
+  add(call: TracedCall): void {
+    const ids = ['', ...idsOf(call)].map((id) => `${call.endpoint} ${id}`);
+    for (const id of ids) this.#naming.set(id, call);
+    this.#narrowest.set(ids.at(-1)!, call);
+  }
+
+  /** The nearest call of the same endpoint, and of the same operation, upload and item as far as both tell. */
+  repeatOf(call: TracedCall): TracedCall | undefined {
+    const ids = ['', ...idsOf(call)].map((id) => `${call.endpoint} ${id}`);
+    // Another call may tell more than this one, or less.
+    const found = [this.#naming.get(ids.at(-1)!), ...ids.slice(0, -1).map((id) => this.#narrowest.get(id))];
+    return found.filter((one) => one !== undefined).toSorted((a, b) => a.at - b.at)[0];
+  }
+}
+
+/** From the widest to the narrowest. */
+const idsOf = ({ detail: { operationId, uploadId, itemId } }: TracedCall): string[] =>
+  [operationId, uploadId, itemId].filter((id) => id !== undefined);
+
+/** Pairs each call with the first that repeats it after its answer. One pass, from the end. */
+function withNext(asked: readonly TracedCall[], calls: readonly TracedCall[]): [TracedCall, TracedCall][] {
+  const later = new Later();
+  let left = calls.length;
+  return asked
+    .toSorted((a, b) => b.endedAt - a.endedAt)
+    .flatMap((call): [TracedCall, TracedCall][] => {
+      for (; left > 0 && calls[left - 1] !== call && cameAfter(calls[left - 1]!, call); left--)
+        later.add(calls[left - 1]!);
+      const next = later.repeatOf(call);
+      return next ? [[call, next]] : [];
+    })
+    .toReversed();
 }

@@ -31,11 +31,15 @@ function oldTokens(calls: readonly TracedCall[]): Violation[] {
   const firstUse = new Map<number, TracedCall>();
   for (const call of calls) {
     const number = call.detail.tokenNumber;
-    if (number !== undefined && !firstUse.has(number)) firstUse.set(number, call);
+    // A wrong API key uses up no token.
+    if (number !== undefined && call.detail.code !== 'authentication_failed' && !firstUse.has(number))
+      firstUse.set(number, call);
   }
   const numbers = [...firstUse.keys()].sort((a, b) => a - b);
+  const successors = new Map(numbers.map((number, i) => [number, numbers[i + 1]]));
   return calls.flatMap((call): Violation[] => {
-    const successor = numbers.find((number) => number > (call.detail.tokenNumber ?? Infinity));
+    const { tokenNumber } = call.detail;
+    const successor = tokenNumber === undefined ? undefined : successors.get(tokenNumber);
     const used = successor === undefined ? undefined : firstUse.get(successor);
     if (!used || !cameAfter(call, used)) return [];
     return [

@@ -8,15 +8,24 @@ export const uploadAfterApproval: Rule = {
   advice: 'Poll GET /operation/{token}?operationId=... and call initiate only when an answer says APPROVED.',
   needsAllBefore: true,
   judge(calls) {
-    const approvals = decisionsIn(calls).filter(({ detail }) => detail.operationStatus === 'APPROVED');
+    /** The approval that was told first, by operation; of any where a call does not say its own. */
+    const told = new Map<string | undefined, TracedCall>();
+    for (const call of decisionsIn(calls))
+      if (call.detail.operationStatus === 'APPROVED')
+        for (const id of [undefined, call.detail.operationId]) {
+          const known = told.get(id);
+          if (!known || call.endedAt < known.endedAt) told.set(id, call);
+        }
     // While an operation is refused another rule judges.
     const judged = calls.filter(
       (call) => isUpload(call) && call.detail.foreign === undefined && !isRefused(call.detail.operationStatus),
     );
-    const isOf = (call: TracedCall, approval: TracedCall) =>
-      call.detail.operationId === undefined || call.detail.operationId === approval.detail.operationId;
+    const wasTold = (call: TracedCall) => {
+      const approval = told.get(call.detail.operationId);
+      return approval !== undefined && cameAfter(call, approval);
+    };
     const violations = judged
-      .filter((call) => !approvals.some((approval) => isOf(call, approval) && cameAfter(call, approval)))
+      .filter((call) => !wasTold(call))
       .map((call): Violation => ({
         severity: 'failed',
         calls: [call],

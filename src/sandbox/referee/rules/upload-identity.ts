@@ -1,3 +1,4 @@
+import { isRefused } from '../traced-call.ts';
 import type { Rule, Violation } from './rule.ts';
 import { followUploads, type NamedUpload } from './uploads.ts';
 
@@ -9,7 +10,9 @@ export const uploadIdentity: Rule = {
     'Keep the uploadId and key that initiate answered, together, and send both with every chunk and with complete.',
   needsAllBefore: true,
   judge(calls) {
-    const judged = followUploads(calls).named.filter(({ meant }) => meant !== null);
+    const { named } = followUploads(calls);
+    // While an operation is refused another rule judges.
+    const judged = named.filter(({ meant, call }) => meant !== null || !isRefused(call.detail.operationStatus));
     const violations = judged.flatMap((one): Violation[] => {
       const seen = whatChanged(one);
       return seen === null

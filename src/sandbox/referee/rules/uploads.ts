@@ -17,41 +17,53 @@ export interface NamedUpload {
   readonly meant: TracedUpload | null;
 }
 
-/** Follows the uploads of a launch through its calls; those that name another launch's are left out. */
+/** Follows the uploads of a launch through its calls, in one pass; those that name another launch's are left out. */
 export function followUploads(calls: readonly TracedCall[]): { uploads: TracedUpload[]; named: NamedUpload[] } {
   const uploads: TracedUpload[] = [];
   const named: NamedUpload[] = [];
-  const completed = new Set<TracedUpload>();
+  const [byIds, byKeys] = [new Map<string, TracedUpload>(), new Map<string, TracedUpload>()];
+  const underWay = new Set<TracedUpload>();
   /** Uploads that went on with the parts of another, and that other one. */
   const continued = new Map<TracedUpload, TracedUpload>();
   const lastParts = new Map<TracedUpload, number>();
+  /** Uploads under way by operation and last part, in the order in which they came so far. */
+  const reached = new Map<string, Set<TracedUpload>>();
+  const placeOf = ({ operationId }: TracedUpload, part: number) => `${part} ${operationId ?? ''}`;
+  const leave = (one: TracedUpload) => reached.get(placeOf(one, lastParts.get(one) ?? 0))?.delete(one);
   for (const call of calls) {
     const { endpoint, detail } = call;
     if (detail.foreign !== undefined) continue;
-    if (endpoint === 'upload.initiate' && detail.uploadId !== undefined && detail.key !== undefined)
-      uploads.push({ uploadId: detail.uploadId, key: detail.key, operationId: detail.operationId, calls: [] });
+    if (endpoint === 'upload.initiate' && detail.uploadId !== undefined && detail.key !== undefined) {
+      const upload = { uploadId: detail.uploadId, key: detail.key, operationId: detail.operationId, calls: [] };
+      uploads.push(upload);
+      byIds.set(upload.uploadId, upload);
+      byKeys.set(upload.key, upload);
+      underWay.add(upload);
+    }
     if ((endpoint !== 'upload.chunk' && endpoint !== 'upload.complete') || !isRead(call)) continue;
-    const byId = uploads.find(({ uploadId }) => uploadId === detail.uploadId) ?? null;
-    const byKey = uploads.find(({ key }) => key === detail.key) ?? null;
+    const byId = byIds.get(detail.uploadId ?? '') ?? null;
+    const byKey = byKeys.get(detail.key ?? '') ?? null;
+    const { partNumber } = detail;
     const fresh = byId !== null && byId === byKey && !lastParts.has(byId) && !continued.has(byId) ? byId : null;
-    if (fresh && endpoint === 'upload.chunk' && (detail.partNumber ?? 0) > 1) {
-      const before = uploads.findLast(
-        (one) =>
-          one !== fresh &&
-          one.operationId === fresh.operationId &&
-          !completed.has(one) &&
-          lastParts.get(one) === detail.partNumber! - 1,
-      );
+    if (fresh && endpoint === 'upload.chunk' && partNumber !== undefined && partNumber > 1) {
+      const before = [...(reached.get(placeOf(fresh, partNumber - 1)) ?? [])].at(-1);
       if (before) continued.set(fresh, before);
     }
-    const underWay = uploads.filter((upload) => !completed.has(upload));
-    const found = byId ?? byKey ?? (underWay.length === 1 ? underWay[0]! : null);
+    const found = byId ?? byKey ?? (underWay.size === 1 ? [...underWay][0]! : null);
     const meant = found && (continued.get(found) ?? found);
     named.push({ call, byId, byKey, meant });
-    meant?.calls.push(call);
-    if (meant && detail.partNumber !== undefined)
-      lastParts.set(meant, Math.max(lastParts.get(meant) ?? 0, detail.partNumber));
-    if (meant && detail.fileId !== undefined) completed.add(meant);
+    if (!meant) continue;
+    meant.calls.push(call);
+    if (partNumber !== undefined && partNumber > (lastParts.get(meant) ?? 0) && underWay.has(meant)) {
+      leave(meant);
+      lastParts.set(meant, partNumber);
+      const place = placeOf(meant, partNumber);
+      reached.set(place, (reached.get(place) ?? new Set()).add(meant));
+    }
+    if (detail.fileId !== undefined) {
+      leave(meant);
+      underWay.delete(meant);
+    }
   }
   return { uploads, named };
 }

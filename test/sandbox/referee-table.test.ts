@@ -1,0 +1,193 @@
+/** The referee's rules as data: call sequences at both sides of each edge, each with the verdict that is right. */
+import { describe, expect, test } from 'vitest';
+import { judge, type Missing } from '../../src/sandbox/referee/verdict.ts';
+import type { CallDetail, TracedCall } from '../../src/sandbox/referee/traced-call.ts';
+
+type Endpoint = TracedCall['endpoint'];
+interface Row {
+  /** Milliseconds from the first call on. */
+  readonly at: number;
+  readonly endpoint: Endpoint;
+  readonly detail?: CallDetail;
+  readonly status?: number | null;
+  readonly delivered?: boolean;
+  readonly takesMs?: number;
+}
+
+const startMs = 1_700_000_000_000;
+function callsOf(rows: readonly Row[]): TracedCall[] {
+  return rows
+    .map(({ at, endpoint, detail = {}, status = 200, delivered = true, takesMs = 5 }, i) => ({
+      id: i + 1,
+      at: startMs + at,
+      endedAt: startMs + at + takesMs,
+      endpoint,
+      status,
+      delivered,
+      detail,
+    }))
+    .sort((a, b) => a.at - b.at || a.id - b.id);
+}
+
+/** Rules that failed or warn. */
+function found(rows: readonly Row[], missing?: Missing): string[] {
+  const { rules, advisories } = judge(callsOf(rows), missing);
+  return [...rules, ...advisories]
+    .filter(({ result }) => result === 'failed' || result === 'warning')
+    .map(({ rule, result }) => `${rule}: ${result}`);
+}
+
+const op = { operationId: 'op' };
+const create = (at: number, more: Partial<Row> = {}): Row => ({
+  at,
+  endpoint: 'operation.create',
+  detail: op,
+  ...more,
+});
+const poll = (
+  at: number,
+  operationStatus: CallDetail['operationStatus'] = 'REQUESTED',
+  more: Partial<Row> = {},
+): Row => ({
+  at,
+  endpoint: 'operation.status',
+  ...more,
+  detail: { ...op, operationStatus, ...more.detail },
+});
+const approved = { ...op, operationStatus: 'APPROVED' } as const;
+const pair = { uploadId: 'u1', key: 'k1' };
+const initiate = (at: number, more: Partial<Row> = {}): Row => ({
+  at,
+  endpoint: 'upload.initiate',
+  ...more,
+  detail: { ...approved, ...pair, ...more.detail },
+});
+const chunk = (at: number, partNumber: number, more: Partial<Row> = {}): Row => ({
+  at,
+  endpoint: 'upload.chunk',
+  ...more,
+  detail: { ...approved, ...pair, partNumber, size: 100, ...more.detail },
+});
+/** A chunk that the sandbox refused: it never learned its size. */
+const refused = (at: number, partNumber: number, code: string, status: number): Row => ({
+  ...chunk(at, partNumber),
+  status,
+  detail: { ...approved, ...pair, partNumber, code },
+});
+const complete = (at: number, fileSize: number, more: Partial<Row> = {}): Row => ({
+  at,
+  endpoint: 'upload.complete',
+  ...more,
+  detail: { ...approved, ...pair, fileSize, fileId: 'file', ...more.detail },
+});
+const begun = [create(0), poll(2_500), poll(5_000, 'APPROVED'), initiate(6_000)];
+const whole = [...begun, chunk(6_100, 1), chunk(6_200, 2), complete(6_300, 200)];
+const none = { uploadId: 'made', key: 'up' };
+
+describe('a verdict', () => {
+  test.each<[what: string, rows: readonly Row[], expected: readonly string[]]>([
+    ['an app that does all right', whole, []],
+    // poll-interval
+    ['polls 1,800 ms apart', [create(0), poll(2_000), poll(3_800)], []],
+    ['polls 1,799 ms apart', [create(0), poll(2_000), poll(3_799)], ['poll-interval: failed']],
+    ['polls 5,205 ms apart', [create(0), poll(2_000), poll(7_205)], []],
+    ['polls 5,206 ms apart', [create(0), poll(2_000), poll(7_206)], ['poll-interval: warning']],
+    ['a poll at once after one that failed', [create(0), poll(2_000, 'REQUESTED', { status: 500 }), poll(2_100)], []],
+    ['a poll at once after one that was lost', [create(0), poll(2_000, 'REQUESTED', { delivered: false }), poll(2_100)], []],
+    ['polls that a late sandbox took up together', [create(0), poll(16_000, 'REQUESTED', { detail: { lateMs: 14_000 } }), poll(16_100)], []],
+    ['a poll too early that a late sandbox took up later', [create(0), poll(2_000), poll(3_500, 'REQUESTED', { detail: { lateMs: 900 } })], ['poll-interval: failed']],
+    ['a poll that waited for a late sandbox', [create(0), poll(2_000), poll(18_000, 'REQUESTED', { detail: { lateMs: 14_000 } })], []],
+    ['a poll after a restart of the sandbox', [create(0), poll(2_000), poll(9_000, 'REQUESTED', { detail: { awayMs: 6_500 } })], []],
+    // poll-stops
+    ['one re-read after the decision', [create(0), poll(2_500, 'APPROVED'), poll(5_000, 'APPROVED')], []],
+    ['two polls after the decision', [create(0), poll(2_500, 'APPROVED'), poll(5_000, 'APPROVED'), poll(7_500, 'APPROVED')], ['poll-stops: failed']],
+    ['polls after a decision that was lost', [create(0), ...[2_500, 5_000, 7_500].map((at) => poll(at, 'APPROVED', { delivered: false })), poll(10_000, 'APPROVED')], []],
+    // upload-after-approval
+    ['an upload before the approval', [create(0), poll(2_500), initiate(3_000)], ['upload-after-approval: failed']],
+    ['an upload that began while the approval was told', [create(0), poll(2_500, 'APPROVED', { takesMs: 500 }), initiate(2_999)], ['upload-after-approval: failed']],
+    ['an upload right after the approval', [create(0), poll(2_500, 'APPROVED', { takesMs: 500 }), initiate(3_000)], []],
+    ['an upload after an approval of another operation', [create(0), poll(2_500, 'APPROVED', { detail: { operationId: 'other' } }), initiate(3_000)], ['upload-after-approval: failed']],
+    // upload-identity
+    ['an app that never initiates', [...begun.slice(0, 3), chunk(6_000, 1, { detail: none, status: 404 }), complete(6_100, 100, { detail: { ...none }, status: 404 })], ['upload-identity: failed']],
+    ['made-up names after a completed upload', [...whole, chunk(7_000, 1, { detail: none, status: 404 })], ['upload-identity: failed']],
+    ['made-up names while two uploads are under way', [...begun, initiate(6_050, { detail: { uploadId: 'u2', key: 'k2' } }), chunk(6_100, 1, { detail: none, status: 404 })], ['upload-identity: failed']],
+    ['the key of another upload', [...begun, initiate(6_050, { detail: { uploadId: 'u2', key: 'k2' } }), chunk(6_100, 1, { detail: { key: 'k2' }, status: 404 })], ['upload-identity: failed']],
+    // chunk-order
+    ['chunk 1 and 3', [...begun, chunk(6_100, 1), chunk(6_200, 3)], ['chunk-order: failed']],
+    ['a chunk again', [...begun, chunk(6_100, 1), chunk(6_150, 1), chunk(6_200, 2), complete(6_300, 200)], []],
+    ['a chunk while the one before is under way', [...begun, chunk(6_100, 1, { takesMs: 100 }), chunk(6_199, 2)], ['chunk-order: failed']],
+    ['a chunk when the one before is answered', [...begun, chunk(6_100, 1, { takesMs: 100 }), chunk(6_200, 2), complete(6_300, 200)], []],
+    ['complete while a chunk is under way', [...begun, chunk(6_100, 1, { takesMs: 100 }), complete(6_199, 100)], ['chunk-order: failed']],
+    ['going on over a chunk that found no room', [...begun, chunk(6_100, 1), refused(6_200, 2, 'insufficient_storage', 500), chunk(6_300, 3), complete(6_400, 300)], ['chunk-order: failed']],
+    ['going on over a chunk that was refused as empty', [...begun, chunk(6_100, 1), refused(6_200, 2, 'validation_failed', 400), complete(6_400, 100)], []],
+    ['a chunk again after there was no room', [...begun, chunk(6_100, 1), refused(6_200, 2, 'insufficient_storage', 500), chunk(6_250, 2), complete(6_400, 200)], []],
+    ['a chunk whose answer was lost', [...begun, chunk(6_100, 1), chunk(6_200, 2, { status: null, delivered: false }), complete(6_400, 200)], []],
+    ['complete of more bytes than came', [...begun, chunk(6_100, 1), complete(6_400, 200)], ['chunk-order: failed']],
+    ['other bytes for a chunk', [...begun, chunk(6_100, 1), refused(6_200, 1, 'chunk_conflict', 409)], ['chunk-order: failed']],
+    // no-work-after-refusal
+    ['an upload after the rejection', [create(0), poll(2_500, 'REJECTED'), initiate(3_000, { status: 403, detail: { operationStatus: 'REJECTED' } })], ['no-work-after-refusal: failed']],
+    ['made-up names after the rejection', [create(0), poll(2_500, 'REJECTED'), chunk(3_000, 1, { status: 404, detail: { ...none, operationStatus: 'REJECTED' } })], ['no-work-after-refusal: failed']],
+    // token-scope
+    ['the old token after its successor', [create(0), poll(2_500, 'REQUESTED', { detail: { tokenNumber: 2 } }), poll(5_000, 'REQUESTED', { detail: { tokenNumber: 1 } })], ['token-scope: failed']],
+    ['the old token after its successor came with a wrong key', [create(0), poll(2_500, 'REQUESTED', { status: 403, detail: { tokenNumber: 2, code: 'authentication_failed' } }), poll(5_000, 'REQUESTED', { detail: { tokenNumber: 1 } })], []],
+    ['an operation of another launch', [create(0), poll(2_500, 'REQUESTED', { status: 404, detail: { foreign: 'operation' } })], ['token-scope: failed']],
+    // retry-after
+    ['the same call 800 ms after Retry-After: 1', [create(0, { status: 429, detail: { retryAfterSeconds: 1 } }), create(800)], []],
+    ['the same call 799 ms after Retry-After: 1', [create(0, { status: 429, detail: { retryAfterSeconds: 1 } }), create(799)], ['retry-after: warning']],
+    ['another upload meanwhile', [...begun, chunk(6_100, 1, { status: 503, detail: { retryAfterSeconds: 9 } }), chunk(6_200, 1, { detail: { uploadId: 'u2', key: 'k2' } })].concat(initiate(6_001, { detail: { uploadId: 'u2', key: 'k2' } })), []],
+  ])('%s', (_what, rows, expected) => {
+    expect(found(rows)).toEqual(expected);
+  }); // prettier-ignore
+
+  test.each<[what: string, rows: readonly Row[]]>([
+    ['an app that does all right', whole],
+    ['an app that uploads too early', [create(0), poll(2_500), initiate(3_000)]],
+    ['an app that never initiates', [...begun.slice(0, 3), chunk(6_000, 1, { detail: none, status: 404 })]],
+    ['an app that leaves out a chunk', [...begun, chunk(6_100, 1), chunk(6_200, 3), complete(6_300, 200)]],
+  ])('%s: reads and other operations beside it change nothing', (_what, rows) => {
+    const wanted = found(rows);
+    for (let seed = 1; seed <= 50; seed++) {
+      const beside: Row[] = Array.from({ length: 5 }, (_, i) => ({
+        at: ((seed * 7_919 + i * 1_277) % 70) * 100 + 3,
+        endpoint: (['user.detail', 'stac.browse', 'file.status'] as const)[(seed + i) % 3]!,
+        status: (seed + i) % 4 === 0 ? 500 : 200,
+      }));
+      const other: Row = poll((seed * 311) % 7_000, 'REQUESTED', { detail: { operationId: 'another' } });
+      expect(found([...rows, ...beside, other]), `seed ${seed}`).toEqual(wanted);
+    }
+  });
+
+  describe('where calls are missing', () => {
+    const late = [poll(5_000, 'APPROVED'), initiate(6_000), chunk(6_100, 3)];
+    test('what forgotten calls would prove counts for nobody', () => {
+      const kept = [chunk(6_100, 1), chunk(6_200, 2), complete(6_300, 200)];
+      expect(found(kept)).toEqual(['upload-after-approval: failed', 'upload-identity: failed']);
+      expect(found(kept, { gaps: [], isCut: true })).toEqual([]);
+    });
+    test('an operation that is kept from its creation on is judged', () => {
+      expect(found([create(1), poll(2_500), initiate(3_000)], { gaps: [], isCut: true })).toEqual([
+        'upload-after-approval: failed',
+      ]);
+    });
+    test('a gap in the middle of an operation', () => {
+      const rows = [create(0), ...late];
+      expect(found(rows)).toEqual(['chunk-order: failed']);
+      expect(found(rows, { gaps: [startMs + 4_000], isCut: false })).toEqual([]);
+      expect(found(rows, { gaps: [startMs - 4_000, startMs + 60_000], isCut: false })).toEqual(['chunk-order: failed']);
+    });
+  });
+
+  test.each<[what: string, rows: (count: number) => readonly Row[]]>([
+    ['an app that does not heed Retry-After', (n) => Array.from({ length: n }, (_, i) => create(i, { status: 429, takesMs: 0.5, detail: { retryAfterSeconds: 60 } }))],
+    ['calls of many uploads that are refused', (n) => Array.from({ length: n }, (_, i) => chunk(i, 1, { status: 429, detail: { uploadId: `u${i}`, retryAfterSeconds: 60 } }))],
+    ['many uploads that begin in the middle', (n) => Array.from({ length: n / 2 }, (_, i) => [initiate(i, { detail: { uploadId: `u${i}`, key: `k${i}` } }), chunk(i, 2, { detail: { uploadId: `u${i}`, key: `k${i}` } })]).flat()],
+    ['one upload that is completed again and again', (n) => [...begun, ...Array.from({ length: n / 2 }, (_, i) => [chunk(7_000 + i, i + 1), complete(7_000 + i, 1e9, { detail: { fileId: undefined as never } })]).flat()]],
+    ['many operations', (n) => Array.from({ length: n }, (_, i) => poll(i, 'APPROVED', { detail: { operationId: `op${i}` } }))],
+    ['many tokens', (n) => Array.from({ length: n }, (_, i) => poll(i * 2_500, 'REQUESTED', { detail: { tokenNumber: i } }))],
+    ['violations beside many gaps', (n) => Array.from({ length: n }, (_, i) => chunk(i, i + 2))],
+  ])('is one pass: %s', { timeout: 120_000 }, (_what, rows) => {
+    // A rule that looks through all calls for each call takes minutes.
+    const gaps = Array.from({ length: 1_000 }, (_, i) => startMs - 2_000 + i);
+    expect(judge(callsOf(rows(200_000)), { gaps, isCut: false }).result).toBeTypeOf('string');
+  }); // prettier-ignore
+});
