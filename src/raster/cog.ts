@@ -2,7 +2,7 @@
 import gdal from 'gdal-async';
 import { BandReader, requireOneNodata } from './band-reader.ts';
 import type { JobContext } from './child/protocol.ts';
-import { keepStatistics, keptStatistics, statisticsMetadata, statisticsOf } from './statistics.ts';
+import { keepStatistics, keptStatistics, statisticsMetadata, statisticsOf, type BandStatistics } from './statistics.ts';
 
 export const cogCompressions = ['DEFLATE', 'LZW', 'ZSTD', 'NONE'] as const;
 export const cogResamplings = ['NEAREST', 'AVERAGE', 'BILINEAR', 'CUBIC', 'MODE'] as const;
@@ -33,10 +33,10 @@ export function writeCog(
   const predictor = options.compression === 'NONE' || hasOddBits ? [] : ['PREDICTOR=YES'];
   const view = gdal.drivers.get('VRT').createCopy('', source);
   view.setMetadata({ ...(source.getMetadata() as Record<string, string>), ...metadata });
-  source.bands.forEach((band) => {
-    const statistics = keptStatistics(band) ?? storedStatistics(band);
-    view.bands.get(band.id ?? 1).setMetadata(statisticsMetadata(band, statistics));
-  });
+  const statistics = storedStatistics(source);
+  source.bands.forEach((band, i) =>
+    view.bands.get(band.id ?? 1).setMetadata(statisticsMetadata(band, statistics[i] ?? null)),
+  );
   const cog = gdal.drivers
     .get('COG')
     .createCopy(
@@ -58,9 +58,13 @@ export function writeCog(
   view.close();
 }
 
-/** Statistics of stored numbers, as GDAL defines them. Null for complex numbers. */
-const storedStatistics = (band: gdal.RasterBand) =>
-  band.dataType?.startsWith('C') ? null : statisticsOf(new BandReader({ band }, { scaling: 'stored' }));
+/** Statistics of stored numbers of each band, as GDAL defines them. Null for complex numbers. */
+function storedStatistics(source: gdal.Dataset): (BandStatistics | null)[] {
+  const bands = source.bands.map((band) => band);
+  const isUnknown = (band: gdal.RasterBand) => !band.dataType?.startsWith('C') && keptStatistics(band) === undefined;
+  const counted = statisticsOf(bands.filter(isUnknown).map((band) => new BandReader({ band }, { scaling: 'stored' })));
+  return bands.map((band) => (isUnknown(band) ? counted.shift() : keptStatistics(band)) ?? null);
+}
 
 /** Where pixels lie. */
 export interface Grid {

@@ -5,6 +5,16 @@ import type { BandReader } from './band-reader.ts';
 /** Pixels that `statisticsOf` reads at once. */
 const stripPixels = 500_000;
 
+const arrays: Readonly<Record<string, new (length: number) => gdal.TypedArray>> = {
+  Byte: Uint8Array,
+  UInt16: Uint16Array,
+  Int16: Int16Array,
+  UInt32: Uint32Array,
+  Int32: Int32Array,
+  Float32: Float32Array,
+  Float64: Float64Array,
+};
+
 export interface BandStatistics {
   /** Number of valid pixels. */
   readonly count: number;
@@ -28,26 +38,26 @@ export class StatisticsOfBand {
     this.#nodata = nodata ?? NaN;
   }
 
-  /** Adds the first `count` values. Each strip is summed around its own mean and then merged (Chan et al. 1979). */
+  /** Adds the first `count` values. Each strip is summed around its first value, in one pass, and then merged (Chan et al. 1979). */
   add(values: ArrayLike<number>, count: number): void {
     const nodata = this.#nodata;
-    let [valid, min, max, sum] = [0, this.#min, this.#max, 0];
-    for (let i = 0; i < count; i++) {
+    let first = 0;
+    while (first < count && (values[first] === nodata || values[first] !== values[first])) first++;
+    if (first === count) return;
+    const near = values[first]!;
+    let [valid, min, max, sum, sumOfSquares] = [0, this.#min, this.#max, 0, 0];
+    for (let i = first; i < count; i++) {
       const value = values[i]!;
       if (value === nodata || value !== value) continue;
+      const from = value - near;
       valid += 1;
-      sum += value;
+      sum += from;
+      sumOfSquares += from * from;
       if (value < min) min = value;
       if (value > max) max = value;
     }
-    if (valid === 0) return;
-    const mean = sum / valid;
-    let squares = 0;
-    for (let i = 0; i < count; i++) {
-      const value = values[i]!;
-      if (value === nodata || value !== value) continue;
-      squares += (value - mean) * (value - mean);
-    }
+    const mean = near + sum / valid;
+    const squares = Math.max(0, sumOfSquares - (sum * sum) / valid);
     const all = this.#count + valid;
     const step = mean - this.#mean;
     this.#squares += squares + (step * step * this.#count * valid) / all;
@@ -63,19 +73,71 @@ export class StatisticsOfBand {
   }
 }
 
-/** Computes statistics of a whole band, strip by strip. */
-export function statisticsOf(reader: BandReader): BandStatistics | null {
-  const { x: width, y: height } = reader.band.size;
-  const blockRows = reader.band.blockSize?.y ?? 1;
-  const rows = Math.min(height, Math.max(1, Math.ceil(stripPixels / width / blockRows)) * blockRows);
-  const values = new Float64Array(width * rows);
-  const statistics = new StatisticsOfBand(null);
-  for (let y = 0; y < height; y += rows) {
-    const count = width * Math.min(rows, height - y);
-    reader.read([0, y, width, count / width], values);
-    statistics.add(values, count);
+/** Numbers of 16 bits and fewer: the lowest of each type. */
+const lowest: Readonly<Record<string, number>> = { Byte: 0, UInt16: 0, Int16: -32_768 };
+
+/** Statistics of counted whole numbers; `counts[i]` pixels have the value `low + i`. */
+function statisticsOfCounts(counts: Uint32Array, low: number): BandStatistics | null {
+  let [count, sum, squares] = [0, 0, 0];
+  counts.forEach((n, i) => {
+    count += n;
+    sum += n * (low + i);
+  });
+  if (count === 0) return null;
+  const mean = sum / count;
+  counts.forEach((n, i) => (squares += n * (low + i - mean) ** 2));
+  const min = low + counts.findIndex((n) => n > 0);
+  const max = low + counts.findLastIndex((n) => n > 0);
+  return { count, min, max, mean, stdDev: Math.sqrt(squares / count) };
+}
+
+/** Accumulates the statistics of a band, row by row of its raster. */
+class WholeBand {
+  readonly #reader: BandReader;
+  readonly #values: gdal.TypedArray;
+  /** Plain values need no conversion: reading them as they are takes half the time. */
+  readonly #isPlain: boolean;
+  readonly #low: number | undefined;
+  readonly #counts: Uint32Array | null;
+  readonly #statistics: StatisticsOfBand;
+
+  constructor(reader: BandReader, mostPixels: number) {
+    const { dataType, noDataValue } = reader.band;
+    const arrayOf = reader.isPlain ? arrays[dataType ?? ''] : undefined;
+    this.#reader = reader;
+    this.#isPlain = arrayOf !== undefined;
+    this.#values = new (arrayOf ?? Float64Array)(mostPixels);
+    this.#low = arrayOf && lowest[dataType ?? ''];
+    this.#counts = this.#low === undefined ? null : new Uint32Array(65_536);
+    this.#statistics = new StatisticsOfBand(arrayOf ? noDataValue : null);
   }
-  return statistics.values;
+
+  add(y: number, width: number, rows: number): void {
+    const [values, counts, low = 0, count] = [this.#values, this.#counts, this.#low, width * rows];
+    if (this.#isPlain) this.#reader.band.pixels.read(0, y, width, rows, values);
+    else this.#reader.read([0, y, width, rows], values as Float64Array);
+    if (counts) for (let i = 0; i < count; i++) counts[values[i]! - low]!++;
+    else this.#statistics.add(values, count);
+  }
+
+  get values(): BandStatistics | null {
+    const { noDataValue } = this.#reader.band;
+    if (!this.#counts || this.#low === undefined) return this.#statistics.values;
+    if (noDataValue !== null) this.#counts[noDataValue - this.#low] = 0;
+    return statisticsOfCounts(this.#counts, this.#low);
+  }
+}
+
+/** Computes statistics of whole bands of one raster, strip by strip, so that a file with interleaved bands is read once. */
+export function statisticsOf(readers: readonly BandReader[]): (BandStatistics | null)[] {
+  const [first] = readers;
+  if (!first) return [];
+  const { x: width, y: height } = first.band.size;
+  const blockRows = first.band.blockSize?.y ?? 1;
+  const rows = Math.min(height, Math.max(1, Math.ceil(stripPixels / width / blockRows)) * blockRows);
+  const bands = readers.map((reader) => new WholeBand(reader, width * rows));
+  for (let y = 0; y < height; y += rows) for (const band of bands) band.add(y, width, Math.min(rows, height - y));
+  return bands.map(({ values }) => values);
 }
 
 /** Statistics of written bands, by dataset and band number; null if no pixel is valid. */

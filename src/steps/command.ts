@@ -14,7 +14,7 @@ import type { Scene } from '../raster/scene.ts';
 import type { Area } from './area.ts';
 import { inContainer } from './container.ts';
 import { programNotFound } from './programs.ts';
-import { inputsOf, outputsOf, type AnyStep, type StepJob } from './step.ts';
+import { inputsOf, outputsOf, type AnyStep, type BandDeclaration, type StepJob } from './step.ts';
 
 /** A program that does a step's work. */
 export interface Command {
@@ -41,6 +41,8 @@ export interface Command {
    * GDAL's `0...10...20` on stdout. Default `json`.
    */
   readonly progress?: 'json' | 'percent';
+  /** What the step declares of the bands of its output, for the program. Default: none. */
+  readonly outputBands?: readonly BandDeclaration[];
 }
 
 /** A step's `run`, and what it was made of. */
@@ -66,6 +68,8 @@ export interface CommandJob {
   readonly output: string;
   /** Where each goes, by its name. */
   readonly outputs: Readonly<Record<string, string>>;
+  /** Declared bands of the output. Empty if the step does not hand them to `command`. */
+  readonly outputBands: readonly BandDeclaration[];
   readonly workFolder: string;
   readonly parameters: Readonly<Record<string, string | number | boolean | Area>>;
   /** For the output's own metadata: what made it. */
@@ -113,7 +117,7 @@ interface Place {
  * The `run` of a step that a program does, in any language. It runs confined or not at all. Rejects with what `error.json`
  * says; with a defect where the program ends badly without it; with the signal's reason after a cancel.
  */
-export function command({ argv, code, image, cog, progress = 'json' }: Command): CommandRun {
+export function command({ argv, code, image, cog, progress = 'json', outputBands = [] }: Command): CommandRun {
   if (image !== undefined && code !== undefined) throw new Error(`${image}: an image has its own code: leave out code`);
   const run = async (job: StepJob<never>) => {
     if (process.env['CONFINED'] !== 'yes')
@@ -123,7 +127,9 @@ export function command({ argv, code, image, cog, progress = 'json' }: Command):
         { status: 500 },
       );
     const run = (of: StepJob<never>) =>
-      image === undefined ? runHere(of, { argv, code, progress }) : runInImage(of, argv, cog ? cogFrom : 1);
+      image === undefined
+        ? runHere(of, { argv, code, progress, outputBands })
+        : runInImage(of, { argv, outputBands }, cog ? cogFrom : 1);
     await (cog ? thenCog(job, cog, run) : run(job));
   };
   return Object.assign(run, { argv, progress, ...(image !== undefined && { image }) });
@@ -146,7 +152,7 @@ async function thenCog(
   dataset.close();
 }
 
-async function runHere(job: StepJob<never>, { argv, code, progress }: Command): Promise<void> {
+async function runHere(job: StepJob<never>, { argv, code, progress, outputBands }: Command): Promise<void> {
   const write = (name: string, text: string) => {
     const path = join(job.workFolder, name);
     writeFileSync(path, text);
@@ -160,7 +166,7 @@ async function runHere(job: StepJob<never>, { argv, code, progress }: Command): 
     code: code === undefined ? '' : dirname(fileURLToPath(code)),
     write,
   };
-  const [program = '', ...args] = filledIn(argv, job, place);
+  const [program = '', ...args] = filledIn(argv, job, place, outputBands);
   const child = spawn(program, args, {
     cwd: job.workFolder,
     env: {
@@ -177,7 +183,7 @@ async function runHere(job: StepJob<never>, { argv, code, progress }: Command): 
 }
 
 /** The child has no engine: the host runs the container, and gives back where its folders are. */
-async function runInImage(job: StepJob<never>, argv: Command['argv'], upTo: number): Promise<void> {
+async function runInImage(job: StepJob<never>, { argv, outputBands }: Command, upTo: number): Promise<void> {
   const files: Record<string, string> = {};
   const write = (name: string, text: string) => {
     files[name] = text;
@@ -190,7 +196,7 @@ async function runInImage(job: StepJob<never>, argv: Command['argv'], upTo: numb
     code: '',
     write,
   };
-  const { exitCode, errors, folder } = await job.container.run(filledIn(argv, job, place), files, upTo);
+  const { exitCode, errors, folder } = await job.container.run(filledIn(argv, job, place, outputBands), files, upTo);
   conclude(argv[0], exitCode ?? 'a signal', errors, join(folder, 'work', errorFile));
   for (const path of Object.values(job.outputs)) {
     const made = join(folder, 'output', basename(path));
@@ -255,6 +261,7 @@ const filesOf = (input: Scene | Features, place: Place): CommandFile[] =>
 function describe(
   { scene, inputs, parameters, outputPath, outputs, metadata }: StepJob<never>,
   place: Place,
+  outputBands: CommandJob['outputBands'],
 ): CommandJob {
   return {
     inputs: filesOf(scene, place),
@@ -263,6 +270,7 @@ function describe(
     ),
     output: place.output(outputPath),
     outputs: Object.fromEntries(Object.entries(outputs).map(([name, path]) => [name, place.output(path)])),
+    outputBands,
     workFolder: place.work,
     parameters,
     metadata,
@@ -270,8 +278,13 @@ function describe(
 }
 
 /** The arguments with all that they stand for; writes the job's file. */
-function filledIn(argv: readonly string[], job: StepJob<never>, place: Place): string[] {
-  const described = describe(job, place);
+function filledIn(
+  argv: readonly string[],
+  job: StepJob<never>,
+  place: Place,
+  outputBands: CommandJob['outputBands'] = [],
+): string[] {
+  const described = describe(job, place, outputBands);
   const path = place.write(jobFile, JSON.stringify(described));
   return argv.flatMap((argument) => filled(argument, described, { job: path, code: place.code }, place));
 }

@@ -4,6 +4,9 @@ import type { Grid } from '../raster/cog.ts';
 import type { Scene, SceneBand } from '../raster/scene.ts';
 import type { PreviewStyle } from '../raster/preview.ts';
 import type { SourceType } from '../contract/index.ts';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { command } from './command.ts';
 import { integerRanges } from '../raster/integer-types.ts';
 import { estimateCog } from './estimate.ts';
 import { readingOf, readingParameters, type ReadingParameters } from './reading.ts';
@@ -123,9 +126,11 @@ interface PixelFunctions<Parameters> {
   readonly window?: (parameters: Parameters) => (...windows: Float64Array[]) => number | readonly number[];
   /** Computes a whole strip of arrays. NaN marks missing values in the inputs and the outputs. */
   readonly block?: (parameters: Parameters, grid: Grid) => BlockFunction;
+  /** A program in Python that computes the pixels by `marketplace_step.pixels`: `new URL('./my-step.py', import.meta.url)`. */
+  readonly python?: URL;
 }
 
-/** A step that computes each pixel from the pixels of some bands, by one of `pixel`, `window` and `block`. */
+/** A step that computes each pixel from the pixels of some bands, by one of `pixel`, `window`, `block` and `python`. */
 export interface PixelStep<Of extends Bands, Own extends z.ZodRawShape> extends PixelFunctions<
   Values<Of> & z.output<z.ZodObject<Own>>
 > {
@@ -181,8 +186,8 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
   const classes = output.preview?.classes;
   const reading = step.isStored ? { nodata: readingParameters.nodata } : readingParameters;
   const overviews = output.overviews ?? (classes ? 'MODE' : undefined);
-  // Compression leaves 0.45 of integers in Float32, and 0.95 of ratios.
-  const bytesPerPixel = 0.8 * made.reduce((sum, one) => sum + bytesOf(one.dataType), 0);
+  // Compression leaves 0.45 of integers in Float32, 0.95 of ratios, and little of classes.
+  const bytesPerPixel = (classes ? 0.1 : 0.8) * made.reduce((sum, one) => sum + bytesOf(one.dataType), 0);
   return defineStep({
     id: step.id,
     version: step.version,
@@ -209,26 +214,35 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
       preview: output.preview ?? { ramp: 'gray' },
     },
     estimate: step.estimate ?? ((input) => estimateCog(input, { bytesPerPixel, secondsPerMegapixel: 0.1 })),
-    async run(job) {
-      const parameters = job.parameters as Values<Of> & z.output<z.ZodObject<Own>>;
-      const found = names.flatMap((name) => {
-        const scenes = step.ofEachInput ? (Object.values(job.inputs) as Scene[]) : [sceneOf(job, bands[name]!)];
-        return scenes.map((scene) => scene.findBand(String(parameters[name])));
-      });
-      await writePixels(
-        job,
-        {
-          bands: found,
-          reading: readingOf(step.isStored ? { ...parameters, scaling: 'stored' } : parameters),
-          reach,
-          output: { path: job.outputPath, bands: made, ...(overviews && { overviews }) },
-          share: job.share,
-        },
-        (grid) => blockOf(step, parameters, grid),
-      );
-    },
+    run: step.python ? inPython(step.python, made) : run,
   });
+
+  async function run(job: StepJob<never>): Promise<void> {
+    const parameters = job.parameters as Values<Of> & z.output<z.ZodObject<Own>>;
+    const found = names.flatMap((name) => {
+      const scenes = step.ofEachInput ? (Object.values(job.inputs) as Scene[]) : [sceneOf(job, bands[name]!)];
+      return scenes.map((scene) => scene.findBand(String(parameters[name])));
+    });
+    await writePixels(
+      job,
+      {
+        bands: found,
+        reading: readingOf(step.isStored ? { ...parameters, scaling: 'stored' } : parameters),
+        reach,
+        output: { path: job.outputPath, bands: made, ...(overviews && { overviews }) },
+        share: job.share,
+      },
+      (grid) => blockOf(step, parameters, grid),
+    );
+  }
 }
+
+const inPython = (program: URL, outputBands: readonly BandDeclaration[]) =>
+  command({
+    argv: ['python3', `{code}/${basename(fileURLToPath(program))}`, '{job}'],
+    code: program.href,
+    outputBands,
+  });
 
 /** The scene of a band parameter. */
 function sceneOf({ scene, inputs }: Pick<StepJob<never>, 'scene' | 'inputs'>, one: z.ZodType): StepJob<never>['scene'] {
@@ -244,7 +258,7 @@ function blockOf<Of extends Bands, Own extends z.ZodRawShape>(
   if (block) return block(parameters, grid);
   if (window) return byWindow(window(parameters), reach);
   if (pixel) return byPixel(pixel(parameters));
-  throw new Error(`step ${id} has none of pixel, window and block`);
+  throw new Error(`step ${id} has none of pixel, window, block and python`);
 }
 
 function byPixel(of: (...values: number[]) => number | readonly number[]): BlockFunction {

@@ -83,7 +83,7 @@ export async function maskFromAlpha(
 ): Promise<Gdal.Dataset> {
   made.flush();
   const alpha = made.bands.get(count + 1);
-  const isCovered = (statisticsOf(new BandReader({ band: alpha }))?.min ?? 0) > 0;
+  const isCovered = (statisticsOf([new BandReader({ band: alpha })])[0]?.min ?? 0) > 0;
   const bands = Array.from({ length: count }, (_, i) => ['-b', String(i + 1)]).flat();
   const mask = isCovered || nodata !== null ? ['-mask', 'none'] : ['-mask', String(count + 1)];
   gdal.config.set('GDAL_TIFF_INTERNAL_MASK', 'YES');

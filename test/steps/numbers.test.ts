@@ -5,10 +5,13 @@ import { describe, expect, test } from 'vitest';
 import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
 import { writeFile } from 'node:fs/promises';
 import { testFolder } from '../support/folders.ts';
+import { confined, needing } from '../support/needs.ts';
 import { startStepHost } from '../support/step-host.ts';
 import { coverShares } from '../../src/steps/zones.ts';
 import allSteps from '../support/all-steps.ts';
 import pixelSteps from '../support/pixel-steps.ts';
+
+const isConfined = await confined();
 
 interface Made {
   readonly width?: number;
@@ -230,6 +233,35 @@ describe('forms of a pixel step', () => {
       );
     };
     expect(bands[0]).toEqual(Array.from({ length: 200 }, (_, i) => largest(i % width, Math.floor(i / width))));
+  });
+  describe('in Python', needing(isConfined, 'python-gdal'), () => {
+    test('the declaration sets types, nodata and descriptions of several bands', async () => {
+      const made: Made = { bands: [(x) => x, (x, y) => y] };
+      const { path } = await run('in-python', made, {}, pixelSteps);
+      const { bands } = read(path);
+      const at = (of: (x: number, y: number) => number | null) =>
+        Array.from({ length: 200 }, (_, i) => of(i % 20, Math.floor(i / 20)));
+      expect(bands[0]).toEqual(at((x, y) => Number(x > y)));
+      // numpy rounds halves to even.
+      const toEven = (value: number) => (value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
+      expect(bands[1]).toEqual(at((x, y) => (y === 0 ? null : toEven(x / y))));
+      const dataset = gdal.open(path);
+      expect(
+        dataset.bands.map(({ description, dataType, noDataValue }) => [description, dataType, noDataValue]),
+      ).toEqual([
+        ['larger', 'Byte', 255],
+        ['ratio', 'Byte', 255],
+      ]);
+      dataset.close();
+    });
+    test('an argument without a parameter is told by name', async () => {
+      await expect(run('wrong-name', { bands: [() => 1] }, {}, pixelSteps)).rejects.toMatchObject({
+        kind: 'defect',
+        message: expect.stringContaining(
+          'no parameter green chooses a band: name each argument as one of band',
+        ) as string,
+      });
+    });
   });
   test('several bands come out of several; a pixel that one lacks is missing in all', async () => {
     const made: Made = { bands: [() => 9, () => 4, (x) => (x === 0 ? 0 : 2)], nodata: 0 };

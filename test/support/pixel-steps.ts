@@ -38,5 +38,31 @@ export default defineApp({
       },
       pixel: () => (a, b, c) => [a + b + c, a - b - c],
     }),
+    definePixelStep({
+      id: 'in-python',
+      version: '1.0.0',
+      title: 'In Python',
+      description: 'Two bands of whole numbers from two.',
+      bands: { a: band({ default: '1' }), b: band({ default: '2' }) },
+      input,
+      output: {
+        fileName: 'both.tif',
+        bands: [
+          { description: 'larger', dataType: 'Byte', nodata: 255 },
+          { description: 'ratio', dataType: 'Byte', nodata: 255 },
+        ],
+      },
+      python: new URL('./in_python.py', import.meta.url),
+    }),
+    definePixelStep({
+      id: 'wrong-name',
+      version: '1.0.0',
+      title: 'Wrong name',
+      description: 'A program that names its argument wrongly.',
+      bands: one,
+      input,
+      output: { fileName: 'none.tif', bands: [{ description: 'none', dataType: 'Float32' }] },
+      python: new URL('./wrong_name.py', import.meta.url),
+    }),
   ],
 });

@@ -57,27 +57,17 @@ ${declaration(names, 'Multiplies one band of the input.')}
 });
 `;
 
-export const pythonStep = (
-  names: StepNames,
-): string => `import { band, command, defineStep, estimateCog, readingParameters, z } from ${quoted(names.kit)};
+export const pythonStep = (names: StepNames): string => `import { band, definePixelStep, z } from ${quoted(names.kit)};
 
 /** Multiplies one band, by ${names.id}.py beside it (python3-gdal): put your own arithmetic there. */
-export default defineStep({
+export default definePixelStep({
 ${declaration(names, 'Multiplies one band of the input.')}
+  bands: { band: band({ default: 'nir' }) },
   parameters: z.object({
-    band: band({ default: 'nir' }),
     factor: ${factor},
-    ...readingParameters,
   }),
-  input: { description: 'One raster, or a scene with the band.', synthetic: 'multispectral' },
-  output: {
-    fileName: ${quoted(`${names.id}.tif`)},
-    sourceType: 'UNKNOWN',
-    bands: [{ description: 'result', dataType: 'Float32', nodata: -9999 }],
-    preview: { ramp: 'gray' },
-  },
-  estimate: (input) => estimateCog(input, { bytesPerPixel: 3.2, secondsPerMegapixel: 0.1 }),
-  run: command({ argv: ['python3', '{code}/${names.id}.py', '{job}'], code: import.meta.url }),
+  output: { fileName: ${quoted(`${names.id}.tif`)}, bands: [{ description: 'result', dataType: 'Float32', nodata: -9999 }] },
+  python: new URL(${quoted(`./${names.id}.py`)}, import.meta.url),
 });
 `;
 

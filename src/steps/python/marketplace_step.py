@@ -40,6 +40,7 @@ class Job:
         self.output = described["output"]
         self.outputs = described["outputs"]  # paths, by the names of the declaration
         self.metadata = described["metadata"]  # for dataset.SetMetadata: what made the output
+        self.output_bands = described.get("outputBands") or []  # description, dataType and nodata of each
         self.work_folder = described["workFolder"]
         self.inputs = [one["path"] for one in described["inputs"]]
         self.named_inputs = {name: [one["path"] for one in files] for name, files in described["namedInputs"].items()}
@@ -135,16 +136,33 @@ def _or(value, default):
     return default if value is None else value
 
 
-def pixels(function, nodata=-9999.0, data_type="Float32", description="result", strip_rows=256):
+_USUAL = {"description": "result", "dataType": "Float32", "nodata": -9999.0}
+
+
+def pixels(function, nodata=None, data_type=None, description=None, strip_rows=256):
     """Writes what `function` makes of blocks of its bands (numpy arrays of float64, NaN where there is no value) as a Cloud Optimized GeoTIFF.
 
-    Each argument is named as the parameter that chooses its band. NaN and infinite numbers come out as no data. Refuses bands on different grids.
+    Each argument is named as the parameter that chooses its band. For several output bands, `function` returns a tuple. NaN and infinite numbers
+    come out as no data. Data type, nodata and description are those that `definePixelStep` declares, or else the arguments (default: Float32, -9999
+    and "result"). Refuses bands on different grids.
     """
     import numpy as np
     from osgeo import gdal
 
     job = load()
-    bands = [job.band(job.parameters[name]) for name in inspect.signature(function).parameters]
+    names = list(inspect.signature(function).parameters)
+    unknown = [name for name in names if not isinstance(job.parameters.get(name), str)]
+    if unknown:
+        texts = ", ".join(name for name, value in job.parameters.items() if isinstance(value, str))
+        raise TypeError(f"no parameter {unknown[0]} chooses a band: name each argument as one of {texts}")
+    given = {"description": description, "dataType": data_type, "nodata": nodata}
+    given = {name: value for name, value in given.items() if value is not None}
+    outputs = [{**declared, **given} for declared in job.output_bands or [_USUAL]]
+    data_type = outputs[0]["dataType"]
+    is_real = data_type.startswith("Float")
+    # In JSON NaN is null.
+    marks = [float("nan") if one.get("nodata") is None and is_real else one.get("nodata") for one in outputs]
+    bands = [job.band(job.parameters[name]) for name in names]
     readers = [Reader(one, job.parameters.get("scaling", "file"), job.parameters.get("nodata")) for one in bands]
     first = readers[0].dataset
 
@@ -155,7 +173,7 @@ def pixels(function, nodata=-9999.0, data_type="Float32", description="result", 
         refuse("the bands are on different grids; resample one of them first", "grids_differ")
     width, height = first.RasterXSize, first.RasterYSize
     made = gdal.GetDriverByName("GTiff").Create(
-        f"{job.work_folder}/pixels.tif", width, height, 1, gdal.GetDataTypeByName(data_type), ["TILED=YES", "BIGTIFF=IF_SAFER"]
+        f"{job.work_folder}/pixels.tif", width, height, len(outputs), gdal.GetDataTypeByName(data_type), ["TILED=YES", "BIGTIFF=IF_SAFER"]
     )
     metadata = dict(job.metadata)
     if first.GetMetadataItem("AREA_OR_POINT") == "Point":
@@ -164,31 +182,36 @@ def pixels(function, nodata=-9999.0, data_type="Float32", description="result", 
     if first.GetGeoTransform(can_return_null=True):
         made.SetGeoTransform(first.GetGeoTransform())
     made.SetProjection(first.GetProjection())
-    target = made.GetRasterBand(1)
-    target.SetNoDataValue(nodata)
-    target.SetDescription(description)
+    targets = [made.GetRasterBand(i + 1) for i in range(len(outputs))]
+    for target, one, mark in zip(targets, outputs, marks):
+        target.SetDescription(one["description"])
+        if mark is not None:
+            target.SetNoDataValue(mark)
     for row in range(0, height, strip_rows):
         rows = min(strip_rows, height - row)
         blocks = [one.read(0, row, width, rows) for one in readers]
         with np.errstate(all="ignore"):
-            values = np.asarray(function(*blocks), dtype=np.float64)
-            values = np.broadcast_to(values, blocks[0].shape)
-            gone = ~np.isfinite(values.astype(np.float32)) if data_type == "Float32" else ~np.isfinite(values)
-        for block in blocks:
-            gone = gone | np.isnan(block)
-        if not data_type.startswith("Float"):
-            values = np.round(np.where(gone, 0, values))
-        target.WriteArray(np.where(gone, nodata, values), 0, row)
+            made_of = function(*blocks) if len(outputs) > 1 else (function(*blocks),)
+        for values, target, mark in zip(made_of, targets, marks, strict=True):
+            values = np.broadcast_to(np.asarray(values, dtype=np.float64), blocks[0].shape)
+            with np.errstate(all="ignore"):
+                gone = ~np.isfinite(values.astype(np.float32)) if data_type == "Float32" else ~np.isfinite(values)
+            for block in blocks:
+                gone = gone | np.isnan(block)
+            if not is_real:
+                values = np.round(np.where(gone, 0, values))
+            target.WriteArray(np.where(gone, 0 if mark is None else mark, values), 0, row)
         progress(0.6 * (row + rows) / height, "computing")
     made.FlushCache()
-    try:
-        target.ComputeStatistics(False)
-    except RuntimeError:
-        pass  # nothing has a value
+    for target in targets:
+        try:
+            target.ComputeStatistics(False)
+        except RuntimeError:
+            pass  # nothing has a value
     gdal.GetDriverByName("COG").CreateCopy(
         job.output,
         made,
         options=["COMPRESS=DEFLATE", "PREDICTOR=YES", "BLOCKSIZE=512", "NUM_THREADS=ALL_CPUS", "BIGTIFF=IF_SAFER"]
-        + ["RESAMPLING=" + ("AVERAGE" if data_type.startswith("Float") else "NEAREST")],
+        + ["RESAMPLING=" + ("AVERAGE" if is_real else "NEAREST")],
         callback=lambda fraction, *_: progress(0.6 + 0.4 * fraction, "writing") or 1,
     )
