@@ -24,20 +24,21 @@ function parse(text: string): Geometry | null {
   const trimmed = text.trim();
   if (trimmed.length > maxWktLength || !trimmed.endsWith(')') || !/^(SRID=4326;\s*)?[A-Z][^;]*$/i.test(trimmed))
     return null;
-  if (!isShallow(trimmed)) return null;
+  if (!isOneGeometry(trimmed)) return null;
   try {
-    return wktToGeoJSON(text);
+    return wktToGeoJSON(trimmed);
   } catch {
     return null;
   }
 }
 
-function isShallow(text: string): boolean {
+/** True where the last bracket closes the first one, and none lies too deep. */
+function isOneGeometry(text: string): boolean {
   let depth = 0;
-  for (const character of text)
-    if (character === '(' && ++depth > maxWktDepth) return false;
-    else if (character === ')') depth--;
-  return depth === 0;
+  for (let i = 0; i < text.length; i++)
+    if (text[i] === '(' && ++depth > maxWktDepth) return false;
+    else if (text[i] === ')' && --depth <= 0) return depth === 0 && i === text.length - 1;
+  return false;
 }
 
 export const tooManyPositions = `must have at most ${limits.geometryPositions} positions`;

@@ -2,6 +2,7 @@ export * from './app-manifest.ts';
 export * from './assumptions.ts';
 export * from './endpoint.ts';
 export * from './error-codes.ts';
+export * from './error-messages.ts';
 export * from './file.ts';
 export * from './geometry.ts';
 export * from './kit-error.ts';

@@ -10,8 +10,8 @@ import { Faults } from './control/faults.ts';
 import { bundler } from './bundles/make-bundle.ts';
 import { secretFree } from './bundles/secret-free.ts';
 import { scrubber } from './referee/redaction.ts';
-import { faultsOfGroups } from './control/faults-of-groups.ts';
-import { traceOfGroups, whoseCall } from './referee/whose-call.ts';
+import { beforeCall } from './control/before-call.ts';
+import { whoseCall } from './referee/whose-call.ts';
 import { RateLimit } from './control/rate-limit.ts';
 import { requireAdmin, requireOwnHost, requireOwnOrigin, requireOwnOriginToChange } from './control/guards.ts';
 import { controlRoutes } from './control/routes.ts';
@@ -51,12 +51,13 @@ import { stacRoutes } from './stac/routes.ts';
 import { seedDemo } from './stac/seed.ts';
 import { StacObjects } from './stac/stac-objects.ts';
 import { warmUp } from './stac/warm-up.ts';
+import { isDiskFullError } from './machine-error.ts';
 import { SandboxError } from './web/sandbox-error.ts';
 import { assumedProfile, type WireProfile } from '../contract/index.ts';
 import { ownFolder, removeFolder, type Confinement } from '../raster/index.ts';
 import { UploadEngine } from './uploads/upload-engine.ts';
 import { UploadSessions } from './uploads/upload-sessions.ts';
-import { errorBoundary, pathNotFound } from './web/error-boundary.ts';
+import { errorBoundary, methodNotAllowed, pathNotFound } from './web/error-boundary.ts';
 import { requestId } from './web/request-id.ts';
 import { changesOf, speakWire } from './web/spoken-wire.ts';
 
@@ -217,25 +218,43 @@ export async function createSandbox({
   /** Back to the seeded state. Keys, and the apps and users that were registered, stay. */
   async function reset(): Promise<void> {
     await Promise.all([processing.stop(), inference.stop()]);
-    const removed =
-      catalog.items.removeOfFiles() + (existsSync(uploadedScenes) ? catalog.items.removeBelow(uploadedScenes) : 0);
+    try {
+      await forgetAll();
+    } finally {
+      // What was woken meanwhile must not begin with what has just been deleted.
+      await Promise.all([processing.restart(), inference.restart()]);
+      processing.wake();
+      inference.wake();
+    }
+  }
+
+  async function forgetAll(): Promise<void> {
+    let removed = 0;
+    const forget = database.transaction(() => {
+      removed =
+        catalog.items.removeOfFiles() + (existsSync(uploadedScenes) ? catalog.items.removeBelow(uploadedScenes) : 0);
+      trace.clear();
+      // It writes an event, which is deleted below.
+      faults.clear();
+      for (const table of ['inference_jobs', 'files', 'uploads', 'operations', 'tokens', 'launches', 'launch_events'])
+        database.exec(`delete from ${table}`);
+    });
+    try {
+      forget();
+    } catch (error) {
+      if (!isDiskFullError(error)) throw error;
+      // Results make room for the database to write what it forgets.
+      for (const folder of [overviewDir, resultDir]) await rm(folder, { recursive: true, force: true });
+      forget();
+    }
+    clock.reset();
+    rateLimit.clear();
     if (removed > 0) {
       catalog.reload();
       void prepareCatalog();
     }
-    trace.clear();
-    // It writes an event, which is deleted below.
-    faults.clear();
-    for (const table of ['inference_jobs', 'files', 'uploads', 'operations', 'tokens', 'launches', 'launch_events'])
-      database.exec(`delete from ${table}`);
-    clock.reset();
-    rateLimit.clear();
     for (const folder of [overviewDir, resultDir, uploadedScenes]) await rm(folder, { recursive: true, force: true });
     await uploads.open();
-    // Only now: what was woken meanwhile must not begin with what has just been deleted.
-    await Promise.all([processing.restart(), inference.restart()]);
-    processing.wake();
-    inference.wake();
   }
 
   const importFolder = (path: string, progress: ImportProgress) =>
@@ -252,7 +271,10 @@ export async function createSandbox({
   app.use(requestId);
   // Answers are of their moment and their caller; what may be kept says so itself.
   app.use(notKept);
-  app.get('/health', (_req, res) => void res.json({ status: 'ok' }));
+  app
+    .route('/health')
+    .get((_req, res) => void res.json({ status: 'ok' }))
+    .all(methodNotAllowed('GET'));
   // A wire that is the contract's needs no translation.
   if (Object.keys(changes).some((part) => part !== 'name')) app.use(speakWire(changes));
   app.use(requireOwnOriginToChange(publicUrl));
@@ -301,18 +323,17 @@ export async function createSandbox({
     }),
   );
   const whose = whoseCall({ keys, launches, operations, files, items: catalog.items });
-  app.use(traceOfGroups(trace, whose));
-  app.use(faultsOfGroups(faults, rateLimit));
+  const before = beforeCall({ trace, whose, faults, rateLimit });
   const uploaderId = () => users.list()[0]!.id;
   const links = createDownloadLinks(signer, clock, publicUrl);
   const unavailable = whyNoInference();
   const fileApi = { files, uploads, processing, links, blobDir, uploaderId, freeBytes };
   const inferenceApi = { models, jobs: inferenceJobs, runner: inference, files, unavailable };
-  app.use(fileRoutes({ ...fileApi, keys }));
-  app.use(inferenceRoutes({ ...inferenceApi, keys }));
+  app.use(fileRoutes({ ...fileApi, keys, before }));
+  app.use(inferenceRoutes({ ...inferenceApi, keys, before }));
   const assets = new AssetLinks(signer, clock, publicUrl);
   const objects = new StacObjects({ catalog, assets, publicUrl, strict: config.stacStrict });
-  app.use(stacRoutes({ catalog, objects, assets, sources, keys, strict: config.stacStrict }));
+  app.use(stacRoutes({ before, catalog, objects, assets, sources, keys, strict: config.stacStrict }));
   app.use(catalogPages(catalog, sources, publicUrl));
   app.use(openApiRoutes(publicUrl));
   app.use(

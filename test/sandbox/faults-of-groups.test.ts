@@ -6,6 +6,7 @@ import type { ItemPage } from '../support/stac.ts';
 import { apiKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
 import { onlyInAll } from '../support/tags.ts';
 
+const json = { ...key, 'content-type': 'application/json' };
 const urlencoded = { ...key, 'content-type': 'application/x-www-form-urlencoded' };
 const arm = (sandbox: TestSandbox, endpoint: string, effect: object, more: object = {}) =>
   sandbox.request('POST', '/sandbox/faults', { body: { endpoint, effect, ...more } });
@@ -13,30 +14,35 @@ const firedOf = async (sandbox: TestSandbox) =>
   (await sandbox.request('GET', '/sandbox/faults')).body.faults.map(({ fired }) => fired);
 
 /** A call of each endpoint outside of the external-app group. */
-async function callsOf(sandbox: TestSandbox): Promise<Record<string, () => Promise<number>>> {
+async function callsOf<T>(
+  sandbox: TestSandbox,
+  of: (answer: Response) => T | Promise<T>,
+): Promise<Record<string, () => Promise<T>>> {
   const { fileId } = await processed(sandbox, Buffer.from('0123456789'), 'a.txt', 'UNKNOWN');
   const url = (await sandbox.request('GET', `/public/file/download/url?fileId=${fileId}`, { headers: key })).text;
   const item = ((await sandbox.request('GET', '/public/stac/collections/coastal-optical/items?limit=1', { headers: key })).body as unknown as ItemPage).features[0] as unknown as { assets: Record<string, { href: string }> }; // prettier-ignore
-  const get = (path: string) => async () => (await sandbox.request('GET', path, { headers: key })).status;
-  const post =
-    (path: string, body: object | string, headers: Record<string, string> = key) =>
+  const ask =
+    (path: string, init: RequestInit = { headers: key }) =>
     async () =>
-      (await sandbox.request('POST', path, { headers, body })).status;
+      of(await fetch(sandbox.url + path, init));
+  const get = (path: string) => ask(path);
+  const post = (path: string, body: string, headers: Record<string, string>) =>
+    ask(path, { method: 'POST', headers, body });
   const form = (path: string) => async () => {
     const body = new FormData();
     body.append('file', new Blob(['x']), 'x');
-    return (await fetch(sandbox.url + path, { method: 'POST', headers: key, body })).status;
+    return ask(path, { method: 'POST', headers: key, body })();
   };
-  const fetched = (href: string) => async () => (await fetch(href)).status;
+  const fetched = (href: string) => async () => of(await fetch(href));
   return {
     'file.upload': form('/public/file/upload'),
     'file.generate': post('/public/file/generateUploadId', 'fileName=a', urlencoded),
     'file.chunk': form('/public/file/uploadChunk'),
-    'file.complete': post('/public/file/completeUpload', {}),
+    'file.complete': post('/public/file/completeUpload', '{}', json),
     'file.status': get(`/public/file/status/${fileId}`),
     'file.download': fetched(url),
     'stac.browse': get('/public/stac/'),
-    'stac.search': post('/public/stac/search', {}),
+    'stac.search': post('/public/stac/search', '{}', json),
     'stac.data': fetched(item.assets['data']!.href),
     'stac.preview': fetched(item.assets['rendered_preview']!.href),
     'inference.models': get('/public/inference/models'),
@@ -51,7 +57,10 @@ test(
   { tags: [onlyInAll], timeout: 900_000 },
   async () => {
     const sandbox = await startSandbox({ seed: 'demo', isBroken: true });
-    const calls = await callsOf(sandbox);
+    const calls = await callsOf(sandbox, async (answer) => {
+      await answer.arrayBuffer();
+      return answer.status;
+    });
     for (const [endpoint, call] of Object.entries(calls)) {
       const usual = await call();
       await arm(sandbox, endpoint, { status: 503, retryAfterSeconds: 7 });
@@ -71,6 +80,72 @@ test('a fault of a call that belongs to no launch takes no launch', async () => 
     status: 400,
     body: { details: [{ path: 'launchId' }] },
   });
+});
+
+test('every error row of the interface has its message: by a fault, and by one after the work', async () => {
+  const sandbox = await startSandbox({ seed: 'demo', isBroken: true });
+  const { token } = await sandbox.launch();
+  const app = (method: string, path: string) => async () =>
+    (await fetch(`${sandbox.url}/public/external-app${path}`, { method, headers: json })).json();
+  const calls = await callsOf(sandbox, (answer) => answer.json());
+  const all: Record<string, () => Promise<unknown>> = {
+    ...calls,
+    'token.renew': app('POST', `/token/${token}/renew`),
+    'user.detail': app('GET', `/user/${token}/detail`),
+    'operation.create': app('POST', `/operation/${token}`),
+    'operation.status': app('GET', `/operation/${token}?operationId=x`),
+    'upload.initiate': app('POST', `/file/${token}/upload/initiate`),
+    'upload.chunk': app('POST', `/file/${token}/upload/chunk`),
+    'upload.complete': app('POST', `/file/${token}/upload/complete`),
+  };
+  // Section 7, row by row.
+  const rows: readonly (readonly [endpoint: string, status: number, message: string])[] = [
+    ['file.upload', 401, 'Unauthorized Request'],
+    ['file.upload', 400, 'Bad Request'],
+    ['file.upload', 403, 'Permission Denied'],
+    ['file.upload', 500, 'Internal Server Error'],
+    ['file.generate', 500, 'Failed to generate upload ID'],
+    ['file.chunk', 500, 'Failed to upload chunk'],
+    ['file.complete', 500, 'Failed to complete upload'],
+    ['file.status', 404, 'File not found'],
+    ['file.status', 500, 'Internal Server Error'],
+    ['file.download', 500, 'Internal Server Error'],
+    ['inference.models', 401, 'Unauthorized Request'],
+    ['inference.models', 500, 'Internal Server Error'],
+    ['inference.run', 404, 'File not found'],
+    ['inference.run', 500, 'Error occurred while running inference.'],
+    ['inference.status', 404, 'Inference Job not found'],
+    ['inference.status', 500, 'Internal Server Error'],
+    ['inference.download', 400, 'InferenceJob id cannot be null or empty'],
+    ['inference.download', 500, 'Error occurred while streaming the file'],
+    ['user.detail', 403, 'Authentication failed'],
+    ['token.renew', 404, 'Token not found'],
+    ['operation.status', 404, 'Operation not found'],
+    ['upload.chunk', 404, 'Upload session not found'],
+    ['upload.complete', 500, 'Failed to complete upload'],
+  ];
+  for (const [endpoint, status, message] of rows)
+    for (const effect of [{ status }, { status, afterWork: true }]) {
+      await arm(sandbox, endpoint, effect);
+      expect([endpoint, status, await all[endpoint]!()]).toMatchObject([endpoint, status, { error: message }]);
+      await sandbox.request('DELETE', '/sandbox/faults');
+    }
+});
+
+test('an address with a slash at its end is the same call', async () => {
+  const sandbox = await startSandbox({ isBroken: true });
+  await arm(sandbox, 'inference.models', { status: 503 });
+  expect((await sandbox.request('GET', '/public/inference/models/', { headers: key })).status).toBe(503);
+});
+
+test('without its key a call meets no fault and uses up no limit', async () => {
+  const sandbox = await startSandbox({ isBroken: true });
+  await arm(sandbox, 'inference.models', { status: 503 });
+  await sandbox.control('POST', 'rate-limit', { requestsPerMinute: 2 });
+  const models = async (headers: Record<string, string>) =>
+    (await sandbox.request('GET', '/public/inference/models', { headers })).status;
+  for (let i = 0; i < 3; i++) expect(await models({})).toBe(401);
+  expect([await models(key), await models(key), await models(key)]).toEqual([503, 200, 429]);
 });
 
 describe('what an effect does', () => {
@@ -126,6 +201,25 @@ describe('what an effect does', () => {
     const { text: href } = await sandbox.request('GET', `/public/file/download/url?fileId=${fileId}`, { headers: key });
     await arm(sandbox, 'file.download', { truncate: true });
     expect((await (await fetch(href)).arrayBuffer()).byteLength).toBe(150_000);
+  });
+
+  test('a stream whose answer is lost, and one that is slow', async () => {
+    const sandbox = await startSandbox({ isBroken: true });
+    const { fileId } = await processed(sandbox, Buffer.alloc(2_000_000, 'x'), 'a.txt', 'UNKNOWN');
+    const { text: href } = await sandbox.request('GET', `/public/file/download/url?fileId=${fileId}`, { headers: key });
+    await arm(sandbox, 'file.download', { dropResponse: true });
+    await expect(fetch(href).then((answer) => answer.arrayBuffer())).rejects.toThrow();
+    await arm(sandbox, 'file.download', { slowBodyMs: 700 });
+    const began = performance.now();
+    const answer = await fetch(href);
+    const reader = answer.body!.getReader();
+    let [bytes, atHalf] = [0, NaN];
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      bytes += (part.value as Uint8Array).length;
+      if (bytes <= 1_000_000) atHalf = performance.now();
+    }
+    expect([bytes, performance.now() - atHalf >= 690]).toEqual([2_000_000, true]);
+    expect(performance.now() - began).toBeGreaterThan(690);
   });
 
   test('another content type, the same body', async () => {

@@ -108,6 +108,17 @@ test('policy rotate: a new token; the old one works until the new one is first u
   expect((await use(sandbox, successor)).status).toBe(200);
 });
 
+test('policy rotate: a renewal that is repeated late gives the same token a life of its own', async () => {
+  const sandbox = await startSandbox();
+  const { token: old, launchId } = await sandbox.launch({ renewPolicy: 'rotate' });
+  const { token: successor, expiresAt } = (await renew(sandbox, old)).body;
+  await sandbox.advance(62 * 60_000, launchId);
+  const again = (await renew(sandbox, old)).body;
+  expect(again.token).toBe(successor);
+  expect(Date.parse(again.expiresAt) - Date.parse(expiresAt)).toBeGreaterThan(60 * 60_000);
+  expect((await use(sandbox, successor)).status).toBe(200);
+});
+
 test('policy rotate: renewing the successor is a use of it', async () => {
   const sandbox = await startSandbox();
   const { token: first } = await sandbox.launch({ renewPolicy: 'rotate' });

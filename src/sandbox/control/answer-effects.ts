@@ -77,21 +77,66 @@ export function mislabelAnswer(res: Response, contentType: string): void {
   }) as Response['writeHead'];
 }
 
-/** The head and the first half at once, the rest later. */
+/** Lets the work answer, and throws all of it away; then calls `finish`. */
+export function dropAnswer(res: Response, finish: () => void): void {
+  takeOver(res, 0, finish);
+}
+
+/** The head and the first half at once, the rest later; of an answer of unknown length, half of its first piece. The source waits meanwhile. */
 export function slowAnswer(res: Response, ms: number): void {
   const [write, end] = [res.write.bind(res), res.end.bind(res)] as unknown as [
     (...args: unknown[]) => boolean,
     (...args: unknown[]) => Response,
   ];
+  let passed = 0;
+  let state: 'before' | 'waiting' | 'after' = 'before';
+  let conclude: (() => void) | null = null;
+  const held: Buffer[] = [];
+  const wait = () => {
+    state = 'waiting';
+    setTimeout(() => {
+      state = 'after';
+      let wantsMore = true;
+      for (const bytes of held.splice(0)) wantsMore = write(bytes);
+      if (conclude) conclude();
+      else if (wantsMore) res.emit('drain');
+    }, ms);
+  };
+  /** True where the source may go on. */
+  const take = (bytes: Buffer): boolean => {
+    if (state === 'after') return write(bytes);
+    if (state === 'waiting') {
+      held.push(bytes);
+      return false;
+    }
+    const length = Number(res.getHeader('Content-Length') ?? NaN);
+    const middle = Math.floor((Number.isNaN(length) ? bytes.length : length) / 2);
+    const first = bytes.subarray(0, Math.max(0, middle - passed));
+    if (first.length > 0) write(first);
+    passed += first.length;
+    if (first.length === bytes.length) return true;
+    if (!res.headersSent) res.flushHeaders();
+    held.push(bytes.subarray(first.length));
+    wait();
+    return false;
+  };
+  res.write = ((chunk: Chunk, ...more: unknown[]) => {
+    const callback = more.find((one) => typeof one === 'function') as (() => void) | undefined;
+    if (callback) process.nextTick(callback);
+    return take(bytesOf(chunk));
+  }) as Response['write'];
   res.end = ((chunk?: unknown, ...more: unknown[]) => {
     const bytes = bytesOf(chunk);
-    const middle = Math.floor(bytes.length / 2);
-    if (bytes.length > 0 && !res.headersSent && !res.hasHeader('Content-Length'))
+    if (bytes.length > 0 && passed === 0 && !res.headersSent && !res.hasHeader('Content-Length'))
       res.setHeader('Content-Length', bytes.length);
-    if (middle > 0) write(bytes.subarray(0, middle));
-    else if (!res.headersSent) res.flushHeaders();
+    if (bytes.length > 0) take(bytes);
     const callback = [chunk, ...more].find((one) => typeof one === 'function');
-    setTimeout(() => (bytes.length > 0 ? end(bytes.subarray(middle), callback) : end(callback)), ms);
+    if (state === 'after') return end(callback);
+    conclude = () => void end(callback);
+    if (state === 'before') {
+      if (!res.headersSent) res.flushHeaders();
+      wait();
+    }
     return res;
   }) as Response['end'];
 }

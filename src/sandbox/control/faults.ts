@@ -2,14 +2,14 @@ import { Transform, type Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import * as z from 'zod';
-import { externalAppEndpoints, type ErrorCode, type ExternalAppEndpoint } from '../../contract/index.ts';
+import { errorMessages, externalAppEndpoints, type ErrorCode, type ExternalAppEndpoint } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { LaunchEvents } from '../marketplace/launch-events.ts';
 import { traceOf, type CallNotes } from '../referee/trace.ts';
 import { platformEndpoints, type PlatformEndpoint } from '../platform-endpoints.ts';
 import { newId } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
-import { answerAfterWork, mislabelAnswer, slowAnswer, truncateAnswer } from './answer-effects.ts';
+import { answerAfterWork, dropAnswer, mislabelAnswer, slowAnswer, truncateAnswer } from './answer-effects.ts';
 import { http } from '../../contract/node-http.ts';
 
 /** Every call of the platform can be faulted, and limited. */
@@ -190,7 +190,7 @@ export async function applyFault(
   if (notes.detail) notes.detail['fault'] = effect;
   if ('afterWork' in effect) {
     answerAfterWork(res, effect.status, () => ({
-      error: http.STATUS_CODES[effect.status] ?? 'Injected fault',
+      error: messageOf(endpoint, effect.status),
       code: codeOf(effect.status),
       requestId: String(res.getHeader('X-Request-Id')),
     }));
@@ -198,7 +198,7 @@ export async function applyFault(
   }
   if ('status' in effect) {
     if (effect.retryAfterSeconds !== undefined) res.set('Retry-After', String(effect.retryAfterSeconds));
-    throw new SandboxError(effect.status, codeOf(effect.status), http.STATUS_CODES[effect.status] ?? 'Injected fault');
+    throw new SandboxError(effect.status, codeOf(effect.status), messageOf(endpoint, effect.status));
   }
   if ('truncate' in effect) {
     notes.isUndelivered = true;
@@ -225,11 +225,10 @@ export async function applyFault(
   }
   notes.isUndelivered = true;
   if ('dropResponse' in effect) {
-    res.end = () => {
+    dropAnswer(res, () => {
       notes.lostStatus = res.statusCode;
       req.socket.destroy();
-      return res;
-    };
+    });
     return true;
   }
   if (endpoint === 'upload.chunk' || endpoint === 'file.chunk') {
@@ -239,6 +238,10 @@ export async function applyFault(
   req.socket.destroy();
   return false;
 }
+
+/** As the interface words it for the call, else as HTTP does. */
+const messageOf = (endpoint: FaultEndpoint, status: number): string =>
+  errorMessages[endpoint]?.[status] ?? http.STATUS_CODES[status] ?? 'Injected fault';
 
 function codeOf(status: number): ErrorCode {
   if (status === 429) return 'too_many_requests';

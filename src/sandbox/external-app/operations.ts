@@ -125,13 +125,22 @@ export class Operations {
   }
 
   /** Newest first; of one launch where it is given. */
-  list(launchId: string | null): Operation[] {
+  list(launchId: string | null, limit = -1): Operation[] {
     const rows = this.#database
-      .prepare<[string | null, string | null], OperationRow>(
-        'select * from operations where (? is null or launch_id = ?) order by created_at desc, rowid desc',
+      .prepare<[string | null, string | null, number], OperationRow>(
+        'select * from operations where (? is null or launch_id = ?) order by created_at desc, rowid desc limit ?',
       )
-      .all(launchId, launchId);
+      .all(launchId, launchId, limit);
     return rows.map((row) => this.#read(row));
+  }
+
+  /** Ids and names of a launch's operations, newest first. */
+  names(launchId: string): { readonly id: string; readonly name: string }[] {
+    return this.#database
+      .prepare<[string], { id: string; name: string }>(
+        'select id, name from operations where launch_id = ? order by created_at desc, rowid desc',
+      )
+      .all(launchId);
   }
 
   /**

@@ -10,6 +10,7 @@ import {
   type ExternalAppEndpoint,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
+import { saysWhatFailed } from '../control/before-call.ts';
 import { applyFault, bodyOf, failsInWork, type Faults } from '../control/faults.ts';
 import type { RateLimit } from '../control/rate-limit.ts';
 import type { FileProcessing } from '../files/file-processing.ts';
@@ -21,7 +22,7 @@ import { traceOf, type Trace } from '../referee/trace.ts';
 import type { UploadEngine } from '../uploads/upload-engine.ts';
 import { externalAppRules } from '../uploads/upload-rules.ts';
 import type { UploadSession, UploadSessions } from '../uploads/upload-sessions.ts';
-import { failsWith, methodNotAllowed } from '../web/error-boundary.ts';
+import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
 import { readIdempotencyKey, requireApproved, type Operation, type Operations } from './operations.ts';
@@ -66,7 +67,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
       const effect = rateLimit.take(endpoint) ?? faults.take(endpoint, launchOf(res));
       if (await applyFault(effect, endpoint, req, res)) next();
     };
-    return [record, key, token, fault];
+    return [...saysWhatFailed(endpoint), record, key, token, fault];
   }
   /** The operation that a call is about, as far as its head tells: a call that fails early is judged all the same. */
   function operationSoFar(endpoint: ExternalAppEndpoint, req: Request, launchId: string): Operation | null {
@@ -197,7 +198,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
 
   router
     .route(completeUpload.path)
-    .post(failsWith('Failed to complete upload'), ...before('upload.complete', live), jsonBody, async (req, res) => {
+    .post(...before('upload.complete', live), jsonBody, async (req, res) => {
       noteUpload(res, textOf(req.body, 'uploadId'), textOf(req.body, 'key'));
       const request = parseValues(completeUpload.request, req.body);
       traceOf(res).detail['fileSize'] = request.fileSize;

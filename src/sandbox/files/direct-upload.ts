@@ -1,10 +1,12 @@
 import type { Request } from 'express';
-import { rm, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits, uploadFile, type SourceType } from '../../contract/index.ts';
 import { newId } from '../secrets.ts';
 import { requireRoom } from '../uploads/free-space.ts';
 import { appendPart, drainInto } from '../uploads/part-file.ts';
+import { sessionNotFound } from '../uploads/upload-sessions.ts';
 import { asStorageError, fileRules } from '../uploads/upload-rules.ts';
 import { readFileForm } from '../web/file-form.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
@@ -46,9 +48,10 @@ export async function receiveDirectUpload(
     });
     const { sourceType } = parseValues(
       uploadFile.fields,
-      withoutUndefined({ sourceType: req.query['sourceType'] ?? form['sourceType'] }),
+      withoutEmpty({ sourceType: form['sourceType'] || req.query['sourceType'] }),
     );
-    await stat(path); // a reset meanwhile has taken it
+    // In one go: a reset removes what no file refers to.
+    if (!existsSync(path)) throw sessionNotFound();
     return insert(files, {
       userId,
       blob,
@@ -80,7 +83,7 @@ function requireName(name: string | undefined): string {
   return read.data;
 }
 
-/** A value that is not given takes its default. */
-function withoutUndefined(values: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+/** A value that is not given, or empty, takes its default. */
+function withoutEmpty(values: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== ''));
 }

@@ -25,8 +25,9 @@ export function createDownloadLinks(signer: Signer, clock: SandboxClock, publicU
       }).toString();
       return url.href;
     },
-    verify(fileId, { expires, type, signature }) {
+    verify(fileId, { expires, type, signature, ...others }) {
       const isSigned =
+        Object.keys(others).length === 0 &&
         typeof expires === 'string' &&
         typeof type === 'string' &&
         typeof signature === 'string' &&

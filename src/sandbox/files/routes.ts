@@ -1,4 +1,4 @@
-import { Router, type Request, type Response } from 'express';
+import { Router, type Request, type RequestHandler, type Response } from 'express';
 import {
   completeFileUpload,
   generateUploadId,
@@ -8,11 +8,12 @@ import {
   uploadFileChunk,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
+import type { BeforeCall } from '../control/before-call.ts';
 import { bodyOf, failsInWork } from '../control/faults.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import type { UploadAccess, UploadEngine } from '../uploads/upload-engine.ts';
 import { fileRules } from '../uploads/upload-rules.ts';
-import { failsWith, methodNotAllowed } from '../web/error-boundary.ts';
+import { methodNotAllowed } from '../web/error-boundary.ts';
 import { formBody } from '../web/form-body.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
@@ -26,6 +27,7 @@ import { sendAsDownload } from '../web/untrusted-content.ts';
 export interface FileRoutesOptions {
   readonly files: Files;
   readonly keys: Pick<ApiKeys, 'find'>;
+  readonly before: BeforeCall;
   readonly uploads: UploadEngine;
   readonly processing: FileProcessing;
   readonly links: DownloadLinks;
@@ -37,10 +39,14 @@ export interface FileRoutesOptions {
 
 /** The file endpoints (spec 4.3 to 4.6) and the downloads themselves. */
 export function fileRoutes(options: FileRoutesOptions): Router {
-  const { files, keys, uploads, processing, links, blobDir } = options;
+  const { files, keys, before, uploads, processing, links, blobDir } = options;
   const router = Router({ caseSensitive: true });
   const admin = requireApiKey(keys, ['files_admin'], unauthorized);
   const uploader = requireApiKey(keys, ['files_admin', 'files_upload'], unauthorized);
+  const link: RequestHandler = (req, _res, next) => {
+    links.verify(String(req.params['fileId']), req.query);
+    next();
+  };
   const access: UploadAccess = {
     rules: fileRules,
     check(session) {
@@ -63,14 +69,14 @@ export function fileRoutes(options: FileRoutesOptions): Router {
 
   router
     .route(uploadFile.path)
-    .post(uploader, async (req, res) =>
+    .post(...before('file.upload', uploader), async (req, res) =>
       answerUploaded(res, await receiveDirectUpload(req, options.uploaderId(), options)),
     )
     .all(methodNotAllowed('POST'));
 
   router
     .route(generateUploadId.path)
-    .post(failsWith('Failed to generate upload ID'), uploader, formBody, (req, res) => {
+    .post(...before('file.generate', uploader), formBody, (req, res) => {
       const { fileName } = parseValues(generateUploadId.fields, {
         ...queryText(req, 'fileName'),
         ...(req.body as object),
@@ -82,7 +88,7 @@ export function fileRoutes(options: FileRoutesOptions): Router {
 
   router
     .route(uploadFileChunk.path)
-    .post(failsWith('Failed to upload chunk'), uploader, async (req, res) => {
+    .post(...before('file.chunk', uploader), async (req, res) => {
       const part = await uploads.receiveChunk(req, bodyOf(req, res), access);
       res.json({ message: `Chunk ${part.partNumber} uploaded`, partNumber: part.partNumber, size: part.size });
     })
@@ -90,7 +96,7 @@ export function fileRoutes(options: FileRoutesOptions): Router {
 
   router
     .route(completeFileUpload.path)
-    .post(failsWith('Failed to complete upload'), uploader, jsonBody, async (req, res) => {
+    .post(...before('file.complete', uploader), jsonBody, async (req, res) => {
       const request = parseValues(completeFileUpload.request, req.body);
       answerUploaded(
         res,
@@ -101,7 +107,7 @@ export function fileRoutes(options: FileRoutesOptions): Router {
 
   router
     .route(getFileStatus.path)
-    .get(admin, (req, res) => {
+    .get(...before('file.status', admin), (req, res) => {
       const file = getFile(String(req.params['id']));
       res.json({ id: file.id, originalName: file.originalName, status: file.status, createdAt: file.createdAtMs });
     })
@@ -109,7 +115,7 @@ export function fileRoutes(options: FileRoutesOptions): Router {
 
   router
     .route(getDownloadUrl.path)
-    .get(admin, (req, res) => {
+    .get(...before('file.download', admin), (req, res) => {
       const query = parseValues(getDownloadUrl.query, req.query);
       const url = links.create(getFile(query.fileId).id, query.useDefaultContentType === 'true');
       res.type('text/plain').send(url);
@@ -118,9 +124,9 @@ export function fileRoutes(options: FileRoutesOptions): Router {
 
   router
     .route('/download/:fileId')
-    .get((req, res, next) => {
-      const { useDefaultContentType } = links.verify(req.params.fileId, req.query);
-      const file = getFile(req.params.fileId);
+    .get(...before('file.download', link), (req, res, next) => {
+      const { useDefaultContentType } = links.verify(String(req.params['fileId']), req.query);
+      const file = getFile(String(req.params['fileId']));
       sendAsDownload(res, file.originalName, (useDefaultContentType && file.mediaType) || 'application/octet-stream');
       readRange(req, file.size);
       res.sendFile(file.blob, { root: blobDir, dotfiles: 'allow', cacheControl: false }, (error) => {

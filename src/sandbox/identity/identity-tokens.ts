@@ -82,9 +82,19 @@ export class IdentityTokens {
     // Derived from the old token, so that it can be answered again without being kept.
     const successor = this.#signer.sign('successor of a token', token);
     const existing = this.#find(successor);
-    return existing
-      ? { token: successor, expiresAtMs: existing.expires_at }
-      : this.#insert(successor, launch, row.token_hash, row.number + 1);
+    if (existing) {
+      // Nobody has used it: its life begins anew before most of it has passed unseen.
+      const left = existing.expires_at - this.#clock.now(launch.id);
+      const expiresAtMs =
+        left > this.#limits.tokenLifetimeMs / 2
+          ? existing.expires_at
+          : Math.max(existing.expires_at, this.#expiry(launch));
+      this.#database
+        .prepare('update tokens set expires_at = ? where token_hash = ?')
+        .run(expiresAtMs, existing.token_hash);
+      return { token: successor, expiresAtMs };
+    }
+    return this.#insert(successor, launch, row.token_hash, row.number + 1);
   }
 
   /** When the newest token of a launch ends. */

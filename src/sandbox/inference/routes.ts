@@ -9,10 +9,11 @@ import {
   type InferenceJobView,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
+import type { BeforeCall } from '../control/before-call.ts';
 import type { Files } from '../files/files.ts';
 import { sendAsDownload } from '../web/untrusted-content.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
-import { failsWith, methodNotAllowed } from '../web/error-boundary.ts';
+import { methodNotAllowed } from '../web/error-boundary.ts';
 import { formBody } from '../web/form-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
 import type { InferenceJob, InferenceJobs } from './inference-jobs.ts';
@@ -25,12 +26,21 @@ export interface InferenceRoutesOptions {
   readonly runner: InferenceRunner;
   readonly files: Files;
   readonly keys: Pick<ApiKeys, 'find'>;
+  readonly before: BeforeCall;
   /** Why no model can be run; null where they can. */
   readonly unavailable: string | null;
 }
 
 /** The inference endpoints (spec 4.7, 7). */
-export function inferenceRoutes({ models, jobs, runner, files, keys, unavailable }: InferenceRoutesOptions): Router {
+export function inferenceRoutes({
+  models,
+  jobs,
+  runner,
+  files,
+  keys,
+  before,
+  unavailable,
+}: InferenceRoutesOptions): Router {
   const router = Router({ caseSensitive: true });
   const key = requireApiKey(keys, ['inference'], unauthorized);
   const jobNotFound = () => new SandboxError(404, 'inference_job_not_found', 'Inference Job not found');
@@ -39,7 +49,7 @@ export function inferenceRoutes({ models, jobs, runner, files, keys, unavailable
     .route(listModels.path)
     // The one endpoint for which the spec also lists a bearer token (section 5).
     .get(
-      requireApiKey(keys, ['inference'], unauthorized, { bearer: true }),
+      ...before('inference.models', requireApiKey(keys, ['inference'], unauthorized, { bearer: true })),
       (_req, res) =>
         void res.json(
           [...models.values()]
@@ -51,7 +61,7 @@ export function inferenceRoutes({ models, jobs, runner, files, keys, unavailable
 
   router
     .route(runInference.path)
-    .post(failsWith('Error occurred while running inference.'), key, formBody, (req, res) => {
+    .post(...before('inference.run', key), formBody, (req, res) => {
       const { modelId, fileId, geometry } = parseValues(runInference.fields, req.body);
       // The file first: its answer is the one that the spec knows (section 7).
       if (!files.find(fileId)) throw new SandboxError(404, 'file_not_found', 'File not found');
@@ -70,7 +80,7 @@ export function inferenceRoutes({ models, jobs, runner, files, keys, unavailable
 
   router
     .route(getInferenceStatus.path)
-    .get(key, (req, res) => {
+    .get(...before('inference.status', key), (req, res) => {
       const { inferenceId } = parseValues(getInferenceStatus.query, req.query);
       const job = jobs.find(inferenceId);
       if (!job) throw jobNotFound();
@@ -80,7 +90,7 @@ export function inferenceRoutes({ models, jobs, runner, files, keys, unavailable
 
   router
     .route(downloadInference.path)
-    .get(failsWith('Error occurred while streaming the file'), key, async (req, res) => {
+    .get(...before('inference.download', key), async (req, res) => {
       const query = downloadInference.query.safeParse(req.query);
       if (!query.success)
         throw new SandboxError(400, 'validation_failed', 'InferenceJob id cannot be null or empty', {

@@ -198,7 +198,7 @@ export const platformCalls: readonly DocumentedCall[] = [
     query: z.object({ sourceType: uploadFile.fields.shape.sourceType.optional() }),
     form: { fields: uploadFile.fields, file: uploadFile.fileField },
     response: uploadFile.response,
-    errors: [400, 401, 403, 413, 415, 500, 507],
+    errors: [400, 401, 403, 404, 413, 415, 500, 507],
     clause: '4.3',
   },
   {

@@ -135,12 +135,13 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const viewCall = (call: CallView) => ({ ...call, breaks: broken.get(call.id) ?? null, fault: faultOf(call) });
     const chosen = asked.call === undefined ? null : trace.find(launch.id, asked.call);
     // What an app has said of itself may hold a key: this page is saved and sent on.
-    const all = options.redact(operations.list(launch.id));
+    const shown = options.redact(operations.list(launch.id, mostOperations));
+    const names = options.redact(operations.names(launch.id));
     const noted = events.list(launch.id);
     const window = windowOf(noted, asked);
     const newest = trace.drawn(launch.id, 0, Number.MAX_SAFE_INTEGER, mostDrawn);
     const drawn = window ? trace.drawn(launch.id, window.fromMs, window.toMs, mostDrawn) : newest;
-    const causes = causesOf(launch, noted, all.slice(0, mostOperations)).filter(
+    const causes = causesOf(launch, noted, shown).filter(
       ({ at }) => !window || (Date.parse(at) >= window.fromMs && Date.parse(at) <= window.toMs),
     );
     const tokenEndsAtMs = tokens.expiryOf(launch.id);
@@ -157,8 +158,8 @@ export function launchPages(options: LaunchPagesOptions): Router {
       // One minute past each limit.
       windowMinutes: Math.ceil(options.limits.operationWindowMs / 60_000) + 1,
       tokenMinutes: Math.ceil(options.limits.tokenLifetimeMs / 60_000) + 1,
-      operations: all.slice(0, mostOperations).map((operation) => viewOperation(operation, options)),
-      operationCount: all.length,
+      operations: shown.map((operation) => viewOperation(operation, options)),
+      operationCount: names.length,
       uploads: uploadSessions
         .listByLaunch(launch.id)
         .map((upload) => ({ ...options.redact(upload), parts: uploadSessions.parts(upload.id) })),
@@ -166,7 +167,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
       timeline: timelineOf(drawn, verdict.rules, {
         causes,
         operations: new Map(
-          all.map(({ id, name }, i) => [id, `${name}${all.length > 1 ? ` (${all.length - i})` : ''}`]),
+          names.map(({ id, name }, i) => [id, `${name}${names.length > 1 ? ` (${names.length - i})` : ''}`]),
         ),
         window,
         lanesOf: newest,

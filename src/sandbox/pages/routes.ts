@@ -2,6 +2,7 @@ import compression from 'compression';
 import { Router, type ErrorRequestHandler } from 'express';
 import { requireOwnHost } from '../control/guards.ts';
 import type { SandboxDatabase } from '../database.ts';
+import { beforePageCall } from '../control/before-call.ts';
 import { fileRoutes, type FileRoutesOptions } from '../files/routes.ts';
 import { permissions, type ApiKeys } from '../identity/api-keys.ts';
 import { inferenceRoutes, type InferenceRoutesOptions } from '../inference/routes.ts';
@@ -30,8 +31,8 @@ export interface SandboxPagesOptions extends Omit<LaunchPagesOptions, 'render'>,
   readonly publicUrl: () => string;
   readonly objects: StacObjects;
   readonly sceneUploads: SceneUploadsOptions;
-  readonly fileApi: Omit<FileRoutesOptions, 'keys'>;
-  readonly inferenceApi: Omit<InferenceRoutesOptions, 'keys'>;
+  readonly fileApi: Omit<FileRoutesOptions, 'keys' | 'before'>;
+  readonly inferenceApi: Omit<InferenceRoutesOptions, 'keys' | 'before'>;
 }
 
 /** The platform's calls as the sandbox's own pages make them: whoever may see the pages needs no key. */
@@ -66,8 +67,8 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
   guarded.use(apiPage({ ...options, render }));
   guarded.use(
     browserApi,
-    fileRoutes({ ...options.fileApi, keys: pageKeys }),
-    inferenceRoutes({ ...options.inferenceApi, keys: pageKeys }),
+    fileRoutes({ ...options.fileApi, keys: pageKeys, before: beforePageCall }),
+    inferenceRoutes({ ...options.inferenceApi, keys: pageKeys, before: beforePageCall }),
   );
 
   router.use(assetRoutes());

@@ -1,12 +1,11 @@
-import type { Request, RequestHandler } from 'express';
+import type { Request } from 'express';
 import { apiKeyHeader } from '../../contract/index.ts';
 import type { Operation, Operations } from '../external-app/operations.ts';
 import type { Files } from '../files/files.ts';
 import type { ApiKeys } from '../identity/api-keys.ts';
 import type { Launches } from '../marketplace/launches.ts';
-import { placeOf, type PlacedCall } from '../platform-endpoints.ts';
+import type { PlatformEndpoint } from '../platform-endpoints.ts';
 import type { Catalog } from '../stac/catalog.ts';
-import type { Trace } from './trace.ts';
 
 export interface Whose {
   /** Null where nobody knows. */
@@ -15,6 +14,8 @@ export interface Whose {
   readonly operation: Operation | null;
   readonly itemId: string | null;
 }
+
+export type WhoseCall = (endpoint: PlatformEndpoint, req: Request) => Whose;
 
 export interface WhoseCallOptions {
   readonly keys: Pick<ApiKeys, 'find'>;
@@ -28,9 +29,9 @@ export interface WhoseCallOptions {
  * Whose launch a call without an identity token belongs to: of an item that an operation names in its parameters, that
  * operation's; by a key that is an app's own, the launch of the file that it names, or else the app's newest.
  */
-export function whoseCall({ keys, launches, operations, files, items }: WhoseCallOptions) {
-  return (req: Request, { endpoint, values }: PlacedCall): Whose => {
-    const { collectionId, id = null } = values;
+export function whoseCall({ keys, launches, operations, files, items }: WhoseCallOptions): WhoseCall {
+  return (endpoint, req) => {
+    const { collectionId, id = null, fileId: ofPath } = req.params as Readonly<Record<string, string>>;
     const item =
       endpoint === 'stac.data' && collectionId !== undefined && id !== null ? items.find(collectionId, id) : null;
     const appId = keys.find(req.get(apiKeyHeader) ?? '')?.appId ?? null;
@@ -38,19 +39,8 @@ export function whoseCall({ keys, launches, operations, files, items }: WhoseCal
     const whose = { operation, itemId: item?.id ?? null };
     if (operation) return { ...whose, launchId: operation.launchId };
     if (appId === null) return { ...whose, launchId: null };
-    const fileId = values['fileId'] ?? (endpoint === 'file.status' ? id : req.query['fileId']);
+    const fileId = ofPath ?? (endpoint === 'file.status' ? id : req.query['fileId']);
     const file = typeof fileId === 'string' ? files.find(fileId) : null;
     return { ...whose, launchId: file?.launchId ?? launches.newestOf(appId)?.id ?? null };
-  };
-}
-
-/** Notes the calls outside of the external-app group. Pictures that nobody's launch asked for are left out: a page of the catalog asks for dozens. */
-export function traceOfGroups(trace: Trace, whose: ReturnType<typeof whoseCall>): RequestHandler {
-  return (req, res, next) => {
-    const place = placeOf(req.method, req.path);
-    const known = place && whose(req, place);
-    if (place && known && (place.endpoint !== 'stac.preview' || known.launchId !== null))
-      trace.beginOfGroup(req, res, place.endpoint, known);
-    next();
   };
 }

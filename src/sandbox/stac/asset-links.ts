@@ -58,7 +58,10 @@ export class AssetLinks {
   /** Throws 403 for an altered or late address. */
   verify(path: string, query: Query): void {
     const { signature, expires } = query;
-    const values = Object.entries(query).filter(([name]) => name !== 'signature');
+    // In any order: what sorts parameters alters no link.
+    const values = Object.entries(query)
+      .filter(([name]) => name !== 'signature')
+      .sort(([a], [b]) => (a < b ? -1 : 1));
     const isText =
       values.every(([, value]) => typeof value === 'string') &&
       typeof signature === 'string' &&
@@ -71,7 +74,7 @@ export class AssetLinks {
   #sign(path: string, values: Readonly<Record<string, string>>): string {
     const signed = { ...values, expires: String(this.#clock.now() + limits.downloadUrlMs) };
     const parts = [path];
-    for (const name in signed) parts.push(name, signed[name as keyof typeof signed]);
+    for (const name of Object.keys(signed).sort()) parts.push(name, signed[name as keyof typeof signed]);
     const signature = this.#signer.sign(purpose, ...parts);
     // Three for each item of a page: `URLSearchParams` takes three times as long.
     return `${this.#publicUrl()}${path}?${stringify(signed)}&signature=${signature}`;

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import cors from 'cors';
-import { Router, type Request, type Response } from 'express';
+import { Router, type Request, type RequestHandler, type Response } from 'express';
 import {
   conformanceClasses,
   itemsQuery,
@@ -10,6 +10,7 @@ import {
   stacPaths,
   strictSearchRequest,
 } from '../../contract/index.ts';
+import type { BeforeCall } from '../control/before-call.ts';
 import { sendAsDownload, sendUntrusted } from '../web/untrusted-content.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import { clientGone } from '../web/client-gone.ts';
@@ -38,6 +39,7 @@ import { search, sortablesOf } from './search.ts';
 import type { StacObjects } from './stac-objects.ts';
 
 export interface StacRoutesOptions {
+  readonly before: BeforeCall;
   readonly catalog: Catalog;
   readonly objects: StacObjects;
   readonly assets: AssetLinks;
@@ -50,21 +52,29 @@ const thumbnailSize = { width: 256, height: 256 };
 
 /** Catalog, collections, items and search (spec 4.1, 4.2), and what their assets lead to. */
 export function stacRoutes(options: StacRoutesOptions): Router {
-  const { catalog, objects, assets, sources, keys, strict } = options;
+  const { before, catalog, objects, assets, sources, keys, strict } = options;
   const { collections, items } = catalog;
   const router = Router({ caseSensitive: true });
   const key = requireApiKey(keys, [], unauthorized);
+  const browse = before('stac.browse', key);
+  const searches = before('stac.search', key);
+
+  // Sizes out of bounds are told before the signature, which could not cover them.
+  const previewLink: RequestHandler = (req, res, next) => {
+    readPreviewQuery(req.query);
+    linkOf(previewPath)(req, res, next);
+  };
 
   router.use('/public/stac', cors({ exposedHeaders: ['X-Request-Id'] }));
 
   router
     .route(stacPaths.root)
-    .get(key, (_req, res) => void res.json(objects.catalog(collections.findCatalog(rootCatalogId)!)))
+    .get(...browse, (_req, res) => void res.json(objects.catalog(collections.findCatalog(rootCatalogId)!)))
     .all(methodNotAllowed('GET'));
 
   router
     .route(stacPaths.catalog)
-    .get(key, (req, res) => {
+    .get(...browse, (req, res) => {
       const found = collections.findCatalog(String(req.params['catalogId']));
       if (!found) throw new SandboxError(404, 'catalog_not_found', 'Catalog not found');
       res.json(objects.catalog(found));
@@ -73,11 +83,11 @@ export function stacRoutes(options: StacRoutesOptions): Router {
 
   router
     .route(stacPaths.conformance)
-    .get(key, (_req, res) => void res.json({ conformsTo: conformanceClasses }))
+    .get(...browse, (_req, res) => void res.json({ conformsTo: conformanceClasses }))
     .all(methodNotAllowed('GET'));
   router
     .route(stacPaths.sortables)
-    .get(key, (_req, res) => {
+    .get(...browse, (_req, res) => {
       res.type('application/schema+json').json({
         $schema: 'https://json-schema.org/draft/2019-09/schema',
         $id: objects.href(stacPaths.sortables),
@@ -90,12 +100,15 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .all(methodNotAllowed('GET'));
   router
     .route(stacPaths.api)
-    .get(key, (_req, res) => void res.type(mediaTypes.openapi).send(JSON.stringify(openApiDocument(objects.href('')))))
+    .get(
+      ...browse,
+      (_req, res) => void res.type(mediaTypes.openapi).send(JSON.stringify(openApiDocument(objects.href('')))),
+    )
     .all(methodNotAllowed('GET'));
 
   router
     .route(stacPaths.collections)
-    .get(key, (_req, res) => {
+    .get(...browse, (_req, res) => {
       const self = {
         rel: 'self',
         href: objects.href(stacPaths.collections),
@@ -110,12 +123,12 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .all(methodNotAllowed('GET'));
   router
     .route(stacPaths.collection)
-    .get(key, (req, res) => void res.json(objects.collection(getCollection(req))))
+    .get(...browse, (req, res) => void res.json(objects.collection(getCollection(req))))
     .all(methodNotAllowed('GET'));
 
   router
     .route(stacPaths.items)
-    .get(key, async (req, res) => {
+    .get(...browse, async (req, res) => {
       const query = parseValues(itemsQuery, req.query);
       const collection = getCollection(req);
       sendGeojson(
@@ -132,19 +145,19 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .all(methodNotAllowed('GET'));
   router
     .route(stacPaths.item)
-    .get(key, (req, res) => sendGeojson(res, objects.item(getItem(req))))
+    .get(...browse, (req, res) => sendGeojson(res, objects.item(getItem(req))))
     .all(methodNotAllowed('GET'));
 
   router
     .route(stacPaths.search)
-    .post(key, jsonBody, async (req, res) => {
+    .post(...searches, jsonBody, async (req, res) => {
       const request = parseValues(strict ? strictSearchRequest : lenientSearchRequest, req.body);
       sendGeojson(
         res,
         searchAnswer(await search(catalog, request, searchView(request, req, objects)), request, req, objects, strict),
       );
     })
-    .get(key, async (req, res) => {
+    .get(...searches, async (req, res) => {
       const request = parseValues(searchQuery, req.query);
       sendGeojson(
         res,
@@ -155,10 +168,8 @@ export function stacRoutes(options: StacRoutesOptions): Router {
 
   router
     .route(assetPaths.preview)
-    .get(async (req, res) => {
-      // Sizes out of bounds are told before the signature, which could not cover them.
+    .get(...before('stac.preview', previewLink), async (req, res) => {
       const asked = readPreviewQuery(req.query);
-      requireLinkOrKey(req, previewPath(String(req.params['collectionId']), String(req.params['id'])));
       const item = getItem(req);
       const wanted = previewOf(asked, item);
       if (wanted.sourceId !== item.title) throw itemNotFound();
@@ -170,8 +181,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
 
   router
     .route(assetPaths.data)
-    .get(async (req, res) => {
-      requireLinkOrKey(req, dataPath(String(req.params['collectionId']), String(req.params['id'])));
+    .get(...before('stac.data', linkOf(dataPath)), async (req, res) => {
       const item = getItem(req);
       const files = await sources.files(item);
       sendAsDownload(res, `${item.title}.zip`, mediaTypes.zip);
@@ -181,8 +191,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
 
   router
     .route(assetPaths.raster)
-    .get(async (req, res, next) => {
-      requireLinkOrKey(req, rasterPath(String(req.params['collectionId']), String(req.params['id'])));
+    .get(...before('stac.data', linkOf(rasterPath)), async (req, res, next) => {
       const { band } = req.query;
       const item = getItem(req);
       const files = await sources.files(item);
@@ -204,8 +213,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
 
   router
     .route(assetPaths.thumbnail)
-    .get(async (req, res) => {
-      requireLinkOrKey(req, thumbnailPath(String(req.params['collectionId'])));
+    .get(...before('stac.preview', linkOf(thumbnailPath)), async (req, res) => {
       const [newest] = (await search(catalog, { collections: [getCollection(req).id], limit: 1 })).items;
       sendUntrusted(res, mediaTypes.png);
       res.send(
@@ -221,6 +229,13 @@ export function stacRoutes(options: StacRoutesOptions): Router {
       );
     })
     .all(methodNotAllowed('GET'));
+
+  function linkOf(path: (collectionId: string, id: string) => string): RequestHandler {
+    return (req, _res, next) => {
+      requireLinkOrKey(req, path(String(req.params['collectionId']), String(req.params['id'])));
+      next();
+    };
+  }
 
   function requireLinkOrKey(req: Request, path: string): void {
     if (req.query['signature'] === undefined && keys.find(req.get('x-api-key') ?? '')) return;

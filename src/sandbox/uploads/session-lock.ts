@@ -2,6 +2,10 @@
 export class SessionLock {
   #last = new Map<string, Promise<unknown>>();
 
+  isHeld(key: string): boolean {
+    return this.#last.has(key);
+  }
+
   run<T>(key: string, task: () => Promise<T>): Promise<T> {
     const turn = (this.#last.get(key) ?? Promise.resolve()).then(task, task);
     const settled = turn.catch(() => {});

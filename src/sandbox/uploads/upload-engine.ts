@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, rmSync } from 'node:fs';
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
@@ -15,7 +15,14 @@ import { requireRoom } from './free-space.ts';
 import { appendPart, comparePart, drainInto, type StoredBytes } from './part-file.ts';
 import { SessionLock } from './session-lock.ts';
 import { asStorageError, chunkTooLarge, type UploadRules } from './upload-rules.ts';
-import type { StoredPart, UploadOwner, UploadPart, UploadSession, UploadSessions } from './upload-sessions.ts';
+import {
+  sessionNotFound,
+  type StoredPart,
+  type UploadOwner,
+  type UploadPart,
+  type UploadSession,
+  type UploadSessions,
+} from './upload-sessions.ts';
 
 /** Who may use a session, and when: the group that an upload came through decides. */
 export interface UploadAccess {
@@ -43,7 +50,6 @@ export interface UploadEngineOptions {
 
 const copyBytes = 1024 * 1024;
 const empty = () => invalid([{ path: uploadChunk.fileField, message: 'must not be empty' }]);
-const notFound = () => new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
 
 /**
  * The multipart upload engine of both groups. Parts in order are appended to one file as they arrive, so
@@ -64,10 +70,11 @@ export class UploadEngine {
   async open(): Promise<void> {
     const { blobDir, sessions } = this.#options;
     await mkdir(blobDir, { recursive: true });
+    // The list first: a file that comes meanwhile is not in it. Then each that nothing refers to is looked at again and removed in one go.
+    const names = await readdir(blobDir);
     const referenced = sessions.referencedBlobs();
-    for (const name of await readdir(blobDir)) {
-      if (!referenced.has(name)) await rm(join(blobDir, name), { force: true });
-    }
+    for (const name of names)
+      if (!referenced.has(name) && !sessions.refersTo(name)) rmSync(join(blobDir, name), { force: true });
   }
 
   initiate(owner: UploadOwner, fileName: string): UploadSession {
@@ -77,7 +84,7 @@ export class UploadEngine {
   /** Takes one chunk (step 6 of spec 4.8, uploadChunk of 4.4). `body` is the request, or what a fault left of it. */
   async receiveChunk(req: IncomingMessage, body: Readable, access: UploadAccess): Promise<UploadPart> {
     // In an object: what the callback below sets is read after it.
-    const taken: { stored?: Promise<UploadPart>; spoolPath?: string } = {};
+    const taken: { uploadId?: string; stored?: Promise<UploadPart>; spoolPath?: string } = {};
     const { promise: formRead, resolve: acceptForm, reject: rejectForm } = Promise.withResolvers<void>();
     formRead.catch(() => {});
     try {
@@ -92,6 +99,7 @@ export class UploadEngine {
             taken.spoolPath = join(this.#options.blobDir, newId('spool'));
             return this.#spool(content, taken.spoolPath, access.rules);
           }
+          taken.uploadId = known.data.uploadId;
           // The usual order: all fields first. The bytes go straight to their place.
           const read = Promise.withResolvers<void>();
           taken.stored = this.#store(known.data, access, () => content, read.resolve, formRead);
@@ -103,6 +111,7 @@ export class UploadEngine {
       const { maxPartNumber } = this.#options.limits;
       if (fields.partNumber > maxPartNumber)
         throw invalid([{ path: 'partNumber', message: `must be at most ${maxPartNumber}` }]);
+      taken.uploadId = fields.uploadId;
       acceptForm();
       const { stored, spoolPath = '' } = taken;
       if (stored) return await stored;
@@ -116,6 +125,8 @@ export class UploadEngine {
     } catch (error) {
       rejectForm(error);
       await taken.stored?.catch(() => {});
+      // A reset has taken the session and its bytes.
+      if (taken.uploadId !== undefined && !this.#options.sessions.find(taken.uploadId)) throw sessionNotFound();
       throw asStorageError(error, access.rules);
     } finally {
       if (taken.spoolPath) await rm(taken.spoolPath, { force: true });
@@ -148,13 +159,15 @@ export class UploadEngine {
   /** Removes sessions without a chunk for `limits.uploadSessionIdleMs`. Never a completed one. */
   async sweep(): Promise<number> {
     const { sessions, clock } = this.#options;
-    const listIdle = () => sessions.listIdle(limits.uploadSessionIdleMs, (launchId) => clock.now(launchId));
-    const idle = listIdle();
+    const idleOf = (id: string | null) =>
+      sessions.listIdle(limits.uploadSessionIdleMs, (launchId) => clock.now(launchId), id);
+    // One that is being written to is not idle, and nobody waits for it here.
+    const idle = idleOf(null).filter(({ id }) => !this.#lock.isHeld(id));
     for (const session of idle) {
-      // Looked at again under the lock: a chunk may have come while the sweep waited for it.
+      // Looked at again under the lock: a chunk may have come meanwhile.
       await this.#lock.run(
         session.id,
-        async () => void (listIdle().some(({ id }) => id === session.id) && (await this.#discard(session))),
+        async () => void (idleOf(session.id).length > 0 && (await this.#discard(session))),
       );
     }
     return idle.length;
@@ -162,7 +175,7 @@ export class UploadEngine {
 
   #session(named: { uploadId: string; key: string }, access: UploadAccess): UploadSession {
     const session = this.#options.sessions.find(named.uploadId);
-    if (!session || session.key !== named.key) throw notFound();
+    if (!session || session.key !== named.key) throw sessionNotFound();
     access.check(session);
     return session;
   }

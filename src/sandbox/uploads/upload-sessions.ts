@@ -110,13 +110,14 @@ export class UploadSessions {
   /** Acknowledges a part. From here on it is never lost. */
   commitPart(id: string, part: StoredPart, nowMs: number): void {
     this.#database.transaction(() => {
+      const appended = part.blob === null ? part.size : 0;
+      const { changes } = this.#database
+        .prepare('update uploads set received_bytes = received_bytes + ?, last_chunk_at = ? where id = ?')
+        .run(appended, nowMs, id);
+      if (changes !== 1) throw sessionNotFound();
       this.#database
         .prepare('insert into upload_parts (upload_id, part_number, size, blob) values (?, ?, ?, ?)')
         .run(id, part.partNumber, part.size, part.blob);
-      const appended = part.blob === null ? part.size : 0;
-      this.#database
-        .prepare('update uploads set received_bytes = received_bytes + ?, last_chunk_at = ? where id = ?')
-        .run(appended, nowMs, id);
     })();
   }
 
@@ -136,7 +137,7 @@ export class UploadSessions {
       alsoCommit();
       const { changes } = this.#database.prepare('update uploads set file_id = ? where id = ?').run(fileId, id);
       // The session went away meanwhile, by a reset: its bytes are gone too, and nothing is committed.
-      if (changes !== 1) throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
+      if (changes !== 1) throw sessionNotFound();
     })();
   }
 
@@ -145,12 +146,24 @@ export class UploadSessions {
     return this.#database.prepare('delete from uploads where id = ? and file_id is null').run(id).changes === 1;
   }
 
-  /** Open sessions without a chunk since `beforeMs`, by the clock that `now` gives for their launch. */
-  listIdle(idleMs: number, now: (launchId: string | null) => number): UploadSession[] {
+  /** Open sessions without a chunk for `idleMs`, by the clock that `now` gives for their launch; of all, or that one. */
+  listIdle(idleMs: number, now: (launchId: string | null) => number, id: string | null = null): UploadSession[] {
     const rows = this.#database
-      .prepare<[], SessionRow & { last_chunk_at: number }>('select * from uploads where file_id is null')
-      .all();
+      .prepare<[{ id: string | null }], SessionRow & { last_chunk_at: number }>(
+        `select * from uploads where file_id is null${id === null ? '' : ' and id = @id'}`,
+      )
+      .all({ id });
     return rows.filter((row) => row.last_chunk_at + idleMs <= now(row.launch_id)).map(fromRow);
+  }
+
+  /** True while a session or a file refers to a blob. */
+  refersTo(blob: string): boolean {
+    const found = this.#database
+      .prepare<[{ blob: string }]>(
+        'select 1 from uploads where blob = @blob union all select 1 from files where blob = @blob union all select 1 from upload_parts where blob = @blob limit 1',
+      )
+      .get({ blob });
+    return found !== undefined;
   }
 
   /** Every blob that a session or a file still refers to. */
@@ -163,6 +176,9 @@ export class UploadSessions {
     return new Set(rows.map((row) => row.blob));
   }
 }
+
+export const sessionNotFound = (): SandboxError =>
+  new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
 
 function fromRow(row: SessionRow): UploadSession {
   return {

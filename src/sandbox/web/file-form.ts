@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Transform, type Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
+import { hasBody } from './json-body.ts';
 import { invalid, SandboxError } from './sandbox-error.ts';
 import { spokenBody } from './spoken-wire.ts';
 
@@ -11,6 +12,8 @@ export interface FileFormOptions {
   readonly maxBytes: number;
   /** What a larger file is answered with. */
   readonly tooLarge: () => SandboxError;
+  /** A body from which nothing has come for so long is cut; ms. Default 30,000. */
+  readonly silenceMs?: number;
   /** Told of the fields of a form that is refused for its parts. */
   onRefused?(fields: Readonly<Record<string, string>>): void;
   /** The file part, with the fields that came before it. Must read `content` to its end. */
@@ -19,6 +22,7 @@ export interface FileFormOptions {
 
 /** What a form may have beside its file. */
 const overheadBytes = 1024 * 1024;
+const usualSilenceMs = 30_000;
 const maxFields = 20;
 const fieldBytes = 1024 * 1024;
 
@@ -37,12 +41,20 @@ export async function readFileForm(
   body: Readable,
   options: FileFormOptions,
 ): Promise<Readonly<Record<string, string>>> {
+  if (!hasBody(req)) throw invalid([{ path: options.fileField, message: 'is required' }]);
   // By its own length, before anything is read.
   if (Number(req.headers['content-length'] ?? 0) > options.maxBytes + overheadBytes) throw options.tooLarge();
+  const silence = setTimeout(
+    () => body.destroy(malformed('the connection was silent')),
+    options.silenceMs ?? usualSilenceMs,
+  );
+  body.on('data', () => silence.refresh());
+  body.once('close', () => clearTimeout(silence));
   const spoken = spokenBody(req);
   if (spoken?.isRaw) return readRawFile(body, spoken.fields, options);
   const parser = createParser(req, options.maxBytes);
-  const fields: Record<string, string> = { ...spoken?.fields };
+  // Without a prototype: a form may have a field called toString.
+  const fields = Object.assign(Object.create(null) as Record<string, string>, spoken?.fields);
   const repeated = new Set<string>();
   const misnamed = new Set<string>();
   let files = 0;
@@ -70,6 +82,8 @@ export async function readFileForm(
     taken.catch(reject);
   });
   parser.on('filesLimit', () => (files += 1));
+  let isOverfull = false;
+  for (const limit of ['fieldsLimit', 'partsLimit'] as const) parser.on(limit, () => (isOverfull = true));
   parser.on('finish', resolve);
   parser.on('error', (cause) => reject(notWellFormed(cause)));
   const onCut = () => reject(malformed('ended before the form did'));
@@ -98,7 +112,8 @@ export async function readFileForm(
       path: options.fileField,
       message: `is required: the form's file part is called ${JSON.stringify(shown(name))}, and must be called ${JSON.stringify(options.fileField)}`,
     });
-  if (files !== 1 && misnamed.size === 0)
+  if (isOverfull) faults.push({ path: '', message: `must have at most ${maxFields} fields` });
+  else if (files !== 1 && misnamed.size === 0)
     faults.push({ path: options.fileField, message: files === 0 ? 'is required' : 'must come once' });
   if (faults.length > 0) {
     options.onRefused?.(fields);

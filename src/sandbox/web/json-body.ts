@@ -1,4 +1,5 @@
-import express, { type Request, type RequestHandler } from 'express';
+import type { IncomingMessage } from 'node:http';
+import express, { type RequestHandler } from 'express';
 import { limits } from '../../contract/index.ts';
 import { spokenBody } from './spoken-wire.ts';
 import { SandboxError } from './sandbox-error.ts';
@@ -20,6 +21,6 @@ export const jsonBody: RequestHandler = (req, res, next) => {
   parse(req, res, read);
 };
 
-export function hasBody(req: Request): boolean {
-  return req.get('transfer-encoding') !== undefined || Number(req.get('content-length') ?? 0) > 0;
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

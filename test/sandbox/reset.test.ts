@@ -1,0 +1,113 @@
+/** A reset beside uploads, one that fails, and what lies long in an open session. */
+import { randomBytes } from 'node:crypto';
+import { request as requestHttp } from 'node:http';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { readFileForm } from '../../src/sandbox/web/file-form.ts';
+import { key, processed } from '../support/files.ts';
+import { apiKey, openUpload, sendChunk, someBytes, startSandbox, type TestSandbox } from '../support/sandbox.ts';
+import { onlyInAll } from '../support/tags.ts';
+
+test('one that fails leaves processing as it was', { tags: [onlyInAll] }, async () => {
+  const sandbox = await startSandbox();
+  const held = new Sqlite(join(sandbox.dataDir, 'sandbox.db'));
+  held.exec('begin immediate');
+  expect((await sandbox.request('POST', '/sandbox/reset')).status).toBe(500);
+  held.exec('rollback');
+  held.close();
+  const { fileId } = await processed(sandbox, Buffer.from('0123456789'), 'a.txt', 'UNKNOWN');
+  expect(fileId).toBeTypeOf('string');
+  expect((await sandbox.request('POST', '/sandbox/reset')).status).toBe(200);
+});
+
+async function upload(sandbox: TestSandbox, bytes: Buffer<ArrayBuffer>) {
+  const body = new FormData();
+  body.append('file', new Blob([bytes]), 'a.txt');
+  const answer = await fetch(`${sandbox.url}/public/file/upload`, { method: 'POST', headers: key, body });
+  return { status: answer.status, body: (await answer.json()) as { fileId?: string } };
+}
+
+test('beside uploads: none that was acknowledged after it loses its bytes, and none ends with 500', async () => {
+  const sandbox = await startSandbox();
+  const statuses = new Set<number>();
+  for (let round = 0; round < 12; round++) {
+    const resetting = sandbox.request('POST', '/sandbox/reset');
+    const done = await Promise.all(
+      Array.from({ length: 6 }, async (_, i) => {
+        await sleep(i * 4);
+        const bytes = randomBytes(20_000 + i);
+        return { bytes, ...(await upload(sandbox, bytes)) };
+      }),
+    );
+    expect((await resetting).status).toBe(200);
+    for (const { status, body, bytes } of done) {
+      statuses.add(status);
+      if (status !== 200) continue;
+      const url = await sandbox.request('GET', `/public/file/download/url?fileId=${body.fileId}`, { headers: key });
+      // The reset came after it.
+      if (url.status === 404) continue;
+      expect(Buffer.from(await (await fetch(url.text)).arrayBuffer()).equals(bytes)).toBe(true);
+    }
+  }
+  expect([...statuses].filter((status) => status !== 200 && status !== 404)).toEqual([]);
+});
+
+/** A chunk whose body begins, and then is silent. */
+async function hangingChunk(sandbox: TestSandbox, token: string, uploadId: string, uploadKey: string) {
+  const boundary = 'x';
+  const fields = Object.entries({ uploadId, key: uploadKey, partNumber: '1' })
+    .map(([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
+    .join('');
+  const request = requestHttp(`${sandbox.url}/public/external-app/file/${token}/upload/chunk`, {
+    method: 'POST',
+    headers: {
+      'x-api-key': apiKey,
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+      'content-length': 100_000,
+    },
+  });
+  request.on('error', () => {});
+  request.write(`${fields}--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\nbegun`);
+  await sleep(300);
+  return request;
+}
+
+test('a chunk that hangs holds up neither the clock nor a reset', async () => {
+  const sandbox = await startSandbox();
+  const { token, uploadId, key: uploadKey } = await openUpload(sandbox);
+  const hanging = await hangingChunk(sandbox, token, uploadId, uploadKey);
+  await sandbox.advance(30 * 3_600_000);
+  expect((await sandbox.request('POST', '/sandbox/reset')).status).toBe(200);
+  hanging.destroy();
+});
+
+test('a chunk of a session that a reset took meanwhile is 404', async () => {
+  const sandbox = await startSandbox();
+  const open = await openUpload(sandbox);
+  const sending = sendChunk(sandbox, open, 1, someBytes(4_000_000));
+  await sandbox.request('POST', '/sandbox/reset');
+  const { status, body } = await sending;
+  // It was there before the reset, or came after it.
+  expect([200, 403, 404]).toContain(status);
+  if (status !== 200) expect(body.code).toMatch(/^(upload_session_not_found|token_not_found)$/);
+});
+
+test('a body that falls silent is cut', async () => {
+  const body = new Readable({ read() {} });
+  body.push('--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\nbegun');
+  const request = { headers: { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '1000' } };
+  const reading = readFileForm(request as never, body, {
+    fileField: 'file',
+    maxBytes: 1_000,
+    tooLarge: () => {
+      throw new Error('too large');
+    },
+    onFile: async (content) => void (await content.toArray()),
+    silenceMs: 50,
+  });
+  await expect(reading).rejects.toMatchObject({ status: 400, code: 'malformed_form' });
+  expect(body.destroyed).toBe(true);
+});
