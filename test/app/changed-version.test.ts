@@ -19,7 +19,7 @@ test('in the middle of the create call, with other words: the same operation, an
   });
   const { id } = await session.start(smallRun);
   const operations = async () => (await sandbox.control('GET', `launches/${launchId}`)).operations;
-  await vi.waitFor(async () => expect(await operations()).toHaveLength(1), { timeout: 60_000, interval: 100 });
+  await vi.waitFor(async () => expect(await operations()).toHaveLength(1), { timeout: 300_000, interval: 100 });
   await old.close();
   await sandbox.control('DELETE', 'faults');
   const steps = myApp.steps.map((step) => ({ ...step, title: `${step.title}, anew`, description: 'Other words.' }));

@@ -137,7 +137,7 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
       });
       isAway = true;
       const { id } = await engine.start('launch', wanted);
-      await vi.waitFor(() => expect(failures).toBeGreaterThan(0), 5_000);
+      await vi.waitFor(() => expect(failures).toBeGreaterThan(0), 300_000);
       isAway = false;
       await reach(id, 'COMPLETED');
     },
@@ -239,13 +239,13 @@ test("a defect of a step is told as one, and its stack is in the log; a damaged 
 
 describe.concurrent('cancel', () => {
   test('what it answers is committed, even where the one who drives the run does not listen', async () => {
-    const { engine, store, reach, workDir } = await start({
-      process: () => new Promise((resolve) => setTimeout(resolve, 1_500)),
-    });
+    const ended = Promise.withResolvers<undefined>();
+    const { engine, store, reach, workDir } = await start({ process: () => ended.promise as Promise<never> });
     const { id } = await engine.start('launch', wanted);
     await reach(id, 'PROCESSING');
     const cancelling = engine.cancel((await store.find(id))!);
-    await vi.waitFor(async () => expect((await store.find(id))!.state).toBe('CANCELLED'), 1_000);
+    await vi.waitFor(async () => expect((await store.find(id))!.state).toBe('CANCELLED'), 300_000);
+    ended.resolve(undefined);
     expect((await cancelling).state).toBe('CANCELLED');
     expect((await store.history(id)).at(-1)?.state).toBe('CANCELLED');
     expect(await readdir(workDir)).toEqual([]);
@@ -254,7 +254,7 @@ describe.concurrent('cancel', () => {
   test('a move of the run just before is no reason to fail', async () => {
     const { engine, store } = await start();
     const run = await engine.start('launch', wanted);
-    await vi.waitFor(async () => expect((await store.find(run.id))!.state).not.toBe('CREATED'), 5_000);
+    await vi.waitFor(async () => expect((await store.find(run.id))!.state).not.toBe('CREATED'), 300_000);
     // As the page knew it.
     expect((await engine.cancel(run)).state).toBe('CANCELLED');
   });

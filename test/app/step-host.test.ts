@@ -60,7 +60,7 @@ describe('limits', () => {
     const notes: (string | null)[] = [];
     const running = run('wordy', synthetic, {}, undefined, (_fraction, note) => notes.push(note));
     running.catch(() => {});
-    await vi.waitFor(() => expect(notes).toContain('waiting for room among the work folders'), 5_000);
+    await vi.waitFor(() => expect(notes).toContain('waiting for room among the work folders'), 300_000);
     await expect(access(join(folder, 'mine'))).rejects.toMatchObject({ code: 'ENOENT' });
     await writeFile(join(folder, 'another'), Buffer.alloc(10 * 2 ** 20));
     await expect(running).rejects.toMatchObject({ code: 'job_disk_exceeded', data: { limit: 40 * 2 ** 20 } });
@@ -73,7 +73,7 @@ describe('cancel', () => {
     const abort = new AbortController();
     const running = run(stepId, synthetic, {}, abort.signal);
     running.catch(() => {});
-    await vi.waitFor(() => access(join(workFolder, 'step', 'work', 'pid')), 20_000);
+    await vi.waitFor(() => access(join(workFolder, 'step', 'work', 'pid')), 300_000);
     expect(processesIn(workFolder)).not.toEqual([]);
     abort.abort(new Error('the user has had enough'));
     await expect(running).rejects.toThrow('the user has had enough');

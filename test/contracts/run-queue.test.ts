@@ -66,9 +66,9 @@ describe('between processes', () => {
       const [dying, living] = [notingWorker(() => hanging.promise), notingWorker()];
       await one.work(dying.worker);
       await one.add([run('a')]);
-      await expect.poll(() => dying.given, { timeout: 10_000 }).toHaveLength(1);
+      await expect.poll(() => dying.given, { timeout: 300_000 }).toHaveLength(1);
       await two.work(living.worker);
-      await expect.poll(() => living.given, { timeout: 18_000 }).toEqual(['wait a']);
+      await expect.poll(() => living.given, { timeout: 300_000 }).toEqual(['wait a']);
       hanging.resolve();
     },
   );
@@ -88,7 +88,7 @@ describe('between processes', () => {
     await sleep(1_500);
     expect(full.given).toEqual([]);
     await two.work(free.worker);
-    await expect.poll(() => free.given, { timeout: 5_000 }).toEqual(['process a']);
+    await expect.poll(() => free.given, { timeout: 300_000 }).toEqual(['process a']);
   });
 
   test('who has fewer waiting comes first', needing('postgresql'), async () => {

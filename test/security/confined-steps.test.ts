@@ -175,14 +175,14 @@ describe('kill -9 of the app, while a grandchild means to stay', () => {
         lingering().map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
       );
       expect(commands.some((command) => command.startsWith('/bin/sh'))).toBe(true);
-    }, 20_000);
+    }, 300_000);
     return { child, lingering, folder };
   }
 
   test('confined, nothing is left, in whichever session it is', async () => {
     const { child, lingering, folder } = await appWith('required');
     child.kill('SIGKILL');
-    await vi.waitFor(() => expect([...lingering(), ...processesIn(folder)]).toEqual([]), 5_000);
+    await vi.waitFor(() => expect([...lingering(), ...processesIn(folder)]).toEqual([]), 300_000);
   });
 
   test('control: unconfined the grandchild stays', { tags: [onlyInAll] }, async () => {

@@ -198,7 +198,7 @@ describe('a program', needing(isConfined, 'python-gdal'), () => {
     const abort = new AbortController();
     const running = run('sleeps', synthetic, { text: 'plain' }, abort.signal);
     running.catch(() => {});
-    await vi.waitFor(() => access(join(workFolder, 'step', 'work', 'pid')), 20_000);
+    await vi.waitFor(() => access(join(workFolder, 'step', 'work', 'pid')), 300_000);
     abort.abort(new Error('the user has had enough'));
     await expect(running).rejects.toThrow('the user has had enough');
     expect(processesIn(workFolder)).toEqual([]);
