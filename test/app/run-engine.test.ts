@@ -240,7 +240,7 @@ test("a defect of a step is told as one, and its stack is in the log; a damaged 
 describe.concurrent('cancel', () => {
   test('what it answers is committed, even where the one who drives the run does not listen', async () => {
     const ended = Promise.withResolvers<undefined>();
-    const { engine, store, reach, workDir } = await start({ process: () => ended.promise as Promise<never> });
+    const { engine, store, reach, workDir } = await start({ process: () => ended.promise });
     const { id } = await engine.start('launch', wanted);
     await reach(id, 'PROCESSING');
     const cancelling = engine.cancel((await store.find(id))!);

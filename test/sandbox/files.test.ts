@@ -175,7 +175,16 @@ describe('download URL', () => {
       '5000',
       'bytes',
     ]);
+    // A range is a matter of GET alone.
+    const part = await fetch(url, { method: 'HEAD', headers: { range: 'bytes=10-19' } });
+    expect([part.status, part.headers.get('content-length')]).toEqual([200, '5000']);
     expect((await fetch(url, { method: 'POST' })).status).toBe(405);
+    expect((await fetch(`${sandbox.url}/events`, { method: 'HEAD' })).headers.get('content-type')).toMatch(
+      'text/event-stream',
+    );
+    expect((await fetch(`${url}&x=1`)).status).toBe(403);
+    const health = await fetch(`${sandbox.url}/health`, { method: 'POST' });
+    expect([health.status, health.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
   test('useDefaultContentType=true: the detected media type; anything but true or false is 400', async () => {

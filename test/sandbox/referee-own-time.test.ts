@@ -1,4 +1,5 @@
 /** The sandbox's own pauses, restarts and clock, its lost calls, and clients that have left: none of it is held against an app. */
+import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -55,24 +56,40 @@ test(
       SANDBOX_ADMIN_KEY: adminKey,
     });
     const sandbox = sandboxClient(server.url, '', () => Promise.resolve(), adminKey);
-    const { launchId, token } = await sandbox.launch();
-    const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name: 'judged' } })).body;
-    /** As an app that gives up a call after 1.5 s, and asks again 2.5 s after it began. */
-    const poll = async () => {
-      const next = sleep(2_500);
+    /** Asks as an app that gives up a call after 1.5 s: over one connection, or over a new one each time. */
+    const start = async (agent: Agent | false) => {
+      const { launchId, token } = await sandbox.launch();
+      const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name: 'judged' } })).body;
       const url = `${server.url}/public/external-app/operation/${token}?operationId=${operationId}`;
-      await fetch(url, { headers: { 'x-api-key': apiKey }, signal: AbortSignal.timeout(1_500) }).catch(() => null);
-      await next;
+      const poll = () =>
+        new Promise<void>((resolve) => {
+          const request = get(url, { agent, headers: { 'x-api-key': apiKey } }, (res) =>
+            res.resume().once('end', resolve),
+          );
+          request.once('error', () => resolve());
+          request.setTimeout(1_500, () => request.destroy());
+        });
+      return { launchId, poll, approve: () => sandbox.control('POST', `operations/${operationId}/approve`) };
     };
-    await poll();
-    await sandbox.control('POST', `operations/${operationId}/approve`);
+    const agent = new Agent({ keepAlive: true });
+    const apps = [await start(agent), await start(false)];
+    /** Each poll begins 2.5 s after the one before. */
+    const pollAll = async (times: number) => {
+      for (let i = 0; i < times; i++) await Promise.all([sleep(2_500), ...apps.map(({ poll }) => poll())]);
+    };
+    await pollAll(1);
+    for (const { approve } of apps) await approve();
     server.child.kill('SIGSTOP');
-    for (let i = 0; i < 3; i++) await poll();
+    await pollAll(3);
     server.child.kill('SIGCONT');
-    for (let i = 0; i < 2; i++) await poll();
-    expect(await accused(sandbox, launchId)).toEqual([]);
-    const polls = (await sandbox.trace(launchId)).filter(({ endpoint }) => endpoint === 'operation.status');
-    expect(polls.map(({ delivered }) => delivered)).toEqual([true, false, false, false, true, true]);
+    await pollAll(2);
+    agent.destroy();
+    for (const { launchId } of apps) {
+      expect(await accused(sandbox, launchId)).toEqual([]);
+      const polls = (await sandbox.trace(launchId)).filter(({ endpoint }) => endpoint === 'operation.status');
+      expect(polls).toHaveLength(6);
+      expect([polls[0], polls[4], polls[5]].map((one) => one!.delivered)).toEqual([true, true, true]);
+    }
   },
 );
 

@@ -94,7 +94,7 @@ describe('a verdict', () => {
     ['polls 5,206 ms apart', [create(0), poll(2_000), poll(7_206)], ['poll-interval: warning']],
     ['a poll at once after one that failed', [create(0), poll(2_000, 'REQUESTED', { status: 500 }), poll(2_100)], []],
     ['a poll at once after one that was lost', [create(0), poll(2_000, 'REQUESTED', { delivered: false }), poll(2_100)], []],
-    ['polls that a late sandbox took up together', [create(0), poll(16_000, 'REQUESTED', { detail: { lateMs: 14_000 } }), poll(16_100)], []],
+    ['polls that a late sandbox took up together', [create(0), poll(16_000, 'REQUESTED', { detail: { heldMs: 14_000, lateMs: 14_000 } }), poll(16_100)], []],
     ['a poll too early that a late sandbox took up later', [create(0), poll(2_000), poll(3_500, 'REQUESTED', { detail: { lateMs: 900 } })], ['poll-interval: failed']],
     ['a poll that waited for a late sandbox', [create(0), poll(2_000), poll(18_000, 'REQUESTED', { detail: { lateMs: 14_000 } })], []],
     ['a poll after a restart of the sandbox', [create(0), poll(2_000), poll(9_000, 'REQUESTED', { detail: { awayMs: 6_500 } })], []],
@@ -102,6 +102,8 @@ describe('a verdict', () => {
     ['one re-read after the decision', [create(0), poll(2_500, 'APPROVED'), poll(5_000, 'APPROVED')], []],
     ['two polls after the decision', [create(0), poll(2_500, 'APPROVED'), poll(5_000, 'APPROVED'), poll(7_500, 'APPROVED')], ['poll-stops: failed']],
     ['polls after a decision that was lost', [create(0), ...[2_500, 5_000, 7_500].map((at) => poll(at, 'APPROVED', { delivered: false })), poll(10_000, 'APPROVED')], []],
+    ['polls after a decision that a late sandbox took up', [create(0), ...[9_000, 9_005, 9_010].map((at) => poll(at, 'APPROVED', { detail: { heldMs: 8_000 } })), poll(11_500, 'APPROVED')], []],
+    ['made-up names before the approval', [create(0), poll(2_500), chunk(3_000, 1, { status: 404, detail: { ...none, operationStatus: 'REQUESTED' } })], ['upload-after-approval: failed']],
     // upload-after-approval
     ['an upload before the approval', [create(0), poll(2_500), initiate(3_000)], ['upload-after-approval: failed']],
     ['an upload that began while the approval was told', [create(0), poll(2_500, 'APPROVED', { takesMs: 500 }), initiate(2_999)], ['upload-after-approval: failed']],

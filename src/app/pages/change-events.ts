@@ -71,6 +71,7 @@ export function changeEvents(watchedBy: (params: object) => Promise<Watched>): R
   return async (req, res) => {
     const watched = await watchedBy(req.params);
     if (res.closed) return;
+    if (req.method === 'HEAD') return void res.type('text/event-stream').end();
     const close = streams.open(watched.owner);
     if (close === null)
       throw new RequestError(

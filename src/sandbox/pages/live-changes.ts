@@ -23,6 +23,7 @@ export function liveChanges(database: SandboxDatabase): RequestHandler {
   const countOf = countChanges(database);
   const streams = new OpenStreams({ mostOfOne: 50, mostOfAll: 500 });
   return (req, res) => {
+    if (req.method === 'HEAD') return void res.type('text/event-stream').end();
     const close = streams.open(req.socket.remoteAddress ?? '');
     if (close === null)
       throw new SandboxError(

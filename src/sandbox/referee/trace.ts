@@ -35,8 +35,8 @@ type JudgedRow = Pick<CallRow, 'id' | 'at' | 'duration_ms' | 'endpoint' | 'statu
 /** Window and threshold for recording the sandbox's own delays with a status call. */
 const lookedBackMs = 10_000;
 const leastLateMs = 50;
-/** From this delay on, clients may have left while their calls waited. */
-const leavingMs = 200;
+/** A call is taken up by the turn of the event loop that a delay of this window held back. */
+const heldWithinMs = 500;
 /** Calls of a launch: looked through for a text, and shown. */
 const most = { readForText: 5_000, shown: 10_000 };
 
@@ -145,7 +145,9 @@ export class Trace {
     const launchAt = this.#clock.now(launchId === nobody ? undefined : launchId);
     const lateMs = Math.round(this.#lateness.within(lookedBackMs));
     if (endpoint === 'operation.status') {
+      const heldMs = Math.round(this.#lateness.within(heldWithinMs));
       if (lateMs >= leastLateMs) notes.detail['lateMs'] = lateMs;
+      if (heldMs >= leastLateMs) notes.detail['heldMs'] = heldMs;
       const { atMs, awayMs } = this.#start;
       if (awayMs >= leastLateMs && at - atMs < lookedBackMs) notes.detail['awayMs'] = awayMs;
     }
@@ -158,8 +160,12 @@ export class Trace {
         return json(body);
       };
     }
-    res.once('finish', () => (answered.afterMs = performance.now() - started));
-    const note = () => {
+    res.once('finish', () => {
+      answered.afterMs = performance.now() - started;
+      // Later the connection may have ended because all was said.
+      notes.isUndelivered ||= req.socket.readableEnded;
+    });
+    res.once('close', () => {
       if (!this.#database.open) return;
       const { detail } = notes;
       if (typeof res.locals['errorCode'] === 'string') detail['code'] = res.locals['errorCode'];
@@ -201,9 +207,7 @@ export class Trace {
         // Of a body nested too deep to be looked through: the answer is gone already, and must not take the server with it.
         this.#log.error({ err: error, endpoint }, 'could not record a call');
       }
-    };
-    // A client that left while the sandbox was late is seen to have left in the next turn of the event loop.
-    res.once('close', lateMs < leavingMs ? note : () => void setImmediate(() => setImmediate(note)));
+    });
   }
 
   /** For the referee, oldest first: those with a larger id than `afterId`. A call is noted when it has ended. */
@@ -320,10 +324,8 @@ export class Trace {
 }
 
 /** The last byte was handed to a client that was still there, as what it said it was. Nobody reads the body of a HEAD. */
-function isDelivered(req: Request, res: Response, notes: CallNotes): boolean {
-  const hasLeft = req.socket.destroyed || req.socket.readableEnded;
-  return res.writableFinished && !notes.isUndelivered && !hasLeft && req.method !== 'HEAD';
-}
+const isDelivered = (req: Request, res: Response, { isUndelivered }: CallNotes): boolean =>
+  res.writableFinished && !isUndelivered && req.method !== 'HEAD';
 
 export function traceOf(res: Response): CallNotes {
   return res.locals['callNotes'] as CallNotes;

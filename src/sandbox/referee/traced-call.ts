@@ -41,6 +41,8 @@ export interface CallDetail {
   readonly itemId?: string;
   /** Total event-loop delay of the sandbox in the ten seconds before a status call. Left out below 50 ms. */
   readonly lateMs?: number;
+  /** How long the sandbox held back the taking up of a status call. Left out below 50 ms. */
+  readonly heldMs?: number;
   /** Time that the sandbox did not run before its start, for status calls of the ten seconds after it. */
   readonly awayMs?: number;
   /** What the answer's Retry-After asked for. */
@@ -72,10 +74,14 @@ export function decisionsIn(calls: readonly TracedCall[]): TracedCall[] {
   );
 }
 
-/** The first decision that was told of each operation. */
+/** Whoever asked may have given up a call that the sandbox took up so late. */
+const givenUpMs = 200;
+
+/** The first decision of each operation that was surely told. */
 export function firstDecisions(calls: readonly TracedCall[]): Map<string, TracedCall> {
   const first = new Map<string, TracedCall>();
   for (const call of decisionsIn(calls)) {
+    if ((call.detail.heldMs ?? 0) >= givenUpMs) continue;
     const id = call.detail.operationId ?? '';
     if (!first.has(id)) first.set(id, call);
   }

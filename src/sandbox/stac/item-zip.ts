@@ -51,6 +51,7 @@ export async function sendItemZip(
     archive.end({ forceZip64Format: false, comment: '' }, whole.resolve as () => void);
     const part = await Promise.race([whole.promise.then((size) => beginPart(req, res, size)), fail.promise]);
     if (part === null) return;
+    if (req.method === 'HEAD') return void res.end();
     const sent = pipeline(archive.outputStream, cutOut(part), res);
     sent.catch(() => {});
     // Of a part the rest is not read.

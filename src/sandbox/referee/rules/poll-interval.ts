@@ -41,7 +41,7 @@ const ownTimeOf = ({ detail: { lateMs = 0, awayMs = 0 } }: TracedCall) => lateMs
  * A call that the sandbox took up late came earlier than it seems.
  */
 function violationOf(before: TracedCall, call: TracedCall, { min, max }: Bounds): Violation | null {
-  const fromStart = call.at - before.at + (before.detail.lateMs ?? 0);
+  const fromStart = call.at - before.at + (before.detail.heldMs ?? 0);
   const fromAnswer = call.at - before.endedAt;
   if (fromStart < min - toleranceMs)
     return {

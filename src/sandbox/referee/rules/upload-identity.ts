@@ -1,4 +1,3 @@
-import { isRefused } from '../traced-call.ts';
 import type { Rule, Violation } from './rule.ts';
 import { followUploads, type NamedUpload } from './uploads.ts';
 
@@ -11,8 +10,10 @@ export const uploadIdentity: Rule = {
   needsAllBefore: true,
   judge(calls) {
     const { named } = followUploads(calls);
-    // While an operation is refused another rule judges.
-    const judged = named.filter(({ meant, call }) => meant !== null || !isRefused(call.detail.operationStatus));
+    // Other rules judge calls about an operation that is not approved, for which no initiate has an answer.
+    const judged = named.filter(
+      ({ meant, call: { detail } }) => meant !== null || (detail.operationStatus ?? 'APPROVED') === 'APPROVED',
+    );
     const violations = judged.flatMap((one): Violation[] => {
       const seen = whatChanged(one);
       return seen === null
