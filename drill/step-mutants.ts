@@ -452,7 +452,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'no data comes out as 0',
       helper,
-      'target.WriteArray(np.where(gone, nodata, values), 0, row)',
+      'target.WriteArray(np.where(gone, 0 if mark is None else mark, values), 0, row)',
       'target.WriteArray(np.where(gone, 0, values), 0, row)',
     ),
     one(
@@ -475,7 +475,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     ),
     one('the place is lost', helper, 'made.SetGeoTransform(first.GetGeoTransform())', 'pass'),
     one('the reference system is lost', helper, 'made.SetProjection(first.GetProjection())', 'pass'),
-    one('no data is not marked', helper, 'target.SetNoDataValue(nodata)', 'pass'),
+    one('no data is not marked', helper, 'target.SetNoDataValue(mark)', 'pass'),
     one('what made it is not told', helper, 'made.SetMetadata(metadata)', 'pass'),
     one(
       'lossy compression',
@@ -492,8 +492,8 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'noise is added',
       helper,
-      'values = np.broadcast_to(values, blocks[0].shape)',
-      'values = np.broadcast_to(values, blocks[0].shape) + np.random.rand(1)',
+      'values = np.broadcast_to(np.asarray(values, dtype=np.float64), blocks[0].shape)',
+      'values = np.broadcast_to(np.asarray(values, dtype=np.float64), blocks[0].shape) + np.random.rand(1)',
     ),
     one(
       'the band is not found',
