@@ -34,9 +34,8 @@ export function writeCog(
   const view = gdal.drivers.get('VRT').createCopy('', source);
   view.setMetadata({ ...(source.getMetadata() as Record<string, string>), ...metadata });
   const statistics = storedStatistics(source);
-  source.bands.forEach((band, i) =>
-    view.bands.get(band.id ?? 1).setMetadata(statisticsMetadata(band, statistics[i] ?? null)),
-  );
+  // GDAL counts bands from 1.
+  statistics.forEach((one, i) => view.bands.get(i + 1).setMetadata(statisticsMetadata(source.bands.get(i + 1), one)));
   const cog = gdal.drivers
     .get('COG')
     .createCopy(

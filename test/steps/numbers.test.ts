@@ -326,6 +326,20 @@ describe('what a value is', () => {
       code: 'not_classes',
     });
   });
+  test('statistics in the file are those of each band', async () => {
+    const made: Made = { bands: [(x) => x, (x, y) => 100 + y] };
+    const { path } = await run('cog', made);
+    const dataset = gdal.open(path);
+    const told = dataset.bands.map((band) => {
+      const { STATISTICS_MINIMUM, STATISTICS_MAXIMUM, STATISTICS_MEAN } = band.getMetadata() as Record<string, string>;
+      return [STATISTICS_MINIMUM, STATISTICS_MAXIMUM, STATISTICS_MEAN].map(Number);
+    });
+    dataset.close();
+    expect(told).toEqual([
+      [0, 19, 9.5],
+      [100, 109, 104.5],
+    ]);
+  });
   test('statistics are those of every pixel', async () => {
     const made: Made = {
       width: 1_500,

@@ -77,11 +77,13 @@ export function decisionsIn(calls: readonly TracedCall[]): TracedCall[] {
 /** Whoever asked may have given up a call that the sandbox took up so late. */
 const givenUpMs = 200;
 
-/** The first decision of each operation that was surely told. */
-export function firstDecisions(calls: readonly TracedCall[]): Map<string, TracedCall> {
+/** True unless the client may have given up the call before it was answered. */
+export const isSurelyTold = ({ detail }: TracedCall): boolean => (detail.heldMs ?? 0) < givenUpMs;
+
+/** The first of the decisions of each operation. */
+export function firstOfEach(decisions: readonly TracedCall[]): Map<string, TracedCall> {
   const first = new Map<string, TracedCall>();
-  for (const call of decisionsIn(calls)) {
-    if ((call.detail.heldMs ?? 0) >= givenUpMs) continue;
+  for (const call of decisions) {
     const id = call.detail.operationId ?? '';
     if (!first.has(id)) first.set(id, call);
   }

@@ -1,5 +1,5 @@
 import type { WireLimits } from '../../../contract/index.ts';
-import { cameAfter, firstDecisions, isOk, pollsByOperation, type TracedCall } from '../traced-call.ts';
+import { cameAfter, decisionsIn, firstOfEach, isOk, pollsByOperation, type TracedCall } from '../traced-call.ts';
 import type { Rule, Violation } from './rule.ts';
 
 const toleranceMs = 200;
@@ -14,7 +14,7 @@ export const pollInterval = ({ min, max }: Bounds): Rule => ({
   holds: `between two status calls of one operation at least ${min} ms (and at most ${max} ms, as recommended)`,
   advice: `Wait ${min} to ${max} ms after each status call before the next one, whatever else the app does meanwhile.`,
   judge(calls) {
-    const decisions = firstDecisions(calls);
+    const decisions = firstOfEach(decisionsIn(calls));
     const intervals = [...pollsByOperation(calls)].flatMap(([operationId, polls]) => {
       // What comes after the decision is for `poll-stops`.
       const decision = decisions.get(operationId);

@@ -1,4 +1,11 @@
-import { cameAfter, firstDecisions, pollsByOperation, type TracedCall } from '../traced-call.ts';
+import {
+  cameAfter,
+  decisionsIn,
+  firstOfEach,
+  isSurelyTold,
+  pollsByOperation,
+  type TracedCall,
+} from '../traced-call.ts';
 import type { Rule, Violation } from './rule.ts';
 
 /** An app that was restarted may ask again what it had not kept. */
@@ -11,7 +18,8 @@ export const pollStops: Rule = {
   advice: 'Stop polling at the first answer that is not REQUESTED, and keep it: it does not change any more.',
   judge(calls) {
     const polls = pollsByOperation(calls);
-    const decided = firstDecisions(calls);
+    const decisions = decisionsIn(calls);
+    const decided = firstOfEach(decisions.filter(isSurelyTold));
     const violations = [...decided].flatMap(([operationId, decision]) => {
       const again = (polls.get(operationId) ?? []).filter(
         (call) => call !== decision && cameAfter(call, decision) && isAnswered(call),
@@ -23,7 +31,7 @@ export const pollStops: Rule = {
         expected: 'no status call after a decision (one re-read is allowed)',
       }));
     });
-    return { isExercised: decided.size > 0, violations };
+    return { isExercised: decisions.length > 0, violations };
   },
 };
 
