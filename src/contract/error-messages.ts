@@ -1,12 +1,9 @@
-/**
- * Messages of the interface's error rows (sections 4.3 to 4.8 and 7), by call and status. A status that is not here has
- * HTTP's own words.
- */
 const ofFiles = { 401: 'Unauthorized Request', 403: 'Permission Denied' };
 const ofInference = { ...ofFiles, 404: 'Inference Job not found' };
 const ofToken = { 403: 'Authentication failed' };
 const noSession = { 404: 'Upload session not found' };
 
+/** Error messages of the interface (sections 4.3 to 4.8 and 7), by call and status. Other statuses use HTTP's reason phrase. */
 export const errorMessages: Readonly<Record<string, Readonly<Partial<Record<number, string>>>>> = {
   'file.upload': { ...ofFiles, 400: 'Bad Request', 500: 'Internal Server Error' },
   'file.generate': { ...ofFiles, 500: 'Failed to generate upload ID' },

@@ -32,7 +32,7 @@ function parse(text: string): Geometry | null {
   }
 }
 
-/** True where the last bracket closes the first one, and none lies too deep. */
+/** True if the last bracket closes the first one, and the brackets are not nested too deeply. */
 function isOneGeometry(text: string): boolean {
   let depth = 0;
   for (let i = 0; i < text.length; i++)

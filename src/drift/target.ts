@@ -9,17 +9,17 @@ import { factsOf, jsonOf, type Facts, type RawAnswer } from './facts.ts';
 export const levels = ['read', 'launch', 'write'] as const;
 export type Level = (typeof levels)[number];
 
-/** How often a platform is asked. */
+/** Limits on the request rate. */
 export interface Pace {
   /** Least time between the starts of two requests, ms. */
   readonly requestMs: number;
-  /** Time between two looks at a state that changes, ms. */
+  /** Time between two polls of a changing state, ms. */
   readonly pollMs: number;
 }
 
-/** A platform that others use too: two requests a second, and polls as the interface asks for them (section 4.3). */
+/** For a platform that other people use. Two requests per second, and polls at the interval of section 4.8. */
 export const considerate: Pace = { requestMs: 500, pollMs: 3_000 };
-/** A platform of one's own. */
+/** For a platform on this machine. */
 export const unpaced: Pace = { requestMs: 0, pollMs: 500 };
 
 /** A platform that is probed. */

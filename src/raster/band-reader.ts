@@ -35,11 +35,11 @@ export interface ItemBand {
   readonly nodata: number | null;
 }
 
-/** What a catalog item says of a file. */
+/** Metadata of a file from its catalog item. */
 export interface ItemFacts {
-  /** The item's `datetime`, when the file was observed. ISO 8601, UTC. Null if the item has none. */
+  /** Acquisition time: the item's `datetime` in ISO 8601, UTC. Null if the item has none. */
   readonly observedAt: string | null;
-  /** Empty if the item describes no values. */
+  /** Empty if the item does not describe its values. */
   readonly bands: readonly ItemBand[];
 }
 

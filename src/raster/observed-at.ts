@@ -1,14 +1,14 @@
-/** Only for child processes: when a raster was observed. */
+/** Only for child processes. Reads the acquisition time of a raster. */
 import type gdal from 'gdal-async';
 
-/** Metadata of a file that name its time, the most certain first. TIFF's own tag may be the time of processing. */
+/** Metadata keys of the acquisition time, most reliable first. `TIFFTAG_DATETIME` may be the processing time. */
 const sources = [
   { domain: 'IMAGERY', key: 'ACQUISITIONDATETIME' },
   { domain: '', key: 'ACQUISITIONDATETIME' },
   { domain: '', key: 'TIFFTAG_DATETIME' },
 ] as const;
 
-/** Time in ms since 1970 by the item's `datetime` (ISO 8601), else by the metadata of the file, in UTC unless they say otherwise. Null if none can be read. */
+/** Returns the acquisition time in ms since 1970: the item's `datetime` (ISO 8601), or else the file's metadata, in UTC if they have no time zone. Null if neither has a valid time. */
 export function observedAtOf(dataset: gdal.Dataset, ofItem: string | null): number | null {
   if (ofItem !== null) return Date.parse(ofItem);
   for (const { domain, key } of sources) {
@@ -19,7 +19,7 @@ export function observedAtOf(dataset: gdal.Dataset, ofItem: string | null): numb
   return null;
 }
 
-/** `2013:04:02 15:31:02` (TIFF), `2013-04-02T15:31:02Z`, `2013-04-02 15:31:02` (GDAL). */
+/** Parses `2013:04:02 15:31:02` (TIFF), `2013-04-02T15:31:02Z` and `2013-04-02 15:31:02` (GDAL). NaN for other text. */
 function timeOf(text: string): number {
   const parts = /^(\d{4})[:-](\d\d)[:-](\d\d)(?:[T ](\d\d:\d\d:\d\d(?:\.\d{1,9})?)(Z|[+-]\d\d:\d\d)?)?$/.exec(
     text.trim(),

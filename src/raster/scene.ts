@@ -25,14 +25,14 @@ export interface Scene {
   readonly bands: readonly SceneBand[];
   /** The band by common name (`red`), name (`B4`), description, file name without extension, or number in a single file; case does not matter. */
   findBand(name: string): SceneBand;
-  /** When a raster was observed, ms since 1970: by its catalog item, else by its own metadata. Null if neither says so. */
+  /** Acquisition time of a raster in ms since 1970, from its catalog item or else from the file's metadata. Null if neither has one. */
   observedAt(dataset: gdal.Dataset): number | null;
   /** The one raster of the input; an error where it has several. */
   onlyRaster(): gdal.Dataset;
   close(): void;
 }
 
-/** Opens `paths` (absolute, already resolved). `ofItems` has what the catalog items say of the files, one per path. Default: nothing. */
+/** Opens `paths` (absolute, already resolved). `ofItems` has the metadata of the files from their catalog items, one entry per path. Default: none. */
 export function openScene(paths: readonly string[], ofItems: readonly ItemFacts[] = []): Scene {
   const datasets: gdal.Dataset[] = [];
   try {

@@ -5,7 +5,8 @@ import type { BandReader } from './band-reader.ts';
 /** Pixels that `statisticsOf` reads at once. */
 const stripPixels = 500_000;
 
-const arrays: Readonly<Record<string, new (length: number) => gdal.TypedArray>> = {
+/** Array types for bands that need no conversion. */
+const arrays: Readonly<Record<string, new (buffer: ArrayBuffer, offset: number, length: number) => gdal.TypedArray>> = {
   Byte: Uint8Array,
   UInt16: Uint16Array,
   Int16: Int16Array,
@@ -38,7 +39,7 @@ export class StatisticsOfBand {
     this.#nodata = nodata ?? NaN;
   }
 
-  /** Adds the first `count` values. Each strip is summed around its first value, in one pass, and then merged (Chan et al. 1979). */
+  /** Adds the first `count` values in one pass. Sums differences from the first value, then merges the strip (Chan et al. 1979). */
   add(values: ArrayLike<number>, count: number): void {
     const nodata = this.#nodata;
     let first = 0;
@@ -73,10 +74,13 @@ export class StatisticsOfBand {
   }
 }
 
-/** Numbers of 16 bits and fewer: the lowest of each type. */
+/** The largest number of bands whose values are counted. Each table of counts takes 256 KiB. */
+const mostCounted = 64;
+
+/** Lowest value of each integer type with at most 16 bits. */
 const lowest: Readonly<Record<string, number>> = { Byte: 0, UInt16: 0, Int16: -32_768 };
 
-/** Statistics of counted whole numbers; `counts[i]` pixels have the value `low + i`. */
+/** Statistics from counts: `counts[i]` pixels have the value `low + i`. Null if no pixel is valid. */
 function statisticsOfCounts(counts: Uint32Array, low: number): BandStatistics | null {
   let [count, sum, squares] = [0, 0, 0];
   counts.forEach((n, i) => {
@@ -91,23 +95,24 @@ function statisticsOfCounts(counts: Uint32Array, low: number): BandStatistics | 
   return { count, min, max, mean, stdDev: Math.sqrt(squares / count) };
 }
 
-/** Accumulates the statistics of a band, row by row of its raster. */
+/** Accumulates the statistics of a whole band, strip by strip. */
 class WholeBand {
   readonly #reader: BandReader;
   readonly #values: gdal.TypedArray;
-  /** Plain values need no conversion: reading them as they are takes half the time. */
+  /** Plain values need no conversion, and reading takes half the time. */
   readonly #isPlain: boolean;
   readonly #low: number | undefined;
   readonly #counts: Uint32Array | null;
   readonly #statistics: StatisticsOfBand;
 
-  constructor(reader: BandReader, mostPixels: number) {
+  /** `buffer` holds the Float64 values of a strip. All bands may share it. */
+  constructor(reader: BandReader, buffer: ArrayBuffer, isCounted: boolean) {
     const { dataType, noDataValue } = reader.band;
     const arrayOf = reader.isPlain ? arrays[dataType ?? ''] : undefined;
     this.#reader = reader;
     this.#isPlain = arrayOf !== undefined;
-    this.#values = new (arrayOf ?? Float64Array)(mostPixels);
-    this.#low = arrayOf && lowest[dataType ?? ''];
+    this.#values = new (arrayOf ?? Float64Array)(buffer, 0, buffer.byteLength / Float64Array.BYTES_PER_ELEMENT);
+    this.#low = isCounted && arrayOf ? lowest[dataType ?? ''] : undefined;
     this.#counts = this.#low === undefined ? null : new Uint32Array(65_536);
     this.#statistics = new StatisticsOfBand(arrayOf ? noDataValue : null);
   }
@@ -128,14 +133,15 @@ class WholeBand {
   }
 }
 
-/** Computes statistics of whole bands of one raster, strip by strip, so that a file with interleaved bands is read once. */
+/** Computes statistics of whole bands of one raster. Reads all bands of a strip together, so that a file with interleaved bands is decoded once. */
 export function statisticsOf(readers: readonly BandReader[]): (BandStatistics | null)[] {
   const [first] = readers;
   if (!first) return [];
   const { x: width, y: height } = first.band.size;
   const blockRows = first.band.blockSize?.y ?? 1;
   const rows = Math.min(height, Math.max(1, Math.ceil(stripPixels / width / blockRows)) * blockRows);
-  const bands = readers.map((reader) => new WholeBand(reader, width * rows));
+  const buffer = new ArrayBuffer(width * rows * Float64Array.BYTES_PER_ELEMENT);
+  const bands = readers.map((reader) => new WholeBand(reader, buffer, readers.length <= mostCounted));
   for (let y = 0; y < height; y += rows) for (const band of bands) band.add(y, width, Math.min(rows, height - y));
   return bands.map(({ values }) => values);
 }

@@ -48,12 +48,12 @@ export class SandboxClock {
   }
 }
 
-/** A machine slept, or somebody set its clock, if the two clocks differ by more than this. Smaller steps are those that time servers make. */
+/** A larger difference of the two clocks means that the machine slept or that its clock was set. Time servers make smaller steps. */
 const largestStepMs = 10_000;
 
 /**
- * Epoch milliseconds that no small step of the machine's clock moves, so that times of calls tell their order and distance:
- * the time at the first call of this function, plus what has passed since. It follows a step of more than ten seconds.
+ * Returns a clock in epoch milliseconds that ignores small steps of the machine's clock, so that call times keep their order
+ * and distance. It follows steps of more than ten seconds.
  */
 export function steadyClock(
   wall: () => number = Date.now,

@@ -68,7 +68,7 @@ export interface SandboxOptions {
   readonly confinement: Confinement;
   /** The wire that it speaks, which must be data (`wireProfile`). Default: as the contract assumes it. */
   readonly profile?: WireProfile;
-  /** Epoch milliseconds. Default: the machine's clock, without small steps. */
+  /** Epoch milliseconds. Default: the machine's clock without its small steps. */
   readonly machineNow?: () => number;
   /** Free bytes under a folder. Default: what the system says. */
   readonly freeBytes?: (folder: string) => Promise<number>;
@@ -221,7 +221,7 @@ export async function createSandbox({
     try {
       await forgetAll();
     } finally {
-      // What was woken meanwhile must not begin with what has just been deleted.
+      // A job that was woken during the reset must not start on deleted data.
       await Promise.all([processing.restart(), inference.restart()]);
       processing.wake();
       inference.wake();
@@ -243,7 +243,7 @@ export async function createSandbox({
       forget();
     } catch (error) {
       if (!isDiskFullError(error)) throw error;
-      // Results make room for the database to write what it forgets.
+      // Deleting results frees the space that the database needs to record the deletions.
       for (const folder of [overviewDir, resultDir]) await rm(folder, { recursive: true, force: true });
       forget();
     }

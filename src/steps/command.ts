@@ -41,7 +41,7 @@ export interface Command {
    * GDAL's `0...10...20` on stdout. Default `json`.
    */
   readonly progress?: 'json' | 'percent';
-  /** What the step declares of the bands of its output, for the program. Default: none. */
+  /** Declared bands of the output, which the program reads from the job file. Default: none. */
   readonly outputBands?: readonly BandDeclaration[];
 }
 
@@ -68,7 +68,7 @@ export interface CommandJob {
   readonly output: string;
   /** Where each goes, by its name. */
   readonly outputs: Readonly<Record<string, string>>;
-  /** Declared bands of the output. Empty if the step does not hand them to `command`. */
+  /** Declared bands of the output. Empty if `command` has no `outputBands`. */
   readonly outputBands: readonly BandDeclaration[];
   readonly workFolder: string;
   readonly parameters: Readonly<Record<string, string | number | boolean | Area>>;

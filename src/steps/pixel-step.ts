@@ -126,7 +126,7 @@ interface PixelFunctions<Parameters> {
   readonly window?: (parameters: Parameters) => (...windows: Float64Array[]) => number | readonly number[];
   /** Computes a whole strip of arrays. NaN marks missing values in the inputs and the outputs. */
   readonly block?: (parameters: Parameters, grid: Grid) => BlockFunction;
-  /** A program in Python that computes the pixels by `marketplace_step.pixels`: `new URL('./my-step.py', import.meta.url)`. */
+  /** Python program that computes the pixels with `marketplace_step.pixels`, for example `new URL('./my-step.py', import.meta.url)`. */
   readonly python?: URL;
 }
 
@@ -186,7 +186,7 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
   const classes = output.preview?.classes;
   const reading = step.isStored ? { nodata: readingParameters.nodata } : readingParameters;
   const overviews = output.overviews ?? (classes ? 'MODE' : undefined);
-  // Compression leaves 0.45 of integers in Float32, 0.95 of ratios, and little of classes.
+  // Compression leaves 0.45 of integers in Float32, 0.95 of ratios, and about 0.1 of classes.
   const bytesPerPixel = (classes ? 0.1 : 0.8) * made.reduce((sum, one) => sum + bytesOf(one.dataType), 0);
   return defineStep({
     id: step.id,

@@ -35,11 +35,12 @@ test.each(['its reader has had enough', 'SIGINT'])('test-step leaves no folder: 
   expect(output()).not.toMatch(/EPIPE| {4}at /);
 });
 
+const oldNode = findOlderNode();
 const terminal = ['script', '-qec', '__COMMAND__', '/dev/null'];
 
 describe(
   'on an older Node the launcher starts the right one, which cleans up',
-  { tags: [onlyInAll], ...needing(olderNode) },
+  { tags: [onlyInAll], ...needing(olderNode(oldNode)) },
   () => {
     test.each([
       ['SIGINT of a terminal', terminal],
@@ -47,7 +48,7 @@ describe(
       ['SIGTERM', []],
     ] as const)('%s', async (how, around) => {
       const tmp = await folderOf('tmp');
-      const command = [findOlderNode()!, join(projectRoot, 'bin/marketplace-app-kit.mjs'), 'test-step', 'cog'];
+      const command = [oldNode!, join(projectRoot, 'bin/marketplace-app-kit.mjs'), 'test-step', 'cog'];
       const [program, ...args] =
         around.length > 0 ? around.map((one) => one.replace('__COMMAND__', command.join(' '))) : command;
       const child = spawn(program!, args, { env: { ...process.env, TMPDIR: tmp }, stdio: ['pipe', 'pipe', 'pipe'] });

@@ -175,7 +175,7 @@ describe('download URL', () => {
       '5000',
       'bytes',
     ]);
-    // A range is a matter of GET alone.
+    // Only GET has ranges.
     const part = await fetch(url, { method: 'HEAD', headers: { range: 'bytes=10-19' } });
     expect([part.status, part.headers.get('content-length')]).toEqual([200, '5000']);
     expect((await fetch(url, { method: 'POST' })).status).toBe(405);

@@ -1,11 +1,11 @@
-/** The referee's rules as data: call sequences at both sides of each edge, each with the verdict that is right. */
+/** Judges call sequences on both sides of each rule's limits, and compares the verdicts with expected ones. */
 import { describe, expect, test } from 'vitest';
 import { judge, type Missing } from '../../src/sandbox/referee/verdict.ts';
 import type { CallDetail, TracedCall } from '../../src/sandbox/referee/traced-call.ts';
 
 type Endpoint = TracedCall['endpoint'];
 interface Row {
-  /** Milliseconds from the first call on. */
+  /** Time since the first call, ms. */
   readonly at: number;
   readonly endpoint: Endpoint;
   readonly detail?: CallDetail;
@@ -29,7 +29,7 @@ function callsOf(rows: readonly Row[]): TracedCall[] {
     .sort((a, b) => a.at - b.at || a.id - b.id);
 }
 
-/** Rules that failed or warn. */
+/** Returns the rules that failed or warned. */
 function found(rows: readonly Row[], missing?: Missing): string[] {
   const { rules, advisories } = judge(callsOf(rows), missing);
   return [...rules, ...advisories]
@@ -68,7 +68,7 @@ const chunk = (at: number, partNumber: number, more: Partial<Row> = {}): Row => 
   ...more,
   detail: { ...approved, ...pair, partNumber, size: 100, ...more.detail },
 });
-/** A chunk that the sandbox refused: it never learned its size. */
+/** A chunk that the sandbox refused before it knew its size. */
 const refused = (at: number, partNumber: number, code: string, status: number): Row => ({
   ...chunk(at, partNumber),
   status,
@@ -183,12 +183,13 @@ describe('a verdict', () => {
     ['an app that does not heed Retry-After', (n) => Array.from({ length: n }, (_, i) => create(i, { status: 429, takesMs: 0.5, detail: { retryAfterSeconds: 60 } }))],
     ['calls of many uploads that are refused', (n) => Array.from({ length: n }, (_, i) => chunk(i, 1, { status: 429, detail: { uploadId: `u${i}`, retryAfterSeconds: 60 } }))],
     ['many uploads that begin in the middle', (n) => Array.from({ length: n / 2 }, (_, i) => [initiate(i, { detail: { uploadId: `u${i}`, key: `k${i}` } }), chunk(i, 2, { detail: { uploadId: `u${i}`, key: `k${i}` } })]).flat()],
+    ['many uploads that each continue another', (n) => [...Array.from({ length: n / 4 }, (_, i) => [initiate(i, { detail: { uploadId: `a${i}`, key: `b${i}` } }), chunk(i, 1, { detail: { uploadId: `a${i}`, key: `b${i}` } })]), ...Array.from({ length: n / 4 }, (_, i) => [initiate(n + i, { detail: { uploadId: `u${i}`, key: `k${i}` } }), chunk(n + i, 2, { detail: { uploadId: `u${i}`, key: `k${i}` } })])].flat()],
     ['one upload that is completed again and again', (n) => [...begun, ...Array.from({ length: n / 2 }, (_, i) => [chunk(7_000 + i, i + 1), complete(7_000 + i, 1e9, { detail: { fileId: undefined as never } })]).flat()]],
     ['many operations', (n) => Array.from({ length: n }, (_, i) => poll(i, 'APPROVED', { detail: { operationId: `op${i}` } }))],
     ['many tokens', (n) => Array.from({ length: n }, (_, i) => poll(i * 2_500, 'REQUESTED', { detail: { tokenNumber: i } }))],
     ['violations beside many gaps', (n) => Array.from({ length: n }, (_, i) => chunk(i, i + 2))],
   ])('is one pass: %s', { timeout: 120_000 }, (_what, rows) => {
-    // A rule that looks through all calls for each call takes minutes.
+    // A rule that searches all calls for each call takes minutes.
     const gaps = Array.from({ length: 1_000 }, (_, i) => startMs - 2_000 + i);
     expect(judge(callsOf(rows(200_000)), { gaps, isCut: false }).result).toBeTypeOf('string');
   }); // prettier-ignore

@@ -353,7 +353,7 @@ describe('what a value is', () => {
 });
 
 describe('features of a raster with missing pixels', () => {
-  /** Columns 8 to 11 are missing. Where a mask or alpha says so, they hold a value that no valid pixel has. */
+  /** Columns 8 to 11 are missing. Their value occurs in no valid pixel. */
   const isMissing = (x: number) => x >= 8 && x <= 11;
   const visible = (x: number) => (isMissing(x) ? 0 : 255);
   const kinds = {
@@ -390,7 +390,7 @@ describe('features of a raster with missing pixels', () => {
     test('contours: no line in them or at their edge', async () => {
       const { path } = await run('contours', { type: 'Float32', ...missing((x) => 30 * x + 1) }, { interval: 60 });
       const lines = features(path, (one) => ({ at: one.fields.get('elevation') as number, places: places(one) }));
-      // Pixel centres have 1 to 211, and 361 to 571. A line lies at the column whose centre has its height.
+      // Pixel centres have the heights 1 to 211 and 361 to 571. Each line runs where the height equals its level.
       expect(lines.map(({ at }) => at).toSorted((a, b) => a - b)).toEqual([60, 120, 180, 420, 480, 540]);
       for (const {
         at,

@@ -69,7 +69,7 @@ export const python = unless(
   'sudo apt-get install python3',
 );
 
-/** Path of a Node on this machine that is older than the kit's; null if there is none. */
+/** Returns the path of a Node that is older than the kit's. Null if this machine has none. */
 export function findOlderNode(): string | null {
   const paths = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/usr/local/bin'].map((one) =>
     join(one, 'node'),
@@ -81,11 +81,12 @@ export function findOlderNode(): string | null {
 }
 
 /** A Node that is older than the kit's. */
-export const olderNode = unless(
-  findOlderNode() !== null,
-  'there is no Node older than the kit’s',
-  'install one, for example: sudo apt-get install nodejs',
-);
+export const olderNode = (path: string | null): Condition =>
+  unless(
+    path !== null,
+    'there is no Node older than the kit’s',
+    'install one, for example: sudo apt-get install nodejs',
+  );
 
 /** Real rasters beside the project. */
 export const landsat = unless(

@@ -27,7 +27,7 @@ export interface FetchOptions {
   readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
 }
 
-/** A file of an item, with what the item says of it. */
+/** A file of an item, with its metadata from the catalog. */
 export interface FetchedFile {
   readonly path: string;
   readonly ofItem: ItemFacts;

@@ -23,7 +23,7 @@ const itemBand = z.strictObject({
   nodata: z.number().nullable(),
 });
 
-/** A file that a run has read. `observedAt` is present if its catalog item has a time, `bands` if the item describes its values. */
+/** An input file of a run. `observedAt` is present if its catalog item has a `datetime`, and `bands` if the item describes its values. */
 const readFile = z.strictObject({
   fileName: plainName,
   sizeBytes: z.int().min(0),

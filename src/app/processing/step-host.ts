@@ -377,6 +377,6 @@ interface Source {
   readonly synthetic: { readonly size: number } | null;
   /** Absolute. */
   readonly paths: readonly string[];
-  /** What the catalog items say of the files, one per path. Default: nothing. */
+  /** Metadata of the files from their catalog items, one entry per path. Default: none. */
   readonly ofItems?: readonly ItemFacts[];
 }

@@ -48,7 +48,7 @@ export interface StepJobInput {
     /** Made by code; null where the input is files. */
     readonly synthetic: { readonly size: number } | null;
     readonly fileCount: number;
-    /** What the catalog items say of the files, one per file. Default: nothing. */
+    /** Metadata of the files from their catalog items, one entry per file. Default: none. */
     readonly ofItems?: readonly ItemFacts[];
   }[];
 }

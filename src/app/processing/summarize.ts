@@ -82,7 +82,7 @@ function summarizeBand(
   return { ...ofSample, min, max, mean, stdDev, validShare: count / (x * y) };
 }
 
-/** A filter with a function takes several times the memory. */
+/** Returns the finite values. `filter` with a callback uses several times the memory. */
 function finiteOf(sample: Float64Array): Float64Array {
   const valid = new Float64Array(sample.length);
   let count = 0;

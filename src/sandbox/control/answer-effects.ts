@@ -77,12 +77,12 @@ export function mislabelAnswer(res: Response, contentType: string): void {
   }) as Response['writeHead'];
 }
 
-/** Lets the work answer, and throws all of it away; then calls `finish`. */
+/** Discards the whole answer, then calls `finish`. */
 export function dropAnswer(res: Response, finish: () => void): void {
   takeOver(res, 0, finish);
 }
 
-/** The head and the first half at once, the rest later; of an answer of unknown length, half of its first piece. The source waits meanwhile. */
+/** Sends the head and the first half at once, and the rest later. Without a `Content-Length`, sends half of the first chunk. The source waits in between. */
 export function slowAnswer(res: Response, ms: number): void {
   const [write, end] = [res.write.bind(res), res.end.bind(res)] as unknown as [
     (...args: unknown[]) => boolean,
@@ -102,7 +102,7 @@ export function slowAnswer(res: Response, ms: number): void {
       else if (wantsMore) res.emit('drain');
     }, ms);
   };
-  /** True where the source may go on. */
+  /** Returns true if the source may continue. */
   const take = (bytes: Buffer): boolean => {
     if (state === 'after') return write(bytes);
     if (state === 'waiting') {

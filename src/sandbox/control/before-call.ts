@@ -7,10 +7,10 @@ import { failsWith } from '../web/error-boundary.ts';
 import { applyFault, type Faults } from './faults.ts';
 import type { RateLimit } from './rate-limit.ts';
 
-/** What stands before a call's own work. `checks`: of its key or link, which count before limits and faults. */
+/** Returns the handlers that run before a call's own handler. `checks` verify the API key or the signed link, before rate limits and faults. */
 export type BeforeCall = (endpoint: PlatformEndpoint, ...checks: RequestHandler[]) => RequestHandler[];
 
-/** Before calls without an identity token: the trace, the call's own checks, the rate limit and armed faults. */
+/** For calls without an identity token. Records the call, runs its checks, then applies the rate limit and armed faults. */
 export function beforeCall({
   trace,
   whose,
@@ -23,10 +23,10 @@ export function beforeCall({
   readonly rateLimit: RateLimit;
 }): BeforeCall {
   return (endpoint, ...checks) => [
-    ...saysWhatFailed(endpoint),
+    ...serverErrorMessage(endpoint),
     (req, res, next) => {
       const known = whose(endpoint, req);
-      // Pictures that nobody's launch asked for are left out: a page of the catalog asks for dozens.
+      // A catalog page requests dozens of previews. Record only those of a launch.
       if (endpoint !== 'stac.preview' || known.launchId !== null) trace.beginOfGroup(req, res, endpoint, known);
       next();
     },
@@ -37,11 +37,11 @@ export function beforeCall({
   ];
 }
 
-/** The same for calls of the sandbox's own pages: no trace, no limit, no fault. */
-export const beforePageCall: BeforeCall = (endpoint, ...checks) => [...saysWhatFailed(endpoint), ...checks];
+/** For calls of the sandbox's own pages. Only runs the checks. */
+export const beforePageCall: BeforeCall = (endpoint, ...checks) => [...serverErrorMessage(endpoint), ...checks];
 
-/** The interface's message for whatever fails on the server's side. */
-export function saysWhatFailed(endpoint: PlatformEndpoint): RequestHandler[] {
+/** Sets the interface's message for server errors of a call. */
+export function serverErrorMessage(endpoint: PlatformEndpoint): RequestHandler[] {
   const message = errorMessages[endpoint]?.[500];
   return message === undefined ? [] : [failsWith(message)];
 }

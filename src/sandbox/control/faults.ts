@@ -206,7 +206,7 @@ export async function applyFault(
     return true;
   }
   if ('contentType' in effect) {
-    // A client was told nothing by what it cannot read.
+    // Clients cannot read this answer, so it does not count as delivered.
     notes.isUndelivered ||= !/[/+]json$/i.test(effect.contentType);
     mislabelAnswer(res, effect.contentType);
     return true;
@@ -239,7 +239,7 @@ export async function applyFault(
   return false;
 }
 
-/** As the interface words it for the call, else as HTTP does. */
+/** Returns the interface's message for a call and status, or else HTTP's reason phrase. */
 const messageOf = (endpoint: FaultEndpoint, status: number): string =>
   errorMessages[endpoint]?.[status] ?? http.STATUS_CODES[status] ?? 'Injected fault';
 

@@ -10,7 +10,7 @@ import {
   type ExternalAppEndpoint,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import { saysWhatFailed } from '../control/before-call.ts';
+import { serverErrorMessage } from '../control/before-call.ts';
 import { applyFault, bodyOf, failsInWork, type Faults } from '../control/faults.ts';
 import type { RateLimit } from '../control/rate-limit.ts';
 import type { FileProcessing } from '../files/file-processing.ts';
@@ -21,7 +21,7 @@ import type { Launches } from '../marketplace/launches.ts';
 import { traceOf, type Trace } from '../referee/trace.ts';
 import type { UploadEngine } from '../uploads/upload-engine.ts';
 import { externalAppRules } from '../uploads/upload-rules.ts';
-import type { UploadSession, UploadSessions } from '../uploads/upload-sessions.ts';
+import { sessionNotFound, type UploadSession, type UploadSessions } from '../uploads/upload-sessions.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
@@ -67,7 +67,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
       const effect = rateLimit.take(endpoint) ?? faults.take(endpoint, launchOf(res));
       if (await applyFault(effect, endpoint, req, res)) next();
     };
-    return [...saysWhatFailed(endpoint), record, key, token, fault];
+    return [...serverErrorMessage(endpoint), record, key, token, fault];
   }
   /** The operation that a call is about, as far as its head tells: a call that fails early is judged all the same. */
   function operationSoFar(endpoint: ExternalAppEndpoint, req: Request, launchId: string): Operation | null {
@@ -168,8 +168,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   const access = (res: Response) => ({
     rules: externalAppRules,
     check(session: UploadSession) {
-      if (session.launchId !== launchOf(res))
-        throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
+      if (session.launchId !== launchOf(res)) throw sessionNotFound();
       const operation = operations.find(session.operationId ?? '');
       if (operation) requireApproved(operation);
     },

@@ -50,7 +50,7 @@ export async function receiveDirectUpload(
       uploadFile.fields,
       withoutEmpty({ sourceType: form['sourceType'] || req.query['sourceType'] }),
     );
-    // In one go: a reset removes what no file refers to.
+    // Check and insert in one synchronous step, because a reset deletes blobs without a record.
     if (!existsSync(path)) throw sessionNotFound();
     return insert(files, {
       userId,
@@ -83,7 +83,7 @@ function requireName(name: string | undefined): string {
   return read.data;
 }
 
-/** A value that is not given, or empty, takes its default. */
+/** Removes missing and empty values, so that they take their defaults. */
 function withoutEmpty(values: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== ''));
 }

@@ -13,6 +13,7 @@ import { bodyOf, failsInWork } from '../control/faults.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import type { UploadAccess, UploadEngine } from '../uploads/upload-engine.ts';
 import { fileRules } from '../uploads/upload-rules.ts';
+import { sessionNotFound } from '../uploads/upload-sessions.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { formBody } from '../web/form-body.ts';
 import { jsonBody } from '../web/json-body.ts';
@@ -43,16 +44,15 @@ export function fileRoutes(options: FileRoutesOptions): Router {
   const router = Router({ caseSensitive: true });
   const admin = requireApiKey(keys, ['files_admin'], unauthorized);
   const uploader = requireApiKey(keys, ['files_admin', 'files_upload'], unauthorized);
-  const link: RequestHandler = (req, _res, next) => {
-    links.verify(String(req.params['fileId']), req.query);
+  const link: RequestHandler = (req, res, next) => {
+    res.locals['link'] = links.verify(String(req.params['fileId']), req.query);
     next();
   };
   const access: UploadAccess = {
     rules: fileRules,
     check(session) {
       // A session of a launch is the external-app group's.
-      if (session.launchId !== null)
-        throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
+      if (session.launchId !== null) throw sessionNotFound();
     },
   };
 
@@ -125,7 +125,7 @@ export function fileRoutes(options: FileRoutesOptions): Router {
   router
     .route('/download/:fileId')
     .get(...before('file.download', link), (req, res, next) => {
-      const { useDefaultContentType } = links.verify(String(req.params['fileId']), req.query);
+      const { useDefaultContentType } = res.locals['link'] as ReturnType<DownloadLinks['verify']>;
       const file = getFile(String(req.params['fileId']));
       sendAsDownload(res, file.originalName, (useDefaultContentType && file.mediaType) || 'application/octet-stream');
       readRange(req, file.size);

@@ -76,22 +76,18 @@ export class IdentityTokens {
     this.#use(row);
     if (launch.renewPolicy === 'extend') {
       const expiresAtMs = Math.max(row.expires_at, this.#expiry(launch));
-      this.#database.prepare('update tokens set expires_at = ? where token_hash = ?').run(expiresAtMs, row.token_hash);
+      this.#extend(row.token_hash, expiresAtMs);
       return { token, expiresAtMs };
     }
     // Derived from the old token, so that it can be answered again without being kept.
     const successor = this.#signer.sign('successor of a token', token);
     const existing = this.#find(successor);
     if (existing) {
-      // Nobody has used it: its life begins anew before most of it has passed unseen.
+      // Extend an unused successor that has less than half of its lifetime left.
       const left = existing.expires_at - this.#clock.now(launch.id);
-      const expiresAtMs =
-        left > this.#limits.tokenLifetimeMs / 2
-          ? existing.expires_at
-          : Math.max(existing.expires_at, this.#expiry(launch));
-      this.#database
-        .prepare('update tokens set expires_at = ? where token_hash = ?')
-        .run(expiresAtMs, existing.token_hash);
+      if (left > this.#limits.tokenLifetimeMs / 2) return { token: successor, expiresAtMs: existing.expires_at };
+      const expiresAtMs = Math.max(existing.expires_at, this.#expiry(launch));
+      this.#extend(existing.token_hash, expiresAtMs);
       return { token: successor, expiresAtMs };
     }
     return this.#insert(successor, launch, row.token_hash, row.number + 1);
@@ -109,6 +105,10 @@ export class IdentityTokens {
     this.#database
       .prepare('update tokens set revoked_at = ? where launch_id = ? and revoked_at is null')
       .run(this.#clock.now(launchId), launchId);
+  }
+
+  #extend(tokenHash: string, expiresAtMs: number): void {
+    this.#database.prepare('update tokens set expires_at = ? where token_hash = ?').run(expiresAtMs, tokenHash);
   }
 
   #find(token: string): TokenRow | undefined {

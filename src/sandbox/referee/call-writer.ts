@@ -97,7 +97,7 @@ export class CallWriter {
         'delete from calls where launch_id = ? and id <= (select id from calls where launch_id = ? order by id desc limit 1 offset ?)',
       )
       .run(call.launch_id, call.launch_id, mostOfLaunch);
-    // What the forgotten calls would prove counts for nobody.
+    // The referee must know that calls of this launch are missing.
     if (changes > 0) this.#database.prepare('insert or ignore into trace_cuts values (?)').run(call.launch_id);
     const oldest = id - most.ofAll;
     this.#database

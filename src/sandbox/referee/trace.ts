@@ -35,7 +35,7 @@ type JudgedRow = Pick<CallRow, 'id' | 'at' | 'duration_ms' | 'endpoint' | 'statu
 /** Window and threshold for recording the sandbox's own delays with a status call. */
 const lookedBackMs = 10_000;
 const leastLateMs = 50;
-/** A call is taken up by the turn of the event loop that a delay of this window held back. */
+/** A delay that ended within this time also delayed the call. */
 const heldWithinMs = 500;
 /** Calls of a launch: looked through for a text, and shown. */
 const most = { readForText: 5_000, shown: 10_000 };
@@ -50,7 +50,7 @@ export class Trace {
   #judged: Statement<[string, number], JudgedRow>;
   #extent: Statement<[{ launchId: string }], { oldestId: number; newestId: number }>;
   #lateness = new Lateness();
-  /** When it began, and how long nothing had been recorded before. */
+  /** Start of this process, and the time since the last call before it. */
   #start: { readonly atMs: number; readonly awayMs: number };
 
   /** `redact`: takes out whatever is a key or a token of anybody's. */
@@ -93,7 +93,7 @@ export class Trace {
     this.#writer.clear();
   }
 
-  /** What the trace of a launch lacks: the last calls before a kill may not have been noted, and the oldest may be forgotten. */
+  /** Returns the gaps in a launch's trace: kills, which may have lost calls, and whether old calls were deleted. */
   missing(launchId: string): Missing {
     const gaps = this.#database.prepare<[], { at: number }>('select at from trace_gaps order by at').all();
     const cut = this.#database.prepare<[string]>('select 1 from trace_cuts where launch_id = ?').get(launchId);
@@ -162,7 +162,7 @@ export class Trace {
     }
     res.once('finish', () => {
       answered.afterMs = performance.now() - started;
-      // Later the connection may have ended because all was said.
+      // Later, a client may have closed the connection because it has the answer.
       notes.isUndelivered ||= req.socket.readableEnded;
     });
     res.once('close', () => {
@@ -210,7 +210,7 @@ export class Trace {
     });
   }
 
-  /** For the referee, oldest first: those with a larger id than `afterId`. A call is noted when it has ended. */
+  /** Returns the calls with a larger id than `afterId` for the referee, oldest first. Ids follow the ends of the calls. */
   calls(launchId: string, afterId = 0): TracedCall[] {
     const calls = this.#judged.all(launchId, afterId).map((row) => ({
       id: row.id,
@@ -224,14 +224,14 @@ export class Trace {
     return calls.sort(inOrder);
   }
 
-  /** How many calls of a launch are kept. */
+  /** Number of stored calls of a launch. */
   count(launchId: string): number {
     return this.#database
       .prepare<[string], { count: number }>('select count(*) as count from calls where launch_id = ?')
       .get(launchId)!.count;
   }
 
-  /** Ids of the oldest and newest call of a launch that are kept; 0 where there is none. */
+  /** Ids of the oldest and newest stored call of a launch. 0 if there is none. */
   extent(launchId: string): { oldestId: number; newestId: number } {
     return this.#extent.get({ launchId })!;
   }
@@ -323,7 +323,7 @@ export class Trace {
   }
 }
 
-/** The last byte was handed to a client that was still there, as what it said it was. Nobody reads the body of a HEAD. */
+/** True if a client that was still connected received a readable answer. The answer to HEAD has no body. */
 const isDelivered = (req: Request, res: Response, { isUndelivered }: CallNotes): boolean =>
   res.writableFinished && !isUndelivered && req.method !== 'HEAD';
 

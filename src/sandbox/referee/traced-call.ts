@@ -41,9 +41,9 @@ export interface CallDetail {
   readonly itemId?: string;
   /** Total event-loop delay of the sandbox in the ten seconds before a status call. Left out below 50 ms. */
   readonly lateMs?: number;
-  /** How long the sandbox held back the taking up of a status call. Left out below 50 ms. */
+  /** Delay before the sandbox handled a status call. Left out below 50 ms. */
   readonly heldMs?: number;
-  /** Time that the sandbox did not run before its start, for status calls of the ten seconds after it. */
+  /** Time that the sandbox was not running, for status calls in the ten seconds after its start. */
   readonly awayMs?: number;
   /** What the answer's Retry-After asked for. */
   readonly retryAfterSeconds?: number;
@@ -74,13 +74,13 @@ export function decisionsIn(calls: readonly TracedCall[]): TracedCall[] {
   );
 }
 
-/** Whoever asked may have given up a call that the sandbox took up so late. */
+/** After this delay, the client may have given up the call. */
 const givenUpMs = 200;
 
-/** True unless the client may have given up the call before it was answered. */
+/** False if the client may have given up the call before the answer. */
 export const isSurelyTold = ({ detail }: TracedCall): boolean => (detail.heldMs ?? 0) < givenUpMs;
 
-/** The first of the decisions of each operation. */
+/** Returns the first decision of each operation. */
 export function firstOfEach(decisions: readonly TracedCall[]): Map<string, TracedCall> {
   const first = new Map<string, TracedCall>();
   for (const call of decisions) {

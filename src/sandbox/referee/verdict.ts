@@ -34,11 +34,11 @@ export type Result = (typeof results)[number];
 /** Violations that are told of one rule; `violationCount` counts them all. */
 const mostTold = 50;
 
-/** Where the calls of a launch are not whole. What only the missing ones could tell is not judged. */
+/** Gaps in the calls of a launch. Violations that depend on missing calls do not count. */
 export interface Missing {
-  /** Times, as calls have them, oldest first: some calls before each may be missing. */
+  /** Times in epoch ms, oldest first. Some calls before each of them may be missing. */
   readonly gaps: readonly number[];
-  /** The oldest calls were forgotten. */
+  /** The oldest calls were deleted. */
   readonly isCut: boolean;
 }
 const nothingMissing: Missing = { gaps: [], isCut: false };
@@ -77,7 +77,7 @@ export function judge(calls: readonly TracedCall[], { gaps, isCut }: Missing = n
 
 export type Verdict = ReturnType<typeof judge>;
 
-/** The index of the first number from `least` on, of an ascending list; its length where there is none. */
+/** Returns the index of the first number that is at least `least` in an ascending list, or the length of the list. */
 function firstFrom(ascending: readonly number[], least: number): number {
   let [from, to] = [0, ascending.length];
   while (from < to) {

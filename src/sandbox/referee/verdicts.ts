@@ -3,18 +3,18 @@ import type { Trace } from './trace.ts';
 import { inOrder, type TracedCall } from './traced-call.ts';
 import { judge, type Verdict } from './verdict.ts';
 
-/** Launches whose verdicts are kept, and calls that are kept with them; what was asked for least lately makes room. */
+/** Limits of the cache: verdicts, and calls of all of them together. The least recently used entries go first. */
 const most = { verdicts: 500, calls: 50_000 };
 
 interface Known {
   readonly newestId: number;
   readonly count: number;
   readonly verdict: Verdict;
-  /** Oldest first. Null where they made room. */
+  /** Oldest first. Null if they were evicted. */
   calls: readonly TracedCall[] | null;
 }
 
-/** Verdicts as pages ask for them again and again: judged anew only if a launch has called since, and then only its new calls are read. */
+/** Caches verdicts, because pages request them often. New calls of a launch renew its verdict, and only these calls are read. */
 export class Verdicts {
   #trace: Trace;
   #rules: readonly Rule[];
@@ -33,7 +33,7 @@ export class Verdicts {
     const before = (known?.calls ?? []).filter(({ id }) => id >= oldestId);
     const added = this.#trace.calls(launchId, before.length > 0 ? known!.newestId : 0);
     const calls = [...before, ...added];
-    // A long call may have begun before others that are known.
+    // A long call may have begun before known calls.
     if (calls.some((call, i) => i > 0 && inOrder(calls[i - 1]!, call) > 0)) calls.sort(inOrder);
     const verdict = judge(calls, this.#trace.missing(launchId), this.#rules);
     this.#known.delete(launchId);

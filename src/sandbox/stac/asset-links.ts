@@ -58,7 +58,7 @@ export class AssetLinks {
   /** Throws 403 for an altered or late address. */
   verify(path: string, query: Query): void {
     const { signature, expires } = query;
-    // In any order: what sorts parameters alters no link.
+    // Proxies may reorder parameters.
     const values = Object.entries(query)
       .filter(([name]) => name !== 'signature')
       .sort(([a], [b]) => (a < b ? -1 : 1));

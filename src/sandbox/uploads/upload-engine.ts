@@ -70,7 +70,7 @@ export class UploadEngine {
   async open(): Promise<void> {
     const { blobDir, sessions } = this.#options;
     await mkdir(blobDir, { recursive: true });
-    // The list first: a file that comes meanwhile is not in it. Then each that nothing refers to is looked at again and removed in one go.
+    // List first, so that later files are not in the list. Check and delete in one synchronous step.
     const names = await readdir(blobDir);
     const referenced = sessions.referencedBlobs();
     for (const name of names)
@@ -125,7 +125,7 @@ export class UploadEngine {
     } catch (error) {
       rejectForm(error);
       await taken.stored?.catch(() => {});
-      // A reset has taken the session and its bytes.
+      // A reset has deleted the session and its bytes.
       if (taken.uploadId !== undefined && !this.#options.sessions.find(taken.uploadId)) throw sessionNotFound();
       throw asStorageError(error, access.rules);
     } finally {
@@ -161,10 +161,10 @@ export class UploadEngine {
     const { sessions, clock } = this.#options;
     const idleOf = (id: string | null) =>
       sessions.listIdle(limits.uploadSessionIdleMs, (launchId) => clock.now(launchId), id);
-    // One that is being written to is not idle, and nobody waits for it here.
+    // A session with a call in progress is not idle. Waiting for it would block the sweep.
     const idle = idleOf(null).filter(({ id }) => !this.#lock.isHeld(id));
     for (const session of idle) {
-      // Looked at again under the lock: a chunk may have come meanwhile.
+      // Check again under the lock, because a chunk may have arrived.
       await this.#lock.run(
         session.id,
         async () => void (idleOf(session.id).length > 0 && (await this.#discard(session))),

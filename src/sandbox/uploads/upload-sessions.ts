@@ -110,14 +110,13 @@ export class UploadSessions {
   /** Acknowledges a part. From here on it is never lost. */
   commitPart(id: string, part: StoredPart, nowMs: number): void {
     this.#database.transaction(() => {
-      const appended = part.blob === null ? part.size : 0;
-      const { changes } = this.#database
-        .prepare('update uploads set received_bytes = received_bytes + ?, last_chunk_at = ? where id = ?')
-        .run(appended, nowMs, id);
-      if (changes !== 1) throw sessionNotFound();
       this.#database
         .prepare('insert into upload_parts (upload_id, part_number, size, blob) values (?, ?, ?, ?)')
         .run(id, part.partNumber, part.size, part.blob);
+      const appended = part.blob === null ? part.size : 0;
+      this.#database
+        .prepare('update uploads set received_bytes = received_bytes + ?, last_chunk_at = ? where id = ?')
+        .run(appended, nowMs, id);
     })();
   }
 
@@ -146,7 +145,7 @@ export class UploadSessions {
     return this.#database.prepare('delete from uploads where id = ? and file_id is null').run(id).changes === 1;
   }
 
-  /** Open sessions without a chunk for `idleMs`, by the clock that `now` gives for their launch; of all, or that one. */
+  /** Returns open sessions without a chunk for `idleMs`, by the clock `now` of their launch. `id`: checks only this session. */
   listIdle(idleMs: number, now: (launchId: string | null) => number, id: string | null = null): UploadSession[] {
     const rows = this.#database
       .prepare<[{ id: string | null }], SessionRow & { last_chunk_at: number }>(
@@ -156,7 +155,7 @@ export class UploadSessions {
     return rows.filter((row) => row.last_chunk_at + idleMs <= now(row.launch_id)).map(fromRow);
   }
 
-  /** True while a session or a file refers to a blob. */
+  /** True if a session or a file refers to a blob. */
   refersTo(blob: string): boolean {
     const found = this.#database
       .prepare<[{ blob: string }]>(

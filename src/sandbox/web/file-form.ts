@@ -12,7 +12,7 @@ export interface FileFormOptions {
   readonly maxBytes: number;
   /** What a larger file is answered with. */
   readonly tooLarge: () => SandboxError;
-  /** A body from which nothing has come for so long is cut; ms. Default 30,000. */
+  /** Cuts the connection after this time without data, ms. Default: 30,000. */
   readonly silenceMs?: number;
   /** Told of the fields of a form that is refused for its parts. */
   onRefused?(fields: Readonly<Record<string, string>>): void;
@@ -53,7 +53,7 @@ export async function readFileForm(
   const spoken = spokenBody(req);
   if (spoken?.isRaw) return readRawFile(body, spoken.fields, options);
   const parser = createParser(req, options.maxBytes);
-  // Without a prototype: a form may have a field called toString.
+  // No prototype, because a form may have a field called toString.
   const fields = Object.assign(Object.create(null) as Record<string, string>, spoken?.fields);
   const repeated = new Set<string>();
   const misnamed = new Set<string>();

@@ -5,7 +5,7 @@ import type { Request } from 'express';
  * file is the whole file, and a header with a range that ends before it begins is none.
  */
 export function readRange(req: Request, size: number): void {
-  // A range is a matter of GET alone (RFC 9110, 14.2).
+  // Only GET has ranges (RFC 9110, 14.2).
   if (req.method !== 'GET') delete req.headers.range;
   const header = req.headers.range;
   const specs = /^bytes=(.*)$/i

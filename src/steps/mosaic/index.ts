@@ -108,7 +108,7 @@ const orders = ['last', 'first', 'newest', 'oldest'] as const;
 type Order = (typeof orders)[number];
 const isOrder = (overlap: string): overlap is Order => orders.some((one) => one === overlap);
 
-/** Numbers of the rasters, from the lowest to the one that lies on top. Throws `KitError` if an order by date lacks a date. Rasters of one date stay in their order. */
+/** Returns the indexes of the rasters from bottom to top. Rasters with the same date keep their order. Throws `KitError` (`no_date`) if a raster has no date. */
 function lowestFirst(scene: Scene, order: Order): number[] {
   const given = scene.datasets.map((_, i) => i);
   if (order === 'last') return given;
@@ -118,7 +118,7 @@ function lowestFirst(scene: Scene, order: Order): number[] {
   if (undated.length > 0)
     throw new KitError(
       'no_date',
-      `${undated.join(', ')} has no date: take items of the catalog, or write TIFFTAG_DATETIME into the file, or choose another overlap`,
+      `${undated.join(', ')} has no date: use catalog items, write TIFFTAG_DATETIME into the file, or choose another overlap`,
       { status: 422 },
     );
   const sign = order === 'newest' ? 1 : -1;
@@ -140,12 +140,12 @@ export default defineStep({
   cases: new URL('./cases.json', import.meta.url),
   title: 'Mosaic',
   description:
-    'Puts rasters with the same bands together into one, on the grid of the first. If they overlap, the last lies on top, or another one by order or by date, or their values are combined. Pixels that none covers hold no data.',
+    'Combines rasters with the same bands into one raster on the grid of the first. Where rasters overlap, the result has the value of one raster, selected by order or by date, or a combination of all values. Uncovered pixels have no data.',
   parameters: z.object({
     overlap: z.enum(['last', 'first', 'newest', 'oldest', 'min', 'max', 'mean', 'median']).default('last').meta({
       title: 'Overlap',
       description:
-        'Value of pixels that several rasters cover: that of one raster, by order or by date, or all values combined. The date is that of the catalog item, else that in the file.',
+        'The value of pixels that several rasters cover: the value of one raster, selected by order or by date, or a combination of all values. The date comes from the catalog item, or else from the file.',
     }),
     crs: crs({ title: 'Reference system', description: 'Its EPSG code. Left out: that of the first.' }).optional(),
     resampling: resampling({

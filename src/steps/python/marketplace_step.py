@@ -143,8 +143,8 @@ def pixels(function, nodata=None, data_type=None, description=None, strip_rows=2
     """Writes what `function` makes of blocks of its bands (numpy arrays of float64, NaN where there is no value) as a Cloud Optimized GeoTIFF.
 
     Each argument is named as the parameter that chooses its band. For several output bands, `function` returns a tuple. NaN and infinite numbers
-    come out as no data. Data type, nodata and description are those that `definePixelStep` declares, or else the arguments (default: Float32, -9999
-    and "result"). Refuses bands on different grids.
+    come out as no data. `definePixelStep` declares data type, nodata and description, and the arguments override them. The default is Float32, -9999
+    and "result". Refuses bands on different grids.
     """
     import numpy as np
     from osgeo import gdal

@@ -101,7 +101,7 @@ const stepCases = z.strictObject({
   dependsOnPlace: z.boolean().default(false),
   /** Types of the input with which the first case must hold as well. */
   types: z.array(z.enum(dataTypes)).default(['Byte', 'UInt16', 'Int16', 'Float32', 'Float64']),
-  /** Variants of the first case that the step rightly refuses, each with the code of its error. */
+  /** Variants of the first case that the step must refuse, with the error code of each. */
   refuses: z.record(z.string(), z.string().min(1)).default({}),
   /** What the battery makes of the first case and does not hold the step to, each with the reason. */
   exempt: z.record(z.string(), z.string().min(10, 'must say why')).default({}),

@@ -155,7 +155,7 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
         if (!made?.estimate) return;
         const { outputBytes, estimate } = made;
         const factor = outputBytes / estimate.outputBytes;
-        // How small classes become depends on the picture.
+        // The size of compressed classes depends on the image.
         if (factor > estimateFactor || (!hasClasses && factor < 1 / estimateFactor))
           fail(
             `it made ${megabytes(outputBytes)} of a synthetic scene, and its estimate is ${megabytes(estimate.outputBytes)}`,

@@ -59,7 +59,7 @@ function judgeUpload({ uploadId, key, calls }: TracedUpload): Violation[] {
       fail(`chunk ${partNumber} after complete`, 'complete after the last chunk', completed.call, call);
     before = call;
     if (call.delivered && call.endedAt >= (lastAnswered?.endedAt ?? 0)) lastAnswered = call;
-    // For a chunk under other names another rule judges.
+    // upload-identity judges chunks with other names.
     const isNamed = call.detail.uploadId === uploadId && call.detail.key === key;
     if (!isSent(call, isNamed)) continue;
     received.add(partNumber, size ?? null);
@@ -68,13 +68,13 @@ function judgeUpload({ uploadId, key, calls }: TracedUpload): Violation[] {
   return violations;
 }
 
-/** False for a chunk that was cut on its way, or that was answered by an error: the app must send it again. */
+/** False if the app must send the chunk again: the connection was cut, or the answer is an error. */
 function isSent({ delivered, status, detail: { size, code } }: TracedCall, isNamed: boolean): boolean {
   if (!delivered && size === undefined) return false;
   return !isNamed || status === null || status < 400 || code === 'chunk_conflict' || code === 'upload_completed';
 }
 
-/** Parts that came in, and what is known of their sizes. */
+/** Received parts and their sizes. */
 class Received {
   #sizes = new Map<number, number | null>();
   #firstMissing: number = limits.firstPartNumber;
@@ -95,12 +95,12 @@ class Received {
     return this.#sizes.size === 0;
   }
 
-  /** The first part that is missing below one that came; null where none is. */
+  /** The first missing part before a received part. Null if there is none. */
   get gap(): number | null {
     return this.#firstMissing < limits.firstPartNumber + this.#sizes.size ? this.#firstMissing : null;
   }
 
-  /** Null where the size of a part is not known. */
+  /** Size of all parts in bytes. Null if the size of a part is unknown. */
   get bytes(): number | null {
     return this.#unknown > 0 ? null : this.#bytes;
   }

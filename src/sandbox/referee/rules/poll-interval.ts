@@ -3,7 +3,7 @@ import { cameAfter, decisionsIn, firstOfEach, isOk, pollsByOperation, type Trace
 import type { Rule, Violation } from './rule.ts';
 
 const toleranceMs = 200;
-/** The maximum is not judged if the sandbox itself was late, or did not run, for this long: then the app's machine may have been as late. */
+/** The rule ignores the maximum if the sandbox was late or not running for this long. The app's machine may have been late too. */
 const lateMachineMs = 200;
 type Bounds = WireLimits['pollIntervalMs'];
 
@@ -25,7 +25,7 @@ export const pollInterval = ({ min, max }: Bounds): Rule => ({
     const late = answered.filter(([, call]) => ownTimeOf(call) >= lateMachineMs).length;
     return {
       ...(late > 0 && {
-        note: `${late} of ${answered.length} intervals are not judged against the maximum of ${max} ms, because the sandbox itself was late or did not run`,
+        note: `${late} of ${answered.length} intervals are not judged against the maximum of ${max} ms, because the sandbox was late or not running`,
       }),
       isExercised: answered.length > 0,
       violations: answered.flatMap(([before, call]) => violationOf(before, call, { min, max }) ?? []),
@@ -33,12 +33,12 @@ export const pollInterval = ({ min, max }: Bounds): Rule => ({
   },
 });
 
-/** Time before a call in which the sandbox was late or did not run, ms. */
+/** Time before a call in which the sandbox was late or not running, ms. */
 const ownTimeOf = ({ detail: { lateMs = 0, awayMs = 0 } }: TracedCall) => lateMs + awayMs;
 
 /**
  * From start to start or from answer to start, whichever is kinder: the longer for the minimum, the shorter for the maximum.
- * A call that the sandbox took up late came earlier than it seems.
+ * The sandbox may have handled the first call late, so its delay is added to the minimum's interval.
  */
 function violationOf(before: TracedCall, call: TracedCall, { min, max }: Bounds): Violation | null {
   const fromStart = call.at - before.at + (before.detail.heldMs ?? 0);

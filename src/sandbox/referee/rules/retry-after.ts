@@ -32,34 +32,34 @@ export const retryAfter: Rule = {
   },
 };
 
-/** Later calls, from which the nearest is taken that repeats a given one. */
+/** Finds the nearest later call that repeats a given call. */
 class Later {
-  /** The nearest of an endpoint that names an id, or none (`''`), among others. */
+  /** The nearest call of an endpoint by each id that it names, and by `''` for any id. */
   #naming = new Map<string, TracedCall>();
-  /** The nearest whose narrowest id is that. */
+  /** The nearest call of an endpoint by its narrowest id. */
   #narrowest = new Map<string, TracedCall>();
 
-  /** Adds a call that is earlier than all before. */
+  /** Adds a call. Calls must be added from the latest to the earliest. */
   add(call: TracedCall): void {
     const ids = ['', ...idsOf(call)].map((id) => `${call.endpoint} ${id}`);
     for (const id of ids) this.#naming.set(id, call);
     this.#narrowest.set(ids.at(-1)!, call);
   }
 
-  /** The nearest call of the same endpoint, and of the same operation, upload and item as far as both tell. */
+  /** Returns the nearest call of the same endpoint. Operation, upload and item must be equal if both calls name them. */
   repeatOf(call: TracedCall): TracedCall | undefined {
     const ids = ['', ...idsOf(call)].map((id) => `${call.endpoint} ${id}`);
-    // Another call may tell more than this one, or less.
+    // The other call may name more ids or fewer.
     const found = [this.#naming.get(ids.at(-1)!), ...ids.slice(0, -1).map((id) => this.#narrowest.get(id))];
     return found.filter((one) => one !== undefined).toSorted((a, b) => a.at - b.at)[0];
   }
 }
 
-/** From the widest to the narrowest. */
+/** Ids that a call names, from the widest to the narrowest. */
 const idsOf = ({ detail: { operationId, uploadId, itemId } }: TracedCall): string[] =>
   [operationId, uploadId, itemId].filter((id) => id !== undefined);
 
-/** Pairs each call with the first that repeats it after its answer. One pass, from the end. */
+/** Pairs each call with the first call that repeats it after its answer, in one pass from the end. */
 function withNext(asked: readonly TracedCall[], calls: readonly TracedCall[]): [TracedCall, TracedCall][] {
   const later = new Later();
   let left = calls.length;

@@ -31,7 +31,7 @@ function oldTokens(calls: readonly TracedCall[]): Violation[] {
   const firstUse = new Map<number, TracedCall>();
   for (const call of calls) {
     const number = call.detail.tokenNumber;
-    // A wrong API key uses up no token.
+    // A call with a wrong API key does not use the token.
     if (number !== undefined && call.detail.code !== 'authentication_failed' && !firstUse.has(number))
       firstUse.set(number, call);
   }

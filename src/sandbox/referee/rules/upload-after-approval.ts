@@ -8,7 +8,7 @@ export const uploadAfterApproval: Rule = {
   advice: 'Poll GET /operation/{token}?operationId=... and call initiate only when an answer says APPROVED.',
   needsAllBefore: true,
   judge(calls) {
-    /** The approval that was told first, by operation; of any where a call does not say its own. */
+    /** The first delivered approval by operation, and of all operations under `undefined`. */
     const told = new Map<string | undefined, TracedCall>();
     for (const call of decisionsIn(calls))
       if (call.detail.operationStatus === 'APPROVED')

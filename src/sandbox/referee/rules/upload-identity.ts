@@ -10,7 +10,7 @@ export const uploadIdentity: Rule = {
   needsAllBefore: true,
   judge(calls) {
     const { named } = followUploads(calls);
-    // Other rules judge calls about an operation that is not approved, for which no initiate has an answer.
+    // Without an approval there is no upload to name. Other rules judge these calls.
     const judged = named.filter(
       ({ meant, call: { detail } }) => meant !== null || (detail.operationStatus ?? 'APPROVED') === 'APPROVED',
     );

@@ -26,10 +26,15 @@ export function followUploads(calls: readonly TracedCall[]): { uploads: TracedUp
   /** Uploads that went on with the parts of another, and that other one. */
   const continued = new Map<TracedUpload, TracedUpload>();
   const lastParts = new Map<TracedUpload, number>();
-  /** Uploads under way by operation and last part, in the order in which they came so far. */
-  const reached = new Map<string, Set<TracedUpload>>();
+  /** Uploads that have reached a part, by operation and part. Those that went on or ended leave the list when it is read. */
+  const reached = new Map<string, TracedUpload[]>();
   const placeOf = ({ operationId }: TracedUpload, part: number) => `${part} ${operationId ?? ''}`;
-  const leave = (one: TracedUpload) => reached.get(placeOf(one, lastParts.get(one) ?? 0))?.delete(one);
+  const newestAt = (one: TracedUpload, part: number): TracedUpload | undefined => {
+    const list = reached.get(placeOf(one, part)) ?? [];
+    const isThere = (upload: TracedUpload) => underWay.has(upload) && lastParts.get(upload) === part;
+    while (list.length > 0 && !isThere(list.at(-1)!)) list.pop();
+    return list.at(-1);
+  };
   for (const call of calls) {
     const { endpoint, detail } = call;
     if (detail.foreign !== undefined) continue;
@@ -46,7 +51,7 @@ export function followUploads(calls: readonly TracedCall[]): { uploads: TracedUp
     const { partNumber } = detail;
     const fresh = byId !== null && byId === byKey && !lastParts.has(byId) && !continued.has(byId) ? byId : null;
     if (fresh && endpoint === 'upload.chunk' && partNumber !== undefined && partNumber > 1) {
-      const before = [...(reached.get(placeOf(fresh, partNumber - 1)) ?? [])].at(-1);
+      const before = newestAt(fresh, partNumber - 1);
       if (before) continued.set(fresh, before);
     }
     const found = byId ?? byKey ?? (underWay.size === 1 ? [...underWay][0]! : null);
@@ -55,15 +60,12 @@ export function followUploads(calls: readonly TracedCall[]): { uploads: TracedUp
     if (!meant) continue;
     meant.calls.push(call);
     if (partNumber !== undefined && partNumber > (lastParts.get(meant) ?? 0) && underWay.has(meant)) {
-      leave(meant);
       lastParts.set(meant, partNumber);
-      const place = placeOf(meant, partNumber);
-      reached.set(place, (reached.get(place) ?? new Set()).add(meant));
+      const list = reached.get(placeOf(meant, partNumber)) ?? [];
+      list.push(meant);
+      reached.set(placeOf(meant, partNumber), list);
     }
-    if (detail.fileId !== undefined) {
-      leave(meant);
-      underWay.delete(meant);
-    }
+    if (detail.fileId !== undefined) underWay.delete(meant);
   }
   return { uploads, named };
 }
