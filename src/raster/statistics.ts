@@ -74,7 +74,7 @@ export class StatisticsOfBand {
   }
 }
 
-/** The largest number of bands whose values are counted. Each table of counts takes 256 KiB. */
+/** With more bands, no values are counted, because each table of counts has 256 KiB. */
 const mostCounted = 64;
 
 /** Lowest value of each integer type with at most 16 bits. */

@@ -117,7 +117,7 @@ const migrations: readonly string[] = [
     update settings set value = value + 1 where name = 'item-rewrites';
   end;
   `,
-  // Launches whose oldest calls were deleted to limit the size of the trace.
+  // Launches with deleted calls, because the trace has a limited size.
   'create table trace_cuts (launch_id text primary key) strict',
 ];
 

@@ -1,4 +1,4 @@
-/** Resets during uploads, a reset that fails, and chunks whose connection hangs. */
+/** Resets during uploads, a reset that fails, and chunks on a hanging connection. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { request as requestHttp, type IncomingMessage } from 'node:http';

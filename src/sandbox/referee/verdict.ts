@@ -43,7 +43,7 @@ export interface Missing {
 }
 const nothingMissing: Missing = { gaps: [], isCut: false };
 
-/** Judges a launch by its calls, oldest first. What never happened is not exercised, and never passed. */
+/** Judges a launch by its calls, oldest first. A rule without calls to judge is `not_exercised`, not `passed`. */
 export function judge(calls: readonly TracedCall[], { gaps, isCut }: Missing = nothingMissing, by = rules) {
   /** By operation; of the launch where a call does not say its own. */
   const beganAt = new Map<string | undefined, number>();

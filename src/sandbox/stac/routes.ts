@@ -59,7 +59,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
   const browse = before('stac.browse', key);
   const searches = before('stac.search', key);
 
-  // Sizes out of bounds are told before the signature, which could not cover them.
+  // Check the size first, because no valid signature covers a size out of bounds.
   const previewLink: RequestHandler = (req, res, next) => {
     readPreviewQuery(req.query);
     linkOf(previewPath)(req, res, next);

@@ -148,7 +148,7 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
       run: async () => {
         if (!step.estimate) return;
         const made = await runsOn({ synthetic: syntheticSide }, (run) => run()).catch((error: unknown) => {
-          // The synthetic scene lacks a band that the step takes by default.
+          // A default band of the step is not in the synthetic scene.
           if (bearsDefaults && error instanceof KitError && error.code === 'invalid_parameters') return null;
           throw error;
         });
