@@ -25,6 +25,7 @@ import { argvOf } from './new-step/argv.ts';
 import { registered } from './new-step/register.ts';
 import {
   commandStep,
+  defaultBands,
   factorCases,
   pythonProgram,
   pythonStep,
@@ -37,6 +38,7 @@ import {
 const usage = `usage: npm run new-step -- ID [options]: a step of your own, with its cases and its test
 
   --lang ts|python   what it is written in (default ts)
+  --bands NAMES      bands that it reads, separated by commas: --bands green,swir16 (default one band)
   --from COMMAND     a program does it: 'gdaldem slope <input> <output>', quoted; the app runs it confined, without a shell
   --file NAME        of the file that the program leaves (default ID.tif)
 
@@ -51,6 +53,13 @@ function json({
   return `{\n${lines.join('')}  "cases": [\n${cases.map((one) => `    ${JSON.stringify(one)}`).join(',\n')}\n  ]\n}\n`;
 }
 
+/** Words that cannot name an argument in TypeScript or in Python, and names that the generated code uses itself. */
+const reserved = new Set(
+  'and any as assert async await band break case class const continue def default del delete do elif else enum eval except export extends factor false finally for from function global if implements import in instanceof interface is lambda let new nonlocal not null or package pass private protected public raise return static super switch this throw true try typeof undefined var void while with yield z'.split(
+    ' ',
+  ),
+);
+
 const tinyInput = {
   name: 'heights.tif',
   width: 8,
@@ -62,7 +71,12 @@ const tinyInput = {
 await runCommand(async () => {
   const { values, positionals } = readArguments(usage, {
     allowPositionals: true,
-    options: { lang: { type: 'string', default: 'ts' }, from: { type: 'string' }, file: { type: 'string' } },
+    options: {
+      lang: { type: 'string', default: 'ts' },
+      bands: { type: 'string' },
+      from: { type: 'string' },
+      file: { type: 'string' },
+    },
   });
   const [id, more] = positionals;
   if (id === undefined || more !== undefined)
@@ -71,6 +85,7 @@ await runCommand(async () => {
     throw wrongArguments(`${id} cannot be the id of a step: use a-z, 0-9 and -, first a letter`, usage);
   const lang = values.from === undefined ? values.lang : 'command';
   if (!['ts', 'python', 'command'].includes(lang)) throw wrongArguments(`--lang ${lang} must be ts or python`, usage);
+  const bands = bandNames(values.bands, lang);
   const definition = await loadMyApp();
   if (definition.steps.some((step) => step.id === id)) throw new KitError('bad_arguments', `your app has a step ${id}`);
 
@@ -120,9 +135,9 @@ await runCommand(async () => {
       ],
     });
   } else {
-    files['index.ts'] = lang === 'python' ? pythonStep(names) : typescriptStep(names);
-    if (lang === 'python') files[`${id}.py`] = pythonProgram();
-    files['cases.json'] = json(factorCases);
+    files['index.ts'] = lang === 'python' ? pythonStep(names, bands) : typescriptStep(names, bands);
+    if (lang === 'python') files[`${id}.py`] = pythonProgram(bands);
+    files['cases.json'] = json(factorCases(bands));
   }
   await mkdir(folder, { recursive: true });
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
@@ -132,6 +147,23 @@ await runCommand(async () => {
     console.log(`wrote    ${relative(process.cwd(), path)}`);
   return prove(definition.module, id, folder, confinement);
 });
+
+/** Names of the bands in `--bands`. */
+function bandNames(list: string | undefined, lang: string): readonly string[] {
+  if (list === undefined) return defaultBands;
+  if (lang === 'command')
+    throw wrongArguments('--bands is for a step in TypeScript or Python: a program reads the whole file', usage);
+  const names = list.split(',');
+  const wrong = names.find((name) => !/^[a-z][a-zA-Z0-9_]{0,31}$/.test(name) || reserved.has(name));
+  if (wrong !== undefined)
+    throw wrongArguments(
+      `--bands ${list}: ${wrong || 'an empty name'} cannot name an argument: use a letter from a-z, then letters, digits and _, and no word of the language`,
+      usage,
+    );
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw wrongArguments(`--bands ${list} names ${twice} twice`, usage);
+  return names;
+}
 
 /** A confined program does not see them, and not every program says so. */
 function refuseFilesOfTheMachine(argv: readonly string[]): void {
@@ -274,7 +306,8 @@ async function prove(module: string, id: string, folder: string, confinement: Co
       .map(([name, why]) => [name, `so since the step was made: ${why}`]),
   );
   if (Object.keys(exempt).length > 0) await writeFile(path, json({ exempt, ...cases }));
-  for (const [name, why] of Object.entries(failed)) console.log(`  does not bear: ${name}: ${why}`);
+  for (const [why, names] of Map.groupBy(Object.keys(failed), (name) => failed[name]!))
+    console.log(`  fails: ${names.join(', ')}: ${why}`);
   const own = Object.keys(failed).filter((name) => name.startsWith('case: '));
   console.log(
     own.length > 0

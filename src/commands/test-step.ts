@@ -57,6 +57,8 @@ await runCommand(async () => {
       confinement: () => confinement,
       largeSide,
     });
+    /** The first check that failed, by what it said. */
+    const said = new Map<string, string>();
     for (const { name, run, exempt } of checks) {
       if (exempt !== undefined) {
         left += 1;
@@ -69,7 +71,10 @@ await runCommand(async () => {
         console.log(`  ok    ${name}`);
       } catch (error) {
         failed += 1;
-        console.log(`  FAIL  ${name}: ${toldOf(error)}`);
+        const why = toldOf(error);
+        const first = said.get(why);
+        if (first === undefined) said.set(why, name);
+        console.log(`  FAIL  ${name}: ${first === undefined ? why : `same error as ${first}`}`);
         if (values.bail) break steps;
       }
     }

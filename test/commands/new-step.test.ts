@@ -26,8 +26,11 @@ test(
   { timeout, ...needing(isConfined) },
   async () => {
     const folder = await mutant([], ['test/my-app']);
-    const python = await newStep(folder, 'doubled', '--lang', 'python');
+    const python = await newStep(folder, 'doubled', '--lang', 'python', '--bands', 'green,swir16');
     expect(python.stdout).toMatch(/its battery passes\. /);
+    expect(await readFile(join(folder, 'src/my-app/steps/doubled/index.ts'), 'utf8')).toContain(
+      "bands: { green: band({ default: 'green' }), swir16: band({ default: 'swir16' }) },",
+    );
     const program = await newStep(folder, 'roughness', '--from', "gdaldem roughness <input> '<output>' -of COG");
     expect(program.stdout).toMatch(/its battery passes/);
     const declared = await readFile(join(folder, 'src/my-app/steps/roughness/index.ts'), 'utf8');
@@ -52,6 +55,14 @@ test(
     expect(await readFile(join(folder, 'src/my-app/app.ts'), 'utf8')).toMatch(
       /doubled,\s*roughness,\s*half,\s*heightBands,?\s*\]/,
     );
+    for (const [bands, message] of [
+      ['green,in', 'in cannot name an argument'],
+      ['green,', 'an empty name cannot name an argument'],
+      ['green,green', 'names green twice'],
+    ] as const)
+      await expect(newStep(folder, 'nothing', '--bands', bands)).rejects.toMatchObject({
+        stderr: expect.stringContaining(message) as string,
+      });
     await expect(newStep(folder, 'half')).rejects.toMatchObject({
       stderr: expect.stringContaining('your app has a step half') as string,
     });

@@ -38,72 +38,92 @@ const factor = `z
       .default(1)
       .meta({ title: 'Factor', description: 'The factor that multiplies every value.' })`;
 
-export const typescriptStep = (
+/** Parameters that choose bands. Each default is the parameter's own name, except for the single `band`. */
+export const defaultBands: readonly string[] = ['band'];
+
+const bandParameters = (bands: readonly string[]) =>
+  bands.map((name) => `${name}: band({ default: ${quoted(name === 'band' ? 'nir' : name)} })`).join(', ');
+
+const sum = (bands: readonly string[]) => (bands.length === 1 ? bands.join('') : `(${bands.join(' + ')})`);
+
+const doesOf = (bands: readonly string[]) =>
+  bands.length === 1 ? 'Multiplies one band of the input.' : `Multiplies the sum of ${bands.join(', ')}.`;
+
+const pixelStep = (
   names: StepNames,
-): string => `import { band, definePixelStep, z } from ${quoted(names.kit)};
+  bands: readonly string[],
+  comment: string,
+  arithmetic: string,
+) => `import { band, definePixelStep, z } from ${quoted(names.kit)};
 
-/** Multiplies one band: replace the arithmetic in pixel by your own. */
+/** ${comment} */
 export default definePixelStep({
-${declaration(names, 'Multiplies one band of the input.')}
-  bands: { band: band({ default: 'nir' }) },
+${declaration(names, doesOf(bands))}
+  bands: { ${bandParameters(bands)} },
   parameters: z.object({
     factor: ${factor},
   }),
   output: { fileName: ${quoted(`${names.id}.tif`)}, bands: [{ description: 'result', dataType: 'Float32', nodata: -9999 }] },
-  pixel:
+  ${arithmetic},
+});
+`;
+
+export const typescriptStep = (names: StepNames, bands: readonly string[]): string =>
+  pixelStep(
+    names,
+    bands,
+    'Replace the arithmetic in pixel by your own.',
+    `pixel:
     ({ factor }) =>
-    (value) =>
-      value * factor,
-});
-`;
+    (${bands.join(', ')}) =>
+      ${sum(bands)} * factor`,
+  );
 
-export const pythonStep = (names: StepNames): string => `import { band, definePixelStep, z } from ${quoted(names.kit)};
+export const pythonStep = (names: StepNames, bands: readonly string[]): string =>
+  pixelStep(
+    names,
+    bands,
+    `Replace the arithmetic in ${names.id}.py by your own. It needs python3-gdal.`,
+    `python: new URL(${quoted(`./${names.id}.py`)}, import.meta.url)`,
+  );
 
-/** Multiplies one band, by ${names.id}.py beside it (python3-gdal): put your own arithmetic there. */
-export default definePixelStep({
-${declaration(names, 'Multiplies one band of the input.')}
-  bands: { band: band({ default: 'nir' }) },
-  parameters: z.object({
-    factor: ${factor},
-  }),
-  output: { fileName: ${quoted(`${names.id}.tif`)}, bands: [{ description: 'result', dataType: 'Float32', nodata: -9999 }] },
-  python: new URL(${quoted(`./${names.id}.py`)}, import.meta.url),
-});
-`;
-
-export const pythonProgram = (): string => `"""Multiplies one band: replace the lambda by your own arithmetic."""
+export const pythonProgram = (bands: readonly string[]): string => `"""Replace the lambda by your own arithmetic."""
 
 import marketplace_step
 
 factor = marketplace_step.load().parameters["factor"]
-marketplace_step.pixels(lambda band: band * factor)
+marketplace_step.pixels(lambda ${bands.join(', ')}: ${sum(bands)} * factor)
 `;
 
-/** Of both: the same arithmetic. */
-export const factorCases = {
-  cases: [
-    {
-      name: 'every value times the factor',
-      parameters: { band: 'numbers', factor: 0.5 },
-      inputs: { input: [{ name: 'scene.tif', bands: [{ name: 'numbers', values: 'mod(x * 7 + y * 3, 250)' }] }] },
-      expect: { output: { value: 'numbers * 0.5' } },
-    },
-    {
-      name: 'no data stays no data',
-      parameters: { band: 'numbers', factor: 2 },
-      inputs: {
-        input: [{ name: 'scene.tif', width: 3, height: 1, nodata: 1, bands: [{ name: 'numbers', values: 'x' }] }],
+/** Cases of both languages, because the arithmetic is the same. */
+export function factorCases(bands: readonly string[]): { readonly cases: readonly object[] } {
+  // Names that the defaults do not name, so that the cases show how a parameter chooses a band.
+  const choices = Object.fromEntries(bands.map((name, i) => [name, `numbers${i + 1}`]));
+  const scene = (values: (i: number) => string) =>
+    Object.values(choices).map((name, i) => ({ name, values: values(i) }));
+  return {
+    cases: [
+      {
+        name: bands.length === 1 ? 'every value times the factor' : 'the sum of the bands times the factor',
+        parameters: { ...choices, factor: 0.5 },
+        inputs: { input: [{ name: 'scene.tif', bands: scene((i) => `mod(x * ${7 + i} + y * 3, 250)`) }] },
+        expect: { output: { value: `${sum(Object.values(choices))} * 0.5` } },
       },
-      expect: { output: { pixels: [0, null, 4] } },
-    },
-    {
-      name: 'a band that is not there',
-      parameters: { band: 'nir' },
-      inputs: { input: [{ name: 'scene.tif', bands: [{ name: 'numbers', values: 'x' }] }] },
-      refused: 'band_not_found',
-    },
-  ],
-};
+      {
+        name: 'no data stays no data',
+        parameters: { ...choices, factor: 2 },
+        inputs: { input: [{ name: 'scene.tif', width: 3, height: 1, nodata: 1, bands: scene(() => 'x') }] },
+        expect: { output: { pixels: [0, null, 4 * bands.length] } },
+      },
+      {
+        name: 'a band that is not there',
+        parameters: { ...choices, [bands.at(-1) ?? '']: 'missing' },
+        inputs: { input: [{ name: 'scene.tif', bands: scene(() => 'x') }] },
+        refused: 'band_not_found',
+      },
+    ],
+  };
+}
 
 /** Step that runs a program. `left` is null before the trial run, and for files that are neither a raster nor features. */
 export function commandStep(names: StepNames, argv: readonly string[], fileName: string, left: Left | null): string {
