@@ -50,9 +50,7 @@ import { ItemSources } from './stac/item-sources.ts';
 import { stacRoutes } from './stac/routes.ts';
 import { seedDemo } from './stac/seed.ts';
 import { StacObjects } from './stac/stac-objects.ts';
-import { warmUp } from './stac/warm-up.ts';
 import { isDiskFullError } from './machine-error.ts';
-import { SandboxError } from './web/sandbox-error.ts';
 import { assumedProfile, type WireProfile } from '../contract/index.ts';
 import { ownFolder, removeFolder, type Confinement } from '../raster/index.ts';
 import { UploadEngine } from './uploads/upload-engine.ts';
@@ -136,7 +134,7 @@ export async function createSandbox({
     limits: profile.limits,
     freeBytes,
   });
-  const catalog = new Catalog(database, join(config.dataDir, 'index'), {
+  const catalog = new Catalog(database, {
     uploadsCollection: (userId) => profile.uploadsCollection(userId),
   });
   const sources = new ItemSources({ dataDir: config.dataDir, blobDir, overviewDir, confinement });
@@ -154,7 +152,6 @@ export async function createSandbox({
       const item = itemOfFile(file, facts, uploader, catalog.collections.ensureUploadsOf(uploader, now), now);
       if (item) catalog.items.put(item);
     },
-    afterPublishing: () => catalog.refresh(),
     ...inspection,
   });
   const models = await loadModels(config.dataDir, log);
@@ -186,6 +183,8 @@ export async function createSandbox({
   const madeApiKey = keys.list().length === 0 ? keys.create(permissions).apiKey : null;
   await uploads.open();
   await removeFolder(workDir);
+  // Up to 0.2.0 it had an index of the catalog.
+  await removeFolder(join(config.dataDir, 'index'));
   for (const user of users.list()) catalog.collections.ensureUploadsOf(user, clock.now());
   if (config.seed === 'demo' && catalog.items.count() === 0)
     await seedDemo(catalog, { workFolder: join(workDir, 'seed'), confinement });
@@ -202,19 +201,6 @@ export async function createSandbox({
   );
   sweeping.unref();
 
-  /** Beside everything else. What cannot be kept is made again when it is needed. */
-  const prepareCatalog = () =>
-    catalog.prepare().catch((error: unknown) => log.warn({ err: error }, 'the index was not kept'));
-  void prepareCatalog();
-  /** Searches are right without it. */
-  const warmSearches = () =>
-    warmUp(catalog).catch((error: unknown) =>
-      error instanceof SandboxError
-        ? log.warn({ err: error }, 'the machine is busy: the first searches may take longer')
-        : log.error({ err: error }, 'a first search failed'),
-    );
-  await warmSearches();
-
   /** Back to the seeded state. Keys, and the apps and users that were registered, stay. */
   async function reset(): Promise<void> {
     await Promise.all([processing.stop(), inference.stop()]);
@@ -229,10 +215,9 @@ export async function createSandbox({
   }
 
   async function forgetAll(): Promise<void> {
-    let removed = 0;
     const forget = database.transaction(() => {
-      removed =
-        catalog.items.removeOfFiles() + (existsSync(uploadedScenes) ? catalog.items.removeBelow(uploadedScenes) : 0);
+      catalog.items.removeOfFiles();
+      if (existsSync(uploadedScenes)) catalog.items.removeBelow(uploadedScenes);
       trace.clear();
       // It writes an event, which is deleted below.
       faults.clear();
@@ -249,10 +234,6 @@ export async function createSandbox({
     }
     clock.reset();
     rateLimit.clear();
-    if (removed > 0) {
-      catalog.reload();
-      void prepareCatalog();
-    }
     for (const folder of [overviewDir, resultDir, uploadedScenes]) await rm(folder, { recursive: true, force: true });
     await uploads.open();
   }
@@ -390,13 +371,7 @@ export async function createSandbox({
   return {
     handler: app,
     madeApiKey,
-    async importPath(path, progress) {
-      const wasLarge = catalog.isLarge;
-      const result = await importFolder(path, progress);
-      await prepareCatalog();
-      if (!wasLarge) await warmSearches();
-      return result;
-    },
+    importPath: (path, progress) => importFolder(path, progress),
     listensAt: (url) => (ownUrl = url),
     async close() {
       clearInterval(sweeping);

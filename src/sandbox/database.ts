@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { ensurePrivateFile } from '../raster/index.ts';
+import { footprintOfBox } from '../raster/footprint.ts';
+import { searchValuesOf } from './stac/search-values.ts';
 
 export type SandboxDatabase = Sqlite.Database;
 
@@ -57,7 +59,7 @@ const firstSchema = `
 `;
 
 /** Brings a data folder of any earlier version up to date, one step after the other. */
-const migrations: readonly string[] = [
+const migrations: readonly (string | ((database: SandboxDatabase) => void))[] = [
   firstSchema,
   // Parts of the file group that came before their turn.
   'alter table upload_parts add column blob text',
@@ -119,7 +121,47 @@ const migrations: readonly string[] = [
   `,
   // Launches with deleted calls, because the trace has a limited size.
   'create table trace_cuts (launch_id text primary key) strict',
+  searchBySql,
 ];
+
+/** Items are searched by SQL: an R*Tree of their boxes, and the values of their properties as JSONB. */
+function searchBySql(database: SandboxDatabase): void {
+  database.exec(`
+    drop trigger items_replaced;
+    drop trigger items_removed;
+    delete from settings where name = 'item-rewrites';
+    alter table items add column search_values blob;
+    update items set search_values = ${searchValuesOf('properties')};
+  `);
+  // Footprints of one ring were kept as pairs of doubles, boxes not at all.
+  const rows = database
+    .prepare<[], { number: number; west: number; south: number; east: number; north: number; outline: Buffer | null }>(
+      'select number, west, south, east, north, outline from items where geometry is null',
+    )
+    .all();
+  const update = database.prepare('update items set geometry = ? where number = ?');
+  for (const { number, west, south, east, north, outline } of rows) {
+    const degrees = outline && new Float64Array(Uint8Array.from(outline).buffer);
+    const ring = degrees && Array.from({ length: degrees.length / 2 }, (_, i) => [degrees[2 * i], degrees[2 * i + 1]]);
+    const footprint = ring ? { type: 'Polygon', coordinates: [ring] } : footprintOfBox([west, south, east, north]);
+    update.run(JSON.stringify(footprint), number);
+  }
+  const boxOf = (row: string) => `${row}number,
+    case when ${row}west > ${row}east then -180 else ${row}west end, case when ${row}west > ${row}east then 180 else ${row}east end,
+    ${row}south, ${row}north, ${row}datetime_ms, ${row}collection_id, ${row}id`;
+  const remove = 'delete from item_boxes where number = old.number;';
+  const insert = `insert into item_boxes select ${boxOf('new.')};`;
+  database.exec(`
+    alter table items drop column outline;
+    create virtual table item_boxes using rtree(number, west, east, south, north, +datetime_ms integer, +collection_id text, +id text);
+    insert into item_boxes select ${boxOf('')} from items;
+    create trigger items_inserted after insert on items begin ${insert} end;
+    create trigger items_updated after update on items begin ${remove} ${insert} end;
+    create trigger items_deleted after delete on items begin ${remove} end;
+    create index items_by_time on items (datetime_ms desc, id, collection_id);
+    create index items_by_collection on items (collection_id, datetime_ms desc, id, west, south, east, north);
+  `);
+}
 
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */
 export function openSandboxDatabase(dataDir: string): SandboxDatabase {
@@ -129,15 +171,19 @@ export function openSandboxDatabase(dataDir: string): SandboxDatabase {
   database.pragma('journal_mode = WAL');
   database.pragma('synchronous = NORMAL');
   database.pragma('foreign_keys = ON');
-  for (
-    let version = Number(database.pragma('user_version', { simple: true }));
-    version < migrations.length;
-    version++
-  ) {
+  // KiB. With less, the import of a million items reads the same pages of the R*Tree again and again.
+  database.pragma('cache_size = -65536');
+  migrateSandbox(database);
+  return database;
+}
+
+/** Brings a database up to version `to` of its schema. Default: the newest. */
+export function migrateSandbox(database: SandboxDatabase, to = migrations.length): void {
+  for (let version = Number(database.pragma('user_version', { simple: true })); version < to; version++)
     database.transaction(() => {
-      database.exec(migrations[version] ?? '');
+      const migrate = migrations[version] ?? '';
+      if (typeof migrate === 'string') database.exec(migrate);
+      else migrate(database);
       database.pragma(`user_version = ${version + 1}`);
     })();
-  }
-  return database;
 }

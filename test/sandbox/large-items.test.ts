@@ -1,9 +1,7 @@
 // @module-tag all
 /** Spec 4.2: a page of large items ends early, and the next one begins where it ended. */
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openSandboxDatabase } from '../../src/sandbox/database.ts';
-import { Slices } from '../../src/sandbox/slices.ts';
 import { Catalog } from '../../src/sandbox/stac/catalog.ts';
 import { search } from '../../src/sandbox/stac/search.ts';
 import { testFolder } from '../support/folders.ts';
@@ -18,7 +16,7 @@ test.each([
 ])('pages of fifty items, %s: every one once, in order', async (_name, textLength, pages) => {
   const folder = await testFolder();
   const database = openSandboxDatabase(folder);
-  const catalog = new Catalog(database, join(folder, 'index'), { slices: new Slices({ deadlineMs: 600_000 }) });
+  const catalog = new Catalog(database, { deadlineMs: 600_000 });
   try {
     catalog.collections.putCatalog({ id: 'root', parentId: null, title: 'root', description: 'root' });
     catalog.collections.put({
@@ -32,7 +30,6 @@ test.each([
         properties: { text: 'x'.repeat(textLength(i)) },
         footprint: { type: 'Polygon', coordinates: [[[0, 0], [1, 0], [1, 1], [0, 0]]] }, // prettier-ignore
       });
-    catalog.reload();
     const found: string[] = [];
     const sizes: number[] = [];
     while (found.length < ids.length) {

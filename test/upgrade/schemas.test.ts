@@ -11,6 +11,9 @@ import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
 import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
 import { migrate, migrations } from '../../src/app/migrations.ts';
 import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
+import { migrateSandbox, openSandboxDatabase } from '../../src/sandbox/database.ts';
+import { Catalog } from '../../src/sandbox/stac/catalog.ts';
+import { search } from '../../src/sandbox/stac/search.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
 import { startPostgres } from '../support/postgres.ts';
@@ -26,8 +29,7 @@ const releases = readdirSync(folder).map((name) => JSON.parse(readFileSync(join(
 const sealer = createTokenSealer([new Secret('x'.repeat(32))]);
 const isUnder = (release: Release, name: string) => name <= release.lastMigration;
 
-/** What a user of that release had. */
-/** As 0.1.0 kept one. */
+/** A summary as 0.1.0 kept it. */
 const keptSummary = {
   width: 3,
   height: 2,
@@ -106,6 +108,46 @@ const adapters: [
     },
   ],
 ];
+
+test("the sandbox's items of 0.2.0 are found, with their footprints and properties", async () => {
+  const dataDir = await testFolder();
+  const old = new Sqlite(join(dataDir, 'sandbox.db'));
+  migrateSandbox(old, 12);
+  old.exec(`
+    insert into catalogs values ('root', null, 'root', 'root', 0);
+    insert into collections values ('a', 'root', 'a', 'a', 'proprietary', '[]', 0, 0)`);
+  const ring = [[20, 0], [25, 5], [20, 10], [20, 0]]; // prettier-ignore
+  const parts = { type: 'MultiPolygon', coordinates: [[[[60, 0], [61, 0], [61, 1], [60, 0]]], [[[70, 0], [71, 0], [71, 1], [70, 0]]]] }; // prettier-ignore
+  const insert = old.prepare(
+    `insert into items (id, collection_id, title, datetime_ms, west, south, east, north, outline, geometry, properties, source)
+     values (?, 'a', 't', 0, ?, ?, ?, ?, ?, ?, ?, '{"kind":"none"}')`,
+  );
+  insert.run('box', 0, 0, 10, 10, null, null, '{"n":1}');
+  insert.run('across', 178, -1, -178, 1, null, null, '{"n":2}');
+  insert.run('ring', 20, 0, 25, 10, Buffer.from(Float64Array.from(ring.flat()).buffer), null, '{"n":3,"name":"x"}');
+  insert.run('parts', 60, 0, 71, 1, Buffer.alloc(0), JSON.stringify(parts), '{"n":4}');
+  old.close();
+
+  const database = openSandboxDatabase(dataDir);
+  const catalog = new Catalog(database);
+  try {
+    const idsOf = async (request: Parameters<typeof search>[1]) =>
+      (await search(catalog, { sortby: [{ field: 'properties.n', direction: 'asc' }], ...request })).items.map(({ id }) => id); // prettier-ignore
+    expect(await idsOf({})).toEqual(['box', 'across', 'ring', 'parts']);
+    expect(await idsOf({ bbox: [24, 0, 30, 1] })).toEqual([]);
+    expect(await idsOf({ bbox: [24, 4, 30, 6] })).toEqual(['ring']);
+    expect(await idsOf({ bbox: [-179, 0, 70.5, 0] })).toEqual(['box', 'across', 'ring', 'parts']);
+    expect(await idsOf({ filter: { op: 'like', args: [{ property: 'name' }, '_'] } })).toEqual(['ring']);
+    expect((await search(catalog, { ids: ['ring'] })).items[0]).toMatchObject({
+      footprint: { type: 'Polygon', coordinates: [ring] },
+      properties: { n: 3, name: 'x' },
+    });
+    expect((await search(catalog, { ids: ['parts'] })).items[0]?.footprint).toEqual(parts);
+  } finally {
+    await catalog.close();
+    database.close();
+  }
+});
 
 for (const [name, options, make] of adapters)
   describe(name, options, () => {

@@ -20,8 +20,6 @@ export interface FileProcessingOptions {
   readonly log: Logger;
   /** Publishes a file that was read; runs in the transaction that completes it. */
   readonly publish: (file: FileRecord, facts: FileFacts) => void;
-  /** Told when that is committed. */
-  readonly afterPublishing: () => void;
   /** Default: the inspection of this folder. */
   readonly job?: URL;
   readonly limits?: ChildLimits;
@@ -71,7 +69,7 @@ export class FileProcessing {
   }
 
   async #process(file: FileRecord, signal: AbortSignal, isLastTry: boolean): Promise<void> {
-    const { files, log, publish, afterPublishing } = this.#options;
+    const { files, log, publish } = this.#options;
     try {
       const facts = await this.#inspect(file, signal);
       files.complete(file.id, facts, () => publish(file, facts));
@@ -83,8 +81,6 @@ export class FileProcessing {
       log.info({ fileId: file.id, reason, err: error instanceof ChildJobError ? undefined : error }, 'file failed');
       return files.fail(file.id, reason);
     }
-    // At once: whoever reads COMPLETED finds the item.
-    afterPublishing();
   }
 
   async #inspect(file: FileRecord, signal: AbortSignal): Promise<FileFacts> {

@@ -9,90 +9,12 @@ import {
 } from '../../contract/index.ts';
 import { boxOfPositions, footprintOfBox, type Box } from '../../raster/footprint.ts';
 import { invalid } from '../web/sandbox-error.ts';
-import { compare, Instant, isOneOf, operand, type Holds, type Operand } from './cql2-values.ts';
-import { likeMatcher } from './like.ts';
-import { comparisonOf, type PropertyCondition } from './property-condition.ts';
-import { SearchArea } from './search-area.ts';
+import type { SqlOfSearch } from './search-query.ts';
+import { instantOf, isText, orderOf, searchValue, type SearchValue } from './search-values.ts';
 import { Shape } from './shape.ts';
-import { numberOf, truthOf, truths, type Truth } from './three-valued.ts';
-
-/** One item, as a filter looks at it. */
-export interface FilterSubject {
-  /** Undefined or null where the item has no such property. */
-  property(name: string): unknown;
-  footprint(): Geometry;
-  /** Of the footprint; west greater than east across the antimeridian. */
-  box(): Box;
-}
-
-/** Three-valued, as in SQL: null is unknown, which is not a match. */
-export type Filter =
-  | { readonly op: 'and' | 'or'; readonly parts: readonly Filter[] }
-  | { readonly op: 'not'; readonly part: Filter }
-  /** What a property alone decides. */
-  | { readonly op: 'condition'; readonly condition: PropertyCondition }
-  | { readonly op: 'test'; readonly test: (item: FilterSubject) => Truth };
-
-/** What a filter says of one item. */
-export function holdsFor(filter: Filter, item: FilterSubject): Truth {
-  switch (filter.op) {
-    case 'and':
-    case 'or': {
-      const [decided, join] = filter.op === 'and' ? [truths.no, Math.min] : [truths.yes, Math.max];
-      let result: number = truths.yes - decided;
-      for (const part of filter.parts) if (result !== decided) result = join(result, numberOf(holdsFor(part, item)));
-      return truthOf(result);
-    }
-    case 'not':
-      return truthOf(truths.yes - numberOf(holdsFor(filter.part, item)));
-    case 'condition':
-      return filter.condition.test(operand(item.property(filter.condition.property)));
-    case 'test':
-      return filter.test(item);
-  }
-}
-
-/** A value of the filter itself, read once, or one of each item. */
-type Value = { readonly constant: Operand } | PropertyValue;
-
-interface PropertyValue {
-  readonly property: string;
-  readonly of: (item: FilterSubject) => Operand;
-}
 
 /** What a filter may hold: one that costs more is refused before it is run. */
 type Counted = 'filterOperators' | 'filterLiterals' | 'propertyReferences' | 'patternCharacters' | 'geometryPositions';
-
-/** A comparison of two geometries of many positions takes a tenth of a second. */
-const costOfShapes = 1e6;
-
-class Parse {
-  /** Names of the properties that are looked at. */
-  readonly properties = new Set<string>();
-  #shapes = 0;
-  #counts: Record<Counted, number> = {
-    filterOperators: 0,
-    filterLiterals: 0,
-    propertyReferences: 0,
-    patternCharacters: 0,
-    geometryPositions: 0,
-  };
-
-  get cost(): number {
-    return this.#counts.propertyReferences + costOfShapes * this.#shapes;
-  }
-
-  /** Counts a comparison of geometries. */
-  countShape(): void {
-    this.#shapes += 1;
-  }
-
-  count(what: Counted, by = 1): void {
-    const most = what === 'geometryPositions' ? limits.geometryPositions : limits.search[what];
-    this.#counts[what] += by;
-    if (this.#counts[what] > most) refuse('filter', `must have at most ${most} ${words[what]}`);
-  }
-}
 
 const words: Readonly<Record<Counted, string>> = {
   filterOperators: 'operators',
@@ -102,15 +24,25 @@ const words: Readonly<Record<Counted, string>> = {
   geometryPositions: 'positions in its geometries',
 };
 
-/** A filter that was read, and the properties that it looks at. */
-export interface ParsedFilter {
-  readonly filter: Filter;
-  readonly properties: readonly string[];
-  /** What deciding one item costs, about: a comparison of a property is 1. */
-  readonly cost: number;
-}
-
-const comparisons: Readonly<Record<string, Holds>> = {
+const comparisons = ['=', '<>', '<', '<=', '>', '>='] as const;
+type Comparison = (typeof comparisons)[number];
+const negated: Readonly<Record<Comparison, Comparison>> = {
+  '=': '<>',
+  '<>': '=',
+  '<': '>=',
+  '<=': '>',
+  '>': '<=',
+  '>=': '<',
+};
+const mirrored: Readonly<Record<Comparison, Comparison>> = {
+  '=': '=',
+  '<>': '<>',
+  '<': '>',
+  '<=': '>=',
+  '>': '<',
+  '>=': '<=',
+};
+const holds: Readonly<Record<Comparison, (order: number) => boolean>> = {
   '=': (order) => order === 0,
   '<>': (order) => order !== 0,
   '<': (order) => order < 0,
@@ -118,11 +50,13 @@ const comparisons: Readonly<Record<string, Holds>> = {
   '>': (order) => order > 0,
   '>=': (order) => order >= 0,
 };
+const isComparison = (op: string): op is Comparison => (comparisons as readonly string[]).includes(op);
+
 const operators = [
   'and',
   'or',
   'not',
-  ...Object.keys(comparisons),
+  ...comparisons,
   'between',
   'in',
   'like',
@@ -131,161 +65,307 @@ const operators = [
   't_intersects',
 ];
 
+/** A moment of the filter, unlike a number. */
+class Instant {
+  readonly ms: number;
+  constructor(ms: number) {
+    this.ms = ms;
+  }
+}
+
+/** A value in the filter, or a property of each item. */
+type Value = { readonly literal: SearchValue | Instant } | { readonly property: string };
+
 function refuse(path: string, message: string): never {
   throw invalid([{ path, message }]);
 }
 
-/** Reads a CQL2 filter in its JSON encoding (OGC 21-065r2). Throws 400 with the path of what is wrong. */
-export function parseFilter(json: unknown): ParsedFilter {
-  const parse = new Parse();
-  const filter = parseExpression(json, 'filter', parse);
-  return { filter, properties: [...parse.properties], cost: parse.cost };
+/** SQL of truth values. */
+const always = (truth: boolean | null) => (truth === true ? '1' : '0');
+
+/** Joined as a balanced tree, because SQLite limits the depth of an expression. */
+function joined(parts: readonly string[], by: 'and' | 'or'): string {
+  if (parts.length === 0) return always(by === 'and');
+  if (parts.length === 1) return parts[0] as string;
+  const middle = parts.length >> 1;
+  return `(${joined(parts.slice(0, middle), by)} ${by} ${joined(parts.slice(middle), by)})`;
 }
 
-function parseExpression(json: unknown, path: string, parse: Parse): Filter {
-  if (typeof json === 'boolean') {
-    parse.count('filterLiterals');
-    return always(json);
-  }
-  if (!isObject(json) || typeof json['op'] !== 'string')
-    return refuse(path, 'must be a CQL2-JSON expression {"op", "args"}');
-  const { op, args } = json;
-  if (!operators.includes(op)) return refuse(`${path}.op`, `must be one of ${operators.join(', ')}`);
-  if (!Array.isArray(args)) return refuse(`${path}.args`, 'must be an array');
-  parse.count('filterOperators');
-  const at = (i: number) => `${path}.args.${i}`;
-  const requireArgs = (count: number) => args.length === count || refuse(`${path}.args`, `must be ${count} for ${op}`);
+/**
+ * Reads a CQL2 filter in its JSON encoding (OGC 21-065r2) and writes it as SQL. CQL2 has three truth values: a comparison with a missing value, or of
+ * two kinds, is unknown, and so is its negation. So `not` goes down to the comparisons, which are false if they are unknown.
+ */
+export class Cql2 {
+  /** Names of the properties in the filter. */
+  readonly properties = new Set<string>();
+  readonly #sql: SqlOfSearch;
+  #counts: Record<Counted, number> = {
+    filterOperators: 0,
+    filterLiterals: 0,
+    propertyReferences: 0,
+    patternCharacters: 0,
+    geometryPositions: 0,
+  };
 
-  if (op === 'and' || op === 'or') {
-    if (args.length < 2) return refuse(`${path}.args`, `must be at least 2 for ${op}`);
-    return { op, parts: args.map((arg, i) => parseExpression(arg, at(i), parse)) };
+  constructor(sql: SqlOfSearch) {
+    this.#sql = sql;
   }
-  if (op === 'not') {
-    requireArgs(1);
-    return { op, part: parseExpression(args[0], at(0), parse) };
+
+  /** SQL that is true for matches. Throws 400 with the path of the fault. */
+  condition(json: unknown): string {
+    return this.#expression(json, 'filter', false);
   }
-  if (op === 'isNull') {
-    requireArgs(1);
-    return ofOne(parseValue(args[0], at(0), parse), ({ value }) => (value ?? null) === null);
+
+  #count(what: Counted, by = 1): void {
+    const most = what === 'geometryPositions' ? limits.geometryPositions : limits.search[what];
+    this.#counts[what] += by;
+    if (this.#counts[what] > most) refuse('filter', `must have at most ${most} ${words[what]}`);
   }
-  if (op === 's_intersects') {
-    requireArgs(2);
-    return parseSpatial(args, at, parse);
+
+  /** `isNot`: an odd number of `not` is around the expression. */
+  #expression(json: unknown, path: string, isNot: boolean): string {
+    if (typeof json === 'boolean') {
+      this.#count('filterLiterals');
+      return always(json !== isNot);
+    }
+    if (!isObject(json) || typeof json['op'] !== 'string')
+      return refuse(path, 'must be a CQL2-JSON expression {"op", "args"}');
+    const { op, args } = json;
+    if (!operators.includes(op)) return refuse(`${path}.op`, `must be one of ${operators.join(', ')}`);
+    if (!Array.isArray(args)) return refuse(`${path}.args`, 'must be an array');
+    this.#count('filterOperators');
+    const at = (i: number) => `${path}.args.${i}`;
+    const [least, most] =
+      op === 'and' || op === 'or'
+        ? [2, Infinity]
+        : op === 'between'
+          ? [3, 3]
+          : op === 'not' || op === 'isNull'
+            ? [1, 1]
+            : [2, 2];
+    if (args.length < least || args.length > most)
+      return refuse(`${path}.args`, `must be ${most === Infinity ? 'at least ' : ''}${least} for ${op}`);
+    const value = (i: number) => this.#value(args[i], at(i));
+    switch (op) {
+      case 'and':
+      case 'or':
+        return joined(
+          args.map((arg, i) => this.#expression(arg, at(i), isNot)),
+          (op === 'and') === isNot ? 'or' : 'and',
+        );
+      case 'not':
+        return this.#expression(args[0], at(0), !isNot);
+      case 'isNull':
+        return this.#isNull(value(0), isNot);
+      case 'between': {
+        const [one, low, high] = [value(0), value(1), value(2)];
+        const parts = [this.#compare('>=', one, low, isNot), this.#compare('<=', one, high, isNot)];
+        return joined(parts, isNot ? 'or' : 'and');
+      }
+      case 'in': {
+        const list = args[1] as unknown;
+        if (!Array.isArray(list)) return refuse(at(1), 'must be an array of values');
+        const wanted = value(0);
+        return this.#isIn(
+          wanted,
+          list.map((one, i) => this.#value(one, `${at(1)}.${i}`)),
+          isNot,
+        );
+      }
+      case 'like': {
+        const wanted = value(0);
+        return this.#isLike(wanted, args[1], at(1), isNot);
+      }
+      case 's_intersects':
+        return this.#meets(args, at, isNot);
+      case 't_intersects':
+        return this.#overlaps(this.#temporal(args[0], at(0)), this.#temporal(args[1], at(1)), isNot);
+      default:
+        return isComparison(op) ? this.#compare(op, value(0), value(1), isNot) : always(null);
+    }
   }
-  if (op === 't_intersects') {
-    requireArgs(2);
-    const [a, b] = [parseTemporal(args[0], at(0), parse), parseTemporal(args[1], at(1), parse)];
-    if ('property' in a && 'constant' in b) return overlapFilter(a, b.constant);
-    if ('constant' in a && 'property' in b) return overlapFilter(b, a.constant);
-    return { op: 'test', test: (item) => overlap(intervalOf(a, item), intervalOf(b, item)) };
+
+  #isNull(value: Value, isNot: boolean): string {
+    if ('literal' in value) return always((value.literal === null) !== isNot);
+    return `${this.#sql.property(value.property)} is ${isNot ? 'not ' : ''}null`;
   }
-  if (op === 'between') {
-    requireArgs(3);
-    const [value, low, high] = args.map((arg, i) => parseValue(arg, at(i), parse)) as [Value, Value, Value];
-    const isFrom = comparisonFilter(value, low, (order) => order >= 0);
-    return { op: 'and', parts: [isFrom, comparisonFilter(value, high, (order) => order <= 0)] };
+
+  #compare(op: Comparison, a: Value, b: Value, isNot = false): string {
+    const wanted = isNot ? negated[op] : op;
+    if ('literal' in a) {
+      if ('property' in b) return this.#compare(mirrored[wanted], b, a);
+      const order = orderOfLiterals(a.literal, b.literal);
+      return always(order !== null && holds[wanted](order));
+    }
+    const own = this.#sql.property(a.property);
+    if ('property' in b) return `order_of(${own}, ${this.#sql.property(b.property)}) ${wanted} 0`;
+    const { literal } = b;
+    const ms = instantOfLiteral(literal);
+    if (ms !== null && (literal instanceof Instant || a.property === 'datetime'))
+      return `${this.#sql.instant(a.property)} ${wanted} ${this.#sql.bind(ms)}`;
+    if (literal === null || literal instanceof Instant) return always(null);
+    if (ms !== null) return `order_of(${own}, ${this.#sql.bind(literal)}) ${wanted} 0`;
+    return `(${own} ${wanted} ${this.#sql.bind(literal)} and ${isOfKind(own, kindOf(literal))})`;
   }
-  if (op === 'in') {
-    requireArgs(2);
-    const [value, list] = [parseValue(args[0], at(0), parse), args[1] as unknown];
-    if (!Array.isArray(list)) return refuse(at(1), 'must be an array of values');
-    return inFilter(
-      value,
-      list.map((one, i) => parseValue(one, `${at(1)}.${i}`, parse)),
+
+  #isIn(value: Value, list: readonly Value[], isNot: boolean): string {
+    if (list.length === 0) return always(isNot);
+    const literals = list.flatMap((one) => ('literal' in one ? [one.literal] : []));
+    const others = list.filter((one) => 'property' in one);
+    const by = isNot ? 'and' : 'or';
+    const comparisonsOfOthers = others.map((one) => this.#compare('=', value, one, isNot));
+    if ('literal' in value)
+      return joined(
+        [...literals.map((one) => this.#compare('=', value, { literal: one }, isNot)), ...comparisonsOfOthers],
+        by,
+      );
+    const own = this.#sql.property(value.property);
+    const plain = literals.filter((one) => one !== null && !(one instanceof Instant));
+    const instants = literals.map(instantOfLiteral).filter((ms) => ms !== null);
+    const isEqual = [
+      ...(plain.length > 0 ? [this.#sql.isIn(own, plain)] : []),
+      ...(instants.length > 0 ? [this.#sql.isIn(this.#sql.instant(value.property), instants)] : []),
+    ];
+    if (!isNot) return joined([...isEqual, ...comparisonsOfOthers], by);
+    // A value that cannot be compared with one of the list is unknown.
+    const kinds = [...new Set(literals.map(kindOf))].map((kind) =>
+      kind === 'instant'
+        ? `${this.#sql.instant(value.property)} is not null`
+        : kind === 'none'
+          ? always(null)
+          : isOfKind(own, kind),
+    );
+    return joined(
+      [`${own} is not null`, ...kinds, ...isEqual.map((one) => `(${one}) is not true`), ...comparisonsOfOthers],
+      by,
     );
   }
-  if (op === 'like') {
-    requireArgs(2);
-    const [value, pattern] = [parseValue(args[0], at(0), parse), args[1] as unknown];
+
+  #isLike(value: Value, pattern: unknown, path: string, isNot: boolean): string {
     if (typeof pattern !== 'string')
-      return refuse(at(1), 'must be a pattern: a string in which % stands for any characters and _ for one');
-    parse.count('patternCharacters', pattern.length);
-    const matches = likeMatcher(pattern);
-    return ofOne(value, ({ value: text }) => (typeof text === 'string' ? matches(text) : null));
+      return refuse(path, 'must be a pattern: a string in which % stands for any characters and _ for one');
+    this.#count('patternCharacters', pattern.length);
+    if ('literal' in value && value.literal instanceof Instant) return always(null);
+    const text = 'literal' in value ? this.#sql.bind(value.literal) : this.#sql.property(value.property);
+    return `${this.#sql.isLike(text, pattern)} = ${isNot ? 0 : 1}`;
   }
-  requireArgs(2);
-  const [a, b] = [parseValue(args[0], at(0), parse), parseValue(args[1], at(1), parse)];
-  return comparisonFilter(a, b, comparisons[op] as Holds);
+
+  #meets(args: readonly unknown[], at: (i: number) => string, isNot: boolean): string {
+    // Null: the item's own footprint.
+    const [a = null, b = null] = args.map((arg, i) => {
+      if (!isProperty(arg)) {
+        const geometry = parseGeometry(arg, at(i));
+        this.#count('geometryPositions', positionsOf(geometry).length);
+        return geometry;
+      }
+      return propertyName(arg.property) === 'geometry'
+        ? null
+        : refuse(`${at(i)}.property`, 'must be geometry: items have no other');
+    });
+    const literal = a ?? b;
+    if (literal === null) return always(!isNot);
+    if (a !== null && b !== null) return always(new Shape(a).meets(new Shape(b)) !== isNot);
+    return `${this.#sql.meets(literal)} = ${isNot ? 0 : 1}`;
+  }
+
+  #overlaps(a: Temporal, b: Temporal, isNot: boolean): string {
+    if ('interval' in a) {
+      if ('property' in b) return this.#overlaps(b, a, isNot);
+      return always((a.interval.startMs <= b.interval.endMs && b.interval.startMs <= a.interval.endMs) !== isNot);
+    }
+    const own = this.#sql.instant(a.property);
+    if ('property' in b) return `${own} ${isNot ? '<>' : '='} ${this.#sql.instant(b.property)}`;
+    const [start, end] = [this.#sql.bind(b.interval.startMs), this.#sql.bind(b.interval.endMs)];
+    return `${own} ${isNot ? 'not ' : ''}between ${start} and ${end}`;
+  }
+
+  #value(json: unknown, path: string): Value {
+    if (json === null || typeof json === 'string' || typeof json === 'number' || typeof json === 'boolean') {
+      this.#count('filterLiterals');
+      return { literal: searchValue(json) };
+    }
+    if (isProperty(json)) {
+      const name = propertyName(json.property);
+      if (name === 'geometry')
+        return refuse(`${path}.property`, 'must not be geometry: every item has one, and s_intersects compares it');
+      this.#count('propertyReferences');
+      this.properties.add(name);
+      return { property: name };
+    }
+    if (isObject(json) && ('timestamp' in json || 'date' in json)) {
+      this.#count('filterLiterals');
+      return { literal: parseTime(json, path) };
+    }
+    return refuse(path, 'must be a string, number, boolean, {"property"}, {"timestamp"} or {"date"}');
+  }
+
+  #temporal(json: unknown, path: string): Temporal {
+    if (isProperty(json)) {
+      const property = propertyName(json.property);
+      this.properties.add(property);
+      return { property };
+    }
+    if (isObject(json) && Array.isArray(json['interval']) && json['interval'].length === 2) {
+      const ends = (json['interval'] as unknown[]).map((end, i) => parseEnd(end, i === 1, `${path}.interval.${i}`));
+      const interval = { startMs: ends[0] ?? -Infinity, endMs: ends[1] ?? Infinity };
+      if (interval.startMs > interval.endMs) return refuse(`${path}.interval`, 'must start before it ends');
+      return { interval };
+    }
+    if (isObject(json) && ('timestamp' in json || 'date' in json)) {
+      const { ms } = parseTime(json, path);
+      return { interval: { startMs: ms, endMs: 'date' in json ? ms + 86_400_000 - 1 : ms } };
+    }
+    return refuse(path, 'must be {"property"}, {"timestamp"}, {"date"} or {"interval": [start, end]}');
+  }
 }
 
-function always(truth: Truth): Filter {
-  return { op: 'test', test: () => truth };
+/** An interval in the filter, or the moment of a property. */
+type Temporal = { readonly interval: Interval } | { readonly property: string };
+
+type Kind = 'number' | 'text' | 'boolean' | 'instant' | 'none';
+
+function kindOf(literal: SearchValue | Instant): Kind {
+  if (literal === null) return 'none';
+  if (literal instanceof Instant) return 'instant';
+  return typeof literal === 'number' ? 'number' : isText(literal) ? 'text' : 'boolean';
 }
 
-function ofOne(value: Value, test: PropertyCondition['test']): Filter {
-  return 'of' in value
-    ? { op: 'condition', condition: { property: value.property, test } }
-    : always(test(value.constant));
+/** SQL that is true for search values of one kind. */
+function isOfKind(value: string, kind: Kind): string {
+  switch (kind) {
+    case 'number':
+      return `${value} < ''`;
+    case 'text':
+      return `${value} >= 't' and ${value} < 'u'`;
+    case 'boolean':
+      return `${value} in ('utrue', 'ufalse')`;
+    default:
+      return always(null);
+  }
 }
 
-function comparisonFilter(a: Value, b: Value, holds: Holds): Filter {
-  if ('of' in a && 'constant' in b) return { op: 'condition', condition: comparisonOf(a.property, b.constant, holds) };
-  if ('constant' in a && 'of' in b) return comparisonFilter(b, a, (order) => holds(-order));
-  const [x, y] = [valueOf(a), valueOf(b)];
-  return { op: 'test', test: (item) => compare(x(item), y(item), holds) };
+const instantOfLiteral = (literal: SearchValue | Instant) =>
+  literal instanceof Instant ? literal.ms : instantOf(literal);
+
+function orderOfLiterals(a: SearchValue | Instant, b: SearchValue | Instant): number | null {
+  const [x, y] = [instantOfLiteral(a), instantOfLiteral(b)];
+  if (x !== null && y !== null) return x - y;
+  return a instanceof Instant || b instanceof Instant ? null : orderOf(a, b);
 }
 
-/** The geometry that every match must intersect, where the filter says one at its top: the index looks there only. */
+/** Box of a geometry that every match must intersect, if the filter has one at its top. */
 export function spatialHint(json: unknown): Box | null {
   if (!isObject(json) || !Array.isArray(json['args'])) return null;
   const args: unknown[] = json['args'];
   if (json['op'] === 'and') return args.map(spatialHint).find((hint) => hint !== null) ?? null;
-  if (json['op'] !== 's_intersects') return null;
-  const literal = args.find((arg) => !isProperty(arg));
-  return literal === undefined || args.every((arg) => !isProperty(arg))
-    ? null
-    : boxOfPositions(positionsOf(parseGeometry(literal, 'filter')));
+  if (json['op'] !== 's_intersects' || args.filter(isProperty).length !== 1) return null;
+  const read = readGeometry(args.find((arg) => !isProperty(arg)));
+  return 'geometry' in read ? boxOfPositions(positionsOf(read.geometry)) : null;
 }
 
 /** A property's name, with or without `properties.`. */
 export function propertyName(name: string): string {
   return name.replace(/^properties\./, '');
-}
-
-function parseValue(json: unknown, path: string, parse: Parse): Value {
-  if (json === null || ['string', 'number', 'boolean'].includes(typeof json)) {
-    parse.count('filterLiterals');
-    return { constant: operand(json) };
-  }
-  if (isProperty(json)) {
-    const name = propertyName(json.property);
-    if (name === 'geometry')
-      return refuse(`${path}.property`, 'must not be geometry: every item has one, and s_intersects compares it');
-    parse.count('propertyReferences');
-    return propertyValue(name, parse);
-  }
-  if (isObject(json) && ('timestamp' in json || 'date' in json)) {
-    parse.count('filterLiterals');
-    return { constant: operand(parseTime(json, path)) };
-  }
-  return refuse(path, 'must be a string, number, boolean, {"property"}, {"timestamp"} or {"date"}');
-}
-
-function propertyValue(name: string, parse: Parse): PropertyValue {
-  parse.properties.add(name);
-  return { property: name, of: (item) => operand(item.property(name)) };
-}
-
-type ValueOf = (item: FilterSubject) => Operand;
-
-function valueOf(value: Value): ValueOf {
-  if ('of' in value) return value.of;
-  const { constant } = value;
-  return () => constant;
-}
-
-/** A short list is so many comparisons, which need not look at the values; a long one is looked up. */
-const shortList = 8;
-
-function inFilter(value: Value, list: readonly Value[]): Filter {
-  const isOfConstants = 'of' in value && list.every((one) => 'constant' in one);
-  if (!isOfConstants) return { op: 'test', test: isOneOf(valueOf(value), list) };
-  if (list.length > 0 && list.length <= shortList)
-    return { op: 'or', parts: list.map((one) => comparisonFilter(value, one, (order) => order === 0)) };
-  return ofOne(
-    value,
-    isOneOf<Operand>((one) => one, list),
-  );
 }
 
 function parseTime(json: Readonly<Record<string, unknown>>, path: string): Instant {
@@ -294,24 +374,6 @@ function parseTime(json: Readonly<Record<string, unknown>>, path: string): Insta
   return ms === null
     ? refuse(`${path}.${key}`, key === 'date' ? 'must be a date such as 2024-01-31' : 'must be an RFC 3339 timestamp')
     : new Instant(ms);
-}
-
-/** An interval of the filter itself, or the moment that a property of an item is. */
-type Temporal = { readonly constant: Interval } | PropertyValue;
-
-function parseTemporal(json: unknown, path: string, parse: Parse): Temporal {
-  if (isProperty(json)) return propertyValue(propertyName(json.property), parse);
-  if (isObject(json) && Array.isArray(json['interval']) && json['interval'].length === 2) {
-    const ends = (json['interval'] as unknown[]).map((end, i) => parseEnd(end, i === 1, `${path}.interval.${i}`));
-    const interval = { startMs: ends[0] ?? -Infinity, endMs: ends[1] ?? Infinity };
-    if (interval.startMs > interval.endMs) return refuse(`${path}.interval`, 'must start before it ends');
-    return { constant: interval };
-  }
-  if (isObject(json) && ('timestamp' in json || 'date' in json)) {
-    const { ms } = parseTime(json, path);
-    return { constant: { startMs: ms, endMs: 'date' in json ? ms + 86_400_000 - 1 : ms } };
-  }
-  return refuse(path, 'must be {"property"}, {"timestamp"}, {"date"} or {"interval": [start, end]}');
 }
 
 /** A date is its first instant at the start of an interval, and its last at the end. */
@@ -325,53 +387,24 @@ function parseEnd(end: unknown, isLast: boolean, path: string): number | null {
   return day === null ? refuse(path, 'must be an RFC 3339 timestamp, a date or ..') : day + dayMs;
 }
 
-function overlapFilter(property: PropertyValue, interval: Interval): Filter {
-  return ofOne(property, (value) => overlap(momentOf(value), interval));
-}
-
-function intervalOf(temporal: Temporal, item: FilterSubject): Interval | null {
-  return 'constant' in temporal ? temporal.constant : momentOf(temporal.of(item));
-}
-
-function momentOf({ ms }: Operand): Interval | null {
-  return ms === null ? null : { startMs: ms, endMs: ms };
-}
-
-function overlap(a: Interval | null, b: Interval | null): boolean | null {
-  return a === null || b === null ? null : a.startMs <= b.endMs && b.startMs <= a.endMs;
-}
-
-function parseSpatial(args: readonly unknown[], at: (i: number) => string, parse: Parse): Filter {
-  // Null: the item's own footprint.
-  const [a = null, b = null] = args.map((arg, i) => {
-    if (!isProperty(arg)) {
-      const geometry = parseGeometry(arg, at(i));
-      parse.count('geometryPositions', positionsOf(geometry).length);
-      return geometry;
-    }
-    return propertyName(arg.property) === 'geometry'
-      ? null
-      : refuse(`${at(i)}.property`, 'must be geometry: items have no other');
-  });
-  const literal = a ?? b;
-  if (literal === null) return always(true);
-  if (a !== null && b !== null) {
-    return always(new Shape(a).meets(new Shape(b)));
-  }
-  parse.countShape();
-  const area = new SearchArea(literal);
-  return { op: 'test', test: (item) => area.meets(item.box(), () => item.footprint()) };
-}
-
 function parseGeometry(json: unknown, path: string): Geometry {
+  const read = readGeometry(json);
+  return 'geometry' in read ? read.geometry : refuse(`${path}${read.at}`, read.message);
+}
+
+function readGeometry(
+  json: unknown,
+): { readonly geometry: Geometry } | { readonly at: string; readonly message: string } {
   if (isObject(json) && 'bbox' in json) {
     const read = bboxSchema.safeParse(json['bbox']);
     return read.success
-      ? footprintOfBox(read.data)
-      : refuse(`${path}.bbox`, read.error.issues[0]?.message ?? 'must be a bbox');
+      ? { geometry: footprintOfBox(read.data) }
+      : { at: '.bbox', message: read.error.issues[0]?.message ?? 'must be a bbox' };
   }
   const read = geojsonGeometry.safeParse(json);
-  return read.success ? read.data : refuse(path, read.error.issues[0]?.message ?? 'must be a GeoJSON geometry');
+  return read.success
+    ? { geometry: read.data }
+    : { at: '', message: read.error.issues[0]?.message ?? 'must be a GeoJSON geometry' };
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,7 +1,8 @@
+import type { Interval } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
-import { boxOf, footprintOfBox, type Box, type Footprint } from '../../raster/footprint.ts';
+import { boxOf, type Box, type Footprint } from '../../raster/footprint.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
-import { outlineOf, polygonOf, type Outline } from './outline.ts';
+import { searchValuesOf } from './search-values.ts';
 
 /** Where a raster's pixels lie, in the projection extension's terms. */
 export interface RasterGrid {
@@ -55,16 +56,15 @@ export interface ItemRecord {
   /** All but `datetime`. */
   readonly properties: Readonly<Record<string, unknown>>;
   readonly source: ItemSource;
-  /** Characters of what it was read from: about what it takes in an answer. */
-  readonly length: number;
 }
 
-export interface NewItem extends Omit<ItemRecord, 'number' | 'box' | 'length'> {
+export interface NewItem extends Omit<ItemRecord, 'number' | 'box'> {
   /** The uploaded file that the item stands for; it goes with it. */
   readonly fileId?: string;
 }
 
-interface ItemRow {
+/** An item as the database has it. */
+export interface ItemRow {
   number: number;
   id: string;
   collection_id: string;
@@ -74,20 +74,9 @@ interface ItemRow {
   south: number;
   east: number;
   north: number;
-  outline: Buffer | null;
-  geometry: string | null;
+  geometry: string;
   properties: string;
   source: string;
-}
-
-/** What the index in memory keeps of an item. */
-export interface IndexedItem {
-  readonly number: number;
-  readonly collectionId: string;
-  readonly datetimeMs: number;
-  readonly box: Box;
-  /** Bytes of an `Outline`. */
-  readonly outline: Buffer | null;
 }
 
 /** The items of the catalog, on disk. */
@@ -95,36 +84,24 @@ export class Items {
   #database: SandboxDatabase;
   #insert;
   #byNumber;
-  #readFirst: (numbers: readonly number[], characters: number) => ItemRecord[];
+  #version = 0;
 
   constructor(database: SandboxDatabase) {
     this.#database = database;
     this.#insert = database.prepare(
-      `insert into items (id, collection_id, title, datetime_ms, west, south, east, north, outline, geometry, properties, source, file_id)
-       values (@id, @collectionId, @title, @datetimeMs, @west, @south, @east, @north, @outline, @geometry, @properties, @source, @fileId)
+      `insert into items (id, collection_id, title, datetime_ms, west, south, east, north, geometry, properties, search_values, source, file_id)
+       values (@id, @collectionId, @title, @datetimeMs, @west, @south, @east, @north, @geometry, @properties, ${searchValuesOf('@properties')}, @source, @fileId)
        on conflict (id, collection_id) do update set title = excluded.title, datetime_ms = excluded.datetime_ms, west = excluded.west,
-         south = excluded.south, east = excluded.east, north = excluded.north, outline = excluded.outline, geometry = excluded.geometry,
-         properties = excluded.properties, source = excluded.source, file_id = excluded.file_id`,
+         south = excluded.south, east = excluded.east, north = excluded.north, geometry = excluded.geometry,
+         properties = excluded.properties, search_values = excluded.search_values, source = excluded.source, file_id = excluded.file_id`,
     );
     this.#byNumber = database.prepare<[number], ItemRow>('select * from items where number = ?');
-    this.#readFirst = database.transaction((numbers: readonly number[], characters: number) => {
-      const items: ItemRecord[] = [];
-      let length = 0;
-      for (const number of numbers) {
-        if (length > characters) break;
-        const item = this.get(number);
-        length += item.length;
-        items.push(item);
-      }
-      return items;
-    });
   }
 
   /** Inserts an item, or replaces the one of that id in its collection. */
   put(item: NewItem): void {
-    const box = boxOf(item.footprint);
-    const [west, south, east, north] = box;
-    const outline = outlineOf(item.footprint, box);
+    const [west, south, east, north] = boxOf(item.footprint);
+    this.#version += 1;
     this.#insert.run({
       id: item.id,
       collectionId: item.collectionId,
@@ -134,9 +111,7 @@ export class Items {
       south,
       east,
       north,
-      outline: outline && Buffer.from(outline.buffer, outline.byteOffset, outline.byteLength),
-      // Only where the outline does not tell it.
-      geometry: outline && polygonOf(outline) === null ? JSON.stringify(item.footprint) : null,
+      geometry: JSON.stringify(item.footprint),
       properties: JSON.stringify(item.properties),
       source: JSON.stringify(item.source),
       fileId: item.fileId ?? null,
@@ -151,12 +126,7 @@ export class Items {
   get(number: number): ItemRecord {
     const row = this.#byNumber.get(number);
     if (!row) throw new Error(`item ${number} is gone`);
-    return fromRow(row);
-  }
-
-  /** The first of `numbers`, one at least, until they come to so many characters; in one transaction, which takes one lock for all. */
-  getFirst(numbers: readonly number[], characters: number): ItemRecord[] {
-    return this.#readFirst(numbers, characters);
+    return itemOf(row);
   }
 
   /** By id first, then by title (contract, "STAC"). */
@@ -167,7 +137,7 @@ export class Items {
           `select * from items where ${column} = ? and collection_id = ? order by number limit 1`,
         )
         .get(idOrTitle, collectionId);
-      if (row) return fromRow(row);
+      if (row) return itemOf(row);
     }
     return null;
   }
@@ -180,97 +150,26 @@ export class Items {
     return row ? this.get(row.number) : null;
   }
 
-  /** Numbers of the items with one of `ids`. */
-  numbersOf(ids: readonly string[]): number[] {
-    const byId = this.#database.prepare<[string], { number: number }>('select number from items where id = ?');
-    return [...new Set(ids)].flatMap((id) => byId.all(id).map(({ number }) => number));
-  }
-
   count(): number {
     return this.#database.prepare<[], { n: number }>('select count(*) as n from items').get()!.n;
   }
 
-  /** Null where there is no such item. */
-  idOf(number: number): string | null {
-    return (
-      this.#database.prepare<[number], string>('select id from items where number = ?').pluck().get(number) ?? null
-    );
-  }
-
-  /** Items with a number above `after`, by number: what the index is made of. */
-  *indexed(after: number): IterableIterator<IndexedItem> {
-    type Row = [number, string, number, number, number, number, number, Buffer | null];
+  /** Extent of each collection that has items. Over all longitudes if an item lies across the antimeridian. */
+  extents(): ReadonlyMap<string, { readonly box: Box; readonly interval: Interval }> {
     const rows = this.#database
-      .prepare<[number], Row>(
-        'select number, collection_id, datetime_ms, west, south, east, north, outline from items where number > ? order by number',
-      )
-      .raw()
-      .iterate(after);
-    for (const [number, collectionId, datetimeMs, west, south, east, north, outline] of rows) {
-      yield { number, collectionId, datetimeMs, box: [west, south, east, north], outline };
-    }
-  }
-
-  /** Numbers of all items by id, then by collection. */
-  *numbersById(): IterableIterator<number> {
-    for (const [number] of this.#database
-      .prepare<[], [number]>('select number from items order by id, collection_id')
-      .raw()
-      .iterate())
-      yield number;
-  }
-
-  /** The numbers that stand next to an item in the order of `numbersById`. */
-  neighboursById(number: number): { before: number | null; after: number | null } {
-    const { id, collectionId } = this.get(number);
-    const before = this.#database.prepare<[string, string], { number: number }>(
-      'select number from items where (id, collection_id) < (?, ?) order by id desc, collection_id desc limit 1',
-    );
-    const after = this.#database.prepare<[string, string], { number: number }>(
-      'select number from items where (id, collection_id) > (?, ?) order by id, collection_id limit 1',
-    );
-    return { before: before.get(id, collectionId)?.number ?? null, after: after.get(id, collectionId)?.number ?? null };
-  }
-
-  /** Extent in space and time of each collection that has items. */
-  extents() {
-    type Row = {
-      collectionId: string;
-      west: number;
-      south: number;
-      east: number;
-      north: number;
-      startMs: number;
-      endMs: number;
-    };
-    return this.#database
-      .prepare<[], Row>(
-        `select collection_id as collectionId, min(case when west > east then -180 else west end) as west, min(south) as south,
-           max(case when west > east then 180 else east end) as east, max(north) as north, min(datetime_ms) as startMs, max(datetime_ms) as endMs
+      .prepare<[], [string, number, number, number, number, number, number]>(
+        `select collection_id, min(case when west > east then -180 else west end), min(south),
+           max(case when west > east then 180 else east end), max(north), min(datetime_ms), max(datetime_ms)
          from items group by collection_id`,
       )
-      .all();
-  }
-
-  /** Numbers behind `after`, at most `limit` of them, with the value that each item has of one property. `id`, `title` and `collection` are the item's own. */
-  column(name: string, after: number, limit: number): [number, unknown][] {
-    if (name === 'id' || name === 'title' || name === 'collection') {
-      const column = name === 'collection' ? 'collection_id' : name;
-      return this.#database
-        .prepare<[number, number], [number, string]>(
-          `select number, ${column} from items where number > ? order by number limit ?`,
-        )
-        .raw()
-        .all(after, limit);
-    }
-    const path = `$.${JSON.stringify(name)}`;
-    const rows = this.#database
-      .prepare<[string, number, number], [number, string | null]>(
-        'select number, properties -> ? from items where number > ? order by number limit ?',
-      )
       .raw()
-      .all(path, after, limit);
-    return rows.map(([number, value]) => [number, value === null ? null : (JSON.parse(value) as unknown)]);
+      .all();
+    return new Map(
+      rows.map(([id, west, south, east, north, startMs, endMs]) => [
+        id,
+        { box: [west, south, east, north], interval: { startMs, endMs } },
+      ]),
+    );
   }
 
   /** Names of properties that have a value in some item, of the first 5,000. */
@@ -284,15 +183,14 @@ export class Items {
       .all();
   }
 
-  /** Grows whenever an item that is there is replaced or removed; one that is new has a higher number than all others. */
-  rewrites(): number {
-    return Number(
-      this.#database.prepare<[], string>(`select value from settings where name = 'item-rewrites'`).pluck().get(),
-    );
+  /** Changes with each change of the items. */
+  get version(): number {
+    return this.#version;
   }
 
   /** Items whose pixels lie below the folder go; how many did. Reads every item: their sources are JSON. */
   removeBelow(folder: string): number {
+    this.#version += 1;
     return this.#database
       .prepare('delete from items where instr(source, ?) > 0')
       .run(JSON.stringify(`${folder}/`).slice(1, -1)).changes;
@@ -300,32 +198,21 @@ export class Items {
 
   /** What belongs to uploaded files goes; how many did. */
   removeOfFiles(): number {
+    this.#version += 1;
     return this.#database.prepare('delete from items where file_id is not null').run().changes;
   }
 }
 
-function toOutline(bytes: Buffer): Outline {
-  return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
-}
-
-function fromRow(row: ItemRow): ItemRecord {
-  const box: Box = [row.west, row.south, row.east, row.north];
-  const footprint =
-    row.geometry !== null
-      ? (JSON.parse(row.geometry) as Footprint)
-      : row.outline === null
-        ? footprintOfBox(box)
-        : (polygonOf(toOutline(row.outline)) ?? footprintOfBox(box));
+export function itemOf(row: ItemRow): ItemRecord {
   return {
     number: row.number,
     id: row.id,
     collectionId: row.collection_id,
     title: row.title,
     datetimeMs: row.datetime_ms,
-    box,
-    footprint,
+    box: [row.west, row.south, row.east, row.north],
+    footprint: JSON.parse(row.geometry) as Footprint,
     properties: JSON.parse(row.properties) as Record<string, unknown>,
     source: JSON.parse(row.source) as ItemSource,
-    length: row.properties.length + (row.geometry?.length ?? row.outline?.length ?? 0),
   };
 }

@@ -1,18 +1,12 @@
-import type { Geometry } from 'geojson';
-import { limits, pageLimits, type Interval, type SearchRequest, type SortRule } from '../../contract/index.ts';
+import { setImmediate as others } from 'node:timers/promises';
+import { limits, pageLimits, type SearchRequest, type SortRule } from '../../contract/index.ts';
 import type { Box } from '../../raster/footprint.ts';
-import type { Slice } from '../slices.ts';
-import { invalid, SandboxError } from '../web/sandbox-error.ts';
+import { invalid } from '../web/sandbox-error.ts';
 import type { Catalog } from './catalog.ts';
-import { holdsFor, parseFilter, propertyName, spatialHint, type FilterSubject, type ParsedFilter } from './cql2.ts';
-import { blockRows, filterOnRows, type FilterRows } from './filter-rows.ts';
-import type { ItemRecord } from './items.ts';
-import { outlineMeetsBox, outlineOf } from './outline.ts';
-import { splitBox, type Rows } from './item-index.ts';
-import type { PropertyColumn, Sortable } from './property-column.ts';
+import { Cql2, propertyName, spatialHint } from './cql2.ts';
+import { itemOf, type ItemRecord } from './items.ts';
+import { SqlOfSearch } from './search-query.ts';
 import { SearchArea } from './search-area.ts';
-import { selectPage, type RowOrder } from './select-page.ts';
-import { truths } from './three-valued.ts';
 
 export interface SearchResult<View = ItemRecord> {
   readonly items: readonly View[];
@@ -25,283 +19,95 @@ export interface SearchResult<View = ItemRecord> {
 }
 
 const defaultSort: readonly SortRule[] = [{ field: 'properties.datetime', direction: 'desc' }];
+/** What every item has. */
+const always: ReadonlySet<string> = new Set(['datetime', 'id', 'collection', 'title']);
+/** Milliseconds that the views of a page's items may keep the event loop. */
+const viewMs = 20;
 
-/** Characters of the items of one answer, about: a page of large ones ends early, and the next one begins there. */
-const pageCharacters = 16 * 1024 * 1024;
-/** Items of a page that are read in one go: so many, or as many as come to so many characters. */
-const readTogether = { items: 16, characters: 64 * 1024 };
-/** How often a search begins again, because the catalog was numbered anew under it. */
-const mostTries = 5;
-
-/** Answers a search that was read and checked (spec 4.2), in slices. Throws 400 for a filter that is none, and 503 where it takes too long. */
+/** Answers a search that was read and checked (spec 4.2). Throws 400 for a wrong filter, and 503 if the search takes too long. */
 export function search(catalog: Catalog, request: SearchRequest): Promise<SearchResult>;
-/** The same, each item as `view` shows it: made in slices too. */
+/** The same, each item as `view` shows it. */
 export function search<View>(
   catalog: Catalog,
   request: SearchRequest,
   view: (item: ItemRecord) => View,
 ): Promise<SearchResult<View>>;
-export function search(
+export async function search(
   catalog: Catalog,
   request: SearchRequest,
   view: (item: ItemRecord) => unknown = (item) => item,
 ): Promise<SearchResult<unknown>> {
-  const filter = request.filter === undefined ? null : parseFilter(request.filter);
-  const rules = request.sortby?.length ? request.sortby : defaultSort;
-  const filtered = filter?.properties.filter((name) => name !== 'datetime') ?? [];
-  const sorted = rules.map(({ field }) => propertyName(field)).filter((name) => !indexed.has(name));
-  if (new Set([...filtered, ...sorted]).size > limits.search.properties)
+  const { limit = pageLimits.default, offset = 0, bbox, intersects, filter, ids, collections, datetime } = request;
+  const sortby = request.sortby?.length ? request.sortby : defaultSort;
+  const hint = intersects ? new SearchArea(intersects).box : filter === undefined ? null : spatialHint(filter);
+  const isSmall = (box: Box | null | undefined): box is Box => box !== null && box !== undefined && !isWorld(box);
+  const sql = new SqlOfSearch(isSmall(bbox) || isSmall(hint));
+  const conditions = ['in_time()'];
+  if (ids) conditions.push(sql.isIn(`${sql.own}.id`, ids));
+  const ofCollections = collections ? sql.isIn(`${sql.own}.collection_id`, collections) : null;
+  if (ofCollections) conditions.push(ofCollections);
+  if (datetime)
+    conditions.push(`${sql.own}.datetime_ms between ${sql.bind(datetime.startMs)} and ${sql.bind(datetime.endMs)}`);
+  // SQLite evaluates conditions in their order, so geometry comes behind what costs little.
+  if (isSmall(hint)) conditions.push(sql.overlaps(hint));
+  if (isSmall(bbox)) conditions.push(sql.meetsBox(bbox));
+  if (intersects) conditions.push(sql.meets(intersects));
+  const cql2 = new Cql2(sql);
+  if (filter !== undefined) conditions.push(cql2.condition(filter));
+  const sorted = sortby.map(({ field }) => propertyName(field));
+  const others = new Set([...cql2.properties, ...sorted].filter((name) => !always.has(name)));
+  if (others.size > limits.search.properties)
     throw invalid([
       {
-        path: request.filter === undefined ? 'sortby' : 'filter',
+        path: filter === undefined ? 'sortby' : 'filter',
         message: `must name at most ${limits.search.properties} different properties, those of sortby included`,
       },
     ]);
-  return catalog.slices.run('the search', async (slice) => {
-    for (let tries = 0; ; tries++) {
-      const { generation } = catalog.index;
-      const found = await searchOnce(catalog, request, filter, rules, { filtered, sorted }, slice, view);
-      if (found && generation === catalog.index.generation) return found;
-      if (tries === mostTries)
-        throw new SandboxError(503, 'busy', 'the catalog is changing too fast for the search; try again in a moment');
-    }
+  const own = sorted.filter((name) => !always.has(name));
+  const answer = await catalog.threads.run({
+    number: `${sql.own}.number`,
+    from: sql.from,
+    where: conditions.join(' and '),
+    order: [...sortby.map((rule) => orderBy(sql, rule)), `${sql.own}.id`, `${sql.own}.collection_id`].join(', '),
+    ...{ values: sql.values, geometries: sql.geometries, patterns: sql.patterns, ofCollections, limit, offset },
+    required: own.map((name) => `in_time() and ${sql.property(name)} is not null`),
   });
+  if ('unfulfilled' in answer)
+    throw invalid(
+      answer.unfulfilled.map((i) => ({
+        path: `sortby.${sorted.indexOf(own[i] ?? '')}.field`,
+        message: `no item has it; items can be sorted by ${sortablesOf(catalog).join(', ')}`,
+      })),
+    );
+  const { numberMatched, rows } = answer;
+  return { items: await viewed(rows.map((row) => () => view(itemOf(row)))), numberMatched, limit, offset, sortby };
 }
 
-/** What the index itself sorts by. */
-const indexed: ReadonlySet<string> = new Set(['datetime', 'id']);
+/** Runs `work` with breaks, so that other calls are answered between large items. */
+async function viewed(work: readonly (() => unknown)[]): Promise<unknown[]> {
+  const results: unknown[] = [];
+  let sinceMs = performance.now();
+  for (const one of work) {
+    results.push(one());
+    if (performance.now() - sinceMs < viewMs) continue;
+    await others();
+    sinceMs = performance.now();
+  }
+  return results;
+}
 
-/** Null where the catalog was numbered anew meanwhile: rows are numbers that it makes void. */
-async function searchOnce(
-  catalog: Catalog,
-  request: SearchRequest,
-  filter: ParsedFilter | null,
-  sortby: readonly SortRule[],
-  { filtered, sorted }: { readonly filtered: readonly string[]; readonly sorted: readonly string[] },
-  slice: Slice,
-  view: (item: ItemRecord) => unknown,
-): Promise<SearchResult<unknown> | null> {
-  const { limit = pageLimits.default, offset = 0 } = request;
-  const { generation } = catalog.index;
-  const columns = new Map<string, PropertyColumn>();
-  for (const name of filtered) columns.set(name, await catalog.columns.get(name, slice));
-  const sortables = new Map<string, Sortable>(columns);
-  for (const name of sorted) {
-    if (!sortables.has(name)) sortables.set(name, await catalog.columns.getSortable(name, slice));
-    if (slice.isOver) await slice.next();
-  }
-  requireSortable(catalog, sortby, sortables);
-  const look = new ItemRows(catalog, columns);
-  const rows = request.ids
-    ? await rowsOfIds(catalog, request, filter, look, slice)
-    : await rowsOf(catalog, request, filter, look, slice);
-  const numberMatched = rows.length;
-  const page = await selectPage(rows, orderBy(catalog, sortby, sortables), offset, limit, slice);
-  catalog.index.giveBack(rows);
-  const items: unknown[] = [];
-  let characters = 0;
-  while (items.length < page.length && characters <= pageCharacters) {
-    if (generation !== catalog.index.generation) return null;
-    const rowsNow = page.slice(items.length, items.length + readTogether.items);
-    const numbers = rowsNow.map((row) => catalog.index.numberOf(row));
-    for (const item of catalog.items.getFirst(numbers, readTogether.characters)) {
-      characters += item.length;
-      items.push(view(item));
-      if (slice.isOver) await slice.next();
-    }
-  }
-  return { items, numberMatched, limit, offset, sortby };
+const isWorld = ([west, south, east, north]: Box) => west <= -180 && south <= -90 && east >= 180 && north >= 90;
+
+/** A missing value comes last in both directions. */
+function orderBy(sql: SqlOfSearch, { field, direction }: SortRule): string {
+  const name = propertyName(field);
+  const columns: Readonly<Record<string, string>> = { datetime: 'datetime_ms', id: 'id', collection: 'collection_id' };
+  const column = Object.hasOwn(columns, name) ? `${sql.own}.${columns[name]}` : `${sql.property(name)}`;
+  return `${column} ${direction}${always.has(name) ? '' : ' nulls last'}`;
 }
 
 /** What items can be sorted by: of their properties those that the first 5,000 items have. */
 export function sortablesOf(catalog: Catalog): string[] {
   const names = new Set(['datetime', ...catalog.items.propertyNames()]);
   return ['id', 'collection', ...[...names].map((name) => `properties.${name}`)];
-}
-
-/** Throws 400 for a rule by what no item has: the order would be none. */
-function requireSortable(catalog: Catalog, rules: readonly SortRule[], sortables: ReadonlyMap<string, Sortable>): void {
-  // An empty catalog has no property, and nothing to sort.
-  if (catalog.index.size === 0) return;
-  const unknown = rules.flatMap(({ field }, i) => {
-    return sortables.get(propertyName(field))?.hasValues === false ? [i] : [];
-  });
-  if (unknown.length === 0) return;
-  throw invalid(
-    unknown.map((i) => ({
-      path: `sortby.${i}.field`,
-      message: `no item has it; items can be sorted by ${sortablesOf(catalog).join(', ')}`,
-    })),
-  );
-}
-
-async function rowsOf(
-  catalog: Catalog,
-  { bbox, collections, datetime, intersects, filter: json }: SearchRequest,
-  parsed: ParsedFilter | null,
-  look: ItemRows,
-  slice: Slice,
-): Promise<Rows> {
-  const area = intersects ? new SearchArea(intersects) : null;
-  const box = bbox ?? area?.box ?? (parsed && spatialHint(json));
-  const { index } = catalog;
-  const found = index.search({ box, collections: collections ?? null, interval: datetime ?? null });
-  if (!area && !parsed) return found;
-  const { generation } = index;
-  const test = parsed && filterOnRows(parsed.filter, look);
-  // Between two looks at the clock. One pair of shapes may take a tenth of a second.
-  const step = area ? 1 : Math.max(1, Math.floor(blockRows / Math.max(1, parsed?.cost ?? 1)));
-  const [block, results] = [new Uint32Array(step), new Uint8Array(step).fill(truths.yes)];
-  const meets = area && ((row: number) => area.meets(index.boxOf(row), () => look.subject(row).footprint()));
-  // In the place of what was found: a match never comes to stand behind the block that it is of.
-  const rows = found instanceof Uint32Array ? found : new Uint32Array(found.length);
-  let count = 0;
-  for (let from = 0; from < found.length; from += step) {
-    if (slice.isOver) {
-      await slice.next();
-      if (generation !== index.generation) break;
-    }
-    const inBlock = copyRows(found, from, block, meets);
-    test?.(block, inBlock, results);
-    count = appendMatches(block, inBlock, results, rows, count);
-  }
-  return rows.subarray(0, count);
-}
-
-/** Fills `block` with the rows from `from` on that meet. Returns how many those are. */
-function copyRows(rows: Rows, from: number, block: Uint32Array, meets: ((row: number) => boolean) | null): number {
-  const to = Math.min(rows.length, from + block.length);
-  let count = 0;
-  for (let i = from; i < to; i++) {
-    const row = rows[i] as number;
-    if (meets === null || meets(row)) block[count++] = row;
-  }
-  return count;
-}
-
-/** Puts those of the block that match behind the others. Returns how many there are then. */
-function appendMatches(
-  block: Uint32Array,
-  inBlock: number,
-  results: Uint8Array,
-  matches: Uint32Array,
-  before: number,
-): number {
-  let count = before;
-  for (let i = 0; i < inBlock; i++) {
-    // Written over where it is none: processors guess badly which rows match.
-    matches[count] = block[i] as number;
-    count += results[i] === truths.yes ? 1 : 0;
-  }
-  return count;
-}
-
-/** Few items, looked at one by one. */
-async function rowsOfIds(
-  catalog: Catalog,
-  request: SearchRequest,
-  parsed: ParsedFilter | null,
-  look: ItemRows,
-  slice: Slice,
-): Promise<number[]> {
-  const { bbox, datetime, intersects, ids = [] } = request;
-  const collections = request.collections && new Set(request.collections);
-  const area = intersects ? new SearchArea(intersects) : null;
-  const isWanted = (item: ItemRecord, row: number) =>
-    (!collections || collections.has(item.collectionId)) &&
-    (!datetime || isWithin(item.datetimeMs, datetime)) &&
-    (!bbox || splitBox(bbox).some((box) => footprintMeetsBox(item, box))) &&
-    (!area || area.meets(item.box, () => item.footprint)) &&
-    (!parsed || holdsFor(parsed.filter, look.subject(row)) === true);
-  const { generation } = catalog.index;
-  const rows: number[] = [];
-  for (const number of catalog.items.numbersOf(ids)) {
-    if (generation !== catalog.index.generation) return rows;
-    const row = catalog.index.rowOf(number);
-    if (row >= 0 && isWanted(catalog.items.get(number), row)) rows.push(row);
-    if (slice.isOver) await slice.next();
-  }
-  return rows;
-}
-
-function isWithin(ms: number, { startMs, endMs }: Interval): boolean {
-  return ms >= startMs && ms <= endMs;
-}
-
-function footprintMeetsBox({ footprint, box }: ItemRecord, [west, south, east, north]: Box): boolean {
-  const outline = outlineOf(footprint, box);
-  if (outline) return outlineMeetsBox(outline, 0, outline.length, west, south, east, north);
-  return box[0] <= east && box[2] >= west && box[1] <= north && box[3] >= south;
-}
-
-/** The items of the index, as a filter looks at them. */
-class ItemRows implements FilterRows, FilterSubject {
-  #catalog: Catalog;
-  #columns: ReadonlyMap<string, PropertyColumn>;
-  #row = 0;
-
-  /** `columns` has every property that is asked for, but `datetime`. */
-  constructor(catalog: Catalog, columns: ReadonlyMap<string, PropertyColumn>) {
-    this.#catalog = catalog;
-    this.#columns = columns;
-  }
-
-  columnOf(property: string): PropertyColumn | null {
-    return this.#columns.get(property) ?? null;
-  }
-
-  datetimeMsOf(row: number): number {
-    return this.#catalog.index.datetimeMsOf(row);
-  }
-
-  subject(row: number): FilterSubject {
-    this.#row = row;
-    return this;
-  }
-
-  property(name: string): unknown {
-    return name === 'datetime'
-      ? new Date(this.datetimeMsOf(this.#row)).toISOString()
-      : this.#columns.get(name)?.valueOf(this.#row);
-  }
-
-  footprint(): Geometry {
-    const { index, items } = this.#catalog;
-    return index.polygonOf(this.#row) ?? items.get(index.numberOf(this.#row)).footprint;
-  }
-
-  box(): Box {
-    return this.#catalog.index.boxOf(this.#row);
-  }
-}
-
-/** By the rules, one after the other; ties by id, then by collection. What has no value comes last. */
-function orderBy(catalog: Catalog, rules: readonly SortRule[], sortables: ReadonlyMap<string, Sortable>): RowOrder {
-  const { index } = catalog;
-  const byId: RowOrder = orderOf((row) => index.idRankOf(row), 1);
-  const orders = rules.map(({ field, direction }): RowOrder => {
-    const name = propertyName(field);
-    const sign = direction === 'desc' ? -1 : 1;
-    if (name === 'datetime') return orderOf((row) => index.datetimeMsOf(row), sign);
-    if (name === 'id') return orderOf((row) => index.idRankOf(row), sign);
-    return sortables.get(name)?.order(sign) ?? orderOf(() => 0, 1);
-  });
-  const [first = byId] = orders;
-  const compare = (a: number, b: number) => {
-    for (const order of orders) {
-      const result = order.compare(a, b);
-      if (result !== 0) return result;
-    }
-    return byId.compare(a, b);
-  };
-  return { compare, keys: first.keys };
-}
-
-function orderOf(numberOf: (row: number) => number, sign: 1 | -1): RowOrder {
-  return {
-    compare: (a, b) => sign * (numberOf(a) - numberOf(b)),
-    keys: (rows, from, to, into) => {
-      for (let i = from; i < to; i++) into[i - from] = sign * numberOf(rows[i] as number);
-    },
-  };
 }

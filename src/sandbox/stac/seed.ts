@@ -250,7 +250,6 @@ export async function seedDemo(
       });
     });
   });
-  catalog.reload();
 
   function footprintAt(i: number, what: string): Footprint {
     const footprint = footprints[i];

@@ -46,7 +46,6 @@ export async function importPath(
         nowMs,
       ),
     );
-  catalog.reload();
   return { imported: sum(results.map((one) => one.imported)), refused: sum(results.map((one) => one.refused)) };
 }
 

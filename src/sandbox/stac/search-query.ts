@@ -1,0 +1,109 @@
+import type { Geometry } from 'geojson';
+import type { Box } from '../../raster/footprint.ts';
+
+/** A search as SQL, with what its functions need. `search-thread.ts` runs it. */
+export interface SearchQuery {
+  /** Column with the number of an item. */
+  readonly number: string;
+  readonly from: string;
+  readonly where: string;
+  readonly order: string;
+  readonly values: Readonly<Record<string, unknown>>;
+  /** Geometries of `meets`, by position. */
+  readonly geometries: readonly Geometry[];
+  /** Patterns of `is_like`, by position. */
+  readonly patterns: readonly string[];
+  /** Condition of the collections, if the search has one. */
+  readonly ofCollections: string | null;
+  readonly limit: number;
+  readonly offset: number;
+  /** Conditions that some item must fulfil, because a search sorts by their properties. */
+  readonly required: readonly string[];
+}
+
+/** The box in one or two parts, because west may be greater than east. */
+export function splitBox([west, south, east, north]: Box): Box[] {
+  return west <= east
+    ? [[west, south, east, north]]
+    : [
+        [west, south, 180, north],
+        [-180, south, east, north],
+      ];
+}
+
+/** Builds the SQL of one search. Every value is bound. */
+export class SqlOfSearch {
+  readonly values: Record<string, unknown> = {};
+  readonly geometries: Geometry[] = [];
+  readonly patterns: string[] = [];
+  readonly #bound = new Map<unknown, string>();
+  /** Table with the columns number, id, collection_id and datetime_ms: `b`, the R*Tree, or `i`, the items. */
+  readonly own: 'b' | 'i';
+  readonly #geometry: string;
+
+  constructor(isSpatial: boolean) {
+    this.own = isSpatial ? 'b' : 'i';
+    this.#geometry = isSpatial ? '(select geometry from items where number = b.number)' : 'i.geometry';
+  }
+
+  /** SQLite leaves the join out if no condition names `i`. */
+  get from(): string {
+    return this.own === 'i' ? 'items i' : 'item_boxes b left join items i on i.number = b.number';
+  }
+
+  bind(value: unknown): string {
+    const known = this.#bound.get(value);
+    if (known !== undefined) return known;
+    const name = `v${this.#bound.size}`;
+    this.values[name] = value;
+    this.#bound.set(value, `@${name}`);
+    return `@${name}`;
+  }
+
+  /** A value from a list of up to thousands. */
+  isIn(expression: string, list: readonly unknown[]): string {
+    return `${expression} in (select value from json_each(${this.bind(JSON.stringify(list))}))`;
+  }
+
+  /** True if the box of an item and this one share a point. */
+  overlaps([west, south, east, north]: Box): string {
+    const [w, s, e, n] = [west, south, east, north].map((degrees) => this.bind(degrees));
+    return `b.west <= ${e} and b.east >= ${w} and b.south <= ${n} and b.north >= ${s}`;
+  }
+
+  /** True if the footprint of an item and the geometry share a point. */
+  meets(geometry: Geometry): string {
+    return `meets(${this.geometries.push(geometry) - 1}, ${this.#geometry})`;
+  }
+
+  /** True if the footprint of an item and the box share a point. Only footprints on the edge of the box are compared with it. */
+  meetsBox(box: Box): string {
+    const [first = '', second] = splitBox(box).map((part) => {
+      const [w, s, e, n] = part.map((degrees) => this.bind(degrees));
+      const isWithin = `b.west >= ${w} and b.east <= ${e} and b.south >= ${s} and b.north <= ${n}`;
+      return `${this.overlaps(part)} and (${isWithin} or meets_box(${this.#geometry}, ${w}, ${s}, ${e}, ${n}))`;
+    });
+    if (second === undefined) return first;
+    const numbers = [first, second].map((part) => `select number from item_boxes b where ${part}`);
+    return `b.number in (${numbers.join(' union ')})`;
+  }
+
+  isLike(expression: string, pattern: string): string {
+    return `is_like(${this.patterns.push(pattern) - 1}, ${expression})`;
+  }
+
+  /** Search value of a property. */
+  property(name: string): string {
+    if (name === 'id') return `('t' || ${this.own}.id)`;
+    if (name === 'collection') return `('t' || ${this.own}.collection_id)`;
+    if (name === 'title') return `('t' || i.title)`;
+    if (name === 'datetime')
+      return `('t' || strftime('%Y-%m-%dT%H:%M:%fZ', ${this.own}.datetime_ms / 1000.0, 'unixepoch'))`;
+    return `(i.search_values ->> ${this.bind(`$.${JSON.stringify(name)}`)})`;
+  }
+
+  /** Epoch milliseconds of a property, null if it is no timestamp. */
+  instant(name: string): string {
+    return name === 'datetime' ? `${this.own}.datetime_ms` : `instant_of(${this.property(name)})`;
+  }
+}

@@ -1,0 +1,112 @@
+/** Runs in a thread: answers searches of the catalog, so that the sandbox answers other calls meanwhile. */
+import { parentPort, workerData } from 'node:worker_threads';
+import Sqlite from 'better-sqlite3';
+import { boxOf, type Footprint } from '../../raster/footprint.ts';
+import type { ItemRow } from './items.ts';
+import { likeMatcher } from './like.ts';
+import { meetsBox, SearchArea } from './search-area.ts';
+import type { SearchQuery } from './search-query.ts';
+import { instantOf, isText, orderOf, type SearchValue } from './search-values.ts';
+
+export interface SearchOrder {
+  readonly query: SearchQuery;
+  /** Time from the receipt until the search is given up. */
+  readonly leftMs: number;
+}
+
+export type SearchAnswer =
+  | { readonly numberMatched: number; readonly rows: readonly ItemRow[] }
+  /** Positions in `required` of conditions that no item fulfils. */
+  | { readonly unfulfilled: readonly number[] }
+  | { readonly isLate: true }
+  | { readonly error: string };
+
+/** Approximate characters of a page. A page of larger items ends early, and the next page begins there. */
+const pageCharacters = 16 * 1024 * 1024;
+
+class LateError extends Error {}
+
+const database = new Sqlite(String(workerData), { readonly: true });
+// A scan of a large catalog reads most of the file.
+database.pragma('mmap_size = 268435456');
+
+let endMs = 0;
+let areas: readonly SearchArea[] = [];
+let matchers: readonly ((text: string) => boolean)[] = [];
+const inTime = () => {
+  if (performance.now() > endMs) throw new LateError();
+  return 1;
+};
+const numberOf = (truth: boolean) => (truth ? 1 : 0);
+database.function('in_time', { deterministic: false }, inTime);
+database.function('instant_of', { deterministic: true }, (value: SearchValue) => instantOf(value));
+database.function('order_of', { deterministic: true }, (a: SearchValue, b: SearchValue) => orderOf(a, b));
+database.function('is_like', (pattern: number, value: SearchValue) => {
+  const matches = matchers[pattern];
+  return matches && isText(value) ? numberOf(matches(value.slice(1))) : null;
+});
+database.function('meets_box', (geometry: string, west: number, south: number, east: number, north: number) =>
+  numberOf(meetsBox(JSON.parse(geometry) as Footprint, [west, south, east, north])),
+);
+database.function('meets', (area: number, geometry: string) => {
+  // A pair of large geometries may take a tenth of a second.
+  inTime();
+  const footprint = JSON.parse(geometry) as Footprint;
+  return numberOf(areas[area]?.meets(boxOf(footprint), () => footprint) ?? false);
+});
+
+/** In one transaction, so that the number and the page belong together. */
+const answer = database.transaction((query: SearchQuery): SearchAnswer => {
+  const { number, where, order, values, limit, offset, required } = query;
+  // An empty catalog has no property, and nothing to sort.
+  const hasItems = database.prepare('select 1 from items limit 1').get() !== undefined;
+  const unfulfilled = (hasItems ? required : []).flatMap((condition, i) =>
+    database.prepare(`select 1 from items i where ${condition} limit 1`).get(bound(condition, values)) ? [] : [i],
+  );
+  if (unfulfilled.length > 0) return { unfulfilled };
+  const from = fromOf(query);
+  const count = `select count(*) from ${from} where ${where}`;
+  const numberMatched = database.prepare<unknown[], number>(count).pluck().get(bound(count, values)) ?? 0;
+  if (numberMatched <= offset) return { numberMatched, rows: [] };
+  const page = `select ${number} from ${from} where ${where} order by ${order} limit ${limit} offset ${offset}`;
+  const numbers = database.prepare<unknown[], number>(page).pluck().all(bound(page, values));
+  const byNumber = database.prepare<[number], ItemRow>('select * from items where number = ?');
+  const items: ItemRow[] = [];
+  for (let [i, characters] = [0, 0]; i < numbers.length && characters <= pageCharacters; i++) {
+    const row = byNumber.get(numbers[i] as number) as ItemRow;
+    characters += row.properties.length + row.geometry.length;
+    items.push(row);
+  }
+  return { numberMatched, rows: items };
+});
+
+/** An item in this many is so many that SQLite reads them faster in the order of the table than by an index. */
+const manyAreOneIn = 8;
+
+/** SQLite would always take the index of collections, and cannot know how many items they have. */
+function fromOf({ from, where, order, values, ofCollections }: SearchQuery): string {
+  const readsProperties = `${where}${order}`.includes('i.search_values');
+  if (from !== 'items i' || ofCollections === null || !readsProperties) return from;
+  const sql = `select count(*) from ${from} where ${ofCollections}`;
+  const inCollections = database.prepare<unknown[], number>(sql).pluck().get(bound(sql, values)) ?? 0;
+  const all = database.prepare<[], number>('select max(number) from items').pluck().get() ?? 0;
+  return inCollections * manyAreOneIn < all ? from : `${from} not indexed`;
+}
+
+/** Values that the SQL names, because SQLite rejects others. */
+function bound(sql: string, values: SearchQuery['values']): Record<string, unknown> {
+  const names = new Set(sql.match(/@v\d+/g));
+  return Object.fromEntries(Object.entries(values).filter(([name]) => names.has(`@${name}`)));
+}
+
+parentPort?.on('message', ({ query, leftMs }: SearchOrder) => {
+  endMs = performance.now() + leftMs;
+  try {
+    inTime();
+    areas = query.geometries.map((geometry) => new SearchArea(geometry));
+    matchers = query.patterns.map(likeMatcher);
+    parentPort?.postMessage(answer(query));
+  } catch (error) {
+    parentPort?.postMessage(error instanceof LateError ? { isLate: true } : { error: (error as Error).message });
+  }
+});

@@ -1,0 +1,108 @@
+import { Worker } from 'node:worker_threads';
+import { SandboxError } from '../web/sandbox-error.ts';
+import type { SearchQuery } from './search-query.ts';
+import type { SearchAnswer, SearchOrder } from './search-thread.ts';
+
+export interface SearchThreadsOptions {
+  /** From the request of a search to its answer. Default 10 s. */
+  readonly deadlineMs?: number;
+  /** Searches that wait for a thread. Default 200. */
+  readonly mostWaiting?: number;
+}
+
+type Found = Extract<SearchAnswer, { rows: unknown } | { unfulfilled: unknown }>;
+
+interface Job {
+  readonly query: SearchQuery;
+  readonly endMs: number;
+  readonly resolve: (answer: Found) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A second search goes on beside a slow one. */
+const mostThreads = 2;
+
+/** Threads that answer searches. They start with the first search. */
+export class SearchThreads {
+  readonly #databasePath: string;
+  readonly #deadlineMs: number;
+  readonly #mostWaiting: number;
+  readonly #jobs = new Map<Worker, Job | null>();
+  readonly #waiting: Job[] = [];
+
+  constructor(databasePath: string, { deadlineMs = 10_000, mostWaiting = 200 }: SearchThreadsOptions = {}) {
+    this.#databasePath = databasePath;
+    this.#deadlineMs = deadlineMs;
+    this.#mostWaiting = mostWaiting;
+  }
+
+  /** Throws 503 `search_timeout` after the deadline, and 503 `busy` if too many searches wait. */
+  async run(query: SearchQuery): Promise<Found> {
+    if (this.#waiting.length >= this.#mostWaiting)
+      throw new SandboxError(
+        503,
+        'busy',
+        'the sandbox is busy with too many searches; try the search again in a moment',
+      );
+    const { promise, resolve, reject } = Promise.withResolvers<Found>();
+    const job: Job = { query, endMs: performance.now() + this.#deadlineMs, resolve, reject };
+    const timer = setTimeout(() => reject(this.#late()), this.#deadlineMs);
+    this.#waiting.push(job);
+    this.#next();
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      const place = this.#waiting.indexOf(job);
+      if (place >= 0) this.#waiting.splice(place, 1);
+    }
+  }
+
+  async close(): Promise<void> {
+    const closed = new Error('the sandbox is closing');
+    for (const job of [...this.#waiting.splice(0), ...this.#jobs.values()]) job?.reject(closed);
+    const threads = [...this.#jobs.keys()];
+    this.#jobs.clear();
+    await Promise.all(threads.map((thread) => thread.terminate()));
+  }
+
+  #next(): void {
+    if (this.#waiting.length === 0) return;
+    const idle = [...this.#jobs].find(([, job]) => job === null)?.[0];
+    const thread = idle ?? (this.#jobs.size < mostThreads ? this.#start() : null);
+    const job = thread && this.#waiting.shift();
+    if (!thread || !job) return;
+    this.#jobs.set(thread, job);
+    thread.ref();
+    thread.postMessage({ query: job.query, leftMs: job.endMs - performance.now() } satisfies SearchOrder);
+  }
+
+  #start(): Worker {
+    const thread = new Worker(new URL('./search-thread.ts', import.meta.url), { workerData: this.#databasePath });
+    thread.on('message', (answer: SearchAnswer) => {
+      const job = this.#jobs.get(thread);
+      // An idle thread keeps no process alive.
+      thread.unref();
+      if (job === undefined) return;
+      this.#jobs.set(thread, null);
+      if ('isLate' in answer) job?.reject(this.#late());
+      else if ('error' in answer) job?.reject(new Error(`the search failed: ${answer.error}`));
+      else job?.resolve(answer);
+      this.#next();
+    });
+    thread.on('error', (error: Error) => {
+      this.#jobs.get(thread)?.reject(error);
+      this.#jobs.delete(thread);
+      this.#next();
+    });
+    return thread;
+  }
+
+  #late(): SandboxError {
+    return new SandboxError(
+      503,
+      'search_timeout',
+      `the search took longer than ${this.#deadlineMs / 1000} s, so the sandbox gave it up; ask for less: a smaller bbox, fewer collections or a shorter datetime`,
+    );
+  }
+}
