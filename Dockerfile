@@ -58,7 +58,7 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # PID 1 reaps the processes that confined children leave behind.
 ENTRYPOINT ["tini", "--"]
-CMD ["node", "--min-semi-space-size=4", "--import", "./scripts/preload.mjs", "src/commands/app.ts"]
+CMD ["node", "--import", "./scripts/preload.mjs", "src/commands/app.ts"]
 
 FROM base AS sandbox
 COPY --from=sandbox-modules /kit/node_modules node_modules

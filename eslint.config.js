@@ -48,22 +48,6 @@ export default tseslint.config(
     plugins: { kit: { rules: { 'named-assumptions': namedAssumptions } } },
     rules: { 'kit/named-assumptions': 'error' },
   },
-  {
-    // An import of its values costs a server 5 MiB: `contract/node-http.ts`. Axios brings them along, wherever the client is.
-    files: ['src/**/*.ts'],
-    ignores: ['src/platform-client/**', 'src/drift/**'],
-    rules: {
-      '@typescript-eslint/no-restricted-imports': [
-        'error',
-        {
-          paths: ['node:http', 'http'].map((name) => ({
-            ...{ name, allowTypeImports: true },
-            message: 'take `http` of contract/node-http.ts',
-          })),
-        },
-      ],
-    },
-  },
   { files: ['**/*.{js,mjs}'], languageOptions: { globals: globals.node } },
   { files: ['templates/**/*.js'], languageOptions: { globals: globals.browser } },
   boundary(

@@ -4,7 +4,6 @@ import { createInterface } from 'node:readline';
 
 /** As the npm scripts start the servers. */
 const preload = new URL('../scripts/preload.mjs', import.meta.url).href;
-const appSettings = ['--min-semi-space-size=4'];
 
 /** USER_HZ: 100 on every Linux. */
 const ticksPerSecond = 100;
@@ -29,7 +28,7 @@ export async function startProcess(
   env: Record<string, string>,
 ): Promise<BenchProcess> {
   // A peer runs as its own documents start it.
-  const settings = name === 'peer' ? [] : [...(name === 'app' ? appSettings : []), '--import', preload];
+  const settings = name === 'peer' ? [] : ['--import', preload];
   const child = spawn(process.execPath, [...settings, script.pathname, ...args], {
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'inherit'],

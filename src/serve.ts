@@ -1,7 +1,6 @@
-import type { RequestListener } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { KitError } from './contract/index.ts';
-import { http } from './contract/node-http.ts';
 
 const idleConnectionMs = 300_000;
 /** Longer than clients and proxies keep one, who so end it first: what a busy server ends may carry a request by then. */
@@ -28,7 +27,7 @@ export interface ServeOptions {
 
 /** Listens. Rejects with a clear `KitError` where the port is taken or not allowed. */
 export async function serve(handler: RequestListener, address: ServeOptions): Promise<Served> {
-  const server = http.createServer({ connectionsCheckingInterval: lookForSlowMs }, handler);
+  const server = createServer({ connectionsCheckingInterval: lookForSlowMs }, handler);
   server.requestTimeout = address.requestTimeoutMs ?? 0;
   // A connection on which nothing moves is cut.
   server.timeout = idleConnectionMs;

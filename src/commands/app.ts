@@ -1,4 +1,3 @@
-import v8 from 'node:v8';
 import { pino } from 'pino';
 import { readAppConfig } from '../app/config.ts';
 import { createApp } from '../app/create-app.ts';
@@ -10,12 +9,6 @@ import { serve } from '../serve.ts';
 
 /** The app's requests are small: a request that arrives slowly only blocks a connection. */
 const requestTimeoutMs = 30_000;
-
-// A poll outlives the young generation, which `scripts/preload.mjs` keeps small, and the old one is swept only when it has
-// grown to more than twice what it holds. By a quarter, 2,000 runs that wait take 100 MiB less, at the same CPU. V8 reads
-// --min-semi-space-size=4 only at its start, so package.json, Dockerfile and docker-compose.yml set it: more polls end
-// before they are moved, for an eighth less CPU, some 8 MiB, and 10 to 45 MiB more at the peak of an upload.
-v8.setFlagsFromString('--heap-growing-percent=25');
 
 const usage = `usage: npm run app -- [--role all|web|worker]: your app (src/my-app/app.ts, or the module that MY_APP names)
 

@@ -63,16 +63,3 @@ test.each(['app', 'sandbox'])('the image of the %s holds every module that it lo
   expect(modules.length).toBeGreaterThan(50);
   expect(modules.filter((path) => !copied.some((one) => path === one || path.startsWith(`${one}/`)))).toEqual([]);
 });
-
-test('whoever starts the app for many users gives Node the young generation that src/commands/app.ts speaks of', async () => {
-  const read = async (path: string) => readFile(new URL(path, root), 'utf8');
-  const { scripts } = JSON.parse(await read('package.json')) as { scripts: Record<string, string> };
-  const [flag] = /--min-semi-space-size=\d+/.exec(await read('src/commands/app.ts')) ?? [];
-  expect(scripts['app']).toMatch(`exec node ${flag} bin/marketplace-app-kit.mjs app`);
-  const starts = [await read('Dockerfile'), await read('docker-compose.yml')].flatMap(
-    (text) => text.match(/\[[^\]]*commands\/app\.ts[^\]]*\]/g) ?? [],
-  );
-  expect(starts).toHaveLength(3);
-  for (const start of starts) expect(start).toMatch(new RegExp(`^\\[\\s*['"]node['"],\\s*['"]${flag}['"],`));
-  expect(await read('bench/processes.ts')).toContain(`['${flag}']`);
-});

@@ -1,6 +1,5 @@
 /** Entry of every child process: runs the jobs it is given, one after the other, and reports to its host. */
 import { Socket } from 'node:net';
-import './late-modules.ts';
 import { Channel, channelDescriptor } from './channel.ts';
 import { describedError } from './described-error.ts';
 import type { FromChild, Job, ToChild } from './protocol.ts';

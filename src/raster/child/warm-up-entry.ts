@@ -1,6 +1,5 @@
 /** Compiles what jobs import, for later processes, and ends. */
 import { flushCompileCache } from 'node:module';
-import './late-modules.ts';
 
 await import('./channel.ts');
 await import('../failure-kind.ts');

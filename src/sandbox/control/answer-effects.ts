@@ -1,7 +1,7 @@
+import { STATUS_CODES } from 'node:http';
 /** What a fault does to an answer after the work. */
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Response } from 'express';
-import { http } from '../../contract/node-http.ts';
 
 type Chunk = string | Uint8Array | null | undefined;
 
@@ -48,7 +48,7 @@ export function answerAfterWork(res: Response, status: number, body: () => objec
       if (/^(content-(length|type|disposition|range|encoding)|accept-ranges|last-modified|etag)$/.test(name))
         res.removeHeader(name);
     res.statusCode = status;
-    res.statusMessage = http.STATUS_CODES[status] ?? '';
+    res.statusMessage = STATUS_CODES[status] ?? '';
     res.setHeader('Content-Type', 'application/json; charset=utf-8');
     const text = Buffer.from(JSON.stringify(body()));
     res.setHeader('Content-Length', text.length);

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { Transform, type Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request, Response } from 'express';
@@ -10,7 +11,6 @@ import { platformEndpoints, type PlatformEndpoint } from '../platform-endpoints.
 import { newId } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { answerAfterWork, dropAnswer, mislabelAnswer, slowAnswer, truncateAnswer } from './answer-effects.ts';
-import { http } from '../../contract/node-http.ts';
 
 /** Every call of the platform can be faulted, and limited. */
 export const faultEndpoints = platformEndpoints;
@@ -241,7 +241,7 @@ export async function applyFault(
 
 /** Returns the interface's message for a call and status, or else HTTP's reason phrase. */
 const messageOf = (endpoint: FaultEndpoint, status: number): string =>
-  errorMessages[endpoint]?.[status] ?? http.STATUS_CODES[status] ?? 'Injected fault';
+  errorMessages[endpoint]?.[status] ?? STATUS_CODES[status] ?? 'Injected fault';
 
 function codeOf(status: number): ErrorCode {
   if (status === 429) return 'too_many_requests';

@@ -1,5 +1,5 @@
+import { STATUS_CODES } from 'node:http';
 import type { Trace, TracedMessage } from './trace.ts';
-import { http } from '../../contract/node-http.ts';
 
 type ListedCall = ReturnType<Trace['list']>[number];
 
@@ -26,7 +26,7 @@ export function harOf(calls: readonly ListedCall[], baseUrl: string) {
         response: {
           // HAR writes 0 where there was no answer.
           status: call.delivered ? (call.status ?? 0) : 0,
-          statusText: call.delivered ? (http.STATUS_CODES[call.status ?? 0] ?? '') : '',
+          statusText: call.delivered ? (STATUS_CODES[call.status ?? 0] ?? '') : '',
           httpVersion: 'HTTP/1.1',
           cookies: [],
           headers: headersOf(call.response),

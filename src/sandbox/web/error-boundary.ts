@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { ErrorBody } from '../../contract/index.ts';
@@ -6,7 +7,6 @@ import { isDiskFullError } from '../machine-error.ts';
 import { externalAppRules, fileRules, noRoom } from '../uploads/upload-rules.ts';
 import { requestIdOf } from './request-id.ts';
 import { SandboxError } from './sandbox-error.ts';
-import { http } from '../../contract/node-http.ts';
 
 /** The calls that answer a full disk with 507; of the others spec 7 says 500. */
 const saysDiskFull = /^\/(public\/file|sandbox)\//;
@@ -78,7 +78,7 @@ function asSandboxError(error: unknown): SandboxError {
     return new SandboxError(
       status,
       status === 415 ? 'unsupported_media_type' : 'validation_failed',
-      http.STATUS_CODES[status] ?? 'Bad Request',
+      STATUS_CODES[status] ?? 'Bad Request',
     );
   }
   return new SandboxError(500, 'internal_error', 'Internal Server Error', { cause: error });
