@@ -1,54 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, join, parse } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import * as z from 'zod';
-import type { AppDefinition } from '../app/definition/app-definition.ts';
-import type { RunView } from '../app/runs/run-view.ts';
 import { assumedLimits, KitError } from '../contract/index.ts';
-import { createPlatformClient } from '../platform-client/index.ts';
-import {
-  confinementSettings,
-  confinementVariables,
-  establishConfinement,
-  previewJob,
-  runInChild,
-  scratchFolder,
-  type Confinement,
-  type PreviewJobInput,
-  type PreviewStyle,
-} from '../raster/index.ts';
+import { scratchFolder } from '../raster/index.ts';
 import { callerFolder } from './arguments.ts';
 import { onInterrupt, runCommand } from './command.ts';
-import { openLaunch, typedParameters, type AppSession, type FoundItem } from '../testing/app-session.ts';
-import { fetchFile, waitForFile } from './demo/fetch-result.ts';
-import { readDemoOptions, type DemoOptions } from './demo/options.ts';
-import { createReport, type Report } from './demo/report.ts';
-import { outputsOf, previewOf } from '../steps/step.ts';
-import { sandboxControl, type SandboxControl } from '../testing/sandbox-control.ts';
+import { flow, type Demo } from './demo/flow.ts';
+import { readDemoOptions } from './demo/options.ts';
+import { createReport } from './demo/report.ts';
+import { stageInputs, stageNamed } from './demo/stage-inputs.ts';
 import { freePort } from './free-port.ts';
 import { loadMyApp } from './my-app.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
-import { stageInputs, stageNamed } from './demo/stage-inputs.ts';
 
-/** What is shown: the options, and whose app. */
-interface Demo extends DemoOptions {
-  readonly stepId: string;
-  readonly definition: AppDefinition;
-}
-
-const followEveryMs = 150;
-const previewSide = 512;
-/** Folder of the user's rasters, and so the collection that the sandbox imports them to. */
+/** Folder of the user's rasters, and so the collection to which the sandbox imports them. */
 const importedCollection = 'scene';
-const mostItems = 200;
-/** Demo collection that suits what a step works on. */
-const demoCollections: Readonly<Record<string, string>> = {
-  multispectral: 'olinda-coast',
-  elevation: 'jacksboro-fault',
-  radar: 'harbour-radar',
-};
 
 await runCommand(async () => {
   const given = readDemoOptions(process.argv.slice(2), callerFolder());
@@ -134,206 +101,6 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
   report.line(`sandbox            ${sandbox.url}`);
   report.line(`app                ${app.url}`);
 
-  const control = sandboxControl({ url: sandbox.url });
-  const { id, name, description } = options.definition;
-  const { launchId, launchUrl } = await control.launch(`${app.url}/launch`, { app: { id, name, description } });
-  const session = await openLaunch(launchUrl);
-  report.line('launched           by the marketplace, with a fresh identity token');
-
-  const flow = async () => {
-    const input = await chooseInput(options, session, { stagedFiles, platform: { url: sandbox.url, apiKey } }, report);
-    const run = await startAndFollow(options, input, session, control, launchId, report);
-    report.end();
-    if (run.state === 'COMPLETED') return deliver(options, run, session, { url: sandbox.url, apiKey }, folder, report);
-    return refused(options, run, await countUploadCalls(control, launchId), report);
-  };
-  return Promise.race([flow(), sandbox.ended, app.ended]);
-}
-
-/** The items that are processed, found by a search: the user's own, all of them, or the newest demo item that suits the step. */
-async function chooseInput(
-  options: Demo,
-  session: AppSession,
-  { stagedFiles, platform }: { stagedFiles: number; platform: { url: string; apiKey: string } },
-  report: Report,
-): Promise<object> {
-  const names = Object.keys(options.namedInputs);
-  if (names.length > 0) {
-    report.line(`input              ${names.join(', ')}, from the app's own folder`);
-    return {
-      type: 'named',
-      inputs: Object.fromEntries(names.map((name) => [name, { type: 'local', path: name }])),
-    };
-  }
-  if (stagedFiles === 0) {
-    const step = session.steps.find(({ id }) => id === options.stepId);
-    if (Object.keys(step?.inputs ?? {}).length > 1) {
-      report.line('input              synthetic: the step has several inputs, and each is made by code');
-      return { type: 'synthetic', size: 512 };
-    }
-    const kind = step?.input?.synthetic ?? 'multispectral';
-    const items = await session.searchItems({
-      collections: [demoCollections[kind] ?? demoCollections['multispectral']],
-      limit: 1,
-    });
-    return platformInput(items, report);
-  }
-  const items = await session.searchItems({ collections: [importedCollection], limit: mostItems });
-  if ((await countImportedFiles(platform)) === stagedFiles) return platformInput(items, report);
-  report.line(
-    "input              from the app's own folder: the catalog does not take all of it, for want of a place on the map or a fitting format",
-  );
-  return { type: 'local', path: importedCollection };
-}
-
-/** A scene's files are one item, which says what it was made of. */
-async function countImportedFiles({ url, apiKey }: { url: string; apiKey: string }): Promise<number> {
-  const response = await fetch(`${url}/public/stac/collections/${importedCollection}/items?limit=${mostItems}`, {
-    headers: { 'x-api-key': apiKey },
-  });
-  const { features = [] } = (await response.json()) as { features?: { properties: { 'import:files'?: string[] } }[] };
-  return features.reduce((sum, { properties }) => sum + (properties['import:files']?.length ?? 0), 0);
-}
-
-function platformInput(items: readonly FoundItem[], report: Report): object {
-  report.line(
-    `input              ${items.map(({ collectionId, itemId }) => `${collectionId}/${itemId}`).join(' ')}  by search in the platform's catalog`,
-  );
-  return { type: 'platform', items: items.map(({ collectionId, itemId }) => ({ collectionId, itemId })) };
-}
-
-/** Starts the run, decides as the user would when the operation waits, and follows it to its end. */
-async function startAndFollow(
-  options: Demo,
-  input: object,
-  session: AppSession,
-  control: SandboxControl,
-  launchId: string,
-  report: Report,
-): Promise<RunView> {
-  const step = session.steps.find(({ id }) => id === options.stepId);
-  let run = await session.startRun({
-    stepId: options.stepId,
-    parameters: typedParameters(step, options.parameters),
-    input,
-  });
-  let decided = false;
-  for (;;) {
-    report.run(run);
-    if (run.isFinal) return run;
-    if (run.state === 'AWAITING_APPROVAL' && !decided && run.operationId) {
-      decided = true;
-      await decide(options, control, run.operationId, launchId);
-      report.line(
-        {
-          approve: '  the user approves',
-          reject: '  the user rejects',
-          expire: '  nobody decides for 30 minutes (the sandbox clock moves)',
-        }[options.decision],
-      );
-    }
-    await sleep(followEveryMs);
-    run = await session.run(run.id);
-  }
-}
-
-async function decide(
-  { decision, definition }: Demo,
-  control: SandboxControl,
-  operationId: string,
-  launchId: string,
-): Promise<void> {
-  const { operationWindowMs } = definition.profile?.limits ?? assumedLimits;
-  if (decision === 'expire') await control.advance(operationWindowMs, launchId);
-  else await control[decision](operationId);
-}
-
-async function countUploadCalls(control: SandboxControl, launchId: string): Promise<number> {
-  return (await control.trace(launchId)).filter(({ endpoint }) => endpoint.startsWith('upload.')).length;
-}
-
-/** Fetches the platform's files back and compares them with what the step made. 0 only where each is COMPLETED and equal. */
-async function deliver(
-  options: Demo,
-  run: RunView,
-  session: AppSession,
-  platform: { url: string; apiKey: string },
-  folder: string,
-  report: Report,
-): Promise<number> {
-  const step = options.definition.steps.find(({ id }) => id === run.step.id);
-  const declared = step ? outputsOf(step).map(([, one]) => one) : [];
-  const client = createPlatformClient({
-    baseUrl: platform.url,
-    apiKey: platform.apiKey,
-    profile: options.definition.profile,
-  });
-  let isWell = run.files.length > 0;
-  for (const [i, { fileId, fileName }] of run.files.entries()) {
-    const made = run.outputs[i];
-    if (!fileId || !made) {
-      report.line('the platform did not name the file that it made: the demo cannot fetch it back');
-      isWell = false;
-      continue;
-    }
-    const status = await waitForFile(client, fileId);
-    report.line(`platform's file    ${status}`);
-    const fetched = await fetchFile(client, fileId, options.outDir, fileName);
-    const equal = fetched.sha256 === made.sha256 && fetched.sizeBytes === made.sizeBytes;
-    const output = declared.find((one) => one.fileName === fileName);
-    const preview =
-      output &&
-      'preview' in output &&
-      (await draw(fetched.path, fileName, previewOf(output, run.parameters), join(folder, `preview-${i}`)));
-    const lines = [
-      '',
-      `file id            ${fileId}`,
-      `size               ${fetched.sizeBytes} bytes`,
-      `sha256 of output   ${made.sha256}`,
-      `sha256 fetched     ${fetched.sha256}  ${equal ? 'equal' : 'NOT EQUAL'}`,
-      `output             ${fetched.path}`,
-      ...(preview ? [`preview            ${preview}`] : []),
-      '',
-    ];
-    process.stdout.write(lines.map((text) => `${text}\n`).join(''));
-    isWell &&= status === 'COMPLETED' && equal;
-  }
-  client.close();
-  return isWell ? 0 : 1;
-}
-
-/** The picture of a raster, beside it. */
-async function draw(path: string, fileName: string, style: PreviewStyle, workFolder: string): Promise<string> {
-  const preview = join(dirname(path), `${parse(fileName).name}.png`);
-  const input: PreviewJobInput = { maxSide: previewSide, style };
-  const png = await runInChild<Uint8Array>({
-    module: previewJob,
-    input,
-    files: [{ path, name: fileName }],
-    workFolder,
-    confinement: await confinementOfDemo(),
-  });
-  await writeFile(preview, png);
-  return preview;
-}
-
-/** As the servers that the demo started have it, which have said so where there is none. */
-function confinementOfDemo(): Promise<Confinement> {
-  const { data: read = { CONFINEMENT_READS: [] } } = z.object(confinementVariables).safeParse(process.env);
-  return establishConfinement({ ...confinementSettings(process.env, read), warn: () => {} });
-}
-
-/** A run that ended without an output: right where that was decided, with no upload call. */
-function refused(options: Demo, run: RunView, uploadCalls: number, report: Report): number {
-  if (run.failure) {
-    report.line(`failed: ${run.failure.message}`);
-    report.line(run.failure.advice);
-    return 1;
-  }
-  const processed = run.history.some(({ state }) => state === 'PROCESSING');
-  report.line(
-    `${processed ? 'PROCESSED ALL THE SAME' : 'nothing was processed'}, ${uploadCalls} calls of the upload group`,
-  );
-  const expected = { approve: 'COMPLETED', reject: 'REJECTED', expire: 'EXPIRED' }[options.decision];
-  return run.state === expected && !processed && uploadCalls === 0 ? 0 : 1;
+  const place = { sandbox: { url: sandbox.url, apiKey }, app, scene: importedCollection, stagedFiles, folder };
+  return Promise.race([flow(options, place, report), sandbox.ended, app.ended]);
 }

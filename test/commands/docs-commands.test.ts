@@ -1,12 +1,19 @@
 /** Every command that a page shows runs as it stands, in a copy of the repository, in the order of its page. */
 import { execFile } from 'node:child_process';
-import { access, readdir, readFile } from 'node:fs/promises';
+import { access, mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { projectRoot } from '../support/folders.ts';
+import { flow } from '../../src/commands/demo/flow.ts';
+import { readDemoOptions } from '../../src/commands/demo/options.ts';
+import type { Report } from '../../src/commands/demo/report.ts';
+import { stageInputs, stageNamed } from '../../src/commands/demo/stage-inputs.ts';
+import myApp from '../../src/my-app/app.ts';
+import { startApp, type TestApp } from '../support/app.ts';
+import { projectRoot, testFolder } from '../support/folders.ts';
 import { mutant } from '../support/mutant.ts';
 import { needing } from '../support/needs.ts';
+import { apiKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
 import { onlyInAll } from '../support/tags.ts';
 
 const run = promisify(execFile);
@@ -74,15 +81,44 @@ test('the pages show commands of the kit', () => {
   ).toBeGreaterThan(15);
 });
 
+const demoCommand = 'npm run demo -- ';
+let place: Promise<{ sandbox: TestSandbox; app: TestApp; inputDir: string }> | undefined;
+let demos = 0;
+
+/** The flow of a demo command with a sandbox and an app that all pages of steps share, because the start of both takes longer than the flow. */
+async function demoInPlace(line: string, folder: string): Promise<void> {
+  place ??= (async () => {
+    const [sandbox, inputDir] = await Promise.all([startSandbox({ seed: 'demo' }), testFolder()]);
+    return { sandbox, inputDir, app: await startApp(sandbox.url, { env: { INPUT_DIR: inputDir } }) };
+  })();
+  const { sandbox, app, inputDir } = await place;
+  const split = await run('bash', ['-c', `set -- ${line.slice(demoCommand.length)}; printf '%s\\0' "$@"`]);
+  const given = readDemoOptions(split.stdout.split('\0').slice(0, -1), folder);
+  const scene = `scene-${++demos}`;
+  const stagedFiles = await stageInputs(given.inputs, join(inputDir, scene));
+  for (const [name, path] of Object.entries(given.namedInputs)) await stageNamed(name, path, join(inputDir, name));
+  await mkdir(given.outDir, { recursive: true });
+  const said: string[] = [];
+  const report: Report = { line: (text) => void said.push(text), run: () => {}, end: () => {} };
+  const options = { ...given, stepId: given.stepId ?? myApp.steps[0]!.id, definition: myApp };
+  const at = { sandbox: { url: sandbox.url, apiKey }, app, scene, stagedFiles, folder: await testFolder() };
+  const code = await flow(options, at, report);
+  expect(code, `${line}\n${said.join('\n')}`).toBe(0);
+}
+
 const copied = ['bin', 'docs', 'models', 'scenes', 'test', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'];
 /** Copies that no page uses now. Pages write to the same folders, so no two use one at a time; a new copy compiles everything. */
 const free: string[] = [];
 const aCopy = () => mutant([], copied);
 
 describe.concurrent('runs as it stands', { tags: [onlyInAll], ...needing('gdal-programs', 'python-gdal') }, () => {
-  test.each(all)('$page', { timeout: 900_000 }, async ({ lines }) => {
+  test.each(all)('$page', { timeout: 900_000 }, async ({ page, lines }) => {
     const folder = await (free.pop() ?? aCopy());
     for (const line of lines) {
+      if (page.startsWith('docs/reference/') && line.startsWith(demoCommand)) {
+        await demoInPlace(line, folder);
+        continue;
+      }
       const { stdout, stderr } = await run('bash', ['-ec', line], {
         cwd: folder,
         env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
@@ -91,7 +127,7 @@ describe.concurrent('runs as it stands', { tags: [onlyInAll], ...needing('gdal-p
         const { stdout: out, stderr: err } = error as { stdout?: string; stderr?: string };
         throw new Error(`${line}\n${out}${err}`, { cause: error });
       });
-      if (line.startsWith('npm run demo -- ') && !line.includes('--decision'))
+      if (line.startsWith(demoCommand) && !line.includes('--decision'))
         expect(`${stdout}${stderr}`, line).toMatch(/^sha256 fetched +[0-9a-f]{64} +equal/m);
     }
     free.push(folder);
