@@ -12,26 +12,31 @@ RUN apt-get update \
  && apt-get install -y --no-install-recommends libgdal32 bubblewrap tini \
  && rm -rf /var/lib/apt/lists/*
 
-# The GDAL binding is built against Debian's GDAL: the same way on every platform, with no download.
-FROM base AS build
+# The GDAL binding is built against Debian's GDAL, with no download, once for each version of gdal-async.
+FROM base AS gdal
+ARG GDAL_ASYNC=3.12.3
 RUN apt-get update \
  && apt-get install -y --no-install-recommends libgdal-dev g++ make python3 \
  && rm -rf /var/lib/apt/lists/*
-COPY package.json package-lock.json ./
 ENV npm_config_shared_gdal=true \
     npm_config_build_from_source=gdal-async \
     npm_config_nodedir=/usr/local \
     JOBS=max
+WORKDIR /gdal
+RUN npm install --ignore-scripts --no-audit --no-fund gdal-async@$GDAL_ASYNC \
+ && npm rebuild gdal-async --foreground-scripts
 
-FROM build AS app-modules
-RUN npm ci --omit=dev --ignore-scripts \
- && npm rebuild gdal-async --foreground-scripts \
- && rm -rf node_modules/node-linux-* node_modules/gdal-async/deps node_modules/gdal-async/build
+FROM base AS app-modules
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+ && rm -rf node_modules/node-linux-* node_modules/gdal-async/deps
+COPY --from=gdal /gdal/node_modules/gdal-async/lib/binding node_modules/gdal-async/lib/binding
 
-FROM build AS sandbox-modules
-RUN npm ci --include=dev --ignore-scripts \
- && npm rebuild gdal-async --foreground-scripts \
- && rm -rf node_modules/node-linux-* node_modules/gdal-async/deps node_modules/gdal-async/build
+FROM base AS sandbox-modules
+COPY package.json package-lock.json ./
+RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund \
+ && rm -rf node_modules/node-linux-* node_modules/gdal-async/deps
+COPY --from=gdal /gdal/node_modules/gdal-async/lib/binding node_modules/gdal-async/lib/binding
 
 FROM base AS app
 COPY --from=app-modules /kit/node_modules node_modules

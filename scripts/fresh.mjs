@@ -11,15 +11,14 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
-  realpathSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { installCommand, missingOf, needs } from './needs.mjs';
+import { bareRoot, output, run, Skipped } from './bare-machine.mjs';
 
 const kit = dirname(dirname(fileURLToPath(import.meta.url)));
 const isPart = process.argv.includes('--part');
@@ -28,14 +27,14 @@ const user = 'somebody';
 /** Tests whose needs the set-up of `npm test` provides. */
 const partOfTests = ['test/steps/command.test.ts'];
 
-class Skipped extends Error {}
-
 function play() {
   const root = join(cache, `machine-${process.pid}`);
   const commit = output('git', ['-C', kit, 'rev-parse', 'HEAD']);
   if (output('git', ['-C', kit, 'status', '--porcelain']) !== '')
     console.log('test:fresh plays the last commit; what is not committed is not in it');
-  const bare = bareRoot();
+  mkdirSync(cache, { recursive: true, mode: 0o700 });
+  writeFileSync(join(cache, 'last.log'), '');
+  const bare = bareRoot(cache, user);
   const setUp = join(cache, `set-up-${keyOfSetUp()}`);
   const isSetUp = isPart && existsSync(setUp);
   console.log(
@@ -148,87 +147,12 @@ function clone(root, folder) {
   if (folder.startsWith('home')) run('chroot', [root, 'chown', '-R', `${user}:${user}`, `/home/${user}`]);
 }
 
-/** A root folder with Debian, git, certificates, Node and npm, made once. */
-function bareRoot() {
-  if (process.platform !== 'linux') throw new Skipped(`it needs Linux, and this is ${process.platform}`);
-  if (process.getuid?.() !== 0) throw new Skipped('it needs root, to make a root folder and to enter it');
-  if (missingOf(needs.debootstrap) !== null)
-    throw new Skipped(`debootstrap is not installed: ${installCommand(['debootstrap'])}`);
-  const suite = /^VERSION_CODENAME=(\w+)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'bookworm';
-  const bare = join(cache, `bare-${suite}`);
-  mkdirSync(cache, { recursive: true, mode: 0o700 });
-  writeFileSync(join(cache, 'last.log'), '');
-  if (existsSync(bare)) return bare;
-  const made = `${bare}.${process.pid}`;
-  console.log(`test:fresh: making a bare machine (${suite}), once`);
-  try {
-    const { status, stdout } = spawnSync('debootstrap', ['--variant=minbase', '--include=ca-certificates,git', suite, made, mirror()], { encoding: 'utf8' }); // prettier-ignore
-    if (status !== 0)
-      throw new Skipped(`debootstrap failed, it needs Debian's packages: ${stdout.trim().split('\n').at(-1)}`);
-    // The way to the registries, as this machine has it.
-    for (const path of ['/etc/resolv.conf', '/etc/hosts', '/etc/ssl/certs', '/usr/local/share/ca-certificates'])
-      if (existsSync(path)) run('cp', ['-rL', '--remove-destination', path, join(made, dirname(path))]);
-    const acquire = output('apt-config', ['dump', 'Acquire'])
-      .split('\n')
-      .filter((line) => /^Acquire::/.test(line));
-    writeFileSync(join(made, 'etc/apt/apt.conf.d/99machine'), `${acquire.join('\n')}\n`);
-    const node = machineNode();
-    mkdirSync(join(made, 'usr/local/lib/node_modules'), { recursive: true });
-    cpSync(node, join(made, 'usr/local/bin/node'));
-    cpSync(npmFolder(), join(made, 'usr/local/lib/node_modules/npm'), { recursive: true });
-    for (const name of ['npm', 'npx'])
-      run('ln', ['-s', `../lib/node_modules/npm/bin/${name}-cli.js`, join(made, 'usr/local/bin', name)]);
-    const settings = ['registry', 'cafile'].map((name) => [name, output('npm', ['config', 'get', name])]).filter(([, value]) => !['', 'null', 'undefined'].includes(value)); // prettier-ignore
-    writeFileSync(join(made, 'usr/local/etc/npmrc'), settings.map(([name, value]) => `${name}=${value}\n`).join(''));
-    run('chroot', [made, 'useradd', '--create-home', user]);
-    if (spawnSync('chroot', [made, '/usr/local/bin/npm', '--version']).status !== 0)
-      throw new Skipped(`${node} does not run on a bare machine`);
-    renameSync(made, bare);
-    return bare;
-  } finally {
-    rmSync(made, { recursive: true, force: true });
-  }
-}
-
-function mirror() {
-  const sites = output('apt-get', ['indextargets', '--format', '$(SITE)', 'Created-By: Packages']).split('\n');
-  return sites.find((site) => /debian\/?$/.test(site)) ?? 'http://deb.debian.org/debian';
-}
-
-/** Node as this machine has it, not the one of the kit's packages. */
-function machineNode() {
-  const places = (process.env.PATH ?? '')
-    .split(delimiter)
-    .filter((place) => place !== '' && !place.includes('node_modules'));
-  const node = places.map((place) => join(place, 'node')).find((path) => existsSync(path));
-  if (!node) throw new Skipped('no Node is installed on this machine');
-  return realpathSync(node);
-}
-
-function npmFolder() {
-  const places = (process.env.PATH ?? '')
-    .split(delimiter)
-    .filter((place) => place !== '' && !place.includes('node_modules'));
-  const npm = places.map((place) => join(place, 'npm')).find((path) => existsSync(path));
-  if (!npm) throw new Skipped('npm is not installed on this machine');
-  return dirname(dirname(realpathSync(npm)));
-}
-
 /** Changes with everything that the set-up reads. */
 function keyOfSetUp() {
   const read = ['package-lock.json', 'package.json', 'scripts/setup.mjs', 'scripts/needs.mjs', 'src/needs.json'];
   const hash = createHash('sha256');
   for (const path of read) hash.update(readFileSync(join(kit, path)));
   return hash.digest('hex').slice(0, 16);
-}
-
-function run(program, args) {
-  const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
-}
-
-function output(program, args) {
-  return (spawnSync(program, args, { encoding: 'utf8' }).stdout ?? '').trim();
 }
 
 try {

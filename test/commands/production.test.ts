@@ -63,3 +63,17 @@ test.each(['app', 'sandbox'])('the image of the %s holds every module that it lo
   expect(modules.length).toBeGreaterThan(50);
   expect(modules.filter((path) => !copied.some((one) => path === one || path.startsWith(`${one}/`)))).toEqual([]);
 });
+
+test('the images build the binding of the version that package.json names, and compose names a profile that is there', async () => {
+  const { dependencies } = JSON.parse(await readFile(new URL('package.json', root), 'utf8')) as {
+    dependencies: Record<string, string>;
+  };
+  const dockerfile = await readFile(new URL('Dockerfile', root), 'utf8');
+  expect(/^ARG GDAL_ASYNC=(.+)$/m.exec(dockerfile)?.[1]).toBe(dependencies['gdal-async']);
+  const profiles = (await readFile(new URL('docker-compose.yml', root), 'utf8')).matchAll(/seccomp:(\S+)/g);
+  const paths = [...profiles].map(([, path]) => path!);
+  expect(paths).toHaveLength(1);
+  expect(JSON.parse(await readFile(new URL(paths[0]!, root), 'utf8'))).toMatchObject({
+    defaultAction: 'SCMP_ACT_ERRNO',
+  });
+});

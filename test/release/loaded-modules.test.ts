@@ -2,25 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { projectRoot } from '../support/folders.ts';
-
-const tellAtExit = "process.on('exit', () => console.log('loaded ' + JSON.stringify(process.moduleLoadList)))";
-
-/** Of Node's own, by the time that the process ends. */
-function loadedBy(...args: readonly string[]): string[] {
-  const tell = `data:text/javascript,${encodeURIComponent(tellAtExit)}`;
-  const printed = execFileSync(process.execPath, ['--import', tell, ...args], { encoding: 'utf8' });
-  return JSON.parse(/^loaded (.*)$/m.exec(printed)?.[1] ?? '') as string[];
-}
-
-test("the sandbox does without Node's HTTP client", () => {
-  const isClient = (name: string) => name.includes('undici');
-  const command = fileURLToPath(new URL('../../src/commands/sandbox.ts', import.meta.url));
-  expect(loadedBy(command, '--help').filter(isClient)).toEqual([]);
-  expect(loadedBy('--input-type=module', '-e', "import 'node:http'").filter(isClient)).not.toEqual([]);
-});
 
 const withoutGdal = `import { registerHooks } from 'node:module';
 registerHooks({ resolve(name, context, next) {

@@ -1,0 +1,291 @@
+/**
+ * `npm run test:images`: builds both images, runs the composition of docker-compose.yml, and drives runs through it. Where no
+ * registry can be reached it makes the base images from Debian's packages. All containers share one network with nothing but a
+ * loopback, so bridges, names by DNS and published ports are not tested.
+ */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parse } from 'yaml';
+import { bareRoot, Skipped } from '../../scripts/bare-machine.mjs';
+import { projectRoot } from '../support/folders.ts';
+
+const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'marketplace-app-kit', 'images');
+const nodeImage = 'docker.io/library/node:24-bookworm-slim';
+const postgresImage = 'docker.io/library/postgres:17-bookworm';
+const prefix = 'kit-images-test';
+
+interface Service {
+  readonly image?: string;
+  readonly build?: { readonly target: string };
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly command?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly cap_drop?: readonly string[];
+  readonly read_only?: boolean;
+  readonly tmpfs?: readonly string[];
+  readonly pids_limit?: number;
+}
+
+const secrets: Readonly<Record<string, string>> = {
+  SANDBOX_API_KEY: randomBytes(32).toString('hex'),
+  SANDBOX_ADMIN_KEY: randomBytes(32).toString('hex'),
+  APP_SECRET: randomBytes(32).toString('hex'),
+  POSTGRES_PASSWORD: randomBytes(16).toString('hex'),
+};
+
+/** The composition, each variable replaced. */
+function composition(): Readonly<Record<string, Service>> {
+  const text = readFileSync(join(projectRoot, 'docker-compose.yml'), 'utf8').replace(
+    /\$\{(\w+)[^}]*\}/g,
+    (_, name: string) => secrets[name] ?? '',
+  );
+  return (parse(text, { merge: true }) as { services: Record<string, Service> }).services;
+}
+
+/** Podman with a storage of its own, in a mount namespace and, for what runs, a network namespace. */
+class Engine {
+  readonly #holder: ChildProcess;
+  readonly #environment: NodeJS.ProcessEnv;
+
+  constructor() {
+    const [store, run] = [join(cache, 'store'), join(cache, 'run')];
+    const files = {
+      'containers.conf': `[containers]\ndefault_ulimits = ["nofile=20000:20000", "nproc=20000:20000"]\n[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "crun"\nstatic_dir = "${store}/libpod"\ntmp_dir = "${run}/libpod"\nvolume_path = "${store}/volumes"\n`,
+      'storage.conf': `[storage]\ndriver = "overlay"\ngraphroot = "${store}"\nrunroot = "${run}"\n`,
+    };
+    mkdirSync(cache, { recursive: true, mode: 0o700 });
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(cache, name), text);
+    this.#environment = {
+      ...process.env,
+      CONTAINERS_CONF: join(cache, 'containers.conf'),
+      CONTAINERS_STORAGE_CONF: join(cache, 'storage.conf'),
+    };
+    // crun refuses a mixture of both versions of control groups.
+    const script = 'umount /sys/fs/cgroup/unified 2>/dev/null; ip link set lo up; echo ready; exec sleep infinity';
+    this.#holder = spawn('unshare', ['-m', '-n', '--propagation', 'private', 'sh', '-c', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+  }
+
+  async ready(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#holder.stdout?.once('data', () => resolve());
+      this.#holder.once('exit', () => reject(new Skipped('namespaces cannot be made here')));
+    });
+  }
+
+  /** `net`: in the network of the composition. Else in the machine's, for what downloads. */
+  enter(args: readonly string[], { net = true, input }: { net?: boolean; input?: string } = {}) {
+    const entered = ['-m', '-t', String(this.#holder.pid), ...(net ? ['-n'] : []), '--', ...args];
+    return spawnSync('nsenter', entered, {
+      cwd: projectRoot,
+      env: this.#environment,
+      encoding: 'utf8',
+      input,
+      maxBuffer: 256 * 1024 * 1024,
+    });
+  }
+
+  /** Output of a podman command. Throws if it fails. */
+  podman(args: readonly string[], options: { net?: boolean } = {}): string {
+    const { status, stdout, stderr } = this.enter(['podman', ...args], options);
+    if (status !== 0)
+      throw new Error(`podman ${args.slice(0, 4).join(' ')}: exit ${status}\n${`${stdout}${stderr}`.slice(-4_000)}`);
+    return stdout.trim();
+  }
+
+  has(image: string): boolean {
+    return this.enter(['podman', 'image', 'exists', image]).status === 0;
+  }
+
+  close(): void {
+    this.#holder.kill('SIGKILL');
+  }
+}
+
+/** Makes the base images, by a registry or from Debian's packages. */
+function baseImages(engine: Engine): void {
+  if (!engine.has(nodeImage)) {
+    const pulled = engine.enter(['timeout', '60', 'podman', 'pull', '--quiet', nodeImage], { net: false });
+    if (pulled.status !== 0) nodeFromDebian(engine);
+  }
+  if (engine.has(postgresImage)) return;
+  const pulled = engine.enter(['timeout', '60', 'podman', 'pull', '--quiet', postgresImage], { net: false });
+  if (pulled.status !== 0) build(engine, ['-t', postgresImage, join(cache, 'empty')], postgresFile);
+}
+
+function nodeFromDebian(engine: Engine): void {
+  console.log('no registry can be reached: the base images are made from Debian packages');
+  const bare = bareRoot(join(cache, 'bare'), 'somebody');
+  const archive = join(cache, 'bare.tar');
+  const packed = spawnSync('tar', ['-C', bare, '-cf', archive, '.'], { encoding: 'utf8' });
+  if (packed.status !== 0) throw new Error(packed.stderr);
+  engine.podman(['import', archive, 'localhost/bare'], { net: false });
+  rmSync(archive);
+  const context = join(cache, 'node');
+  rmSync(context, { recursive: true, force: true });
+  cpSync(join(projectRoot, 'node_modules', `node-linux-${process.arch}`), context, { recursive: true });
+  const file = `FROM localhost/bare\nCOPY bin/node /usr/local/bin/node\nCOPY include /usr/local/include\nENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt\nRUN userdel -r somebody && useradd --create-home --uid 1000 node\n`;
+  build(engine, ['-t', nodeImage, context], file);
+  rmSync(context, { recursive: true, force: true });
+}
+
+const postgresFile = `FROM ${nodeImage}
+RUN apt-get update && apt-get install -y --no-install-recommends postgresql && rm -rf /var/lib/apt/lists/* && mkdir -p /var/lib/postgresql/data && chown postgres /var/lib/postgresql/data
+USER postgres
+CMD ["sh", "-ec", "bin=$(echo /usr/lib/postgresql/*/bin); data=/var/lib/postgresql/data; if [ ! -s $data/PG_VERSION ]; then echo \\"$POSTGRES_PASSWORD\\" > /tmp/password; $bin/initdb -D $data -U $POSTGRES_USER --pwfile=/tmp/password -A scram-sha-256; echo \\"create database $POSTGRES_DB\\" | $bin/postgres --single -D $data postgres; fi; exec $bin/postgres -D $data -k /tmp"]
+`;
+
+/** `file`: a Containerfile in place of the context's. */
+function build(engine: Engine, args: readonly string[], file?: string): void {
+  mkdirSync(join(cache, 'empty'), { recursive: true });
+  const path = join(cache, 'Containerfile');
+  if (file !== undefined) writeFileSync(path, file);
+  const options = file === undefined ? [] : ['-f', path];
+  engine.podman(['build', '--format', 'docker', '--network', 'host', '--layers', ...options, ...args], { net: false });
+}
+
+interface Container {
+  readonly name: string;
+  readonly service: Service;
+}
+
+/** Starts a service as the composition has it, under a name of the test. */
+function start(engine: Engine, service: Service, name: string, more: Readonly<Record<string, string>> = {}): Container {
+  const image = service.build ? `localhost/${prefix}-${service.build.target}` : (service.image ?? '');
+  const environment = { ...service.environment, ...more };
+  const options = [
+    ...Object.entries(environment).flatMap(([key, value]) => ['--env', `${key}=${value}`]),
+    ...(service.security_opt ?? []).flatMap((option) => {
+      // Podman's name for the same.
+      if (option === 'systempaths=unconfined') return ['--security-opt', 'unmask=ALL'];
+      if (option.startsWith('apparmor')) return [];
+      return ['--security-opt', option.replace('seccomp:', `seccomp=${projectRoot}/`)];
+    }),
+    ...(service.cap_drop ?? []).flatMap((one) => ['--cap-drop', one]),
+    ...(service.read_only ? ['--read-only'] : []),
+    ...(service.tmpfs ?? []).flatMap((one) => ['--tmpfs', one]),
+    ...(service.volumes ?? []).flatMap((one) => ['--volume', `${prefix}-${one}`]),
+    ...['postgres', 'sandbox'].flatMap((host) => ['--add-host', `${host}:127.0.0.1`]),
+  ];
+  engine.podman(['run', '--detach', '--name', `${prefix}-${name}`, '--network', 'host', ...options, image, ...(service.command ?? [])]); // prettier-ignore
+  return { name: `${prefix}-${name}`, service };
+}
+
+async function until(what: string, isThere: () => boolean, seconds = 180): Promise<void> {
+  for (const endMs = performance.now() + seconds * 1_000; !isThere(); await sleep(500))
+    if (performance.now() > endMs) throw new Error(`${what} did not happen within ${seconds} s`);
+}
+
+let passed = 0;
+const failures: string[] = [];
+function check(what: string, isRight: boolean, seen = ''): void {
+  if (isRight) passed += 1;
+  else failures.push(what);
+  console.log(`${isRight ? 'passed' : 'FAILED'}  ${what}${isRight || seen === '' ? '' : `: ${seen.slice(-1_500)}`}`);
+}
+
+async function play(engine: Engine): Promise<void> {
+  baseImages(engine);
+  for (const target of ['app', 'sandbox']) {
+    const began = performance.now();
+    build(engine, ['--target', target, '-t', `localhost/${prefix}-${target}`, projectRoot]);
+    const bytes = Number(engine.podman(['image', 'inspect', '--format', '{{.Size}}', `localhost/${prefix}-${target}`]));
+    console.log(
+      `${target}: ${Math.round(bytes / 1e6)} MB, built in ${Math.round((performance.now() - began) / 1_000)} s`,
+    );
+    check(`the image of the ${target} builds`, true);
+  }
+  clear(engine);
+  const services = composition();
+  const service = (name: string): Service => {
+    const found = services[name];
+    if (!found) throw new Error(`docker-compose.yml has no service ${name}`);
+    return found;
+  };
+  const isHealthy = ({ name }: Container) => engine.enter(['podman', 'healthcheck', 'run', name]).status === 0;
+  const logsOf = ({ name }: Container) => engine.enter(['podman', 'logs', '--tail', '30', name]).stderr;
+  const inside = ({ name }: Container, script: string) => engine.podman(['exec', name, 'sh', '-c', script]);
+
+  start(engine, service('postgres'), 'postgres');
+  const sandbox = start(engine, service('sandbox'), 'sandbox', { PUBLIC_URL: 'http://127.0.0.1:4010' });
+  await until('the sandbox is healthy', () => isHealthy(sandbox));
+  const web = start(engine, service('web'), 'web', { PORT: '3000' });
+  // Containers share a network here, so each worker has a port of its own.
+  const workers = [1, 2].map((i) => start(engine, service('worker'), `worker-${i}`, { PORT: String(3_000 + i) }));
+  const [first, second] = workers as [Container, Container];
+  for (const one of [web, ...workers])
+    await until(`${one.name} is healthy`, () => isHealthy(one)).then(
+      () => check(`${one.name} is healthy`, true),
+      (error: Error) => check(`${one.name} is healthy`, false, `${error.message}\n${logsOf(one)}`),
+    );
+
+  const drive = (...args: string[]) =>
+    engine.enter([process.execPath, '--import', './scripts/preload.mjs', 'test/images/drive.ts', ...args], {
+      input: JSON.stringify({ adminKey: secrets['SANDBOX_ADMIN_KEY'] }),
+    });
+  const run = drive('whole');
+  check('a run is delivered', run.status === 0, `${run.stdout}${run.stderr}${logsOf(first)}${logsOf(second)}`);
+  const begun = drive('begin');
+  const id = begun.stdout.trim();
+  check('a second run waits for approval', begun.status === 0 && id !== '', `${begun.stdout}${begun.stderr}`);
+  engine.podman(['kill', '--signal', 'KILL', first.name]);
+  const ended = drive('end', id);
+  check('a run is delivered after a worker was killed', ended.status === 0, `${ended.stdout}${ended.stderr}${logsOf(second)}`); // prettier-ignore
+
+  for (const one of [web, second, sandbox]) {
+    check(`${one.name} runs as the user node`, inside(one, 'id -u') === '1000');
+    check(`the root of ${one.name} is read-only`, engine.enter(['podman', 'exec', one.name, 'touch', '/kit/x']).status !== 0); // prettier-ignore
+    const zombies = inside(one, "grep -lE '^State:.*Z' /proc/[0-9]*/status 2>/dev/null | wc -l");
+    check(`${one.name} has no zombies`, zombies === '0', zombies);
+  }
+  const began = performance.now();
+  engine.podman(['stop', '--time', '20', second.name]);
+  const code = engine.podman(['inspect', '--format', '{{.State.ExitCode}}', second.name]);
+  check('a worker stops within 10 s, with exit code 0', code === '0' && performance.now() - began < 15_000, code);
+  const left = inside(web, 'find /data -type f -path "*work*" | head');
+  check('no work file is left on the volume of the web process', left === '', left);
+}
+
+/** Removes the containers and volumes of the test. */
+function clear(engine: Engine): void {
+  for (const name of engine.podman(['ps', '--all', '--format', '{{.Names}}']).split('\n'))
+    if (name.startsWith(prefix)) engine.podman(['rm', '--force', '--time', '5', '--volumes', name]);
+  for (const name of engine.podman(['volume', 'ls', '--format', '{{.Name}}']).split('\n'))
+    if (name.startsWith(prefix)) engine.podman(['volume', 'rm', '--force', name]);
+}
+
+function requireEngine(): void {
+  if (process.platform !== 'linux') throw new Skipped(`it needs Linux, and this is ${process.platform}`);
+  if (process.getuid?.() !== 0) throw new Skipped('it needs root, for namespaces and for the storage of images');
+  for (const program of ['podman', 'crun', 'nsenter', 'ip', 'debootstrap'])
+    if (spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0)
+      throw new Skipped(`${program} is not installed: sudo apt-get install podman crun iproute2 debootstrap`);
+  if (!existsSync('/etc/debian_version')) throw new Skipped('it needs Debian, to make base images');
+}
+
+let engine: Engine | null = null;
+try {
+  requireEngine();
+  engine = new Engine();
+  await engine.ready();
+  await play(engine);
+  console.log(`${passed} passed, ${failures.length} failed`);
+  process.exitCode = failures.length > 0 ? 1 : 0;
+} catch (error) {
+  if (!(error instanceof Skipped)) throw error;
+  console.log(`test:images skipped: ${error.message}`);
+} finally {
+  if (engine) {
+    try {
+      clear(engine);
+    } finally {
+      engine.close();
+    }
+  }
+}
