@@ -103,7 +103,7 @@ async function control<T>(path: string, body?: object): Promise<T> {
   const response = await fetch(`${sandbox.url}/sandbox/${path}`, {
     method: body ? 'POST' : 'GET',
     headers: body ? { 'content-type': 'application/json' } : {},
-    body: body && JSON.stringify(body),
+    body: body ? JSON.stringify(body) : null,
   });
   if (!response.ok) throw new Error(`the sandbox answered ${response.status} to ${path}`);
   return (await response.json()) as T;

@@ -83,7 +83,10 @@ async function firstPage(
 ): Promise<void> {
   const seen: { bytes: number; ms: number }[] = [];
   for (let i = 0; i < loads; i++) {
-    const context = await from.newContext({ viewport: { width: 1280, height: 800 }, storageState });
+    const context = await from.newContext({
+      viewport: { width: 1280, height: 800 },
+      ...(storageState && { storageState }),
+    });
     const page = await context.newPage();
     const count = await wireBytes(page);
     await page.goto(address, { waitUntil: 'load' });

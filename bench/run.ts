@@ -74,7 +74,10 @@ await rm(rowsFile, { force: true });
 const kept = new URL('./results.json', import.meta.url);
 if (values.write) {
   const before = JSON.parse(await readFile(kept, 'utf8').catch(() => '{}')) as BenchResults;
-  for (const name of names) results[name] ??= before[name];
+  for (const name of names) {
+    const measured = results[name] ?? before[name];
+    if (measured) results[name] = measured;
+  }
 }
 const all: BenchResults = Object.fromEntries(
   names.flatMap((name) => (results[name] ? [[name, results[name]] as const] : [])),

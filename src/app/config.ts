@@ -181,7 +181,7 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
 export function readAppConfig(
   env: NodeJS.ProcessEnv,
   warn: (message: string) => void,
-  options: { role?: string; limits?: WireLimits } = {},
+  options: { role?: string | undefined; limits?: WireLimits | undefined } = {},
 ): AppConfig {
   const read = environment(options.limits ?? assumedLimits).safeParse(withoutEmpty(env));
   if (!read.success) {

@@ -78,7 +78,7 @@ export interface AppOptions {
   readonly clock?: Clock;
   /** What carries calls to the platform. Default: HTTP to `config.platformUrl`. */
   readonly http?: HttpTransport;
-  readonly retry?: Partial<RetryPolicy>;
+  readonly retry?: Partial<RetryPolicy> | undefined;
 }
 
 export interface App {

@@ -10,7 +10,7 @@ export class KitError extends Error {
   constructor(
     code: string,
     message: string,
-    options: { status?: number; cause?: unknown; data?: Readonly<Record<string, unknown>> } = {},
+    options: { status?: number; cause?: unknown; data?: Readonly<Record<string, unknown>> | undefined } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;

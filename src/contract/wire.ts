@@ -29,7 +29,7 @@ export interface WireRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: WireBody;
+  readonly body?: WireBody | undefined;
 }
 
 /** How one call stands on the wire: `encode` for what the app sends, `decode` for the 2xx body it gets. */

@@ -101,7 +101,7 @@ export async function fetchTo(
       url: url.href,
       headers: { ...headers, 'accept-encoding': 'identity' },
       signal: deadline.signal,
-      proxy: proxyFor(url.hostname),
+      ...proxyFor(url.hostname),
     });
     refuseUnlessOk(response, endpoint);
     const decoder = decoders[String(response.headers['content-encoding'] ?? 'identity')];

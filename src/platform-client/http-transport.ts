@@ -44,7 +44,7 @@ export function createHttpTransport(options: { baseUrl: string; apiKey: string; 
     maxContentLength: maxAnswerBytes,
     responseType: 'text',
     validateStatus: () => true,
-    proxy: proxyFor(new URL(options.baseUrl).hostname),
+    ...proxyFor(new URL(options.baseUrl).hostname),
   });
 
   return {

@@ -51,10 +51,10 @@ export interface PlatformClientOptions {
   readonly baseUrl: string;
   readonly apiKey: string;
   /** Default: the wire as the contract assumes it. */
-  readonly profile?: WireProfile;
+  readonly profile?: WireProfile | undefined;
   /** What carries the calls; the client closes it. Default: HTTP to `baseUrl`. */
-  readonly transport?: HttpTransport;
-  readonly retry?: Partial<RetryPolicy>;
+  readonly transport?: HttpTransport | undefined;
+  readonly retry?: Partial<RetryPolicy> | undefined;
   /** Per try, for every call but chunks. Default 30,000. */
   readonly timeoutMs?: number;
   /** Per try of a chunk: how long nothing may move, be it bytes or the answer to all of them. Default 120,000. */
@@ -66,7 +66,7 @@ export interface PlatformClientOptions {
 }
 
 export interface CallOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface LaunchOptions {

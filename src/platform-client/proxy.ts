@@ -2,11 +2,11 @@ import { env } from 'node:process';
 import { isLoopbackName } from '../contract/index.ts';
 
 /**
- * Proxy setting of axios for calls to this host: `false` for none, `undefined` for the one that the environment names
+ * Proxy setting of axios for calls to this host: `proxy: false` for none, nothing for the one that the environment names
  * (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`). This machine's own addresses are never asked of a proxy: it
  * could not reach them, and it would read the API key.
  */
-export function proxyFor(hostname: string): false | undefined {
+export function proxyFor(hostname: string): { readonly proxy?: false } {
   const isNamed = Object.keys(env).some((name) => /_proxy$/i.test(name));
-  return isNamed && !isLoopbackName(hostname) ? undefined : false;
+  return isNamed && !isLoopbackName(hostname) ? {} : { proxy: false };
 }

@@ -96,7 +96,7 @@ export interface NewRaster {
   readonly path: string;
   readonly grid: Grid;
   readonly dataType: string;
-  readonly bands: readonly { readonly description: string; readonly nodata?: number }[];
+  readonly bands: readonly { readonly description: string; readonly nodata?: number | undefined }[];
 }
 
 /** Makes a raster, lets `fill` write it, and gives it back for reading: what a step hands to `writeCog`. The caller closes it. */

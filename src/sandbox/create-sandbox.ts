@@ -65,11 +65,11 @@ export interface SandboxOptions {
   /** How children are kept from everything that is not theirs. */
   readonly confinement: Confinement;
   /** The wire that it speaks, which must be data (`wireProfile`). Default: as the contract assumes it. */
-  readonly profile?: WireProfile;
+  readonly profile?: WireProfile | undefined;
   /** Epoch milliseconds. Default: the machine's clock without its small steps. */
   readonly machineNow?: () => number;
   /** Free bytes under a folder. Default: what the system says. */
-  readonly freeBytes?: (folder: string) => Promise<number>;
+  readonly freeBytes?: ((folder: string) => Promise<number>) | undefined;
   /** How uploaded files are looked at. Default: by what `files/inspect` finds. */
   readonly inspection?: Pick<FileProcessingOptions, 'job' | 'limits'>;
   /** Why no model can be run, null where they can. Default: whether onnxruntime-node is installed. */

@@ -25,7 +25,7 @@ export interface Command {
    */
   readonly argv: readonly [string, ...string[]];
   /** Module beside which the program's own scripts lie: `import.meta.url`. Default: none. An image has its own. */
-  readonly code?: string;
+  readonly code?: string | undefined;
   /**
    * Container image in which the program runs, with everything that it needs; name it by its digest (`...@sha256:...`). The app needs a container engine
    * (`CONTAINER_ENGINE`) that has the image. Default: the program is of the machine.

@@ -18,7 +18,7 @@ export interface BandDeclaration {
   readonly description: string;
   /** GDAL's name: `Byte`, `UInt16`, `Float32`, ... */
   readonly dataType: string;
-  readonly nodata?: number;
+  readonly nodata?: number | undefined;
 }
 
 /** What is known of an input before anybody fetches it. */
@@ -147,7 +147,7 @@ export interface StepDeclaration {
   /** The bands that its parameters and `needs` name must lie on the same pixels: the app looks before it asks for approval. Default false. */
   readonly sameGrid?: boolean;
   /** The one raster that comes out; or `outputs`. */
-  readonly output?: RasterOutput;
+  readonly output?: RasterOutput | undefined;
   /** Several, or of another kind, by names of the step's own; the first is the one that people look at. */
   readonly outputs?: Readonly<Record<string, OutputDeclaration>>;
 }
@@ -239,7 +239,7 @@ export type Step<
 > = Omit<StepDeclaration, 'inputs' | 'output' | 'outputs'> &
   StepFunctions<Parameters, Outputs, Takes> & {
     readonly inputs?: Takes;
-    readonly output?: RasterOutput;
+    readonly output?: RasterOutput | undefined;
     readonly outputs?: Readonly<Record<Outputs, OutputDeclaration>>;
   };
 

@@ -41,7 +41,7 @@ export async function openLaunch(launchUrl: string): Promise<AppSession> {
     const response = await fetch(new URL(`api/${path}`, home), {
       method: body ? 'POST' : 'GET',
       headers: { cookie, ...(body ? { 'content-type': 'application/json' } : {}) },
-      body: body && JSON.stringify(body),
+      body: body ? JSON.stringify(body) : null,
     });
     if (response.ok) return (await response.json()) as T;
     const answer = (await response.json()) as { error?: string; code?: string; details?: ValidationDetail[] };

@@ -3,7 +3,7 @@ import { KitError } from '../contract/index.ts';
 /** Where a sandbox is, and the key to its control API where it wants one. */
 export interface SandboxAddress {
   readonly url: string;
-  readonly adminKey?: string;
+  readonly adminKey?: string | undefined;
 }
 
 /** A call of the sandbox's control API, as JSON. Throws `KitError` with the status in its data where it is refused. */
@@ -14,7 +14,7 @@ export async function sandboxCall<T>(sandbox: SandboxAddress, path: string, body
       ...(body && { 'content-type': 'application/json' }),
       ...(sandbox.adminKey && { 'x-admin-key': sandbox.adminKey }),
     },
-    body: body && JSON.stringify(body),
+    body: body ? JSON.stringify(body) : null,
   });
   if (!response.ok)
     throw new KitError('sandbox_error', `the sandbox answered ${response.status} to ${path}`, {

@@ -16,7 +16,7 @@ export interface StartSandboxOptions {
   /** Items, rasters or folders of scenes, for the catalog. Default: none. */
   readonly imports?: readonly string[];
   /** The wire that it speaks, made of data. Default: as the contract assumes it. */
-  readonly profile?: WireProfile;
+  readonly profile?: WireProfile | undefined;
   /** Where it listens. Default: 0, any free port. */
   readonly port?: number;
   /** Further settings, by their names in docs/configuration.md. */

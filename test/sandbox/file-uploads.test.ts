@@ -118,7 +118,7 @@ describe('who may', () => {
       const { apiKey: weak } = await sandbox.control('POST', 'keys', { permissions: ['external_app', 'inference'] });
       const { apiKey: enough } = await sandbox.control('POST', 'keys', { permissions: ['files_upload'] });
       const path = `/public/file/${call}`;
-      for (const headers of [undefined, { 'x-api-key': 'wrong' }]) {
+      for (const headers of [{}, { 'x-api-key': 'wrong' }]) {
         const answer = await sandbox.request('POST', path, { headers });
         expect([answer.status, answer.body.error]).toEqual([401, 'Unauthorized Request']);
       }

@@ -126,7 +126,7 @@ export function sessionOf(launched: Response, launchUrl: string): BrowserSession
 export async function launchApp(
   sandbox: TestSandbox,
   app: { url: string },
-  options: { renewPolicy?: 'extend' | 'rotate'; userId?: string } = {},
+  options: { renewPolicy?: 'extend' | 'rotate' | undefined; userId?: string } = {},
 ) {
   await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${app.url}/launch` });
   const launch = await sandbox.launch({ appId: 'tested', ...options });

@@ -20,7 +20,7 @@ let browser: Promise<Browser> | null = null;
 function theBrowser(): Promise<Browser> {
   if (browser) return browser;
   const launched = chromium.launch({
-    executablePath,
+    ...(executablePath !== undefined && { executablePath }),
     // WebGL by the processor, and only WebGL: putting pages together by it as well takes twice the time.
     args: [
       '--no-sandbox',

@@ -83,9 +83,9 @@ export interface TestSandbox {
   /** A call of the control API; throws where it is refused. */
   control(method: string, path: string, body?: unknown): Promise<AnswerBody>;
   launch(options?: {
-    renewPolicy?: 'extend' | 'rotate';
-    appId?: string;
-    userId?: string;
+    renewPolicy?: 'extend' | 'rotate' | undefined;
+    appId?: string | undefined;
+    userId?: string | undefined;
   }): Promise<{ launchId: string; token: string; launchUrl: string; expiresAt: string }>;
   advance(advanceMs: number, launchId?: string): Promise<void>;
   trace(launchId: string): Promise<TracedCall[]>;
@@ -161,7 +161,7 @@ export function sandboxClient(
     return send(`${url}${path}`, {
       method,
       headers: { ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers },
-      body: isJson ? JSON.stringify(body) : (body as RequestInit['body']),
+      body: isJson ? JSON.stringify(body) : ((body ?? null) as NonNullable<RequestInit['body']> | null),
     });
   };
   const control = async (method: string, path: string, body?: unknown) => {

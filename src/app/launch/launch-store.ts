@@ -12,9 +12,9 @@ export interface Launch {
 export interface LaunchPage {
   readonly begunBeforeMs: number;
   readonly limit: number;
-  readonly after?: string;
+  readonly after?: string | undefined;
   /** Only those whose token is still kept. Default: all. */
-  readonly withToken?: boolean;
+  readonly withToken?: boolean | undefined;
 }
 
 /** Keeps launches and their identity tokens. What a call has acknowledged is durable; the store never keeps a token in the clear. */

@@ -91,7 +91,7 @@ export interface StepRunOptions {
   readonly signal: AbortSignal;
   readonly onProgress: (fraction: number, note: string | null) => void;
   /** Each line that the step prints. Default: nobody reads them. */
-  readonly onPrinted?: (line: string) => void;
+  readonly onPrinted?: ((line: string) => void) | undefined;
   /** Repeats a call to the platform while that is away. Default: calls once. */
   readonly patiently?: <T>(call: () => Promise<T>) => Promise<T>;
 }

@@ -108,7 +108,7 @@ export interface UnfinishedRun {
 
 export interface RunPage {
   readonly limit: number;
-  readonly before?: string;
+  readonly before?: string | undefined;
 }
 
 export interface LaunchChanges {
@@ -126,7 +126,7 @@ export interface RunStore {
   /** Newest first: at most `limit`, of those that are older than the run `before` where there is one. */
   listByLaunch(launchId: string, page: RunPage): Promise<Run[]>;
   /** As `listByLaunch`, for one user over all launches; only runs in one of `states` if they are given. */
-  listByOwner(owner: string, page: RunPage & { readonly states?: readonly RunState[] }): Promise<Run[]>;
+  listByOwner(owner: string, page: RunPage & { readonly states?: readonly RunState[] | undefined }): Promise<Run[]>;
   countByOwner(owner: string, states?: readonly RunState[]): Promise<number>;
   /** When a run of the user last changed its state, over all launches; 0 where there is none. */
   lastChangeOf(owner: string): Promise<number>;

@@ -56,7 +56,7 @@ export class SqlRunStore implements RunStore {
 
   async listByOwner(
     owner: string,
-    { limit, before, states }: RunPage & { readonly states?: readonly RunState[] },
+    { limit, before, states }: RunPage & { readonly states?: readonly RunState[] | undefined },
   ): Promise<Run[]> {
     const query = this.#page({ limit, before }).where('owner', '=', owner);
     const rows = await (states ? query.where('state', 'in', states) : query).execute();

@@ -30,13 +30,20 @@ export function wireProfile(given: WireChanges): WireProfile {
       approvals: pages?.approvals === undefined ? assumedProfile.pages.approvals : pages.approvals,
       item: itemPage(pages?.item),
     },
-    limits: { ...assumedProfile.limits, ...changes.limits },
+    limits: { ...assumedProfile.limits, ...defined(changes.limits) },
     severalOutputs: changes.severalOutputs ?? assumedProfile.severalOutputs,
     uploadsCollection:
       uploadsCollection === undefined
         ? (userId) => assumedProfile.uploadsCollection(userId)
         : (userId) => uploadsCollection.replaceAll(':userId', userId),
     changes,
+  };
+}
+
+/** The object without properties that are undefined, which would replace those of another. */
+function defined<T extends object>(object: T | undefined): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(object ?? {}).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof T]?: Exclude<T[Name], undefined>;
   };
 }
 

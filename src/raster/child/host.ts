@@ -16,12 +16,12 @@ export interface ChildJob {
   readonly input: unknown;
   /** Foreign files: the job finds them in `context.files`, read-only. Default: none. */
   readonly files?: readonly LentFile[];
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   readonly onProgress?: (fraction: number, note: string | null) => void;
   /** Answers what the job asks, one question at a time; a rejection ends the job, which rejects with it. The question may be anything. Default: a question ends the job. */
   readonly onAsk?: ((question: unknown, signal: AbortSignal) => Promise<unknown>) | undefined;
   /** Resident memory of the child and of all that it has started, as sampled. */
-  readonly onMemory?: (bytes: number) => void;
+  readonly onMemory?: ((bytes: number) => void) | undefined;
 }
 
 export interface ChildJobOptions extends ChildJob {
@@ -30,7 +30,7 @@ export interface ChildJobOptions extends ChildJob {
   readonly workFolder: string;
   /** Further files and folders that the job reads where they are: a model. */
   readonly reads?: readonly string[];
-  readonly limits?: ChildLimits;
+  readonly limits?: ChildLimits | undefined;
   /** Each line that the child prints, stdout and stderr. Default: nobody reads stdout. */
   readonly onPrinted?: ((line: string) => void) | undefined;
   /** Port of this machine's loopback at which the child waits for a debugger. Only without confinement: that has no network. */

@@ -15,7 +15,7 @@ export interface ChildPoolOptions {
   /** Holds the children's folders. Must be on the same file system as the files that children are lent, because the pool lends by link. */
   readonly folder: string;
   /** What a child may use; `timeoutMs` is a job's. */
-  readonly limits?: ChildLimits;
+  readonly limits?: ChildLimits | undefined;
   /** Most processes. Default 2. */
   readonly size?: number;
   /** Most jobs that wait, a quarter of them one owner's; one more is refused with `PoolBusyError`. Default 200. */

@@ -51,7 +51,7 @@ interface Asking {
 export interface RunnerOptions {
   readonly confinement: Confinement;
   readonly place: ChildPlace;
-  readonly limits?: ChildLimits;
+  readonly limits?: ChildLimits | undefined;
   readonly onPrinted?: ((line: string) => void) | undefined;
   readonly inspectPort?: number | undefined;
 }

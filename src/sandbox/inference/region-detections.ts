@@ -24,10 +24,11 @@ export async function writeRegions({
   try {
     const layer = polygons.layers.create('regions', null, gdal.Polygon);
     layer.fields.add(new gdal.FieldDefn('class', gdal.OFTInteger));
+    const mask = classes.bands.get(1).getMaskBand();
     gdal.polygonize({
       src: classes.bands.get(1),
       dst: layer,
-      mask: classes.bands.get(1).getMaskBand() ?? undefined,
+      ...(mask && { mask }),
       pixValField: 0,
       connectedness: 4,
     });

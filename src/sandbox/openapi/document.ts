@@ -80,7 +80,7 @@ function operationOf(call: DocumentedCall): ZodOpenApiOperationObject {
     operationId: call.id,
     summary: call.summary,
     tags: [call.tag],
-    description: call.tag === 'Sandbox' ? undefined : `Section ${call.clause}`,
+    ...(call.tag !== 'Sandbox' && { description: `Section ${call.clause}` }),
     security: securityOf(call),
     requestParams: {
       ...(names.length > 0 ? { path: z.object(Object.fromEntries(names.map((name) => [name, z.string()]))) } : {}),

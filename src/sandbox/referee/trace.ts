@@ -333,15 +333,15 @@ export function traceOf(res: Response): CallNotes {
 
 /** Which of a launch's calls somebody wants to see. */
 export interface CallFilter {
-  readonly endpoint?: PlatformEndpoint;
+  readonly endpoint?: PlatformEndpoint | undefined;
   /** Answered by 4xx or 5xx; without an answer that arrived; touched by an armed fault. */
-  readonly outcome?: 'refused' | 'lost' | 'fault';
+  readonly outcome?: 'refused' | 'lost' | 'fault' | undefined;
   /** Only of these ids. */
-  readonly among?: readonly number[];
+  readonly among?: readonly number[] | undefined;
   /** Stands anywhere in address, headers, bodies or what was understood, of the newest 5,000 calls. */
-  readonly text?: string;
+  readonly text?: string | undefined;
   /** Only those with a smaller id. */
-  readonly before?: number;
+  readonly before?: number | undefined;
 }
 
 function view(row: CallRow) {

@@ -41,7 +41,7 @@ interface Order<Output> {
   /** Turns go round the collections, and no process serves two of them. */
   readonly owner: string;
   readonly files?: readonly LentFile[];
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   readonly collect?: (workFolder: string, output: Output) => Promise<void>;
 }
 

@@ -45,7 +45,7 @@ export interface UploadEngineOptions {
   readonly blobDir: string;
   readonly limits: Pick<WireLimits, 'chunkBytes' | 'maxPartNumber'>;
   /** Free bytes under a folder. Default: what the system says. */
-  readonly freeBytes?: (folder: string) => Promise<number>;
+  readonly freeBytes?: ((folder: string) => Promise<number>) | undefined;
 }
 
 const copyBytes = 1024 * 1024;

@@ -56,7 +56,8 @@ export default defineStep({
     const { classes, mask } = isPlainInput
       ? { classes: found.band, mask: found.band.getMaskBand() ?? undefined }
       : await wholeNumbers(gdal, raster, { found, reader }, workFolder, share(0, 0.3));
-    if (sieve > 1) gdal.sieveFilter({ src: classes, dst: classes, mask, threshold: sieve, connectedness });
+    if (sieve > 1)
+      gdal.sieveFilter({ src: classes, dst: classes, ...(mask && { mask }), threshold: sieve, connectedness });
     const finding = share(0.3, 0.7);
     const isPlain = tolerance === 0 && smallest === 0;
     const areas = gdal.drivers.get('GPKG').create(isPlain ? outputs.areas : `${workFolder}/areas.gpkg`);
@@ -65,7 +66,7 @@ export default defineStep({
     await gdal.polygonizeAsync({
       src: classes,
       dst: layer,
-      mask,
+      ...(mask && { mask }),
       connectedness,
       pixValField: 0,
       progress_cb: (fraction) => finding.progress(fraction),

@@ -46,7 +46,7 @@ export async function startFaultyApp(
     const response = await fetch(`${platform.url}/public/external-app${path}`, {
       method,
       headers: { 'X-API-KEY': platform.apiKey, ...(body && !isForm ? { 'content-type': 'application/json' } : {}) },
-      body: isForm ? body : body && JSON.stringify(body),
+      body: isForm ? body : body ? JSON.stringify(body) : null,
       signal: stop.signal,
     });
     return { status: response.status, body: (await response.json().catch(() => ({}))) as Record<string, string> };
