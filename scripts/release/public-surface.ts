@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** By group and name: `exports/app/createApp` to its declaration without comments and bodies. */
 export type Surface = Readonly<Record<string, string>>;
 
-/** A release, as `releases/<version>.json` has it. */
+/** A release, as `lab/releases/<version>.json` has it. */
 export interface ReleaseRecord {
   readonly version: string;
   /** The commit that it was made of, where forks may stand on it. */

@@ -21,7 +21,7 @@ await runCommand(async () => {
   if (dirty !== '') throw new KitError('dirty_tree', `commit first:\n${dirty}`);
   const date = new Date().toISOString().slice(0, 10);
   const record: ReleaseRecord = { version, lastMigration: Object.keys(migrations).at(-1)!, surface: publicSurface() };
-  writeFileSync(path(`releases/${version}.json`), `${JSON.stringify(record, null, 2)}\n`);
+  writeFileSync(path(`lab/releases/${version}.json`), `${JSON.stringify(record, null, 2)}\n`);
   for (const name of ['package.json', 'package-lock.json'])
     edit(name, (text) => {
       let left = name === 'package.json' ? 1 : 2;
@@ -31,5 +31,7 @@ await runCommand(async () => {
   edit('docs/upgrading.md', (text) =>
     text.replace(/## Next\n(?:\nNothing yet\.\n)?/, `## Next\n\nNothing yet.\n\n## To ${version}\n`),
   );
-  console.log(`releases/${version}.json is written. Look at the changes, commit them, and tag the commit v${version}.`);
+  console.log(
+    `lab/releases/${version}.json is written. Look at the changes, commit them, and tag the commit v${version}.`,
+  );
 });

@@ -50,8 +50,8 @@ await runCommand(async () => {
     dependencies: { 'marketplace-app-kit': specOf(values.kit, folder) ?? `^${kit.version}` },
     devDependencies: sorted({ ...kit.peerDependencies, ...toolsOf(kit) }),
   };
-  for (const file of await filesBelow(kitFolder('starter'))) {
-    const text = await readFile(join(kitFolder('starter'), file), 'utf8');
+  for (const file of await filesBelow(kitFolder('templates/starter'))) {
+    const text = await readFile(join(kitFolder('templates/starter'), file), 'utf8');
     const filled =
       file === 'package.json'
         ? `${JSON.stringify({ ...(JSON.parse(text) as object), ...manifest }, null, 2)}\n`

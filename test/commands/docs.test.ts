@@ -2,7 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { pageOf, type BenchResults } from '../../bench/page.ts';
+import { pageOf, type BenchResults } from '../../lab/bench/page.ts';
 import { endpoints } from '../support/documented.ts';
 import { projectRoot } from '../support/folders.ts';
 
@@ -14,7 +14,7 @@ test('the step of docs/steps.md is the example of the room, which a test runs', 
 });
 
 test('docs/performance.md is made of what the benches have measured', async () => {
-  const results = JSON.parse(await text('bench/results.json')) as BenchResults;
+  const results = JSON.parse(await text('lab/bench/results.json')) as BenchResults;
   expect(await text('docs/performance.md')).toBe(await pageOf(results));
 });
 

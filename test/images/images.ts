@@ -226,9 +226,18 @@ async function play(engine: Engine): Promise<void> {
     );
 
   const drive = (...args: string[]) =>
-    engine.enter([process.execPath, '--import', './scripts/preload.mjs', 'test/images/drive.ts', ...args], {
-      input: JSON.stringify({ adminKey: secrets['SANDBOX_ADMIN_KEY'] }),
-    });
+    engine.enter(
+      [
+        process.execPath,
+        '--import',
+        join(projectRoot, 'scripts/preload.mjs'),
+        join(projectRoot, 'test/images/drive.ts'),
+        ...args,
+      ],
+      {
+        input: JSON.stringify({ adminKey: secrets['SANDBOX_ADMIN_KEY'] }),
+      },
+    );
   const run = drive('whole');
   check('a run is delivered', run.status === 0, `${run.stdout}${run.stderr}${logsOf(first)}${logsOf(second)}`);
   const begun = drive('begin');

@@ -17,7 +17,6 @@ const shipped = [
   'docs',
   'models',
   'scenes',
-  'starter',
   'test/my-app',
   'tsconfig.json',
   'tsconfig.build.json',

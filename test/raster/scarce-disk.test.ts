@@ -3,7 +3,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { mountSmallDisk } from '../../drill/small-disk.ts';
+import { mountSmallDisk } from '../../lab/drill/small-disk.ts';
 import { runInChild } from '../../src/raster/index.ts';
 import type { SyntheticScene } from '../../src/raster/synthetic-scene.ts';
 import { cleanUpLater } from '../support/cleanup.ts';

@@ -7,8 +7,8 @@ import { brokenPromises, publicSurface, untold, type ReleaseRecord } from '../..
 import { projectRoot } from '../support/folders.ts';
 
 const text = (path: string) => readFileSync(join(projectRoot, path), 'utf8');
-const releases = readdirSync(join(projectRoot, 'releases'))
-  .map((name) => JSON.parse(text(`releases/${name}`)) as ReleaseRecord)
+const releases = readdirSync(join(projectRoot, 'lab/releases'))
+  .map((name) => JSON.parse(text(`lab/releases/${name}`)) as ReleaseRecord)
   .sort((a, b) => a.version.localeCompare(b.version, 'en', { numeric: true }));
 const last = releases.findLast(({ surface }) => surface !== undefined)!;
 

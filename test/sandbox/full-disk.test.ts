@@ -1,7 +1,7 @@
 /** A disk that fills up, and has room again: every call says so, nothing is lost, and nobody has to restart anything. */
 import { rm } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { mountSmallDisk } from '../../drill/small-disk.ts';
+import { mountSmallDisk } from '../../lab/drill/small-disk.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { finalStatus, uploadDirectly } from '../support/files.ts';
 import { makeFolder } from '../support/folders.ts';

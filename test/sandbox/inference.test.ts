@@ -536,7 +536,7 @@ describe('the shipped models on the Landsat crop', needing(landsat), () => {
   test('the script makes the shipped models anew, byte for byte', { tags: [onlyInAll] }, async () => {
     const out = await testFolder();
     const { stdout } = await promisify(execFile)(process.execPath, [
-      join(projectRoot, 'models/train.ts'),
+      join(projectRoot, 'lab/models/train.ts'),
       '--data',
       landsatFolder,
       '--out',

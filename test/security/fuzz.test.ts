@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { projectRoot } from '../support/folders.ts';
 
 test('a minute of odd requests: no 5xx, none late, memory back to where it was', async () => {
-  const args = ['--expose-gc', '--import', './scripts/preload.mjs', 'drill/fuzz.ts', '--seconds', '60'];
+  const args = ['--expose-gc', '--import', './scripts/preload.mjs', 'lab/drill/fuzz.ts', '--seconds', '60'];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: projectRoot }).catch(
     (error: { stdout: string }) => error,
   );

@@ -1,8 +1,8 @@
-/** The battery can fail: mistakes of every step that it finds. All of them: `npm run lab -- drill/mutate-steps.ts`. */
+/** The battery can fail: mistakes of every step that it finds. All of them: `npm run lab -- lab/drill/mutate-steps.ts`. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { notYetBroken, stepMutants } from '../../drill/step-mutants.ts';
+import { notYetBroken, stepMutants } from '../../lab/drill/step-mutants.ts';
 import allSteps from '../support/all-steps.ts';
 import { projectRoot } from '../support/folders.ts';
 import { codePattern } from '../support/mutation.ts';

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeOnnx, type OnnxGraph } from '../../models/onnx.ts';
+import { writeOnnx, type OnnxGraph } from '../../lab/models/onnx.ts';
 
 /** Writes a model folder into the data folder of a sandbox. */
 export async function putModel(dataDir: string, id: string, description: object, graph: OnnxGraph): Promise<void> {

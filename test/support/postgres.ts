@@ -1,4 +1,4 @@
-import { query, startCluster, type Cluster } from '../../drill/cluster.ts';
+import { query, startCluster, type Cluster } from '../../lab/drill/cluster.ts';
 import { cleanUpAfterFile } from './cleanup.ts';
 import { makeFolder } from './folders.ts';
 

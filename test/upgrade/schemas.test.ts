@@ -23,7 +23,7 @@ interface Release {
   readonly version: string;
   readonly lastMigration: string;
 }
-const folder = join(projectRoot, 'releases');
+const folder = join(projectRoot, 'lab/releases');
 const releases = readdirSync(folder).map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Release);
 
 const sealer = createTokenSealer([new Secret('x'.repeat(32))]);

@@ -17,7 +17,7 @@ import { leaseMs, WorkerLease } from '../../../src/app/runs/worker-lease.ts';
 import { WorkFolders, type AttemptFolders } from '../../../src/app/runs/work-folders.ts';
 import { abortableSleep } from '../../../src/platform-client/index.ts';
 import type { AnyStep } from '../../../src/steps/step.ts';
-import { seeded } from '../../../models/seeded.ts';
+import { seeded } from '../../../lab/models/seeded.ts';
 import { SimPlatform } from './platform.ts';
 import { VirtualClock, type SimProcess } from './virtual-clock.ts';
 

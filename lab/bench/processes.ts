@@ -1,0 +1,67 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/** As the npm scripts start the servers. */
+const preload = new URL('../../scripts/preload.mjs', import.meta.url).href;
+
+/** USER_HZ: 100 on every Linux. */
+const ticksPerSecond = 100;
+
+export interface BenchProcess {
+  readonly url: string;
+  readonly pid: number;
+  /** Highest resident set so far, in MiB (Linux: VmHWM). */
+  peakMiB(): number;
+  /** Of its threads, in user and system mode, so far (Linux: /proc/PID/stat). */
+  cpuSeconds(): number;
+  stop(): Promise<void>;
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
+}
+
+/** Starts a script of the bench or the kit and waits for its `<name> ready <url>`. */
+export async function startProcess(
+  script: URL,
+  name: string,
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<BenchProcess> {
+  // A peer runs as its own documents start it.
+  const settings = name === 'peer' ? [] : ['--import', preload];
+  const child = spawn(process.execPath, [...settings, script.pathname, ...args], {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const killWithParent = () => child.kill('SIGKILL');
+  process.once('exit', killWithParent);
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal);
+    await exited;
+    process.removeListener('exit', killWithParent);
+  };
+  const url = await readyUrl(child, name);
+  return {
+    url,
+    pid: child.pid!,
+    peakMiB: () => Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024,
+    cpuSeconds() {
+      const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+    },
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+  };
+}
+
+function readyUrl(child: ChildProcess, name: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      const url = new RegExp(`^${name} ready (\\S+)$`).exec(line)?.[1];
+      if (url) resolve(url);
+    });
+    child.once('exit', (code) => reject(new Error(`${name} ended with ${code}`)));
+  });
+}

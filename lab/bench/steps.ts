@@ -1,0 +1,319 @@
+/**
+ * `npm run lab -- lab/bench/steps.ts`: each step beside GDAL's own program for the same output, in turn in one run, on the same scene. A step's
+ * time is that of the host: its process with its start, what it reads, writes, checks and sums up. Exit 1 where a goal is missed.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { createStepHost } from '../../src/app/processing/step-host.ts';
+import type { RunInput } from '../../src/app/processing/run-input.ts';
+import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
+import { confine } from '../../src/commands/confine.ts';
+import { runInChild } from '../../src/raster/index.ts';
+import allSteps from '../../test/support/all-steps.ts';
+import { median, tell, type BenchRow } from './rows.ts';
+
+const usage = `usage: npm run lab -- lab/bench/steps.ts [options]
+
+  --side PIXELS   of the scene (default 8192)
+  --rounds N      of each, in turn (default 3)
+  --only IDS      steps, separated by commas
+  --json FILE     the table, for other programs
+  --folder DIR    for the scene and the outputs (default data/bench)`;
+const { values } = parseArgs({
+  options: {
+    side: { type: 'string', default: '8192' },
+    rounds: { type: 'string', default: '3' },
+    only: { type: 'string', default: '' },
+    json: { type: 'string' },
+    folder: { type: 'string', default: 'data/bench' },
+    help: { type: 'boolean', default: false },
+  },
+});
+if (values.help) {
+  console.log(usage);
+  process.exit(0);
+}
+const [side, rounds] = [Number(values.side), Number(values.rounds)];
+
+/** At most the peer's time, and this much of its memory. */
+const goals = { time: 1, memory: 1.1 };
+const ndviPeakMiB = 320;
+
+interface Work {
+  readonly id: string;
+  readonly parameters?: StepParameters;
+  /** Below the folder of inputs. */
+  readonly input: string;
+  /** Made in turn, into one folder: the programs of a peer. */
+  readonly peer: (input: (name: string) => string, output: (name: string) => string) => readonly (readonly string[])[];
+}
+
+const cog = ['-of', 'COG', '-co', 'COMPRESS=DEFLATE', '-co', 'PREDICTOR=YES', '-co', 'NUM_THREADS=ALL_CPUS', '-co', 'BIGTIFF=IF_SAFER'] as const; // prettier-ignore
+const calc = (formula: string, a: string, b: string, to: string) =>
+  ['gdal_calc.py', '--quiet', '-A', a, '-B', b, `--calc=${formula}`, '--type=Float32', '--NoDataValue=-9999', `--outfile=${to}`, '--co=TILED=YES', '--co=BIGTIFF=IF_SAFER']; // prettier-ignore
+const ndvi = '(A.astype(float32)-B)/(A.astype(float32)+B)';
+const pixel = 30;
+const [west, north] = [500_000, 5_400_000];
+/** In the middle of the scene, a quarter of it. */
+const middle = [west + (side / 4) * pixel, north - (side / 4) * pixel, west + ((side * 3) / 4) * pixel, north - ((side * 3) / 4) * pixel] as const; // prettier-ignore
+
+const works: readonly Work[] = [
+  {
+    id: 'ndvi',
+    input: 'scene',
+    peer: (of, to) => [
+      calc(ndvi, of('scene/nir.tif'), of('scene/red.tif'), to('a.tif')),
+      ['gdal_translate', '-q', ...cog, to('a.tif'), to('out.tif')],
+    ],
+  },
+  {
+    id: 'band-math',
+    parameters: { expression: 'sqrt(nir * red) + 1' },
+    input: 'scene',
+    peer: (of, to) => [
+      calc('sqrt(A.astype(float32)*B)+1', of('scene/nir.tif'), of('scene/red.tif'), to('a.tif')),
+      ['gdal_translate', '-q', ...cog, to('a.tif'), to('out.tif')],
+    ],
+  },
+  {
+    id: 'cog',
+    input: 'scene/nir.tif',
+    peer: (of, to) => [['gdal_translate', '-q', ...cog, of('scene/nir.tif'), to('out.tif')]],
+  },
+  {
+    id: 'hillshade',
+    input: 'heights.tif',
+    peer: (of, to) => [['gdaldem', 'hillshade', '-q', '-compute_edges', ...cog, of('heights.tif'), to('out.tif')]],
+  },
+  {
+    id: 'aspect',
+    input: 'heights.tif',
+    peer: (of, to) => [['gdaldem', 'aspect', '-q', '-compute_edges', ...cog, of('heights.tif'), to('out.tif')]],
+  },
+  {
+    id: 'slope',
+    input: 'heights.tif',
+    peer: (of, to) => [['gdaldem', 'slope', '-q', '-compute_edges', ...cog, of('heights.tif'), to('out.tif')]],
+  },
+  {
+    id: 'contours',
+    parameters: { interval: 100 },
+    input: 'heights.tif',
+    peer: (of, to) => [['gdal_contour', '-q', '-f', 'GPKG', '-a', 'elevation', '-i', '100', of('heights.tif'), to('out.gpkg')]], // prettier-ignore
+  },
+  {
+    id: 'polygonize',
+    input: 'classes.tif',
+    peer: (of, to) => [['gdal_polygonize.py', '-q', of('classes.tif'), '-f', 'GPKG', to('out.gpkg'), 'areas', 'value']],
+  },
+  {
+    id: 'reproject',
+    parameters: { crs: 'EPSG:3857', resampling: 'bilinear' },
+    input: 'scene/nir.tif',
+    peer: (of, to) => [
+      ['gdalwarp', '-q', '-t_srs', 'EPSG:3857', '-r', 'bilinear', '-multi', '-wo', 'NUM_THREADS=ALL_CPUS', '-co', 'TILED=YES', of('scene/nir.tif'), to('a.tif')], // prettier-ignore
+      ['gdal_translate', '-q', ...cog, to('a.tif'), to('out.tif')],
+    ],
+  },
+  {
+    id: 'mosaic',
+    input: 'tiles',
+    peer: (of, to) => [
+      ['gdalwarp', '-q', '-multi', '-wo', 'NUM_THREADS=ALL_CPUS', '-co', 'TILED=YES', of('tiles/1.tif'), of('tiles/2.tif'), to('a.tif')], // prettier-ignore
+      ['gdal_translate', '-q', ...cog, to('a.tif'), to('out.tif')],
+    ],
+  },
+  {
+    id: 'clip',
+    input: 'scene/nir.tif',
+    peer: (of, to) => [
+      ['gdalwarp', '-q', '-cutline', of('area.geojson'), '-crop_to_cutline', '-multi', '-wo', 'NUM_THREADS=ALL_CPUS', '-co', 'TILED=YES', of('scene/nir.tif'), to('a.tif')], // prettier-ignore
+      ['gdal_translate', '-q', ...cog, to('a.tif'), to('out.tif')],
+    ],
+  },
+];
+
+const wanted = values.only === '' ? null : values.only.split(',');
+const chosen = works.filter(({ id }) => wanted?.includes(id) ?? true);
+await mkdir(values.folder, { recursive: true });
+const folder = await mkdtemp(join(resolve(values.folder), 'steps-'));
+const inputs = join(folder, 'inputs');
+const confinement = await confine({ mode: 'auto', readable: [] }, []);
+
+/** Resident at the peak, of a process and what it has started. */
+async function peakWhile(pid: number, work: Promise<unknown>): Promise<number> {
+  let [peak, isOver] = [0, false];
+  void work.finally(() => (isOver = true)).catch(() => {});
+  while (!isOver) {
+    peak = Math.max(peak, await residentOf(pid));
+    await new Promise((next) => setTimeout(next, 20));
+  }
+  return peak;
+}
+
+async function residentOf(pid: number): Promise<number> {
+  try {
+    const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(/\s+/).filter(Boolean);
+    const own = Number(/^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
+    return (await Promise.all(children.map((one) => residentOf(Number(one))))).reduce((sum, one) => sum + one, own);
+  } catch {
+    return 0;
+  }
+}
+
+async function ofPeer(work: Work): Promise<Measured> {
+  const out = await mkdtemp(join(folder, 'peer-'));
+  const began = performance.now();
+  let peak = 0;
+  for (const [program = '', ...args] of work.peer(
+    (name) => join(inputs, name),
+    (name) => join(out, name),
+  )) {
+    const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+    const ended = new Promise<void>((done, fail) =>
+      child.once('error', fail).once('exit', (code) => (code === 0 ? done() : fail(new Error(`${program}: ${code}`)))),
+    );
+    peak = Math.max(peak, await peakWhile(child.pid!, ended));
+    await ended;
+  }
+  const seconds = (performance.now() - began) / 1000;
+  const [last] = (await readdir(out)).filter((name) => name.startsWith('out.'));
+  const bytes = (await stat(join(out, last!))).size;
+  await rm(out, { recursive: true });
+  return { seconds, peakMiB: peak / 1024 ** 2, bytes };
+}
+
+interface Measured {
+  readonly seconds: number;
+  readonly peakMiB: number;
+  readonly bytes: number;
+}
+
+async function ofStep(work: Work): Promise<Measured> {
+  let peak = 0;
+  const host = createStepHost({
+    definition: allSteps,
+    inputDir: inputs,
+    confinement,
+    concurrency: 1,
+    platformInput: { check: () => Promise.reject(new Error('none')), fetch: () => Promise.reject(new Error('none')) },
+    limits: { timeoutMs: 3_600_000 },
+    onMemory: (bytes) => (peak = Math.max(peak, bytes)),
+  });
+  const step = host.find(work.id);
+  const input: RunInput = { type: 'local', path: work.input };
+  const { parameters } = await host.check(work.id, { ...work.parameters }, input);
+  const workFolder = join(folder, 'run');
+  const began = performance.now();
+  const { outputs } = await host.run(
+    { owner: 'bench', stepId: work.id, stepVersion: step.version, parameters, input, workFolder },
+    { signal: new AbortController().signal, onProgress: () => {} },
+  );
+  const seconds = (performance.now() - began) / 1000;
+  await rm(workFolder, { recursive: true });
+  return { seconds, peakMiB: peak / 1024 ** 2, bytes: outputs[0]!.sizeBytes };
+}
+
+try {
+  console.error(`a scene of ${side} x ${side} with the entropy of a real one`);
+  const area = await runInChild<object>({
+    module: new URL('./steps-scene-job.ts', import.meta.url),
+    input: { side, pixel, west, north, middle },
+    workFolder: inputs,
+    confinement,
+    limits: { timeoutMs: 3_600_000 },
+  });
+  const rows: Row[] = [];
+  for (const work of chosen) {
+    const parameters = work.id === 'clip' ? { area: area as never } : (work.parameters ?? {});
+    const [ours, theirs]: [Measured[], Measured[]] = [[], []];
+    for (let round = 0; round < rounds; round++) {
+      ours.push(await ofStep({ ...work, parameters }));
+      theirs.push(await ofPeer(work));
+    }
+    rows.push(rowOf(work, ours, theirs));
+    console.error(`  ${work.id} done`);
+  }
+  print(rows);
+  if (values.json)
+    await import('node:fs/promises').then(({ writeFile }) =>
+      writeFile(values.json!, `${JSON.stringify(rows, null, 2)}\n`),
+    );
+  tell(rows.flatMap(rowsOf));
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+
+function rowsOf({ id, ours, theirs, seconds, peerSeconds }: Row): BenchRow[] {
+  const what = `step ${id}, ${side}²`;
+  const name = "GDAL's own program";
+  return [
+    {
+      what: `${what}: time`,
+      unit: 's',
+      ours: seconds,
+      peer: { name, values: peerSeconds },
+      goal: { most: goals.time },
+    },
+    {
+      what: `${what}: memory`,
+      unit: 'MiB',
+      ours: [ours.peakMiB],
+      peer: { name, values: [theirs.peakMiB] },
+      goal: { most: goals.memory },
+    },
+    ...(id === 'ndvi'
+      ? [{ what: `${what}: memory`, unit: 'MiB', ours: [ours.peakMiB], peer: null, goal: { most: ndviPeakMiB } }]
+      : []),
+  ];
+}
+
+interface Row {
+  readonly id: string;
+  readonly ours: Measured;
+  readonly theirs: Measured;
+  /** Of each round, ours over theirs. */
+  readonly timeRatios: readonly number[];
+  readonly seconds: readonly number[];
+  readonly peerSeconds: readonly number[];
+  readonly memoryRatio: number;
+  readonly isMet: boolean;
+}
+
+function rowOf({ id }: Work, ours: readonly Measured[], theirs: readonly Measured[]): Row {
+  const of = (all: readonly Measured[]): Measured => ({
+    seconds: median(all.map(({ seconds }) => seconds)),
+    peakMiB: median(all.map(({ peakMiB }) => peakMiB)),
+    bytes: all[0]!.bytes,
+  });
+  const [our, their] = [of(ours), of(theirs)];
+  const timeRatios = ours.map(({ seconds }, i) => seconds / theirs[i]!.seconds);
+  const memoryRatio = our.peakMiB / their.peakMiB;
+  const isMet =
+    median(timeRatios) <= goals.time && memoryRatio <= goals.memory && (id !== 'ndvi' || our.peakMiB < ndviPeakMiB);
+  const secondsOf = (all: readonly Measured[]) => all.map(({ seconds }) => seconds);
+  return {
+    ...{ id, ours: our, theirs: their, timeRatios, memoryRatio, isMet },
+    seconds: secondsOf(ours),
+    peerSeconds: secondsOf(theirs),
+  };
+}
+
+function print(rows: readonly Row[]): void {
+  console.log(`${cpus().length} cores, GDAL's programs ${execFileSync('gdalinfo', ['--version'], { encoding: 'utf8' }).trim()}, medians of ${rounds}\n`); // prettier-ignore
+  console.log('| step | seconds | peer | time ratio (spread) | MiB | peer | memory ratio | output, peer | goal |');
+  console.log('|------|--------:|-----:|--------------------:|----:|-----:|-------------:|-------------:|------|');
+  for (const { id, ours, theirs, timeRatios, memoryRatio, isMet } of rows) {
+    const spread = `${median(timeRatios).toFixed(2)} (${Math.min(...timeRatios).toFixed(2)} to ${Math.max(...timeRatios).toFixed(2)})`;
+    const mega = (bytes: number) => `${(bytes / 1e6).toFixed(1)}`;
+    console.log(
+      `| ${id} | ${ours.seconds.toFixed(1)} | ${theirs.seconds.toFixed(1)} | ${spread} | ${ours.peakMiB.toFixed(0)} | ${theirs.peakMiB.toFixed(0)} | ${memoryRatio.toFixed(2)} | ${mega(ours.bytes)}, ${mega(theirs.bytes)} MB | ${isMet ? 'met' : 'MISSED'} |`,
+    );
+  }
+  console.log(
+    `\ngoals: at most ${goals.time} of the peer's time and ${goals.memory} of its memory; ndvi below ${ndviPeakMiB} MiB`,
+  );
+}
