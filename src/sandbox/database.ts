@@ -134,18 +134,19 @@ function searchBySql(database: SandboxDatabase): void {
     update items set search_values = ${searchValuesOf('properties')};
   `);
   // Footprints of one ring were kept as pairs of doubles, boxes not at all.
-  const rows = database
-    .prepare<[], { number: number; west: number; south: number; east: number; north: number; outline: Buffer | null }>(
-      'select number, west, south, east, north, outline from items where geometry is null',
-    )
-    .all();
+  type Row = { number: number; west: number; south: number; east: number; north: number; outline: Buffer | null };
+  const some = database.prepare<[number], Row>(
+    'select number, west, south, east, north, outline from items where geometry is null and number > ? order by number limit 1000',
+  );
   const update = database.prepare('update items set geometry = ? where number = ?');
-  for (const { number, west, south, east, north, outline } of rows) {
-    const degrees = outline && new Float64Array(Uint8Array.from(outline).buffer);
-    const ring = degrees && Array.from({ length: degrees.length / 2 }, (_, i) => [degrees[2 * i], degrees[2 * i + 1]]);
-    const footprint = ring ? { type: 'Polygon', coordinates: [ring] } : footprintOfBox([west, south, east, north]);
-    update.run(JSON.stringify(footprint), number);
-  }
+  for (let rows = some.all(0); rows.length > 0; rows = some.all(rows.at(-1)?.number ?? 0))
+    for (const { number, west, south, east, north, outline } of rows) {
+      const degrees = outline && new Float64Array(Uint8Array.from(outline).buffer);
+      const ring =
+        degrees && Array.from({ length: degrees.length / 2 }, (_, i) => [degrees[2 * i], degrees[2 * i + 1]]);
+      const footprint = ring ? { type: 'Polygon', coordinates: [ring] } : footprintOfBox([west, south, east, north]);
+      update.run(JSON.stringify(footprint), number);
+    }
   const boxOf = (row: string) => `${row}number,
     case when ${row}west > ${row}east then -180 else ${row}west end, case when ${row}west > ${row}east then 180 else ${row}east end,
     ${row}south, ${row}north, ${row}datetime_ms, ${row}collection_id, ${row}id`;

@@ -241,10 +241,14 @@ async function play(engine: Engine): Promise<void> {
   const run = drive('whole');
   check('a run is delivered', run.status === 0, `${run.stdout}${run.stderr}${logsOf(first)}${logsOf(second)}`);
   const begun = drive('begin');
-  const id = begun.stdout.trim();
-  check('a second run waits for approval', begun.status === 0 && id !== '', `${begun.stdout}${begun.stderr}`);
+  const session = begun.stdout.trim().split(' ');
+  check(
+    'a second run waits for approval',
+    begun.status === 0 && session.length === 3,
+    `${begun.stdout}${begun.stderr}`,
+  );
   engine.podman(['kill', '--signal', 'KILL', first.name]);
-  const ended = drive('end', id);
+  const ended = drive('end', ...session);
   check('a run is delivered after a worker was killed', ended.status === 0, `${ended.stdout}${ended.stderr}${logsOf(second)}`); // prettier-ignore
 
   for (const one of [web, second, sandbox]) {

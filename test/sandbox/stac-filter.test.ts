@@ -182,6 +182,25 @@ test('a filter finds what the evaluator says; a sort has numbers, texts, others 
   );
 });
 
+test('nested and and or in turns find what they say, however deep; a closed catalog refuses', async () => {
+  database.exec('delete from items');
+  for (let i = 0; i < 10; i++) catalog.items.put(newItem(i, i));
+  // True and …, false or …: only the innermost decides.
+  const deep = Array.from({ length: 240 }).reduce<unknown>(
+    (inner, _, i) => ({
+      op: i % 2 ? 'and' : 'or',
+      args: [...Array.from({ length: 17 }, () => i % 2 === 1), inner],
+    }),
+    { op: '>=', args: [x, 4] },
+  );
+  // 240 operators and 4,080 values.
+  expect((await search(catalog, { filter: deep })).numberMatched).toBe(6);
+  expect((await search(catalog, { filter: { op: 'not', args: [deep] } })).numberMatched).toBe(4);
+  const closed = new Catalog(database);
+  await closed.close();
+  await expect(search(closed, {})).rejects.toThrow('the sandbox is closed');
+});
+
 test('a search that is late is answered 503, and the next one is answered; too many that wait are 503 busy', async () => {
   const hasty = new Catalog(database, { deadlineMs: 500, mostWaiting: 3 });
   try {

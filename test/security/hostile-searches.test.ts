@@ -195,6 +195,16 @@ describe('refused, and the cap is named', () => {
       caps.sortRules,
     ],
     [
+      'a long name of a property in a filter, often',
+      () => filter({ op: 'in', args: [{ property: 'n'.repeat(900_000) }, Array.from({ length: 1_999 }, () => name)] }),
+      caps.fieldNameCharacters,
+    ],
+    [
+      'a long name of a property to sort by',
+      () => search({ sortby: [{ field: 'n'.repeat(900_000) }] }),
+      caps.fieldNameCharacters,
+    ],
+    [
       'a filter 600 levels deep',
       () => filter(Array.from({ length: 600 }).reduce<unknown>((inner) => ({ op: 'not', args: [inner] }), true)),
       limits.jsonDepth,
@@ -233,6 +243,38 @@ describe('just within the caps: answered, with others answered beside it', () =>
     [
       'a list of texts, none of which is there',
       () => filter({ op: 'not', args: [{ op: 'in', args: [name, Array.from({ length: 5_000 }, (_, i) => `t${i}`)] }] }),
+    ],
+    [
+      'a long literal in a list of literals',
+      () => filter({ op: 'in', args: ['n'.repeat(500_000), Array.from({ length: 4_000 }, () => 'n')] }),
+    ],
+    [
+      'two large geometries of the filter',
+      () =>
+        filter({
+          op: 's_intersects',
+          args: [
+            { type: 'LineString', coordinates: zigzag(2_500) },
+            { type: 'MultiPoint', coordinates: zigzag(2_490).map(([x = 0, y = 0]) => [x + 0.01, y / 2]) },
+          ],
+        }),
+    ],
+    [
+      'and and or in turns, 240 levels deep',
+      () =>
+        filter(
+          Array.from({ length: 240 }).reduce<unknown>(
+            (inner, _, i) => ({
+              op: i % 2 ? 'and' : 'or',
+              args: [...Array.from({ length: 17 }, () => i % 2 === 1), inner],
+            }),
+            { op: '>=', args: [{ property: 'n' }, 0] },
+          ),
+        ),
+    ],
+    [
+      'a box across the antimeridian that many footprints touch',
+      () => search({ collections: ['wide'], bbox: [179, -80, -179, 80] }),
     ],
     [
       'names of fields',

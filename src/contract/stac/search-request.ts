@@ -37,7 +37,10 @@ const ids = z
   .array(z.string(), 'must be an array of identifiers')
   .max(limits.search.identifiers, `must have at most ${limits.search.identifiers} entries`);
 const sortRule = z.object({
-  field: z.string().min(1, 'must name a field'),
+  field: z
+    .string()
+    .min(1, 'must name a field')
+    .max(limits.search.fieldNameCharacters, `must have at most ${limits.search.fieldNameCharacters} characters`),
   direction: z.enum(['asc', 'desc'], 'must be asc or desc').default('asc'),
 });
 const sortRules = z

@@ -9,6 +9,7 @@ export class Catalog {
   readonly collections: Collections;
   readonly items: Items;
   readonly threads: SearchThreads;
+  #names: { readonly version: number; readonly names: Promise<readonly string[]> } | null = null;
   #extents: { readonly version: number; readonly byCollection: ReturnType<Items['extents']> } | null = null;
 
   /** `uploadsCollection`: the collection of a user's uploads. */
@@ -33,5 +34,17 @@ export class Catalog {
     const { version } = this.items;
     if (this.#extents?.version !== version) this.#extents = { version, byCollection: this.items.extents() };
     return this.#extents.byCollection.get(collectionId) ?? null;
+  }
+
+  /** Fields that items can be sorted by: those of every item, and properties of the first 5,000 items. Throws 503 as a search. */
+  async sortables(): Promise<string[]> {
+    const { version } = this.items;
+    if (this.#names?.version !== version) {
+      const names = this.threads.propertyNames();
+      this.#names = { version, names };
+      names.catch(() => (this.#names = null));
+    }
+    const names = new Set(['datetime', ...(await this.#names.names)]);
+    return ['id', 'collection', ...[...names].map((name) => `properties.${name}`)];
   }
 }

@@ -11,7 +11,6 @@ import { boxOfPositions, footprintOfBox, type Box } from '../../raster/footprint
 import { invalid } from '../web/sandbox-error.ts';
 import type { SqlOfSearch } from './search-query.ts';
 import { instantOf, isText, orderOf, searchValue, type SearchValue } from './search-values.ts';
-import { Shape } from './shape.ts';
 
 /** What a filter may hold: one that costs more is refused before it is run. */
 type Counted = 'filterOperators' | 'filterLiterals' | 'propertyReferences' | 'patternCharacters' | 'geometryPositions';
@@ -83,12 +82,19 @@ function refuse(path: string, message: string): never {
 /** SQL of truth values. */
 const always = (truth: boolean | null) => (truth === true ? '1' : '0');
 
-/** Joined as a balanced tree, because SQLite limits the depth of an expression. */
+/**
+ * Joined as a tree, because SQLite limits the depth of an expression. Always the two shortest are joined, so the depth of
+ * nested joins is little more than the number of their levels.
+ */
 function joined(parts: readonly string[], by: 'and' | 'or'): string {
-  if (parts.length === 0) return always(by === 'and');
-  if (parts.length === 1) return parts[0] as string;
-  const middle = parts.length >> 1;
-  return `(${joined(parts.slice(0, middle), by)} ${by} ${joined(parts.slice(middle), by)})`;
+  const byLength = (a: string, b: string) => a.length - b.length;
+  const trees = parts.toSorted(byLength);
+  for (let i = 1; i < trees.length; i += 2) {
+    const tree = `(${trees[i - 1]} ${by} ${trees[i]})`;
+    const place = trees.findIndex((one, at) => at > i && byLength(one, tree) > 0);
+    trees.splice(place < 0 ? trees.length : place, 0, tree);
+  }
+  return trees.at(-1) ?? always(by === 'and');
 }
 
 /**
@@ -264,8 +270,8 @@ export class Cql2 {
     });
     const literal = a ?? b;
     if (literal === null) return always(!isNot);
-    if (a !== null && b !== null) return always(new Shape(a).meets(new Shape(b)) !== isNot);
-    return `${this.#sql.meets(literal)} = ${isNot ? 0 : 1}`;
+    const sql = a !== null && b !== null ? this.#sql.meetEachOther(a, b) : this.#sql.meets(literal);
+    return `${sql} = ${isNot ? 0 : 1}`;
   }
 
   #overlaps(a: Temporal, b: Temporal, isNot: boolean): string {
@@ -279,6 +285,14 @@ export class Cql2 {
     return `${own} ${isNot ? 'not ' : ''}between ${start} and ${end}`;
   }
 
+  #named(property: string, path: string): string {
+    const { fieldNameCharacters } = limits.search;
+    if (property.length > fieldNameCharacters)
+      return refuse(`${path}.property`, `must have at most ${fieldNameCharacters} characters`);
+    this.properties.add(property);
+    return property;
+  }
+
   #value(json: unknown, path: string): Value {
     if (json === null || typeof json === 'string' || typeof json === 'number' || typeof json === 'boolean') {
       this.#count('filterLiterals');
@@ -289,8 +303,7 @@ export class Cql2 {
       if (name === 'geometry')
         return refuse(`${path}.property`, 'must not be geometry: every item has one, and s_intersects compares it');
       this.#count('propertyReferences');
-      this.properties.add(name);
-      return { property: name };
+      return { property: this.#named(name, path) };
     }
     if (isObject(json) && ('timestamp' in json || 'date' in json)) {
       this.#count('filterLiterals');
@@ -301,9 +314,7 @@ export class Cql2 {
 
   #temporal(json: unknown, path: string): Temporal {
     if (isProperty(json)) {
-      const property = propertyName(json.property);
-      this.properties.add(property);
-      return { property };
+      return { property: this.#named(propertyName(json.property), path) };
     }
     if (isObject(json) && Array.isArray(json['interval']) && json['interval'].length === 2) {
       const ends = (json['interval'] as unknown[]).map((end, i) => parseEnd(end, i === 1, `${path}.interval.${i}`));

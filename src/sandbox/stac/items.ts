@@ -172,17 +172,6 @@ export class Items {
     );
   }
 
-  /** Names of properties that have a value in some item, of the first 5,000. */
-  propertyNames(): string[] {
-    return this.#database
-      .prepare<[], string>(
-        `select distinct each.key from (select properties from items order by number limit 5000) as some, json_each(some.properties) as each
-         where each.type <> 'null' order by 1`,
-      )
-      .pluck()
-      .all();
-  }
-
   /** Changes with each change of the items. */
   get version(): number {
     return this.#version;

@@ -35,7 +35,7 @@ import type { ItemSources } from './item-sources.ts';
 import type { ItemRecord } from './items.ts';
 import { openApiDocument } from './openapi.ts';
 import { itemsAnswer, searchAnswer, searchView } from './search-pages.ts';
-import { search, sortablesOf } from './search.ts';
+import { search } from './search.ts';
 import type { StacObjects } from './stac-objects.ts';
 
 export interface StacRoutesOptions {
@@ -87,13 +87,14 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .all(methodNotAllowed('GET'));
   router
     .route(stacPaths.sortables)
-    .get(...browse, (_req, res) => {
+    .get(...browse, async (_req, res) => {
+      const sortables = await catalog.sortables();
       res.type('application/schema+json').json({
         $schema: 'https://json-schema.org/draft/2019-09/schema',
         $id: objects.href(stacPaths.sortables),
         type: 'object',
         title: 'What items can be sorted by',
-        properties: Object.fromEntries(sortablesOf(catalog).map((name) => [name, {}])),
+        properties: Object.fromEntries(sortables.map((name) => [name, {}])),
         additionalProperties: false,
       });
     })

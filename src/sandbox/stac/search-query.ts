@@ -37,6 +37,7 @@ export class SqlOfSearch {
   readonly geometries: Geometry[] = [];
   readonly patterns: string[] = [];
   readonly #bound = new Map<unknown, string>();
+  readonly #properties = new Map<string, string>();
   /** Table with the columns number, id, collection_id and datetime_ms: `b`, the R*Tree, or `i`, the items. */
   readonly own: 'b' | 'i';
   readonly #geometry: string;
@@ -60,7 +61,7 @@ export class SqlOfSearch {
     return `@${name}`;
   }
 
-  /** A value from a list of up to thousands. */
+  /** True if the list has the value. One bound value holds the list, because SQLite limits their number. */
   isIn(expression: string, list: readonly unknown[]): string {
     return `${expression} in (select value from json_each(${this.bind(JSON.stringify(list))}))`;
   }
@@ -88,12 +89,25 @@ export class SqlOfSearch {
     return `b.number in (${numbers.join(' union ')})`;
   }
 
+  /** True if two geometries of the filter share a point. */
+  meetEachOther(a: Geometry, b: Geometry): string {
+    return `meet_each_other(${this.geometries.push(a) - 1}, ${this.geometries.push(b) - 1})`;
+  }
+
   isLike(expression: string, pattern: string): string {
     return `is_like(${this.patterns.push(pattern) - 1}, ${expression})`;
   }
 
   /** Search value of a property. */
   property(name: string): string {
+    const known = this.#properties.get(name);
+    if (known !== undefined) return known;
+    const sql = this.#property(name);
+    this.#properties.set(name, sql);
+    return sql;
+  }
+
+  #property(name: string): string {
     if (name === 'id') return `('t' || ${this.own}.id)`;
     if (name === 'collection') return `('t' || ${this.own}.collection_id)`;
     if (name === 'title') return `('t' || i.title)`;

@@ -1,15 +1,18 @@
 /** Runs in a thread: answers searches of the catalog, so that the sandbox answers other calls meanwhile. */
 import { parentPort, workerData } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
+import type { Geometry } from 'geojson';
 import { boxOf, type Footprint } from '../../raster/footprint.ts';
 import type { ItemRow } from './items.ts';
 import { likeMatcher } from './like.ts';
 import { meetsBox, SearchArea } from './search-area.ts';
 import type { SearchQuery } from './search-query.ts';
+import { Shape } from './shape.ts';
 import { instantOf, isText, orderOf, type SearchValue } from './search-values.ts';
 
 export interface SearchOrder {
-  readonly query: SearchQuery;
+  /** Null: the names of properties are asked for. */
+  readonly query: SearchQuery | null;
   /** Time from the receipt until the search is given up. */
   readonly leftMs: number;
 }
@@ -18,6 +21,7 @@ export type SearchAnswer =
   | { readonly numberMatched: number; readonly rows: readonly ItemRow[] }
   /** Positions in `required` of conditions that no item fulfils. */
   | { readonly unfulfilled: readonly number[] }
+  | { readonly names: readonly string[] }
   | { readonly isLate: true }
   | { readonly error: string };
 
@@ -31,8 +35,12 @@ const database = new Sqlite(String(workerData), { readonly: true });
 database.pragma('mmap_size = 268435456');
 
 let endMs = 0;
-let areas: readonly SearchArea[] = [];
+let geometries: readonly Geometry[] = [];
+let areas: (SearchArea | null)[] = [];
+/** Results of `meet_each_other`. */
+const met = new Map<string, number>();
 let matchers: readonly ((text: string) => boolean)[] = [];
+const areaOf = (place: number) => (areas[place] ??= new SearchArea(geometries[place] as Geometry));
 const inTime = () => {
   if (performance.now() > endMs) throw new LateError();
   return 1;
@@ -45,15 +53,33 @@ database.function('is_like', (pattern: number, value: SearchValue) => {
   const matches = matchers[pattern];
   return matches && isText(value) ? numberOf(matches(value.slice(1))) : null;
 });
-database.function('meets_box', (geometry: string, west: number, south: number, east: number, north: number) =>
-  numberOf(meetsBox(JSON.parse(geometry) as Footprint, [west, south, east, north])),
-);
+database.function('meets_box', (geometry: string, west: number, south: number, east: number, north: number) => {
+  inTime();
+  return numberOf(meetsBox(JSON.parse(geometry) as Footprint, [west, south, east, north]));
+});
+database.function('meet_each_other', (a: number, b: number) => {
+  const [first, second] = [geometries[a], geometries[b]];
+  const name = `${a} ${b}`;
+  const known = met.get(name);
+  if (known !== undefined || !first || !second) return known ?? null;
+  const result = numberOf(new Shape(first).meets(new Shape(second)));
+  met.set(name, result);
+  return result;
+});
 database.function('meets', (area: number, geometry: string) => {
-  // A pair of large geometries may take a tenth of a second.
+  // A pair of large geometries may take a second.
   inTime();
   const footprint = JSON.parse(geometry) as Footprint;
-  return numberOf(areas[area]?.meets(boxOf(footprint), () => footprint) ?? false);
+  return numberOf(areaOf(area).meets(boxOf(footprint), () => footprint));
 });
+
+/** Names of properties that have a value in one of the first 5,000 items. */
+const names = database
+  .prepare<[], string>(
+    `select distinct each.key from (select search_values from items order by number limit 5000) as some, json_each(some.search_values) as each
+     where in_time() order by 1`,
+  )
+  .pluck();
 
 /** In one transaction, so that the number and the page belong together. */
 const answer = database.transaction((query: SearchQuery): SearchAnswer => {
@@ -80,7 +106,7 @@ const answer = database.transaction((query: SearchQuery): SearchAnswer => {
   return { numberMatched, rows: items };
 });
 
-/** An item in this many is so many that SQLite reads them faster in the order of the table than by an index. */
+/** If collections have more than one of so many items, the order of the table is faster than their index. */
 const manyAreOneIn = 8;
 
 /** SQLite would always take the index of collections, and cannot know how many items they have. */
@@ -103,7 +129,13 @@ parentPort?.on('message', ({ query, leftMs }: SearchOrder) => {
   endMs = performance.now() + leftMs;
   try {
     inTime();
-    areas = query.geometries.map((geometry) => new SearchArea(geometry));
+    if (query === null) {
+      parentPort?.postMessage({ names: names.all() } satisfies SearchAnswer);
+      return;
+    }
+    geometries = query.geometries;
+    areas = geometries.map(() => null);
+    met.clear();
     matchers = query.patterns.map(likeMatcher);
     parentPort?.postMessage(answer(query));
   } catch (error) {

@@ -11,16 +11,20 @@ export interface SearchThreadsOptions {
 }
 
 type Found = Extract<SearchAnswer, { rows: unknown } | { unfulfilled: unknown }>;
+type Answered = Found | Extract<SearchAnswer, { names: unknown }>;
 
 interface Job {
-  readonly query: SearchQuery;
+  readonly query: SearchQuery | null;
+  /** It reads properties or compares geometries of many items. */
+  readonly isSlow: boolean;
   readonly endMs: number;
-  readonly resolve: (answer: Found) => void;
+  readonly resolve: (answer: Answered) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** A second search goes on beside a slow one. */
+/** Slow searches use one of them, so that other searches do not wait for them. */
 const mostThreads = 2;
+const slow = /search_values|\b(meets|meet_each_other|is_like)\(/;
 
 /** Threads that answer searches. They start with the first search. */
 export class SearchThreads {
@@ -29,6 +33,7 @@ export class SearchThreads {
   readonly #mostWaiting: number;
   readonly #jobs = new Map<Worker, Job | null>();
   readonly #waiting: Job[] = [];
+  #isClosed = false;
 
   constructor(databasePath: string, { deadlineMs = 10_000, mostWaiting = 200 }: SearchThreadsOptions = {}) {
     this.#databasePath = databasePath;
@@ -38,14 +43,26 @@ export class SearchThreads {
 
   /** Throws 503 `search_timeout` after the deadline, and 503 `busy` if too many searches wait. */
   async run(query: SearchQuery): Promise<Found> {
+    return (await this.#run(query)) as Found;
+  }
+
+  /** Names of properties that have a value in one of the first 5,000 items. Throws as `run`. */
+  async propertyNames(): Promise<readonly string[]> {
+    const answer = await this.#run(null);
+    return 'names' in answer ? answer.names : [];
+  }
+
+  async #run(query: SearchQuery | null): Promise<Answered> {
+    if (this.#isClosed) throw new Error('the sandbox is closed');
     if (this.#waiting.length >= this.#mostWaiting)
       throw new SandboxError(
         503,
         'busy',
         'the sandbox is busy with too many searches; try the search again in a moment',
       );
-    const { promise, resolve, reject } = Promise.withResolvers<Found>();
-    const job: Job = { query, endMs: performance.now() + this.#deadlineMs, resolve, reject };
+    const { promise, resolve, reject } = Promise.withResolvers<Answered>();
+    const isSlow = query === null || slow.test(`${query.where}${query.order}`);
+    const job: Job = { query, isSlow, endMs: performance.now() + this.#deadlineMs, resolve, reject };
     const timer = setTimeout(() => reject(this.#late()), this.#deadlineMs);
     this.#waiting.push(job);
     this.#next();
@@ -59,6 +76,7 @@ export class SearchThreads {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     const closed = new Error('the sandbox is closing');
     for (const job of [...this.#waiting.splice(0), ...this.#jobs.values()]) job?.reject(closed);
     const threads = [...this.#jobs.keys()];
@@ -67,11 +85,13 @@ export class SearchThreads {
   }
 
   #next(): void {
-    if (this.#waiting.length === 0) return;
-    const idle = [...this.#jobs].find(([, job]) => job === null)?.[0];
+    const isSlowOne = [...this.#jobs.values()].some((job) => job?.isSlow);
+    const job = this.#waiting.find(({ isSlow }) => !isSlow || !isSlowOne);
+    if (!job) return;
+    const idle = [...this.#jobs].find(([, own]) => own === null)?.[0];
     const thread = idle ?? (this.#jobs.size < mostThreads ? this.#start() : null);
-    const job = thread && this.#waiting.shift();
-    if (!thread || !job) return;
+    if (!thread) return;
+    this.#waiting.splice(this.#waiting.indexOf(job), 1);
     this.#jobs.set(thread, job);
     thread.ref();
     thread.postMessage({ query: job.query, leftMs: job.endMs - performance.now() } satisfies SearchOrder);

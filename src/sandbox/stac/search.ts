@@ -72,13 +72,15 @@ export async function search(
     ...{ values: sql.values, geometries: sql.geometries, patterns: sql.patterns, ofCollections, limit, offset },
     required: own.map((name) => `in_time() and ${sql.property(name)} is not null`),
   });
-  if ('unfulfilled' in answer)
+  if ('unfulfilled' in answer) {
+    const sortables = (await catalog.sortables()).join(', ');
     throw invalid(
       answer.unfulfilled.map((i) => ({
         path: `sortby.${sorted.indexOf(own[i] ?? '')}.field`,
-        message: `no item has it; items can be sorted by ${sortablesOf(catalog).join(', ')}`,
+        message: `no item has it; items can be sorted by ${sortables}`,
       })),
     );
+  }
   const { numberMatched, rows } = answer;
   return { items: await viewed(rows.map((row) => () => view(itemOf(row)))), numberMatched, limit, offset, sortby };
 }
@@ -104,10 +106,4 @@ function orderBy(sql: SqlOfSearch, { field, direction }: SortRule): string {
   const columns: Readonly<Record<string, string>> = { datetime: 'datetime_ms', id: 'id', collection: 'collection_id' };
   const column = Object.hasOwn(columns, name) ? `${sql.own}.${columns[name]}` : `${sql.property(name)}`;
   return `${column} ${direction}${always.has(name) ? '' : ' nulls last'}`;
-}
-
-/** What items can be sorted by: of their properties those that the first 5,000 items have. */
-export function sortablesOf(catalog: Catalog): string[] {
-  const names = new Set(['datetime', ...catalog.items.propertyNames()]);
-  return ['id', 'collection', ...[...names].map((name) => `properties.${name}`)];
 }

@@ -1,7 +1,7 @@
 import type { MultiPolygon, Polygon } from 'geojson';
 import { realpathSync, statSync } from 'node:fs';
 import { dirname, resolve, sep } from 'node:path';
-import { extensionFault, geojsonGeometry, parseInstant } from '../../../contract/index.ts';
+import { extensionFault, geojsonGeometry, isShallow, parseInstant, tooDeep } from '../../../contract/index.ts';
 import { itemProperties } from '../item-properties.ts';
 import type { ItemSource, NewItem } from '../items.ts';
 
@@ -21,6 +21,7 @@ export function readItem(json: unknown, itemsPath: string, nowMs: number): NewIt
   const written = datetime ?? given['start_datetime'];
   const at = typeof written === 'string' ? parseInstant(written) : null;
   if (at === null) throw new ItemLineError('properties.datetime must be an RFC 3339 timestamp');
+  if (!isShallow(given)) throw new ItemLineError(`properties ${tooDeep}`);
   const fault = extensionFault(rest);
   if (fault) throw new ItemLineError(`${fault.path} ${fault.message}`);
   const description = textOf(rest['description']);
