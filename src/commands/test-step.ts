@@ -13,7 +13,7 @@ const usage = `usage: npx marketplace-app-kit test-step [ID] [options]: all that
 
   ID             a step of your app (default: every one that has cases)
   --bail         stop at the first that fails
-  --side PIXELS  of the large input (default 4096)
+  --side PIXELS  of the large input (2048 to 16384, default 4096)
 
 Runs the step's own cases (cases.json beside it), and what every step is asked: sizes, types, gaps, places, strips, a
 cancel, a disk without room, memory, its estimate. Exit 0 only where all of it holds.`;

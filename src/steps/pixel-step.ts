@@ -179,7 +179,14 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
   const { dataType } = output.bands[0];
   if (names.length === 0) throw new Error(`step ${step.id} names no band to compute from`);
   if (output.bands.some((one) => one.dataType !== dataType))
-    throw new Error(`step ${step.id}: all output bands must have the same data type`);
+    throw new Error(
+      `step ${step.id}: all output bands must have the same data type, because a GeoTIFF has one: use Float32 for both, or defineStep with two outputs`,
+    );
+  const nodata = new Set(output.bands.map((one) => one.nodata));
+  if (nodata.size > 1)
+    throw new Error(
+      `step ${step.id}: all output bands must have the same nodata value, because a GeoTIFF has one, and not ${[...nodata].join(', ')}`,
+    );
   const made = output.bands.map((one) =>
     one.nodata === undefined && one.dataType.startsWith('Float') ? { ...one, nodata: NaN } : one,
   );

@@ -126,7 +126,7 @@ describe('guards', () => {
   test('with SANDBOX_ADMIN_KEY, X-ADMIN-KEY is required: else 401', async () => {
     const sandbox = await startSandbox({ env: { SANDBOX_ADMIN_KEY: adminKey } });
     for (const headers of [{}, { 'x-admin-key': 'wrong' }]) {
-      const answer = await sandbox.request('GET', '/sandbox/apps', { headers: headers as Record<string, string> });
+      const answer = await sandbox.request('GET', '/sandbox/apps', { headers: headers });
       expect([answer.status, answer.body.code]).toEqual([401, 'admin_key_required']);
     }
     expect((await sandbox.request('GET', '/sandbox/apps', { headers: { 'x-admin-key': adminKey } })).status).toBe(200);

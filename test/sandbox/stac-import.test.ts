@@ -32,8 +32,13 @@ describe('items', () => {
   });
 
   test('a line that is none is left out and told with its number; the others are taken', async () => {
+    const deep = JSON.parse(`${'['.repeat(1_100)}${']'.repeat(1_100)}`) as unknown;
     const bad: [string | object, string][] = [
       ['{', 'is not JSON'],
+      [
+        { ...item('a'), properties: { datetime: '2024-01-01T00:00:00Z', deep } },
+        'properties must not be nested deeper than 500 levels',
+      ],
       ['[]', 'the line must be an object'],
       [{ ...item('a'), id: '' }, 'id must be'],
       [{ ...item('a'), collection: undefined }, 'collection must be'],

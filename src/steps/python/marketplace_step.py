@@ -153,7 +153,7 @@ def pixels(function, nodata=None, data_type=None, description=None, strip_rows=2
     names = list(inspect.signature(function).parameters)
     unknown = [name for name in names if not isinstance(job.parameters.get(name), str)]
     if unknown:
-        texts = ", ".join(name for name, value in job.parameters.items() if isinstance(value, str))
+        texts = ", ".join(name for name, value in job.parameters.items() if isinstance(value, str) and name != "scaling")
         raise TypeError(f"no parameter {unknown[0]} chooses a band: name each argument as one of {texts}")
     given = {"description": description, "dataType": data_type, "nodata": nodata}
     given = {name: value for name, value in given.items() if value is not None}
