@@ -206,9 +206,7 @@ describe('preview', () => {
   ])('%j: 400', async (change) => {
     const sandbox = await sandboxWith([item('x')]);
     const found = await get<StacItem>(sandbox, '/public/stac/collections/a/items/x');
-    const answer = await fetch(
-      altered(found.assets.rendered_preview.href, change),
-    );
+    const answer = await fetch(altered(found.assets.rendered_preview.href, change));
     expect(answer.status).toBe(400);
   });
 });
