@@ -12,7 +12,7 @@ RUN apt-get update \
  && apt-get install -y --no-install-recommends libgdal32 bubblewrap tini \
  && rm -rf /var/lib/apt/lists/*
 
-# The GDAL binding is built against Debian's GDAL, with no download, once for each version of gdal-async.
+# Builds the GDAL binding against Debian's GDAL, once for each version of gdal-async.
 FROM base AS gdal
 ARG GDAL_ASYNC=3.12.3
 RUN apt-get update \

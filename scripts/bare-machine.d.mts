@@ -1,8 +1,8 @@
-/** This machine cannot do it, for the reason in the message. */
+/** Error with the reason why this machine cannot run the test. */
 export class Skipped extends Error {}
-/** A root folder below `cache` with Debian, git, certificates, Node, npm and one user, made once. Throws `Skipped`. */
+/** Returns a root folder below `cache` with Debian, git, certificates, Node, npm and one user. Throws `Skipped`. */
 export function bareRoot(cache: string, user: string): string;
 /** Runs a program. Throws if it fails. */
 export function run(program: string, args: readonly string[]): void;
-/** Standard output of a program, without space around it. */
+/** Trimmed standard output of a program. */
 export function output(program: string, args: readonly string[]): string;

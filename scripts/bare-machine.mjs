@@ -1,13 +1,13 @@
-// A bare Debian by debootstrap, with this machine's Node and npm, and its way to the registries.
+// Makes a bare Debian with debootstrap, Node and npm. It has this machine's settings for the package registries.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { installCommand, missingOf, needs } from './needs.mjs';
 
-/** This machine cannot do it, for the reason in the message. */
+/** Error with the reason why this machine cannot run the test. */
 export class Skipped extends Error {}
 
-/** A root folder below `cache` with Debian, git, certificates, Node, npm and one user, made once. Throws `Skipped` if this machine cannot make it. */
+/** Returns a root folder below `cache` with Debian, git, certificates, Node, npm and one user. The first call makes it. Throws `Skipped` if this machine cannot. */
 export function bareRoot(cache, user) {
   if (process.platform !== 'linux') throw new Skipped(`it needs Linux, and this is ${process.platform}`);
   if (process.getuid?.() !== 0) throw new Skipped('it needs root, to make a root folder and to enter it');
@@ -23,17 +23,17 @@ export function bareRoot(cache, user) {
     const { status, stdout } = spawnSync('debootstrap', ['--variant=minbase', '--include=ca-certificates,git', suite, made, mirror()], { encoding: 'utf8' }); // prettier-ignore
     if (status !== 0)
       throw new Skipped(`debootstrap failed, it needs Debian's packages: ${stdout.trim().split('\n').at(-1)}`);
-    // The way to the registries, as this machine has it.
+    // Settings of this machine for the package registries.
     for (const path of ['/etc/resolv.conf', '/etc/hosts', '/etc/ssl/certs', '/usr/local/share/ca-certificates'])
       if (existsSync(path)) run('cp', ['-rL', '--remove-destination', path, join(made, dirname(path))]);
     const acquire = output('apt-config', ['dump', 'Acquire'])
       .split('\n')
       .filter((line) => /^Acquire::/.test(line));
     writeFileSync(join(made, 'etc/apt/apt.conf.d/99machine'), `${acquire.join('\n')}\n`);
-    const node = machineNode();
+    const node = ofMachine('node');
     mkdirSync(join(made, 'usr/local/lib/node_modules'), { recursive: true });
     cpSync(node, join(made, 'usr/local/bin/node'));
-    cpSync(npmFolder(), join(made, 'usr/local/lib/node_modules/npm'), { recursive: true });
+    cpSync(dirname(dirname(ofMachine('npm'))), join(made, 'usr/local/lib/node_modules/npm'), { recursive: true });
     for (const name of ['npm', 'npx'])
       run('ln', ['-s', `../lib/node_modules/npm/bin/${name}-cli.js`, join(made, 'usr/local/bin', name)]);
     const settings = ['registry', 'cafile'].map((name) => [name, output('npm', ['config', 'get', name])]).filter(([, value]) => !['', 'null', 'undefined'].includes(value)); // prettier-ignore
@@ -53,23 +53,14 @@ function mirror() {
   return sites.find((site) => /debian\/?$/.test(site)) ?? 'http://deb.debian.org/debian';
 }
 
-/** Node as this machine has it, not the one of the kit's packages. */
-function machineNode() {
+/** Finds a program of this machine in `PATH`, without the kit's packages. Throws `Skipped` if it is missing. */
+function ofMachine(name) {
   const places = (process.env.PATH ?? '')
     .split(delimiter)
     .filter((place) => place !== '' && !place.includes('node_modules'));
-  const node = places.map((place) => join(place, 'node')).find((path) => existsSync(path));
-  if (!node) throw new Skipped('no Node is installed on this machine');
-  return realpathSync(node);
-}
-
-function npmFolder() {
-  const places = (process.env.PATH ?? '')
-    .split(delimiter)
-    .filter((place) => place !== '' && !place.includes('node_modules'));
-  const npm = places.map((place) => join(place, 'npm')).find((path) => existsSync(path));
-  if (!npm) throw new Skipped('npm is not installed on this machine');
-  return dirname(dirname(realpathSync(npm)));
+  const found = places.map((place) => join(place, name)).find((path) => existsSync(path));
+  if (!found) throw new Skipped(`no ${name} is installed on this machine`);
+  return realpathSync(found);
 }
 
 export function run(program, args) {

@@ -14,7 +14,7 @@ import { freePort } from './free-port.ts';
 import { loadMyApp } from './my-app.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
 
-/** Folder of the user's rasters, and so the collection to which the sandbox imports them. */
+/** Folder of the user's rasters. The sandbox imports them to a collection of the same name. */
 const importedCollection = 'scene';
 
 await runCommand(async () => {

@@ -57,7 +57,7 @@ await runCommand(async () => {
       confinement: () => confinement,
       largeSide,
     });
-    /** The first check that failed, by what it said. */
+    /** Name of the first check that failed with an error message. */
     const said = new Map<string, string>();
     for (const { name, run, exempt } of checks) {
       if (exempt !== undefined) {

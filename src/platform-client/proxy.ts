@@ -2,7 +2,7 @@ import { env } from 'node:process';
 import { isLoopbackName } from '../contract/index.ts';
 
 /**
- * Proxy setting of axios for calls to this host: `proxy: false` for none, nothing for the one that the environment names
+ * Proxy setting of axios for calls to this host: `proxy: false` for no proxy, `{}` for the proxy in the environment
  * (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`). This machine's own addresses are never asked of a proxy: it
  * could not reach them, and it would read the API key.
  */

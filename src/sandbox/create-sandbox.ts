@@ -183,7 +183,7 @@ export async function createSandbox({
   const madeApiKey = keys.list().length === 0 ? keys.create(permissions).apiKey : null;
   await uploads.open();
   await removeFolder(workDir);
-  // Up to 0.2.0 it had an index of the catalog.
+  // Versions up to 0.2.0 kept an index of the catalog there.
   await removeFolder(join(config.dataDir, 'index'));
   for (const user of users.list()) catalog.collections.ensureUploadsOf(user, clock.now());
   if (config.seed === 'demo' && catalog.items.count() === 0)

@@ -124,7 +124,7 @@ const migrations: readonly (string | ((database: SandboxDatabase) => void))[] = 
   searchBySql,
 ];
 
-/** Items are searched by SQL: an R*Tree of their boxes, and the values of their properties as JSONB. */
+/** Prepares the items for searches by SQL: an R*Tree of their boxes, and their properties as JSONB. */
 function searchBySql(database: SandboxDatabase): void {
   database.exec(`
     drop trigger items_replaced;
@@ -133,7 +133,7 @@ function searchBySql(database: SandboxDatabase): void {
     alter table items add column search_values blob;
     update items set search_values = ${searchValuesOf('properties')};
   `);
-  // Footprints of one ring were kept as pairs of doubles, boxes not at all.
+  // Earlier versions stored a footprint with one ring as pairs of doubles, and a box only by its bounds.
   type Row = { number: number; west: number; south: number; east: number; north: number; outline: Buffer | null };
   const some = database.prepare<[number], Row>(
     'select number, west, south, east, north, outline from items where geometry is null and number > ? order by number limit 1000',
@@ -147,15 +147,15 @@ function searchBySql(database: SandboxDatabase): void {
       const footprint = ring ? { type: 'Polygon', coordinates: [ring] } : footprintOfBox([west, south, east, north]);
       update.run(JSON.stringify(footprint), number);
     }
-  const boxOf = (row: string) => `${row}number,
+  const columnsOf = (row: string) => `${row}number,
     case when ${row}west > ${row}east then -180 else ${row}west end, case when ${row}west > ${row}east then 180 else ${row}east end,
     ${row}south, ${row}north, ${row}datetime_ms, ${row}collection_id, ${row}id`;
   const remove = 'delete from item_boxes where number = old.number;';
-  const insert = `insert into item_boxes select ${boxOf('new.')};`;
+  const insert = `insert into item_boxes select ${columnsOf('new.')};`;
   database.exec(`
     alter table items drop column outline;
     create virtual table item_boxes using rtree(number, west, east, south, north, +datetime_ms integer, +collection_id text, +id text);
-    insert into item_boxes select ${boxOf('')} from items;
+    insert into item_boxes select ${columnsOf('')} from items;
     create trigger items_inserted after insert on items begin ${insert} end;
     create trigger items_updated after update on items begin ${remove} ${insert} end;
     create trigger items_deleted after delete on items begin ${remove} end;
@@ -172,7 +172,7 @@ export function openSandboxDatabase(dataDir: string): SandboxDatabase {
   database.pragma('journal_mode = WAL');
   database.pragma('synchronous = NORMAL');
   database.pragma('foreign_keys = ON');
-  // KiB. With less, the import of a million items reads the same pages of the R*Tree again and again.
+  // 64 MiB. With less, an import of a million items reads the same pages of the R*Tree again and again.
   database.pragma('cache_size = -65536');
   migrateSandbox(database);
   return database;

@@ -85,7 +85,7 @@ const demoCommand = 'npm run demo -- ';
 let place: Promise<{ sandbox: TestSandbox; app: TestApp; inputDir: string }> | undefined;
 let demos = 0;
 
-/** The flow of a demo command with a sandbox and an app that all pages of steps share, because the start of both takes longer than the flow. */
+/** Runs the flow of a demo command. All pages of steps share one sandbox and one app, because their start takes longer than the flow. */
 async function demoInPlace(line: string, folder: string): Promise<void> {
   place ??= (async () => {
     const [sandbox, inputDir] = await Promise.all([startSandbox({ seed: 'demo' }), testFolder()]);

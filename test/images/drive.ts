@@ -1,4 +1,4 @@
-/** Runs in the network of the composition: `whole`, `begin` (prints the run and its session) or `end RUN HOME COOKIE` of a run. */
+/** Drives a run in the network of the composition. `whole` runs the flow, `begin` prints a waiting run and its session, and `end RUN HOME COOKIE` finishes that run. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunView } from '../../src/app/runs/run-view.ts';

@@ -1,4 +1,4 @@
-/** Spec 4.2: which items a filter finds, and in what order a sort has them, as an evaluator of its own says, item by item. */
+/** Spec 4.2: filters and sorts. A simple evaluator in this file computes the expected items. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parseInstant } from '../../src/contract/index.ts';
@@ -25,7 +25,7 @@ afterAll(async () => {
   database.close();
 });
 
-/** Every other item lies elsewhere. */
+/** Longitude and latitude. Every second item has another place. */
 const placeOf = (i: number) => (i % 2 ? 20 : 0);
 
 function newItem(i: number, x: unknown): NewItem {
@@ -37,7 +37,7 @@ function newItem(i: number, x: unknown): NewItem {
   };
 }
 
-/** The number or null of the three truth values, in the order in which `and` is the least. */
+/** Three truth values as numbers: `and` is the minimum, `or` the maximum. */
 const truths = { no: 0, unknown: 1, yes: 2 } as const;
 const truthOf = (truth: boolean | null) => (truth === null ? truths.unknown : truth ? truths.yes : truths.no);
 const byCodePoints = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
@@ -47,7 +47,7 @@ interface Expression {
   readonly args: readonly unknown[];
 }
 
-/** CQL2 (OGC 21-065r2) in the words of the standard, for an item with the property `x`. */
+/** Evaluates CQL2 (OGC 21-065r2) for an item with the property `x`. */
 function evaluate(json: unknown, x: unknown, at: number): number {
   if (typeof json === 'boolean') return truthOf(json);
   const { op, args } = json as Expression;
@@ -64,14 +64,8 @@ function evaluate(json: unknown, x: unknown, at: number): number {
     if (typeof a === 'boolean' && typeof b === 'boolean') return holds(Number(a) - Number(b));
     return typeof a === 'string' && typeof b === 'string' ? holds(byCodePoints(a, b)) : null;
   };
-  const holdsOf: Record<string, (order: number) => boolean> = {
-    '=': (order) => order === 0,
-    '<>': (order) => order !== 0,
-    '<': (order) => order < 0,
-    '<=': (order) => order <= 0,
-    '>': (order) => order > 0,
-    '>=': (order) => order >= 0,
-  };
+  /** Signs of the order for which a comparison holds. */
+  const signs: Record<string, number[]> = { '=': [0], '<>': [-1, 1], '<': [-1], '<=': [-1, 0], '>': [1], '>=': [0, 1] };
   switch (op) {
     case 'and':
       return Math.min(...args.map((arg) => evaluate(arg, x, at)));
@@ -96,7 +90,7 @@ function evaluate(json: unknown, x: unknown, at: number): number {
     case 'like': {
       const value = valueOf(args[0]);
       if (typeof value !== 'string') return truths.unknown;
-      // A pattern of the test ends in its only wildcard.
+      // The only wildcard of a pattern in this test is its last character.
       return truthOf(value.startsWith((args[1] as string).slice(0, -1)));
     }
     case 't_intersects': {
@@ -106,7 +100,7 @@ function evaluate(json: unknown, x: unknown, at: number): number {
     case 's_intersects':
       return truthOf(at === 0);
     default:
-      return truthOf(compared(valueOf(args[0]), valueOf(args[1]), holdsOf[op]!));
+      return truthOf(compared(valueOf(args[0]), valueOf(args[1]), (order) => signs[op]!.includes(Math.sign(order))));
   }
 }
 
@@ -182,20 +176,33 @@ test('a filter finds what the evaluator says; a sort has numbers, texts, others 
   );
 });
 
+test('integers over 2^53 are doubles, in a comparison and in a list', async () => {
+  database.exec('delete from items');
+  catalog.items.put(newItem(0, 2 ** 60));
+  for (const [op, wanted] of [
+    ['=', 2 ** 60],
+    ['in', [1, 2 ** 60]],
+  ])
+    // prettier-ignore
+    expect((await search(catalog, { filter: { op, args: [x, wanted] } })).numberMatched).toBe(1);
+});
+
 test('nested and and or in turns find what they say, however deep; a closed catalog refuses', async () => {
   database.exec('delete from items');
   for (let i = 0; i < 10; i++) catalog.items.put(newItem(i, i));
-  // True and …, false or …: only the innermost decides.
-  const deep = Array.from({ length: 240 }).reduce<unknown>(
-    (inner, _, i) => ({
-      op: i % 2 ? 'and' : 'or',
-      args: [...Array.from({ length: 17 }, () => i % 2 === 1), inner],
-    }),
-    { op: '>=', args: [x, 4] },
-  );
-  // 240 operators and 4,080 values.
-  expect((await search(catalog, { filter: deep })).numberMatched).toBe(6);
-  expect((await search(catalog, { filter: { op: 'not', args: [deep] } })).numberMatched).toBe(4);
+  // Only the innermost condition decides, because the others are `true and ...` or `false or ...`.
+  for (const isLast of [true, false]) {
+    const deep = Array.from({ length: 240 }).reduce<unknown>(
+      (inner, _, i) => {
+        const others = Array.from({ length: 17 }, () => i % 2 === 1);
+        return { op: i % 2 ? 'and' : 'or', args: isLast ? [...others, inner] : [inner, ...others] };
+      },
+      { op: '>=', args: [x, 4] },
+    );
+    // The filter has 240 operators and 4,080 values, which is within the limits.
+    expect((await search(catalog, { filter: deep })).numberMatched).toBe(6);
+    expect((await search(catalog, { filter: { op: 'not', args: [deep] } })).numberMatched).toBe(4);
+  }
   const closed = new Catalog(database);
   await closed.close();
   await expect(search(closed, {})).rejects.toThrow('the sandbox is closed');
@@ -204,7 +211,7 @@ test('nested and and or in turns find what they say, however deep; a closed cata
 test('a search that is late is answered 503, and the next one is answered; too many that wait are 503 busy', async () => {
   const hasty = new Catalog(database, { deadlineMs: 500, mostWaiting: 3 });
   try {
-    // A thread that starts on a busy machine may be late itself.
+    // A search can be late because its thread still starts.
     const untilFound = () =>
       vi.waitFor(async () => expect((await search(hasty, { ids: ['i7'] })).items.map(({ id }) => id)).toEqual(['i7']), {
         timeout: 300_000,
@@ -214,11 +221,11 @@ test('a search that is late is answered 503, and the next one is answered; too m
       for (let i = 0; i < 20_000; i++) hasty.items.put(newItem(i, 'a'.repeat(2_000)));
     });
     await untilFound();
-    // Each of the patterns looks at two thousand characters of each item.
+    // Each pattern reads two thousand characters of each item.
     const slow = { op: 'or', args: Array.from({ length: 20 }, (_, i) => ({ op: 'like', args: [x, `%a_b${i}%`] })) };
     const both = await Promise.allSettled([1, 2].map(() => search(hasty, { filter: slow })));
     for (const one of both) expect(one).toMatchObject({ reason: { status: 503, code: 'search_timeout' } });
-    // At most two run and three wait.
+    // At most one search runs and three wait.
     const many = await Promise.allSettled(Array.from({ length: 6 }, () => search(hasty, { filter: slow })));
     const codes = many.map((one) => one.status === 'rejected' && (one.reason as { code: string }).code);
     expect(codes).toContain('busy');

@@ -29,7 +29,7 @@ const releases = readdirSync(folder).map((name) => JSON.parse(readFileSync(join(
 const sealer = createTokenSealer([new Secret('x'.repeat(32))]);
 const isUnder = (release: Release, name: string) => name <= release.lastMigration;
 
-/** A summary as 0.1.0 kept it. */
+/** A summary in the format of 0.1.0. */
 const keptSummary = {
   width: 3,
   height: 2,

@@ -23,13 +23,13 @@ import { fetchFile, waitForFile } from './fetch-result.ts';
 import type { DemoOptions } from './options.ts';
 import type { Report } from './report.ts';
 
-/** The options, and the app that the flow shows. */
+/** Options of a demo, and the app that it runs. */
 export interface Demo extends DemoOptions {
   readonly stepId: string;
   readonly definition: AppDefinition;
 }
 
-/** A sandbox and an app that run, and the inputs of one demo. */
+/** A running sandbox, a running app, and the inputs of one demo. */
 export interface DemoPlace {
   readonly sandbox: { readonly url: string; readonly apiKey: string };
   readonly app: { readonly url: string };
@@ -43,14 +43,14 @@ export interface DemoPlace {
 const followEveryMs = 150;
 const previewSide = 512;
 const mostItems = 200;
-/** Demo collection that suits what a step works on. */
+/** Demo collection for each kind of input. */
 const demoCollections: Readonly<Record<string, string>> = {
   multispectral: 'olinda-coast',
   elevation: 'jacksboro-fault',
   radar: 'harbour-radar',
 };
 
-/** The whole flow: launch, run, decision, and the file fetched back. 0 if it ends as the decision says. */
+/** Runs the whole flow, from the launch to the comparison of the delivered file. Returns 0 if the result fits the decision. */
 export async function flow(options: Demo, place: DemoPlace, report: Report): Promise<number> {
   const control = sandboxControl({ url: place.sandbox.url });
   const { id, name, description } = options.definition;
@@ -64,7 +64,7 @@ export async function flow(options: Demo, place: DemoPlace, report: Report): Pro
   return refused(options, run, await countUploadCalls(control, launchId), report);
 }
 
-/** The items that are processed, found by a search: the user's own, all of them, or the newest demo item that suits the step. */
+/** Chooses the input of the run: all of the user's own items, or the newest demo item of the step's kind. */
 async function chooseInput(
   options: Demo,
   session: AppSession,
@@ -100,7 +100,7 @@ async function chooseInput(
   return { type: 'local', path: scene };
 }
 
-/** A scene's files are one item, which says what it was made of. */
+/** Counts the imported files. The files of a scene are one item, which lists them. */
 async function countImportedFiles({ url, apiKey }: DemoPlace['sandbox'], scene: string): Promise<number> {
   const response = await fetch(`${url}/public/stac/collections/${scene}/items?limit=${mostItems}`, {
     headers: { 'x-api-key': apiKey },
@@ -116,7 +116,7 @@ function platformInput(items: readonly FoundItem[], report: Report): object {
   return { type: 'platform', items: items.map(({ collectionId, itemId }) => ({ collectionId, itemId })) };
 }
 
-/** Starts the run, decides as the user would when the operation waits, and follows it to its end. */
+/** Starts the run, decides its operation as the user would, and follows the run to its end. */
 async function startAndFollow(
   options: Demo,
   input: object,
@@ -166,7 +166,7 @@ async function countUploadCalls(control: SandboxControl, launchId: string): Prom
   return (await control.trace(launchId)).filter(({ endpoint }) => endpoint.startsWith('upload.')).length;
 }
 
-/** Fetches the platform's files back and compares them with what the step made. 0 only where each is COMPLETED and equal. */
+/** Fetches the platform's files and compares them with the outputs of the step. Returns 0 only if each file is COMPLETED and equal. */
 async function deliver(
   options: Demo,
   run: RunView,
@@ -216,7 +216,7 @@ async function deliver(
   return isWell ? 0 : 1;
 }
 
-/** The picture of a raster, beside it. */
+/** Draws a raster as a picture in the same folder. Returns the path of the picture. */
 async function draw(path: string, fileName: string, style: PreviewStyle, workFolder: string): Promise<string> {
   const preview = join(dirname(path), `${parse(fileName).name}.png`);
   const input: PreviewJobInput = { maxSide: previewSide, style };
@@ -231,13 +231,13 @@ async function draw(path: string, fileName: string, style: PreviewStyle, workFol
   return preview;
 }
 
-/** As the servers that the demo started have it, which have said so where there is none. */
+/** Confinement with the settings of the servers. It prints no warning, because the servers already did. */
 function confinementOfDemo(): Promise<Confinement> {
   const { data: read = { CONFINEMENT_READS: [] } } = z.object(confinementVariables).safeParse(process.env);
   return establishConfinement({ ...confinementSettings(process.env, read), warn: () => {} });
 }
 
-/** A run that ended without an output: right where that was decided, with no upload call. */
+/** Reports a run without output. Returns 0 if the decision was to reject or expire it, and no upload call was made. */
 function refused(options: Demo, run: RunView, uploadCalls: number, report: Report): number {
   if (run.failure) {
     report.line(`failed: ${run.failure.message}`);

@@ -97,7 +97,7 @@ marketplace_step.pixels(lambda ${bands.join(', ')}: ${sum(bands)} * factor)
 
 /** Cases of both languages, because the arithmetic is the same. */
 export function factorCases(bands: readonly string[]): { readonly cases: readonly object[] } {
-  // Names that the defaults do not name, so that the cases show how a parameter chooses a band.
+  // The defaults have other names, so the cases show how a parameter chooses a band.
   const choices = Object.fromEntries(bands.map((name, i) => [name, `numbers${i + 1}`]));
   const scene = (values: (i: number) => string) =>
     Object.values(choices).map((name, i) => ({ name, values: values(i) }));

@@ -40,7 +40,7 @@ export function wireProfile(given: WireChanges): WireProfile {
   };
 }
 
-/** The object without properties that are undefined, which would replace those of another. */
+/** Removes undefined properties, because a spread would copy them over the properties of another object. */
 function defined<T extends object>(object: T | undefined): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
   return Object.fromEntries(Object.entries(object ?? {}).filter(([, value]) => value !== undefined)) as {
     [Name in keyof T]?: Exclude<T[Name], undefined>;

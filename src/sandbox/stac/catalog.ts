@@ -4,7 +4,7 @@ import { Collections } from './collections.ts';
 import { Items } from './items.ts';
 import { SearchThreads, type SearchThreadsOptions } from './search-threads.ts';
 
-/** Everything that can be browsed and searched. */
+/** Collections and items, with their search. */
 export class Catalog {
   readonly collections: Collections;
   readonly items: Items;
@@ -36,7 +36,7 @@ export class Catalog {
     return this.#extents.byCollection.get(collectionId) ?? null;
   }
 
-  /** Fields that items can be sorted by: those of every item, and properties of the first 5,000 items. Throws 503 as a search. */
+  /** Fields for `sortby`: those of every item, and properties of the first 5,000 items. Throws 503 like a search. */
   async sortables(): Promise<string[]> {
     const { version } = this.items;
     if (this.#names?.version !== version) {

@@ -12,7 +12,7 @@ import { invalid } from '../web/sandbox-error.ts';
 import type { SqlOfSearch } from './search-query.ts';
 import { instantOf, isText, orderOf, searchValue, type SearchValue } from './search-values.ts';
 
-/** What a filter may hold: one that costs more is refused before it is run. */
+/** Parts of a filter that have a limit. A filter over a limit is rejected before it runs. */
 type Counted = 'filterOperators' | 'filterLiterals' | 'propertyReferences' | 'patternCharacters' | 'geometryPositions';
 
 const words: Readonly<Record<Counted, string>> = {
@@ -64,7 +64,7 @@ const operators = [
   't_intersects',
 ];
 
-/** A moment of the filter, unlike a number. */
+/** A timestamp or date in the filter. The class distinguishes it from a number. */
 class Instant {
   readonly ms: number;
   constructor(ms: number) {
@@ -83,8 +83,8 @@ function refuse(path: string, message: string): never {
 const always = (truth: boolean | null) => (truth === true ? '1' : '0');
 
 /**
- * Joined as a tree, because SQLite limits the depth of an expression. Always the two shortest are joined, so the depth of
- * nested joins is little more than the number of their levels.
+ * Joins conditions as a tree, because SQLite limits the depth of an expression. Each step joins the two shortest, so the depth
+ * of nested joins is little more than the number of their levels.
  */
 function joined(parts: readonly string[], by: 'and' | 'or'): string {
   const byLength = (a: string, b: string) => a.length - b.length;
@@ -98,8 +98,9 @@ function joined(parts: readonly string[], by: 'and' | 'or'): string {
 }
 
 /**
- * Reads a CQL2 filter in its JSON encoding (OGC 21-065r2) and writes it as SQL. CQL2 has three truth values: a comparison with a missing value, or of
- * two kinds, is unknown, and so is its negation. So `not` goes down to the comparisons, which are false if they are unknown.
+ * Converts a CQL2 filter from JSON (OGC 21-065r2) to SQL. CQL2 has three truth values: a comparison with a missing value, or of
+ * two kinds, is unknown, and so is its negation. Therefore the conversion negates comparisons instead of whole conditions, and an
+ * unknown comparison is false.
  */
 export class Cql2 {
   /** Names of the properties in the filter. */
@@ -128,7 +129,7 @@ export class Cql2 {
     if (this.#counts[what] > most) refuse('filter', `must have at most ${most} ${words[what]}`);
   }
 
-  /** `isNot`: an odd number of `not` is around the expression. */
+  /** `isNot`: an odd number of `not` encloses the expression. */
   #expression(json: unknown, path: string, isNot: boolean): string {
     if (typeof json === 'boolean') {
       this.#count('filterLiterals');
@@ -233,7 +234,7 @@ export class Cql2 {
       ...(instants.length > 0 ? [this.#sql.isIn(this.#sql.instant(value.property), instants)] : []),
     ];
     if (!isNot) return joined([...isEqual, ...comparisonsOfOthers], by);
-    // A value that cannot be compared with one of the list is unknown.
+    // The result is unknown if the value cannot be compared with a value of the list.
     const kinds = [...new Set(literals.map(kindOf))].map((kind) =>
       kind === 'instant'
         ? `${this.#sql.instant(value.property)} is not null`
@@ -257,7 +258,7 @@ export class Cql2 {
   }
 
   #meets(args: readonly unknown[], at: (i: number) => string, isNot: boolean): string {
-    // Null: the item's own footprint.
+    // Null stands for the footprint of an item.
     const [a = null, b = null] = args.map((arg, i) => {
       if (!isProperty(arg)) {
         const geometry = parseGeometry(arg, at(i));
@@ -313,9 +314,7 @@ export class Cql2 {
   }
 
   #temporal(json: unknown, path: string): Temporal {
-    if (isProperty(json)) {
-      return { property: this.#named(propertyName(json.property), path) };
-    }
+    if (isProperty(json)) return { property: this.#named(propertyName(json.property), path) };
     if (isObject(json) && Array.isArray(json['interval']) && json['interval'].length === 2) {
       const ends = (json['interval'] as unknown[]).map((end, i) => parseEnd(end, i === 1, `${path}.interval.${i}`));
       const interval = { startMs: ends[0] ?? -Infinity, endMs: ends[1] ?? Infinity };
@@ -330,7 +329,7 @@ export class Cql2 {
   }
 }
 
-/** An interval in the filter, or the moment of a property. */
+/** An interval in the filter, or the time in a property. */
 type Temporal = { readonly interval: Interval } | { readonly property: string };
 
 type Kind = 'number' | 'text' | 'boolean' | 'instant' | 'none';
@@ -387,7 +386,7 @@ function parseTime(json: Readonly<Record<string, unknown>>, path: string): Insta
     : new Instant(ms);
 }
 
-/** A date is its first instant at the start of an interval, and its last at the end. */
+/** At the start of an interval, a date means its first instant. At the end, it means its last instant. */
 function parseEnd(end: unknown, isLast: boolean, path: string): number | null {
   if (end === '..' || end === '') return null;
   const dayMs = isLast ? 86_400_000 - 1 : 0;

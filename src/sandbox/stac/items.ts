@@ -63,7 +63,7 @@ export interface NewItem extends Omit<ItemRecord, 'number' | 'box'> {
   readonly fileId?: string;
 }
 
-/** An item as the database has it. */
+/** An item's row in the database. */
 export interface ItemRow {
   number: number;
   id: string;
@@ -118,7 +118,7 @@ export class Items {
     });
   }
 
-  /** Runs `work` in one transaction: many puts cost little then. */
+  /** Runs `work` in one transaction, which makes many puts fast. */
   inTransaction<T>(work: () => T): T {
     return this.#database.transaction(work)();
   }
@@ -154,7 +154,7 @@ export class Items {
     return this.#database.prepare<[], { n: number }>('select count(*) as n from items').get()!.n;
   }
 
-  /** Extent of each collection that has items. Over all longitudes if an item lies across the antimeridian. */
+  /** Extent of each collection with items. It covers all longitudes if an item crosses the antimeridian. */
   extents(): ReadonlyMap<string, { readonly box: Box; readonly interval: Interval }> {
     const rows = this.#database
       .prepare<[], [string, number, number, number, number, number, number]>(
@@ -172,23 +172,23 @@ export class Items {
     );
   }
 
-  /** Changes with each change of the items. */
+  /** Number that grows with each change of the items. */
   get version(): number {
     return this.#version;
   }
 
-  /** Items whose pixels lie below the folder go; how many did. Reads every item: their sources are JSON. */
-  removeBelow(folder: string): number {
+  /** Deletes items with pixels below the folder. Reads every item, because sources are JSON. */
+  removeBelow(folder: string): void {
     this.#version += 1;
-    return this.#database
+    this.#database
       .prepare('delete from items where instr(source, ?) > 0')
-      .run(JSON.stringify(`${folder}/`).slice(1, -1)).changes;
+      .run(JSON.stringify(`${folder}/`).slice(1, -1));
   }
 
-  /** What belongs to uploaded files goes; how many did. */
-  removeOfFiles(): number {
+  /** Deletes items of uploaded files. */
+  removeOfFiles(): void {
     this.#version += 1;
-    return this.#database.prepare('delete from items where file_id is not null').run().changes;
+    this.#database.prepare('delete from items where file_id is not null').run();
   }
 }
 

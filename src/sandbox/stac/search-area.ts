@@ -2,7 +2,7 @@ import type { Geometry } from 'geojson';
 import type { Box, Footprint } from '../../raster/footprint.ts';
 import { Shape } from './shape.ts';
 
-/** A geometry that many footprints are compared with. Most are decided by their boxes; the rest by their shape. */
+/** A geometry to compare with many footprints. The box of a footprint decides most comparisons, and its shape the others. */
 export class SearchArea {
   #shape: Shape;
 
@@ -15,7 +15,7 @@ export class SearchArea {
     return this.#shape.box;
   }
 
-  /** True where a footprint shares a point with the area. `box` is the footprint's; west greater than east across the antimeridian. */
+  /** True if the footprint and the area share a point. `box` is the footprint's box. Its west is greater than its east if it crosses the antimeridian. */
   meets(box: Box, footprint: () => Geometry): boolean {
     const isPolygonal = this.#shape.polygonCount > 0 && this.#shape.points.length === 0;
     const relation = isPolygonal && box[0] <= box[2] ? this.#relationTo(box) : 'crossing';
@@ -28,7 +28,7 @@ export class SearchArea {
     const touches = (x0: number, y0: number, x1: number, y1: number) =>
       isIn(x0, y0) || isIn(x1, y1) || segmentMeetsBox(x0, y0, x1, y1, west, south, east, north);
     if (this.#shape.someEdge(touches, box)) return 'crossing';
-    // No edge meets the box: one corner speaks for all of it.
+    // No edge meets the box, so the whole box is on the same side as one corner.
     return this.#shape.holds(west, south) ? 'within' : 'apart';
   }
 }
@@ -42,7 +42,7 @@ export function meetsBox(footprint: Footprint, [west, south, east, north]: Box):
       if (x1 >= west && x1 <= east && y1 >= south && y1 <= north) return true;
       const [x0 = 0, y0 = 0] = ring[i - 1] ?? [x1, y1];
       if (segmentMeetsBox(x0, y0, x1, y1, west, south, east, north)) return true;
-      // The even-odd rule for one corner: no edge crosses the box here, so the corner speaks for all of it.
+      // Even-odd rule for one corner. If no edge meets the box, the whole box is on the same side as the corner.
       if (y0 > south !== y1 > south && west < ((x1 - x0) * (south - y0)) / (y1 - y0) + x0) isInside = !isInside;
     }
   }

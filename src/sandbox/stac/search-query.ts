@@ -1,7 +1,8 @@
 import type { Geometry } from 'geojson';
 import type { Box } from '../../raster/footprint.ts';
+import { valueOfJson } from './search-values.ts';
 
-/** A search as SQL, with what its functions need. `search-thread.ts` runs it. */
+/** A search as SQL, with the data of its functions. `search-thread.ts` runs it. */
 export interface SearchQuery {
   /** Column with the number of an item. */
   readonly number: string;
@@ -9,20 +10,20 @@ export interface SearchQuery {
   readonly where: string;
   readonly order: string;
   readonly values: Readonly<Record<string, unknown>>;
-  /** Geometries of `meets`, by position. */
+  /** Geometries for `meets` and `meet_each_other`, by position. */
   readonly geometries: readonly Geometry[];
-  /** Patterns of `is_like`, by position. */
+  /** Patterns for `is_like`, by position. */
   readonly patterns: readonly string[];
   /** Condition of the collections, if the search has one. */
   readonly ofCollections: string | null;
   readonly limit: number;
   readonly offset: number;
-  /** Conditions that some item must fulfil, because a search sorts by their properties. */
+  /** Conditions that at least one item must meet, because the search sorts by their properties. */
   readonly required: readonly string[];
 }
 
-/** The box in one or two parts, because west may be greater than east. */
-export function splitBox([west, south, east, north]: Box): Box[] {
+/** Splits a box that crosses the antimeridian, where west is greater than east. */
+function splitBox([west, south, east, north]: Box): Box[] {
   return west <= east
     ? [[west, south, east, north]]
     : [
@@ -47,7 +48,7 @@ export class SqlOfSearch {
     this.#geometry = isSpatial ? '(select geometry from items where number = b.number)' : 'i.geometry';
   }
 
-  /** SQLite leaves the join out if no condition names `i`. */
+  /** SQLite omits the join if no condition names `i`. */
   get from(): string {
     return this.own === 'i' ? 'items i' : 'item_boxes b left join items i on i.number = b.number';
   }
@@ -61,12 +62,12 @@ export class SqlOfSearch {
     return `@${name}`;
   }
 
-  /** True if the list has the value. One bound value holds the list, because SQLite limits their number. */
+  /** True if the list contains the value. The list is one bound value, because SQLite limits the number of bound values. */
   isIn(expression: string, list: readonly unknown[]): string {
-    return `${expression} in (select value from json_each(${this.bind(JSON.stringify(list))}))`;
+    return `${expression} in (select ${valueOfJson} from json_each(${this.bind(JSON.stringify(list))}))`;
   }
 
-  /** True if the box of an item and this one share a point. */
+  /** True if the box of an item and this box share a point. */
   overlaps([west, south, east, north]: Box): string {
     const [w, s, e, n] = [west, south, east, north].map((degrees) => this.bind(degrees));
     return `b.west <= ${e} and b.east >= ${w} and b.south <= ${n} and b.north >= ${s}`;
@@ -77,7 +78,7 @@ export class SqlOfSearch {
     return `meets(${this.geometries.push(geometry) - 1}, ${this.#geometry})`;
   }
 
-  /** True if the footprint of an item and the box share a point. Only footprints on the edge of the box are compared with it. */
+  /** True if the footprint of an item and the box share a point. Footprints inside the box need no comparison. */
   meetsBox(box: Box): string {
     const [first = '', second] = splitBox(box).map((part) => {
       const [w, s, e, n] = part.map((degrees) => this.bind(degrees));
@@ -116,7 +117,7 @@ export class SqlOfSearch {
     return `(i.search_values ->> ${this.bind(`$.${JSON.stringify(name)}`)})`;
   }
 
-  /** Epoch milliseconds of a property, null if it is no timestamp. */
+  /** Epoch milliseconds of a property. Null if the property is not a timestamp. */
   instant(name: string): string {
     return name === 'datetime' ? `${this.own}.datetime_ms` : `instant_of(${this.property(name)})`;
   }

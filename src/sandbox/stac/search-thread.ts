@@ -1,4 +1,4 @@
-/** Runs in a thread: answers searches of the catalog, so that the sandbox answers other calls meanwhile. */
+/** Thread that answers searches of the catalog, so that the main thread stays free for other calls. */
 import { parentPort, workerData } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import type { Geometry } from 'geojson';
@@ -11,21 +11,21 @@ import { Shape } from './shape.ts';
 import { instantOf, isText, orderOf, type SearchValue } from './search-values.ts';
 
 export interface SearchOrder {
-  /** Null: the names of properties are asked for. */
+  /** Null asks for the names of properties. */
   readonly query: SearchQuery | null;
-  /** Time from the receipt until the search is given up. */
+  /** Milliseconds until the thread gives up the search. */
   readonly leftMs: number;
 }
 
 export type SearchAnswer =
   | { readonly numberMatched: number; readonly rows: readonly ItemRow[] }
-  /** Positions in `required` of conditions that no item fulfils. */
+  /** Positions in `required` of conditions that no item meets. */
   | { readonly unfulfilled: readonly number[] }
   | { readonly names: readonly string[] }
   | { readonly isLate: true }
   | { readonly error: string };
 
-/** Approximate characters of a page. A page of larger items ends early, and the next page begins there. */
+/** Approximate limit of the characters in a page. A page of large items ends early, and the next page starts there. */
 const pageCharacters = 16 * 1024 * 1024;
 
 class LateError extends Error {}
@@ -46,7 +46,7 @@ const inTime = () => {
   return 1;
 };
 const numberOf = (truth: boolean) => (truth ? 1 : 0);
-database.function('in_time', { deterministic: false }, inTime);
+database.function('in_time', inTime);
 database.function('instant_of', { deterministic: true }, (value: SearchValue) => instantOf(value));
 database.function('order_of', { deterministic: true }, (a: SearchValue, b: SearchValue) => orderOf(a, b));
 database.function('is_like', (pattern: number, value: SearchValue) => {
@@ -67,7 +67,7 @@ database.function('meet_each_other', (a: number, b: number) => {
   return result;
 });
 database.function('meets', (area: number, geometry: string) => {
-  // A pair of large geometries may take a second.
+  // One comparison of large geometries can take a second.
   inTime();
   const footprint = JSON.parse(geometry) as Footprint;
   return numberOf(areaOf(area).meets(boxOf(footprint), () => footprint));
@@ -81,10 +81,10 @@ const names = database
   )
   .pluck();
 
-/** In one transaction, so that the number and the page belong together. */
+/** Reads the number of matches and the page in one transaction, so that they agree. */
 const answer = database.transaction((query: SearchQuery): SearchAnswer => {
   const { number, where, order, values, limit, offset, required } = query;
-  // An empty catalog has no property, and nothing to sort.
+  // An empty catalog has no properties, and nothing to sort.
   const hasItems = database.prepare('select 1 from items limit 1').get() !== undefined;
   const unfulfilled = (hasItems ? required : []).flatMap((condition, i) =>
     database.prepare(`select 1 from items i where ${condition} limit 1`).get(bound(condition, values)) ? [] : [i],
@@ -106,10 +106,10 @@ const answer = database.transaction((query: SearchQuery): SearchAnswer => {
   return { numberMatched, rows: items };
 });
 
-/** If collections have more than one of so many items, the order of the table is faster than their index. */
+/** If the collections have more than this fraction of all items, a scan of the table is faster than their index. */
 const manyAreOneIn = 8;
 
-/** SQLite would always take the index of collections, and cannot know how many items they have. */
+/** SQLite would always use the index of collections, because it does not know their sizes. */
 function fromOf({ from, where, order, values, ofCollections }: SearchQuery): string {
   const readsProperties = `${where}${order}`.includes('i.search_values');
   if (from !== 'items i' || ofCollections === null || !readsProperties) return from;
@@ -119,7 +119,7 @@ function fromOf({ from, where, order, values, ofCollections }: SearchQuery): str
   return inCollections * manyAreOneIn < all ? from : `${from} not indexed`;
 }
 
-/** Values that the SQL names, because SQLite rejects others. */
+/** Selects the values that the SQL names, because SQLite rejects others. */
 function bound(sql: string, values: SearchQuery['values']): Record<string, unknown> {
   const names = new Set(sql.match(/@v\d+/g));
   return Object.fromEntries(Object.entries(values).filter(([name]) => names.has(`@${name}`)));

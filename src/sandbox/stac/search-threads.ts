@@ -4,9 +4,9 @@ import type { SearchQuery } from './search-query.ts';
 import type { SearchAnswer, SearchOrder } from './search-thread.ts';
 
 export interface SearchThreadsOptions {
-  /** From the request of a search to its answer. Default 10 s. */
+  /** Limit of the time from a search to its answer. Default: 10,000. */
   readonly deadlineMs?: number;
-  /** Searches that wait for a thread. Default 200. */
+  /** Limit of the searches that wait for a thread. Default: 200. */
   readonly mostWaiting?: number;
 }
 
@@ -15,18 +15,18 @@ type Answered = Found | Extract<SearchAnswer, { names: unknown }>;
 
 interface Job {
   readonly query: SearchQuery | null;
-  /** It reads properties or compares geometries of many items. */
+  /** True if the search reads properties or compares geometries of many items. */
   readonly isSlow: boolean;
   readonly endMs: number;
   readonly resolve: (answer: Answered) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** Slow searches use one of them, so that other searches do not wait for them. */
+/** Slow searches use only one thread, so that others do not wait for them. */
 const mostThreads = 2;
 const slow = /search_values|\b(meets|meet_each_other|is_like)\(/;
 
-/** Threads that answer searches. They start with the first search. */
+/** Threads that answer searches. The first search starts the first thread. */
 export class SearchThreads {
   readonly #databasePath: string;
   readonly #deadlineMs: number;
@@ -46,7 +46,7 @@ export class SearchThreads {
     return (await this.#run(query)) as Found;
   }
 
-  /** Names of properties that have a value in one of the first 5,000 items. Throws as `run`. */
+  /** Names of properties that have a value in one of the first 5,000 items. Throws like `run`. */
   async propertyNames(): Promise<readonly string[]> {
     const answer = await this.#run(null);
     return 'names' in answer ? answer.names : [];

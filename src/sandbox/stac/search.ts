@@ -1,12 +1,11 @@
-import { setImmediate as others } from 'node:timers/promises';
-import { limits, pageLimits, type SearchRequest, type SortRule } from '../../contract/index.ts';
-import type { Box } from '../../raster/footprint.ts';
+import { setImmediate as otherCalls } from 'node:timers/promises';
+import { limits, pageLimits, positionsOf, type SearchRequest, type SortRule } from '../../contract/index.ts';
+import { boxOfPositions, type Box } from '../../raster/footprint.ts';
 import { invalid } from '../web/sandbox-error.ts';
 import type { Catalog } from './catalog.ts';
 import { Cql2, propertyName, spatialHint } from './cql2.ts';
 import { itemOf, type ItemRecord } from './items.ts';
 import { SqlOfSearch } from './search-query.ts';
-import { SearchArea } from './search-area.ts';
 
 export interface SearchResult<View = ItemRecord> {
   readonly items: readonly View[];
@@ -14,19 +13,19 @@ export interface SearchResult<View = ItemRecord> {
   readonly numberMatched: number;
   readonly limit: number;
   readonly offset: number;
-  /** The rules that were applied: newest first where none was asked for. */
+  /** The applied rules. Default: newest first. */
   readonly sortby: readonly SortRule[];
 }
 
 const defaultSort: readonly SortRule[] = [{ field: 'properties.datetime', direction: 'desc' }];
-/** What every item has. */
-const always: ReadonlySet<string> = new Set(['datetime', 'id', 'collection', 'title']);
-/** Milliseconds that the views of a page's items may keep the event loop. */
+/** Fields of every item. */
+const commonFields: ReadonlySet<string> = new Set(['datetime', 'id', 'collection', 'title']);
+/** Milliseconds after which the conversion of a page lets the event loop answer other calls. */
 const viewMs = 20;
 
-/** Answers a search that was read and checked (spec 4.2). Throws 400 for a wrong filter, and 503 if the search takes too long. */
+/** Answers a validated search (spec 4.2). Throws 400 for a wrong filter, and 503 if the search takes too long. */
 export function search(catalog: Catalog, request: SearchRequest): Promise<SearchResult>;
-/** The same, each item as `view` shows it. */
+/** Answers a search, and converts each item by `view`. */
 export function search<View>(
   catalog: Catalog,
   request: SearchRequest,
@@ -39,7 +38,7 @@ export async function search(
 ): Promise<SearchResult<unknown>> {
   const { limit = pageLimits.default, offset = 0, bbox, intersects, filter, ids, collections, datetime } = request;
   const sortby = request.sortby?.length ? request.sortby : defaultSort;
-  const hint = intersects ? new SearchArea(intersects).box : filter === undefined ? null : spatialHint(filter);
+  const hint = intersects ? boxOfPositions(positionsOf(intersects)) : filter === undefined ? null : spatialHint(filter);
   const isSmall = (box: Box | null | undefined): box is Box => box !== null && box !== undefined && !isWorld(box);
   const sql = new SqlOfSearch(isSmall(bbox) || isSmall(hint));
   const conditions = ['in_time()'];
@@ -48,22 +47,22 @@ export async function search(
   if (ofCollections) conditions.push(ofCollections);
   if (datetime)
     conditions.push(`${sql.own}.datetime_ms between ${sql.bind(datetime.startMs)} and ${sql.bind(datetime.endMs)}`);
-  // SQLite evaluates conditions in their order, so geometry comes behind what costs little.
+  // SQLite evaluates conditions in their order, so the slow comparison of geometries comes last.
   if (isSmall(hint)) conditions.push(sql.overlaps(hint));
   if (isSmall(bbox)) conditions.push(sql.meetsBox(bbox));
   if (intersects) conditions.push(sql.meets(intersects));
   const cql2 = new Cql2(sql);
   if (filter !== undefined) conditions.push(cql2.condition(filter));
   const sorted = sortby.map(({ field }) => propertyName(field));
-  const others = new Set([...cql2.properties, ...sorted].filter((name) => !always.has(name)));
-  if (others.size > limits.search.properties)
+  const properties = new Set([...cql2.properties, ...sorted].filter((name) => !commonFields.has(name)));
+  if (properties.size > limits.search.properties)
     throw invalid([
       {
         path: filter === undefined ? 'sortby' : 'filter',
         message: `must name at most ${limits.search.properties} different properties, those of sortby included`,
       },
     ]);
-  const own = sorted.filter((name) => !always.has(name));
+  const own = sorted.filter((name) => !commonFields.has(name));
   const answer = await catalog.threads.run({
     number: `${sql.own}.number`,
     from: sql.from,
@@ -85,14 +84,14 @@ export async function search(
   return { items: await viewed(rows.map((row) => () => view(itemOf(row)))), numberMatched, limit, offset, sortby };
 }
 
-/** Runs `work` with breaks, so that other calls are answered between large items. */
+/** Runs `work` with breaks, so that other calls do not wait for large items. */
 async function viewed(work: readonly (() => unknown)[]): Promise<unknown[]> {
   const results: unknown[] = [];
   let sinceMs = performance.now();
   for (const one of work) {
     results.push(one());
     if (performance.now() - sinceMs < viewMs) continue;
-    await others();
+    await otherCalls();
     sinceMs = performance.now();
   }
   return results;
@@ -105,5 +104,5 @@ function orderBy(sql: SqlOfSearch, { field, direction }: SortRule): string {
   const name = propertyName(field);
   const columns: Readonly<Record<string, string>> = { datetime: 'datetime_ms', id: 'id', collection: 'collection_id' };
   const column = Object.hasOwn(columns, name) ? `${sql.own}.${columns[name]}` : `${sql.property(name)}`;
-  return `${column} ${direction}${always.has(name) ? '' : ' nulls last'}`;
+  return `${column} ${direction}${commonFields.has(name) ? '' : ' nulls last'}`;
 }
