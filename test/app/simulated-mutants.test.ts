@@ -126,7 +126,7 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
 
 describe.concurrent('is found out', () => {
   test.each(mutants)('%s', { timeout }, async (_name, world, says, ...mutations) => {
-    const folder = await mutant(mutations, ['test', 'models', 'vitest.config.ts']);
+    const folder = await mutant(mutations, ['test', 'lab', 'vitest.config.ts']);
     const output = await simulateIn(folder, world);
     expect(output).toMatch(/Property failed/);
     expect(output).toMatch(says);
