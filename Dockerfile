@@ -45,13 +45,16 @@ COPY scripts/preload.mjs scripts/preload.mjs
 COPY templates/app templates/app
 COPY templates/shared templates/shared
 COPY src/contract src/contract
+COPY src/files src/files
+COPY src/child src/child
+COPY src/server src/server
 COPY src/raster src/raster
 COPY src/platform-client src/platform-client
 COPY src/steps src/steps
 COPY src/app src/app
 COPY src/my-app src/my-app
 COPY templates/my-app templates/my-app
-COPY src/index.ts src/serve.ts src/needs.json src/
+COPY src/index.ts src/needs.json src/
 COPY src/commands/app.ts src/commands/arguments.ts src/commands/command.ts src/commands/confine.ts src/commands/my-app.ts src/commands/
 RUN mkdir -p /data node_modules/.cache && chown node:node /data node_modules/.cache
 USER node
@@ -70,6 +73,9 @@ COPY --from=sandbox-modules /kit/node_modules node_modules
 COPY package.json ./
 COPY scripts/preload.mjs scripts/preload.mjs
 COPY src/contract src/contract
+COPY src/files src/files
+COPY src/child src/child
+COPY src/server src/server
 COPY src/raster src/raster
 COPY src/sandbox src/sandbox
 COPY templates/sandbox templates/sandbox
@@ -77,7 +83,6 @@ COPY templates/shared templates/shared
 COPY models models
 COPY scenes scenes
 COPY src/commands/sandbox src/commands/sandbox
-COPY src/serve.ts src/
 COPY src/commands/sandbox.ts src/commands/arguments.ts src/commands/command.ts src/commands/confine.ts src/commands/wire-profile.ts src/commands/
 RUN mkdir -p /data node_modules/.cache && chown node:node /data node_modules/.cache
 USER node

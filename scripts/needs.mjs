@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 const kit = dirname(dirname(fileURLToPath(import.meta.url)));
 const written = join(kit, 'src', 'needs.json');
 
-/** As `src/raster/child/bubblewrap.ts` has it. */
+/** As `src/child/bubblewrap.ts` has it. */
 const pathOfSteps = '/usr/local/bin:/usr/bin:/bin';
 
 export const needs = JSON.parse(readFileSync(existsSync(written) ? written : join(kit, 'dist', 'needs.json'), 'utf8'));

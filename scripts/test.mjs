@@ -1,4 +1,4 @@
-// `npm test` and, with `all` as the first argument, `npm run test:all`: type check, lint, layout and generated pages, then the
+// `npm test` and, with `all` as the first argument, `npm run test:all`: type check, lint, the walls between rooms, layout and generated pages, then the
 // tests. Further arguments go to Vitest: with them it alone runs.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -22,6 +22,7 @@ const checks = [
     '--cache-location',
     `${cache}/eslint/`,
   ],
+  ['rooms', 'dependency-cruiser/bin/dependency-cruise.mjs', '--config', '.dependency-cruiser.mjs', 'src'],
   ['layout', 'prettier/bin/prettier.cjs', '--log-level', 'warn', '--check', '--cache', '.'],
   ['docs/openapi.json', null, 'src/commands/openapi.ts', '--check'],
   ['docs/reference', null, '--import', './scripts/preload.mjs', 'scripts/reference.ts', '--check'],

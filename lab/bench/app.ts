@@ -4,7 +4,7 @@ import { readAppConfig } from '../../src/app/config.ts';
 import { createApp } from '../../src/app/create-app.ts';
 import { confine } from '../../src/commands/confine.ts';
 import { stopOnSignal } from '../../src/commands/command.ts';
-import { serve } from '../../src/serve.ts';
+import { serve } from '../../src/server/index.ts';
 import definition from './upload-step/app.ts';
 
 const config = readAppConfig(process.env, () => {});

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { tell } from './rows.ts';
-import { ChildPool, establishConfinement, runInChild, type Confinement } from '../../src/raster/index.ts';
+import { ChildPool, establishConfinement, runInChild, type Confinement } from '../../src/child/index.ts';
 
 const { values } = parseArgs({ options: { runs: { type: 'string', default: '20' } } });
 const runs = Number(values.runs);
 /** What a step may take until it begins. */
 const goalMs = 250;
 
-const module = new URL('../../src/raster/child/probe-job.ts', import.meta.url);
+const module = new URL('../../src/child/probe-job.ts', import.meta.url);
 const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-bench-'));
 const ways = {
   confined: await establishConfinement({ mode: 'required', warn: () => {} }),

@@ -11,7 +11,7 @@ import { createStepHost } from '../../src/app/processing/step-host.ts';
 import type { RunInput } from '../../src/app/processing/run-input.ts';
 import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
 import { confine } from '../../src/commands/confine.ts';
-import { runInChild } from '../../src/raster/index.ts';
+import { runInChild } from '../../src/child/index.ts';
 import allSteps from '../../test/support/all-steps.ts';
 import { median, tell, type BenchRow } from './rows.ts';
 

@@ -14,7 +14,7 @@ const shown: readonly (readonly [path: string, names: readonly string[]])[] = [
   ['raster/block-walk.ts', ['walkStrips']],
   ['raster/scene.ts', ['requireSameGrid']],
   ['steps/pixel-step.ts', ['PixelStep', 'PixelOutput', 'writePixels']],
-  ['raster/child/protocol.ts', ['JobContext']],
+  ['child/protocol.ts', ['JobContext']],
   ['raster/preview.ts', ['PreviewStyle']],
   ['raster/class-table.ts', ['RasterClass']],
   ['steps/step.ts', ['EstimateInput', 'StepEstimate', 'BandDeclaration', 'RasterInput', 'VectorInput', 'RasterOutput', 'VectorOutput', 'FileOutput']], // prettier-ignore

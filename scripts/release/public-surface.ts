@@ -98,10 +98,10 @@ const inOneLine = (text: string) =>
 /** Names and defaults of the settings, as `docs/configuration.md` is held to them too. */
 function settingsSurface(): Record<string, string> {
   const sources = {
-    both: 'src/contract/server-settings.ts',
+    both: 'src/server/settings.ts',
     app: 'src/app/config.ts',
     sandbox: 'src/sandbox/config.ts',
-    confinement: 'src/raster/child/confinement-settings.ts',
+    confinement: 'src/child/confinement-settings.ts',
   };
   return Object.fromEntries(
     Object.entries(sources).flatMap(([part, path]) => {

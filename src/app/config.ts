@@ -3,8 +3,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
-import { assumedLimits, keyReadsAllUploads, KitError, serverVariables, type WireLimits } from '../contract/index.ts';
-import { confinementSettings, confinementVariables, type ConfinementSettings } from '../raster/index.ts';
+import { assumedLimits, keyReadsAllUploads, KitError, type WireLimits } from '../contract/index.ts';
+import { serverVariables } from '../server/index.ts';
+import { confinementSettings, confinementVariables, type ConfinementSettings } from '../child/index.ts';
 
 /** A setting that stops the start: names the variable, the value (never a secret's) and the rule. */
 export class ConfigError extends KitError {

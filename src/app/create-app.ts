@@ -8,7 +8,7 @@ import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { assumedProfile, isPlainOrigin } from '../contract/index.ts';
-import type { Confinement } from '../raster/index.ts';
+import type { Confinement } from '../child/index.ts';
 import {
   createPlatformClient,
   type HttpTransport,
@@ -20,12 +20,10 @@ import { catalogRoutes } from './catalog/routes.ts';
 import type { AppConfig } from './config.ts';
 import type { AppDefinition } from './definition/app-definition.ts';
 import { checkDefinition, manifestOf } from './definition/check-definition.ts';
-import type { LaunchStore } from './launch/launch-store.ts';
-import { openStores } from './open-stores.ts';
+import { openStores, type AppStores } from './open-stores.ts';
 import { sweep } from './sweep.ts';
 import { limitLaunches } from './launch/launch-limit.ts';
 import { launchRoutes } from './launch/routes.ts';
-import type { SessionStore } from './launch/session-store.ts';
 import { launchSessions, rememberBegun, requireLaunchSession } from './launch/sessions.ts';
 import { createMetrics } from './monitoring/metrics.ts';
 import { monitoringRoutes } from './monitoring/routes.ts';
@@ -40,25 +38,11 @@ import { createWorkSpace } from './processing/work-space.ts';
 import { RecentMap } from './recent-map.ts';
 import { runRoutes } from './runs/routes.ts';
 import { createRunEngine } from './runs/run-engine.ts';
-import type { ProgressBoard } from './runs/run-progress.ts';
-import type { RunQueue } from './runs/run-queue.ts';
-import type { RunStore } from './runs/run.ts';
 import { WorkFolders } from './runs/work-folders.ts';
 import { WorkerLease } from './runs/worker-lease.ts';
 import { errorBoundary, notFound } from './web/errors.ts';
 import { loggedPath } from './web/logged-path.ts';
 import { requireSameOrigin } from './web/same-origin.ts';
-
-/** Where the app keeps what outlives a request. Each has a suite that any store of yours can run (`src/testing`). */
-export interface AppStores {
-  readonly runs: RunStore;
-  readonly launches: LaunchStore;
-  readonly sessions: SessionStore;
-  /** Closed with the app. */
-  readonly progress: ProgressBoard;
-  /** Stopped and closed with the app. One that is shared says that other processes take runs of the same stores. */
-  readonly queue: RunQueue;
-}
 
 export interface Clock {
   /** Epoch milliseconds. */

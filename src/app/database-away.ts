@@ -1,7 +1,7 @@
 import type { PostgresPool, PostgresPoolClient, SqliteDatabase, SqliteStatement } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
-import { isOfTheWorld } from '../raster/index.ts';
+import { isOfTheWorld } from '../files/index.ts';
 
 /** The database failed for a reason of its own: it is away, is full, or has ended the connection. Ask again. */
 export class DatabaseAwayError extends KitError {

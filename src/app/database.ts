@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { Kysely, PostgresDialect, sql, SqliteDialect } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
-import { ensurePrivateFile } from '../raster/index.ts';
+import { ensurePrivateFile } from '../files/index.ts';
 import { DatabaseAwayError, QuietClient, tellingFile, tellingPool } from './database-away.ts';
 import { migrate } from './migrations.ts';
 

@@ -1,6 +1,7 @@
 /** The app, wired: `createApp`, its settings, and the ports that somebody else can fill. */
 export { ConfigError, readAppConfig, roles, Secret, type AppConfig, type Role } from './config.ts';
-export { createApp, type App, type AppOptions, type AppStores, type Clock } from './create-app.ts';
+export { createApp, type App, type AppOptions, type Clock } from './create-app.ts';
+export type { AppStores } from './open-stores.ts';
 export { defineApp, type AppDefinition, type AppPage } from './definition/app-definition.ts';
 export { checkDefinition, DefinitionError, manifestOf } from './definition/check-definition.ts';
 export { loadApp } from './definition/load-app.ts';

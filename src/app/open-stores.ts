@@ -1,15 +1,27 @@
 import type { Logger } from 'pino';
-import { ownFolder } from '../raster/index.ts';
+import { ownFolder } from '../server/index.ts';
 import type { AppConfig } from './config.ts';
-import type { AppStores } from './create-app.ts';
 import { openDatabase } from './database.ts';
 import { createTokenSealer } from './launch/sealed-token.ts';
-import { SqlSessionStore } from './launch/session-store.ts';
+import type { LaunchStore } from './launch/launch-store.ts';
+import { SqlSessionStore, type SessionStore } from './launch/session-store.ts';
 import { SqlLaunchStore } from './launch/sql-launch-store.ts';
 import { PgBossRunQueue } from './runs/pg-boss-run-queue.ts';
-import { localProgress, sharedProgress } from './runs/run-progress.ts';
-import { LocalRunQueue } from './runs/run-queue.ts';
+import { localProgress, sharedProgress, type ProgressBoard } from './runs/run-progress.ts';
+import { LocalRunQueue, type RunQueue } from './runs/run-queue.ts';
+import type { RunStore } from './runs/run.ts';
 import { SqlRunStore } from './runs/sql-run-store.ts';
+
+/** Where the app keeps what outlives a request. Each has a suite that any store of yours can run (`src/testing`). */
+export interface AppStores {
+  readonly runs: RunStore;
+  readonly launches: LaunchStore;
+  readonly sessions: SessionStore;
+  /** Closed with the app. */
+  readonly progress: ProgressBoard;
+  /** Stopped and closed with the app. One that is shared says that other processes take runs of the same stores. */
+  readonly queue: RunQueue;
+}
 
 /** The stores of an app. Opens the database of `config` only for the stores that are not given. */
 export async function openStores(

@@ -5,7 +5,7 @@ import { readArguments } from './arguments.ts';
 import { confine } from './confine.ts';
 import { runCommand, stopOnSignal } from './command.ts';
 import { loadMyApp } from './my-app.ts';
-import { serve } from '../serve.ts';
+import { serve } from '../server/index.ts';
 
 /** The app's requests are small: a request that arrives slowly only blocks a connection. */
 const requestTimeoutMs = 30_000;

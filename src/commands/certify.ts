@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import { assumedProfile, KitError } from '../contract/index.ts';
-import { scratchFolder } from '../raster/index.ts';
+import { scratchFolder } from '../files/index.ts';
 import { bringChallengeItems } from './certify/challenge-items.ts';
 import { challengePlan } from './certify/challenge.ts';
 import { readCertifyOptions, type CertifyOptions, type VerifyOptions } from './certify/options.ts';

@@ -1,5 +1,5 @@
 import { KitError } from '../contract/index.ts';
-import { requireSandboxPackages } from '../sandbox-packages.ts';
+import { requireSandboxPackages } from '../sandbox/packages.ts';
 import { runCommand } from './command.ts';
 
 const usage = `usage: marketplace-app-kit COMMAND [options]        (COMMAND --help says more of each)

@@ -1,4 +1,4 @@
-import { establishConfinement, type Confinement, type ConfinementSettings } from '../raster/index.ts';
+import { establishConfinement, type Confinement, type ConfinementSettings } from '../child/index.ts';
 
 /** Finds out how this server's children are confined; `folders` are the server's own, which no child sees. Throws `ConfinementError`. */
 export function confine(settings: ConfinementSettings, folders: readonly string[]): Promise<Confinement> {

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { assumedLimits, KitError } from '../contract/index.ts';
-import { scratchFolder } from '../raster/index.ts';
+import { scratchFolder } from '../files/index.ts';
 import { callerFolder } from './arguments.ts';
 import { onInterrupt, runCommand } from './command.ts';
 import { flow, type Demo } from './demo/flow.ts';

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import openInBrowser from 'open';
 import { isLoopbackName } from '../contract/index.ts';
-import { kitFolder } from '../raster/index.ts';
+import { kitFolder } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { callerFolder, readArguments } from './arguments.ts';
 import { onInterrupt, runCommand } from './command.ts';

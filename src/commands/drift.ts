@@ -9,7 +9,7 @@ import { coverageOf } from '../drift/coverage.ts';
 import { creations } from '../drift/probes.ts';
 import { isAsExpected, reportText, resultOf, withoutKnown, type DriftReport } from '../drift/report.ts';
 import { considerate, levels, unpaced, type Level, type Target } from '../drift/target.ts';
-import { scratchFolder } from '../raster/index.ts';
+import { scratchFolder } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { openApi31 } from '../sandbox/openapi/document.ts';
 import { callerFolder, readArguments, wrongArguments } from './arguments.ts';

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { loadApp } from '../app/definition/load-app.ts';
 import type { AppDefinition } from '../app/definition/app-definition.ts';
 import { KitError } from '../contract/index.ts';
-import { isPackage } from '../raster/index.ts';
+import { isPackage } from '../files/index.ts';
 import { callerFolder } from './arguments.ts';
 
 const places = ['src/my-app/app.ts', 'src/my-app/app.js', 'my-app/app.ts', 'my-app/app.js'];

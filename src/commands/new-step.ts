@@ -8,13 +8,8 @@ import { loadApp } from '../app/definition/load-app.ts';
 import { extensionsOf } from '../app/processing/run-input.ts';
 import type { StepJobInput } from '../app/processing/step-job.ts';
 import { KitError } from '../contract/index.ts';
-import {
-  confinementSettings,
-  confinementVariables,
-  scratchFolder,
-  runInChild,
-  type Confinement,
-} from '../raster/index.ts';
+import { confinementSettings, confinementVariables, runInChild, type Confinement } from '../child/index.ts';
+import { scratchFolder } from '../files/index.ts';
 import { batteryOf, casesOf } from '../testing/step-battery/index.ts';
 import type { Looked } from '../testing/step-battery/look-job.ts';
 import { readArguments, wrongArguments } from './arguments.ts';

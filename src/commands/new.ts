@@ -1,7 +1,7 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { KitError } from '../contract/index.ts';
-import { kitFolder } from '../raster/index.ts';
+import { kitFolder } from '../files/index.ts';
 import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
 import { runCommand } from './command.ts';
 

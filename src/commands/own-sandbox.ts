@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import type { WireProfile } from '../contract/index.ts';
 import { readSandboxConfig, type Seed } from '../sandbox/config.ts';
-import type { Confinement } from '../raster/index.ts';
+import type { Confinement } from '../child/index.ts';
 import { createSandbox, type Sandbox } from '../sandbox/create-sandbox.ts';
-import { serve } from '../serve.ts';
+import { serve } from '../server/index.ts';
 import { confine } from './confine.ts';
 
 export interface OwnSandboxOptions {

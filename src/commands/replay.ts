@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
 import { assumedProfile, KitError } from '../contract/index.ts';
-import { scratchFolder } from '../raster/index.ts';
+import { scratchFolder } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { bundle as bundleSchema, bundleFormat, type Bundle } from '../sandbox/bundles/bundle.ts';
 import { callerFolder, readArguments, wrongArguments } from './arguments.ts';

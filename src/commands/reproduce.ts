@@ -11,15 +11,14 @@ import type { RunOutput } from '../app/processing/take-outputs.ts';
 import { KitError } from '../contract/index.ts';
 import { createPlatformClient } from '../platform-client/index.ts';
 import {
-  scratchFolder,
   ChildJobError,
-  compareJob,
   confinementSettings,
   confinementVariables,
   runInChild,
-  type CompareInput,
   type Confinement,
-} from '../raster/index.ts';
+} from '../child/index.ts';
+import { scratchFolder } from '../files/index.ts';
+import { compareJob, type CompareInput } from '../raster/index.ts';
 import { isCommand } from '../steps/command.ts';
 import { outputsOf, type AnyStep } from '../steps/step.ts';
 import { callerFolder, readArguments, wrongArguments } from './arguments.ts';

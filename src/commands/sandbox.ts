@@ -6,7 +6,7 @@ import { callerFolder, readArguments } from './arguments.ts';
 import { confine } from './confine.ts';
 import { importWithProgress } from './sandbox/import.ts';
 import { runCommand, stopOnSignal } from './command.ts';
-import { serve } from '../serve.ts';
+import { serve } from '../server/index.ts';
 import { readWireProfile } from './wire-profile.ts';
 
 const usage = `usage: npm run sandbox -- [options]: the platform on this machine

@@ -2,7 +2,7 @@ import { containerOf } from '../steps/command.ts';
 import type { AnyStep } from '../steps/step.ts';
 import { batteryOf, casesOf } from '../testing/step-battery/index.ts';
 import { KitError } from '../contract/index.ts';
-import { confinementSettings, confinementVariables } from '../raster/index.ts';
+import { confinementSettings, confinementVariables } from '../child/index.ts';
 import * as z from 'zod';
 import { readArguments, wrongArguments } from './arguments.ts';
 import { runCommand } from './command.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isPlainOrigin } from './local-request.ts';
+import { isPlainOrigin } from './address.ts';
 
 /** @assumed launch: how it reaches the app: a GET with the token in the query, or a POST with it in a form */
 export const launchModes = ['query', 'form_post'] as const;

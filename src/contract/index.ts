@@ -1,4 +1,5 @@
 export * from './app-manifest.ts';
+export * from './address.ts';
 export * from './assumptions.ts';
 export * from './endpoint.ts';
 export * from './error-codes.ts';
@@ -7,11 +8,9 @@ export * from './file.ts';
 export * from './geometry.ts';
 export * from './kit-error.ts';
 export * from './limits.ts';
-export * from './local-request.ts';
-export * from './open-streams.ts';
 export * from './operation.ts';
-export * from './server-settings.ts';
 export * from './wire.ts';
+export { type CallChanges } from './profile/call-changes.ts';
 export * from './profile/changed-profile.ts';
 export * from './profile/wire-calls.ts';
 export * from './profile/wire-changes.ts';

@@ -3,7 +3,7 @@ import { request as requestHttp, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { KitError, type WireCallName, type WireProfile, type WireRequest } from '../contract/index.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseRetryAfter } from '../platform-client/retry-policy.ts';
+import { parseRetryAfter } from '../platform-client/index.ts';
 import { factsOf, jsonOf, type Facts, type RawAnswer } from './facts.ts';
 
 export const levels = ['read', 'launch', 'write'] as const;

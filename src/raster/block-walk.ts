@@ -2,7 +2,7 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import type gdal from 'gdal-async';
 import { readerOf, type BandReader, type ReadableBand } from './band-reader.ts';
-import type { JobContext } from './child/protocol.ts';
+import type { JobContext } from '../child/in-child.ts';
 import { StatisticsOfBand, keepStatistics } from './statistics.ts';
 
 /** Size of a strip, so that one of Float64 takes about 20 MiB. */

@@ -1,7 +1,7 @@
 /** Only for child processes: loads GDAL. */
 import gdal from 'gdal-async';
 import { BandReader, requireOneNodata } from './band-reader.ts';
-import type { JobContext } from './child/protocol.ts';
+import type { JobContext } from '../child/in-child.ts';
 import { keepStatistics, keptStatistics, statisticsMetadata, statisticsOf, type BandStatistics } from './statistics.ts';
 
 export const cogCompressions = ['DEFLATE', 'LZW', 'ZSTD', 'NONE'] as const;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import gdal from 'gdal-async';
-import type { Job } from './child/protocol.ts';
+import type { Job } from '../child/in-child.ts';
 import { openRaster } from './open-raster.ts';
 import { featuresOf } from './features-text.ts';
 

@@ -1,7 +1,7 @@
 /** Runs in a child process: computes a digest of a file's content that ignores compression and tags. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { Job } from './child/protocol.ts';
+import type { Job } from '../child/in-child.ts';
 import { featuresOf } from './features-text.ts';
 import { openRaster } from './open-raster.ts';
 import { unwrap } from './unwrap.ts';

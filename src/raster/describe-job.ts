@@ -1,4 +1,4 @@
-import type { Job } from './child/protocol.ts';
+import type { Job } from '../child/in-child.ts';
 import { openFeatures } from './features.ts';
 import type { BandGrid } from './match-band.ts';
 import { openScene } from './scene.ts';

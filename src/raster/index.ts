@@ -1,33 +1,9 @@
 /** What the server processes use: nothing here loads GDAL, which lives in child processes only. */
-export type { ChildContext, FailureKind, Job, JobContext } from './child/protocol.ts';
-export {
-  confinementModes,
-  establishConfinement,
-  ConfinementError,
-  type Confinement,
-  type ConfinementMode,
-} from './child/confinement.ts';
-export { confinementSettings, confinementVariables, type ConfinementSettings } from './child/confinement-settings.ts';
 export type { ItemBand, ItemFacts, Reading, Scaling, ValueScale } from './band-reader.ts';
 export { bandNames, bandOfFileName, sensorOfFileNames, type Sensor } from './band-names.ts';
 export { classColors } from './class-table.ts';
-export { FairQueue } from './child/fair-queue.ts';
-export { runInChild, type ChildJobOptions } from './child/host.ts';
-export { isPackage, kitFolder, kitVersion, vendoredFolders } from './kit-folder.ts';
-export { LineSplitter } from './child/line-splitter.ts';
-export { planLending, type LentFile } from './child/lend-file.ts';
-export { ChildPool, PoolBusyError } from './child/pool.ts';
-export { ChildJobError, defaultLimits, limitError, type ChildLimits } from './child/limits.ts';
-export { isOfTheWorld } from './failure-kind.ts';
-export { folderBytes } from './folder-bytes.ts';
-export { copyPlainFile, movePlainFile, NotAPlainFileError, requirePlainFile } from './plain-file.ts';
-export { FolderInUseError, ownFolder } from './own-folder.ts';
-export { ensurePrivateFile } from './private-file.ts';
-export { removeFolder } from './remove-folder.ts';
-export { scratchFolder, type ScratchFolder } from './scratch-folder.ts';
 export { rasterExtensions } from './raster-files.ts';
 export { vectorExtensions } from './vector-files.ts';
-export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
 export type { PreviewJobInput } from './preview-job.ts';
 export type { PreviewStyle } from './preview.ts';
 export { rampNames } from './ramps.ts';

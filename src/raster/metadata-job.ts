@@ -1,4 +1,4 @@
-import type { Job } from './child/protocol.ts';
+import type { Job } from '../child/in-child.ts';
 import { readMetadata, type Metadata } from './metadata.ts';
 
 /** The metadata of the one file that it is lent. */

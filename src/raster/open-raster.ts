@@ -3,8 +3,8 @@ import { isAbsolute } from 'node:path';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
-import { confinedRasterDrivers, rasterDrivers } from './drivers.ts';
-import { UnsafePathError } from './safe-path.ts';
+import { confinedRasterDrivers, rasterDrivers } from '../child/in-child.ts';
+import { UnsafePathError } from '../files/index.ts';
 
 /** A file that is no raster, or one that may not be read. */
 export class RasterError extends KitError {

@@ -4,7 +4,7 @@ import { extname, isAbsolute } from 'node:path';
 import gdal from 'gdal-async';
 import { RasterError } from './open-raster.ts';
 import { vectorDriverOf, vectorExtensions } from './vector-files.ts';
-import { UnsafePathError } from './safe-path.ts';
+import { UnsafePathError } from '../files/index.ts';
 
 /** Opens a local file of features, read-only, with the driver of its ending. `path` is absolute and already resolved. */
 export function openVector(path: string): gdal.Dataset {

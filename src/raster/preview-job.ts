@@ -1,4 +1,4 @@
-import type { Job } from './child/protocol.ts';
+import type { Job } from '../child/in-child.ts';
 import { openRaster } from './open-raster.ts';
 import { renderPreview, type PreviewStyle } from './preview.ts';
 

@@ -1,7 +1,7 @@
 /** Runs in a child process: what a foreign archive holds. */
 import { open, rm } from 'node:fs/promises';
 import { basename, extname, join, parse } from 'node:path';
-import type { Job } from './child/protocol.ts';
+import type { Job } from '../child/in-child.ts';
 import { rasterExtensions } from './raster-files.ts';
 import { gunzip } from './unwrap.ts';
 import { vectorExtensions } from './vector-files.ts';

@@ -4,7 +4,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import yauzl from 'yauzl';
 import { KitError } from '../contract/kit-error.ts';
-import { isOfTheWorld } from './failure-kind.ts';
+import { isOfTheWorld } from '../files/index.ts';
 
 /** An archive that is broken, larger than it may be, or holds what it may not. */
 export class ArchiveError extends KitError {

@@ -5,7 +5,7 @@ import { basename, extname, join, parse } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import { isOfTheWorld } from './failure-kind.ts';
+import { isOfTheWorld } from '../files/index.ts';
 import { ArchiveError, smallArchive, unpack } from './unpack.ts';
 
 /** A gzip file that nobody can read: it is nothing else. */

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { isLoopbackName, KitError, serverVariables } from '../contract/index.ts';
-import { confinementSettings, confinementVariables, type ConfinementSettings } from '../raster/index.ts';
+import { isLoopbackName, KitError } from '../contract/index.ts';
+import { serverVariables } from '../server/index.ts';
+import { confinementSettings, confinementVariables, type ConfinementSettings } from '../child/index.ts';
 
 export class SandboxConfigError extends KitError {
   constructor(message: string) {

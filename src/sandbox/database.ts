@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { ensurePrivateFile } from '../raster/index.ts';
+import { ensurePrivateFile } from '../files/index.ts';
 import { footprintOfBox } from '../raster/footprint.ts';
 import { searchValuesOf } from './stac/search-values.ts';
 

@@ -2,7 +2,7 @@
  * Entry `marketplace-app-kit/sandbox`. Loading this module throws `KitError` (`not_installed`) if a package is missing
  * that only the sandbox needs.
  */
-import { requireSandboxPackages } from '../sandbox-packages.ts';
+import { requireSandboxPackages } from './packages.ts';
 
 requireSandboxPackages();
 

@@ -1,4 +1,5 @@
-import { ChildJobError, isOfTheWorld } from '../raster/index.ts';
+import { ChildJobError } from '../child/index.ts';
+import { isOfTheWorld } from '../files/index.ts';
 
 /** As the system, the database and the watch over child processes call it. */
 const ofFullDisk: readonly unknown[] = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'disk_full'];

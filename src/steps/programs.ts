@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { KitError } from '../contract/kit-error.ts';
-import { programPath } from '../raster/child/bubblewrap.ts';
+import { programPath } from '../child/in-child.ts';
 import needs from '../needs.json' with { type: 'json' };
 
 /** Error for a program that the machine does not have. It names Debian's package if the kit knows it. */

@@ -5,7 +5,7 @@ import type * as z from 'zod';
 export * as z from 'zod';
 import type { SourceType } from '../contract/index.ts';
 import type { createRaster, gridOf, nameBands, writeCog } from '../raster/cog.ts';
-import type { JobContext } from '../raster/child/protocol.ts';
+import type { JobContext } from '../child/in-child.ts';
 import type { Area } from './area.ts';
 import type { PreviewStyle } from '../raster/preview.ts';
 import type { Features } from '../raster/features.ts';

@@ -6,7 +6,7 @@ import { isInRange } from '../raster/integer-types.ts';
 import { boxOf, footprintOf } from '../raster/footprint.ts';
 import { fromTransform } from '../raster/affine.ts';
 import { toLonLat } from '../raster/lon-lat.ts';
-import type { JobContext } from '../raster/child/protocol.ts';
+import type { JobContext } from '../child/in-child.ts';
 import { statisticsOf } from '../raster/statistics.ts';
 import type { StepJob } from './step.ts';
 

@@ -1,7 +1,7 @@
 /** Copies of bands for GDAL algorithms, which ignore masks, scales and signed bytes. */
 import type Gdal from 'gdal-async';
 import type { BandReader } from '../raster/band-reader.ts';
-import type { JobContext } from '../raster/child/protocol.ts';
+import type { JobContext } from '../child/in-child.ts';
 import type { StepJob } from './step.ts';
 
 /** A value that no height reaches. */

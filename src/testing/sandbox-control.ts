@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type * as z from 'zod';
 import { KitError, type AppManifest } from '../contract/index.ts';
 import type { controlAnswers } from '../sandbox/control/answers.ts';
-import type { newFault } from '../sandbox/control/faults.ts';
+import type { newFault } from '../sandbox/control/fault.ts';
 import { sandboxCall, type SandboxAddress } from './sandbox-call.ts';
 
 type Answers = { readonly [Name in keyof typeof controlAnswers]: z.output<(typeof controlAnswers)[Name]> };

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { readAppConfig } from '../app/config.ts';
 import { createApp, type AppOptions } from '../app/create-app.ts';
 import type { AppDefinition } from '../app/definition/app-definition.ts';
-import { serve } from '../serve.ts';
+import { serve } from '../server/index.ts';
 import { confinementOfTests, folderOfTests } from './start-sandbox.ts';
 
 export interface StartAppOptions extends Partial<Pick<AppOptions, 'stores' | 'clock' | 'http'>> {

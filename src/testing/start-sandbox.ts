@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { assumedProfile, KitError, type WireProfile } from '../contract/index.ts';
-import { establishConfinement, type Confinement } from '../raster/index.ts';
+import { establishConfinement, type Confinement } from '../child/index.ts';
 import { readSandboxConfig, type Seed } from '../sandbox/config.ts';
 import { createSandbox } from '../sandbox/create-sandbox.ts';
-import { serve } from '../serve.ts';
+import { serve } from '../server/index.ts';
 import { sandboxControl, type SandboxControl } from './sandbox-control.ts';
 
 export interface StartSandboxOptions {

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import gdal from 'gdal-async';
 import { expect, test } from 'vitest';
 import { toldApart } from '../../src/app/processing/own-error.ts';
-import { Defect } from '../../src/raster/failure-kind.ts';
+import { Defect } from '../../src/child/in-child.ts';
 import { testFolder } from '../support/folders.ts';
 
 const thrownBy = async (work: () => unknown): Promise<unknown> => {

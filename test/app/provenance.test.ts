@@ -4,9 +4,11 @@ import { appendFile, copyFile, mkdir, readFile, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { digestOfFolder } from '../../src/app/processing/code-digest.ts';
-import { makeProvenance, provenanceTag, readProvenance, type Provenance } from '../../src/app/processing/provenance.ts';
+import { makeProvenance, provenanceTag } from '../../src/app/processing/make-provenance.ts';
+import { readProvenance, type Provenance } from '../../src/app/processing/provenance.ts';
 import { bringInputs } from '../../src/commands/reproduce/given-inputs.ts';
-import { metadataJob, runInChild } from '../../src/raster/index.ts';
+import { runInChild } from '../../src/child/index.ts';
+import { metadataJob } from '../../src/raster/index.ts';
 import { fetchedBytes, launchApp, startApp } from '../support/app.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { testFolder } from '../support/folders.ts';

@@ -18,7 +18,7 @@ import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
 import { WorkerLease } from '../../src/app/runs/worker-lease.ts';
 import { WorkFolders } from '../../src/app/runs/work-folders.ts';
 import type { LaunchCalls } from '../../src/platform-client/index.ts';
-import { ChildJobError } from '../../src/raster/index.ts';
+import { ChildJobError } from '../../src/child/index.ts';
 import { ndvi as step } from '../../src/steps/index.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';

@@ -22,12 +22,9 @@ test('docs/configuration.md names every setting, and no other', async () => {
   const page = await text('docs/configuration.md');
   const code = (
     await Promise.all(
-      [
-        'src/contract/server-settings.ts',
-        'src/app/config.ts',
-        'src/sandbox/config.ts',
-        'src/raster/child/confinement-settings.ts',
-      ].map(text),
+      ['src/server/settings.ts', 'src/app/config.ts', 'src/sandbox/config.ts', 'src/child/confinement-settings.ts'].map(
+        text,
+      ),
     )
   ).join('');
   const settings = new Set(

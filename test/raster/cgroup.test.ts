@@ -3,7 +3,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { delegatedGroups } from '../../src/raster/child/cgroup.ts';
+import { delegatedGroups } from '../../src/child/cgroup.ts';
 import { testFolder } from '../support/folders.ts';
 
 /** A unit with the server in a leaf of it. */

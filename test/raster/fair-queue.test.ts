@@ -1,6 +1,6 @@
 /** Turns in processing: so many at a time, round the owners, and nobody waits in vain. */
 import { expect, test } from 'vitest';
-import { FairQueue } from '../../src/raster/index.ts';
+import { FairQueue } from '../../src/child/index.ts';
 import badSteps from '../support/bad-steps.ts';
 import { launchApp, startApp } from '../support/app.ts';
 import { startSandbox } from '../support/sandbox.ts';

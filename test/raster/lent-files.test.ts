@@ -2,7 +2,7 @@
 import { mkdtemp, open, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runInChild, type ConfinementMode } from '../../src/raster/index.ts';
+import { runInChild, type ConfinementMode } from '../../src/child/index.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { testFolder } from '../support/folders.ts';
 

@@ -1,7 +1,7 @@
 // @module-tag all
 /** The limit to one file: what the kernel cuts off is told as that, whatever the job, or a library, makes of it. */
 import { expect, test } from 'vitest';
-import { runInChild, type ConfinementMode } from '../../src/raster/index.ts';
+import { runInChild, type ConfinementMode } from '../../src/child/index.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { testFolder } from '../support/folders.ts';
 

@@ -1,7 +1,7 @@
 import { link, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { resolveFileInside, resolveInside, UnsafePathError } from '../../src/raster/index.ts';
+import { resolveFileInside, resolveInside, UnsafePathError } from '../../src/files/index.ts';
 import { testFolder } from '../support/folders.ts';
 
 async function inputFolder(): Promise<string> {

@@ -4,7 +4,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { mountSmallDisk } from '../../lab/drill/small-disk.ts';
-import { runInChild } from '../../src/raster/index.ts';
+import { runInChild } from '../../src/child/index.ts';
 import type { SyntheticScene } from '../../src/raster/synthetic-scene.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testConfinement } from '../support/confinement.ts';

@@ -5,20 +5,26 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { projectRoot } from '../support/folders.ts';
 
-const withoutGdal = `import { registerHooks } from 'node:module';
+/** Loads a module in a process of its own, which throws at the first import that matches. */
+function loadWithout(forbidden: RegExp, path: string): string {
+  const hook = `import { registerHooks } from 'node:module';
 registerHooks({ resolve(name, context, next) {
-  if (name === 'gdal-async') throw new Error('GDAL is loaded by ' + context.parentURL);
-  return next(name, context);
+  const found = next(name, context);
+  if (${forbidden}.test(found.url)) throw new Error(found.url + ' is loaded by ' + context.parentURL);
+  return found;
 } });`;
+  return execFileSync(
+    process.execPath,
+    [
+      ...['--import', `data:text/javascript,${encodeURIComponent(hook)}`],
+      ...['--input-type=module', '-e', `await import('${path}'); process.exit()`],
+    ],
+    { cwd: projectRoot, encoding: 'utf8', stdio: 'pipe' },
+  );
+}
 
 test('no entry of the package and no server loads GDAL: only the confined child does', () => {
-  const hook = `data:text/javascript,${encodeURIComponent(withoutGdal)}`;
-  const load = (path: string) =>
-    execFileSync(
-      process.execPath,
-      ['--import', hook, '--input-type=module', '-e', `await import('${path}'); process.exit()`],
-      { cwd: projectRoot, encoding: 'utf8', stdio: 'pipe' },
-    );
+  const load = (path: string) => loadWithout(/\/gdal-async\//, path);
   const { exports } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
     exports: Record<string, string | { types: string }>;
   };
@@ -27,5 +33,13 @@ test('no entry of the package and no server loads GDAL: only the confined child 
   );
   expect(entries).toContain('./src/index.ts');
   for (const entry of entries) load(entry);
-  expect(() => load('./src/raster/cog.ts')).toThrow('GDAL is loaded by');
+  expect(() => load('./src/raster/cog.ts')).toThrow(/gdal-async.* is loaded by/);
+});
+
+test('a confined process loads the step and the readers, and nothing of the servers: each run pays for it', () => {
+  const load = (path: string) =>
+    loadWithout(/\/(better-sqlite3|express|axios|sharp|onnxruntime-node)\/|\/src\/(contract\/index|server)/, path);
+  load('./src/app/processing/step-job.ts');
+  load('./src/steps/slope/index.ts');
+  expect(() => load('./src/app/open-stores.ts')).toThrow(/is loaded by/);
 });

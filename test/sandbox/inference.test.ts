@@ -8,7 +8,7 @@ import { fromFile } from 'geotiff';
 import type { FeatureCollection, Polygon } from 'geojson';
 import { describe, expect, test } from 'vitest';
 import { inferenceState } from '../../src/contract/index.ts';
-import { runInChild } from '../../src/raster/index.ts';
+import { runInChild } from '../../src/child/index.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { key, processed, uploadDirectly } from '../support/files.ts';
 import { landsatFolder, projectRoot, testFolder } from '../support/folders.ts';

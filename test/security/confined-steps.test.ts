@@ -7,7 +7,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
-import type { ChildLimits, ConfinementMode } from '../../src/raster/index.ts';
+import type { ChildLimits, ConfinementMode } from '../../src/child/index.ts';
 import hostileOutputs from '../support/hostile-outputs.ts';
 import hostileSteps from '../support/hostile-steps.ts';
 import { cleanUpLater } from '../support/cleanup.ts';

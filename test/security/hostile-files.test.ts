@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { runInChild, type ConfinementMode } from '../../src/raster/index.ts';
+import { runInChild, type ConfinementMode } from '../../src/child/index.ts';
 import { launchApp } from '../support/app.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testConfinement } from '../support/confinement.ts';

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { appManifest, fillPath } from '../../src/contract/index.ts';
 import { readSandboxConfig } from '../../src/sandbox/config.ts';
 import { loggedPath } from '../../src/app/web/logged-path.ts';
-import { serve } from '../../src/serve.ts';
+import { serve } from '../../src/server/index.ts';
 import { launchApp, openSession, smallRun, startApp } from '../support/app.ts';
 import { key } from '../support/files.ts';
 import { testFolder } from '../support/folders.ts';

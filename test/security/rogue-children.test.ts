@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ChildPool, establishConfinement, runInChild } from '../../src/raster/index.ts';
+import { ChildPool, establishConfinement, runInChild } from '../../src/child/index.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
@@ -58,7 +58,7 @@ describe('the folder', () => {
 test('descriptors that whoever started the server has left open do not reach a child', async () => {
   const secret = join(await testFolder(), 'secret');
   await writeFile(secret, 'secret');
-  const script = `import { establishConfinement, runInChild } from '${projectRoot}src/raster/index.ts';
+  const script = `import { establishConfinement, runInChild } from '${projectRoot}src/child/index.ts';
     const confinement = await establishConfinement({ mode: 'required', warn() {} });
     console.log(JSON.stringify(await runInChild({ module: new URL('${module.href}'), input: { deed: 'lists descriptors' }, workFolder: process.argv[1], confinement })));`;
   const started = spawnSync(

@@ -9,7 +9,7 @@ import { createApp, type AppOptions } from '../../src/app/create-app.ts';
 import type { WireProfile } from '../../src/contract/index.ts';
 import myApp from '../../src/my-app/app.ts';
 import type { RunView } from '../../src/app/runs/run-view.ts';
-import { serve } from '../../src/serve.ts';
+import { serve } from '../../src/server/index.ts';
 import { makeFolder } from './folders.ts';
 import { apiKey, type TestSandbox } from './sandbox.ts';
 import { testConfinement } from './confinement.ts';

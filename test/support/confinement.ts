@@ -1,4 +1,4 @@
-import { establishConfinement, type Confinement, type ConfinementMode } from '../../src/raster/index.ts';
+import { establishConfinement, type Confinement, type ConfinementMode } from '../../src/child/index.ts';
 
 const known = new Map<ConfinementMode, Promise<Confinement>>();
 

@@ -2,7 +2,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Job } from '../../src/raster/child/protocol.ts';
+import type { Job } from '../../src/child/in-child.ts';
 
 const job: Job<{ bytes: number; forMs: number }, null> = async ({ bytes, forMs }, { workFolder }) => {
   const path = join(workFolder, 'pixels');

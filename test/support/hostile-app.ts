@@ -1,5 +1,5 @@
 /** Stands for the app in a test that kills it: runs one hostile step for ever. */
-import { establishConfinement, type ConfinementMode } from '../../src/raster/index.ts';
+import { establishConfinement, type ConfinementMode } from '../../src/child/index.ts';
 import hostileSteps from './hostile-steps.ts';
 import { createStepHost } from '../../src/app/processing/step-host.ts';
 

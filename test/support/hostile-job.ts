@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { createWriteStream, linkSync, mkdirSync, symlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Job } from '../../src/raster/child/protocol.ts';
+import type { Job } from '../../src/child/in-child.ts';
 
 const channel = 3;
 const filesInFolder = 400;

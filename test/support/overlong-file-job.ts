@@ -1,7 +1,7 @@
 /** Writes a file beyond its limit, removes it, and crashes over it, as GDAL's COG driver does one time in ten. */
 import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Job } from '../../src/raster/child/protocol.ts';
+import type { Job } from '../../src/child/in-child.ts';
 
 const job: Job<{ bytes: number }, null> = ({ bytes }, { workFolder }) => {
   const path = join(workFolder, 'pixels');

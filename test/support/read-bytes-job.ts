@@ -1,6 +1,6 @@
 /** Opens what it is lent by one driver and with no check at all, as a reader without this kit's care does. */
 import gdal from 'gdal-async';
-import type { Job } from '../../src/raster/child/protocol.ts';
+import type { Job } from '../../src/child/in-child.ts';
 
 const job: Job<{ driver: string; overview: boolean }, string> = async (
   { driver, overview },

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import type { Job } from '../../src/raster/child/protocol.ts';
+import type { Job } from '../../src/child/in-child.ts';
 
 /** Runs a script of Python, and answers what it prints. */
 const job: Job<string, string> = async (script) =>

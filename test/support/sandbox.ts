@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { pino } from 'pino';
-import { serve } from '../../src/serve.ts';
+import { serve } from '../../src/server/index.ts';
 import { readSandboxConfig } from '../../src/sandbox/config.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/create-sandbox.ts';
 import { makeFolder } from './folders.ts';

@@ -1,6 +1,6 @@
 /** Runs in a child process: puts single-band rasters into one, each band with its name. */
 import { join } from 'node:path';
-import type { Job } from '../../src/raster/child/protocol.ts';
+import type { Job } from '../../src/child/in-child.ts';
 import { createRaster, gridOf, writeCog } from '../../src/raster/cog.ts';
 import { openRaster } from '../../src/raster/open-raster.ts';
 

@@ -1,5 +1,5 @@
 import { Router, type RequestHandler } from 'express';
-import { isLocalRequest } from '../../contract/index.ts';
+import { isLocalRequest } from '../../server/index.ts';
 import { RequestError } from '../web/errors.ts';
 import type { Metrics, MetricsSources } from './metrics.ts';
 import { checkReadiness, type ReadinessOptions } from './readiness.ts';

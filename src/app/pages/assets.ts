@@ -2,7 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import compression from 'compression';
 import { Router, static as serveStatic } from 'express';
-import { kitFolder, vendoredFolders } from '../../raster/index.ts';
+import { kitFolder, vendoredFolders } from '../../files/index.ts';
 import type { AppDefinition } from '../definition/app-definition.ts';
 
 /**

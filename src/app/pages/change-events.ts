@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import { OpenStreams } from '../../contract/index.ts';
+import { OpenStreams } from '../../server/index.ts';
 import { RequestError } from '../web/errors.ts';
 
 /** Interval between two looks, and so the age that a page may have. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join, posix, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
-import { kitFolder } from '../../raster/index.ts';
+import { kitFolder } from '../../files/index.ts';
 import type { AppDefinition } from '../definition/app-definition.ts';
 
 export interface Pages {

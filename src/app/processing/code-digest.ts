@@ -3,7 +3,7 @@ import type { Dirent } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { kitFolder, kitVersion } from '../../raster/index.ts';
+import { kitFolder, kitVersion } from '../../files/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
 
 /** What lies beside code and makes no pixel. */

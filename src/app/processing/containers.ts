@@ -5,16 +5,8 @@ import { chmod, chown, constants, copyFile, link, mkdir, readdir, stat, writeFil
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
-import {
-  ChildJobError,
-  folderBytes,
-  limitError,
-  LineSplitter,
-  planLending,
-  removeFolder,
-  copyPlainFile,
-  type LentFile,
-} from '../../raster/index.ts';
+import { ChildJobError, limitError, LineSplitter, planLending, type LentFile } from '../../child/index.ts';
+import { folderBytes, removeFolder, copyPlainFile } from '../../files/index.ts';
 import type { ContainerAnswer, ContainerQuestion } from './container-messages.ts';
 import { inContainer } from '../../steps/container.ts';
 import { percentOf, progressOf, type Command } from '../../steps/command.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import * as z from 'zod';
 import { KitError } from '../../contract/index.ts';
-import type { LentFile } from '../../raster/index.ts';
+import type { LentFile } from '../../child/index.ts';
 import { containerOf, programOf } from '../../steps/command.ts';
 import { requireProgram } from '../../steps/programs.ts';
 import type { AnyStep } from '../../steps/step.ts';

@@ -1,16 +1,14 @@
 import { basename, join } from 'node:path';
 import * as z from 'zod';
 import type { CatalogBand, CatalogItem, ValidationDetail } from '../../contract/index.ts';
+import { runInChild, type ChildLimits, type Confinement } from '../../child/index.ts';
+import { scratchFolder } from '../../files/index.ts';
 import {
   describeJob,
   gridDifference,
   matchBand,
-  runInChild,
-  scratchFolder,
   SceneError,
   syntheticBands,
-  type ChildLimits,
-  type Confinement,
   type NamedBand,
   type SyntheticKind,
 } from '../../raster/index.ts';

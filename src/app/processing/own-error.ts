@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Defect } from '../../raster/failure-kind.ts';
+import { Defect } from '../../child/in-child.ts';
 
 /** Of the first frame of a stack. */
 const place = /^\s+at (?:.*\()?((?:file:\/\/|\/)[^\n]*?):(\d+):(\d+)\)?$/m;

@@ -3,17 +3,9 @@ import { extname, join } from 'node:path';
 import * as z from 'zod';
 import { isPathSegment, type CatalogBand, type CatalogItem } from '../../contract/index.ts';
 import { PlatformError, requireAllowed, type PlatformClient } from '../../platform-client/index.ts';
-import {
-  removeFolder,
-  requirePlainFile,
-  runInChild,
-  unpackJob,
-  type ChildLimits,
-  type Confinement,
-  type ItemBand,
-  type ItemFacts,
-  type UnpackInput,
-} from '../../raster/index.ts';
+import { runInChild, type ChildLimits, type Confinement } from '../../child/index.ts';
+import { removeFolder, requirePlainFile } from '../../files/index.ts';
+import { unpackJob, type ItemBand, type ItemFacts, type UnpackInput } from '../../raster/index.ts';
 import { namesOf } from './input-facts.ts';
 import { extensionsOf, InputError, type InputKind, type ItemReference } from './run-input.ts';
 

@@ -5,7 +5,7 @@ import type { Geometry } from 'geojson';
 import * as z from 'zod';
 import { inferenceState, KitError, sourceType, type WireLimits } from '../../contract/index.ts';
 import { abortableSleep, type PlatformClient } from '../../platform-client/index.ts';
-import { requirePlainFile, copyPlainFile } from '../../raster/index.ts';
+import { requirePlainFile, copyPlainFile } from '../../files/index.ts';
 import { areaSchema } from '../../steps/area.ts';
 import type { AnyStep } from '../../steps/step.ts';
 import { fileGroupCalls } from '../upload/file-group-calls.ts';

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { isPathSegment } from '../../contract/index.ts';
+import { provenanceDigest } from './provenance-digest.ts';
 import { runInput } from './run-input.ts';
 import type { ParameterValue } from './step-parameters.ts';
 
@@ -62,33 +62,13 @@ export type Provenance = z.output<typeof provenance>;
 /** What is known before the step's process has opened anything. */
 export type ProvenanceKnown = Omit<Provenance, 'inputs' | 'digest'>;
 
-/** The name under which a file's metadata hold it as JSON. */
-export const provenanceTag = 'PROVENANCE';
-
-export function makeProvenance(known: ProvenanceKnown, inputs: ReadInputs, gdalVersion: string): Provenance {
-  const rest = { ...known, software: { ...known.software, GDAL: gdalVersion }, inputs };
-  const { step, parameters, input, operationId, software } = rest;
-  const ordered = { step, parameters, input, inputs, operationId, software };
-  return { ...ordered, digest: digestOf(ordered) };
-}
-
 /** Null for a text that is no provenance, or of which a part has changed since it was written. */
 export function readProvenance(text: string): Provenance | null {
   try {
     const read = provenance.parse(JSON.parse(text));
     const { digest, ...rest } = read;
-    return digest === digestOf(rest) ? read : null;
+    return digest === provenanceDigest(rest) ? read : null;
   } catch {
     return null;
   }
-}
-
-const digestOf = (rest: Omit<Provenance, 'digest'>) => createHash('sha256').update(sortedJson(rest)).digest('hex');
-
-function sortedJson(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
 }

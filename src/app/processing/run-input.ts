@@ -2,7 +2,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import * as z from 'zod';
 import { isPathSegment, KitError } from '../../contract/index.ts';
-import { rasterExtensions, resolveFileInside, resolveInside, vectorExtensions } from '../../raster/index.ts';
+import { resolveFileInside, resolveInside } from '../../files/index.ts';
+import { rasterExtensions, vectorExtensions } from '../../raster/index.ts';
 import { inputsOf, type AnyStep, type InputDeclaration } from '../../steps/step.ts';
 
 /** Of one path segment: a dot or two would be another address. */

@@ -4,10 +4,11 @@ import { closeSync, fstatSync, openSync, readSync, statSync, writeSync } from 'n
 import { basename } from 'node:path';
 import gdal from 'gdal-async';
 import type { ItemFacts } from '../../raster/band-reader.ts';
-import type { FileDigests } from '../../raster/file-digests.ts';
+import type { FileDigests } from '../../child/in-child.ts';
 import { addMetadata, readMetadata, type Metadata } from '../../raster/metadata.ts';
 import type { MadeOutput } from './check-outputs.ts';
-import { makeProvenance, provenanceTag, type ProvenanceKnown, type ReadInputs } from './provenance.ts';
+import { makeProvenance, provenanceTag } from './make-provenance.ts';
+import type { ProvenanceKnown, ReadInputs } from './provenance.ts';
 
 /** The files of one input, where they lie. */
 interface InputFiles {

@@ -3,14 +3,13 @@ import { KitError } from '../../contract/index.ts';
 import {
   defaultLimits,
   FairQueue,
-  removeFolder,
-  requirePlainFile,
   runInChild,
   type ChildLimits,
   type Confinement,
-  type ItemFacts,
   type LentFile,
-} from '../../raster/index.ts';
+} from '../../child/index.ts';
+import { removeFolder, requirePlainFile } from '../../files/index.ts';
+import { type ItemFacts } from '../../raster/index.ts';
 import { isCommand } from '../../steps/command.ts';
 import { inputsOf, mainInput, type AnyStep, type StepEstimate } from '../../steps/step.ts';
 import type { AppDefinition } from '../definition/app-definition.ts';
@@ -18,7 +17,8 @@ import type { FetchOptions, PlatformInput } from './platform-input.ts';
 import { openDesk, requireServices, type DeskServices } from './desk.ts';
 import { packOutputs } from './pack-outputs.ts';
 import { CodeDigests } from './code-digest.ts';
-import { makeProvenance, type Provenance, type ProvenanceKnown } from './provenance.ts';
+import { makeProvenance } from './make-provenance.ts';
+import type { Provenance, ProvenanceKnown } from './provenance.ts';
 import { readResult, type RunResult } from './output-summary.ts';
 import { factsOfFiles, factsOfItems, factsOfSynthetic, requireBands, type InputFacts } from './input-facts.ts';
 import {

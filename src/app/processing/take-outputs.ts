@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import * as z from 'zod';
-import { movePlainFile } from '../../raster/index.ts';
+import { movePlainFile } from '../../files/index.ts';
 import { outputsOf, type AnyStep } from '../../steps/step.ts';
 import { readInputs } from './provenance.ts';
 

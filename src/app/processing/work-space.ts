@@ -1,4 +1,4 @@
-import { folderBytes } from '../../raster/index.ts';
+import { folderBytes } from '../../files/index.ts';
 import { abortableSleep } from '../../platform-client/index.ts';
 
 /** The folder that the runs of one machine work in, and what they may hold there together. */

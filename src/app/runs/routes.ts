@@ -1,7 +1,7 @@
 import { json, Router, type Response } from 'express';
 import * as z from 'zod';
 import { isShallow, tooDeep } from '../../contract/index.ts';
-import { FairQueue } from '../../raster/index.ts';
+import { FairQueue } from '../../child/index.ts';
 import { inputsOf, mainInput, outputsOf, previewOf, type AnyStep } from '../../steps/step.ts';
 import { listInputs, runInput } from '../processing/run-input.ts';
 import { defaultsOf, parameterSchema } from '../processing/step-parameters.ts';

@@ -1,27 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
 import { abortableSleep, PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
-import { ChildJobError } from '../../raster/index.ts';
-import type { RunInput } from '../processing/run-input.ts';
-import type { StepHost } from '../processing/step-host.ts';
+import { ChildJobError } from '../../child/index.ts';
 import { DatabaseAwayError } from '../database-away.ts';
 import { describeFailure, failureKindOf, isSessionOver } from './run-failure.ts';
 import { Repeats } from './repeats.ts';
-import { createRunIntake } from './run-intake.ts';
+import { createRunIntake, type NewRun, type RunIntakeOptions } from './run-intake.ts';
 import { noProgress, type ProgressBoard, type RunProgress } from './run-progress.ts';
-import type { Lane, QueuedRun, RunQueue } from './run-queue.ts';
+import type { Lane, QueuedRun } from './run-queue.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
-import type { Run, RunStore } from './run.ts';
+import type { Run } from './run.ts';
 import { renewEveryMs, type WorkerLease } from './worker-lease.ts';
 import type { AttemptFolders } from './work-folders.ts';
 import type { StageContext, StageLog } from './stages/stage.ts';
 import { inTurns, stageOf } from './stages/stage-table.ts';
-
-export interface NewRun {
-  readonly stepId: string;
-  readonly parameters: unknown;
-  readonly input: RunInput;
-}
 
 export interface RunEngine {
   /** Commits a new run and queues it. Throws where step or parameters are wrong, `busy` where too many runs wait for processing, and `too_many_runs` where the user has too many. */
@@ -40,29 +32,18 @@ export interface RunEngine {
   stop(): Promise<void>;
 }
 
-export interface RunEngineOptions {
-  readonly store: RunStore;
-  readonly queue: RunQueue;
+export interface RunEngineOptions extends RunIntakeOptions {
   readonly progress: ProgressBoard;
   /** Identifies this process among the workers, and says whether its lease holds. */
   readonly lease: WorkerLease;
   readonly callsOf: (launchId: string) => LaunchCalls;
-  /** Throws `KitError` for an input that this launch may not use. Default: any. */
-  readonly mayUse?: (launchId: string, input: RunInput) => Promise<void>;
-  /** Whose a launch is: turns are shared out between owners. */
-  readonly ownerOf: (launchId: string) => Promise<string>;
-  readonly steps: StepHost;
-  readonly settings: StageContext['settings'] & {
-    readonly stepConcurrency: number;
-    /** How many runs may wait for processing or be in it; beyond that the engine accepts no new one. */
-    readonly stepQueue: number;
-    /** Runs of one user that have not ended; one more is refused. */
-    readonly runsPerUser: number;
-    /** A failure shows the stack of a defect. Default false. */
-    readonly showDefects?: boolean;
-  };
+  readonly settings: RunIntakeOptions['settings'] &
+    StageContext['settings'] & {
+      readonly stepConcurrency: number;
+      /** A failure shows the stack of a defect. Default false. */
+      readonly showDefects?: boolean;
+    };
   readonly folders: AttemptFolders;
-  readonly now: () => number;
   /** Called with a launch whose token the platform refuses for good. */
   readonly onSessionOver?: (launchId: string) => Promise<void>;
   /** Called when a run leaves a state, with how long it was in it. */

@@ -1,6 +1,7 @@
 import { KitError } from '../../contract/index.ts';
 import { PlatformError } from '../../platform-client/index.ts';
-import { ChildJobError, isOfTheWorld, type FailureKind } from '../../raster/index.ts';
+import { ChildJobError, type FailureKind } from '../../child/index.ts';
+import { isOfTheWorld } from '../../files/index.ts';
 import { DatabaseAwayError } from '../database-away.ts';
 import type { RunFailure } from './run.ts';
 

@@ -1,8 +1,34 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { KitError } from '../../contract/index.ts';
-import type { NewRun, RunEngineOptions } from './run-engine.ts';
 import { operationOf } from './operation-request.ts';
-import { notBegun, type Run } from './run.ts';
+import type { RunInput } from '../processing/run-input.ts';
+import type { StepHost } from '../processing/step-host.ts';
+import type { RunQueue } from './run-queue.ts';
+import { notBegun, type Run, type RunStore } from './run.ts';
+
+export interface NewRun {
+  readonly stepId: string;
+  readonly parameters: unknown;
+  readonly input: RunInput;
+}
+
+export interface RunIntakeOptions {
+  readonly store: RunStore;
+  readonly queue: RunQueue;
+  readonly steps: StepHost;
+  readonly settings: {
+    /** How many runs may wait for processing or be in it; beyond that the engine accepts no new one. */
+    readonly stepQueue: number;
+    /** Runs of one user that have not ended; one more is refused. */
+    readonly runsPerUser: number;
+  };
+  /** Whose a launch is: turns are shared out between owners. */
+  readonly ownerOf: (launchId: string) => Promise<string>;
+  /** Throws `KitError` for an input that this launch may not use. Default: any. */
+  readonly mayUse?: (launchId: string, input: RunInput) => Promise<void>;
+  readonly now: () => number;
+  readonly log: { warn(facts: object, message: string): void };
+}
 
 /** Takes new runs in, as many as there is room for: commits each, and queues it. */
 export function createRunIntake({
@@ -14,7 +40,7 @@ export function createRunIntake({
   mayUse,
   now,
   log,
-}: RunEngineOptions): (launchId: string, wanted: NewRun) => Promise<Run> {
+}: RunIntakeOptions): (launchId: string, wanted: NewRun) => Promise<Run> {
   /** Counts and commits the runs of one user one after the other. */
   const starting = new Map<string, Promise<unknown>>();
 

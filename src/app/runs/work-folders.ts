@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, readdir } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { removeFolder } from '../../raster/index.ts';
+import { removeFolder } from '../../files/index.ts';
 import { isFinal } from './run-state.ts';
 import type { RunOutput, RunStore } from './run.ts';
 

@@ -1,7 +1,8 @@
 import { mkdir, rename } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { KitError } from '../../contract/index.ts';
-import { removeFolder, runInChild, type Confinement } from '../../raster/index.ts';
+import { runInChild, type Confinement } from '../../child/index.ts';
+import { removeFolder } from '../../files/index.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import type { Sandbox } from '../../sandbox/create-sandbox.ts';
 import type { BroughtItem } from '../bring-file.ts';

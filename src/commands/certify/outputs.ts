@@ -4,7 +4,7 @@ import { KitError } from '../../contract/index.ts';
 import { junitXml } from '../../sandbox/referee/junit.ts';
 import { timelineOf } from '../../sandbox/referee/timeline.ts';
 import { worst } from '../../sandbox/referee/verdict.ts';
-import { kitFolder } from '../../raster/index.ts';
+import { kitFolder } from '../../files/index.ts';
 import type { CertifyOptions } from './options.ts';
 import type { Report } from './report.ts';
 

@@ -10,12 +10,10 @@ import {
   confinementSettings,
   confinementVariables,
   establishConfinement,
-  previewJob,
   runInChild,
   type Confinement,
-  type PreviewJobInput,
-  type PreviewStyle,
-} from '../../raster/index.ts';
+} from '../../child/index.ts';
+import { previewJob, type PreviewJobInput, type PreviewStyle } from '../../raster/index.ts';
 import { outputsOf, previewOf } from '../../steps/step.ts';
 import { openLaunch, typedParameters, type AppSession, type FoundItem } from '../../testing/app-session.ts';
 import { sandboxControl, type SandboxControl } from '../../testing/sandbox-control.ts';

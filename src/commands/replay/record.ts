@@ -6,7 +6,7 @@ import { openDatabase } from '../../app/database.ts';
 import { extensionsOf } from '../../app/processing/run-input.ts';
 import { SqlRunStore } from '../../app/runs/sql-run-store.ts';
 import { KitError } from '../../contract/index.ts';
-import { resolveFileInside, resolveInside } from '../../raster/index.ts';
+import { resolveFileInside, resolveInside } from '../../files/index.ts';
 import type { Bundle } from '../../sandbox/bundles/bundle.ts';
 import { localObstacle, localPathsOf, Room } from '../../sandbox/bundles/inputs.ts';
 import { sandboxCall } from '../../testing/sandbox-call.ts';

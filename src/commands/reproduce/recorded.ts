@@ -4,10 +4,13 @@ import { basename, join } from 'node:path';
 import * as z from 'zod';
 import { readAppConfig, type AppConfig } from '../../app/config.ts';
 import { openDatabase } from '../../app/database.ts';
-import { provenanceTag, readProvenance, type Provenance } from '../../app/processing/provenance.ts';
+import { provenanceTag } from '../../app/processing/make-provenance.ts';
+import { readProvenance, type Provenance } from '../../app/processing/provenance.ts';
 import { SqlRunStore } from '../../app/runs/sql-run-store.ts';
 import { KitError } from '../../contract/index.ts';
-import { metadataJob, removeFolder, runInChild, type Confinement } from '../../raster/index.ts';
+import { runInChild, type Confinement } from '../../child/index.ts';
+import { removeFolder } from '../../files/index.ts';
+import { metadataJob } from '../../raster/index.ts';
 
 /** What a file or a run says of how it was made. */
 export interface Recorded {

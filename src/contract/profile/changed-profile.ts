@@ -2,7 +2,8 @@ import { fillPath, type Call, type WireBody, type WireRequest } from '../wire.ts
 import type { ErrorCode } from '../error-codes.ts';
 import { assumedForm, changedForm, matchPath, setAt, valueAt, type WireForm } from './wire-form.ts';
 import { wireCallNames, wireCalls, type WireCallName } from './wire-calls.ts';
-import { readWireChanges, type CallChanges, type WireChanges } from './wire-changes.ts';
+import type { CallChanges } from './call-changes.ts';
+import { readWireChanges, type WireChanges } from './wire-changes.ts';
 import { assumedProfile, type WireProfile } from './wire-profile.ts';
 
 /**

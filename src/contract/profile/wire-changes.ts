@@ -1,32 +1,12 @@
 import * as z from 'zod';
 import { KitError } from '../kit-error.ts';
 import { errorCodes } from '../error-codes.ts';
+import { callChanges, wireName, type CallChanges } from './call-changes.ts';
 import { wireCallNames, wireCalls, type AssumedCall, type WireCallName } from './wire-calls.ts';
 import { changedForm, pathFieldsOf, type WireField } from './wire-form.ts';
 
-const wireName = z.string().regex(/^[^\s/?#&=]{1,200}$/, 'must be the name of a field');
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 const positive = z.int().min(1);
-
-const requestField = z.union([wireName, z.strictObject({ in: z.enum(['query', 'header', 'body']), name: wireName })]);
-const responseField = z.union([
-  wireName,
-  z.strictObject({
-    name: wireName.optional(),
-    values: z.record(z.string(), z.string()).optional(),
-  }),
-]);
-
-const callChanges = z.strictObject({
-  method: z.enum(['GET', 'POST', 'PUT', 'PATCH']).optional(),
-  path: z
-    .string()
-    .regex(/^\/[^?#\s]*$/, 'must begin with / and have neither query nor spaces')
-    .optional(),
-  body: z.literal('raw').optional(),
-  request: z.record(z.string(), requestField).optional(),
-  response: z.record(z.string(), responseField).optional(),
-});
 
 const schema = z.strictObject({
   name: z.string().min(1).max(100),
@@ -72,7 +52,6 @@ const schema = z.strictObject({
  * client is made of it (`wireProfile`), and the sandbox can speak it.
  */
 export type WireChanges = z.input<typeof schema>;
-export type CallChanges = z.input<typeof callChanges>;
 
 /** Changes that no platform could have. Names each place and its rule. */
 export class WireChangesError extends KitError {

@@ -1,6 +1,6 @@
 import type { HttpMethod } from '../wire.ts';
 import { wireCalls, type FieldPlace, type WireCallName } from './wire-calls.ts';
-import type { CallChanges } from './wire-changes.ts';
+import type { CallChanges } from './call-changes.ts';
 
 /** A field of a request on the wire. */
 export interface WireField {

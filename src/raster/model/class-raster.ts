@@ -1,7 +1,7 @@
 /** Only for child processes: loads GDAL. */
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
-import type { JobContext } from '../child/protocol.ts';
+import type { JobContext } from '../../child/in-child.ts';
 import { classColors } from '../class-table.ts';
 import type { Grid } from '../cog.ts';
 import type { Model } from './model-file.ts';

@@ -2,7 +2,7 @@
 import gdal from 'gdal-async';
 import { env, InferenceSession } from 'onnxruntime-node';
 import { KitError } from '../../contract/kit-error.ts';
-import type { JobContext } from '../child/protocol.ts';
+import type { JobContext } from '../../child/in-child.ts';
 import { gridOf } from '../cog.ts';
 import type { SceneBand } from '../scene.ts';
 import { writeClassRaster } from './class-raster.ts';

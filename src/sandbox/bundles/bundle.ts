@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { fileName, fileStatuses, operationStatus, sourceType } from '../../contract/index.ts';
-import { newFault } from '../control/faults.ts';
+import { newFault } from '../control/fault.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
 import { platformEndpoints } from '../platform-endpoints.ts';
 import { results } from '../referee/verdict.ts';

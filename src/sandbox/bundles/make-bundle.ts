@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeFolder, runInChild, type Confinement } from '../../raster/index.ts';
+import { runInChild, type Confinement } from '../../child/index.ts';
+import { removeFolder } from '../../files/index.ts';
 import type { SandboxConfig } from '../config.ts';
-import { isOfLaunch, type Fault, type Faults } from '../control/faults.ts';
+import { isOfLaunch, type Fault } from '../control/fault.ts';
+import type { Faults } from '../control/faults.ts';
 import type { Operations } from '../external-app/operations.ts';
 import type { FileRecord, Files } from '../files/files.ts';
 import type { Launch } from '../marketplace/launch.ts';

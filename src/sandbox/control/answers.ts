@@ -14,7 +14,7 @@ import { platformEndpoints } from '../platform-endpoints.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
 import type { Rule } from '../referee/rules/rule.ts';
 import { advisories, results, rules } from '../referee/verdict.ts';
-import { faultFields } from './faults.ts';
+import { faultFields } from './fault.ts';
 import { newRateLimit } from './rate-limit.ts';
 
 const user = z.object({ id: z.string(), email: z.string(), name: z.string(), organization: z.string() });

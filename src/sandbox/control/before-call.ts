@@ -4,7 +4,8 @@ import type { PlatformEndpoint } from '../platform-endpoints.ts';
 import type { WhoseCall } from '../referee/whose-call.ts';
 import type { Trace } from '../referee/trace.ts';
 import { failsWith } from '../web/error-boundary.ts';
-import { applyFault, type Faults } from './faults.ts';
+import { applyFault } from './apply-fault.ts';
+import type { Faults } from './faults.ts';
 import type { RateLimit } from './rate-limit.ts';
 
 /** Returns the handlers that run before a call's own handler. `checks` verify the API key or the signed link, before rate limits and faults. */

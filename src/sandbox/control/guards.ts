@@ -1,6 +1,7 @@
 import type { Request, RequestHandler } from 'express';
 import { rateLimit } from 'express-rate-limit';
-import { hostNameOf, isLocalRequest, isLoopbackName, wasForwarded } from '../../contract/index.ts';
+import { isLoopbackName } from '../../contract/index.ts';
+import { hostNameOf, isLocalRequest, wasForwarded } from '../../server/index.ts';
 import { equalSecrets } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { SandboxDatabase } from '../database.ts';
-import { faultEndpoints, type FaultEffect, type FaultEndpoint } from './faults.ts';
+import { faultEndpoints, type FaultEffect, type FaultEndpoint } from './fault.ts';
 
 /** Body of `POST /sandbox/rate-limit`. */
 export const newRateLimit = z.strictObject({

@@ -24,7 +24,8 @@ import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
-import { newFault, type Faults } from './faults.ts';
+import { newFault } from './fault.ts';
+import type { Faults } from './faults.ts';
 import { newRateLimit, type RateLimit } from './rate-limit.ts';
 
 export interface ControlOptions {

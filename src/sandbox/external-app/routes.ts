@@ -11,7 +11,8 @@ import {
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import { serverErrorMessage } from '../control/before-call.ts';
-import { applyFault, bodyOf, failsInWork, type Faults } from '../control/faults.ts';
+import { applyFault, bodyOf, failsInWork } from '../control/apply-fault.ts';
+import type { Faults } from '../control/faults.ts';
 import type { RateLimit } from '../control/rate-limit.ts';
 import type { FileProcessing } from '../files/file-processing.ts';
 import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';

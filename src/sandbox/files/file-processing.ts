@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { ChildJobError, ChildPool, copyPlainFile, type ChildLimits, type Confinement } from '../../raster/index.ts';
+import { ChildJobError, ChildPool, type ChildLimits, type Confinement } from '../../child/index.ts';
+import { copyPlainFile } from '../../files/index.ts';
 import { isOfTheMachine } from '../machine-error.ts';
 import { WorkLoop } from '../work-loop.ts';
 import type { FileRecord, Files } from './files.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import type { BeforeCall } from '../control/before-call.ts';
-import { bodyOf, failsInWork } from '../control/faults.ts';
+import { bodyOf, failsInWork } from '../control/apply-fault.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import type { UploadAccess, UploadEngine } from '../uploads/upload-engine.ts';
 import { fileRules } from '../uploads/upload-rules.ts';

@@ -1,7 +1,7 @@
 /** Only for child processes: loads GDAL. */
 import type { Feature } from 'geojson';
 import { KitError } from '../../contract/kit-error.ts';
-import type { JobContext } from '../../raster/child/protocol.ts';
+import type { JobContext } from '../../child/in-child.ts';
 import type { Grid } from '../../raster/cog.ts';
 import type { AreaMask } from '../../raster/model/class-raster.ts';
 import { allPlaced, placing, writeFeatures } from './detections.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Geometry } from 'geojson';
 import { KitError } from '../../contract/kit-error.ts';
-import type { Job } from '../../raster/child/protocol.ts';
+import type { Job } from '../../child/in-child.ts';
 import { gridOf } from '../../raster/cog.ts';
 import { unwrap } from '../../raster/unwrap.ts';
 import { openScene, requireSameGrid, SceneError, type Scene, type SceneBand } from '../../raster/scene.ts';

@@ -1,14 +1,8 @@
 import { dirname, join, parse } from 'node:path';
 import type { Logger } from 'pino';
 import type { Geometry } from 'geojson';
-import {
-  ChildJobError,
-  removeFolder,
-  runInChild,
-  movePlainFile,
-  type ChildLimits,
-  type Confinement,
-} from '../../raster/index.ts';
+import { ChildJobError, runInChild, type ChildLimits, type Confinement } from '../../child/index.ts';
+import { removeFolder, movePlainFile } from '../../files/index.ts';
 import type { Files } from '../files/files.ts';
 import { isOfTheMachine } from '../machine-error.ts';
 import { WorkLoop } from '../work-loop.ts';

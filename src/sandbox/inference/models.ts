@@ -2,7 +2,8 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import * as z from 'zod';
-import { kitFolder, modelFile, type Model } from '../../raster/index.ts';
+import { kitFolder } from '../../files/index.ts';
+import { modelFile, type Model } from '../../raster/index.ts';
 
 export type { Model };
 

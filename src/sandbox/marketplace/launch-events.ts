@@ -1,5 +1,5 @@
 import type { SandboxClock } from '../clock.ts';
-import type { Fault } from '../control/faults.ts';
+import type { Fault } from '../control/fault.ts';
 import type { SandboxDatabase } from '../database.ts';
 
 /** What happens to a launch besides the calls that it makes. */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { appManifest } from '../../contract/index.ts';
 import { controlAnswers as answers } from '../control/answers.ts';
-import { newFault } from '../control/faults.ts';
+import { newFault } from '../control/fault.ts';
 import { bundle } from '../bundles/bundle.ts';
 import { clockMove, newKey, traceQuery, verdictQuery } from '../control/routes.ts';
 import { newRateLimit } from '../control/rate-limit.ts';

@@ -1,6 +1,6 @@
 import compression from 'compression';
 import { Router, static as serveStatic } from 'express';
-import { kitFolder, vendoredFolders } from '../../raster/index.ts';
+import { kitFolder, vendoredFolders } from '../../files/index.ts';
 
 /** Style sheets and modules of the pages, below `/assets`; those of installed packages by `templates/shared/vendored.json`. */
 export function assetRoutes(): Router {

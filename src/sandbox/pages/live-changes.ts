@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { OpenStreams } from '../../contract/index.ts';
+import { OpenStreams } from '../../server/index.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import type { SandboxDatabase } from '../database.ts';
 

@@ -2,7 +2,7 @@ import type { Response } from 'express';
 import { Eta } from 'eta';
 import { isPlainOrigin } from '../../contract/index.ts';
 import type { Apps } from '../marketplace/apps.ts';
-import { kitFolder } from '../../raster/index.ts';
+import { kitFolder } from '../../files/index.ts';
 
 const templates = kitFolder('templates');
 

@@ -1,6 +1,6 @@
 /** Runs in a child process: where the collections of a catalog lie, as a JPEG. */
 import sharp from 'sharp';
-import type { Job } from '../../raster/child/protocol.ts';
+import type { Job } from '../../child/in-child.ts';
 import type { Box } from '../../raster/footprint.ts';
 
 export interface CatalogMapInput {

@@ -3,7 +3,7 @@ import { Eta } from 'eta';
 import { requireOwnHost } from '../control/guards.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
-import { kitFolder } from '../../raster/index.ts';
+import { kitFolder } from '../../files/index.ts';
 import type { Catalog } from './catalog.ts';
 import type { ItemSources } from './item-sources.ts';
 import { catalogPaths } from './stac-objects.ts';

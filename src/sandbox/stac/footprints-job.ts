@@ -1,6 +1,6 @@
 /** Runs in a child process: footprints of rectangles in reference systems. */
 import gdal from 'gdal-async';
-import type { Job } from '../../raster/child/protocol.ts';
+import type { Job } from '../../child/in-child.ts';
 import { footprintOf, type Footprint } from '../../raster/footprint.ts';
 import { toLonLat } from '../../raster/lon-lat.ts';
 

@@ -2,17 +2,9 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import {
-  ChildJobError,
-  ChildPool,
-  PoolBusyError,
-  previewJob as resultJob,
-  copyPlainFile,
-  type Confinement,
-  type LentFile,
-  type PreviewJobInput,
-  kitFolder,
-} from '../../raster/index.ts';
+import { ChildJobError, ChildPool, PoolBusyError, type Confinement, type LentFile } from '../../child/index.ts';
+import { copyPlainFile, kitFolder } from '../../files/index.ts';
+import { previewJob as resultJob, type PreviewJobInput } from '../../raster/index.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import type { Box } from '../../raster/footprint.ts';

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import gdal from 'gdal-async';
 import sharp, { type Sharp } from 'sharp';
-import type { Job } from '../../raster/child/protocol.ts';
+import type { Job } from '../../child/in-child.ts';
 import type { Box, Footprint } from '../../raster/footprint.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { unwrap } from '../../raster/unwrap.ts';

@@ -1,6 +1,6 @@
 /** Runs in a child process: makes a synthetic scene. */
 import { join } from 'node:path';
-import type { Job } from '../../raster/child/protocol.ts';
+import type { Job } from '../../child/in-child.ts';
 import { writeSyntheticScene, type SyntheticScene } from '../../raster/synthetic-scene.ts';
 
 /** Job: writes `scene.tif` in the work folder. */

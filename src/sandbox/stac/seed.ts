@@ -1,4 +1,4 @@
-import { runInChild, type Confinement } from '../../raster/index.ts';
+import { runInChild, type Confinement } from '../../child/index.ts';
 import type { Footprint } from '../../raster/footprint.ts';
 import { syntheticBands } from '../../raster/synthetic-bands.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';

@@ -1,7 +1,7 @@
 import type gdal from 'gdal-async';
 import { band } from '../parameters.ts';
 import { KitError } from '../../contract/kit-error.ts';
-import type { JobContext } from '../../raster/child/protocol.ts';
+import type { JobContext } from '../../child/in-child.ts';
 import type { BandReader } from '../../raster/band-reader.ts';
 import type { SceneBand } from '../../raster/scene.ts';
 import { defineStep, z, type StepJob } from '../step.ts';

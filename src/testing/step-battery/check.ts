@@ -1,6 +1,6 @@
 import type { AppDefinition } from '../../app/definition/app-definition.ts';
 import type { StepParameters } from '../../app/processing/step-parameters.ts';
-import type { Confinement } from '../../raster/index.ts';
+import type { Confinement } from '../../child/index.ts';
 import type { BatteryAnswer } from './battery-job.ts';
 import type { FileRecipe, StepCases } from './cases.ts';
 import type { Gap } from './recipe.ts';

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { checkParameters } from '../../app/processing/step-parameters.ts';
-import { runInChild, scratchFolder } from '../../raster/index.ts';
+import { runInChild } from '../../child/index.ts';
+import { scratchFolder } from '../../files/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
 import type { BatteryAnswer, BatteryInput, BatteryRun } from './battery-job.ts';
 import { childTimeoutMs, type BatteryOptions, type Variant } from './check.ts';

@@ -1,6 +1,6 @@
 import type { AppDefinition } from '../../app/definition/app-definition.ts';
 import { KitError } from '../../contract/index.ts';
-import { establishConfinement, type Confinement } from '../../raster/index.ts';
+import { establishConfinement, type Confinement } from '../../child/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
 import { batteryOf } from './battery.ts';
 import type { BatteryOptions } from './check.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { RunInput } from '../../app/processing/run-input.ts';
 import { createStepHost } from '../../app/processing/step-host.ts';
 import { checkParameters } from '../../app/processing/step-parameters.ts';
-import { runInChild } from '../../raster/index.ts';
+import { runInChild } from '../../child/index.ts';
 import { KitError } from '../../contract/index.ts';
 import { inputsOf, outputsOf, type AnyStep, type StepEstimate } from '../../steps/step.ts';
 import type { BatteryAnswer } from './battery-job.ts';

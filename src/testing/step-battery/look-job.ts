@@ -1,6 +1,6 @@
 /** Runs in a child process: reads the output of a program, for the declaration of its step. */
 import { geometryName } from '../../app/processing/check-outputs.ts';
-import type { Job } from '../../raster/child/protocol.ts';
+import type { Job } from '../../child/in-child.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { openVector } from '../../raster/open-vector.ts';
 import { fieldTypes, type VectorOutput } from '../../steps/step.ts';

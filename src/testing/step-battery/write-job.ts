@@ -1,7 +1,7 @@
 /** Runs in a child process: writes the files of recipes into its work folder, a folder for each input. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Job } from '../../raster/child/protocol.ts';
+import type { Job } from '../../child/in-child.ts';
 import { writeRaster } from './battery-job.ts';
 import { isRaster, type FileRecipe } from './cases.ts';
 

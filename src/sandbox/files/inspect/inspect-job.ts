@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { rename, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Job } from '../../../raster/child/protocol.ts';
+import type { Job } from '../../../child/in-child.ts';
 import { ArchiveError } from '../../../raster/unpack.ts';
 import { GzipError, unwrap } from '../../../raster/unwrap.ts';
 import { kindOf, type FileKind } from '../file-kinds.ts';

@@ -1,14 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { basename, dirname, join, relative } from 'node:path';
-import {
-  bandNames,
-  ChildJobError,
-  removeFolder,
-  runInChild,
-  sensorOfFileNames,
-  type Confinement,
-  type Sensor,
-} from '../../../raster/index.ts';
+import { ChildJobError, runInChild, type Confinement } from '../../../child/index.ts';
+import { removeFolder } from '../../../files/index.ts';
+import { bandNames, sensorOfFileNames, type Sensor } from '../../../raster/index.ts';
 import { readFacts, type FileFacts, type InspectInput } from '../../files/inspect/facts.ts';
 import type { Catalog } from '../catalog.ts';
 import { gridOf } from '../file-items.ts';

@@ -1,7 +1,7 @@
 /** Runs in a child process: what a scene's metadata file says. */
 import { open } from 'node:fs/promises';
 import { DOMParser, onWarningStopParsing } from '@xmldom/xmldom';
-import type { Job } from '../../../raster/child/protocol.ts';
+import type { Job } from '../../../child/in-child.ts';
 import { noMetadata, sceneMetadata, type SceneMetadata } from './scene-metadata.ts';
 
 const mostBytes = 8 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { KitError } from './contract/kit-error.ts';
+import { KitError } from '../contract/kit-error.ts';
 
 /** Large, and the sandbox says what is missing without it. */
 const onlyForModels = 'onnxruntime-node';
@@ -8,7 +8,7 @@ const onlyForModels = 'onnxruntime-node';
 /** Checks for the sandbox's packages, which an app in production does without. Throws `KitError` (`not_installed`) if one is missing. */
 export function requireSandboxPackages(): void {
   const { resolve } = createRequire(import.meta.url);
-  const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   const { peerDependencies } = JSON.parse(manifest) as { peerDependencies: Record<string, string> };
   const missing = Object.keys(peerDependencies).filter((one) => one !== onlyForModels && !isInstalled(one, resolve));
   if (missing.length === 0) return;

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { KitError } from '../contract/kit-error.ts';
-import { ensurePrivateFile } from './private-file.ts';
+import { ensurePrivateFile } from '../files/index.ts';
 
 /** Another process works in the data folder. */
 export class FolderInUseError extends KitError {

@@ -25,24 +25,9 @@ function isLoopbackAddress(address: string | undefined): boolean {
   return plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
 }
 
-/** True for a name, in the form of a URL's `hostname`, that leads to this machine wherever it is looked up. */
-export function isLoopbackName(name: string): boolean {
-  return (
-    name === 'localhost' ||
-    name.endsWith('.localhost') ||
-    name === '[::1]' ||
-    (isIP(name) === 4 && name.startsWith('127.'))
-  );
-}
-
 const hostHeader = /^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)(?::\d{1,5})?$/i;
 
 /** The name in a `Host` header, lower case and without its port; null where it is no host and port, to the letter. */
 export function hostNameOf(header: string | undefined): string | null {
   return hostHeader.exec(header ?? '')?.[1]?.toLowerCase() ?? null;
-}
-
-/** True for an origin that can stand in a Content-Security-Policy as it is: http or https, a host of letters, digits, - and _, a port. */
-export function isPlainOrigin(origin: string): boolean {
-  return /^https?:\/\/[a-z0-9_-]+(\.[a-z0-9_-]+)*(:\d{1,5})?$/.test(origin);
 }

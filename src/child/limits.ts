@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
-import { KitError } from '../../contract/kit-error.ts';
-import { folderBytes } from '../folder-bytes.ts';
+import { KitError } from '../contract/kit-error.ts';
+import { folderBytes } from '../files/index.ts';
 import { processTree, usageOf } from './process-tree.ts';
 import type { FailureKind } from './protocol.ts';
 

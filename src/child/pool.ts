@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, opendir, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { KitError } from '../../contract/kit-error.ts';
-import { removeFolder } from '../remove-folder.ts';
+import { KitError } from '../contract/kit-error.ts';
+import { removeFolder } from '../files/index.ts';
 import type { Confinement } from './confinement.ts';
 import { FairQueue } from './fair-queue.ts';
-import { folderOf, runInChild, type ChildJob } from './host.ts';
+import type { ChildJob } from './child-job.ts';
+import { folderOf, runInChild } from './host.ts';
 import { CannotLinkError, makeLinks, planLending } from './lend-file.ts';
 import type { ChildLimits } from './limits.ts';
 import { ChildRunner } from './runner.ts';

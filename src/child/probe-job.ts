@@ -1,7 +1,7 @@
 /** The first job of a server: shows that a child process starts, and what it starts with. Opens no file. */
 import { readFileSync } from 'node:fs';
 import gdal from 'gdal-async';
-import { FileDigests } from '../file-digests.ts';
+import { FileDigests } from './file-digests.ts';
 import type { Job } from './protocol.ts';
 
 export interface ProbeOutput {

@@ -2,27 +2,11 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeBeside } from './bubblewrap.ts';
+import type { ChildJob } from './child-job.ts';
 import type { ChildLimits } from './limits.ts';
 import { ChildRunner } from './runner.ts';
 import type { Confinement } from './confinement.ts';
-import { makeLinks, planLending, removeLinks, type Lend, type LentFile } from './lend-file.ts';
-
-export interface ChildJob {
-  /** Module whose default export is the `Job`. */
-  readonly module: URL;
-  /** Further modules that the job imports by their address, with what lies beside them. Default: none. */
-  readonly imports?: readonly URL[];
-  /** Plain data. */
-  readonly input: unknown;
-  /** Foreign files: the job finds them in `context.files`, read-only. Default: none. */
-  readonly files?: readonly LentFile[];
-  readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: (fraction: number, note: string | null) => void;
-  /** Answers what the job asks, one question at a time; a rejection ends the job, which rejects with it. The question may be anything. Default: a question ends the job. */
-  readonly onAsk?: ((question: unknown, signal: AbortSignal) => Promise<unknown>) | undefined;
-  /** Resident memory of the child and of all that it has started, as sampled. */
-  readonly onMemory?: ((bytes: number) => void) | undefined;
-}
+import { makeLinks, planLending, removeLinks, type Lend } from './lend-file.ts';
 
 export interface ChildJobOptions extends ChildJob {
   readonly confinement: Confinement;

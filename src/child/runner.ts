@@ -7,7 +7,7 @@ import { filterDescriptor, type ChildPlace } from './bubblewrap.ts';
 import type { ChildGroup } from './cgroup.ts';
 import { Channel, channelDescriptor } from './channel.ts';
 import type { Confinement } from './confinement.ts';
-import type { ChildJob } from './host.ts';
+import type { ChildJob } from './child-job.ts';
 import {
   diskFull,
   isDiskFull,
@@ -20,7 +20,7 @@ import {
 } from './limits.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { processTree } from './process-tree.ts';
-import { folderUse } from '../folder-bytes.ts';
+import { folderUse } from '../files/index.ts';
 import { childLimits, fromChild, type FromChild, type ToChild } from './protocol.ts';
 
 /** GDAL's words for a write that failed, where it has removed the file since. The disk itself has room. */

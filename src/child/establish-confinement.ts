@@ -2,11 +2,12 @@ import { existsSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { KitError } from '../../contract/kit-error.ts';
-import { keptDrivers } from '../drivers.ts';
-import { scratchFolder } from '../scratch-folder.ts';
-import { bubblewrapArguments, programPath, variants, type BubblewrapVariant, type ChildPlace } from './bubblewrap.ts';
-import { delegatedGroups, type ChildGroup, type GroupLimits } from './cgroup.ts';
+import { KitError } from '../contract/kit-error.ts';
+import { scratchFolder } from '../files/index.ts';
+import { bubblewrapArguments, programPath, variants, type BubblewrapVariant } from './bubblewrap.ts';
+import { delegatedGroups } from './cgroup.ts';
+import { keptDrivers } from './drivers.ts';
+import type { Confinement, ProcessLimits } from './confinement.ts';
 import { runInChild } from './host.ts';
 import type { ProbeOutput } from './probe-job.ts';
 import { seccompFilter } from './seccomp.ts';
@@ -15,30 +16,6 @@ import { createWarmUp } from './warm-up.ts';
 /** `required`: no start without it. `auto`: used where it works. `none`: not used. */
 export const confinementModes = ['required', 'auto', 'none'] as const;
 export type ConfinementMode = (typeof confinementModes)[number];
-
-/** Hard limits that the system holds one process to, and what it inherits to others. */
-export interface ProcessLimits {
-  readonly memoryBytes: number;
-  /** Of one file. */
-  readonly fileBytes: number;
-}
-
-/** How child processes are kept from everything that is not theirs. Every child is started by one. */
-export interface Confinement {
-  readonly kind: 'bubblewrap' | 'none';
-  /** For the log and for `/ready`. */
-  readonly summary: string;
-  /** The program and its arguments, Node and its options last: the script follows. */
-  command(place: ChildPlace, limits: ProcessLimits): readonly string[];
-  /** A control group for a child; null where none is delegated. */
-  group(limits: GroupLimits): ChildGroup | null;
-  /** Told which modules a child is about to import. */
-  warmUp(modules: readonly URL[]): void;
-  /** What the program reads on descriptor 4: the filter of system calls; null where there is none. */
-  readonly filter: Buffer | null;
-  /** All of a child's environment. */
-  environment(workFolder: string): Readonly<Record<string, string>>;
-}
 
 export interface ConfinementOptions {
   readonly mode: ConfinementMode;

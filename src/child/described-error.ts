@@ -1,5 +1,5 @@
-import { KitError } from '../../contract/kit-error.ts';
-import { kindOfPlainError } from '../failure-kind.ts';
+import { KitError } from '../contract/kit-error.ts';
+import { kindOfPlainError } from './failure-kind.ts';
 import type { FromChild } from './protocol.ts';
 
 const mostCharacters = 8_000;

@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { kitRoot } from '../kit-folder.ts';
+import { kitRoot } from '../files/index.ts';
 
 /** What one child process may read and write, beside programs and libraries. */
 export interface ChildPlace {

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { KitError } from './contract/index.ts';
+import { KitError } from '../contract/index.ts';
 
 const idleConnectionMs = 300_000;
 /** Longer than clients and proxies keep one, who so end it first: what a busy server ends may carry a request by then. */

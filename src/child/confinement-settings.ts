@@ -1,6 +1,6 @@
 import { delimiter, isAbsolute } from 'node:path';
 import * as z from 'zod';
-import { confinementModes, type ConfinementMode } from './confinement.ts';
+import { confinementModes, type ConfinementMode } from './establish-confinement.ts';
 
 export interface ConfinementSettings {
   /** `STEP_CONFINEMENT`: `required`, `auto` or `none`. Default: required where the process is deployed (`DATABASE_URL` or `NODE_ENV=production` is set), else auto. */

@@ -1,0 +1,64 @@
+/** The rooms of `src`, and on which others each may stand. A picture: docs/architecture.md. */
+const standsOn = {
+  contract: [],
+  files: ['contract'],
+  child: ['contract', 'files'],
+  server: ['contract', 'files'],
+  raster: ['contract', 'files', 'child'],
+  'platform-client': ['contract'],
+  steps: ['contract', 'files', 'child', 'raster'],
+  sandbox: ['contract', 'files', 'child', 'server', 'raster'],
+  app: ['contract', 'files', 'child', 'server', 'raster', 'platform-client', 'steps'],
+  drift: ['contract', 'platform-client'],
+  testing: ['contract', 'files', 'child', 'server', 'raster', 'platform-client', 'steps', 'app', 'sandbox'],
+  'my-app': [],
+};
+
+/** Modules by which other rooms enter one. Raster and steps have none: a child loads no more than it needs, and a server reads a step's declaration without GDAL. */
+const faces = {
+  contract: ['index', 'kit-error'],
+  files: ['index'],
+  child: ['index', 'in-child', 'protocol'],
+  server: ['index'],
+  'platform-client': ['index'],
+};
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    {
+      name: 'no-circles',
+      comment: 'Two modules that import each other are one module, or a third is missing. Types count, too.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    ...Object.entries(standsOn).map(([room, others]) => ({
+      name: `room-${room}`,
+      comment: others.length > 0 ? `${room} stands on ${others.join(', ')} only` : `${room} stands on nothing`,
+      severity: 'error',
+      from: { path: `^src/${room}/` },
+      to: { path: `^src/[^/]+/`, pathNot: `^src/(${[room, ...others].join('|')})/` },
+    })),
+    ...Object.entries(faces).map(([room, modules]) => ({
+      name: `face-${room}`,
+      comment: `other rooms enter ${room} by ${modules.map((one) => `${one}.ts`).join(' or ')}`,
+      severity: 'error',
+      from: { path: '^src/', pathNot: `^src/${room}/` },
+      to: { path: `^src/${room}/`, pathNot: `^src/${room}/(${modules.join('|')})\\.ts$` },
+    })),
+    {
+      name: 'not-from-outside',
+      comment: 'what users run imports no test and no tool of the laboratory',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(test|lab|scripts)/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^node_modules/' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+  },
+};

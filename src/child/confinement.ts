@@ -1,0 +1,26 @@
+import type { ChildPlace } from './bubblewrap.ts';
+import type { ChildGroup, GroupLimits } from './cgroup.ts';
+
+/** Hard limits that the system holds one process to, and what it inherits to others. */
+export interface ProcessLimits {
+  readonly memoryBytes: number;
+  /** Of one file. */
+  readonly fileBytes: number;
+}
+
+/** How child processes are kept from everything that is not theirs. Every child is started by one. */
+export interface Confinement {
+  readonly kind: 'bubblewrap' | 'none';
+  /** For the log and for `/ready`. */
+  readonly summary: string;
+  /** The program and its arguments, Node and its options last: the script follows. */
+  command(place: ChildPlace, limits: ProcessLimits): readonly string[];
+  /** A control group for a child; null where none is delegated. */
+  group(limits: GroupLimits): ChildGroup | null;
+  /** Told which modules a child is about to import. */
+  warmUp(modules: readonly URL[]): void;
+  /** What the program reads on descriptor 4: the filter of system calls; null where there is none. */
+  readonly filter: Buffer | null;
+  /** All of a child's environment. */
+  environment(workFolder: string): Readonly<Record<string, string>>;
+}

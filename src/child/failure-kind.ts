@@ -1,0 +1,25 @@
+import { isOfTheWorld } from '../files/index.ts';
+import type { FailureKind } from './protocol.ts';
+
+/** JavaScript's own errors: whoever wrote the code did not mean them. */
+const ofTheCode = [TypeError, ReferenceError, RangeError, SyntaxError, EvalError, URIError];
+
+/** A mistake in code, known as one where its error alone would not tell. */
+export class Defect extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+    this.name = 'Defect';
+    this.stack = cause.stack ?? cause.message;
+  }
+}
+
+/** Classifies an error that nobody gave a meaning. Readers of files, GDAL among them, throw plain errors for a damaged file. */
+export function kindOfPlainError(error: unknown): FailureKind {
+  if (isOfTheWorld(error)) return 'world';
+  return !(error instanceof Error) ||
+    ofTheCode.some((one) => error instanceof one) ||
+    error.name === 'AssertionError' ||
+    error instanceof Defect
+    ? 'defect'
+    : 'user';
+}

@@ -1,0 +1,7 @@
+/** For code that a confined process runs. */
+export { programPath } from './bubblewrap.ts';
+export { describedError } from './described-error.ts';
+export { confinedRasterDrivers, rasterDrivers } from './drivers.ts';
+export { FileDigests, type FileDigest } from './file-digests.ts';
+export { Defect, kindOfPlainError } from './failure-kind.ts';
+export type { ChildContext, FailureKind, Job, JobContext } from './protocol.ts';

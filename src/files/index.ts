@@ -1,0 +1,9 @@
+/** Files and folders of the machine, and the errors of its system. */
+export { folderBytes, folderUse } from './folder-bytes.ts';
+export { isPackage, kitFolder, kitRoot, kitVersion, vendoredFolders } from './kit-folder.ts';
+export { copyPlainFile, movePlainFile, NotAPlainFileError, requirePlainFile } from './plain-file.ts';
+export { ensurePrivateFile } from './private-file.ts';
+export { removeFolder } from './remove-folder.ts';
+export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
+export { scratchFolder, type ScratchFolder } from './scratch-folder.ts';
+export { isOfTheWorld } from './system-error.ts';

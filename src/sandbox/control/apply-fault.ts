@@ -1,0 +1,103 @@
+import { STATUS_CODES } from 'node:http';
+import { Transform, type Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Request, Response } from 'express';
+import { errorMessages, type ErrorCode } from '../../contract/index.ts';
+import { traceOf, type CallNotes } from '../referee/trace.ts';
+import { SandboxError } from '../web/sandbox-error.ts';
+import { answerAfterWork, dropAnswer, mislabelAnswer, slowAnswer, truncateAnswer } from './answer-effects.ts';
+import type { FaultEffect, FaultEndpoint } from './fault.ts';
+
+/** Does what a fault says before the call's work. True where the work goes on. */
+export async function applyFault(
+  effect: FaultEffect | null,
+  endpoint: FaultEndpoint,
+  req: Request,
+  res: Response,
+): Promise<boolean> {
+  if (effect === null) return true;
+  const notes: Partial<CallNotes> = traceOf(res) ?? {};
+  if (notes.detail) notes.detail['fault'] = effect;
+  if ('afterWork' in effect) {
+    answerAfterWork(res, effect.status, () => ({
+      error: messageOf(endpoint, effect.status),
+      code: codeOf(effect.status),
+      requestId: String(res.getHeader('X-Request-Id')),
+    }));
+    return true;
+  }
+  if ('status' in effect) {
+    if (effect.retryAfterSeconds !== undefined) res.set('Retry-After', String(effect.retryAfterSeconds));
+    throw new SandboxError(effect.status, codeOf(effect.status), messageOf(endpoint, effect.status));
+  }
+  if ('truncate' in effect) {
+    notes.isUndelivered = true;
+    truncateAnswer(res);
+    return true;
+  }
+  if ('contentType' in effect) {
+    // Clients cannot read this answer, so it does not count as delivered.
+    notes.isUndelivered ||= !/[/+]json$/i.test(effect.contentType);
+    mislabelAnswer(res, effect.contentType);
+    return true;
+  }
+  if ('failWork' in effect) {
+    res.locals['failsInWork'] = true;
+    return true;
+  }
+  if ('slowBodyMs' in effect) {
+    slowAnswer(res, effect.slowBodyMs);
+    return true;
+  }
+  if ('delayMs' in effect) {
+    await sleep(effect.delayMs);
+    return !req.socket.destroyed;
+  }
+  notes.isUndelivered = true;
+  if ('dropResponse' in effect) {
+    dropAnswer(res, () => {
+      notes.lostStatus = res.statusCode;
+      req.socket.destroy();
+    });
+    return true;
+  }
+  if (endpoint === 'upload.chunk' || endpoint === 'file.chunk') {
+    res.locals['openBody'] = () => req.pipe(cutInTheMiddle(req));
+    return true;
+  }
+  req.socket.destroy();
+  return false;
+}
+
+/** Returns the interface's message for a call and status, or else HTTP's reason phrase. */
+const messageOf = (endpoint: FaultEndpoint, status: number): string =>
+  errorMessages[endpoint]?.[status] ?? STATUS_CODES[status] ?? 'Injected fault';
+
+function codeOf(status: number): ErrorCode {
+  if (status === 429) return 'too_many_requests';
+  return status >= 500 ? 'internal_error' : 'injected_fault';
+}
+
+/** True where a fault wants the call's work to fail in the middle. */
+export const failsInWork = (res: Response): boolean => res.locals['failsInWork'] === true;
+
+/** A request's body as the call's work may read it: the request, or what a fault leaves of it. Call it once, when reading begins. */
+export function bodyOf(req: Request, res: Response): Readable {
+  const open = res.locals['openBody'] as (() => Readable) | undefined;
+  return open?.() ?? req;
+}
+
+/** Lets half of the body through, then cuts the connection. */
+function cutInTheMiddle(req: Request): Transform {
+  let left = Math.floor(Number(req.get('content-length') ?? 0) / 2);
+  return new Transform({
+    transform(bytes: Buffer, _encoding, done) {
+      const passed = bytes.subarray(0, left);
+      left -= passed.length;
+      if (passed.length === bytes.length) return done(null, passed);
+      this.push(passed);
+      req.socket.destroy();
+      done(new Error('an armed fault cut the connection'));
+    },
+  });
+}
