@@ -6,7 +6,8 @@ import { copyPlainFile } from '../../files/index.ts';
 import { isOfTheMachine } from '../machine-error.ts';
 import { WorkLoop } from '../work-loop.ts';
 import type { FileRecord, Files } from './files.ts';
-import { overviewsName, readFacts, type FileFacts, type InspectInput } from './inspect/facts.ts';
+import { overviewsName, type FileFacts, type InspectInput } from './inspect/facts.ts';
+import { readFacts } from './inspect/read-facts.ts';
 
 const defaultJob = new URL('./inspect/inspect-job.ts', import.meta.url);
 const defaultLimits: ChildLimits = { timeoutMs: 10 * 60_000, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3 };

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import type { ParameterValue } from '../../app/processing/step-parameters.ts';
-import { KitError } from '../../contract/index.ts';
+import { KitError } from '../../contract/kit-error.ts';
 import { ExpressionError, parseExpression } from '../../steps/band-math/expression.ts';
 
 const formula = z.string().superRefine((text, context) => {

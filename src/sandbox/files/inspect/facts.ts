@@ -1,5 +1,3 @@
-import * as z from 'zod';
-import { geojsonGeometry } from '../../../contract/index.ts';
 import { KitError } from '../../../contract/kit-error.ts';
 import type { SourceType } from '../../../contract/index.ts';
 import type { Footprint } from '../../../raster/footprint.ts';
@@ -53,40 +51,6 @@ export interface FileFacts {
 }
 
 export type Found = Omit<FileFacts, 'sha256'>;
-
-const mostFactsCharacters = 1024 * 1024;
-
-/** What of the facts others rely on, held to its shape: they come from a process that a file may have taken over. */
-const factsShape = z.looseObject({
-  kind: z.enum(['raster', 'vector', 'pdf', 'image', 'czml', 'tiles3d', 'video']),
-  mediaType: z.string().regex(/^[a-z]+\/[A-Za-z0-9.+-]{1,100}$/),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  footprint: geojsonGeometry.refine(({ type }) => type === 'Polygon' || type === 'MultiPolygon').nullable(),
-  acquiredAt: z.iso.datetime().nullable(),
-  raster: z
-    .looseObject({
-      width: z.int().positive(),
-      height: z.int().positive(),
-      crs: z.string().nullable(),
-      epsg: z.int().nullable(),
-      geoTransform: z.array(z.number()).length(6).nullable(),
-      bands: z.array(
-        z.looseObject({
-          description: z.string().max(200).optional(),
-          color: z.enum(['red', 'green', 'blue', '']).optional(),
-        }),
-      ),
-    })
-    .optional(),
-});
-
-/** The facts of an inspection's answer. Throws where it is none. */
-export function readFacts(answer: unknown): FileFacts {
-  const read = factsShape.safeParse(answer);
-  if (!read.success || JSON.stringify(answer).length > mostFactsCharacters)
-    throw new Error('the inspection answered something other than the facts of a file');
-  return answer as FileFacts;
-}
 
 export interface InspectInput {
   readonly sourceType: SourceType;

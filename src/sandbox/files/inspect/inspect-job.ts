@@ -16,27 +16,22 @@ import {
   type Inspector,
   type InspectInput,
 } from './facts.ts';
-import { inspectCzml } from './czml.ts';
-import { inspectImage } from './image.ts';
-import { inspectPdf } from './pdf.ts';
-import { inspectRaster } from './raster.ts';
-import { inspectTiles3d } from './tiles3d.ts';
-import { inspectVector } from './vector.ts';
-import { inspectVideo } from './video.ts';
 
-const inspectors: Readonly<Record<Exclude<FileKind, 'any'>, Inspector>> = {
-  raster: inspectRaster,
-  pdf: inspectPdf,
-  image: inspectImage,
-  czml: inspectCzml,
-  tiles3d: inspectTiles3d,
-  video: inspectVideo,
-  vector: inspectVector,
+/** A process loads the libraries of the kinds that it judges. */
+const inspectors: Readonly<Record<Exclude<FileKind, 'any'>, () => Promise<Inspector>>> = {
+  raster: async () => (await import('./raster.ts')).inspectRaster,
+  pdf: async () => (await import('./pdf.ts')).inspectPdf,
+  image: async () => (await import('./image.ts')).inspectImage,
+  czml: async () => (await import('./czml.ts')).inspectCzml,
+  tiles3d: async () => (await import('./tiles3d.ts')).inspectTiles3d,
+  video: async () => (await import('./video.ts')).inspectVideo,
+  vector: async () => (await import('./vector.ts')).inspectVector,
 };
 
 /** In the order of `inspectors`: a GeoTIFF is a raster before it is a picture. */
 async function detect(file: InspectedFile): Promise<Found> {
-  for (const inspect of Object.values(inspectors)) {
+  for (const load of Object.values(inspectors)) {
+    const inspect = await load();
     try {
       return await inspect(file);
     } catch {
@@ -60,7 +55,7 @@ const job: Job<InspectInput, FileFacts> = async (input, { files: [lent = ''], wo
   const file: InspectedFile = wrapped
     ? { ...input, path: wrapped.path, workFolder, buildOverviews: false }
     : { ...input, path, workFolder };
-  const found = kind === 'any' ? await detect(file) : await inspectors[kind](file);
+  const found = kind === 'any' ? await detect(file) : await (await inspectors[kind]())(file);
   if (found.raster?.builtOverviews) await rename(`${path}.ovr`, join(workFolder, overviewsName));
   return { ...found, ...(wrapped ? { mediaType: wrapped.mediaType } : {}), sha256: await digest(lent) };
 };
