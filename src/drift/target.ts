@@ -154,7 +154,7 @@ export class Conversation {
     let answer = await ask();
     // A rate limit is no difference of the interface: wait, and ask again.
     for (let waits = 0; answer.status === 429 && waits < mostWaits; waits++) {
-      const wantedMs = parseRetryAfter(answer.headers['retry-after'], Date.now()) ?? defaultWaitMs;
+      const wantedMs = parseRetryAfter(answer.headers['retry-after'], answer.headers['date']) ?? defaultWaitMs;
       await sleep(Math.min(wantedMs, longestWaitMs));
       answer = await ask();
     }

@@ -20,7 +20,7 @@ const callsAtOnce = 6;
 
 /**
  * Every collection below the root, in the order of the links (spec 2.1: the interface has no list of them).
- * Leaves out links that lead to nothing; throws if it cannot read the root.
+ * Leaves out what it cannot read; throws if that is the root, or everything below a level.
  */
 export async function listCollections(calls: CatalogCalls): Promise<CollectionEntry[]> {
   const limit = pLimit(callsAtOnce);
@@ -36,9 +36,9 @@ export async function listCollections(calls: CatalogCalls): Promise<CollectionEn
       ...new Set(children.filter(({ kind, id }) => kind === 'catalog' && !asked.has(id)).map(({ id }) => id)),
     ].slice(0, most.catalogs - asked.size);
     for (const id of next) asked.add(id);
-    level = await allThere(next.map((id) => limit(() => calls.getCatalog(id))));
+    level = await readable(next.map((id) => limit(() => calls.getCatalog(id))));
   }
-  return allThere(
+  return readable(
     [...collections].map((id) =>
       limit(async () => {
         const { title = id, description = '' } = await calls.getCollection(id);
@@ -48,13 +48,15 @@ export async function listCollections(calls: CatalogCalls): Promise<CollectionEn
   );
 }
 
-/** Without those that the platform does not have. */
-async function allThere<T>(promises: readonly Promise<T>[]): Promise<T[]> {
-  const isMissing = (error: unknown) => error instanceof PlatformError && error.platformStatus === 404;
+/** Without those that the platform does not have, or does not show to this key. Throws if it shows none of them for another reason than that. */
+async function readable<T>(promises: readonly Promise<T>[]): Promise<T[]> {
   const results = await Promise.allSettled(promises);
-  return results.flatMap((result) => {
-    if (result.status === 'fulfilled') return [result.value];
-    if (isMissing(result.reason)) return [];
-    throw result.reason;
-  });
+  const read = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+  const unexpected = failures.find((error) => !isNotShown(error));
+  if (unexpected !== undefined && (read.length === 0 || !(unexpected instanceof PlatformError))) throw unexpected;
+  return read;
 }
+
+const isNotShown = (error: unknown) =>
+  error instanceof PlatformError && [403, 404, 410].includes(error.platformStatus ?? 0);

@@ -110,7 +110,7 @@ export async function fetchTo(
     const tooLarge = () =>
       new DownloadError(
         'asset_too_large',
-        `${endpoint === 'stac.data' ? "the item's data" : "the model's result"} is larger than the ${maxBytes} bytes that the app takes (INPUT_MAX_BYTES)`,
+        `${endpoint === 'stac.data' ? "the item's data" : "the model's result"} is larger than the ${maxBytes} bytes that are left of INPUT_MAX_BYTES`,
       );
     if ((totalBytes ?? 0) > maxBytes) {
       response.data.destroy();
@@ -149,7 +149,7 @@ function refuseUnlessOk({ status, headers, data }: AxiosResponse<Readable>, endp
   const facts = {
     platformStatus: status,
     requestId: header('x-request-id') ?? null,
-    retryAfterMs: parseRetryAfter(header('retry-after'), Date.now()),
+    retryAfterMs: parseRetryAfter(header('retry-after'), header('date')),
   };
   if (status >= 300 && status < 400)
     throw new PlatformError(

@@ -53,7 +53,7 @@ export function createHttpTransport(options: { baseUrl: string; apiKey: string; 
       const answer = await exchange(http, call.endpoint, call.encode(input), sendOptions, secrets);
       const body = parseBody(answer.body);
       if (answer.status >= 200 && answer.status < 300) return decode(call, body, answer);
-      throw answerError(call.endpoint, options.profile, answer, body, secrets);
+      throw answerError(call.endpoint, options.profile, answer, body.value, secrets);
     },
     close() {
       agents.httpAgent.destroy();
@@ -76,14 +76,21 @@ async function exchange(
   secrets: readonly string[],
 ): Promise<Answer> {
   const deadline = startDeadline(options.timeoutMs, options.signal);
-  const body = encodeBody(request.body, () => deadline.restart());
-  try {
-    const response = await http.request<string>({
+  const watch: BodyWatch = { onMoved: () => deadline.restart(), failure: null };
+  const body = encodeBody(request.body, watch);
+  const ask = () =>
+    http.request<string>({
       method: request.method,
       url: addressOf(request),
       headers: { accept: 'application/json, text/plain', ...request.headers, ...body.headers },
       data: body.data,
       signal: deadline.signal,
+    });
+  try {
+    const response = await ask().catch((error: unknown) => {
+      // The server had closed this idle connection just before the request came.
+      if (request.method === 'GET' && wasClosedIdle(error)) return ask();
+      throw error;
     });
     return {
       status: response.status,
@@ -95,6 +102,10 @@ async function exchange(
     };
   } catch (error) {
     options.signal?.throwIfAborted();
+    // The body could not be read on this machine, and the platform has no part in that.
+    if (watch.failure !== null) throw watch.failure.error;
+    if (isTooLarge(error))
+      throw new PlatformError(endpoint, 'unexpected_answer', `answered with more than ${maxAnswerBytes} bytes`);
     if (deadline.isOver)
       throw new PlatformError(
         endpoint,
@@ -110,6 +121,15 @@ async function exchange(
   }
 }
 
+function wasClosedIdle(error: unknown): boolean {
+  if (!isAxiosError(error) || error.code !== 'ECONNRESET') return false;
+  const { reusedSocket } = (error.request ?? {}) as { reusedSocket?: unknown };
+  return reusedSocket === true;
+}
+
+/** Axios has no code of its own for an answer beyond `maxContentLength`. */
+const isTooLarge = (error: unknown) => isAxiosError(error) && error.message.startsWith('maxContentLength');
+
 /** As axios would write it, which does it twice for each call. */
 function addressOf({ path, query = {} }: WireRequest): string {
   const text = new URLSearchParams(query).toString();
@@ -121,7 +141,14 @@ interface EncodedBody {
   readonly data: string | Readable | undefined;
 }
 
-function encodeBody(body: WireBody | undefined, onMoved: () => void): EncodedBody {
+/** Observes a body while it is sent. */
+interface BodyWatch {
+  readonly onMoved: () => void;
+  /** The error with which the content ended. */
+  failure: { readonly error: unknown } | null;
+}
+
+function encodeBody(body: WireBody | undefined, watch: BodyWatch): EncodedBody {
   switch (body?.kind) {
     case undefined:
       return { headers: {}, data: undefined };
@@ -134,51 +161,80 @@ function encodeBody(body: WireBody | undefined, onMoved: () => void): EncodedBod
       };
     case 'raw':
       return streamed({
-        stream: Readable.from(telling(body.content, onMoved).open(), { objectMode: false }),
+        stream: Readable.from(watched(body.content, watch).open(), { objectMode: false }),
         sizeBytes: body.content.sizeBytes,
         mediaType: body.mediaType,
       });
     case 'multipart':
-      return streamed(multipartBody({ ...body, file: { ...body.file, content: telling(body.file.content, onMoved) } }));
+      return streamed(multipartBody({ ...body, file: { ...body.file, content: watched(body.file.content, watch) } }));
   }
 }
 
 /** Asks for a piece only when those before it have gone. */
-function telling(content: Content, onMoved: () => void): Content {
+function watched(content: Content, watch: BodyWatch): Content {
   return {
     sizeBytes: content.sizeBytes,
     async *open() {
-      for await (const piece of content.open()) {
-        onMoved();
-        yield piece;
+      try {
+        for await (const piece of content.open()) {
+          watch.onMoved();
+          yield piece;
+        }
+      } catch (error) {
+        watch.failure = { error };
+        throw error;
       }
-      onMoved();
+      watch.onMoved();
     },
   };
 }
 
 function streamed({ stream, sizeBytes, mediaType }: StreamedBody): EncodedBody {
-  stream.on('error', () => {}); // a file that cannot be read ends the request, which tells
+  stream.on('error', () => {}); // a file that cannot be read ends the request; `BodyWatch` has the error
   return { headers: { 'content-type': mediaType, 'content-length': String(sizeBytes) }, data: stream };
 }
 
-function parseBody(text: string): unknown {
+interface Body {
+  readonly value: unknown;
+  readonly isJson: boolean;
+}
+
+function parseBody(text: string): Body {
   try {
-    return JSON.parse(text);
+    return { value: JSON.parse(text, hasLongNumber.test(text) ? exactInteger : undefined), isJson: true };
   } catch {
-    return text;
+    return { value: text, isJson: false };
   }
 }
 
-function decode<Output>(call: Call<never, Output>, body: unknown, answer: Answer): Output {
+const hasLongNumber = /\d{16}/;
+
+/** An identifier of 64 bits, written as a number, reads as its digits: a JavaScript number would round it. */
+function exactInteger(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
+  const isRounded = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
+  return isRounded && /^-?\d+$/.test(context?.source ?? '') ? context?.source : value;
+}
+
+/** Words such as `Chunk uploaded successfully`, and no page or JSON that was cut. */
+const isPlainText = ({ value }: Body, { header }: Answer) =>
+  typeof value === 'string' && !/^\s*[[{<]/.test(value) && !/\bhtml\b/i.test(header('content-type') ?? '');
+
+function decode<Output>(call: Call<never, Output>, body: Body, answer: Answer): Output {
   try {
-    return call.decode(body);
+    return call.decode(body.value);
   } catch (error) {
+    // A call that needs nothing of its answer has succeeded by the status.
+    if (isPlainText(body, answer)) {
+      try {
+        return call.decode(undefined);
+      } catch {
+        // It needs something.
+      }
+    }
     // JSON of another shape still comes from the platform. Anything that is not JSON was cut on its way, or comes from something in between.
-    const [code, reason] =
-      typeof body === 'string'
-        ? (['broken_answer', 'with a body that is not JSON'] as const)
-        : (['unexpected_answer', whyNotDecoded(error)] as const);
+    const [code, reason] = body.isJson
+      ? (['unexpected_answer', whyNotDecoded(error)] as const)
+      : (['broken_answer', 'with a body that is not JSON'] as const);
     throw new PlatformError(call.endpoint, code, `answered ${answer.status} ${reason}`, {
       platformStatus: answer.status,
       requestId: answer.header('x-request-id') ?? null,
@@ -195,7 +251,7 @@ function answerError(
 ) {
   const facts = {
     platformStatus: answer.status,
-    retryAfterMs: parseRetryAfter(answer.header('retry-after'), Date.now()),
+    retryAfterMs: parseRetryAfter(answer.header('retry-after'), answer.header('date')),
   };
   if (answer.status < 400) {
     const reason = `answered ${answer.status}, a redirect, which the app never follows; set PLATFORM_URL to the platform's final address`;

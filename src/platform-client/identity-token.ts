@@ -3,9 +3,12 @@ import { PlatformError } from './platform-error.ts';
 
 export interface IdentityToken {
   readonly token: string;
-  /** Epoch milliseconds; null where the platform did not say. */
+  /** Epoch milliseconds; null where the platform did not say: a launch hands over a token, and not its end (spec 4.8). */
   readonly expiresAtMs: number | null;
 }
+
+/** One try of a renewal, or several while the platform is away. */
+export type RenewCall = (token: string, options: { readonly isPatient: boolean }) => Promise<RenewedToken>;
 
 /** Where a launch's token is kept. `write` must be durable when it resolves: a renewed token is used only after it. */
 export interface IdentityTokenStore {
@@ -26,7 +29,7 @@ const renewAheadPauseMs = 60_000;
  */
 export class TokenKeeper {
   #store: IdentityTokenStore;
-  #renewCall: (token: string, signal?: AbortSignal) => Promise<RenewedToken>;
+  #renewCall: RenewCall;
   #now: () => number;
   #tokenLifetimeMs: number;
   #renewAheadMs: number;
@@ -35,7 +38,7 @@ export class TokenKeeper {
 
   constructor(
     store: IdentityTokenStore,
-    renewCall: (token: string, signal?: AbortSignal) => Promise<RenewedToken>,
+    renewCall: RenewCall,
     { now, tokenLifetimeMs }: { now: () => number; tokenLifetimeMs: number },
   ) {
     this.#store = store;
@@ -52,7 +55,8 @@ export class TokenKeeper {
     if (held.expiresAtMs === null || held.expiresAtMs - now > this.#renewAheadMs || now < this.#noAheadBeforeMs)
       return held.token;
     try {
-      return (await this.renew(held.token, signal)).token;
+      // The call itself renews with patience if the token is over by then.
+      return (await this.renew(held.token, signal, false)).token;
     } catch (error) {
       signal?.throwIfAborted();
       // Still good for a while: the call itself will tell. One that is over must not be tried in vain.
@@ -63,20 +67,34 @@ export class TokenKeeper {
     }
   }
 
+  /**
+   * For work that makes no calls. A token of unknown end is renewed, which tells the end: the launch may have been opened
+   * long after the platform made the token.
+   */
+  async keepAlive(signal?: AbortSignal): Promise<void> {
+    const held = await this.#store.read();
+    if (held.expiresAtMs !== null) return void (await this.current(signal));
+    await this.renew(held.token, signal, false).catch((error: unknown) => {
+      signal?.throwIfAborted();
+      // The token may be good for a while: the next call tells.
+      if (!(error instanceof PlatformError)) throw error;
+    });
+  }
+
   /** Renews `used`, unless somebody has already: then the held token is the answer. */
-  async renew(used: string, signal?: AbortSignal): Promise<IdentityToken> {
+  async renew(used: string, signal?: AbortSignal, isPatient = true): Promise<IdentityToken> {
     const held = await this.#store.read();
     if (held.token !== used) return held;
     // A renewal that starts after this line has a caller who awaits it.
     signal?.throwIfAborted();
-    this.#renewing ??= this.#renewNow(used).finally(() => (this.#renewing = null));
+    this.#renewing ??= this.#renewNow(used, isPatient).finally(() => (this.#renewing = null));
     return abortable(this.#renewing, signal);
   }
 
-  async #renewNow(used: string): Promise<IdentityToken> {
+  async #renewNow(used: string, isPatient: boolean): Promise<IdentityToken> {
     let renewed: RenewedToken;
     try {
-      renewed = await this.#renewCall(used);
+      renewed = await this.#renewCall(used, { isPatient });
     } catch (error) {
       // Another process may have renewed the token, which revokes this one.
       const held = await this.#store.read();

@@ -55,15 +55,17 @@ export interface PlatformClientOptions {
   /** What carries the calls; the client closes it. Default: HTTP to `baseUrl`. */
   readonly transport?: HttpTransport | undefined;
   readonly retry?: Partial<RetryPolicy> | undefined;
-  /** Per try, for every call but chunks. Default 30,000. */
+  /** Per try, for every call but chunks and completions. Default 30,000. */
   readonly timeoutMs?: number;
-  /** Per try of a chunk: how long nothing may move, be it bytes or the answer to all of them. Default 120,000. */
+  /** Per try of a chunk or a completion, after which the platform may assemble the file: how long nothing may move, be it bytes or the answer to all of them. Default 120,000. */
   readonly chunkTimeoutMs?: number;
   readonly log?: ClientLog;
   readonly onCall?: (call: ObservedCall) => void;
   /** Epoch milliseconds. Default: the machine's clock. */
   readonly now?: () => number;
 }
+
+const longCalls: ReadonlySet<Endpoint> = new Set(['upload.chunk', 'file.chunk', 'upload.complete', 'file.complete']);
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -76,7 +78,7 @@ export interface LaunchOptions {
 
 /** The calls of one launch (spec 4.8). Each renews the token where that is due and repeats transient failures. */
 export interface LaunchCalls {
-  /** Renews now if the token ends soon, so that long work in between does not outlive it. */
+  /** Renews now if the token ends soon, or if nobody has said when it ends: so long work in between does not outlive it. */
   keepAlive(options?: CallOptions): Promise<void>;
   userDetail(options?: CallOptions): Promise<UserDetail>;
   createOperation(
@@ -128,7 +130,7 @@ export interface PlatformClient {
 
 /**
  * A typed client of the platform. Errors are `PlatformError`; an abort rejects with the signal's reason.
- * No redirect is followed; 4xx other than 429 are never repeated, but for one renewal of an expired token.
+ * No redirect is followed; 4xx other than 408, 425 and 429 are never repeated, but for one renewal of an expired token.
  */
 export function createPlatformClient(options: PlatformClientOptions): PlatformClient {
   const profile = options.profile ?? assumedProfile;
@@ -154,7 +156,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     signal: AbortSignal | undefined,
     secrets: string[],
   ) {
-    const timeout = ['upload.chunk', 'file.chunk'].includes(call.endpoint) ? chunkTimeoutMs : timeoutMs;
+    const timeout = longCalls.has(call.endpoint) ? chunkTimeoutMs : timeoutMs;
     return observed(call.endpoint, signal, () => transport.send(call, input, { signal, timeoutMs: timeout, secrets }));
   }
 
@@ -188,8 +190,9 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   function launch(store: IdentityTokenStore, { mayCall = async () => {} }: LaunchOptions = {}): LaunchCalls {
     const keeper = new TokenKeeper(
       store,
-      async (token, signal) => {
-        const renewed = await send(profile.calls.renewToken, { token }, signal, [token]);
+      async (token, { isPatient }) => {
+        const ask = isPatient ? send : sendOnce;
+        const renewed = await ask(profile.calls.renewToken, { token }, undefined, [token]);
         options.log?.debug(
           { endpoint: 'token.renew' satisfies Endpoint, rotated: renewed.token !== token },
           'identity token renewed',
@@ -203,8 +206,9 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       wire: Call<Input, Output>,
       input: Omit<Input, 'token'>,
       { signal }: CallOptions = {},
-      again = (attempt: () => Promise<Output>) => repeat(attempt, signal),
+      isPatient = true,
     ): Promise<Output> {
+      const again = (attempt: () => Promise<Output>) => (isPatient ? repeat(attempt, signal) : attempt());
       let token = await keeper.current(signal);
       let tries = 0;
       // Another call may have renewed the token while this one waited for its repeat: the old one is good no more.
@@ -217,7 +221,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
         return await again(attempt);
       } catch (error) {
         if (!(error instanceof PlatformError) || !mayBeStaleToken(error)) throw error;
-        token = await staleTokenSuccessor(token, error, signal);
+        token = await staleTokenSuccessor(token, error, { signal, isPatient });
         tries = 0;
         return again(attempt);
       }
@@ -227,13 +231,13 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     async function staleTokenSuccessor(
       used: string,
       error: PlatformError,
-      signal: AbortSignal | undefined,
+      { signal, isPatient }: CallOptions & { readonly isPatient: boolean },
     ): Promise<string> {
       const held = await store.read();
       if (held.token !== used) return held.token; // rotated by another call while this one was under way
       if (error.code === 'token_revoked') throw error;
       try {
-        return (await keeper.renew(used, signal)).token;
+        return (await keeper.renew(used, signal, isPatient)).token;
       } catch (renewal) {
         signal?.throwIfAborted();
         // A renewal that could not be asked for says nothing of the token: the caller may try again later.
@@ -242,11 +246,11 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     }
 
     return {
-      keepAlive: async ({ signal } = {}) => void (await keeper.current(signal)),
+      keepAlive: ({ signal } = {}) => keeper.keepAlive(signal),
       userDetail: (o) => call(profile.calls.userDetail, {}, o),
       createOperation: (input, o) => call(profile.calls.createOperation, input, o),
       // Asked again by whoever polls, at the pace that the platform wants of polls (spec 4.8, rule 2).
-      getOperation: (input, o) => call(profile.calls.getOperation, input, o, (attempt) => attempt()),
+      getOperation: (input, o) => call(profile.calls.getOperation, input, o, false),
       initiateUpload: (upload, o) => call(profile.calls.initiateUpload, { upload }, o),
       uploadChunk: (input, o) => call(profile.calls.uploadChunk, input, o),
       completeUpload: (completion, o) => call(profile.calls.completeUpload, { completion }, o),
@@ -282,7 +286,15 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
         getCatalog: (catalogId) => send(profile.calls.getCatalog, { catalogId }, o?.signal, []),
         getCollection: (collectionId) => send(profile.calls.getCollection, { collectionId }, o?.signal, []),
       }),
-    getItem: (collectionId, itemId, o) => send(profile.calls.getItem, { collectionId, itemId }, o?.signal, []),
+    async getItem(collectionId, itemId, o) {
+      const input = { collectionId, itemId };
+      const item = await send(profile.calls.getItem, input, o?.signal, []);
+      const { dataHref } = item;
+      if (dataHref === undefined || URL.canParse(dataHref)) return item;
+      // A relative link starts from the item (RFC 3986, 5.1).
+      const base = `${options.baseUrl}${profile.calls.getItem.encode(input).path}`;
+      return URL.canParse(dataHref, base) ? { ...item, dataHref: new URL(dataHref, base).href } : item;
+    },
     searchItems: (request, o) => send(profile.calls.searchItems, request, o?.signal, []),
     download: (wanted, o) =>
       repeat(() => observed('stac.data', o?.signal, () => downloadTo(wanted, o?.signal)), o?.signal),

@@ -4,6 +4,9 @@ import { KitError, type Endpoint, type ErrorCode, type ValidationDetail } from '
 export type TransportCode =
   'connection_failed' | 'timeout' | 'redirect_refused' | 'unexpected_answer' | 'broken_answer' | 'unknown_error';
 
+/** Request timeout, too early, too many requests (RFC 9110, RFC 8470, RFC 6585). */
+const transient4xx: ReadonlySet<number> = new Set([408, 425, 429]);
+
 /** A call to the platform that did not succeed. Holds no token, key or address. */
 export class PlatformError extends KitError {
   declare readonly code: ErrorCode | TransportCode;
@@ -38,11 +41,11 @@ export class PlatformError extends KitError {
     this.retryAfterMs = facts.retryAfterMs ?? null;
   }
 
-  /** True where the same request may succeed later: connection errors, timeouts, answers that were cut or are somebody else's, 429 and 5xx. */
+  /** True where the same request may succeed later: connection errors, timeouts, answers that were cut or are somebody else's, 408, 425, 429 and 5xx. */
   get isTransient(): boolean {
     if (this.code === 'connection_failed' || this.code === 'timeout' || this.code === 'broken_answer') return true;
     // Until somebody installs what is missing there.
     if (this.code === 'inference_unavailable') return false;
-    return this.platformStatus !== null && (this.platformStatus === 429 || this.platformStatus >= 500);
+    return this.platformStatus !== null && (transient4xx.has(this.platformStatus) || this.platformStatus >= 500);
   }
 }

@@ -46,11 +46,18 @@ export function withRetries<T>(
   });
 }
 
-/** `Retry-After` as seconds or as an HTTP date (RFC 9110, 10.2.3); null where absent or senseless. */
-export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
+/**
+ * `Retry-After` as seconds or as an HTTP date (RFC 9110, 10.2.3), in milliseconds; null where absent or senseless. The
+ * answer's `Date` tells what time it is for the platform; this machine's clock does if there is none.
+ */
+export function parseRetryAfter(header: string | undefined, dateHeader?: string): number | null {
   if (header === undefined) return null;
   if (/^\d{1,9}$/.test(header.trim())) return Number(header.trim()) * 1000;
-  // Date.parse alone reads nearly anything as a date.
-  const date = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} /.test(header) ? Date.parse(header) : NaN;
-  return Number.isNaN(date) ? null : Math.max(0, date - nowMs);
+  const date = parseHttpDate(header);
+  const now = parseHttpDate(dateHeader ?? '');
+  return Number.isNaN(date) ? null : Math.max(0, date - (Number.isNaN(now) ? Date.now() : now));
 }
+
+/** `Date.parse` alone reads nearly anything as a date. */
+const parseHttpDate = (text: string) =>
+  /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} /.test(text) ? Date.parse(text) : NaN;

@@ -7,6 +7,7 @@ import type { OwnUploads } from './own-uploads.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import { parseRequest } from '../web/errors.ts';
+import { pageDeadline, whileAsked } from '../web/page-call.ts';
 import { whyNot } from '../processing/fit.ts';
 import { namesOf } from '../processing/input-facts.ts';
 
@@ -48,7 +49,7 @@ export function catalogRoutes({ client, steps, launches, uploads }: CatalogRoute
   /** The same for all users: asked for once in a while. A failure is not kept. */
   function listCollections(): ReturnType<PlatformClient['listCollections']> {
     if (listed === null || performance.now() > listed.untilMs) {
-      const made = { collections: client.listCollections(), untilMs: performance.now() + collectionsKeptMs };
+      const made = { collections: client.listCollections({ signal: pageDeadline() }), untilMs: performance.now() + collectionsKeptMs };
       made.collections.catch(() => listed === made && (listed = null));
       listed = made;
     }
@@ -66,10 +67,10 @@ export function catalogRoutes({ client, steps, launches, uploads }: CatalogRoute
     const step = stepId === undefined ? null : steps.find(stepId);
     const inputs = step ? inputsOf(step) : [];
     const [, declared] = inputs.find(([name]) => name === input) ?? inputs[0] ?? [];
-    const { items, numberMatched } = await client.searchItems({
-      ...wanted,
-      sortby: [{ field: 'properties.datetime', direction: 'desc' }],
-    });
+    const { items, numberMatched } = await client.searchItems(
+      { ...wanted, sortby: [{ field: 'properties.datetime', direction: 'desc' }] },
+      { signal: whileAsked(res) },
+    );
     res.json({
       items: items.map((item) => ({
         ...viewItem(item, wanted.collections.length === 1 ? wanted.collections[0] : undefined),

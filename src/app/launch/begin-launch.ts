@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { isPathSegment, KitError, type WireLimits } from '../../contract/index.ts';
+import { isPathSegment, KitError } from '../../contract/index.ts';
 import {
   PlatformError,
   type IdentityToken,
@@ -8,6 +8,7 @@ import {
 } from '../../platform-client/index.ts';
 import type { Launch, LaunchStore } from './launch-store.ts';
 
+const stillGood = 'Reload this page in a moment: your launch is still good.';
 const launchAgain = 'Go back to the marketplace and launch the app again.';
 
 function refusal(status: number, code: string, message: string, advice = launchAgain): KitError {
@@ -33,9 +34,9 @@ export async function beginLaunch(
   token: string,
   client: PlatformClient,
   launches: LaunchStore,
-  { tokenLifetimeMs }: Pick<WireLimits, 'tokenLifetimeMs'>,
   now: () => number,
   isAskerGone: () => boolean,
+  signal: AbortSignal,
 ): Promise<Launch | null> {
   const used = () =>
     refusal(
@@ -44,8 +45,8 @@ export async function beginLaunch(
       'A browser has opened this launch already. Each launch begins one session, in one browser.',
     );
   if ((await launches.begunBy(token)) !== null) throw used();
-  const held = memoryStore({ token, expiresAtMs: now() + tokenLifetimeMs });
-  const user = await client.launch(held).userDetail().catch(explain);
+  const held = memoryStore({ token, expiresAtMs: null });
+  const user = await client.launch(held).userDetail({ signal }).catch(explain);
   // The session's cookie would reach nobody.
   if (isAskerGone()) return null;
   const launch: Launch = { id: randomBytes(16).toString('base64url'), user, createdAtMs: now() };
@@ -62,6 +63,8 @@ function memoryStore(first: IdentityToken): IdentityTokenStore {
 }
 
 function explain(error: unknown): never {
+  if (error instanceof KitError && error.code === 'platform_slow')
+    throw refusal(502, error.code, `The app could not ask the platform who you are: ${error.message}.`, stillGood);
   if (!(error instanceof PlatformError)) throw error;
   const facts = `${error.code}${error.requestId ? `, request ${error.requestId}` : ''}`;
   switch (error.code) {
@@ -83,7 +86,7 @@ function explain(error: unknown): never {
         502,
         'platform_unavailable',
         `The app could not ask the platform who you are (${facts}).`,
-        'Reload this page in a moment: your launch is still good.',
+        stillGood,
       );
   }
 }

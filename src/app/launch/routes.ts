@@ -4,6 +4,7 @@ import type { PlatformClient } from '../../platform-client/index.ts';
 import { beginLaunch, readLaunchToken } from './begin-launch.ts';
 import type { LaunchStore } from './launch-store.ts';
 import { hasBegunHere, launchPath, openSession } from './sessions.ts';
+import { pageDeadline } from '../web/page-call.ts';
 
 const mostItemCharacters = 500;
 
@@ -30,9 +31,9 @@ export function launchRoutes(options: {
       word,
       options.client,
       options.launches,
-      options.profile.limits,
       options.now,
       () => res.closed,
+      pageDeadline(),
     );
     if (launch === null) return;
     await openSession(req, launch.id);

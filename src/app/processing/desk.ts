@@ -45,14 +45,18 @@ export interface DeskOptions extends Pick<ModelRunOptions, 'patiently'> {
 const ofStep = (fraction: number) => 0.05 + 0.9 * fraction;
 
 /** Throws `KitError` where the step needs what the app or the platform does not have. */
-export async function requireServices(step: AnyStep, { platformModels, containers }: DeskServices): Promise<void> {
+export async function requireServices(
+  step: AnyStep,
+  { platformModels, containers }: DeskServices,
+  signal?: AbortSignal,
+): Promise<void> {
   const container = containerOf(step);
   const program = programOf(step);
   if (program !== null) requireProgram(program);
   if (container && !containers) throw noEngine(step);
   if (container) await containers?.require(container.image);
   if (step.platformModels && !platformModels) throw noModels();
-  if (step.platformModels) await platformModels?.require(step.platformModels);
+  if (step.platformModels) await platformModels?.require(step.platformModels, signal);
 }
 
 /** Null for a step that does all by itself. */

@@ -28,7 +28,7 @@ export interface FetchedFile {
 /** Rasters of the platform's items as a run's input. */
 export interface PlatformInput {
   /** The items as the catalog has them. Throws `InputError` for one that is not there or has no data, `DownloadError` for one whose data may not be fetched. */
-  check(items: readonly ItemReference[]): Promise<CatalogItem[]>;
+  check(items: readonly ItemReference[], signal?: AbortSignal): Promise<CatalogItem[]>;
   /** Fetches the items' data into `folder`, which is emptied first. Returns the files of that kind, with absolute paths. Throws `InputError`, `DownloadError`, `ChildJobError` or `PlatformError`. */
   fetch(items: readonly ItemReference[], folder: string, options: FetchOptions): Promise<FetchedFile[]>;
 }
@@ -83,14 +83,21 @@ export function createPlatformInput({
     await mkdir(folder, { recursive: true });
     const path = join(folder, 'data');
     const onBytes = (bytes: number, total: number | null) => onProgress(total === null ? 0 : bytes / total);
-    const item = await patiently(async () => {
+    const findAndDownload = async () => {
       const found = await find(reference, signal);
       await client.download(
         { href: found.dataHref, allowedOrigins, path, maxBytes: bytesLeft, onProgress: onBytes },
         { signal },
       );
       return found;
-    });
+    };
+    // A link may end while its download is repeated; another one is fresh.
+    const item = await patiently(() =>
+      findAndDownload().catch((error: unknown) => {
+        if (isLinkOver(error)) return findAndDownload();
+        throw error;
+      }),
+    );
     const ofItem = factsOf(item);
     const unpacked = join(folder, 'unpacked');
     const archive: UnpackInput = { kind, limits: { entries: maxEntries, bytes: bytesLeft } };
@@ -123,9 +130,9 @@ export function createPlatformInput({
   }
 
   return {
-    async check(items) {
+    async check(items, signal) {
       const found: CatalogItem[] = [];
-      for (const item of items) found.push(await find(item));
+      for (const item of items) found.push(await find(item, signal));
       return found;
     },
     async fetch(items, folder, options) {
@@ -143,6 +150,14 @@ export function createPlatformInput({
       return files;
     },
   };
+}
+
+function isLinkOver(error: unknown): boolean {
+  return (
+    error instanceof PlatformError &&
+    error.endpoint === 'stac.data' &&
+    [401, 403, 404, 410].includes(error.platformStatus ?? 0)
+  );
 }
 
 function factsOf({ datetime = '', bands = [] }: CatalogItem): ItemFacts {

@@ -37,7 +37,7 @@ export interface ModelRunOptions {
 /** Models that the platform runs (spec 4.7) on a step's files. */
 export interface PlatformModels {
   /** Throws `KitError` (400) where the platform has not all of them. */
-  require(modelIds: readonly string[]): Promise<void>;
+  require(modelIds: readonly string[], signal?: AbortSignal): Promise<void>;
   /**
    * Takes the file out of `stepFolder`, uploads it, runs the model on it, and writes what comes out to `resultPath`, of at most `maxBytes`. The
    * file stays on the platform: the interface knows no call that removes one. Throws `KitError` (422) where the job
@@ -123,15 +123,15 @@ export function createPlatformModels({
       onNote(
         state === 'waiting'
           ? `waiting for the platform's model ${modelId}`
-          : `the platform's model ${modelId} is at work`,
+          : `the platform's model ${modelId} is at work (${status.slice(0, 40)})`,
       );
     }
   }
 
   return {
-    async require(modelIds) {
+    async require(modelIds, signal) {
       if (performance.now() < knownUntil && modelIds.every((id) => knownIds.has(id))) return;
-      const known = await client.listModels();
+      const known = await client.listModels({ signal });
       [knownIds, knownUntil] = [new Set(known.map(({ id }) => id)), performance.now() + knownMs];
       const missing = modelIds.filter((id) => !known.some((model) => model.id === id));
       if (missing.length === 0) return;

@@ -46,7 +46,7 @@ export interface StepHost {
    * Checks parameters and input, and returns what a run would get and about take. Throws
    * `KitError` (400), so that no user is asked to approve what cannot run.
    */
-  check(stepId: string, parameters: unknown, input: RunInput): Promise<CheckedStep>;
+  check(stepId: string, parameters: unknown, input: RunInput, signal?: AbortSignal): Promise<CheckedStep>;
   /** Steps that run now, and that wait for their turn. */
   load(): { running: number; waiting: number };
   /**
@@ -268,7 +268,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     };
   }
 
-  async function check(stepId: string, parameters: unknown, input: RunInput) {
+  async function check(stepId: string, parameters: unknown, input: RunInput, signal?: AbortSignal) {
     const step = find(stepId);
     if (isCommand(step) && options.confinement.kind !== 'bubblewrap')
       throw new KitError(
@@ -277,15 +277,19 @@ export function createStepHost(options: StepHostOptions): StepHost {
         { status: 503, data: { isForUser: true } },
       );
     const checked = checkParameters(step, parameters);
-    await requireServices(step, options);
+    await requireServices(step, options, signal);
     const facts = new Map<string, InputFacts>();
-    for (const chosen of chosenInputs(step, input)) facts.set(chosen.name, await factsOf(step, chosen));
+    for (const chosen of chosenInputs(step, input)) facts.set(chosen.name, await factsOf(step, chosen, signal));
     const warnings = requireBands(step, checked, facts);
     const main = facts.get(mainInput(step)?.[0] ?? '') ?? nothingKnown;
     return { step, parameters: checked, estimate: estimateOf(step, checked, main), warnings };
   }
 
-  async function factsOf(step: AnyStep, { declared, source }: ChosenInput): Promise<InputFacts> {
+  async function factsOf(
+    step: AnyStep,
+    { declared, source }: ChosenInput,
+    signal: AbortSignal | undefined,
+  ): Promise<InputFacts> {
     const { inputDir, confinement, limits } = options;
     if (source.type === 'synthetic')
       return declared.kind === 'vector' || declared.synthetic === null
@@ -300,7 +304,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
       throw new InputError(
         `${step.title} takes at most ${mostItems} of the platform's items${inputsOf(step).length > 1 ? ` as ${declared.title ?? 'one input'}` : ''}, not ${source.items.length}`,
       );
-    const items = await options.platformInput.check(source.items);
+    const items = await options.platformInput.check(source.items, signal);
     for (const item of items) {
       const reason = whyNot(step, declared, item);
       if (reason !== null) throw new InputError(`item ${JSON.stringify(item.name ?? item.id)} ${reason}`);

@@ -8,6 +8,7 @@ import { defaultsOf, parameterSchema } from '../processing/step-parameters.ts';
 import type { OwnUploads } from '../catalog/own-uploads.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import { parseRequest, RequestError } from '../web/errors.ts';
+import { pageDeadline } from '../web/page-call.ts';
 import type { LaunchStore } from '../launch/launch-store.ts';
 import type { RunEngine } from './run-engine.ts';
 import { estimateInWords } from './estimate-words.ts';
@@ -74,7 +75,7 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
   async function asked<T>(
     params: object,
     res: Response,
-    work: (launchId: string) => Promise<T>,
+    work: (launchId: string, signal: AbortSignal) => Promise<T>,
     [queue, mostWaiting]: readonly [FairQueue, number] = [checks, checksWaiting],
   ): Promise<T> {
     const launchId = launchOf(params);
@@ -84,7 +85,7 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
       throw new RequestError(429, 'too_many_checks', 'wait for the answers to what you have asked for already');
     const gone = new AbortController();
     res.once('close', () => gone.abort(new Error('nobody waits for the answer')));
-    return queue.run(owner, () => work(launchId), gone.signal);
+    return queue.run(owner, () => work(launchId, gone.signal), gone.signal);
   }
 
   async function findRun(params: { launchId?: string; runId: string }): Promise<Run> {
@@ -126,15 +127,18 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
   });
   router.post('/runs', json({ limit: '256kb' }), async (req, res) => {
     const wanted = parseRequest(newRun, req.body);
-    const run = await asked(req.params, res, (launchId) => engine.start(launchId, wanted), [starts, startsWaiting]);
+    const run = await asked(req.params, res, (launchId) => engine.start(launchId, wanted, pageDeadline()), [
+      starts,
+      startsWaiting,
+    ]);
     res.status(201).json(await view(run));
   });
   // What asking for approval would say, without asking: refused as that is.
   router.post('/runs/check', json({ limit: '256kb' }), async (req, res) => {
     const { stepId, parameters, input } = parseRequest(newRun, req.body);
-    const checked = await asked(req.params, res, async (launchId) => {
+    const checked = await asked(req.params, res, async (launchId, gone) => {
       uploads.requireOwn(await launches.find(launchId), input);
-      return steps.check(stepId, parameters, input);
+      return steps.check(stepId, parameters, input, AbortSignal.any([gone, pageDeadline()]));
     });
     res.json({
       warnings: checked.warnings,

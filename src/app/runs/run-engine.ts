@@ -17,7 +17,7 @@ import { inTurns, stageOf } from './stages/stage-table.ts';
 
 export interface RunEngine {
   /** Commits a new run and queues it. Throws where step or parameters are wrong, `busy` where too many runs wait for processing, and `too_many_runs` where the user has too many. */
-  start(launchId: string, wanted: NewRun): Promise<Run>;
+  start(launchId: string, wanted: NewRun, signal?: AbortSignal): Promise<Run>;
   /** Starts a new run, and so a new operation, with what an ended run asked for (spec 3.1). Throws `run_not_ended`. */
   retry(run: Run): Promise<Run>;
   /** Ends the run where it is. An operation that waits in the platform is left to its user and its 30 minutes. */
@@ -249,13 +249,13 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     return run;
   }
 
-  async function start(launchId: string, wanted: NewRun): Promise<Run> {
+  async function start(launchId: string, wanted: NewRun, signal?: AbortSignal): Promise<Run> {
     if (stopping)
       throw new KitError('shutting_down', 'the app is about to stop and takes no new runs; try again in a moment', {
         status: 503,
         data: { isForUser: true },
       });
-    return takeIn(launchId, wanted);
+    return takeIn(launchId, wanted, signal);
   }
 
   /** Queues the runs that no living worker has. Returns how many there were. */

@@ -40,7 +40,7 @@ export function createRunIntake({
   mayUse,
   now,
   log,
-}: RunIntakeOptions): (launchId: string, wanted: NewRun) => Promise<Run> {
+}: RunIntakeOptions): (launchId: string, wanted: NewRun, signal?: AbortSignal) => Promise<Run> {
   /** Counts and commits the runs of one user one after the other. */
   const starting = new Map<string, Promise<unknown>>();
 
@@ -50,12 +50,17 @@ export function createRunIntake({
     return turn.finally(() => starting.get(owner) === turn && starting.delete(owner));
   }
 
-  async function start(launchId: string, wanted: NewRun): Promise<Run> {
+  async function start(launchId: string, wanted: NewRun, signal?: AbortSignal): Promise<Run> {
     const owner = await ownerOf(launchId);
     await mayUse?.(launchId, wanted.input);
     // Before anything is looked into; and once more when it is committed.
     await requireRoom(owner);
-    const { step, parameters, estimate } = await steps.check(wanted.stepId, wanted.parameters, wanted.input);
+    const { step, parameters, estimate } = await steps.check(
+      wanted.stepId,
+      wanted.parameters,
+      wanted.input,
+      signal,
+    );
     const atMs = now();
     const asked = { stepVersion: step.version, input: wanted.input, parameters, estimate };
     const run: Run = {

@@ -140,6 +140,9 @@ export async function completeWithoutFile(
   }
 }
 
+/** Calls of a session that has begun: for them, a 404 speaks of the session whatever its code (spec 4.4, 4.8). */
+const ofSession: readonly string[] = ['upload.chunk', 'upload.complete', 'file.chunk', 'file.complete'];
+
 /** The session is gone, closed, or holds other bytes than ours: nothing but a new one helps. */
 function needsNewSession(error: unknown): boolean {
   const codes = [
@@ -150,7 +153,9 @@ function needsNewSession(error: unknown): boolean {
     'size_mismatch',
     'chunk_out_of_order',
   ];
-  return error instanceof PlatformError && codes.includes(error.code);
+  if (!(error instanceof PlatformError)) return false;
+  const isUnnamed404 = error.platformStatus === 404 && error.code === 'unknown_error';
+  return codes.includes(error.code) || (isUnnamed404 && ofSession.includes(error.endpoint));
 }
 
 const mebibyte = 1024 * 1024;

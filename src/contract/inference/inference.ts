@@ -12,7 +12,7 @@ export type InferenceStatus = (typeof inferenceStatuses)[number];
 
 export type InferenceState = 'waiting' | 'running' | 'done' | 'failed';
 
-/** A status as a client understands it: both spellings of the spec's lists (3.3), and an unknown word as still going. */
+/** A status as a client understands it: both spellings of the spec's lists (3.3), the usual words for an end without a result, and any other word as still going. */
 export function inferenceState(status: string): InferenceState {
   switch (status.toUpperCase()) {
     case 'SUBMITTED':
@@ -22,6 +22,12 @@ export function inferenceState(status: string): InferenceState {
     case 'COMPLETED':
       return 'done';
     case 'FAILED':
+    case 'ERROR':
+    case 'CANCELLED':
+    case 'CANCELED':
+    case 'ABORTED':
+    case 'TIMEOUT':
+    case 'EXPIRED':
       return 'failed';
     default:
       return 'running';

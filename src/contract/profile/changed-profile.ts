@@ -1,5 +1,6 @@
 import { fillPath, type Call, type WireBody, type WireRequest } from '../wire.ts';
 import type { ErrorCode } from '../error-codes.ts';
+import { KitError } from '../kit-error.ts';
 import { assumedForm, changedForm, matchPath, setAt, valueAt, type WireForm } from './wire-form.ts';
 import { wireCallNames, wireCalls, type WireCallName } from './wire-calls.ts';
 import type { CallChanges } from './call-changes.ts';
@@ -36,7 +37,7 @@ export function wireProfile(given: WireChanges): WireProfile {
     uploadsCollection:
       uploadsCollection === undefined
         ? (userId) => assumedProfile.uploadsCollection(userId)
-        : (userId) => uploadsCollection.replaceAll(':userId', userId),
+        : (userId) => uploadsCollection.replaceAll(':userId', () => userId),
     changes,
   };
 }
@@ -80,6 +81,7 @@ function encodeAs(wanted: WireForm, assumed: WireForm, request: WireRequest): Wi
   for (const { field, place, name } of wanted.fields) {
     const value = values[field];
     if (value === undefined) continue;
+    if (place === 'header' && !headerText.test(asText(value))) throw new HeaderValueError(field);
     if (place === 'body') setAt(body, name, value);
     else (place === 'path' ? path : place === 'query' ? query : headers)[name] = asText(value);
   }
@@ -90,6 +92,18 @@ function encodeAs(wanted: WireForm, assumed: WireForm, request: WireRequest): Wi
     headers,
     body: bodyOf(wanted, request.body, body),
   };
+}
+
+/** HTTP carries these characters in a header (RFC 9110, 5.5), and Node leaves the others out. */
+const headerText = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** A value would lose letters in a header. The error does not show the value: it may be a token. */
+class HeaderValueError extends KitError {
+  constructor(field: string) {
+    super('unsafe_header_value', `${field} cannot stand in a header: it holds characters beyond Latin-1 or of control`, {
+      status: 400,
+    });
+  }
 }
 
 function fieldsOfBody(body: WireBody | undefined): Record<string, unknown> {

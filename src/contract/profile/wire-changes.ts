@@ -90,6 +90,7 @@ function problemsOf(name: WireCallName, changes: CallChanges): string[] {
     ({ field, place }) => place === 'body' && ['path', 'query'].includes(call.request[field] ?? ''),
   );
   const outOfBody = fieldsWhere(({ field, place }) => place !== 'body' && call.structured.includes(field));
+  const inBodyOfGet = form.method === 'GET' ? fieldsWhere(({ place }) => place === 'body') : [];
   const nested = fieldsWhere(({ place, name: wireName }) => call.isForm && place === 'body' && wireName.includes('.'));
   const partial = (path ?? '').split('/').filter((segment) => segment.includes(':') && !/^:[A-Za-z]+$/.test(segment));
   return [
@@ -98,6 +99,8 @@ function problemsOf(name: WireCallName, changes: CallChanges): string[] {
     ...unknown(inPath, fields, 'path'),
     ...intoBody.map((name) => `request.${name}: stands in the address, and cannot go into the body`),
     ...outOfBody.map((name) => `request.${name}: is no plain value, and cannot leave the body`),
+    ...inBodyOfGet.map((name) => `request.${name}: stands in the body, and a GET has none`),
+    ...(form.method === 'GET' && form.isRaw ? ['body: a GET has none'] : []),
     ...nested.map((name) => `request.${name}: a form has no names with dots`),
     ...partial.map((segment) => `path: ${segment} must be a whole segment, such as /:token/`),
     ...lost.map((field) => `path: :${field} is missing, and request does not say where it goes instead`),

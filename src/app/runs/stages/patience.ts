@@ -14,7 +14,7 @@ const pauseMs = { first: 2_000, most: 10_000 };
  */
 export async function patiently<T>(context: StageContext, call: () => Promise<T>): Promise<T> {
   let giveUpAtMs: number | null = null;
-  for (let [pause, tries] = [pauseMs.first, 2]; ; [pause, tries] = [Math.min(pauseMs.most, pause * 2), tries + 1]) {
+  for (let [wait, tries] = [pauseMs.first, 2]; ; [wait, tries] = [Math.min(pauseMs.most, wait * 2), tries + 1]) {
     try {
       const answer = await call();
       if (tries > 2) context.report(noProgress);
@@ -23,12 +23,14 @@ export async function patiently<T>(context: StageContext, call: () => Promise<T>
       context.signal.throwIfAborted();
       // Counts from the first failure: time that went well before it does not count.
       giveUpAtMs ??= context.now() + context.settings.platformPatienceMs;
-      if (!(error instanceof PlatformError) || !error.isTransient || context.now() + pause > giveUpAtMs) throw error;
+      if (!(error instanceof PlatformError) || !error.isTransient || context.now() + wait > giveUpAtMs) throw error;
+      // The platform may ask for a longer pause. The last try comes before the app gives up.
+      const pause = Math.max(wait, Math.min(error.retryAfterMs ?? 0, giveUpAtMs - context.now()));
       context.log.warn(
         { endpoint: error.endpoint, code: error.code, requestId: error.requestId, pauseMs: pause },
         'the platform does not answer, trying again',
       );
-      context.report({ ...noProgress, note: `${saidBy(error)}; try ${tries} in ${pause / 1_000} s` });
+      context.report({ ...noProgress, note: `${saidBy(error)}; try ${tries} in ${Math.round(pause / 1_000)} s` });
       await abortableSleep(pause, context.signal);
     }
   }

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { CompletedUpload, SourceType } from '../../../contract/index.ts';
 import { outputsOf } from '../../../steps/step.ts';
-import { completeWithoutFile, uploadFile } from '../../upload/uploader.ts';
+import { completeWithoutFile, uploadFile, UploadError } from '../../upload/uploader.ts';
 import type { Run, RunFile, RunOutput } from '../run.ts';
 import { requireOperation } from './await-decision.ts';
 import { commitMove, patiently } from './patience.ts';
@@ -63,7 +63,7 @@ async function uploadOne(
   const isHere = context.madeHere.digests.has(sha256) || (await context.folders.holds(output, context.signal));
   if (!isHere) return completeWithoutFile({ sizeBytes, sourceType, resume }, options);
   const which = run.outputs.length > 1 ? `${run.outputs.indexOf(output) + 1} of ${run.outputs.length}` : '';
-  return uploadFile(
+  const uploaded = uploadFile(
     { operationId: requireOperation(run), path, sizeBytes, fileName, sourceType, resume },
     {
       ...options,
@@ -78,6 +78,16 @@ async function uploadOne(
         }),
     },
   );
+  return uploaded.catch((error: unknown) => {
+    if (isOutputGone(error)) return null;
+    throw error;
+  });
+}
+
+/** The output has gone, or was cut, since it was looked at. */
+function isOutputGone(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return code === 'ENOENT' || (error instanceof UploadError && code === 'output_changed');
 }
 
 function sourceTypeOf(run: Run, fileName: string, { steps }: StageContext): SourceType {
