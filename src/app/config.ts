@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
@@ -194,9 +194,13 @@ export function readAppConfig(
   }
   const settings = read.data;
   const platformApiKey = readSecret(env, 'PLATFORM_API_KEY');
-  if (!platformApiKey)
+  if (!platformApiKey || platformApiKey.reveal() === '')
     throw new ConfigError(
       'PLATFORM_API_KEY (or PLATFORM_API_KEY_FILE) is required: the API key that the platform issued to this app',
+    );
+  if (!/^[\x21-\x7e]+$/.test(platformApiKey.reveal()))
+    throw new ConfigError(
+      'PLATFORM_API_KEY must be one word of letters, digits and signs that a header can carry: no spaces, no line ends',
     );
   if (settings.STEP_INSPECT !== undefined && settings.STEP_CONFINEMENT !== 'none')
     throw new ConfigError(
@@ -295,6 +299,29 @@ function readDatabaseUrl(env: NodeJS.ProcessEnv): Secret | null {
 }
 
 const minSecretLength = 32;
+const isShort = (one: string) => one.length < minSecretLength;
+
+/** Codes of a file system that knows no hard links. */
+const withoutLinks: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+
+/** Makes a private file that is there whole or not at all. False if there is one already. */
+function makeOnce(path: string, text: string): boolean {
+  const whole = `${path}.${process.pid}`;
+  try {
+    writeFileSync(whole, text, { mode: 0o600 });
+    linkSync(whole, path);
+    return true;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    if (!withoutLinks.has(code)) throw error;
+    if (existsSync(path)) return false;
+    renameSync(whole, path);
+    return true;
+  } finally {
+    rmSync(whole, { force: true });
+  }
+}
 
 function appSecrets(env: NodeJS.ProcessEnv, dataDir: string, warn: (message: string) => void): [Secret, ...Secret[]] {
   const given = readSecret(env, 'APP_SECRET');
@@ -304,7 +331,6 @@ function appSecrets(env: NodeJS.ProcessEnv, dataDir: string, warn: (message: str
       .split(/[,\r\n]+/)
       .map((one) => one.trim())
       .filter((one) => one !== '');
-    const isShort = (one: string) => one.length < minSecretLength;
     if (first === undefined || isShort(first) || older.some(isShort))
       throw new ConfigError(
         `APP_SECRET must be at least ${minSecretLength} characters; of several, separated by commas or line ends, each`,
@@ -313,11 +339,12 @@ function appSecrets(env: NodeJS.ProcessEnv, dataDir: string, warn: (message: str
   }
   const path = join(dataDir, 'app-secret');
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  try {
-    writeFileSync(path, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 });
+  if (makeOnce(path, randomBytes(32).toString('base64url')))
     warn(`APP_SECRET is not set: made one in ${path}. Set APP_SECRET or APP_SECRET_FILE in production.`);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  return [new Secret(readFileSync(path, 'utf8').trim())];
+  const secret = readFileSync(path, 'utf8').trim();
+  if (isShort(secret))
+    throw new ConfigError(
+      `${path} holds less than ${minSecretLength} characters, and so no secret: remove it, and the app makes a new one (sessions and launches of before end), or set APP_SECRET`,
+    );
+  return [new Secret(secret)];
 }

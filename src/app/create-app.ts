@@ -83,11 +83,27 @@ const sweepEveryMs = 3_600_000;
 
 /** An app, wired. It listens nowhere yet: the caller serves `handler`. */
 export async function createApp(options: AppOptions): Promise<App> {
-  const { config, definition, log, confinement, clock = Date } = options;
+  const { config, definition, log, clock = Date } = options;
   checkDefinition(definition);
   const now = () => clock.now();
+  const opened = await openStores(options.stores ?? {}, config, now, log);
+  try {
+    return await wireApp(options, opened, now);
+  } catch (error) {
+    // What stays open would keep the process from ending.
+    await Promise.allSettled([opened.stores.queue.close(), opened.stores.progress.close()]);
+    await opened.close();
+    throw error;
+  }
+}
+
+async function wireApp(
+  options: AppOptions,
+  { stores, close: closeStores }: Awaited<ReturnType<typeof openStores>>,
+  now: () => number,
+): Promise<App> {
+  const { config, definition, log, confinement } = options;
   const profile = definition.profile ?? assumedProfile;
-  const { stores, close: closeStores } = await openStores(options.stores ?? {}, config, now, log);
   const { queue, progress, sessions, launches, runs: store } = stores;
   const { isShared } = queue;
   // Another process may have the same pid after a restart, or on another machine of the same name.

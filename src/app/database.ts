@@ -58,6 +58,8 @@ export interface RunRow {
   claim: number;
   /** The worker that has the run; null if nobody has it or it has ended. */
   worker: string | null;
+  /** Of the queue of runs that wait for processing: lower comes first. */
+  turn: number;
   created_at: number;
   updated_at: number;
 }

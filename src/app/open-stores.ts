@@ -47,17 +47,19 @@ export async function openStores(
     isShared
       ? sharedProgress(database, (error) => log.warn({ err: error }, 'could not write the progress of runs'))
       : localProgress();
+  const close = async () => {
+    await database.destroy();
+    leaveFolder();
+  };
+  const opened = await (queue ?? ownQueue().catch((error: unknown) => close().then(() => Promise.reject(error))));
   return {
     stores: {
       runs: runs ?? new SqlRunStore(database, now, { isShared }),
       launches: launches ?? new SqlLaunchStore(database, createTokenSealer(config.secrets), { isShared }),
       sessions: sessions ?? new SqlSessionStore(database, now),
       progress: progress ?? ownProgress(),
-      queue: queue ?? (await ownQueue()),
+      queue: opened,
     },
-    async close() {
-      await database.destroy();
-      leaveFolder();
-    },
+    close,
   };
 }

@@ -72,6 +72,26 @@ test('without APP_SECRET one is made, kept for the next start, readable by nobod
   expect(warnings).toEqual([expect.stringContaining('APP_SECRET')]);
 });
 
+test('an app-secret that a full disk has left empty is no secret', async () => {
+  const folder = await testFolder();
+  const env = { ...good, APP_SECRET: undefined, DATA_DIR: folder };
+  for (const left of ['', 'short']) {
+    await writeFile(join(folder, 'app-secret'), left);
+    expect(() => read(env)).toThrow(/app-secret holds less than 32 characters/);
+  }
+});
+
+test.each(['', ' ', 'two\nlines', 'größe', 'a key'])(
+  'the API key %j of a file is refused, and not shown',
+  async (key) => {
+    const file = join(await testFolder(), 'key');
+    await writeFile(file, key);
+    const env = { ...good, PLATFORM_API_KEY: undefined, PLATFORM_API_KEY_FILE: file };
+    expect(() => read(env)).toThrow(/^PLATFORM_API_KEY (\(or PLATFORM_API_KEY_FILE\) is required|must be one word)/);
+    expect(() => read(env)).not.toThrow(/größe|lines/);
+  },
+);
+
 test('sandbox: a bad value stops the start', () => {
   expect(() => readSandboxConfig({}, { port: '99999' })).toThrow(/--port 99999/);
   expect(() => readSandboxConfig({ PUBLIC_URL: 'x' }, {})).toThrow(/PUBLIC_URL=x must be/);

@@ -2,6 +2,7 @@
 import { networkInterfaces } from 'node:os';
 import supertest from 'supertest';
 import { describe, expect, test } from 'vitest';
+import { createMetrics } from '../../src/app/monitoring/metrics.ts';
 import { checkReadiness } from '../../src/app/monitoring/readiness.ts';
 import { launchApp, smallRun, startApp, type TestApp } from '../support/app.ts';
 import { testConfinement } from '../support/confinement.ts';
@@ -57,6 +58,16 @@ describe('not ready', () => {
       { database: 'failed: does not answer', platform: 'ok', disk: 'failed: is nearly full' },
     ]);
   });
+});
+
+test('metrics without a database: all but the counts of runs', async () => {
+  const metrics = createMetrics();
+  const stepLoad = () => ({ running: 2, waiting: 1 });
+  const before = await metrics.render({ countRuns: async () => ({ COMPLETED: 3 }), stepLoad });
+  expect(before.text).toContain('app_runs{state="COMPLETED"} 3');
+  const away = await metrics.render({ countRuns: () => Promise.reject(new Error('away')), stepLoad });
+  expect(away.text).toContain('app_steps{is="running"} 2');
+  expect(away.text).not.toMatch(/^app_runs\{/m);
 });
 
 test('metrics count runs, stages, calls by result, and steps', async () => {

@@ -30,6 +30,8 @@ interface Fakes {
   readonly process?: (workFolder: string, attempt: number) => Promise<void>;
   /** Stands before every call of the store. */
   readonly beforeStore?: (method: keyof RunStore) => void;
+  /** Stands behind it: what it throws, the caller gets in place of the answer. */
+  readonly afterStore?: (method: keyof RunStore) => void;
   readonly patienceMs?: number;
   /** The engine's clock. */
   readonly now?: () => number;
@@ -39,6 +41,7 @@ interface Fakes {
 async function start({
   process = async () => {},
   beforeStore = () => {},
+  afterStore = () => {},
   patienceMs = 60_000,
   now = Date.now,
 }: Fakes = {}) {
@@ -57,7 +60,9 @@ async function start({
       (...args: unknown[]) => {
         const call = async () => {
           beforeStore(name);
-          return (target[name] as (...given: unknown[]) => unknown).apply(target, args);
+          const answer = await (target[name] as (...given: unknown[]) => unknown).apply(target, args);
+          afterStore(name);
+          return answer;
         };
         return call();
       },
@@ -154,6 +159,50 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
     });
     await reach((await engine.start('launch', wanted)).id, 'COMPLETED');
     expect(failures).toBeGreaterThan(2);
+  });
+
+  test('a database that is away for all: one line at its beginning, one at its end, whatever waits', async () => {
+    let isAway = false;
+    const { engine, reach, logged } = await start({
+      beforeStore: () => {
+        if (isAway) throw new DatabaseAwayError(new Error('terminating connection due to administrator command'));
+      },
+    });
+    const runs = await Promise.all(Array.from({ length: 60 }, () => engine.start('launch', wanted)));
+    isAway = true;
+    // Each has met it by then, as a poll comes every two seconds.
+    await new Promise((resolve) => setTimeout(resolve, 6_000));
+    isAway = false;
+    for (const { id } of runs) await reach(id, 'COMPLETED', 120_000);
+    const withStack = logged.filter(({ facts }) => facts['err'] instanceof DatabaseAwayError);
+    expect(withStack.map(({ message }) => message)).toContain('the database does not answer; runs wait for it');
+    // Other work of the worker meets it too, once or twice.
+    expect(withStack.length).toBeLessThan(10);
+    expect(logged.filter(({ message }) => message === 'the database answers again').length).toBeGreaterThanOrEqual(1);
+  });
+
+  test('a start whose commit was not answered: one run, and no error', async () => {
+    let isLost = true;
+    const { engine, reach, store } = await start({
+      afterStore: (called) => {
+        if (called !== 'create' || !isLost) return;
+        isLost = false;
+        throw new DatabaseAwayError(new Error('Connection terminated unexpectedly'));
+      },
+    });
+    const { id } = await engine.start('launch', wanted);
+    await reach(id, 'COMPLETED');
+    expect(await store.listByLaunch('launch', { limit: 10 })).toHaveLength(1);
+  });
+
+  test('a start that was not committed is an error', async () => {
+    const { engine, store } = await start({
+      beforeStore: (called) => {
+        if (called === 'create') throw new DatabaseAwayError(new Error('connect ECONNREFUSED'));
+      },
+    });
+    await expect(engine.start('launch', wanted)).rejects.toMatchObject({ code: 'database_away' });
+    expect(await store.listByLaunch('launch', { limit: 10 })).toEqual([]);
   });
 
   test('a full disk while a step runs: tried again until there is room', async () => {

@@ -1,7 +1,8 @@
 /** The child process that a step runs in: its limits, its death, and what it may not see. */
-import { access, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { access, rm, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
+import { folderBytes } from '../../src/files/index.ts';
 import { createWorkSpace } from '../../src/app/processing/work-space.ts';
 import toySteps from '../support/toy-steps/app.ts';
 import badSteps from '../support/bad-steps.ts';
@@ -62,8 +63,37 @@ describe('limits', () => {
     running.catch(() => {});
     await vi.waitFor(() => expect(notes).toContain('waiting for room among the work folders'), 300_000);
     await expect(access(join(folder, 'mine'))).rejects.toMatchObject({ code: 'ENOENT' });
+    // What the others hold is no fault of the user's: the step is tried again.
     await writeFile(join(folder, 'another'), Buffer.alloc(10 * 2 ** 20));
-    await expect(running).rejects.toMatchObject({ code: 'job_disk_exceeded', data: { limit: 40 * 2 ** 20 } });
+    await expect(running).rejects.toMatchObject({
+      ...{ code: 'work_disk_full', kind: 'world', status: 503 },
+      data: { limit: 40 * 2 ** 20 },
+    });
+    await rm(join(folder, 'another'));
+    await expect(run('wordy', synthetic)).rejects.toMatchObject({
+      ...{ code: 'job_disk_exceeded', kind: 'user' },
+      data: { limit: 50 * 2 ** 20 },
+    });
+  });
+
+  test('all work folders together: many runs that wait share a look at the folder', async () => {
+    const folder = await testFolder();
+    await writeFile(join(folder, 'full'), Buffer.alloc(10));
+    let looks = 0;
+    const space = createWorkSpace({
+      folder,
+      quotaBytes: 10,
+      bytesOf: async (path) => {
+        looks += 1;
+        return folderBytes(path);
+      },
+    });
+    const abort = new AbortController();
+    const waiting = Array.from({ length: 300 }, () => space.waitForRoom(abort.signal, () => {}).catch(() => 'gave up'));
+    await vi.waitFor(() => expect(looks).toBeGreaterThan(0));
+    abort.abort(new Error('enough'));
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(['gave up']));
+    expect(looks).toBeLessThan(5);
   });
 });
 

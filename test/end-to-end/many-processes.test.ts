@@ -1,5 +1,7 @@
 // @module-tag all
 /** One web process and two workers on one PostgreSQL: whichever is killed, the run ends right. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunView } from '../../src/app/runs/run-view.ts';
@@ -162,6 +164,21 @@ describe('processes that share a database', needing('postgresql'), () => {
     });
     expect(((await seen.json()) as { runs: unknown[] }).runs).toHaveLength(12);
   });
+});
+
+test('a start that fails after the database was opened ends, and says why', needing('postgresql'), async () => {
+  const dataDir = await testFolder();
+  await writeFile(join(dataDir, 'work'), 'a file in the place of a folder');
+  const { output, exited } = startCommand('app', [], {
+    PLATFORM_URL: 'http://127.0.0.1:1',
+    PLATFORM_API_KEY: apiKey,
+    DATA_DIR: dataDir,
+    PORT: '0',
+    DATABASE_URL: await postgres.create(),
+    APP_SECRET: 'x'.repeat(32),
+  });
+  expect(await exited).toBe(1);
+  expect(output()).toMatch(/work/);
 });
 
 test.each([

@@ -4,7 +4,13 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { uploadFile } from '../../src/app/upload/uploader.ts';
-import { assumedLimits, inferenceState, wireProfile, type Content, type WireChanges } from '../../src/contract/index.ts';
+import {
+  assumedLimits,
+  inferenceState,
+  wireProfile,
+  type Content,
+  type WireChanges,
+} from '../../src/contract/index.ts';
 import { createPlatformClient, type PlatformClientOptions } from '../../src/platform-client/index.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';

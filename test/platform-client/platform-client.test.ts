@@ -225,7 +225,9 @@ describe('Retry-After', () => {
     ['soon', null],
     ['-1', null],
     [undefined, null],
-  ])('%j reads as %j ms', (header, expected) => expect(parseRetryAfter(header, 'Thu, 01 Jan 1970 00:00:10 GMT')).toBe(expected));
+  ])('%j reads as %j ms', (header, expected) =>
+    expect(parseRetryAfter(header, 'Thu, 01 Jan 1970 00:00:10 GMT')).toBe(expected),
+  );
 });
 
 describe('abort', () => {

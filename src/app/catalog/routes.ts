@@ -49,7 +49,10 @@ export function catalogRoutes({ client, steps, launches, uploads }: CatalogRoute
   /** The same for all users: asked for once in a while. A failure is not kept. */
   function listCollections(): ReturnType<PlatformClient['listCollections']> {
     if (listed === null || performance.now() > listed.untilMs) {
-      const made = { collections: client.listCollections({ signal: pageDeadline() }), untilMs: performance.now() + collectionsKeptMs };
+      const made = {
+        collections: client.listCollections({ signal: pageDeadline() }),
+        untilMs: performance.now() + collectionsKeptMs,
+      };
       made.collections.catch(() => listed === made && (listed = null));
       listed = made;
     }

@@ -62,8 +62,10 @@ export function createMetrics(): Metrics {
     observeStage: (state, seconds) => stages.observe({ state }, seconds),
     observeStepMemory: (bytes) => stepMemory.set(bytes),
     async render({ countRuns, stepLoad }) {
-      const counts = await countRuns();
-      for (const state of runStates) runs.set({ state }, counts[state] ?? 0);
+      // While the database is away, the other metrics tell what happens.
+      const counts = await countRuns().catch(() => null);
+      if (counts === null) runs.reset();
+      else for (const state of runStates) runs.set({ state }, counts[state] ?? 0);
       const { running, waiting } = stepLoad();
       steps.set({ is: 'running' }, running);
       steps.set({ is: 'waiting' }, waiting);

@@ -1,6 +1,7 @@
 import { basename, join } from 'node:path';
 import { KitError } from '../../contract/index.ts';
 import {
+  ChildJobError,
   defaultLimits,
   FairQueue,
   runInChild,
@@ -8,7 +9,7 @@ import {
   type Confinement,
   type LentFile,
 } from '../../child/index.ts';
-import { removeFolder, requirePlainFile } from '../../files/index.ts';
+import { folderBytes, removeFolder, requirePlainFile } from '../../files/index.ts';
 import { type ItemFacts } from '../../raster/index.ts';
 import { isCommand } from '../../steps/command.ts';
 import { inputsOf, mainInput, type AnyStep, type StepEstimate } from '../../steps/step.ts';
@@ -195,12 +196,14 @@ export function createStepHost(options: StepHostOptions): StepHost {
     return { timed: AbortSignal.any([signal, timeout]), isLate: () => timeout.aborted };
   }
 
-  /** The step's own limits, with its disk limit cut to what the work space has left. */
-  async function limitsNow(): Promise<ChildLimits | undefined> {
+  /** The step's own limits, with its disk limit cut to what the work space has left. `isCut`: others hold what the step may use. */
+  async function limitsNow(workFolder: string): Promise<{ limits: ChildLimits | undefined; isCut: boolean }> {
     const { limits, workSpace } = options;
-    if (!workSpace) return limits;
+    if (!workSpace) return { limits, isCut: false };
     const left = Math.max(1, await workSpace.left());
-    return { ...limits, diskBytes: Math.min(limits?.diskBytes ?? left, left) };
+    const own = limits?.diskBytes ?? Infinity;
+    const alone = workSpace.quotaBytes - (await folderBytes(workFolder));
+    return { limits: { ...limits, diskBytes: Math.min(own, left) }, isCut: left < Math.min(own, alone) };
   }
 
   async function runStep(
@@ -226,7 +229,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
       inputs: sources.map(({ paths, ...source }) => ({ ...source, fileCount: paths.length })),
     };
     let fraction = 0;
-    const limits = await limitsNow();
+    const { limits, isCut } = await limitsNow(workFolder);
     const desk = await openDesk(
       step,
       options,
@@ -254,7 +257,13 @@ export function createStepHost(options: StepHostOptions): StepHost {
       onPrinted,
       onMemory,
       inspectPort: options.inspectPort,
-    }).finally(() => desk?.settled());
+    })
+      .catch((error: unknown) => {
+        throw isCut && error instanceof ChildJobError && error.code === 'job_disk_exceeded'
+          ? workDiskFull(error)
+          : error;
+      })
+      .finally(() => desk?.settled());
     const outputs = await takeOutputs(step, answer, workFolder);
     const { inputs, gdalVersion } = answered.parse(answer);
     const made = makeProvenance(known, inputs, gdalVersion);
@@ -361,6 +370,14 @@ export function createStepHost(options: StepHostOptions): StepHost {
       }
     },
   };
+}
+
+/** Other runs hold the space that the step may use: they leave it when they end, so that the step is tried again. */
+function workDiskFull(cause: ChildJobError): ChildJobError {
+  return new ChildJobError('work_disk_full', 'the work folders of other runs leave this step too little room', {
+    kind: 'world',
+    data: cause.data,
+  });
 }
 
 /** What the user has approved is not what would run. */

@@ -3,6 +3,7 @@ import { abortableSleep } from '../../platform-client/index.ts';
 
 /** The folder that the runs of one machine work in, and what they may hold there together. */
 export interface WorkSpace {
+  readonly quotaBytes: number;
   /** Bytes that are still free; zero or less where it is full. */
   left(): Promise<number>;
   /** Resolves when there is room; other runs leave it as their outputs are uploaded. Rejects with the signal's reason. */
@@ -11,12 +12,27 @@ export interface WorkSpace {
 
 const lookAgainMs = 2_000;
 
-export function createWorkSpace({ folder, quotaBytes }: { folder: string; quotaBytes: number }): WorkSpace {
-  const left = async () => quotaBytes - (await folderBytes(folder));
+export interface WorkSpaceOptions {
+  readonly folder: string;
+  readonly quotaBytes: number;
+  /** What a folder holds. Default: what the disk says. */
+  readonly bytesOf?: (folder: string) => Promise<number>;
+}
+
+export function createWorkSpace({ folder, quotaBytes, bytesOf = folderBytes }: WorkSpaceOptions): WorkSpace {
+  const left = async () => quotaBytes - (await bytesOf(folder));
+  /** One look at the folder serves all runs that wait. */
+  let seen: { readonly untilMs: number; readonly left: Promise<number> } | null = null;
+  const leftLately = () => {
+    if (seen === null || performance.now() > seen.untilMs)
+      seen = { untilMs: performance.now() + lookAgainMs, left: left() };
+    return seen.left;
+  };
   return {
+    quotaBytes,
     left,
     async waitForRoom(signal, onFull) {
-      while ((await left()) <= 0) {
+      while ((await leftLately()) <= 0) {
         onFull();
         await abortableSleep(lookAgainMs, signal);
       }

@@ -86,7 +86,7 @@ export class PgBossRunQueue implements RunQueue {
     for (const lane of lanes) {
       const jobs = runs
         .filter((run) => run.lane === lane)
-        .map(({ runId, behind }) => ({ data: { runId } satisfies RunJob, singletonKey: runId, priority: -behind }));
+        .map(({ runId, turn }) => ({ data: { runId } satisfies RunJob, singletonKey: runId, priority: -turn }));
       if (jobs.length > 0) await this.#boss.insert(queueOf(lane), jobs).catch(rethrow);
     }
   }

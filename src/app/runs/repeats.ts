@@ -1,6 +1,8 @@
-/** Repeats pieces of work until `stop`, and never runs one twice at the same time. Reports a failure, and tries again the next time. */
+/** Repeats pieces of work until `stop`, and never runs one twice at the same time. Reports a failure, and tries again the next time. Begins nothing after `stop`. */
 export class Repeats {
   #timers: NodeJS.Timeout[] = [];
+  #running = new Set<Promise<void>>();
+  #isStopped = false;
   #onError: (error: unknown, what: string) => void;
 
   constructor(onError: (error: unknown, what: string) => void) {
@@ -8,19 +10,28 @@ export class Repeats {
   }
 
   every(intervalMs: number, what: string, work: () => Promise<unknown>): void {
-    let busy = false;
+    if (this.#isStopped) return;
+    let running: Promise<void> | null = null;
     const timer = setInterval(() => {
-      if (busy) return;
-      busy = true;
-      work()
+      if (running !== null) return;
+      const now = work()
+        .then(() => {})
         .catch((error: unknown) => this.#onError(error, what))
-        .finally(() => (busy = false));
+        .finally(() => {
+          running = null;
+          this.#running.delete(now);
+        });
+      running = now;
+      this.#running.add(now);
     }, intervalMs);
     timer.unref();
     this.#timers.push(timer);
   }
 
-  stop(): void {
+  /** Resolves when what runs at the moment has ended. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#timers.forEach(clearInterval);
+    await Promise.all(this.#running);
   }
 }

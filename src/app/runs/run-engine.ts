@@ -6,6 +6,7 @@ import { DatabaseAwayError } from '../database-away.ts';
 import { describeFailure, failureKindOf, isSessionOver } from './run-failure.ts';
 import { Repeats } from './repeats.ts';
 import { createRunIntake, type NewRun, type RunIntakeOptions } from './run-intake.ts';
+import { Outage } from './outage.ts';
 import { noProgress, type ProgressBoard, type RunProgress } from './run-progress.ts';
 import type { Lane, QueuedRun } from './run-queue.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
@@ -13,7 +14,7 @@ import type { Run } from './run.ts';
 import { renewEveryMs, type WorkerLease } from './worker-lease.ts';
 import type { AttemptFolders } from './work-folders.ts';
 import type { StageContext, StageLog } from './stages/stage.ts';
-import { inTurns, stageOf } from './stages/stage-table.ts';
+import { queuedRun, stageOf } from './stages/stage-table.ts';
 
 export interface RunEngine {
   /** Commits a new run and queues it. Throws where step or parameters are wrong, `busy` where too many runs wait for processing, and `too_many_runs` where the user has too many. */
@@ -95,6 +96,13 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   /** By run: since when something outside has held it up, and when that last happened. */
   const away = new Map<string, number>();
   let stopping = false;
+  const outage = new Outage(options.log, () => lease.now());
+  /** Runs wait then for the next renewal of the lease, which becomes due at once. */
+  const isAway = (error: unknown): boolean => {
+    if (!outage.isCause(error)) return false;
+    lease.doubt();
+    return true;
+  };
   const takeIn = createRunIntake(options);
 
   /** Takes a run from the queue: claims it for this worker, then drives it. */
@@ -142,7 +150,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         return await runStages(run, entry);
       } catch (error) {
         // Neither committed nor failed, as when the database is away: the run stays as it is.
-        options.log.error({ err: error, runId: run.id }, 'could not take the run further; trying again');
+        if (!isAway(error))
+          options.log.error({ err: error, runId: run.id }, 'could not take the run further; trying again');
       }
     }
   }
@@ -153,11 +162,12 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     while (!entry.abort.signal.aborted && driven.get(runId) === entry) {
       try {
         await abortableSleep(tryAgainMs, entry.abort.signal);
+        await outage.over(entry.abort.signal);
         const run = await store.claim(runId, worker);
         entry.claim = run?.claim ?? 0;
         return run;
       } catch (error) {
-        if (!entry.abort.signal.aborted)
+        if (!entry.abort.signal.aborted && !isAway(error))
           options.log.warn({ err: error, runId }, 'could not claim the run; trying again');
       }
     }
@@ -205,10 +215,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   /** Moves the run from this lane to the lane of its next stage. */
   async function handOver(run: Run, lane: Lane, entry: Driven): Promise<void> {
-    const behind = lane === 'process' ? await store.countWaitingOf(run.owner) : 0;
+    const turn = lane === 'process' ? await store.takeTurn(run) : 0;
     await store.giveBack(run);
     leave(run.id, entry);
-    await queue.add([{ runId: run.id, lane, behind }]);
+    await queue.add([{ runId: run.id, lane, turn }]);
   }
 
   /** Ends a run whose stage threw, in the state that it has by now; rethrows errors of the outside world that may pass. */
@@ -262,7 +272,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   async function recover(forMs: number): Promise<number> {
     if (!lease.mayJudgeOthers) return 0;
     const orphans = (await store.listOrphans(worker, forMs)).filter(({ id }) => !driven.has(id));
-    if (orphans.length > 0) await queue.add(inTurns(orphans));
+    if (orphans.length > 0) await queue.add(orphans.map(queuedRun));
     return orphans.length;
   }
 
@@ -280,6 +290,14 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   /** Renews this worker's lease, lets go of runs that it no longer has, and takes up runs that it has but does not drive. */
   async function renewLease(): Promise<void> {
+    try {
+      await renew();
+    } catch (error) {
+      if (!isAway(error)) throw error;
+    }
+  }
+
+  async function renew(): Promise<void> {
     const fromMs = lease.now();
     if (queue.isShared) await store.renewLease(worker);
     const before = [...driven].flatMap(([id, entry]) => (entry.claim > 0 ? [{ id, entry, claim: entry.claim }] : []));
@@ -289,8 +307,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         entry.abort.abort(new GivenUp('another process ended the run, or took it'));
     }
     lease.renewed(fromMs);
+    outage.ended();
     const idle = [...held.keys()].filter((id) => !driven.has(id));
-    if (idle.length > 0) await queue.add(idle.map((runId) => ({ runId, lane: 'wait', behind: 0 })));
+    if (idle.length > 0) await queue.add(idle.map((runId) => ({ runId, lane: 'wait', turn: 0 })));
   }
 
   return {
@@ -316,8 +335,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     progressChangesOf: (launchId) => progress.changesOf(launchId),
     async work() {
       await folders.tidy();
-      await renewLease();
+      await renew();
+      if (stopping) return 0;
       await queue.work({ take, room, log: options.log });
+      if (stopping) return 0;
       repeats.every(renewEveryMs, 'could not renew the lease', async () => lease.isDue && renewLease());
       repeats.every(recoverEveryMs, 'could not look for overlooked runs', () => recover(overlookedAfterMs));
       if (queue.isShared)
@@ -330,9 +351,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     },
     async stop() {
       stopping = true;
-      repeats.stop();
+      const ended = repeats.stop();
       for (const { abort } of driven.values()) abort.abort(new GivenUp('the worker is stopping'));
       await queue.stop();
+      await ended;
       await Promise.all(underWay);
       await Promise.race([release(), sleep(releaseWithinMs, undefined, { ref: false })]);
       await queue.close();
@@ -344,7 +366,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   async function release(): Promise<void> {
     try {
       const released = await store.release(worker);
-      if (queue.isShared && released.length > 0) await queue.add(inTurns(released));
+      if (queue.isShared && released.length > 0) await queue.add(released.map(queuedRun));
     } catch (error) {
       options.log.warn({ err: error }, 'could not hand over runs to other workers');
     }

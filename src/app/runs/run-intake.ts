@@ -1,5 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
+import { DatabaseAwayError } from '../database-away.ts';
 import { operationOf } from './operation-request.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepHost } from '../processing/step-host.ts';
@@ -30,6 +32,10 @@ export interface RunIntakeOptions {
   readonly log: { warn(facts: object, message: string): void };
 }
 
+/** How often, and how far apart, the app looks for a run whose commit was not answered. */
+const looksAfterLostCommit = 5;
+const lookAgainMs = 500;
+
 /** Takes new runs in, as many as there is room for: commits each, and queues it. */
 export function createRunIntake({
   store,
@@ -55,12 +61,7 @@ export function createRunIntake({
     await mayUse?.(launchId, wanted.input);
     // Before anything is looked into; and once more when it is committed.
     await requireRoom(owner);
-    const { step, parameters, estimate } = await steps.check(
-      wanted.stepId,
-      wanted.parameters,
-      wanted.input,
-      signal,
-    );
+    const { step, parameters, estimate } = await steps.check(wanted.stepId, wanted.parameters, wanted.input, signal);
     const atMs = now();
     const asked = { stepVersion: step.version, input: wanted.input, parameters, estimate };
     const run: Run = {
@@ -78,13 +79,32 @@ export function createRunIntake({
     };
     await inTurn(owner, async () => {
       await requireRoom(owner);
-      await store.create(run);
+      await commit(run);
     });
     // The run is committed: an error now would make the user ask twice. The engine's `recover` will queue it.
     await queue
-      .add([{ runId: run.id, lane: 'wait', behind: 0 }])
+      .add([{ runId: run.id, lane: 'wait', turn: 0 }])
       .catch((error: unknown) => log.warn({ err: error, runId: run.id }, 'could not queue a new run at the moment'));
     return run;
+  }
+
+  /** A commit may have succeeded although its answer was lost: then an error would make the user ask twice. */
+  async function commit(run: Run): Promise<void> {
+    try {
+      await store.create(run);
+    } catch (error) {
+      if (!(error instanceof DatabaseAwayError)) throw error;
+      for (let tries = 0; tries < looksAfterLostCommit; tries++) {
+        await sleep(lookAgainMs);
+        const found = await store.find(run.id).catch((failed: unknown) => {
+          if (failed instanceof DatabaseAwayError) return undefined;
+          throw failed;
+        });
+        if (found) return;
+        if (found === null) throw error;
+      }
+      throw error;
+    }
   }
 
   async function requireRoom(owner: string): Promise<void> {
@@ -96,7 +116,7 @@ export function createRunIntake({
         { status: 429, data: { isForUser: true } },
       );
     }
-    const { APPROVED = 0, PROCESSING = 0 } = await store.countByState();
+    const { APPROVED = 0, PROCESSING = 0 } = await store.countByState(['APPROVED', 'PROCESSING']);
     if (APPROVED + PROCESSING < settings.stepQueue) return;
     throw new KitError(
       'busy',

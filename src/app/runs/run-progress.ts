@@ -57,7 +57,11 @@ export function sharedProgress(database: AppDatabase, onError: (error: unknown) 
   let writing = Promise.resolve();
   const write = async () => {
     if (changed.size === 0) return;
-    const rows = [...changed].map(([run_id, { progress }]) => ({ run_id, progress: JSON.stringify(progress) }));
+    const batch = new Map(changed);
+    // Processes that write the same rows in the same order do not wait for each other in a circle.
+    const rows = [...batch]
+      .map(([run_id, { progress }]) => ({ run_id, progress: JSON.stringify(progress) }))
+      .toSorted((a, b) => (a.run_id < b.run_id ? -1 : 1));
     const launchIds = [...new Set([...changed.values()].map(({ launchId }) => launchId))];
     changed.clear();
     await database
@@ -66,7 +70,11 @@ export function sharedProgress(database: AppDatabase, onError: (error: unknown) 
       .onConflict((conflict) =>
         conflict.column('run_id').doUpdateSet((of) => ({ progress: of.ref('excluded.progress') })),
       )
-      .execute();
+      .execute()
+      .catch((error: unknown) => {
+        for (const [runId, reported] of batch) if (!changed.has(runId)) changed.set(runId, reported);
+        throw error;
+      });
     // One by one: two processes that took several at once, each in its own order, could wait for each other.
     for (const id of launchIds)
       await database

@@ -8,8 +8,8 @@ export type Lane = 'wait' | 'process';
 export interface QueuedRun {
   readonly runId: string;
   readonly lane: Lane;
-  /** How many runs of the same user wait already: the more, the later its turn. */
-  readonly behind: number;
+  /** Runs with lower numbers come first (`RunStore.takeTurn`). 0 in the lane `wait`. */
+  readonly turn: number;
 }
 
 /**

@@ -4,10 +4,11 @@ import type { RunRow } from '../database.ts';
 import type { RunState } from './run-state.ts';
 import type { Run, RunFacts, RunFile, RunOutput, UnfinishedRun } from './run.ts';
 
-export const toUnfinished = (row: Pick<RunRow, 'id' | 'owner' | 'state'>): UnfinishedRun => ({
+export const toUnfinished = (row: Pick<RunRow, 'id' | 'owner' | 'state' | 'turn'>): UnfinishedRun => ({
   id: row.id,
   owner: row.owner,
   state: row.state as RunState,
+  turn: Number(row.turn),
 });
 
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value));
@@ -55,6 +56,7 @@ export function toRow(run: Run): RunRow {
     estimate: json(run.estimate),
     claim: run.claim,
     worker: null,
+    turn: 0,
     created_at: run.createdAtMs,
     updated_at: run.updatedAtMs,
   };

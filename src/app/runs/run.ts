@@ -104,6 +104,8 @@ export interface UnfinishedRun {
   readonly id: string;
   readonly owner: string;
   readonly state: RunState;
+  /** Of `RunStore.takeTurn`; 0 before that. */
+  readonly turn: number;
 }
 
 export interface RunPage {
@@ -136,8 +138,11 @@ export interface RunStore {
   listOrphans(worker: string, forMs?: number): Promise<UnfinishedRun[]>;
   /** Launches with approved runs that no worker has. */
   listWaitingLaunches(): Promise<string[]>;
-  /** Approved runs of one user that no worker has. */
-  countWaitingOf(owner: string): Promise<number>;
+  /**
+   * Gives the run its turn among those that wait for processing, and keeps it: after all of its owner's, and not before the
+   * first that waits. So owners take turns, however many runs one has and whenever another comes.
+   */
+  takeTurn(run: Pick<Run, 'id' | 'owner'>): Promise<number>;
   /** Counts one user's unfinished runs over all launches. */
   countUnfinishedOf(owner: string): Promise<number>;
   /** What people read of the run's output; null where there is none. */
@@ -168,7 +173,8 @@ export interface RunStore {
   ): Promise<ReadonlySet<string>>;
   /** Resolves where the store answers. */
   check(): Promise<void>;
-  countByState(): Promise<Partial<Record<RunState, number>>>;
+  /** Default: runs of all states. */
+  countByState(states?: readonly RunState[]): Promise<Partial<Record<RunState, number>>>;
   /** Moves the run and keeps `facts` in one commit. Throws `IllegalTransitionError` where the run is not in its state any more, or another worker has it. */
   transition(run: Run, to: RunState, facts?: RunFacts): Promise<Run>;
   /** Keeps facts without a move. Throws as `transition`. */

@@ -118,7 +118,7 @@ export class SqlRunStore implements RunStore {
   async listOrphans(worker: string, forMs = 0): Promise<UnfinishedRun[]> {
     const rows = await this.#database
       .selectFrom('runs')
-      .select(['id', 'owner', 'state'])
+      .select(['id', 'owner', 'state', 'turn'])
       .where('state', 'in', unfinished)
       .where((of) =>
         of.or([
@@ -146,15 +146,23 @@ export class SqlRunStore implements RunStore {
     return rows.map((row) => row.launch_id);
   }
 
-  async countWaitingOf(owner: string): Promise<number> {
-    const { count } = await this.#database
-      .selectFrom('runs')
-      .select((of) => of.fn.countAll().as('count'))
-      .where('owner', '=', owner)
-      .where('state', 'in', ['APPROVED', 'PROCESSING'])
-      .where('worker', 'is', null)
-      .executeTakeFirstOrThrow();
-    return Number(count);
+  takeTurn({ id, owner }: Pick<Run, 'id' | 'owner'>): Promise<number> {
+    return this.#database.transaction().execute(async (trx) => {
+      const waiting = trx.selectFrom('runs').where('state', 'in', ['APPROVED', 'PROCESSING']).where('id', '!=', id);
+      const { last } = await waiting
+        .select((of) => of.fn.max('turn').as('last'))
+        .where('owner', '=', owner)
+        // The others have no turn yet: their workers are about to hand them over.
+        .where((of) => of.or([of('worker', 'is', null), of('state', '=', 'PROCESSING')]))
+        .executeTakeFirstOrThrow();
+      const { first } = await waiting
+        .select((of) => of.fn.min('turn').as('first'))
+        .where('worker', 'is', null)
+        .executeTakeFirstOrThrow();
+      const turn = Math.max(last === null ? 0 : Number(last) + 1, Number(first ?? 0));
+      await trx.updateTable('runs').set({ turn }).where('id', '=', id).execute();
+      return turn;
+    });
   }
 
   async countUnfinishedOf(owner: string): Promise<number> {
@@ -261,7 +269,7 @@ export class SqlRunStore implements RunStore {
         .set({ worker: null })
         .where('worker', '=', worker)
         .where('state', 'in', unfinished)
-        .returning(['id', 'owner', 'state'])
+        .returning(['id', 'owner', 'state', 'turn'])
         .execute();
       // By the stages' own worker: a list of ids would be too long for a statement.
       await trx
@@ -348,12 +356,9 @@ export class SqlRunStore implements RunStore {
     await sql`select 1`.execute(this.#database);
   }
 
-  async countByState(): Promise<Partial<Record<RunState, number>>> {
-    const rows = await this.#database
-      .selectFrom('runs')
-      .select(['state', (of) => of.fn.countAll().as('n')])
-      .groupBy('state')
-      .execute();
+  async countByState(states?: readonly RunState[]): Promise<Partial<Record<RunState, number>>> {
+    const query = this.#database.selectFrom('runs').select(['state', (of) => of.fn.countAll().as('n')]);
+    const rows = await (states ? query.where('state', 'in', states) : query).groupBy('state').execute();
     return Object.fromEntries(rows.map(({ state, n }) => [state, Number(n)]));
   }
 

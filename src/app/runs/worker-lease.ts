@@ -21,7 +21,7 @@ export class WorkerLease {
   #settledAtMs = -Infinity;
   #clock: () => number;
 
-  /** `isShared`: other workers may take what this one has. `clock`: milliseconds that nobody sets back. */
+  /** `isShared`: other workers may take what this one has. `clock`: milliseconds that nobody sets back. It does not count the time for which a virtual machine is paused: then the claim of a run refuses late writes. */
   constructor(
     worker: string,
     { isShared, clock = () => performance.now() }: { isShared: boolean; clock?: () => number },
@@ -57,9 +57,9 @@ export class WorkerLease {
     this.#endsAtMs = fromMs + leaseMs - marginMs;
   }
 
-  /** False while other leases may have ended only because the database was away, which is over now. */
+  /** False while this worker's own lease is over, and while other leases may have ended only because the database was away, which is over now. */
   get mayJudgeOthers(): boolean {
-    return this.#clock() >= this.#settledAtMs;
+    return this.#clock() < this.#endsAtMs && this.#clock() >= this.#settledAtMs;
   }
 
   /**

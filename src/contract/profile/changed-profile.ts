@@ -100,9 +100,13 @@ const headerText = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** A value would lose letters in a header. The error does not show the value: it may be a token. */
 class HeaderValueError extends KitError {
   constructor(field: string) {
-    super('unsafe_header_value', `${field} cannot stand in a header: it holds characters beyond Latin-1 or of control`, {
-      status: 400,
-    });
+    super(
+      'unsafe_header_value',
+      `${field} cannot stand in a header: it holds characters beyond Latin-1 or of control`,
+      {
+        status: 400,
+      },
+    );
   }
 }
 

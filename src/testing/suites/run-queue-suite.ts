@@ -3,7 +3,7 @@ import type { Lane, QueuedRun, QueueWorker, RunQueue } from '../../app/runs/run-
 import type { SuiteTools } from './suite-tools.ts';
 
 const log = { warn: () => {} };
-export const queued = (runId: string, lane: Lane = 'wait', behind = 0): QueuedRun => ({ runId, lane, behind });
+export const queued = (runId: string, lane: Lane = 'wait', turn = 0): QueuedRun => ({ runId, lane, turn });
 
 /** A worker that notes what it was given. */
 export function notingWorker(take: QueueWorker['take'] = async () => {}, room: QueueWorker['room'] = () => 100) {

@@ -251,9 +251,32 @@ export function runStoreSuite(
     );
     expect((await store.heldBy('stopping')).size).toBe(0);
     for (const { id } of runs) expect((await store.stages(id)).at(-1)?.outcome).toBe('given back');
-    expect(await store.countWaitingOf('v')).toBe(1);
-    await store.claim(approved.id, 'another');
-    expect(await store.countWaitingOf('v')).toBe(0);
+  });
+
+  check('owners take turns, and a run that waits keeps its turn', async () => {
+    const approved = async (owner: string) => {
+      const run = await store.claim((await added({ owner })).id, 'turns');
+      const waiting = await store.transition(run!, 'AWAITING_APPROVAL', { operationId: 'o' });
+      return store.transition(waiting, 'APPROVED');
+    };
+    /** As a worker hands it over. */
+    const turnOf = async (run: Run) => {
+      const turn = await store.takeTurn(run);
+      await store.giveBack(run);
+      return turn;
+    };
+    const many = [await approved('many'), await approved('many'), await approved('many')];
+    const first = await turnOf(many[0]!);
+    expect([await turnOf(many[1]!), await turnOf(many[2]!)]).toEqual([first + 1, first + 2]);
+    // One that comes now is not behind what `many` has waiting, and not before what waits already.
+    const one = await approved('one');
+    expect(await turnOf(one)).toBe(first);
+    for (const { id } of [many[0]!, one]) await store.transition((await store.claim(id, 'turns'))!, 'PROCESSING');
+    expect(await turnOf(await approved('one'))).toBe(first + 1);
+    const orphans = await store.listOrphans('another');
+    expect(orphans.find(({ id }) => id === many[2]!.id)?.turn).toBe(first + 2);
+    for (const { id } of orphans) await store.claim(id, 'turns');
+    await store.release('turns');
   });
 
   check('lists a launch in pages, newest first, though runs are added meanwhile', async () => {

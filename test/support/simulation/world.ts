@@ -45,7 +45,7 @@ export const simCalls = [
       'heldBy',
       'release',
       'listOrphans',
-      'countWaitingOf',
+      'takeTurn',
       'transition',
       'record',
     ] as const

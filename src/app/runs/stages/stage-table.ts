@@ -32,13 +32,8 @@ const stages: Readonly<Record<Exclude<RunState, FinalState>, StageEntry>> = {
 /** The stage of a state; null if the state is final. */
 export const stageOf = (state: RunState): StageEntry | null => (isFinal(state) ? null : stages[state]);
 
-/** Each in the lane of its state; the runs of one user one behind the other. */
-export function inTurns(runs: readonly UnfinishedRun[]): QueuedRun[] {
-  const counts = new Map<string, number>();
-  return runs.map(({ id, owner, state }) => {
-    const lane = stageOf(state)?.lane ?? 'wait';
-    const behind = lane === 'process' ? (counts.get(owner) ?? 0) : 0;
-    counts.set(owner, behind + 1);
-    return { runId: id, lane, behind };
-  });
+/** A run as the queue takes it, in the lane of its state. */
+export function queuedRun({ id, state, turn }: UnfinishedRun): QueuedRun {
+  const lane = stageOf(state)?.lane ?? 'wait';
+  return { runId: id, lane, turn: lane === 'process' ? turn : 0 };
 }

@@ -1,0 +1,50 @@
+import { abortableSleep } from '../../platform-client/index.ts';
+import { DatabaseAwayError } from '../database-away.ts';
+
+/** How often a run looks whether the database is back, at most. */
+const lookEveryMs = 500;
+
+/**
+ * One outage of the database, for all runs of a worker: they wait for the worker's own renewal of its lease in place of
+ * asking each for itself, and the log has one line for its beginning and one for its end.
+ */
+export class Outage {
+  #sinceMs: number | null = null;
+  #waitedFor = 0;
+  #log: { warn(facts: object, message: string): void; info(facts: object, message: string): void };
+  #now: () => number;
+
+  constructor(
+    log: { warn(facts: object, message: string): void; info(facts: object, message: string): void },
+    now: () => number,
+  ) {
+    this.#log = log;
+    this.#now = now;
+  }
+
+  /** True if `error` says that the database is away: then it needs no line of its own. */
+  isCause(error: unknown): boolean {
+    if (!(error instanceof DatabaseAwayError)) return false;
+    if (this.#sinceMs === null) {
+      this.#sinceMs = this.#now();
+      this.#log.warn({ err: error }, 'the database does not answer; runs wait for it');
+    }
+    return true;
+  }
+
+  /** The database has answered. */
+  ended(): void {
+    if (this.#sinceMs === null) return;
+    const seconds = (this.#now() - this.#sinceMs) / 1_000;
+    this.#log.info({ seconds, runsThatWaited: this.#waitedFor }, 'the database answers again');
+    this.#sinceMs = null;
+    this.#waitedFor = 0;
+  }
+
+  /** Resolves when it has ended. Rejects with the signal's reason. */
+  async over(signal: AbortSignal): Promise<void> {
+    if (this.#sinceMs === null) return;
+    this.#waitedFor += 1;
+    while (this.#sinceMs !== null) await abortableSleep(lookEveryMs, signal);
+  }
+}
