@@ -81,6 +81,8 @@ export interface AppConfig {
   readonly stepQueue: number;
   /** `RUNS_PER_USER`, default 100: while a user has this many runs that have not ended, the app accepts no new one from that user. */
   readonly runsPerUser: number;
+  /** `DATABASE_WAIT_MS`, default 1 min: how long the start waits for a PostgreSQL that does not answer yet. */
+  readonly databaseWaitMs: number;
   /** `PLATFORM_PATIENCE_MS`, default 15 min: how long a platform that does not answer is tried again before a run fails. */
   readonly platformPatienceMs: number;
   /** `KEEP_DAYS`, default 30: how long runs that have ended are kept, and launches with their users' details. */
@@ -161,6 +163,7 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
     STEP_QUEUE: integer(1, 1_000_000).default(1_000),
     RUNS_PER_USER: integer(1, 1_000_000).default(100),
     KEEP_DAYS: integer(1, 36_500).default(30),
+    DATABASE_WAIT_MS: integer(0, 24 * 3_600_000).default(60_000),
     PLATFORM_PATIENCE_MS: integer(0, 24 * 3_600_000).default(15 * 60_000),
     TRUST_PROXY: z.enum(['true', 'false'], 'must be true or false').default('false'),
     SEPARATE_UPLOADS: z.enum(['true', 'false'], 'must be true or false').default(keyReadsAllUploads ? 'true' : 'false'),
@@ -240,6 +243,7 @@ export function readAppConfig(
     stepConcurrency: settings.STEP_INSPECT === undefined ? settings.STEP_CONCURRENCY : 1,
     stepQueue: settings.STEP_QUEUE,
     runsPerUser: settings.RUNS_PER_USER,
+    databaseWaitMs: settings.DATABASE_WAIT_MS,
     platformPatienceMs: settings.PLATFORM_PATIENCE_MS,
     keepDays: settings.KEEP_DAYS,
     trustProxy: settings.TRUST_PROXY === 'true',
@@ -296,6 +300,14 @@ function readDatabaseUrl(env: NodeJS.ProcessEnv): Secret | null {
     );
   }
   return given;
+}
+
+/** The settings of the database alone, for commands that need nothing else. Throws `ConfigError`. */
+export function readDatabaseSettings(env: NodeJS.ProcessEnv): { dataDir: string; databaseUrl: string | null } {
+  return {
+    dataDir: resolve(env['DATA_DIR'] || 'data/app'),
+    databaseUrl: readDatabaseUrl(env)?.reveal() ?? null,
+  };
 }
 
 const minSecretLength = 32;

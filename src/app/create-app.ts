@@ -191,6 +191,7 @@ async function wireApp(
   const sweeping = setInterval(() => void sweepOrTell(), sweepEveryMs);
   sweeping.unref();
 
+  let isWorking = config.role === 'web';
   const pages = createPages({ mapTiles: config.mapTiles, app: definition });
   const app = express();
   app.disable('x-powered-by');
@@ -208,6 +209,8 @@ async function wireApp(
         askDatabase: () => store.check(),
         platformUrl: config.platformUrl,
         dataDir: config.dataDir,
+        isWorking: () => isWorking,
+        canStartChildren: () => steps.canStartChildren(),
         confinement: confinement.summary,
       },
       publicMetrics: config.publicMetrics,
@@ -250,7 +253,11 @@ async function wireApp(
   const stopWork = () => (stopped ??= engine.stop());
   return {
     handler: app,
-    work: async () => (config.role === 'web' ? 0 : engine.work()),
+    async work() {
+      const unfinished = config.role === 'web' ? 0 : await engine.work();
+      isWorking = true;
+      return unfinished;
+    },
     stopWork,
     async close() {
       clearInterval(sweeping);

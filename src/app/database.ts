@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { Kysely, PostgresDialect, sql, SqliteDialect } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
-import { ensurePrivateFile } from '../files/index.ts';
+import { ensurePrivateFile, isOfTheWorld } from '../files/index.ts';
 import { DatabaseAwayError, QuietClient, tellingFile, tellingPool } from './database-away.ts';
 import { migrate } from './migrations.ts';
 
@@ -128,14 +129,34 @@ export interface AppTables {
 
 export type AppDatabase = Kysely<AppTables>;
 
+export interface DatabaseOptions {
+  readonly dataDir: string;
+  /** Null for SQLite under `dataDir`. */
+  readonly databaseUrl: string | null;
+  /** How long a PostgreSQL that does not answer is asked again. Default 0. */
+  readonly waitMs?: number;
+  /** Told once, when the waiting begins. */
+  readonly onWait?: (reason: string) => void;
+}
+
+const askAgainMs = 1_000;
+
 /** Opens the app's database and brings it up to date: PostgreSQL at `databaseUrl`, else SQLite under `dataDir`. What it acknowledges outlives a power cut. */
-export async function openDatabase({
-  dataDir,
-  databaseUrl,
-}: {
-  dataDir: string;
-  databaseUrl: string | null;
-}): Promise<AppDatabase> {
+export async function openDatabase({ waitMs = 0, onWait, ...options }: DatabaseOptions): Promise<AppDatabase> {
+  const untilMs = performance.now() + waitMs;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await openNow(options);
+    } catch (error) {
+      const isAway = error instanceof KitError && error.data['isAway'] === true;
+      if (!isAway || performance.now() + askAgainMs > untilMs) throw error;
+      if (tries === 1) onWait?.(error.message);
+      await sleep(askAgainMs);
+    }
+  }
+}
+
+async function openNow({ dataDir, databaseUrl }: DatabaseOptions): Promise<AppDatabase> {
   const database = new Kysely<AppTables>({
     dialect:
       databaseUrl === null
@@ -158,6 +179,7 @@ export async function openDatabase({
       : new KitError(
           'database_unavailable',
           `DATABASE_URL: the app could not open the database (${reasonOf(error instanceof DatabaseAwayError ? error.cause : error)})`,
+          { data: { isAway: isAway(error) } },
         );
   }
   return database;
@@ -171,6 +193,12 @@ async function enforceReferences(database: AppDatabase, { hasChanged }: { hasCha
       throw new Error(`${rows.length} rows refer to rows that are not there, the first of them in ${rows[0]?.table}`);
   }
   await sql`pragma foreign_keys = on`.execute(database);
+}
+
+/** The server is starting, or cannot be reached yet. A wrong password or name is no matter of time. */
+function isAway(error: unknown): boolean {
+  const reason = reasonOf(error instanceof DatabaseAwayError ? error.cause : error);
+  return reason === 'no answer' || isOfTheWorld({ code: reason }) || /^(57P0[1-3]|08...|53...)$/.test(reason);
 }
 
 /** The code of a connection's or a database's error, which holds no address. */

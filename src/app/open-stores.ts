@@ -38,7 +38,12 @@ export async function openStores(
   const isShared = databaseUrl !== null;
   // SQLite has runs of this process alone; those of a shared database may be anybody's.
   const leaveFolder = isShared ? () => {} : ownFolder(config.dataDir);
-  const database = await openDatabase({ dataDir: config.dataDir, databaseUrl });
+  const database = await openDatabase({
+    dataDir: config.dataDir,
+    databaseUrl,
+    waitMs: config.databaseWaitMs,
+    onWait: (reason) => log.warn({ waitMs: config.databaseWaitMs }, `${reason}; asking again until it answers`),
+  });
   const ownQueue = async () =>
     databaseUrl === null
       ? new LocalRunQueue()

@@ -17,6 +17,7 @@ const usage = `usage: marketplace-app-kit COMMAND [options]        (COMMAND --he
 more:
   test-step    all that a step of your app must do, as its test in test/my-app does
   reproduce    makes an output once more, and compares the two
+  forget-user  removes all that your app keeps about a user
   setup        installs what npm cannot: GDAL's binding, bubblewrap
 
 Your app is src/my-app/app.ts of the folder that you are in, or the module that MY_APP names; without one the kit's own.`;
@@ -34,6 +35,7 @@ const commands: Readonly<Record<string, () => Promise<unknown>>> = {
   drift: () => import('./drift.ts'),
   replay: () => import('./replay.ts'),
   app: () => import('./app.ts'),
+  'forget-user': () => import('./forget-user.ts'),
 };
 /** They start a sandbox, or are one. */
 const wantSandbox = new Set(['demo', 'dev', 'sandbox', 'certify', 'drift', 'replay']);

@@ -307,7 +307,7 @@ async function prove(module: string, id: string, folder: string, confinement: Co
   console.log(
     own.length > 0
       ? `its own cases fail: ${own.join(', ')}`
-      : `its battery passes${Object.keys(exempt).length > 0 ? ', except for the checks that cases.json exempts: fix the step, or give the reason there' : ''}. Run it again: npx marketplace-app-kit test-step ${id}`,
+      : `the step tests pass${Object.keys(exempt).length > 0 ? ', except for the checks that cases.json exempts: fix the step, or give the reason there' : ''}. Run it again: npx marketplace-app-kit test-step ${id}`,
   );
   return own.length > 0 ? 1 : 0;
 }

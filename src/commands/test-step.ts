@@ -57,8 +57,8 @@ await runCommand(async () => {
       confinement: () => confinement,
       largeSide,
     });
-    /** Name of the first check that failed with an error message. */
-    const said = new Map<string, string>();
+    /** By error message: the first check that failed with it, and how many more. */
+    const said = new Map<string, { first: string; more: number }>();
     for (const { name, run, exempt } of checks) {
       if (exempt !== undefined) {
         left += 1;
@@ -72,12 +72,17 @@ await runCommand(async () => {
       } catch (error) {
         failed += 1;
         const why = toldOf(error);
-        const first = said.get(why);
-        if (first === undefined) said.set(why, name);
-        console.log(`  FAIL  ${name}: ${first === undefined ? why : `same error as ${first}`}`);
+        const same = said.get(why);
+        if (same) same.more += 1;
+        else {
+          said.set(why, { first: name, more: 0 });
+          console.log(`  FAIL  ${name}: ${why}`);
+        }
         if (values.bail) break steps;
       }
     }
+    for (const { first, more } of said.values())
+      if (more > 0) console.log(`  FAIL  ${more} more check${more === 1 ? '' : 's'}, with the error of "${first}"`);
   }
   console.log(`${passed} passed, ${failed} failed${left > 0 ? `, ${left} exempt` : ''}`);
   return failed === 0 ? 0 : 1;

@@ -78,19 +78,13 @@ async function exchange(
   const deadline = startDeadline(options.timeoutMs, options.signal);
   const watch: BodyWatch = { onMoved: () => deadline.restart(), failure: null };
   const body = encodeBody(request.body, watch);
-  const ask = () =>
-    http.request<string>({
+  try {
+    const response = await http.request<string>({
       method: request.method,
       url: addressOf(request),
       headers: { accept: 'application/json, text/plain', ...request.headers, ...body.headers },
       data: body.data,
       signal: deadline.signal,
-    });
-  try {
-    const response = await ask().catch((error: unknown) => {
-      // The server had closed this idle connection just before the request came.
-      if (request.method === 'GET' && wasClosedIdle(error)) return ask();
-      throw error;
     });
     return {
       status: response.status,
@@ -119,12 +113,6 @@ async function exchange(
     deadline.clear();
     if (body.data instanceof Readable) body.data.destroy();
   }
-}
-
-function wasClosedIdle(error: unknown): boolean {
-  if (!isAxiosError(error) || error.code !== 'ECONNRESET') return false;
-  const { reusedSocket } = (error.request ?? {}) as { reusedSocket?: unknown };
-  return reusedSocket === true;
 }
 
 /** Axios has no code of its own for an answer beyond `maxContentLength`. */

@@ -5,4 +5,5 @@ export { createHttpTransport, type HttpTransport, type SendOptions } from './htt
 export * from './identity-token.ts';
 export * from './platform-client.ts';
 export * from './platform-error.ts';
+export { reach } from './reach.ts';
 export { defaultRetryPolicy, parseRetryAfter, type RetryPolicy } from './retry-policy.ts';

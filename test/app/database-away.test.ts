@@ -1,6 +1,13 @@
 /** Classification of PostgreSQL errors: of the query, or of the database. */
-import { expect, test } from 'vitest';
+import { connect, createServer } from 'node:net';
+import { describe, expect, test } from 'vitest';
 import { asDatabaseError, DatabaseAwayError } from '../../src/app/database-away.ts';
+import { openDatabase } from '../../src/app/database.ts';
+import { freePort } from '../../src/commands/free-port.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { testFolder } from '../support/folders.ts';
+import { needing } from '../support/needs.ts';
+import { startPostgres } from '../support/postgres.ts';
 
 const withCode = (code: string) => Object.assign(new Error(code), { code });
 
@@ -23,4 +30,39 @@ test.each([
 ])('%s, %s: an error of the query', (code) => {
   const error = withCode(code);
   expect(asDatabaseError(error)).toBe(error);
+});
+
+describe('a database that is away at the start', () => {
+  test('is waited for, and told of once', needing('postgresql'), async () => {
+    const cluster = await startPostgres();
+    const database = new URL(await cluster.create());
+    const proxy = createServer((socket) => {
+      const there = connect(Number(database.port), database.hostname);
+      socket.on('error', () => {}).pipe(there);
+      there.on('error', () => {}).pipe(socket);
+      cleanUpLater(() => void socket.destroy());
+    });
+    cleanUpLater(() => void proxy.close());
+    const port = await freePort();
+    const reasons: string[] = [];
+    const address = new URL(database);
+    address.port = String(port);
+    const opening = openDatabase({
+      ...{ dataDir: await testFolder(), databaseUrl: address.href },
+      waitMs: 300_000,
+      onWait: (reason) => {
+        reasons.push(reason);
+        proxy.listen(port, '127.0.0.1');
+      },
+    });
+    await (await opening).destroy();
+    expect(reasons).toEqual([expect.stringContaining('ECONNREFUSED')]);
+  });
+
+  test('is an error when the wait is over; a wrong password is one at once', async () => {
+    const databaseUrl = `postgres://u:hidden@127.0.0.1:${await freePort()}/d`;
+    const opened = openDatabase({ dataDir: await testFolder(), databaseUrl, waitMs: 1_500 });
+    await expect(opened).rejects.toMatchObject({ code: 'database_unavailable' });
+    await expect(opened).rejects.not.toThrow('hidden');
+  });
 });

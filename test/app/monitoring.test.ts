@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import supertest from 'supertest';
 import { describe, expect, test } from 'vitest';
 import { createMetrics } from '../../src/app/monitoring/metrics.ts';
-import { checkReadiness } from '../../src/app/monitoring/readiness.ts';
+import { checkReadiness, type ReadinessOptions } from '../../src/app/monitoring/readiness.ts';
 import { launchApp, smallRun, startApp, type TestApp } from '../support/app.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { testFolder } from '../support/folders.ts';
@@ -26,46 +26,68 @@ test('health and readiness: all is well', async () => {
   const answer = await supertest(app.handler).get('/ready');
   expect([answer.status, answer.body]).toEqual([
     200,
-    { status: 'ready', confinement, checks: { database: 'ok', platform: 'ok', disk: 'ok' } },
+    {
+      ...{ status: 'ready', confinement },
+      checks: { worker: 'ok', children: 'ok', disk: 'ok' },
+      dependencies: { database: 'ok', platform: 'ok' },
+    },
   ]);
 });
 
-describe('not ready', () => {
-  test('where the platform is away', async () => {
-    const sandbox = await startSandbox();
-    const app = await startApp(sandbox.url);
-    await sandbox.close();
-    const { summary: confinement } = await testConfinement();
-    const answer = await supertest(app.handler).get('/ready');
-    expect([answer.status, answer.body]).toEqual([
-      503,
-      { status: 'not ready', confinement, checks: { database: 'ok', platform: 'failed: does not answer', disk: 'ok' } },
-    ]);
-    await supertest(app.handler).get('/health').expect(200);
+test('ready where the platform is away: that is nothing of this process, and its body and metrics tell', async () => {
+  const sandbox = await startSandbox();
+  const app = await startApp(sandbox.url);
+  await sandbox.close();
+  const answer = await supertest(app.handler).get('/ready').expect(200);
+  expect(answer.body).toMatchObject({
+    status: 'ready',
+    dependencies: { database: 'ok', platform: 'failed: does not answer' },
   });
+  const metrics = await metricsOf(app);
+  expect(value(metrics, 'app_ready')).toBe(1);
+  expect(value(metrics, 'app_dependency_up{dependency="platform"}')).toBe(0);
+  expect(value(metrics, 'app_dependency_up{dependency="database"}')).toBe(1);
+  await supertest(app.handler).get('/health').expect(200);
+});
 
-  test('where the database is gone, or the disk is full', async () => {
+describe('not ready', () => {
+  const look = async (change: Partial<ReadinessOptions>) => {
     const { url } = await startSandbox();
-    const { ready, checks } = await checkReadiness({
-      askDatabase: () => Promise.reject(new Error('secret detail')),
+    return checkReadiness({
+      askDatabase: () => Promise.resolve(),
       platformUrl: url,
       dataDir: await testFolder(),
+      isWorking: () => true,
+      canStartChildren: () => true,
       confinement: 'bubblewrap',
-      freeBytes: () => Promise.resolve(1000),
+      ...change,
     });
-    expect([ready, checks]).toEqual([
-      false,
-      { database: 'failed: does not answer', platform: 'ok', disk: 'failed: is nearly full' },
-    ]);
+  };
+  const well = { worker: 'ok', children: 'ok', disk: 'ok' };
+
+  test.each<[string, Partial<ReadinessOptions>, object]>([
+    ['before it takes runs', { isWorking: () => false }, { worker: 'failed: takes no runs yet' }],
+    ['where no child can be started', { canStartChildren: () => false }, { children: 'failed: cannot be started' }],
+    ['on a full disk', { freeBytes: () => Promise.resolve(1000) }, { disk: 'failed: is nearly full' }],
+  ])('%s', async (_name, change, failed) => {
+    const { ready, checks, dependencies } = await look(change);
+    expect([ready, checks]).toEqual([false, { ...well, ...failed }]);
+    expect(dependencies).toEqual({ database: 'ok', platform: 'ok' });
+  });
+
+  test('a database that is away is told without details', async () => {
+    const { ready, dependencies } = await look({ askDatabase: () => Promise.reject(new Error('secret detail')) });
+    expect([ready, dependencies.database]).toEqual([true, 'failed: does not answer']);
   });
 });
 
 test('metrics without a database: all but the counts of runs', async () => {
   const metrics = createMetrics();
   const stepLoad = () => ({ running: 2, waiting: 1 });
-  const before = await metrics.render({ countRuns: async () => ({ COMPLETED: 3 }), stepLoad });
+  const readiness = { ready: true, dependencies: { database: 'failed: does not answer', platform: 'ok' } } as const;
+  const before = await metrics.render({ countRuns: async () => ({ COMPLETED: 3 }), stepLoad, readiness });
   expect(before.text).toContain('app_runs{state="COMPLETED"} 3');
-  const away = await metrics.render({ countRuns: () => Promise.reject(new Error('away')), stepLoad });
+  const away = await metrics.render({ countRuns: () => Promise.reject(new Error('away')), stepLoad, readiness });
   expect(away.text).toContain('app_steps{is="running"} 2');
   expect(away.text).not.toMatch(/^app_runs\{/m);
 });

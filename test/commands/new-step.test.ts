@@ -27,24 +27,24 @@ test(
   async () => {
     const folder = await mutant([], ['test/my-app']);
     const python = await newStep(folder, 'doubled', '--lang', 'python', '--bands', 'green,swir16');
-    expect(python.stdout).toMatch(/its battery passes\. /);
+    expect(python.stdout).toMatch(/the step tests pass\. /);
     expect(await readFile(join(folder, 'src/my-app/steps/doubled/index.ts'), 'utf8')).toContain(
       "bands: { green: band({ default: 'green' }), swir16: band({ default: 'swir16' }) },",
     );
     const program = await newStep(folder, 'roughness', '--from', "gdaldem roughness <input> '<output>' -of COG");
-    expect(program.stdout).toMatch(/its battery passes/);
+    expect(program.stdout).toMatch(/the step tests pass/);
     const declared = await readFile(join(folder, 'src/my-app/steps/roughness/index.ts'), 'utf8');
     expect(declared).toContain("bands: [{ description: 'band 1', dataType: 'Float32', nodata: -9999 }]");
     expect(declared).toContain("argv: ['gdaldem', 'roughness', '{input}', '{output}', '-of', 'COG']");
     const half = await newStep(folder, 'half', '--from', 'gdal_translate -outsize 50% 50% <input> <output>');
-    expect(half.stdout).toMatch(/its battery passes/);
+    expect(half.stdout).toMatch(/the step tests pass/);
     expect(await readFile(join(folder, 'src/my-app/steps/half/index.ts'), 'utf8')).toContain("bands: 'as-input'");
     expect(JSON.parse(await readFile(join(folder, 'src/my-app/steps/half/cases.json'), 'utf8'))).toMatchObject({
       grid: 'own',
     });
     const polygons = 'gdal_contour -p -amin low -amax high -i 20 <input> <output>';
     const heights = await newStep(folder, 'height-bands', '--from', polygons, '--file', 'height-bands.gpkg');
-    expect(heights.stdout).toMatch(/its battery passes/);
+    expect(heights.stdout).toMatch(/the step tests pass/);
     const features = await readFile(join(folder, 'src/my-app/steps/height-bands/index.ts'), 'utf8');
     expect(features).toContain("geometry: 'MultiPolygon'");
     expect(features).toMatch(/fields: \{ ID: 'integer', low: 'real', high: 'real' \}/);

@@ -203,6 +203,7 @@ test.each([
       PLATFORM_API_KEY: apiKey,
       DATA_DIR: await testFolder(),
       PORT: '0',
+      DATABASE_WAIT_MS: '0',
       ...env,
     });
     expect(await exited).toBe(1);

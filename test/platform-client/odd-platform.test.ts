@@ -1,6 +1,5 @@
 /** A platform that keeps to the interface, in ways that the sandbox does not: the client follows. */
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { uploadFile } from '../../src/app/upload/uploader.ts';
@@ -12,7 +11,6 @@ import {
   type WireChanges,
 } from '../../src/contract/index.ts';
 import { createPlatformClient, type PlatformClientOptions } from '../../src/platform-client/index.ts';
-import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';
 import { json, startScriptedServer, type ScriptedAnswer } from '../support/scripted-server.ts';
 
@@ -99,38 +97,6 @@ test('a completion may take longer than a small call', async () => {
   });
   await calls.completeUpload({ uploadId: 'u', key: 'k', fileSize: 5, sourceType: 'UNKNOWN' });
   expect(server.requests).toHaveLength(1);
-});
-
-describe('a connection that the server closes between two requests', () => {
-  /** Answers the first request of a connection and, when another comes, closes it without an answer. */
-  async function closesAfterOne() {
-    let requests = 0;
-    const server = createServer((socket) => {
-      let isUsed = false;
-      socket.on('error', () => {});
-      socket.on('data', () => {
-        requests += 1;
-        if (isUsed) return void socket.resetAndDestroy();
-        isUsed = true;
-        socket.write(json(200, { status: 'REQUESTED' }));
-      });
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    cleanUpLater(() => void server.close());
-    const { port } = server.address() as { port: number };
-    const client = createPlatformClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'key', retry: quick });
-    cleanUpLater(() => client.close());
-    const calls = client.launch({ read: async () => ({ token: 't', expiresAtMs: null }), write: async () => {} });
-    return { calls, count: () => requests };
-  }
-
-  test('costs a poll one repeat, and no failure', async () => {
-    const { calls, count } = await closesAfterOne();
-    for (let poll = 0; poll < 3; poll++)
-      expect(await calls.getOperation({ operationId: 'o' })).toMatchObject({ status: 'REQUESTED' });
-    // Two of the three met a connection that was over.
-    expect(count()).toBe(5);
-  });
 });
 
 describe('the end of a token that a launch has handed over', () => {

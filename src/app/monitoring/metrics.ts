@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { Readiness } from './readiness.ts';
 import type { ObservedCall } from '../../platform-client/index.ts';
 import { runStates, type RunState } from '../runs/run-state.ts';
 
@@ -7,13 +8,17 @@ export interface MetricsSources {
   readonly stepLoad: () => { running: number; waiting: number };
 }
 
+export interface Rendered extends MetricsSources {
+  readonly readiness: Pick<Readiness, 'ready' | 'dependencies'>;
+}
+
 /** What the app tells Prometheus. No label holds what a user wrote. */
 export interface Metrics {
   observeCall(call: ObservedCall): void;
   observeStage(state: RunState, seconds: number): void;
   observeStepMemory(bytes: number): void;
   /** Text in Prometheus' format, and its content type. */
-  render(sources: MetricsSources): Promise<{ type: string; text: string }>;
+  render(sources: Rendered): Promise<{ type: string; text: string }>;
 }
 
 const stageBuckets = [0.01, 0.1, 1, 5, 30, 120, 600, 1800, 3600];
@@ -54,6 +59,18 @@ export function createMetrics(): Metrics {
     registers,
   });
 
+  const ready = new Gauge({
+    name: 'app_ready',
+    help: '1 if this process can do its work, as /ready says.',
+    registers,
+  });
+  const dependencies = new Gauge({
+    name: 'app_dependency_up',
+    help: '1 if it answers: database, platform.',
+    labelNames: ['dependency'],
+    registers,
+  });
+
   return {
     observeCall({ endpoint, result, durationMs }) {
       calls.inc({ endpoint, result });
@@ -61,11 +78,14 @@ export function createMetrics(): Metrics {
     },
     observeStage: (state, seconds) => stages.observe({ state }, seconds),
     observeStepMemory: (bytes) => stepMemory.set(bytes),
-    async render({ countRuns, stepLoad }) {
+    async render({ countRuns, stepLoad, readiness }) {
       // While the database is away, the other metrics tell what happens.
       const counts = await countRuns().catch(() => null);
       if (counts === null) runs.reset();
       else for (const state of runStates) runs.set({ state }, counts[state] ?? 0);
+      ready.set(readiness.ready ? 1 : 0);
+      for (const [dependency, check] of Object.entries(readiness.dependencies))
+        dependencies.set({ dependency }, check === 'ok' ? 1 : 0);
       const { running, waiting } = stepLoad();
       steps.set({ is: 'running' }, running);
       steps.set({ is: 'waiting' }, waiting);

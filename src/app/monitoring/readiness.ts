@@ -1,10 +1,15 @@
 import { statfs } from 'node:fs/promises';
+import { reach } from '../../platform-client/index.ts';
 
 export interface ReadinessOptions {
   /** Throws where the database does not answer. */
   readonly askDatabase: () => Promise<void>;
   readonly platformUrl: string;
   readonly dataDir: string;
+  /** False until this process takes runs. Always true for a process that takes none. */
+  readonly isWorking: () => boolean;
+  /** False after a child process could not be started, until one was. */
+  readonly canStartChildren: () => boolean;
   /** How the process confines foreign files. Only reported, never a failed check: if confinement is required and missing, the process does not start. */
   readonly confinement: string;
   /** Free bytes under a folder. Default: what the system says. */
@@ -16,7 +21,10 @@ export type Check = 'ok' | `failed: ${string}`;
 export interface Readiness {
   readonly ready: boolean;
   readonly confinement: string;
-  readonly checks: { readonly database: Check; readonly platform: Check; readonly disk: Check };
+  /** Of this process: each decides whether it is ready. */
+  readonly checks: { readonly worker: Check; readonly children: Check; readonly disk: Check };
+  /** Shared by all processes: if one of them fails, taking this process out of service would help nobody. */
+  readonly dependencies: { readonly database: Check; readonly platform: Check };
 }
 
 const platformTimeoutMs = 3_000;
@@ -27,27 +35,32 @@ export async function checkReadiness({
   askDatabase,
   platformUrl,
   dataDir,
+  isWorking,
+  canStartChildren,
   confinement,
   freeBytes = systemFreeBytes,
 }: ReadinessOptions): Promise<Readiness> {
-  const [database, platform, disk] = await Promise.all([
-    check('does not answer', askDatabase),
-    check('does not answer', async () => {
-      // Accepts any answer below 500: the check calls the address without key and token.
-      const { status } = await fetch(platformUrl, {
-        redirect: 'manual',
-        signal: AbortSignal.timeout(platformTimeoutMs),
-      });
-      if (status >= 500) throw new Error(`answers ${status}`);
+  const [worker, children, disk, database, platform] = await Promise.all([
+    check('takes no runs yet', async () => {
+      if (!isWorking()) throw new Error();
+    }),
+    check('cannot be started', async () => {
+      if (!canStartChildren()) throw new Error();
     }),
     check('is nearly full', async () => {
       if ((await freeBytes(dataDir)) < leastFreeBytes) throw new Error();
     }),
+    check('does not answer', askDatabase),
+    check('does not answer', async () => {
+      // Accepts any answer below 500: the check calls the address without key and token.
+      if ((await reach(platformUrl, platformTimeoutMs)) >= 500) throw new Error();
+    }),
   ]);
   return {
-    ready: [database, platform, disk].every((one) => one === 'ok'),
+    ready: [worker, children, disk].every((one) => one === 'ok'),
     confinement,
-    checks: { database, platform, disk },
+    checks: { worker, children, disk },
+    dependencies: { database, platform },
   };
 }
 

@@ -12,17 +12,17 @@ export interface MonitoringOptions {
   readonly publicMetrics: boolean;
 }
 
-/** `/health`: the process answers. `/ready`: it can do its work. `/metrics`: for Prometheus. */
+/** `/health`: the process answers. `/ready`: it can do its work; its body also says whether database and platform answer. `/metrics`: for Prometheus. */
 export function monitoringRoutes({ metrics, sources, readiness, publicMetrics }: MonitoringOptions): Router {
   const router = Router();
   router.get('/health', (_req, res) => void res.json({ status: 'ok' }));
   const look = lookedAtSeldom(() => checkReadiness(readiness));
   router.get('/ready', async (_req, res) => {
-    const { ready, confinement, checks } = await look();
-    res.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready', confinement, checks });
+    const { ready, ...found } = await look();
+    res.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready', ...found });
   });
   router.get('/metrics', ...(publicMetrics ? [] : [onLoopbackOnly]), async (_req, res) => {
-    const { type, text } = await metrics.render(sources);
+    const { type, text } = await metrics.render({ ...sources, readiness: await look() });
     res.type(type).send(text);
   });
   return router;

@@ -50,6 +50,8 @@ export interface StepHost {
   check(stepId: string, parameters: unknown, input: RunInput, signal?: AbortSignal): Promise<CheckedStep>;
   /** Steps that run now, and that wait for their turn. */
   load(): { running: number; waiting: number };
+  /** False after a step's process could not be started, for lack of processes, memory or descriptors, until one was. */
+  canStartChildren(): boolean;
   /**
    * Fetches the input, runs a step on it in a child process and returns the path, size and sha256 of each output, and the summary and picture that people look at.
    * Removes a folder left by an earlier try first. Rejects with `ChildJobError`, with what fetching throws,
@@ -196,6 +198,8 @@ export function createStepHost(options: StepHostOptions): StepHost {
     return { timed: AbortSignal.any([signal, timeout]), isLate: () => timeout.aborted };
   }
 
+  let lacksProcesses = false;
+
   /** The step's own limits, with its disk limit cut to what the work space has left. `isCut`: others hold what the step may use. */
   async function limitsNow(workFolder: string): Promise<{ limits: ChildLimits | undefined; isCut: boolean }> {
     const { limits, workSpace } = options;
@@ -258,6 +262,16 @@ export function createStepHost(options: StepHostOptions): StepHost {
       onMemory,
       inspectPort: options.inspectPort,
     })
+      .then(
+        (given) => {
+          lacksProcesses = false;
+          return given;
+        },
+        (error: unknown) => {
+          lacksProcesses = error instanceof ChildJobError && error.code === 'job_not_started';
+          throw error;
+        },
+      )
       .catch((error: unknown) => {
         throw isCut && error instanceof ChildJobError && error.code === 'job_disk_exceeded'
           ? workDiskFull(error)
@@ -343,6 +357,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     find,
     check,
     load: () => ({ running: queue.running, waiting: queue.waiting }),
+    canStartChildren: () => !lacksProcesses,
     async run(task, { signal, onProgress, onPrinted, patiently = (call) => call() }) {
       signal.throwIfAborted();
       const step = find(task.stepId);

@@ -40,6 +40,8 @@ const advice: Readonly<Record<string, string>> = {
   job_timeout: 'Take a smaller input, or ask whoever runs this app for a longer limit (STEP_TIMEOUT_MS).',
   job_memory_exceeded: 'Take a smaller input, or ask whoever runs this app for more memory (STEP_MEMORY_BYTES).',
   job_disk_exceeded: 'Take a smaller input, or ask whoever runs this app for more disk (STEP_DISK_BYTES).',
+  work_disk_full:
+    'Start the run again in a while. If it happens again, tell whoever runs this app: it needs more disk (WORK_DISK_BYTES).',
   job_crashed: 'The processing crashed on this input. Try another one, and report it to whoever runs this app.',
 };
 

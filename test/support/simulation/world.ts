@@ -408,6 +408,7 @@ class World {
       find: () => step,
       check: async () => ({ step, parameters: {}, estimate: null, warnings: [] }),
       load: () => ({ running: 0, waiting: 0 }),
+      canStartChildren: () => true,
       run: async (
         { workFolder, input }: { workFolder: string; input: Run['input'] },
         { signal }: { signal: AbortSignal },
