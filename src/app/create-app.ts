@@ -77,7 +77,7 @@ export interface App {
 
 const dayMs = 86_400_000;
 /** How many launches' calls it keeps, so that they share a token's renewal; the least recently used one makes room. */
-const mostLaunches = 10_000;
+const maxLaunches = 10_000;
 /** How often the app removes expired sessions, tokens that nobody can use any more, and whatever it has kept long enough. */
 const sweepEveryMs = 3_600_000;
 
@@ -153,7 +153,7 @@ async function wireApp(
   });
 
   /** One per launch, so that its runs share one token and one renewal. */
-  const calls = new RecentMap<string, LaunchCalls>(mostLaunches);
+  const calls = new RecentMap<string, LaunchCalls>(maxLaunches);
   const callsOf = (launchId: string): LaunchCalls => {
     const known = calls.get(launchId);
     if (known) return known;

@@ -5,7 +5,7 @@ import { Kysely, PostgresDialect, sql, SqliteDialect } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
 import { ensurePrivateFile, isOfTheWorld } from '../files/index.ts';
-import { DatabaseAwayError, QuietClient, tellingFile, tellingPool } from './database-away.ts';
+import { DatabaseUnavailableError, QuietClient, tellingFile, tellingPool } from './database-unavailable.ts';
 import { migrate } from './migrations.ts';
 
 /** Connections of one process to PostgreSQL. */
@@ -178,7 +178,7 @@ async function openNow({ dataDir, databaseUrl }: DatabaseOptions): Promise<AppDa
       ? error
       : new KitError(
           'database_unavailable',
-          `DATABASE_URL: the app could not open the database (${reasonOf(error instanceof DatabaseAwayError ? error.cause : error)})`,
+          `DATABASE_URL: the app could not open the database (${reasonOf(error instanceof DatabaseUnavailableError ? error.cause : error)})`,
           { data: { isAway: isAway(error) } },
         );
   }
@@ -197,7 +197,7 @@ async function enforceReferences(database: AppDatabase, { hasChanged }: { hasCha
 
 /** The server is starting, or cannot be reached yet. A wrong password or name is no matter of time. */
 function isAway(error: unknown): boolean {
-  const reason = reasonOf(error instanceof DatabaseAwayError ? error.cause : error);
+  const reason = reasonOf(error instanceof DatabaseUnavailableError ? error.cause : error);
   return reason === 'no answer' || isOfTheWorld({ code: reason }) || /^(57P0[1-3]|08...|53...)$/.test(reason);
 }
 

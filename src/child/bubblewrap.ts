@@ -11,7 +11,7 @@ export interface ChildPlace {
   /** Files and folders that the child reads where they are: code, models. */
   readonly reads: readonly string[];
   /** A folder in which files are lent one after the other; read-only. */
-  readonly tray?: string;
+  readonly inbox?: string;
   /** Foreign files: where they are, and where the child finds them. */
   readonly lends: readonly { readonly from: string; readonly to: string }[];
 }
@@ -111,7 +111,7 @@ export function bubblewrapArguments(
     ...(covered(kitRoot) ? ['--tmpfs', kitRoot] : []),
     ...[...new Set(reads)].flatMap(readOnly),
     ...hidden.flatMap((path) => ['--tmpfs', path]),
-    ...(place.tray === undefined ? [] : readOnly(place.tray)),
+    ...(place.inbox === undefined ? [] : readOnly(place.inbox)),
     // The kernel lists the keys of the server's session there.
     ...(hasProc ? ['--proc', '/proc', '--ro-bind-try', '/dev/null', '/proc/keys'] : ['--dir', '/proc']),
     ...['--dev', '/dev', '--remount-ro', '/dev'],

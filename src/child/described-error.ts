@@ -2,16 +2,16 @@ import { KitError } from '../contract/kit-error.ts';
 import { kindOfPlainError } from './failure-kind.ts';
 import type { FromChild } from './protocol.ts';
 
-const mostCharacters = 8_000;
+const maxCharacters = 8_000;
 
 /** A job's error as its host is told: whose it is, and what is for the user. */
 export function describedError(error: unknown): Omit<Extract<FromChild, { type: 'failed' }>, 'type'> {
-  const stack = error instanceof Error ? (error.stack ?? error.message).slice(0, mostCharacters) : null;
+  const stack = error instanceof Error ? (error.stack ?? error.message).slice(0, maxCharacters) : null;
   if (error instanceof KitError)
     return {
       kind: error.status < 500 ? 'user' : 'defect',
       code: error.code,
-      message: error.message.slice(0, mostCharacters),
+      message: error.message.slice(0, maxCharacters),
       data: error.data,
       stack,
     };
@@ -19,7 +19,7 @@ export function describedError(error: unknown): Omit<Extract<FromChild, { type: 
   return {
     kind: kindOfPlainError(error),
     code: 'job_failed',
-    message: message.slice(0, mostCharacters),
+    message: message.slice(0, maxCharacters),
     data: {},
     stack,
   };

@@ -125,7 +125,7 @@ function bubblewrap(
     group: (limits) => delegated?.(limits) ?? null,
     command(place, limits) {
       // Within the namespaces, where the number of processes is counted anew.
-      const limited = programs.command('prlimit', ...limitArguments(limits, known), `--nproc=${mostTasks}`);
+      const limited = programs.command('prlimit', ...limitArguments(limits, known), `--nproc=${maxTasks}`);
       return [
         ...programs.closingDescriptors(),
         program,
@@ -142,7 +142,7 @@ function bubblewrap(
 }
 
 /** Threads count, and Node has a dozen. Where root runs the server the kernel does not hold children to it, and the host counts. */
-const mostTasks = 1_024;
+const maxTasks = 1_024;
 
 /** Each pipe and socket holds memory that no resident size shows. A scene of 200 files fits. */
 const maxDescriptors = 512;

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 
 const lineCharacters = 2_000;
 /** In a second. */
-const mostLines = 1_000;
+const maxLines = 1_000;
 
 /** Whole lines of a stream that anybody may write anything into: long ones are cut, control characters left out, and so are lines that come faster than a thousand a second. */
 export class LineSplitter {
@@ -29,13 +29,13 @@ export class LineSplitter {
 
   /** More came than anybody reads: what follows in this second is left out. Whoever reads may wait a little. */
   get isOver(): boolean {
-    return this.#told > mostLines;
+    return this.#told > maxLines;
   }
 
   #say(line: string): void {
     const now = performance.now();
     if (now > this.#secondEndsMs) [this.#told, this.#secondEndsMs] = [0, now + 1_000];
-    if (++this.#told > mostLines) return;
+    if (++this.#told > maxLines) return;
     const plain = stripVTControlCharacters(line.slice(0, lineCharacters)).replace(/(?!\t)\p{Cc}/gu, '');
     if (plain.trim() !== '') this.#tell(plain);
   }

@@ -135,7 +135,7 @@ export class ChildPool {
     const runner = new ChildRunner({
       confinement,
       limits,
-      place: { workFolder, reads: [folderOf(module)], tray: lent, lends: [] },
+      place: { workFolder, reads: [folderOf(module)], inbox: lent, lends: [] },
     });
     return { runner, owner, folder, jobs: 0, idle: undefined };
   }

@@ -104,12 +104,12 @@ const itemProperties: ReadonlySet<string> = new Set([
   'proj:shape',
 ]);
 
-const mostDepth = 8;
+const maxDepth = 8;
 
 function walk(value: unknown, path: string, kinds: Map<string, Set<string>>, depth = 0): void {
   const found = kinds.get(path) ?? new Set<string>();
   kinds.set(path, found.add(kindOf(value, path)));
-  if (depth >= mostDepth || value === null || typeof value !== 'object') return;
+  if (depth >= maxDepth || value === null || typeof value !== 'object') return;
   if (Array.isArray(value)) {
     // A footprint's positions say no more than the first one.
     for (const inner of value.slice(0, 50)) walk(inner, `${path}[]`, kinds, depth + 1);

@@ -67,7 +67,7 @@ export interface RawRequest {
 }
 
 const timeoutMs = 30_000;
-const mostBodyBytes = 64 * 1024 * 1024;
+const maxBodyBytes = 64 * 1024 * 1024;
 const shownCharacters = 1_500;
 /** Redacting shorter names would remove ordinary words from a report. */
 const leastOfName = 3;
@@ -329,12 +329,12 @@ function exchange(address: string, request: RawRequest): Promise<RawAnswer> {
         let size = 0;
         res.on('data', (part: Buffer) => {
           size += part.length;
-          if (size <= mostBodyBytes) parts.push(part);
+          if (size <= maxBodyBytes) parts.push(part);
           else res.destroy();
         });
         const done = () =>
-          size > mostBodyBytes
-            ? lost(new Error(`its answer has more than ${mostBodyBytes} bytes`))
+          size > maxBodyBytes
+            ? lost(new Error(`its answer has more than ${maxBodyBytes} bytes`))
             : resolve({ status: res.statusCode ?? 0, headers: headersOf(res), body: Buffer.concat(parts) });
         res.once('close', done);
       },

@@ -263,14 +263,14 @@ function scrub(text: string, secrets: readonly string[]): string {
     .reduce((clean, secret) => clean.replaceAll(secret, '[redacted]'), text);
 }
 
-const mostIssues = 5;
+const maxIssues = 5;
 /** A key that is data, and no name of a field, is not shown. */
 const shown = (part: PropertyKey) => (/^\w{1,40}$/.test(String(part)) ? String(part) : '*');
 
 /** Says what a decoder did not find: the path and the expected type. Quotes no value of the body, because it may hold a token. */
 function whyNotDecoded(error: unknown): string {
   if (error instanceof z.core.$ZodError) {
-    const issues = error.issues.slice(0, mostIssues).map(({ path, code, ...more }) => {
+    const issues = error.issues.slice(0, maxIssues).map(({ path, code, ...more }) => {
       const expected = 'expected' in more ? `must be ${String(more.expected)}` : `is not valid (${code})`;
       return `${path.map(shown).join('.') || 'the body'} ${expected}`;
     });

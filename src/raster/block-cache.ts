@@ -3,7 +3,7 @@ import gdal from 'gdal-async';
 
 const mebibyte = 1024 ** 2;
 const leastBytes = 16 * mebibyte;
-const mostBytes = 128 * mebibyte;
+const maxBytes = 128 * mebibyte;
 /** Of a sample, by the end of GDAL's name. */
 const sampleBytes = (type: string | null) => Number(/(\d+)$/.exec(type ?? '')?.[1] ?? 8) / 8;
 
@@ -17,6 +17,6 @@ export function fitBlockCache(datasets: readonly gdal.Dataset[]): void {
     dataset.bands.forEach(({ blockSize, dataType }) => {
       bytes += dataset.rasterSize.x * (blockSize?.y ?? 1) * sampleBytes(dataType);
     });
-  const wanted = Math.min(mostBytes, Math.max(leastBytes, 2 * bytes));
+  const wanted = Math.min(maxBytes, Math.max(leastBytes, 2 * bytes));
   gdal.config.set('GDAL_CACHEMAX', String(Math.ceil(wanted / mebibyte)));
 }

@@ -7,7 +7,7 @@ export interface RasterClass {
   readonly color: readonly [number, number, number];
 }
 
-const mostClasses = 256;
+const maxClasses = 256;
 
 /** Colours that are told apart, for classes that have none of their own. */
 export const classColors: readonly (readonly [number, number, number])[] = [
@@ -36,11 +36,11 @@ export function classesOf(band: gdal.RasterBand): RasterClass[] | null {
     given.length > 0
       ? given
       : Array.from(
-          { length: Math.min(mostClasses, Math.max(-1, ...described) + 1) },
+          { length: Math.min(maxClasses, Math.max(-1, ...described) + 1) },
           (_, value) => metadata[`CLASS_${value}`] ?? '',
         );
   const classes: RasterClass[] = [];
-  for (let value = 0; value < Math.min(table.count(), mostClasses); value++) {
+  for (let value = 0; value < Math.min(table.count(), maxClasses); value++) {
     const { c1, c2, c3, c4 } = table.get(value);
     // GDAL fills a table up to its end with black, and marks nodata by no opacity.
     if (c4 === 0 || (names.length > 0 && value >= names.length)) continue;

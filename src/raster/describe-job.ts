@@ -10,7 +10,7 @@ export interface DescribedInput {
   readonly height: number;
 }
 
-const mostCharacters = 500;
+const maxCharacters = 500;
 /** A file may say anything. */
 const finite = (numbers: number[] | null) => (numbers?.every(Number.isFinite) ? numbers : null);
 
@@ -25,8 +25,8 @@ const job: Job<{ readonly kind: 'raster' | 'vector' }, DescribedInput> = async (
     const [largest] = scene.datasets.map(({ rasterSize }) => rasterSize).toSorted((a, b) => b.x * b.y - a.x * a.y);
     return {
       bands: scene.bands.map(({ names, place, dataset }) => ({
-        names: names.map((name) => name.slice(0, mostCharacters)),
-        place: (place ?? '').slice(0, mostCharacters),
+        names: names.map((name) => name.slice(0, maxCharacters)),
+        place: (place ?? '').slice(0, maxCharacters),
         grid: { width: dataset.rasterSize.x, height: dataset.rasterSize.y, geoTransform: finite(dataset.geoTransform) },
       })),
       width: largest?.x ?? 0,

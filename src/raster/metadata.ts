@@ -52,7 +52,7 @@ function isCog(path: string): boolean {
 
 /** A member of the collection that GeoJSON does not know, which RFC 7946 (6.1) lets be there: last, as readers tell the format by what is first. */
 const before = ',"metadata":';
-const mostMetadataBytes = 4 * 1024 * 1024;
+const maxMetadataBytes = 4 * 1024 * 1024;
 
 function addToGeoJson(path: string, metadata: Metadata): boolean {
   const { size, end } = endOf(path, 1_024);
@@ -64,7 +64,7 @@ function addToGeoJson(path: string, metadata: Metadata): boolean {
 }
 
 function readFromGeoJson(path: string): Metadata {
-  const { end } = endOf(path, mostMetadataBytes);
+  const { end } = endOf(path, maxMetadataBytes);
   const at = end.lastIndexOf(before);
   try {
     return at < 0

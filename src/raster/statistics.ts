@@ -75,7 +75,7 @@ export class StatisticsOfBand {
 }
 
 /** With more bands, no values are counted, because each table of counts has 256 KiB. */
-const mostCounted = 64;
+const maxCounted = 64;
 
 /** Lowest value of each integer type with at most 16 bits. */
 const lowest: Readonly<Record<string, number>> = { Byte: 0, UInt16: 0, Int16: -32_768 };
@@ -141,7 +141,7 @@ export function statisticsOf(readers: readonly BandReader[]): (BandStatistics | 
   const blockRows = first.band.blockSize?.y ?? 1;
   const rows = Math.min(height, Math.max(1, Math.ceil(stripPixels / width / blockRows)) * blockRows);
   const buffer = new ArrayBuffer(width * rows * Float64Array.BYTES_PER_ELEMENT);
-  const bands = readers.map((reader) => new WholeBand(reader, buffer, readers.length <= mostCounted));
+  const bands = readers.map((reader) => new WholeBand(reader, buffer, readers.length <= maxCounted));
   for (let y = 0; y < height; y += rows) for (const band of bands) band.add(y, width, Math.min(rows, height - y));
   return bands.map(({ values }) => values);
 }

@@ -11,7 +11,7 @@ import { bundler } from './bundles/make-bundle.ts';
 import { secretFree } from './bundles/secret-free.ts';
 import { scrubber } from './referee/redaction.ts';
 import { beforeCall } from './control/before-call.ts';
-import { whoseCall } from './referee/whose-call.ts';
+import { createCallAttribution } from './referee/call-attribution.ts';
 import { RateLimit } from './control/rate-limit.ts';
 import { requireAdmin, requireOwnHost, requireOwnOrigin, requireOwnOriginToChange } from './control/guards.ts';
 import { controlRoutes } from './control/routes.ts';
@@ -59,7 +59,7 @@ import { UploadEngine } from './uploads/upload-engine.ts';
 import { UploadSessions } from './uploads/upload-sessions.ts';
 import { errorBoundary, methodNotAllowed, pathNotFound } from './web/error-boundary.ts';
 import { requestId } from './web/request-id.ts';
-import { changesOf, speakWire } from './web/spoken-wire.ts';
+import { changesOf, adaptWire } from './web/wire-adapter.ts';
 
 export interface SandboxOptions {
   readonly config: SandboxConfig;
@@ -259,7 +259,7 @@ export async function createSandbox({
     .get((_req, res) => void res.json({ status: 'ok' }))
     .all(methodNotAllowed('GET'));
   // A wire that is the contract's needs no translation.
-  if (Object.keys(changes).some((part) => part !== 'name')) app.use(speakWire(changes));
+  if (Object.keys(changes).some((part) => part !== 'name')) app.use(adaptWire(changes));
   app.use(requireOwnOriginToChange(publicUrl));
   app.use(
     '/sandbox',
@@ -305,7 +305,7 @@ export async function createSandbox({
       trace,
     }),
   );
-  const whose = whoseCall({ keys, launches, operations, files, items: catalog.items });
+  const whose = createCallAttribution({ keys, launches, operations, files, items: catalog.items });
   const before = beforeCall({ trace, whose, faults, rateLimit });
   const uploaderId = () => users.list()[0]!.id;
   const links = createDownloadLinks(signer, clock, publicUrl);

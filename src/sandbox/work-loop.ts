@@ -3,7 +3,7 @@ import { isOfTheMachine } from './machine-error.ts';
 
 const tryAgainMs = 2_000;
 /** Ten minutes by default: a machine that is ill for longer, or a single file that it cannot read, must not keep the others. */
-const mostTries = 22;
+const maxTries = 22;
 
 export interface WorkLoopOptions<Job> {
   /** The next job that waits; null where none does. Marks it as begun. */
@@ -76,9 +76,9 @@ export class WorkLoop<Job> {
   async #run(job: Job, signal: AbortSignal): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#options.run(job, signal, tries === mostTries);
+        return await this.#options.run(job, signal, tries === maxTries);
       } catch (error) {
-        if (!isOfTheMachine(error) || signal.aborted || tries === mostTries) throw error;
+        if (!isOfTheMachine(error) || signal.aborted || tries === maxTries) throw error;
         this.#options.onError(error);
       }
       await sleep((this.#options.tryAgainMs ?? tryAgainMs) * Math.min(16, 2 ** (tries - 1)), undefined, { signal });

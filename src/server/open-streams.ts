@@ -5,7 +5,7 @@ export class OpenStreams {
   #byOwner = new Map<string, number>();
   #all = 0;
 
-  constructor({ mostOfOne, mostOfAll }: { readonly mostOfOne: number; readonly mostOfAll: number }) {
+  constructor({ maxOfOne: mostOfOne, maxOfAll: mostOfAll }: { readonly maxOfOne: number; readonly maxOfAll: number }) {
     this.#mostOfOne = mostOfOne;
     this.#mostOfAll = mostOfAll;
   }

@@ -93,7 +93,7 @@ const progressLine = z.object({ progress: z.number().min(0).max(1), note: z.stri
 const placeholder = /\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 /** What stands for itself in every command. */
 export const reserved = new Set(['input', 'inputs', 'output', 'work', 'job', 'code']);
-const mostErrorCharacters = 1_000_000;
+const maxErrorCharacters = 1_000_000;
 const errorFile = 'error.json';
 const jobFile = 'job.json';
 const graceMs = 1_000;
@@ -213,7 +213,7 @@ function conclude(program: string, how: number | string, errors: string, told: s
   if (how === 0) return;
   const read =
     existsSync(told) && lstatSync(told).isFile()
-      ? refusal.safeParse(parsed(readFileSync(told, 'utf8').slice(0, mostErrorCharacters)))
+      ? refusal.safeParse(parsed(readFileSync(told, 'utf8').slice(0, maxErrorCharacters)))
       : null;
   if (read?.success) throw new KitError(read.data.code, read.data.message, { status: 422 });
   throw new Defect(

@@ -29,7 +29,7 @@ const areas = z.object({
   ),
 });
 const multiPolygon = z.array(z.array(z.array(position)));
-const mostZones = 100_000;
+const maxZones = 100_000;
 /** Tolerance in pixels for rounded coordinates. */
 const slack = 1e-3;
 /** Least share of a pixel that counts. */
@@ -106,8 +106,8 @@ export function placeZones(
       },
     ];
   });
-  if (zones.length === 0 || zones.length > mostZones)
-    throw new KitError('bad_zones', `the areas must be 1 to ${mostZones} polygons, and are ${zones.length}`, {
+  if (zones.length === 0 || zones.length > maxZones)
+    throw new KitError('bad_zones', `the areas must be 1 to ${maxZones} polygons, and are ${zones.length}`, {
       status: 422,
     });
   return zones;

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { assumedLimits } from '../../src/contract/index.ts';
-import { DatabaseAwayError } from '../../src/app/database-away.ts';
+import { DatabaseUnavailableError } from '../../src/app/database-unavailable.ts';
 import { openDatabase } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
 import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
@@ -137,7 +137,7 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
         beforeStore: (called) => {
           if (!isAway || called !== method) return;
           failures += 1;
-          throw new DatabaseAwayError(new Error('terminating connection due to administrator command'));
+          throw new DatabaseUnavailableError(new Error('terminating connection due to administrator command'));
         },
       });
       isAway = true;
@@ -154,7 +154,7 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
       patienceMs: 1,
       beforeStore: (called) => {
         if (called !== 'transition' || (failures += 1) > 2) return;
-        throw new DatabaseAwayError(new Error('terminating connection due to administrator command'));
+        throw new DatabaseUnavailableError(new Error('terminating connection due to administrator command'));
       },
     });
     await reach((await engine.start('launch', wanted)).id, 'COMPLETED');
@@ -165,7 +165,8 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
     let isAway = false;
     const { engine, reach, logged } = await start({
       beforeStore: () => {
-        if (isAway) throw new DatabaseAwayError(new Error('terminating connection due to administrator command'));
+        if (isAway)
+          throw new DatabaseUnavailableError(new Error('terminating connection due to administrator command'));
       },
     });
     const runs = await Promise.all(Array.from({ length: 60 }, () => engine.start('launch', wanted)));
@@ -174,7 +175,7 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
     await new Promise((resolve) => setTimeout(resolve, 6_000));
     isAway = false;
     for (const { id } of runs) await reach(id, 'COMPLETED', 120_000);
-    const withStack = logged.filter(({ facts }) => facts['err'] instanceof DatabaseAwayError);
+    const withStack = logged.filter(({ facts }) => facts['err'] instanceof DatabaseUnavailableError);
     expect(withStack.map(({ message }) => message)).toContain('the database does not answer; runs wait for it');
     // Other work of the worker meets it too, once or twice.
     expect(withStack.length).toBeLessThan(10);
@@ -187,7 +188,7 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
       afterStore: (called) => {
         if (called !== 'create' || !isLost) return;
         isLost = false;
-        throw new DatabaseAwayError(new Error('Connection terminated unexpectedly'));
+        throw new DatabaseUnavailableError(new Error('Connection terminated unexpectedly'));
       },
     });
     const { id } = await engine.start('launch', wanted);
@@ -198,7 +199,7 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
   test('a start that was not committed is an error', async () => {
     const { engine, store } = await start({
       beforeStore: (called) => {
-        if (called === 'create') throw new DatabaseAwayError(new Error('connect ECONNREFUSED'));
+        if (called === 'create') throw new DatabaseUnavailableError(new Error('connect ECONNREFUSED'));
       },
     });
     await expect(engine.start('launch', wanted)).rejects.toMatchObject({ code: 'database_away' });

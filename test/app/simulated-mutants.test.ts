@@ -20,14 +20,14 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     {
       file: engine,
       from: 'const cancelled = await commitCancel(run);',
-      to: "const cancelled = { ...run, state: 'CANCELLED' as const }; if (!driven.has(run.id)) await commitCancel(run);",
+      to: "const cancelled = { ...run, state: 'CANCELLED' as const }; if (!activeRuns.has(run.id)) await commitCancel(run);",
     },
   ],
   [
     'a lost answer to a cancel that nobody looks after',
     alone,
     /ms later/,
-    { file: engine, from: 'if (error instanceof DatabaseAwayError) lease.doubt();', to: '' },
+    { file: engine, from: 'if (error instanceof DatabaseUnavailableError) lease.doubt();', to: '' },
   ],
   [
     'a claim that does not fence',
@@ -45,7 +45,7 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     /is FAILED/,
     {
       file: engine,
-      from: "if (error instanceof DatabaseAwayError || (kind === 'world'",
+      from: "if (error instanceof DatabaseUnavailableError || (kind === 'world'",
       to: "if (false || (kind === 'user'",
     },
   ],
@@ -63,10 +63,10 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     'a worker that takes anew what it drives',
     alone,
     /twice at a time|was polled by|later/,
-    { file: engine, from: 'if (driven.has(runId)) return;', to: '' },
+    { file: engine, from: 'if (activeRuns.has(runId)) return;', to: '' },
     {
       file: engine,
-      from: 'const idle = [...held.keys()].filter((id) => !driven.has(id));',
+      from: 'const idle = [...held.keys()].filter((id) => !activeRuns.has(id));',
       to: 'const idle = [...held.keys()];',
     },
   ],

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { sql, type Kysely } from 'kysely';
 import { describe, expect, test, type TestOptions } from 'vitest';
-import { DatabaseAwayError } from '../../src/app/database-away.ts';
+import { DatabaseUnavailableError } from '../../src/app/database-unavailable.ts';
 import { openDatabase, type AppDatabase, type AppTables } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
 import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
@@ -39,7 +39,7 @@ test('a SQLite file that another has locked for too long, or that has no room, i
   cleanUpLater(async () => void other.close());
   const store = new SqlRunStore(database, Date.now);
   other.exec('begin immediate');
-  await expect(store.release('nobody')).rejects.toBeInstanceOf(DatabaseAwayError);
+  await expect(store.release('nobody')).rejects.toBeInstanceOf(DatabaseUnavailableError);
   other.exec('rollback');
   await store.release('nobody');
   // No page more than there are.
@@ -51,9 +51,11 @@ test('a SQLite file that another has locked for too long, or that has no room, i
         .values({ name: `${i}${'x'.repeat(2_000)}`, alive_at: 0 })
         .execute();
   };
-  await expect(database.transaction().execute(fill)).rejects.toBeInstanceOf(DatabaseAwayError);
-  await expect(fill(database)).rejects.toBeInstanceOf(DatabaseAwayError);
-  await expect(sql`select nonsense from nothing`.execute(database)).rejects.not.toBeInstanceOf(DatabaseAwayError);
+  await expect(database.transaction().execute(fill)).rejects.toBeInstanceOf(DatabaseUnavailableError);
+  await expect(fill(database)).rejects.toBeInstanceOf(DatabaseUnavailableError);
+  await expect(sql`select nonsense from nothing`.execute(database)).rejects.not.toBeInstanceOf(
+    DatabaseUnavailableError,
+  );
 });
 
 for (const [name, options, open] of adapters) describe(name, options, () => suites(name, open));

@@ -139,7 +139,11 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
   });
 
   test('ends when its database ends a connection', { timeout, ...needing('postgresql') }, async () => {
-    const script = await appOf({ file: 'src/app/database-away.ts', from: "this.on('error', () => {});", to: '' });
+    const script = await appOf({
+      file: 'src/app/database-unavailable.ts',
+      from: "this.on('error', () => {});",
+      to: '',
+    });
     // Seen when it is looked for, or by the runs that nobody ends then.
     const found = await drillIn(
       {

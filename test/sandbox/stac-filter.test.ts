@@ -209,7 +209,7 @@ test('nested and and or in turns find what they say, however deep; a closed cata
 });
 
 test('a search that is late is answered 503, and the next one is answered; too many that wait are 503 busy', async () => {
-  const hasty = new Catalog(database, { deadlineMs: 500, mostWaiting: 3 });
+  const hasty = new Catalog(database, { deadlineMs: 500, maxWaiting: 3 });
   try {
     // A search can be late because its thread still starts.
     const untilFound = () =>

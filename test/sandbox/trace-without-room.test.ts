@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { SandboxClock } from '../../src/sandbox/clock.ts';
 import { openSandboxDatabase } from '../../src/sandbox/database.ts';
-import { nobody } from '../../src/sandbox/referee/call-writer.ts';
+import { unattributed } from '../../src/sandbox/referee/call-writer.ts';
 import { Trace } from '../../src/sandbox/referee/trace.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { makeFolder } from '../support/folders.ts';
@@ -29,7 +29,7 @@ async function startTraced() {
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const call = async (place: string) => (await fetch(`${url}/${place}`, { headers: { connection: 'close' } })).text();
-  const places = () => trace.list(nobody).map(({ path }) => path.slice(1));
+  const places = () => trace.list(unattributed).map(({ path }) => path.slice(1));
   const roomFor = (pages: number) =>
     database.pragma(`max_page_count = ${Number(database.pragma('page_count', { simple: true })) + pages}`);
   return { trace, open, call, places, roomFor };

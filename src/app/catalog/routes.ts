@@ -8,7 +8,7 @@ import type { StepHost } from '../processing/step-host.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import { parseRequest } from '../web/errors.ts';
 import { pageDeadline, whileAsked } from '../web/page-call.ts';
-import { whyNot } from '../processing/fit.ts';
+import { incompatibilityReason } from '../processing/fit.ts';
 import { namesOf } from '../processing/input-facts.ts';
 
 const everywhere: [number, number, number, number] = [-180, -90, 180, 90];
@@ -77,7 +77,7 @@ export function catalogRoutes({ client, steps, launches, uploads }: CatalogRoute
     res.json({
       items: items.map((item) => ({
         ...viewItem(item, wanted.collections.length === 1 ? wanted.collections[0] : undefined),
-        ...(step && declared && { whyNot: whyNot(step, declared, item) }),
+        ...(step && declared && { whyNot: incompatibilityReason(step, declared, item) }),
       })),
       numberMatched: numberMatched ?? null,
     });

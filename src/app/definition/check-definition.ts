@@ -108,7 +108,7 @@ const vectorOutput = z.object({
   fields: z.record(z.string().min(1).max(63), z.enum(fieldTypes, `must be one of ${fieldTypes.join(', ')}`)),
 });
 const otherOutput = z.object({ ...outputFile, kind: z.literal('file') });
-const mostParts = 20;
+const maxParts = 20;
 const partName = z.string().regex(/^[a-z][A-Za-z0-9_]{0,39}$/, 'must be letters, digits and _, first a small letter');
 
 const step = z.object({
@@ -127,7 +127,7 @@ const step = z.object({
         error: ({ code }) => (code === 'invalid_union' ? 'its kind must be raster or vector' : undefined),
       }),
     )
-    .refine((inputs) => Object.keys(inputs).length <= mostParts, `must be at most ${mostParts}`)
+    .refine((inputs) => Object.keys(inputs).length <= maxParts, `must be at most ${maxParts}`)
     .optional(),
   sameGrid: z.boolean('must be true or false').optional(),
   platformModels: z.array(words(200)).min(1, 'must not be empty: leave it out where the step runs none').optional(),
@@ -139,7 +139,7 @@ const step = z.object({
         error: ({ code }) => (code === 'invalid_union' ? 'its kind must be raster, vector or file' : undefined),
       }),
     )
-    .refine((outputs) => Object.keys(outputs).length <= mostParts, `must be at most ${mostParts}`)
+    .refine((outputs) => Object.keys(outputs).length <= maxParts, `must be at most ${maxParts}`)
     .optional(),
   needs: z.custom((value) => value === undefined || typeof value === 'function', 'must be a function').optional(),
   estimate: z.custom((value) => value === undefined || typeof value === 'function', 'must be a function').optional(),
@@ -321,7 +321,7 @@ function problemsOfParameters(one: AnyStep): string[] {
   });
 }
 
-const mostIconBytes = 180 * 1024;
+const maxIconBytes = 180 * 1024;
 
 function problemsOfFiles({ icon, templates, pages = [] }: AppDefinition): string[] {
   const problems: string[] = [];
@@ -329,7 +329,7 @@ function problemsOfFiles({ icon, templates, pages = [] }: AppDefinition): string
     const path = fileURLToPath(icon);
     if (!/\.(svg|png)$/i.test(path)) problems.push(`icon: ${path} must be an SVG or a PNG`);
     else if (!existsSync(path)) problems.push(`icon: there is no file ${path}`);
-    else if (statSync(path).size > mostIconBytes) problems.push(`icon: ${path} must be at most ${mostIconBytes} bytes`);
+    else if (statSync(path).size > maxIconBytes) problems.push(`icon: ${path} must be at most ${maxIconBytes} bytes`);
   }
   if (templates && !existsSync(templates)) problems.push(`templates: there is no folder ${fileURLToPath(templates)}`);
   pages.forEach(({ template }, i) => {

@@ -6,7 +6,7 @@ import type { LaunchStore } from './launch-store.ts';
 import { hasBegunHere, launchPath, openSession } from './sessions.ts';
 import { pageDeadline } from '../web/page-call.ts';
 
-const mostItemCharacters = 500;
+const maxItemCharacters = 500;
 
 /** `GET /launch?token=` and `POST /launch` with a form: both move the token into a new session and go on to an address without it. The browser that began the session gets back into it. */
 export function launchRoutes(options: {
@@ -24,7 +24,7 @@ export function launchRoutes(options: {
     const word = readLaunchToken(token);
     // The sandbox's marketplace names the item that the user was looking at.
     const hint =
-      typeof item === 'string' && item.length <= mostItemCharacters ? `?item=${encodeURIComponent(item)}` : '';
+      typeof item === 'string' && item.length <= maxItemCharacters ? `?item=${encodeURIComponent(item)}` : '';
     const begun = await options.launches.begunBy(word);
     if (begun !== null && hasBegunHere(req, begun)) return res.redirect(303, `${launchPath(begun)}/${hint}`);
     const launch = await beginLaunch(

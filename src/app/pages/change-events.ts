@@ -8,7 +8,7 @@ const lookEveryMs = 500;
 /** Pages refresh at least this often, because time itself and the platform's work on a file change what they show. */
 const atLeastEveryMs = 3_000;
 /** Streams of one user, over all launches, and of everybody. */
-const maxStreams = { mostOfOne: 20, mostOfAll: 2_000 };
+const maxStreams = { maxOfOne: 20, maxOfAll: 2_000 };
 
 /** State of what a page shows. */
 export interface Look {

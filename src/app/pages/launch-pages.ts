@@ -34,7 +34,7 @@ export interface LaunchPagesOptions {
 }
 
 const runsPerPage = 25;
-const mostInputs = 1_000;
+const maxInputs = 1_000;
 /** What the list of runs can be narrowed to. */
 const filters = {
   open: runStates.filter((state) => !isFinal(state)),
@@ -71,7 +71,7 @@ export function launchPages({
     (await launches.find((params as { launchId: string }).launchId))!;
 
   /** Pictures of what runs began with: a page that brings itself up to date asks the platform once. */
-  const inputs = new RecentMap<string, { href: string; box: readonly number[] }>(mostInputs);
+  const inputs = new RecentMap<string, { href: string; box: readonly number[] }>(maxInputs);
   const compressed = compression();
   router.use((req, res, next) => (/^\/(events|api)(\/|$)/.test(req.path) ? next() : compressed(req, res, next)));
 

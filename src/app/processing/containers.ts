@@ -43,7 +43,7 @@ export interface Containers {
 const nobody = 65_534;
 const lookEveryMs = 500;
 const tailCharacters = 2_000;
-const mostSaid = 1_000_000;
+const maxSaid = 1_000_000;
 const callMs = 30_000;
 /** How long an image that was there counts as there. */
 const knownMs = 60_000;
@@ -72,7 +72,7 @@ export function createContainers(engine: string, owner: string): Containers {
     return new Promise((resolve, reject) => {
       const client = spawn(engine, args, { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: callMs });
       let [errors, said] = ['', ''];
-      client.stdout.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(0, mostSaid)));
+      client.stdout.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(0, maxSaid)));
       client.stderr.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-tailCharacters)));
       client.once('error', (error: NodeJS.ErrnoException) => reject(notThere(error)));
       client.once('close', (code) => resolve({ code, errors, said }));

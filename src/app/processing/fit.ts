@@ -27,7 +27,7 @@ const vectors: readonly SourceType[] = [
 ];
 
 /** Says why an item cannot be this input of the step, whatever its parameters; null if it can. What an item does not say does not count against it. */
-export function whyNot(
+export function incompatibilityReason(
   step: AnyStep,
   declared: InputDeclaration,
   { sourceType }: Pick<CatalogItem, 'sourceType'>,

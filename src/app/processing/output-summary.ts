@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-const mostPictureBytes = 2 * 1024 ** 2;
+const maxPictureBytes = 2 * 1024 ** 2;
 const pngSignature = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
 
 /** Longest side of the small grid of values. */
@@ -89,6 +89,6 @@ export interface RunResult {
 export function readResult(answer: unknown): RunResult | null {
   const { summary, picture } = (answer ?? {}) as { summary?: unknown; picture?: unknown };
   const read = outputSummary.safeParse(summary);
-  if (!read.success || !(picture instanceof Uint8Array) || picture.length > mostPictureBytes) return null;
+  if (!read.success || !(picture instanceof Uint8Array) || picture.length > maxPictureBytes) return null;
   return pngSignature.every((byte, i) => picture[i] === byte) ? { summary: read.data, picture } : null;
 }

@@ -12,7 +12,7 @@ import { fileGroupCalls } from '../upload/file-group-calls.ts';
 import { uploadFile } from '../upload/uploader.ts';
 
 /** Of one run. */
-const mostQuestions = 100;
+const maxQuestions = 100;
 /** How long a model that was there counts as there. */
 const knownMs = 60_000;
 
@@ -197,7 +197,7 @@ export async function openModelDesk(
         throw new KitError('no_platform', 'the step runs a model of the platform, and there is no platform here', {
           status: 422,
         });
-      if (asked === mostQuestions) throw broken(`runs models more than ${mostQuestions} times`);
+      if (asked === maxQuestions) throw broken(`runs models more than ${maxQuestions} times`);
       const resultPath = join(results, `result-${asked++}`);
       await models.run(question, { ...folders, resultPath, maxBytes: bytesLeft }, { ...options, signal });
       bytesLeft -= await requirePlainFile(resultPath);

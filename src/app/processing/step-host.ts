@@ -15,7 +15,7 @@ import { isCommand } from '../../steps/command.ts';
 import { inputsOf, mainInput, type AnyStep, type StepEstimate } from '../../steps/step.ts';
 import type { AppDefinition } from '../definition/app-definition.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
-import { openDesk, requireServices, type DeskServices } from './desk.ts';
+import { openHostServices, requireServices, type ExternalServices } from './host-services.ts';
 import { packOutputs } from './pack-outputs.ts';
 import { CodeDigests } from './code-digest.ts';
 import { makeProvenance } from './make-provenance.ts';
@@ -31,7 +31,7 @@ import {
   type InputKind,
   type RunInput,
 } from './run-input.ts';
-import { whyNot } from './fit.ts';
+import { incompatibilityReason } from './fit.ts';
 import type { StepJobInput } from './step-job.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
 import { answered, takeOutputs, type RunOutput } from './take-outputs.ts';
@@ -102,7 +102,7 @@ export interface StepRunOptions {
 /** Part of the progress bar in which items are fetched. */
 const fetchPart = 0.2;
 
-export interface StepHostOptions extends DeskServices {
+export interface StepHostOptions extends ExternalServices {
   /** The steps, and the module whose default export holds them: child processes load them from there. */
   readonly definition: Pick<AppDefinition, 'module' | 'steps'>;
   readonly inputDir: string;
@@ -234,7 +234,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     };
     let fraction = 0;
     const { limits, isCut } = await limitsNow(workFolder);
-    const desk = await openDesk(
+    const desk = await openHostServices(
       step,
       options,
       { stepFolder, ownFolder: join(workFolder, 'desk'), inputs: files, limits: { ...defaultLimits, ...limits } },
@@ -329,7 +329,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
       );
     const items = await options.platformInput.check(source.items, signal);
     for (const item of items) {
-      const reason = whyNot(step, declared, item);
+      const reason = incompatibilityReason(step, declared, item);
       if (reason !== null) throw new InputError(`item ${JSON.stringify(item.name ?? item.id)} ${reason}`);
     }
     return declared.kind === 'vector' ? nothingKnown : factsOfItems(items);

@@ -25,7 +25,7 @@ import {
 } from '../../steps/step.ts';
 import { inContainer } from '../../steps/container.ts';
 import { checkOutputs, type MadeOutput } from './check-outputs.ts';
-import { toldApart } from './own-error.ts';
+import { classifyStepError } from './classify-step-error.ts';
 import type { SceneBand } from '../../raster/scene.ts';
 import type { OutputSummary, RunResult } from './output-summary.ts';
 import { containerAnswer, type ContainerQuestion } from './container-messages.ts';
@@ -69,7 +69,7 @@ export interface StepFile extends FileDigest {
 }
 
 /** Maximum number of bands in `readings`. */
-const mostReadings = 16;
+const maxReadings = 16;
 
 /** Pixels between the synthetic inputs of a step that has several. */
 const shiftOfInput = 700;
@@ -117,7 +117,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
         reader: (one, reading) => {
           const reader = readerOf(one, reading);
           const known = bandName(one, inputs);
-          if (known !== null && !readings.has(known) && readings.size < mostReadings)
+          if (known !== null && !readings.has(known) && readings.size < maxReadings)
             readings.set(known, { band: known.slice(0, 200), ...reader.scale, origin: reader.scaleOrigin });
           return reader;
         },
@@ -135,7 +135,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     try {
       await step.run(stepJob as StepJob<never, string, never>);
     } catch (error) {
-      throw toldApart(error);
+      throw classifyStepError(error);
     }
     context.signal.throwIfAborted();
 

@@ -91,11 +91,11 @@ export function checkParameters(step: StepDeclaration, parameters: unknown): Ste
   );
 }
 
-const mostListed = 40;
+const maxListed = 40;
 const listed = (values: readonly string[]) =>
-  values.length <= mostListed
+  values.length <= maxListed
     ? values.join(', ')
-    : `${values.slice(0, mostListed).join(', ')}, and ${values.length - mostListed} more`;
+    : `${values.slice(0, maxListed).join(', ')}, and ${values.length - maxListed} more`;
 
 /** Zod's issues as a user reads them. */
 export const inWords: z.core.$ZodErrorMap = (issue) => {

@@ -10,8 +10,8 @@ import { statisticsOf, summarize } from './summarize.ts';
 const pictureSide = 768;
 /** Around the features, of their extent. */
 const margin = 0.03;
-const mostFeatures = 200_000;
-const mostFields = 16;
+const maxFeatures = 200_000;
+const maxFields = 16;
 /** Single points and upright lines have an extent of no size; in degrees and in metres this is a place that a map shows. */
 const leastSize = 1e-3;
 
@@ -25,11 +25,11 @@ export async function summarizeFeatures(
   try {
     const layer = dataset.layers.get(0);
     const count = layer.features.count();
-    if (count === 0 || count > mostFeatures) return null;
+    if (count === 0 || count > maxFeatures) return null;
     const numbers = Object.keys(fields).filter((name) => fields[name] === 'real' || fields[name] === 'integer');
     const shown = numbers.find((name) => fields[name] === 'real') ?? numbers[0] ?? null;
     // The one that is drawn first: whoever points at the map reads it.
-    const ordered = numbers.toSorted((a, b) => Number(b === shown) - Number(a === shown)).slice(0, mostFields);
+    const ordered = numbers.toSorted((a, b) => Number(b === shown) - Number(a === shown)).slice(0, maxFields);
     const values = new Map(ordered.map((name): [string, number[]] => [name, []]));
     layer.features.forEach((feature) => {
       for (const [name, list] of values) {

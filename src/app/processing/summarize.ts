@@ -18,25 +18,25 @@ import { valuesSide, type OutputSummary, type RunResult } from './output-summary
 const pictureSide = 768;
 const sampleSide = 1_024;
 const histogramParts = 32;
-const mostSorted = 250_000;
-const mostBands = 16;
+const maxSorted = 250_000;
+const maxBands = 16;
 /** The most pixels of a band that are read only to compute its statistics. */
-const mostCounted = 30_000_000;
+const maxCounted = 30_000_000;
 /** Without overviews. */
-const mostPixels = 100_000_000;
+const maxPixels = 100_000_000;
 
 /** Draws an output in its style and counts what is in it. Null if that would mean reading every pixel and there are too many. */
 export async function summarize(path: string, style: PreviewStyle): Promise<RunResult | null> {
   const dataset = openRaster(path);
   try {
     const { x, y } = dataset.rasterSize;
-    if (x * y * dataset.bands.count() > mostPixels && dataset.bands.get(1).overviews.count() === 0) return null;
+    if (x * y * dataset.bands.count() > maxPixels && dataset.bands.get(1).overviews.count() === 0) return null;
     const drawn = colorBands(dataset);
     const shown = drawn.length === 1 ? drawn[0]?.id : null;
     const classes = drawnClasses(dataset, style);
     const bands = dataset.bands
       .map((band) => band)
-      .slice(0, mostBands)
+      .slice(0, maxBands)
       .flatMap(
         (band) => summarizeBand(band, band.id === shown ? style : null, band.id === shown ? classes : null) ?? [],
       );
@@ -76,7 +76,7 @@ function summarizeBand(
   const ofSample = statisticsOf(name, valid, valid.length / sample.length, style, classes);
   const { x, y } = band.size;
   // The statistics in the kit's own files are exact. Other files are read in full, up to a limit.
-  const exact = readStatistics(band) ?? (x * y <= mostCounted ? exactStatistics([readerOf(band)])[0] : null);
+  const exact = readStatistics(band) ?? (x * y <= maxCounted ? exactStatistics([readerOf(band)])[0] : null);
   if (!ofSample || !exact) return ofSample;
   const { min, max, mean, stdDev, count } = exact;
   return { ...ofSample, min, max, mean, stdDev, validShare: count / (x * y) };
@@ -135,7 +135,7 @@ export function statisticsOf(
 
 /** An even sample of the values if there are many. */
 function chosen(values: Float64Array): Float64Array {
-  const every = Math.ceil(values.length / mostSorted);
+  const every = Math.ceil(values.length / maxSorted);
   return every === 1 ? values.slice() : values.filter((_value, i) => i % every === 0);
 }
 

@@ -1,5 +1,5 @@
 import { abortableSleep } from '../../platform-client/index.ts';
-import { DatabaseAwayError } from '../database-away.ts';
+import { DatabaseUnavailableError } from '../database-unavailable.ts';
 
 /** How often a run looks whether the database is back, at most. */
 const lookEveryMs = 500;
@@ -24,7 +24,7 @@ export class Outage {
 
   /** True if `error` says that the database is away: then it needs no line of its own. */
   isCause(error: unknown): boolean {
-    if (!(error instanceof DatabaseAwayError)) return false;
+    if (!(error instanceof DatabaseUnavailableError)) return false;
     if (this.#sinceMs === null) {
       this.#sinceMs = this.#now();
       this.#log.warn({ err: error }, 'the database does not answer; runs wait for it');

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PgBoss, type Job } from 'pg-boss';
 import { KitError } from '../../contract/index.ts';
-import { asDatabaseError, QuietClient } from '../database-away.ts';
+import { asDatabaseError, QuietClient } from '../database-unavailable.ts';
 import { reasonOf } from '../database.ts';
 import type { StageLog } from './stages/stage.ts';
 import { giveAgainMs, type Lane, type QueuedRun, type QueueWorker, type RunQueue } from './run-queue.ts';

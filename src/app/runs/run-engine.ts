@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
 import { abortableSleep, PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
 import { ChildJobError } from '../../child/index.ts';
-import { DatabaseAwayError } from '../database-away.ts';
+import { DatabaseUnavailableError } from '../database-unavailable.ts';
 import { describeFailure, failureKindOf, isSessionOver } from './run-failure.ts';
 import { Repeats } from './repeats.ts';
 import { createRunIntake, type NewRun, type RunIntakeOptions } from './run-intake.ts';
@@ -56,7 +56,7 @@ export interface RunEngineOptions extends RunIntakeOptions {
 }
 
 /** Runs that one worker looks after at once. */
-const mostDriven = 10_000;
+const maxDriven = 10_000;
 /** How often a worker looks for runs that no living worker has, and how long a run may wait for its turn before it is queued again. */
 const recoverEveryMs = 2_500;
 const overlookedAfterMs = 10_000;
@@ -72,9 +72,9 @@ const releaseWithinMs = 3_000;
 
 class Cancelled extends Error {}
 /** The process is stopping, or the run is not this worker's any more. The run stays as it is. */
-class GivenUp extends Error {}
+class Released extends Error {}
 
-interface Driven {
+interface ActiveRun {
   readonly lane: Lane;
   readonly abort: AbortController;
   /** 0 until it is known. */
@@ -89,7 +89,7 @@ interface Driven {
 export function createRunEngine(options: RunEngineOptions): RunEngine {
   const { store, queue, progress, settings, now, lease, folders } = options;
   const { worker } = lease;
-  const driven = new Map<string, Driven>();
+  const activeRuns = new Map<string, ActiveRun>();
   /** Includes runs that were handed over. */
   const underWay = new Set<Promise<void>>();
   const repeats = new Repeats((error, what) => options.log.error({ err: error }, what));
@@ -107,10 +107,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   /** Takes a run from the queue: claims it for this worker, then drives it. */
   async function take({ runId, lane }: Pick<QueuedRun, 'runId' | 'lane'>): Promise<void> {
-    if (stopping) throw new GivenUp('the worker is stopping');
+    if (stopping) throw new Released('the worker is stopping');
     // This worker already drives it: a second attempt beside the first would only take its work away.
-    if (driven.has(runId)) return;
-    const entry: Driven = {
+    if (activeRuns.has(runId)) return;
+    const entry: ActiveRun = {
       lane,
       abort: new AbortController(),
       claim: 0,
@@ -118,7 +118,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       state: 'CREATED',
       done: Promise.resolve(),
     };
-    driven.set(runId, entry);
+    activeRuns.set(runId, entry);
     try {
       const run = await store.claim(runId, worker);
       if (run === null) return leave(runId, entry);
@@ -136,15 +136,15 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   }
 
   /** After a hand-over from lane to lane this worker may already have the run again. */
-  function leave(runId: string, entry: Driven): void {
-    if (driven.get(runId) !== entry) return;
-    driven.delete(runId);
+  function leave(runId: string, entry: ActiveRun): void {
+    if (activeRuns.get(runId) !== entry) return;
+    activeRuns.delete(runId);
     away.delete(runId);
     if (entry.launchId !== null) progress.clear({ id: runId, launchId: entry.launchId });
   }
 
   /** Drives a run as far as this worker can, however often something outside interrupts it. */
-  async function drive(first: Run, entry: Driven): Promise<void> {
+  async function drive(first: Run, entry: ActiveRun): Promise<void> {
     for (let run: Run | null = first; run !== null; run = await claimAgain(run.id, entry)) {
       try {
         return await runStages(run, entry);
@@ -157,9 +157,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   }
 
   /** Claims the run for another attempt. Null if it has ended, or this worker no longer has it. */
-  async function claimAgain(runId: string, entry: Driven): Promise<Run | null> {
+  async function claimAgain(runId: string, entry: ActiveRun): Promise<Run | null> {
     // After a hand-over the run no longer belongs to this entry. If a hand-over failed, `recover` finds the run.
-    while (!entry.abort.signal.aborted && driven.get(runId) === entry) {
+    while (!entry.abort.signal.aborted && activeRuns.get(runId) === entry) {
       try {
         await abortableSleep(tryAgainMs, entry.abort.signal);
         await outage.over(entry.abort.signal);
@@ -174,7 +174,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     return null;
   }
 
-  async function runStages(claimed: Run, entry: Driven): Promise<void> {
+  async function runStages(claimed: Run, entry: ActiveRun): Promise<void> {
     let run = claimed;
     const runId = run.id;
     const { signal } = entry.abort;
@@ -206,7 +206,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       }
     } catch (error) {
       // It may have been cancelled elsewhere. Whoever stops has no time to look: the next start does.
-      if (signal.reason instanceof GivenUp) return stopping ? undefined : folders.tidyRun(runId);
+      if (signal.reason instanceof Released) return stopping ? undefined : folders.tidyRun(runId);
       run = await end(run, error, log);
     }
     if (!isFinal(run.state)) return;
@@ -214,7 +214,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   }
 
   /** Moves the run from this lane to the lane of its next stage. */
-  async function handOver(run: Run, lane: Lane, entry: Driven): Promise<void> {
+  async function handOver(run: Run, lane: Lane, entry: ActiveRun): Promise<void> {
     const turn = lane === 'process' ? await store.takeTurn(run) : 0;
     await store.giveBack(run);
     leave(run.id, entry);
@@ -229,7 +229,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const failure = describeFailure(error, { withStack: settings.showDefects ?? false });
     const kind = failureKindOf(error);
     // Waits for a database without limit: while it is away, nothing can be committed either.
-    if (error instanceof DatabaseAwayError || (kind === 'world' && !(error instanceof PlatformError) && !isOverdue(id)))
+    if (
+      error instanceof DatabaseUnavailableError ||
+      (kind === 'world' && !(error instanceof PlatformError) && !isOverdue(id))
+    )
       throw error;
     if (isSessionOver(error)) await options.onSessionOver?.(run.launchId);
     if (kind === 'defect')
@@ -271,7 +274,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   /** Queues the runs that no living worker has. Returns how many there were. */
   async function recover(forMs: number): Promise<number> {
     if (!lease.mayJudgeOthers) return 0;
-    const orphans = (await store.listOrphans(worker, forMs)).filter(({ id }) => !driven.has(id));
+    const orphans = (await store.listOrphans(worker, forMs)).filter(({ id }) => !activeRuns.has(id));
     if (orphans.length > 0) await queue.add(orphans.map(queuedRun));
     return orphans.length;
   }
@@ -300,15 +303,17 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   async function renew(): Promise<void> {
     const fromMs = lease.now();
     if (queue.isShared) await store.renewLease(worker);
-    const before = [...driven].flatMap(([id, entry]) => (entry.claim > 0 ? [{ id, entry, claim: entry.claim }] : []));
+    const before = [...activeRuns].flatMap(([id, entry]) =>
+      entry.claim > 0 ? [{ id, entry, claim: entry.claim }] : [],
+    );
     const held = await store.heldBy(worker);
     for (const { id, entry, claim } of before) {
       if (entry.claim === claim && held.get(id) !== claim)
-        entry.abort.abort(new GivenUp('another process ended the run, or took it'));
+        entry.abort.abort(new Released('another process ended the run, or took it'));
     }
     lease.renewed(fromMs);
     outage.ended();
-    const idle = [...held.keys()].filter((id) => !driven.has(id));
+    const idle = [...held.keys()].filter((id) => !activeRuns.has(id));
     if (idle.length > 0) await queue.add(idle.map((runId) => ({ runId, lane: 'wait', turn: 0 })));
   }
 
@@ -326,7 +331,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       if (isFinal(run.state)) throw new IllegalTransitionError(run.id, run.state, 'CANCELLED');
       const cancelled = await commitCancel(run);
       // The worker that drives it lets go: at once if that is this one, else when it next checks which runs it has.
-      const entry = driven.get(run.id);
+      const entry = activeRuns.get(run.id);
       entry?.abort.abort(new Cancelled('cancelled by the user'));
       await entry?.done.catch(() => {});
       return cancelled;
@@ -352,7 +357,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     async stop() {
       stopping = true;
       const ended = repeats.stop();
-      for (const { abort } of driven.values()) abort.abort(new GivenUp('the worker is stopping'));
+      for (const { abort } of activeRuns.values()) abort.abort(new Released('the worker is stopping'));
       await queue.stop();
       await ended;
       await Promise.all(underWay);
@@ -377,10 +382,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     try {
       return await store.transition(run, 'CANCELLED');
     } catch (error) {
-      if (error instanceof DatabaseAwayError) lease.doubt();
+      if (error instanceof DatabaseUnavailableError) lease.doubt();
       const current = await findRun(run.id);
       // It was committed, and the answer was lost.
-      if (error instanceof DatabaseAwayError && current.state === 'CANCELLED') return current;
+      if (error instanceof DatabaseUnavailableError && current.state === 'CANCELLED') return current;
       const hasMoved = current.state !== run.state || current.claim !== run.claim;
       if (!(error instanceof IllegalTransitionError) || isFinal(current.state) || !hasMoved) throw error;
       return commitCancel(current);
@@ -388,8 +393,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   }
 
   function room(lane: Lane): number {
-    if (lane === 'wait') return mostDriven - driven.size;
-    const inSteps = [...driven.values()].filter((one) => one.lane === 'process' && one.state !== 'UPLOADING').length;
+    if (lane === 'wait') return maxDriven - activeRuns.size;
+    const inSteps = [...activeRuns.values()].filter(
+      (one) => one.lane === 'process' && one.state !== 'UPLOADING',
+    ).length;
     return settings.stepConcurrency - inSteps;
   }
 }

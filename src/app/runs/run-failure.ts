@@ -2,7 +2,7 @@ import { KitError } from '../../contract/index.ts';
 import { PlatformError } from '../../platform-client/index.ts';
 import { ChildJobError, type FailureKind } from '../../child/index.ts';
 import { isOfTheWorld } from '../../files/index.ts';
-import { DatabaseAwayError } from '../database-away.ts';
+import { DatabaseUnavailableError } from '../database-unavailable.ts';
 import type { RunFailure } from './run.ts';
 
 const launchAgain = 'Launch the app again from the marketplace and start a new run.';
@@ -52,7 +52,7 @@ const advice: Readonly<Record<string, string>> = {
 export function failureKindOf(error: unknown): FailureKind {
   if (error instanceof ChildJobError) return error.kind;
   if (error instanceof PlatformError) return error.isTransient ? 'world' : 'user';
-  if (error instanceof DatabaseAwayError || isOfTheWorld(error)) return 'world';
+  if (error instanceof DatabaseUnavailableError || isOfTheWorld(error)) return 'world';
   return error instanceof KitError && error.status < 500 ? 'user' : 'defect';
 }
 

@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
-import { DatabaseAwayError } from '../database-away.ts';
+import { DatabaseUnavailableError } from '../database-unavailable.ts';
 import { operationOf } from './operation-request.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import type { RunQueue } from './run-queue.ts';
-import { notBegun, type Run, type RunStore } from './run.ts';
+import { initialRun, type Run, type RunStore } from './run.ts';
 
 export interface NewRun {
   readonly stepId: string;
@@ -73,7 +73,7 @@ export function createRunIntake({
       ...asked,
       idempotencyKey: randomUUID(),
       operation: operationOf(step, asked),
-      ...notBegun,
+      ...initialRun,
       createdAtMs: atMs,
       updatedAtMs: atMs,
     };
@@ -93,11 +93,11 @@ export function createRunIntake({
     try {
       await store.create(run);
     } catch (error) {
-      if (!(error instanceof DatabaseAwayError)) throw error;
+      if (!(error instanceof DatabaseUnavailableError)) throw error;
       for (let tries = 0; tries < looksAfterLostCommit; tries++) {
         await sleep(lookAgainMs);
         const found = await store.find(run.id).catch((failed: unknown) => {
-          if (failed instanceof DatabaseAwayError) return undefined;
+          if (failed instanceof DatabaseUnavailableError) return undefined;
           throw failed;
         });
         if (found) return;

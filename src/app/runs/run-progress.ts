@@ -28,12 +28,12 @@ export interface ProgressBoard {
 }
 
 /** Launches whose changes are counted; of the oldest beyond that a page looks once too often. */
-const mostCounted = 10_000;
+const maxCounted = 10_000;
 
 /** The board of a single process. */
 export function localProgress(): ProgressBoard {
   const known = new Map<string, RunProgress>();
-  const changes = new RecentMap<string, number>(mostCounted);
+  const changes = new RecentMap<string, number>(maxCounted);
   const count = (launchId: string) => changes.set(launchId, (changes.get(launchId) ?? 0) + 1);
   return {
     report({ id, launchId }, progress) {

@@ -64,7 +64,7 @@ export interface Run {
 }
 
 /** What nothing is known of before a run begins. */
-export const notBegun = {
+export const initialRun = {
   operationId: null,
   operationExpiresAtMs: null,
   outputs: [],

@@ -1,9 +1,9 @@
 import { parseSetCookie, stringifyCookie } from 'cookie';
 import type { StartRequest } from './options.ts';
 
-const mostRedirects = 10;
-const mostHeadBytes = 64 * 1024;
-const mostNameCharacters = 100;
+const maxRedirects = 10;
+const maxHeadBytes = 64 * 1024;
+const maxNameCharacters = 100;
 
 /** A cookie goes back as it came: what it means is the app's. */
 const asItCame = (value: string) => value;
@@ -30,7 +30,7 @@ export class Browser {
     let response = await this.#send(address, request);
     for (let i = 0; response.status >= 300 && response.status < 400; i++) {
       const location = response.headers.get('location');
-      if (location === null || i === mostRedirects || !URL.canParse(location, address.href))
+      if (location === null || i === maxRedirects || !URL.canParse(location, address.href))
         throw new OpenError(response.status, 'the app redirects the launch without an address');
       address = new URL(location, address);
       // These two keep method and body (RFC 9110, 15.4.8 and 15.4.9); after the others a browser asks with GET.
@@ -70,7 +70,7 @@ export class Browser {
     }
     const body = Buffer.from(await response.arrayBuffer());
     if (response.headers.get('content-type')?.startsWith('text/html'))
-      this.appName ??= nameIn(body.subarray(0, mostHeadBytes).toString());
+      this.appName ??= nameIn(body.subarray(0, maxHeadBytes).toString());
     return response;
   }
 }
@@ -79,7 +79,7 @@ function nameIn(html: string): string | null {
   const found =
     /<meta\s+name="application-name"\s+content="([^"]+)"/i.exec(html)?.[1] ??
     /<title>([^<]+)<\/title>/i.exec(html)?.[1];
-  return found?.trim().slice(0, mostNameCharacters) ?? null;
+  return found?.trim().slice(0, maxNameCharacters) ?? null;
 }
 
 export class OpenError extends Error {

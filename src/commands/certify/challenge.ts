@@ -42,7 +42,7 @@ const family = [
 ];
 const places = ['bay', 'delta', 'fjord', 'harbour', 'lagoon', 'marsh', 'ridge', 'valley'];
 const leastPixels = 64;
-const mostPixels = 320;
+const maxPixels = 320;
 const transient = [500, 502, 503, 504] as const;
 const latestStartMs = 6_000;
 
@@ -75,7 +75,7 @@ export function challengePlan(
   });
   const items = Array.from({ length: 4 }, (_, i) => ({
     fileName: `${pick(places)}-${i + 1}${among(10, 99)}.tif`,
-    sizePixels: among(leastPixels, mostPixels),
+    sizePixels: among(leastPixels, maxPixels),
     // Beyond the slanted edges of the first scene.
     shift: among(1_000, 100_000),
   }));

@@ -31,8 +31,8 @@ export interface Played {
 
 const lookEveryMs = 50;
 /** Calls more than there were, that tell enough; and how long it may take besides the calls' own waits. */
-const mostMore = 5;
-const mostMs = 120_000;
+const maxMore = 5;
+const maxMs = 120_000;
 const appId = 'played';
 
 /** Plays the causes of a run on a live sandbox with an app, each when the effect has come that it is hung on. */
@@ -107,14 +107,14 @@ export async function play(recorded: Bundle, options: PlayOptions): Promise<Play
     await browser.start(home, startRequest);
 
   const quietMs = options.limits.pollIntervalMs.max + 1_000;
-  const giveUpAt = performance.now() + mostMs + recorded.effects.length * options.limits.pollIntervalMs.max;
+  const giveUpAt = performance.now() + maxMs + recorded.effects.length * options.limits.pollIntervalMs.max;
   let [seen, sinceMs] = [0, performance.now()];
   for (;;) {
     const calls = await callsNow();
     if (calls.length !== seen) [seen, sinceMs] = [calls.length, performance.now()];
     const [next] = waiting;
     const quietForMs = performance.now() - sinceMs;
-    const isPast = !next && calls.length >= recorded.effects.length + mostMore;
+    const isPast = !next && calls.length >= recorded.effects.length + maxMore;
     if (isPast || performance.now() > giveUpAt) break;
     if (next && isDue(next, calls)) {
       waiting.shift();

@@ -25,7 +25,7 @@ const runJson = z.object({
   provenance: z.unknown(),
   outputs: z.array(z.object({ fileName: z.string(), sha256: z.hash('sha256') })),
 });
-const mostJsonBytes = 16 * 1024 * 1024;
+const maxJsonBytes = 16 * 1024 * 1024;
 
 const changed = (what: string) =>
   new KitError(
@@ -41,7 +41,7 @@ export async function recordedOf(
   folder: string,
 ): Promise<Recorded> {
   if (!existsSync(path)) return ofRun(what);
-  if (path.endsWith('.json') && (await stat(path)).size <= mostJsonBytes) {
+  if (path.endsWith('.json') && (await stat(path)).size <= maxJsonBytes) {
     const known = ofJson(await readFile(path, 'utf8'));
     if (known) return known;
   }

@@ -5,7 +5,7 @@ import type { Items } from '../stac/items.ts';
 import type { Bundle, BundledInput } from './bundle.ts';
 
 /** A larger input is told by its digest alone. */
-const mostInputBytes = 8 * 1024 * 1024;
+const maxInputBytes = 8 * 1024 * 1024;
 
 /** How much of its inputs a bundle takes. */
 export class Room {
@@ -18,7 +18,7 @@ export class Room {
 
   /** In base64; null where there is no room for it. */
   async dataOf(path: string, sizeBytes: number): Promise<string | null> {
-    if (sizeBytes > Math.min(mostInputBytes, this.#bytes)) return null;
+    if (sizeBytes > Math.min(maxInputBytes, this.#bytes)) return null;
     this.#bytes -= sizeBytes;
     return (await readFile(path)).toString('base64');
   }

@@ -6,7 +6,7 @@ import type { Response } from 'express';
 type Chunk = string | Uint8Array | null | undefined;
 
 /** Most of an answer that is held back to be cut; of a longer one what comes later is left out. */
-const mostHeldBytes = 1024 * 1024;
+const maxHeldBytes = 1024 * 1024;
 
 const bytesOf = (chunk: unknown): Buffer =>
   typeof chunk === 'string' ? Buffer.from(chunk) : chunk instanceof Uint8Array ? Buffer.from(chunk) : Buffer.alloc(0);
@@ -58,7 +58,7 @@ export function answerAfterWork(res: Response, status: number, body: () => objec
 
 /** Half of the body, as if that were all of it: what is in between has cut it. */
 export function truncateAnswer(res: Response): void {
-  takeOver(res, mostHeldBytes, (end, work, size) => {
+  takeOver(res, maxHeldBytes, (end, work, size) => {
     const half = work.subarray(0, Math.min(work.length, Math.floor(size / 2)));
     res.removeHeader('Content-Range');
     res.setHeader('Content-Length', half.length);

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express';
 import { errorMessages } from '../../contract/index.ts';
 import type { PlatformEndpoint } from '../platform-endpoints.ts';
-import type { WhoseCall } from '../referee/whose-call.ts';
+import type { AttributeCall } from '../referee/call-attribution.ts';
 import type { Trace } from '../referee/trace.ts';
 import { failsWith } from '../web/error-boundary.ts';
 import { applyFault } from './apply-fault.ts';
@@ -19,7 +19,7 @@ export function beforeCall({
   rateLimit,
 }: {
   readonly trace: Trace;
-  readonly whose: WhoseCall;
+  readonly whose: AttributeCall;
   readonly faults: Faults;
   readonly rateLimit: RateLimit;
 }): BeforeCall {

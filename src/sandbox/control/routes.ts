@@ -16,7 +16,7 @@ import type { LaunchEvents } from '../marketplace/launch-events.ts';
 import { newLaunch, type Launches } from '../marketplace/launches.ts';
 import { harOf } from '../referee/har.ts';
 import { junitXml } from '../referee/junit.ts';
-import { nobody } from '../referee/call-writer.ts';
+import { unattributed } from '../referee/call-writer.ts';
 import type { Trace } from '../referee/trace.ts';
 import type { Verdicts } from '../referee/verdicts.ts';
 import type { UploadEngine } from '../uploads/upload-engine.ts';
@@ -148,7 +148,7 @@ export function controlRoutes(options: ControlOptions): Router {
     .route('/trace')
     .get((req, res) => {
       const { format } = parseValues(traceQuery, req.query);
-      const calls = trace.list(nobody);
+      const calls = trace.list(unattributed);
       res.json(format === 'har' ? harOf(calls, options.publicUrl()) : { calls });
     })
     .all(methodNotAllowed('GET'));

@@ -29,7 +29,7 @@ export interface FileProcessingOptions {
 
 /** Files that are processed at a time: one more than a single user may have, so that nobody's large one keeps another's waiting. */
 const workers = Math.max(2, availableParallelism());
-const mostOfOneUser = workers - 1;
+const maxOfOneUser = workers - 1;
 
 /** Processes completed uploads, a few at a time, each in a child process: QUEUED, IN_PROGRESS, COMPLETED or FAILED (spec 3.2). */
 export class FileProcessing {
@@ -42,7 +42,7 @@ export class FileProcessing {
     const { confinement, workDir, files, log, limits = defaultLimits } = options;
     this.#pool = new ChildPool({ confinement, folder: join(workDir, 'inspection'), size: workers, limits });
     this.#loop = new WorkLoop({
-      take: () => files.takeQueued(mostOfOneUser),
+      take: () => files.takeQueued(maxOfOneUser),
       run: (file, signal, isLastTry) => this.#process(file, signal, isLastTry),
       onError: (error) => log.error({ err: error }, 'file processing stopped; it continues with the next file'),
       concurrency: workers,

@@ -97,7 +97,7 @@ export class Files {
    * The file that is processed next, IN_PROGRESS from now on: the oldest that waits, of those users of whom the fewest
    * are in progress. Nobody has more than `mostOfOne` at a time.
    */
-  takeQueued(mostOfOne: number): FileRecord | null {
+  takeQueued(maxOfOne: number): FileRecord | null {
     const row = this.#database
       .prepare<[number], FileRow>(
         `with load as (select user_id, count(*) as busy from files where status = 'IN_PROGRESS' group by user_id)
@@ -107,7 +107,7 @@ export class Files {
            where status = 'QUEUED' and coalesce(busy, 0) < ? order by coalesce(busy, 0), created_at, files.rowid limit 1
          ) returning *`,
       )
-      .get(mostOfOne);
+      .get(maxOfOne);
     return row ? fromRow(row) : null;
   }
 

@@ -20,12 +20,12 @@ const form = urlencoded({ extended: false, limit: '64kb' });
 /** The newest: an approver decides on some, and sees the next. */
 const pendingPerPage = 20;
 const decidedPerPage = 50;
-const mostAtOnce = 100;
+const maxAtOnce = 100;
 /** An app that waits asks every 2 to 5 s: one that has been silent for so long waits no more. */
 const silentAfterMs = 30_000;
 /** Items of an operation that are drawn, and lines of its parameters that are shown. */
 const mostItems = 12;
-const mostLines = 100;
+const maxLines = 100;
 
 export interface ApprovalOptions {
   readonly operations: Operations;
@@ -106,7 +106,7 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
     router.post(`/approvals/${name}`, form, (req, res) => {
       const { id } = (req.body ?? {}) as { id?: string | string[] };
       let late = 0;
-      for (const one of [id ?? []].flat().slice(0, mostAtOnce)) {
+      for (const one of [id ?? []].flat().slice(0, maxAtOnce)) {
         try {
           operations.decide(one, status, 'the approvals page');
         } catch (error) {
@@ -160,12 +160,12 @@ export async function viewRequest(
     .flatMap(({ collectionId, itemId }) => catalog.items.find(collectionId, itemId) ?? []);
   const sizes = await Promise.all(items.map((item) => sources.sizeOf(item)));
   const lines = others.filter(({ path, text }) => !(path === 'input.type' && text === 'platform'));
-  const rest = lines.length > mostLines ? [{ path: 'And', text: `${lines.length - mostLines} more` }] : [];
+  const rest = lines.length > maxLines ? [{ path: 'And', text: `${lines.length - maxLines} more` }] : [];
   return {
     items: items.map((item) => viewItem(item, assets)),
     itemCount: named.length,
     volume: sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0),
-    parameters: [...lines.slice(0, mostLines).map(({ path, text }) => ({ path: wordsOf(path), text })), ...rest],
+    parameters: [...lines.slice(0, maxLines).map(({ path, text }) => ({ path: wordsOf(path), text })), ...rest],
   };
 }
 

@@ -19,8 +19,8 @@ const pageSize = 24;
 
 const thumbnailSide = 240;
 /** Shown above the list. */
-const mostReal = 4;
-const mostRealCollections = 100;
+const maxReal = 4;
+const maxRealCollections = 100;
 
 export interface CatalogBrowserOptions {
   readonly catalog: Catalog;
@@ -81,11 +81,11 @@ export function catalogBrowser({ catalog, assets, objects, sources, apps, render
     const shipped = catalog.collections.list().filter(({ keywords }) => keywords.includes(realKeyword));
     const collections = [...catalog.collections.list(importsCatalogId), ...shipped]
       .map(({ id }) => id)
-      .slice(0, mostRealCollections);
+      .slice(0, maxRealCollections);
     if (collections.length === 0) return [];
     const { items } = await search(
       catalog,
-      parseValues(searchQuery, { collections: collections.join(','), limit: String(mostReal) }),
+      parseValues(searchQuery, { collections: collections.join(','), limit: String(maxReal) }),
     );
     return items.filter(({ source }) => source.kind !== 'none').map(inList);
   }

@@ -16,10 +16,10 @@ import { viewItem } from './catalog-browser.ts';
 import { pageOf } from './list-page.ts';
 import type { RenderPage } from './page.ts';
 
-const mostShown = 100;
+const maxShown = 100;
 const filesPerPage = 50;
 /** Files that are told to be no input for a model. */
-const mostUnfit = 10;
+const maxUnfit = 10;
 
 /** The classes of a model in the colours that its results have. */
 function classesOf({ labels }: Model): { name: string; color: readonly number[]; note: string }[] {
@@ -79,7 +79,7 @@ export function filePages({
   });
   router.get('/inference', (req, res) => {
     const named = (id: string) => files.find(id)?.originalName ?? id;
-    const newest = files.listNewest(mostShown);
+    const newest = files.listNewest(maxShown);
     const fitting = newest.filter(({ status, facts }) => status === 'COMPLETED' && facts?.raster !== undefined);
     render(res, 'inference', {
       unavailable,
@@ -87,10 +87,10 @@ export function filePages({
       files: fitting.map((file) => ({ ...viewFile(file), bandCount: file.facts?.raster?.bands.length ?? 0 })),
       unfit: newest
         .filter((file) => !fitting.includes(file))
-        .slice(0, mostUnfit)
+        .slice(0, maxUnfit)
         .map((file) => ({ name: file.originalName, why: whyUnfit(file) })),
       jobs: jobs
-        .listNewest(mostShown)
+        .listNewest(maxShown)
         .map((job) => ({ ...job, fileName: named(job.fileId), startedAt: iso(job.startedAtMs) })),
       chosen: typeof req.query['file'] === 'string' ? req.query['file'] : null,
     });

@@ -22,8 +22,8 @@ import { pageOf } from './list-page.ts';
 const form = urlencoded({ extended: false, limit: '16kb' });
 const launchesPerPage = 50;
 const callsPerPage = 100;
-const mostDrawn = 1_000;
-const mostOperations = 20;
+const maxDrawn = 1_000;
+const maxOperations = 20;
 /** Drawn before a launch began, and after now. */
 const lifeMarginMs = 60_000;
 /** What the page offers to arm. */
@@ -136,12 +136,12 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const viewCall = (call: CallView) => ({ ...call, breaks: broken.get(call.id) ?? null, fault: faultOf(call) });
     const chosen = asked.call === undefined ? null : trace.find(launch.id, asked.call);
     // What an app has said of itself may hold a key: this page is saved and sent on.
-    const shown = options.redact(operations.list(launch.id, mostOperations));
+    const shown = options.redact(operations.list(launch.id, maxOperations));
     const names = options.redact(operations.names(launch.id));
     const noted = events.list(launch.id);
     const window = windowOf(noted, asked);
-    const newest = trace.drawn(launch.id, 0, Number.MAX_SAFE_INTEGER, mostDrawn);
-    const drawn = window ? trace.drawn(launch.id, window.fromMs, window.toMs, mostDrawn) : newest;
+    const newest = trace.drawn(launch.id, 0, Number.MAX_SAFE_INTEGER, maxDrawn);
+    const drawn = window ? trace.drawn(launch.id, window.fromMs, window.toMs, maxDrawn) : newest;
     const causes = causesOf(launch, noted, shown).filter(
       ({ at }) => !window || (Date.parse(at) >= window.fromMs && Date.parse(at) <= window.toMs),
     );

@@ -21,7 +21,7 @@ const topics: Readonly<Record<string, readonly string[]>> = {
 /** Server-sent events: `change` whenever something in the database has changed, with its topics as data, or none where only time has passed. A page that shows one of them then fetches itself anew. */
 export function liveChanges(database: SandboxDatabase): RequestHandler {
   const countOf = countChanges(database);
-  const streams = new OpenStreams({ mostOfOne: 50, mostOfAll: 500 });
+  const streams = new OpenStreams({ maxOfOne: 50, maxOfAll: 500 });
   return (req, res) => {
     if (req.method === 'HEAD') return void res.type('text/event-stream').end();
     const close = streams.open(req.socket.remoteAddress ?? '');

@@ -8,13 +8,13 @@ import { viewOperation, viewRequest, type ApprovalPagesOptions } from './approva
 
 const form = urlencoded({ extended: false, limit: '512kb' });
 /** Operations of each kind in the panel. */
-const mostBeside = 10;
+const maxBeside = 10;
 /** Waiting operations of a launch among which the frame looks for the newest. */
-const mostWaiting = 200;
+const maxWaiting = 200;
 const actingUserCookie = 'sandbox.user';
 
 /** Launches whose page beside the app was not loaded yet: the oldest makes room. */
-const mostOpenings = 200;
+const maxOpenings = 200;
 
 /** How a browser opens the app of a new launch. */
 interface Opening {
@@ -91,7 +91,7 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
     const opening: Opening = { method: app.launchMode === 'query' ? 'get' : 'post', action: url.href, fields };
     if (!isFramed) return render(res, 'opening', { app, launch, ...opening });
     openings.set(launch.id, { ...opening, isOpened: false });
-    for (const oldest of openings.keys()) if (openings.size > mostOpenings) openings.delete(oldest);
+    for (const oldest of openings.keys()) if (openings.size > maxOpenings) openings.delete(oldest);
     res.redirect(303, `/launches/${launch.id}/frame`);
   });
 
@@ -100,8 +100,8 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
     const opening = openings.get(launch.id) ?? null;
     // A page that brings itself up to date opens nothing. A reload opens the app again by the same token: a session that the app keeps goes on.
     if (opening && req.get('sec-fetch-dest') !== 'empty') openings.set(launch.id, { ...opening, isOpened: true });
-    const waiting = operations.page(mostWaiting, { isWaiting: true, launchId: launch.id }).slice(-mostBeside);
-    const beside = [...waiting, ...operations.page(mostBeside, { isWaiting: false, launchId: launch.id })];
+    const waiting = operations.page(maxWaiting, { isWaiting: true, launchId: launch.id }).slice(-maxBeside);
+    const beside = [...waiting, ...operations.page(maxBeside, { isWaiting: false, launchId: launch.id })];
     render(res, 'frame', {
       launch,
       opening,

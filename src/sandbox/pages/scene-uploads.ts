@@ -15,11 +15,11 @@ import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
 
 const form = urlencoded({ extended: false, limit: '16kb' });
 /** Of one folder: a scene has a few dozen. */
-const mostFiles = 200;
+const maxFiles = 200;
 /** Of one file. */
-const mostBytes = 10 * 1024 ** 3;
+const maxBytes = 10 * 1024 ** 3;
 /** Folders that are being sent. */
-const mostOpen = 20;
+const maxOpen = 20;
 const forgottenAfterMs = 3_600_000;
 
 export interface SceneUploadsOptions {
@@ -62,7 +62,7 @@ export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBy
     if (isForeign(name))
       throw invalid([{ path: 'name', message: 'is the name of a collection that the sandbox has; rename the folder' }]);
     await sweep();
-    if (open.size >= mostOpen) throw new SandboxError(503, 'busy', 'Too many folders are under way; try again later');
+    if (open.size >= maxOpen) throw new SandboxError(503, 'busy', 'Too many folders are under way; try again later');
     const id = newId('scene');
     // The collection is named after it.
     const path = join(workFolder, id, name);
@@ -77,11 +77,11 @@ export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBy
       throw invalid([
         { path: 'name', message: `must be a raster (${[...rasterExtensions].join(', ')}) or a scene's metadata` },
       ]);
-    if ((await readdir(into)).length >= mostFiles)
-      throw invalid([{ path: 'name', message: `is one more than the ${mostFiles} files that a folder may have` }]);
+    if ((await readdir(into)).length >= maxFiles)
+      throw invalid([{ path: 'name', message: `is one more than the ${maxFiles} files that a folder may have` }]);
     const bytes = Number(req.get('content-length') ?? NaN);
-    if (!(bytes >= 0 && bytes <= mostBytes))
-      throw invalid([{ path: 'Content-Length', message: `must say how many bytes come, at most ${mostBytes}` }]);
+    if (!(bytes >= 0 && bytes <= maxBytes))
+      throw invalid([{ path: 'Content-Length', message: `must say how many bytes come, at most ${maxBytes}` }]);
     const room = freeBytes ?? systemFreeBytes;
     await requireRoom(into, fileRules, async (of) => (await room(of)) - bytes);
     const path = join(into, basename(read.data));

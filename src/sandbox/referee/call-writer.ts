@@ -23,9 +23,9 @@ export interface CallRow {
 export type NewCall = Omit<CallRow, 'id'> & { readonly launch_id: string };
 
 /** Stands for the launch of calls that nobody knows one of. */
-export const nobody = '-';
+export const unattributed = '-';
 /** Calls kept of one launch: more than the parts of the largest upload and the polls of the longest wait. */
-export const mostOfLaunch = 50_000;
+export const maxOfLaunch = 50_000;
 /** Calls kept of all; waiting for room on the disk, of which the oldest go; written in one transaction. */
 const most = { ofAll: 1_000_000, waiting: 10_000, together: 100 };
 /** How often the bounds are looked after, in calls: it costs a walk over the launch's calls. */
@@ -58,7 +58,7 @@ export class CallWriter {
    */
   note(call: NewCall): void {
     this.#waiting.push(call);
-    if (call.launch_id === nobody) this.#timer ??= setTimeout(() => this.writeAll(), nobodysWaitMs).unref();
+    if (call.launch_id === unattributed) this.#timer ??= setTimeout(() => this.writeAll(), nobodysWaitMs).unref();
     else this.writeAll();
   }
 
@@ -96,7 +96,7 @@ export class CallWriter {
       .prepare(
         'delete from calls where launch_id = ? and id <= (select id from calls where launch_id = ? order by id desc limit 1 offset ?)',
       )
-      .run(call.launch_id, call.launch_id, mostOfLaunch);
+      .run(call.launch_id, call.launch_id, maxOfLaunch);
     // The referee must know that calls of this launch are missing.
     if (changes > 0) this.#database.prepare('insert or ignore into trace_cuts values (?)').run(call.launch_id);
     const oldest = id - most.ofAll;

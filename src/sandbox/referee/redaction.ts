@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
 
-const mostBodyCharacters = 16_384;
+const maxBodyCharacters = 16_384;
 /** Levels of a body. The redaction walks through them. */
 const maxBodyDepth = 100;
 /** Characters. */
@@ -48,7 +48,7 @@ export function pathOf(req: Request, token: string): string {
 /** The body, or null if it is too large or too deep to keep: the call itself is kept all the same. */
 export function bounded(body: unknown): unknown {
   if (body === undefined || body === null || typeof body !== 'object' || isDeeperThan(body, maxBodyDepth)) return null;
-  return JSON.stringify(body).length > mostBodyCharacters ? null : body;
+  return JSON.stringify(body).length > maxBodyCharacters ? null : body;
 }
 
 function isDeeperThan(value: unknown, depth: number): boolean {

@@ -6,7 +6,7 @@ const axisHeight = 24;
 const labelWidth = 150;
 const plotWidth = 850;
 /** Operations with lanes of their own, the newest; calls of others share one group. */
-const mostGroups = 6;
+const maxGroups = 6;
 
 /** What a drawing needs of a call; `at` is ISO 8601. */
 export interface DrawnCall {
@@ -120,7 +120,7 @@ function groupsOf(
   operations: ReadonlyMap<string, string>,
 ): { key: string; title: string | null; endpoints: string[] }[] {
   const known = [...new Set(calls.map(operationOf))].filter((key) => key !== session);
-  const shown = known.slice(-mostGroups);
+  const shown = known.slice(-maxGroups);
   const groupKey = keyOf([session, ...shown]);
   const byGroup = Map.groupBy(calls, groupKey);
   const order = [session, others, ...shown].filter((key) => byGroup.has(key));

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { apiKeyHeader } from '../../contract/index.ts';
 import { iso, type SandboxClock } from '../clock.ts';
 import { Lateness } from './lateness.ts';
-import { CallWriter, mostOfLaunch, nobody, type CallRow } from './call-writer.ts';
+import { CallWriter, maxOfLaunch, unattributed, type CallRow } from './call-writer.ts';
 import { bounded, pathOf, plainHeaders, scrubber, tokensIn } from './redaction.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { Operation } from '../external-app/operations.ts';
@@ -12,7 +12,7 @@ import type { PlatformEndpoint } from '../platform-endpoints.ts';
 import type { DrawnCall } from './timeline.ts';
 import { inOrder, type CallDetail, type TracedCall } from './traced-call.ts';
 import type { Missing } from './verdict.ts';
-import type { Whose } from './whose-call.ts';
+import type { CallAttribution } from './call-attribution.ts';
 
 /** What the routes tell the trace of a call as they learn it: ids, statuses, sizes; never a token or key. */
 export interface CallNotes {
@@ -121,12 +121,12 @@ export class Trace {
   }
 
   /** The same of a call without a token: of the launch that it is known to belong to, or of nobody's. Its query holds signatures, and is left out. */
-  beginOfGroup(req: Request, res: Response, endpoint: PlatformEndpoint, whose: Whose): void {
+  beginOfGroup(req: Request, res: Response, endpoint: PlatformEndpoint, whose: CallAttribution): void {
     const notes: CallNotes = { detail: {}, isUndelivered: false, lostStatus: null };
     res.locals['callNotes'] = notes;
     if (whose.itemId !== null) notes.detail['itemId'] = whose.itemId;
     const { launchId, operation: current } = whose;
-    this.#follow(req, res, endpoint, { notes, launchId: launchId ?? nobody, path: req.path, token: '', current });
+    this.#follow(req, res, endpoint, { notes, launchId: launchId ?? unattributed, path: req.path, token: '', current });
   }
 
   #follow(
@@ -142,7 +142,7 @@ export class Trace {
     }: { notes: CallNotes; launchId: string; path: string; token: string; current: Operation | null },
   ): void {
     const at = this.#clock.machineNow();
-    const launchAt = this.#clock.now(launchId === nobody ? undefined : launchId);
+    const launchAt = this.#clock.now(launchId === unattributed ? undefined : launchId);
     const lateMs = Math.round(this.#lateness.within(lookedBackMs));
     if (endpoint === 'operation.status') {
       const heldMs = Math.round(this.#lateness.within(heldWithinMs));
@@ -153,7 +153,7 @@ export class Trace {
     }
     const started = performance.now();
     const answered: { body: unknown; afterMs: number | null } = { body: null, afterMs: null };
-    if (launchId !== nobody) {
+    if (launchId !== unattributed) {
       const json = res.json.bind(res);
       res.json = (body: unknown) => {
         answered.body = body;
@@ -248,7 +248,7 @@ export class Trace {
 
   /** For people and programs, oldest first: the newest `limit` of them. */
   list(launchId: string, limit: number = most.shown) {
-    if (launchId === nobody) this.#writer.writeAll();
+    if (launchId === unattributed) this.#writer.writeAll();
     return this.#rows(launchId, limit).map(view);
   }
 
@@ -272,7 +272,7 @@ export class Trace {
       among: wanted.among ? JSON.stringify(wanted.among) : null,
       before: wanted.before ?? null,
       limit,
-      mostRead: most.readForText,
+      maxRead: most.readForText,
     };
     const { total } = this.#database
       .prepare<[typeof values], { total: number }>(
@@ -314,7 +314,7 @@ export class Trace {
     }));
   }
 
-  #rows(launchId: string, limit: number = mostOfLaunch): CallRow[] {
+  #rows(launchId: string, limit: number = maxOfLaunch): CallRow[] {
     return this.#database
       .prepare<[string, number], CallRow>(
         'select * from (select * from calls where launch_id = ? order by at desc, id desc limit ?) order by at, id',

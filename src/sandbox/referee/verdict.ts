@@ -32,7 +32,7 @@ export const results = ['passed', 'warning', 'failed', 'not_exercised'] as const
 export type Result = (typeof results)[number];
 
 /** Violations that are told of one rule; `violationCount` counts them all. */
-const mostTold = 50;
+const maxTold = 50;
 
 /** Gaps in the calls of a launch. Violations that depend on missing calls do not count. */
 export interface Missing {
@@ -66,7 +66,7 @@ export function judge(calls: readonly TracedCall[], { gaps, isCut }: Missing = n
       clause: rule.clause,
       holds: rule.holds,
       result: resultOf(finding),
-      violations: finding.violations.slice(0, mostTold).map((violation) => view(violation, rule)),
+      violations: finding.violations.slice(0, maxTold).map((violation) => view(violation, rule)),
       violationCount: finding.violations.length,
       ...(finding.note !== undefined && { note: finding.note }),
     };

@@ -13,7 +13,7 @@ export interface ItemBand {
   readonly nodata?: number | null;
 }
 
-const mostBands = 1_000;
+const maxBands = 1_000;
 
 /**
  * Properties that describe an item's data before it is fetched: `eo:bands`, `raster:bands` (scale, offset and nodata) and `proj:shape` (rows,
@@ -23,7 +23,7 @@ export function bandProperties(
   bands: readonly ItemBand[],
   shape: readonly [number, number] | undefined,
 ): Record<string, unknown> {
-  if (bands.length === 0 || bands.length > mostBands) return {};
+  if (bands.length === 0 || bands.length > maxBands) return {};
   return {
     'eo:bands': bands.map(({ name, commonName }) => ({
       name,

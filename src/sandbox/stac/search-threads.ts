@@ -7,7 +7,7 @@ export interface SearchThreadsOptions {
   /** Limit of the time from a search to its answer. Default: 10,000. */
   readonly deadlineMs?: number;
   /** Limit of the searches that wait for a thread. Default: 200. */
-  readonly mostWaiting?: number;
+  readonly maxWaiting?: number;
 }
 
 type Found = Extract<SearchAnswer, { rows: unknown } | { unfulfilled: unknown }>;
@@ -23,7 +23,7 @@ interface Job {
 }
 
 /** Slow searches use only one thread, so that others do not wait for them. */
-const mostThreads = 2;
+const maxThreads = 2;
 const slow = /search_values|\b(meets|meet_each_other|is_like)\(/;
 
 /** Threads that answer searches. The first search starts the first thread. */
@@ -35,7 +35,7 @@ export class SearchThreads {
   readonly #waiting: Job[] = [];
   #isClosed = false;
 
-  constructor(databasePath: string, { deadlineMs = 10_000, mostWaiting = 200 }: SearchThreadsOptions = {}) {
+  constructor(databasePath: string, { deadlineMs = 10_000, maxWaiting: mostWaiting = 200 }: SearchThreadsOptions = {}) {
     this.#databasePath = databasePath;
     this.#deadlineMs = deadlineMs;
     this.#mostWaiting = mostWaiting;
@@ -89,7 +89,7 @@ export class SearchThreads {
     const job = this.#waiting.find(({ isSlow }) => !isSlow || !isSlowOne);
     if (!job) return;
     const idle = [...this.#jobs].find(([, own]) => own === null)?.[0];
-    const thread = idle ?? (this.#jobs.size < mostThreads ? this.#start() : null);
+    const thread = idle ?? (this.#jobs.size < maxThreads ? this.#start() : null);
     if (!thread) return;
     this.#waiting.splice(this.#waiting.indexOf(job), 1);
     this.#jobs.set(thread, job);

@@ -3,7 +3,7 @@ import { Transform, type Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { hasBody } from './json-body.ts';
 import { invalid, SandboxError } from './sandbox-error.ts';
-import { spokenBody } from './spoken-wire.ts';
+import { adaptedBody } from './wire-adapter.ts';
 
 export interface FileFormOptions {
   /** Name of the form's file field. */
@@ -50,7 +50,7 @@ export async function readFileForm(
   );
   body.on('data', () => silence.refresh());
   body.once('close', () => clearTimeout(silence));
-  const spoken = spokenBody(req);
+  const spoken = adaptedBody(req);
   if (spoken?.isRaw) return readRawFile(body, spoken.fields, options);
   const parser = createParser(req, options.maxBytes);
   // No prototype, because a form may have a field called toString.

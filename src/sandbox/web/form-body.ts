@@ -3,7 +3,7 @@ import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { limits } from '../../contract/index.ts';
 import { isMultipart } from './file-form.ts';
 import { hasBody } from './json-body.ts';
-import { spokenBody } from './spoken-wire.ts';
+import { adaptedBody } from './wire-adapter.ts';
 import { invalid, SandboxError } from './sandbox-error.ts';
 
 const urlencoded = express.urlencoded({ extended: false, limit: limits.jsonBodyBytes, parameterLimit: 50 });
@@ -19,7 +19,7 @@ const isEmptyObject = (value: unknown) =>
 export const formBody: RequestHandler = (req, res, next) => {
   const keepSingle = (error?: unknown) => {
     if (error) return next(error);
-    req.body = spokenBody(req)?.read(req.body) ?? (req.body as unknown);
+    req.body = adaptedBody(req)?.read(req.body) ?? (req.body as unknown);
     const repeated = Object.entries((req.body ?? {}) as Record<string, unknown>).filter(
       ([, value]) => typeof value !== 'string',
     );

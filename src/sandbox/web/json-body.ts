@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import express, { type RequestHandler } from 'express';
 import { limits } from '../../contract/index.ts';
-import { spokenBody } from './spoken-wire.ts';
+import { adaptedBody } from './wire-adapter.ts';
 import { SandboxError } from './sandbox-error.ts';
 
 const parse = express.json({ limit: limits.jsonBodyBytes, type: 'application/json', strict: false });
 
 /** Reads a JSON body. A body of another type is 415; no body at all reads as an empty object, for the schema to refuse. */
 export const jsonBody: RequestHandler = (req, res, next) => {
-  const spoken = spokenBody(req);
+  const spoken = adaptedBody(req);
   const read = (error?: unknown) => {
     if (spoken && error === undefined) req.body = spoken.read(req.body);
     next(error);

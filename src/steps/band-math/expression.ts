@@ -12,8 +12,8 @@ type Values = ArrayLike<number>;
 /** Gives the values of a part for `count` pixels. */
 type Node = (bands: readonly Values[], count: number) => Values;
 
-const mostCharacters = 1_000;
-const mostDepth = 50;
+const maxCharacters = 1_000;
+const maxDepth = 50;
 const token =
   /\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_][A-Za-z0-9_]*)|"([^"]{1,64})"|(\*\*|[<>=!]=|&&|\|\||[-+*/^(),<>!]))/y;
 
@@ -50,7 +50,7 @@ interface Token {
 }
 
 function tokensOf(text: string): Token[] {
-  if (text.length > mostCharacters) throw new ExpressionError(`must have at most ${mostCharacters} characters`);
+  if (text.length > maxCharacters) throw new ExpressionError(`must have at most ${maxCharacters} characters`);
   const tokens: Token[] = [];
   const end = text.trimEnd().length;
   for (token.lastIndex = 0; token.lastIndex < end;) {
@@ -89,7 +89,7 @@ export function parseExpression(text: string, constants: Readonly<Record<string,
   /** From the weakest: or, and, comparison, sum. */
   function whole(): Node {
     depth += 1;
-    if (depth > mostDepth) throw new ExpressionError(`must not be nested more than ${mostDepth} deep`);
+    if (depth > maxDepth) throw new ExpressionError(`must not be nested more than ${maxDepth} deep`);
     const value = chain(() => chain(() => chain(sum, '<', '<=', '>', '>=', '==', '!='), '&&'), '||');
     depth -= 1;
     return value;
@@ -119,7 +119,7 @@ export function parseExpression(text: string, constants: Readonly<Record<string,
   function signed(): Node {
     if (!isSign('-', '+', '!')) return power();
     depth += 1;
-    if (depth > mostDepth) throw new ExpressionError(`must not be nested more than ${mostDepth} deep`);
+    if (depth > maxDepth) throw new ExpressionError(`must not be nested more than ${maxDepth} deep`);
     const { text: sign } = tokens[next++]!;
     const value = signed();
     depth -= 1;

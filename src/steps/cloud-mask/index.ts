@@ -9,8 +9,8 @@ import { readingOf, readingParameters } from '../reading.ts';
 import { defineStep, z } from '../step.ts';
 
 const nodata = -9999;
-const mostBits = 16;
-const mostBuffer = 50;
+const maxBits = 16;
+const maxBuffer = 50;
 /** SCL classes of Sentinel-2: no data, defective, cloud shadow, cloud of medium and high probability, cirrus. */
 const cloudsOfScl = '0,1,3,8,9,10';
 
@@ -39,7 +39,7 @@ export default defineStep({
     bits: z
       .string()
       .regex(/^\d{1,2}(,\d{1,2})*$/, 'must be numbers of bits from 0 to 15, separated by commas')
-      .refine((text) => text.split(',').every((bit) => Number(bit) < mostBits), 'must be numbers from 0 to 15')
+      .refine((text) => text.split(',').every((bit) => Number(bit) < maxBits), 'must be numbers from 0 to 15')
       .default('0,1,2,3,4')
       .meta({ title: 'Bits', description: 'Bits that mark what is left out, from 0, separated by commas.' }),
     values: z
@@ -50,7 +50,7 @@ export default defineStep({
         title: 'Values',
         description: `Values of masked pixels, instead of bits: ${cloudsOfScl} for clouds and shadows in SCL of Sentinel-2.`,
       }),
-    buffer: z.int().min(0).max(mostBuffer).default(0).meta({
+    buffer: z.int().min(0).max(maxBuffer).default(0).meta({
       title: 'Buffer',
       description: 'Pixels around what is marked that are left out too.',
     }),

@@ -1,9 +1,9 @@
 import { KitError } from '../../contract/kit-error.ts';
 
 /** Most values that all bands of a zone keep for percentiles, until the zone ends. A weight counts as a value. */
-const mostKept = 16_000_000;
+const maxKept = 16_000_000;
 /** Most different values of one zone that count as classes. */
-const mostClasses = 10_000;
+const maxClasses = 10_000;
 
 /** The percentiles of the output, in percent. */
 const percentiles = { p10: 0.1, p25: 0.25, median: 0.5, p75: 0.75, p90: 0.9 } as const;
@@ -41,7 +41,7 @@ export class ZoneStatistics {
     this.#kept = asked.percentiles ? new Float64Array(1_024) : null;
     this.#weights = asked.percentiles && asked.shares ? new Float64Array(1_024) : null;
     this.#classes = asked.classes ? new Map() : null;
-    this.#mostKept = Math.floor(mostKept / asked.bands / (asked.shares ? 2 : 1));
+    this.#mostKept = Math.floor(maxKept / asked.bands / (asked.shares ? 2 : 1));
   }
 
   /** Throws `KitError` if there are too many pixels for percentiles, or too many values for classes. */
@@ -96,10 +96,10 @@ export class ZoneStatistics {
 
   #countClass(value: number, weight: number): void {
     this.#classes!.set(value, (this.#classes!.get(value) ?? 0) + weight);
-    if (this.#classes!.size > mostClasses)
+    if (this.#classes!.size > maxClasses)
       throw new KitError(
         'too_many_classes',
-        `a zone has more than ${mostClasses} different values, so they are no classes; leave classes out`,
+        `a zone has more than ${maxClasses} different values, so they are no classes; leave classes out`,
         { status: 422 },
       );
   }

@@ -200,7 +200,7 @@ function variantsOf(step: AnyStep, cases: StepCases): Variant[] {
   ];
 }
 
-const mostReadsAfterCancel = 2;
+const maxReadsAfterCancel = 2;
 
 function endsWhenCancelled({ cancel }: StepCases, answer: BatteryAnswer): void {
   if (!answer.isCancelled && cancel === 'outside') return;
@@ -208,7 +208,7 @@ function endsWhenCancelled({ cancel }: StepCases, answer: BatteryAnswer): void {
   if (!answer.failure) fail('it was cancelled in the middle, and left its outputs all the same');
   if (answer.failure?.message !== 'cancelled by the battery')
     fail(`it was cancelled, and ended by another error: ${answer.failure?.code}: ${answer.failure?.message}`);
-  if (cancel === 'cooperative' && answer.readsAfterCancel > mostReadsAfterCancel)
+  if (cancel === 'cooperative' && answer.readsAfterCancel > maxReadsAfterCancel)
     fail(`it went on after the cancel, and read ${answer.readsAfterCancel} more windows`);
 }
 

@@ -27,7 +27,7 @@ const estimateFactor = 2;
 const largestShare = 1 / 4;
 
 /** Of its progress, at once. */
-const mostJump = 0.4;
+const maxJump = 0.4;
 
 /** Maximum number of runs until one does not jump. */
 const progressRuns = 3;
@@ -125,9 +125,9 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
       run: async () => {
         let { largestJump } = await inParts();
         // On a busy machine GDAL drops progress calls. A step that jumps does so in each run.
-        for (let again = 1; again < progressRuns && largestJump > mostJump; again++)
+        for (let again = 1; again < progressRuns && largestJump > maxJump; again++)
           largestJump = Math.min(largestJump, (await readInParts()).largestJump);
-        if (largestJump > mostJump)
+        if (largestJump > maxJump)
           fail(
             `its progress goes on by ${Math.round(largestJump * 100)} % at once, in which its user sees nothing move`,
           );

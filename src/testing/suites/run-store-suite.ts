@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { IllegalTransitionError } from '../../app/runs/run-state.ts';
 import type { Provenance } from '../../app/processing/provenance.ts';
-import { notBegun, type Run, type RunStore } from '../../app/runs/run.ts';
+import { initialRun, type Run, type RunStore } from '../../app/runs/run.ts';
 import type { SuiteTools } from './suite-tools.ts';
 
 /** A store to be held to what `RunStore` promises. */
@@ -23,7 +23,7 @@ export function newRun(more: Partial<Run> = {}): Run {
     input: { type: 'synthetic', size: 64 },
     idempotencyKey: randomUUID(),
     operation: { name: 'n', description: 'd', parameters: { a: 1 } },
-    ...notBegun,
+    ...initialRun,
     estimate: { outputBytes: 1_000, seconds: 2.5, memoryBytes: 3_000_000 },
     owner: 'u',
     createdAtMs: 0,

@@ -1,7 +1,7 @@
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { assumedLimits } from '../../../src/contract/index.ts';
-import { DatabaseAwayError } from '../../../src/app/database-away.ts';
+import { DatabaseUnavailableError } from '../../../src/app/database-unavailable.ts';
 import type { AppTables } from '../../../src/app/database.ts';
 import { migrate } from '../../../src/app/migrations.ts';
 import type { Provenance } from '../../../src/app/processing/provenance.ts';
@@ -325,7 +325,7 @@ class World {
           this.#call(
             `store.${method}`,
             'database',
-            () => new DatabaseAwayError(new Error('connection terminated')),
+            () => new DatabaseUnavailableError(new Error('connection terminated')),
             () => (target[method] as (...given: unknown[]) => unknown).apply(target, args),
           ),
     }) as RunStore;

@@ -2,7 +2,7 @@ import { KitError } from '../../../contract/index.ts';
 import { pollOperation } from '../operation-poller.ts';
 import { noProgress } from '../run-progress.ts';
 import type { Run } from '../run.ts';
-import { commitMove, saidBy } from './patience.ts';
+import { commitTransition, saidBy } from './patience.ts';
 import type { Stage } from './stage.ts';
 
 /** The app polls a platform that does not answer for at least this long after the operation's window. */
@@ -34,7 +34,7 @@ export const awaitDecision: Stage = async (run, context) => {
     },
     onAnswered: () => context.report(waiting),
   });
-  return commitMove(context, run, status);
+  return commitTransition(context, run, status);
 };
 
 /** Every state after CREATED has an operation. */

@@ -1,5 +1,5 @@
 import { operationOf } from '../operation-request.ts';
-import { commitMove, patiently } from './patience.ts';
+import { commitTransition, retryWhileDown } from './patience.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -8,14 +8,14 @@ import type { Stage } from './stage.ts';
  */
 export const createOperation: Stage = async (run, context) => {
   const operation = run.operation ?? operationOf(context.steps.find(run.stepId), run);
-  const created = await patiently(context, () =>
+  const created = await retryWhileDown(context, () =>
     context.calls.createOperation({ idempotencyKey: run.idempotencyKey, operation }, context),
   );
   const expiresAtMs =
     created.expiresAt === undefined
       ? context.now() + context.settings.limits.operationWindowMs
       : Date.parse(created.expiresAt);
-  return commitMove(context, run, 'AWAITING_APPROVAL', {
+  return commitTransition(context, run, 'AWAITING_APPROVAL', {
     operationId: created.operationId,
     operationExpiresAtMs: expiresAtMs,
   });

@@ -1,5 +1,5 @@
 import { abortableSleep, PlatformError } from '../../../platform-client/index.ts';
-import { DatabaseAwayError } from '../../database-away.ts';
+import { DatabaseUnavailableError } from '../../database-unavailable.ts';
 import { noProgress } from '../run-progress.ts';
 import type { RunState } from '../run-state.ts';
 import type { Run, RunFacts } from '../run.ts';
@@ -12,7 +12,7 @@ const pauseMs = { first: 2_000, most: 10_000 };
  * Calls the platform again and again while it is away, up to `platformPatienceMs`: what a user approved
  * must not be lost to a restart of the platform. Errors that waiting cannot mend are thrown at once.
  */
-export async function patiently<T>(context: StageContext, call: () => Promise<T>): Promise<T> {
+export async function retryWhileDown<T>(context: StageContext, call: () => Promise<T>): Promise<T> {
   let giveUpAtMs: number | null = null;
   for (let [wait, tries] = [pauseMs.first, 2]; ; [wait, tries] = [Math.min(pauseMs.most, wait * 2), tries + 1]) {
     try {
@@ -47,7 +47,12 @@ const commitAgainMs = 1_000;
  * Commits a move, and repeats that while the database is away, so that nobody has to ask the platform a second time or
  * run a step a second time. Throws as `RunStore.transition`, or the signal's reason.
  */
-export async function commitMove(context: StageContext, run: Run, to: RunState, facts: RunFacts = {}): Promise<Run> {
+export async function commitTransition(
+  context: StageContext,
+  run: Run,
+  to: RunState,
+  facts: RunFacts = {},
+): Promise<Run> {
   for (let isAgain = false; ; isAgain = true) {
     try {
       // The first commit may have succeeded even though its answer was lost.
@@ -56,7 +61,7 @@ export async function commitMove(context: StageContext, run: Run, to: RunState, 
       return await context.store.transition(run, to, facts);
     } catch (error) {
       context.signal.throwIfAborted();
-      if (!(error instanceof DatabaseAwayError)) throw error;
+      if (!(error instanceof DatabaseUnavailableError)) throw error;
       context.log.warn({ to }, 'the database does not answer, committing again');
     }
     await abortableSleep(commitAgainMs, context.signal);

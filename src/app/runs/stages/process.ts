@@ -1,5 +1,5 @@
 import { noProgress } from '../run-progress.ts';
-import { commitMove, patiently } from './patience.ts';
+import { commitTransition, retryWhileDown } from './patience.ts';
 import type { Stage, StageLog } from './stage.ts';
 
 /** How often a long step looks after the token, so that the upload finds it alive. */
@@ -8,15 +8,15 @@ const keepAliveEveryMs = 60_000;
 /** APPROVED to PROCESSING: committed before the step starts (spec 4.8, rule 1). */
 export const beginProcessing: Stage = (run, context) => context.store.transition(run, 'PROCESSING');
 
-const mostLines = 200;
+const maxLines = 200;
 
 /** What a step prints goes into its run's log, as far as that bears it. */
 function printedTo(log: StageLog): (line: string) => void {
   let lines = 0;
   return (text) => {
     lines += 1;
-    if (lines <= mostLines) log.info({ text }, 'the step printed');
-    else if (lines === mostLines + 1) log.warn({ mostLines }, 'the step prints more, which is left out');
+    if (lines <= maxLines) log.info({ text }, 'the step printed');
+    else if (lines === maxLines + 1) log.warn({ mostLines: maxLines }, 'the step prints more, which is left out');
   };
 }
 
@@ -42,11 +42,11 @@ export const processInput: Stage = async (run, context) => {
         signal: context.signal,
         onProgress: (fraction, note) => context.report({ ...noProgress, fraction, note }),
         onPrinted: printedTo(context.log),
-        patiently: (call) => patiently(context, call),
+        patiently: (call) => retryWhileDown(context, call),
       },
     );
     context.madeHere.digests = new Set(outputs.map(({ sha256 }) => sha256));
-    return await commitMove(context, run, 'UPLOADING', { outputs, provenance, upload: null, result });
+    return await commitTransition(context, run, 'UPLOADING', { outputs, provenance, upload: null, result });
   } finally {
     clearInterval(keepAlive);
   }

@@ -4,7 +4,7 @@ import { outputsOf } from '../../../steps/step.ts';
 import { completeWithoutFile, uploadFile, UploadError } from '../../upload/uploader.ts';
 import type { Run, RunFile, RunOutput } from '../run.ts';
 import { requireOperation } from './await-decision.ts';
-import { commitMove, patiently } from './patience.ts';
+import { commitTransition, retryWhileDown } from './patience.ts';
 import type { Stage, StageContext } from './stage.ts';
 
 /**
@@ -35,7 +35,7 @@ export const uploadOutputs: Stage = async (run, context) => {
     if (files.length < run.outputs.length) await save({ files, upload: null });
   }
   if (run.outputs.length > 0 && files.length === run.outputs.length)
-    return commitMove(context, current, 'COMPLETED', { files });
+    return commitTransition(context, current, 'COMPLETED', { files });
   context.madeHere.digests = new Set();
   context.log.warn({}, 'an output is missing or has changed, processing again');
   return context.store.transition(current, 'PROCESSING', { outputs: [], upload: null });
@@ -58,7 +58,7 @@ async function uploadOne(
   const options = {
     calls: context.calls,
     signal: context.signal,
-    patiently: <T>(call: () => Promise<T>) => patiently(context, call),
+    patiently: <T>(call: () => Promise<T>) => retryWhileDown(context, call),
   };
   const isHere = context.madeHere.digests.has(sha256) || (await context.folders.holds(output, context.signal));
   if (!isHere) return completeWithoutFile({ sizeBytes, sourceType, resume }, options);

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { geojsonGeometry } from '../../../contract/index.ts';
 import type { FileFacts } from './facts.ts';
 
-const mostFactsCharacters = 1024 * 1024;
+const maxFactsCharacters = 1024 * 1024;
 
 /** What of the facts others rely on, held to its shape: they come from a process that a file may have taken over. */
 const factsShape = z.looseObject({
@@ -31,7 +31,7 @@ const factsShape = z.looseObject({
 /** The facts of an inspection's answer. Throws where it is none. */
 export function readFacts(answer: unknown): FileFacts {
   const read = factsShape.safeParse(answer);
-  if (!read.success || JSON.stringify(answer).length > mostFactsCharacters)
+  if (!read.success || JSON.stringify(answer).length > maxFactsCharacters)
     throw new Error('the inspection answered something other than the facts of a file');
   return answer as FileFacts;
 }

@@ -18,7 +18,7 @@ const inspectJob = new URL('../../files/inspect/inspect-job.ts', import.meta.url
 const metadataJob = new URL('./scene-metadata-job.ts', import.meta.url);
 const metadataMs = 10_000;
 /** Files that may be about one scene. */
-const mostCandidates = 5;
+const maxCandidates = 5;
 
 /** Where and how rasters are looked at. */
 export interface ImportPlace {
@@ -65,7 +65,7 @@ export async function importRasters(
   /** Read once, whichever scenes it lies beside. */
   const known = new Map<string, Promise<SceneMetadata | null>>();
   async function metadataFrom(candidates: readonly string[]): Promise<SceneMetadata> {
-    for (const path of candidates.slice(0, mostCandidates)) {
+    for (const path of candidates.slice(0, maxCandidates)) {
       const reading = known.get(path) ?? readMetadata(path, place);
       known.set(path, reading);
       const read = await reading;

@@ -4,7 +4,7 @@ import { DOMParser, onWarningStopParsing } from '@xmldom/xmldom';
 import type { Job } from '../../../child/in-child.ts';
 import { noMetadata, sceneMetadata, type SceneMetadata } from './scene-metadata.ts';
 
-const mostBytes = 8 * 1024 * 1024;
+const maxBytes = 8 * 1024 * 1024;
 
 /** Job: reads the file that it is lent by its content; null where it is no metadata of a scene. */
 const job: Job<null, SceneMetadata | null> = async (_input, { files: [path = ''] }) => {
@@ -21,7 +21,7 @@ export default job;
 async function readText(path: string): Promise<string> {
   const file = await open(path);
   try {
-    const buffer = Buffer.alloc(Math.min(mostBytes, (await file.stat()).size));
+    const buffer = Buffer.alloc(Math.min(maxBytes, (await file.stat()).size));
     return buffer.toString('utf8', 0, (await file.read(buffer, 0, buffer.length, 0)).bytesRead);
   } finally {
     await file.close();

@@ -21,7 +21,7 @@ import { pathNotFound } from './error-boundary.ts';
 import { invalid } from './sandbox-error.ts';
 
 /** How the body of a request stands that came on another wire than the contract's. */
-export interface SpokenBody {
+export interface AdaptedBody {
   /** The file's bytes are the whole body. */
   readonly isRaw: boolean;
   /** Fields that stood elsewhere, by the contract's names. */
@@ -32,10 +32,10 @@ export interface SpokenBody {
   read(body: unknown): unknown;
 }
 
-const spoken = new WeakMap<IncomingMessage, SpokenBody>();
+const spoken = new WeakMap<IncomingMessage, AdaptedBody>();
 
 /** Undefined for a request on the contract's own wire. */
-export function spokenBody(req: IncomingMessage): SpokenBody | undefined {
+export function adaptedBody(req: IncomingMessage): AdaptedBody | undefined {
   return spoken.get(req);
 }
 
@@ -55,7 +55,7 @@ const numeric = new Set(['fileSize', 'limit', 'offset']);
  * Lets the sandbox speak a platform's wire: a request of that wire becomes one of the contract's, and an answer goes back
  * as that platform says it. A call that stands elsewhere there is 404 where the contract has it.
  */
-export function speakWire(changes: WireChanges): RequestHandler {
+export function adaptWire(changes: WireChanges): RequestHandler {
   const calls = wireCallNames.map((name) => {
     return { name, assumed: assumedForm(name), form: changedForm(name, changes.calls?.[name] ?? {}) };
   });

@@ -10,7 +10,7 @@ import type { Containers } from './containers.ts';
 import { openModelDesk, type ModelRunOptions, type PlatformModels } from './platform-models.ts';
 
 /** What the host does for steps that a confined process cannot do itself. */
-export interface DeskServices {
+export interface ExternalServices {
   /** Default: steps that run the platform's models are refused. */
   readonly platformModels?: PlatformModels & { readonly maxResultBytes: number };
   /** Default: steps that run in an image are refused. */
@@ -18,7 +18,7 @@ export interface DeskServices {
 }
 
 /** Answers what one run of a step asks. */
-export interface Desk {
+export interface HostServices {
   /** Folders that the child reads. */
   readonly reads: readonly string[];
   answer(question: unknown, signal: AbortSignal): Promise<unknown>;
@@ -26,7 +26,7 @@ export interface Desk {
   settled(): Promise<void>;
 }
 
-export interface DeskPlace {
+export interface HostServicesPlace {
   /** The child's. */
   readonly stepFolder: string;
   /** The host's own, for what it makes. */
@@ -35,7 +35,7 @@ export interface DeskPlace {
   readonly limits: { readonly memoryBytes: number; readonly diskBytes: number };
 }
 
-export interface DeskOptions extends Pick<ModelRunOptions, 'patiently'> {
+export interface HostServicesOptions extends Pick<ModelRunOptions, 'patiently'> {
   /** `fraction` is null where it is as it was. */
   readonly onProgress: (fraction: number | null, note: string | null) => void;
   readonly onPrinted: (line: string) => void;
@@ -47,7 +47,7 @@ const ofStep = (fraction: number) => 0.05 + 0.9 * fraction;
 /** Throws `KitError` where the step needs what the app or the platform does not have. */
 export async function requireServices(
   step: AnyStep,
-  { platformModels, containers }: DeskServices,
+  { platformModels, containers }: ExternalServices,
   signal?: AbortSignal,
 ): Promise<void> {
   const container = containerOf(step);
@@ -60,12 +60,12 @@ export async function requireServices(
 }
 
 /** Null for a step that does all by itself. */
-export async function openDesk(
+export async function openHostServices(
   step: AnyStep,
-  { platformModels, containers }: DeskServices,
-  { stepFolder, ownFolder, inputs, limits }: DeskPlace,
-  { patiently, onProgress, onPrinted }: DeskOptions,
-): Promise<Desk | null> {
+  { platformModels, containers }: ExternalServices,
+  { stepFolder, ownFolder, inputs, limits }: HostServicesPlace,
+  { patiently, onProgress, onPrinted }: HostServicesOptions,
+): Promise<HostServices | null> {
   const container = containerOf(step);
   if (!step.platformModels && !container) return null;
   const models = await openModelDesk(

@@ -1,7 +1,7 @@
 /** Classification of PostgreSQL errors: of the query, or of the database. */
 import { connect, createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { asDatabaseError, DatabaseAwayError } from '../../src/app/database-away.ts';
+import { asDatabaseError, DatabaseUnavailableError } from '../../src/app/database-unavailable.ts';
 import { openDatabase } from '../../src/app/database.ts';
 import { freePort } from '../../src/commands/free-port.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
@@ -19,7 +19,7 @@ test.each([
   ['53100', 'a full disk'],
   ['57P01', 'a shutdown'],
 ])('%s, %s: the app waits for the database', (code) => {
-  expect(asDatabaseError(withCode(code))).toBeInstanceOf(DatabaseAwayError);
+  expect(asDatabaseError(withCode(code))).toBeInstanceOf(DatabaseUnavailableError);
 });
 
 test.each([

@@ -7,7 +7,7 @@ import type { Launches } from '../marketplace/launches.ts';
 import type { PlatformEndpoint } from '../platform-endpoints.ts';
 import type { Catalog } from '../stac/catalog.ts';
 
-export interface Whose {
+export interface CallAttribution {
   /** Null where nobody knows. */
   readonly launchId: string | null;
   /** The operation that asked for the item, where one did. */
@@ -15,9 +15,9 @@ export interface Whose {
   readonly itemId: string | null;
 }
 
-export type WhoseCall = (endpoint: PlatformEndpoint, req: Request) => Whose;
+export type AttributeCall = (endpoint: PlatformEndpoint, req: Request) => CallAttribution;
 
-export interface WhoseCallOptions {
+export interface CallAttributionOptions {
   readonly keys: Pick<ApiKeys, 'find'>;
   readonly launches: Pick<Launches, 'newestOf' | 'get'>;
   readonly operations: Pick<Operations, 'newestNaming'>;
@@ -29,7 +29,13 @@ export interface WhoseCallOptions {
  * Whose launch a call without an identity token belongs to: of an item that an operation names in its parameters, that
  * operation's; by a key that is an app's own, the launch of the file that it names, or else the app's newest.
  */
-export function whoseCall({ keys, launches, operations, files, items }: WhoseCallOptions): WhoseCall {
+export function createCallAttribution({
+  keys,
+  launches,
+  operations,
+  files,
+  items,
+}: CallAttributionOptions): AttributeCall {
   return (endpoint, req) => {
     const { collectionId, id = null, fileId: ofPath } = req.params as Readonly<Record<string, string>>;
     const item =

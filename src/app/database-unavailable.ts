@@ -4,7 +4,7 @@ import { KitError } from '../contract/index.ts';
 import { isOfTheWorld } from '../files/index.ts';
 
 /** The database failed for a reason of its own: it is away, is full, or has ended the connection. Ask again. */
-export class DatabaseAwayError extends KitError {
+export class DatabaseUnavailableError extends KitError {
   constructor(cause: unknown) {
     super('database_away', 'the database does not answer at the moment', { status: 503, cause });
   }
@@ -27,7 +27,7 @@ const ofTheQuestion = /^(22|23|42(?!501)|0A|21|26|3[4F])/;
 /** Turns an error into a `DatabaseAwayError` if the database itself failed; returns any other error as it is. */
 export function asDatabaseError(error: unknown): unknown {
   if (error instanceof KitError || !(error instanceof Error)) return error;
-  return isOfQuestion(error) ? error : new DatabaseAwayError(error);
+  return isOfQuestion(error) ? error : new DatabaseUnavailableError(error);
 }
 
 /** The driver's own errors, of a connection that broke or could not be made, have no code. */
@@ -53,7 +53,7 @@ export function tellingFile(file: SqliteDatabase & { readonly inTransaction: boo
       try {
         return call(...args);
       } catch (error) {
-        throw isOfTheWorld(error) ? new DatabaseAwayError(error) : error;
+        throw isOfTheWorld(error) ? new DatabaseUnavailableError(error) : error;
       }
     };
   return {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import gdal from 'gdal-async';
 import { expect, test } from 'vitest';
-import { toldApart } from '../../src/app/processing/own-error.ts';
+import { classifyStepError } from '../../src/app/processing/classify-step-error.ts';
 import { Defect } from '../../src/child/in-child.ts';
 import { testFolder } from '../support/folders.ts';
 
@@ -38,7 +38,7 @@ test("GDAL's own errors stay as they are, whichever way they come", async () => 
   ]) {
     const error = await thrownBy(work);
     expect(error).toBeInstanceOf(Error);
-    expect(toldApart(error)).toBe(error);
+    expect(classifyStepError(error)).toBe(error);
   }
 });
 
@@ -47,7 +47,7 @@ test("an error that a step's code constructs is a defect, with its stack", async
   await writeFile(module, "export const run = () => {\n  throw new Error('given up');\n};\n");
   const error = new Error('given up');
   error.stack = `Error: given up\n    at run (${pathToFileURL(module).href}:2:9)`;
-  const told = toldApart(error);
+  const told = classifyStepError(error);
   expect(told).toBeInstanceOf(Defect);
   expect((told as Error).stack).toBe(error.stack);
 });
