@@ -71,7 +71,7 @@ const maxBodyBytes = 64 * 1024 * 1024;
 const shownCharacters = 1_500;
 /** Redacting shorter names would remove ordinary words from a report. */
 const leastOfName = 3;
-const [mostWaits, defaultWaitMs, longestWaitMs] = [5, 5_000, 120_000];
+const [maxWaits, defaultWaitMs, longestWaitMs] = [5, 5_000, 120_000];
 
 /** Sends requests as they are, follows nothing, repeats nothing but what a rate limit refused, and keeps what was seen. */
 export class Conversation {
@@ -153,7 +153,7 @@ export class Conversation {
     };
     let answer = await ask();
     // A rate limit is no difference of the interface: wait, and ask again.
-    for (let waits = 0; answer.status === 429 && waits < mostWaits; waits++) {
+    for (let waits = 0; answer.status === 429 && waits < maxWaits; waits++) {
       const wantedMs = parseRetryAfter(answer.headers['retry-after'], answer.headers['date']) ?? defaultWaitMs;
       await sleep(Math.min(wantedMs, longestWaitMs));
       answer = await ask();

@@ -164,11 +164,15 @@ function searchBySql(database: SandboxDatabase): void {
   `);
 }
 
+/** How long a write waits for another process. The driver is synchronous: nothing else happens meanwhile. */
+const busyTimeoutMs = 250;
+
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */
 export function openSandboxDatabase(dataDir: string): SandboxDatabase {
   const path = join(dataDir, 'sandbox.db');
   ensurePrivateFile(path);
-  const database = new Sqlite(path);
+  // Somebody who looks into the file must not hold up every request: a write is answered 503 then.
+  const database = new Sqlite(path, { timeout: busyTimeoutMs });
   database.pragma('journal_mode = WAL');
   database.pragma('synchronous = NORMAL');
   database.pragma('foreign_keys = ON');

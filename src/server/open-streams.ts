@@ -1,19 +1,19 @@
 /** How many event streams are open: they cost a timer and a connection each for as long as somebody likes. */
 export class OpenStreams {
-  #mostOfOne: number;
-  #mostOfAll: number;
+  #maxOfOne: number;
+  #maxOfAll: number;
   #byOwner = new Map<string, number>();
   #all = 0;
 
-  constructor({ maxOfOne: mostOfOne, maxOfAll: mostOfAll }: { readonly maxOfOne: number; readonly maxOfAll: number }) {
-    this.#mostOfOne = mostOfOne;
-    this.#mostOfAll = mostOfAll;
+  constructor({ maxOfOne, maxOfAll }: { readonly maxOfOne: number; readonly maxOfAll: number }) {
+    this.#maxOfOne = maxOfOne;
+    this.#maxOfAll = maxOfAll;
   }
 
   /** Counts one more stream of `owner` until the caller calls the returned function; null if there is no room. */
   open(owner: string): (() => void) | null {
     const own = this.#byOwner.get(owner) ?? 0;
-    if (own >= this.#mostOfOne || this.#all >= this.#mostOfAll) return null;
+    if (own >= this.#maxOfOne || this.#all >= this.#maxOfAll) return null;
     this.#byOwner.set(owner, own + 1);
     this.#all += 1;
     let isOpen = true;

@@ -17,13 +17,13 @@ export function estimateCog(
   {
     bytesPerPixel,
     secondsPerMegapixel,
-    mostWorkingBytes: maxWorkingBytes = usualWorkingBytes,
+    mostWorkingBytes = usualWorkingBytes,
   }: { readonly bytesPerPixel: number; readonly secondsPerMegapixel: number; readonly mostWorkingBytes?: number },
 ): StepEstimate {
   const megapixels = (width * height) / 1e6;
   return {
     outputBytes: width * height * bytesPerPixel,
     seconds: startSeconds + megapixels * secondsPerMegapixel,
-    memoryBytes: startBytes + Math.min(maxWorkingBytes, megapixels * workingBytesPerMegapixel),
+    memoryBytes: startBytes + Math.min(mostWorkingBytes, megapixels * workingBytesPerMegapixel),
   };
 }

@@ -76,12 +76,12 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
     params: object,
     res: Response,
     work: (launchId: string, signal: AbortSignal) => Promise<T>,
-    [queue, mostWaiting]: readonly [FairQueue, number] = [checks, checksWaiting],
+    [queue, maxWaiting]: readonly [FairQueue, number] = [checks, checksWaiting],
   ): Promise<T> {
     const launchId = launchOf(params);
     const { user } = (await launches.find(launchId)) ?? {};
     const owner = user?.id ?? launchId;
-    if (queue.waitingOf(owner) >= mostWaiting)
+    if (queue.waitingOf(owner) >= maxWaiting)
       throw new RequestError(429, 'too_many_checks', 'wait for the answers to what you have asked for already');
     const gone = new AbortController();
     res.once('close', () => gone.abort(new Error('nobody waits for the answer')));

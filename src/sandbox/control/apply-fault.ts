@@ -45,6 +45,8 @@ export async function applyFault(
     res.locals['failsInWork'] = true;
     return true;
   }
+  // Otherwise the server would cut a connection on which nothing moves for five minutes.
+  if ('slowBodyMs' in effect || 'delayMs' in effect) req.socket.setTimeout(0);
   if ('slowBodyMs' in effect) {
     slowAnswer(res, effect.slowBodyMs);
     return true;

@@ -95,7 +95,7 @@ export class Files {
 
   /**
    * The file that is processed next, IN_PROGRESS from now on: the oldest that waits, of those users of whom the fewest
-   * are in progress. Nobody has more than `mostOfOne` at a time.
+   * are in progress. Nobody has more than `maxOfOne` at a time.
    */
   takeQueued(maxOfOne: number): FileRecord | null {
     const row = this.#database

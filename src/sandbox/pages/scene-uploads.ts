@@ -21,6 +21,7 @@ const maxBytes = 10 * 1024 ** 3;
 /** Folders that are being sent. */
 const maxOpen = 20;
 const forgottenAfterMs = 3_600_000;
+const idleWhenFullMs = 60_000;
 
 export interface SceneUploadsOptions {
   /** Where folders are gathered; emptied at each start. */
@@ -39,14 +40,15 @@ const newFolder = z.object({ name: fileName });
 /** `/files/scenes`: the folder of a scene, file by file, and then one item of it. Only what a scene is made of is taken: rasters, and what describes them. */
 export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBytes }: SceneUploadsOptions): Router {
   const router = Router();
-  /** When a folder was begun that is not imported yet: nobody else may have it, and it may still be added to. */
-  const open = new Map<string, { path: string; begunMs: number }>();
+  /** Folders that are not imported yet, and when somebody last added to them. */
+  const open = new Map<string, { path: string; usedMs: number }>();
 
-  /** Removes what was begun long ago and not finished. */
+  /** Removes folders that nobody has added to for long; if there are too many, for a minute. */
   async function sweep(): Promise<void> {
     const now = performance.now();
-    for (const [id, { path, begunMs }] of open) {
-      if (now - begunMs < forgottenAfterMs) continue;
+    const idleMs = open.size < maxOpen ? forgottenAfterMs : idleWhenFullMs;
+    for (const [id, { path, usedMs }] of open) {
+      if (now - usedMs < idleMs) continue;
       open.delete(id);
       await rm(dirname(path), { recursive: true, force: true });
     }
@@ -54,6 +56,7 @@ export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBy
   function folderOf(id: string): string {
     const found = open.get(id);
     if (!found) throw new SandboxError(404, 'path_not_found', 'There is no such folder, or it was imported');
+    found.usedMs = performance.now();
     return found.path;
   }
 
@@ -67,7 +70,7 @@ export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBy
     // The collection is named after it.
     const path = join(workFolder, id, name);
     await mkdir(path, { recursive: true });
-    open.set(id, { path, begunMs: performance.now() });
+    open.set(id, { path, usedMs: performance.now() });
     res.status(201).json({ id });
   });
   router.put('/files/scenes/:id/:name', async (req, res) => {

@@ -263,7 +263,7 @@ export class Trace {
     // Of many calls the newest: it reads them whole.
     if (wanted.text)
       conditions.push(
-        "id in (select id from calls where launch_id = @launchId order by id desc limit @mostRead) and instr(lower(path || ' ' || detail || ' ' || request || ' ' || response || ' ' || coalesce(status, '')), lower(@text)) > 0",
+        "id in (select id from calls where launch_id = @launchId order by id desc limit @maxRead) and instr(lower(path || ' ' || detail || ' ' || request || ' ' || response || ' ' || coalesce(status, '')), lower(@text)) > 0",
       );
     const values = {
       launchId,

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import yazl from 'yazl';
 import { readRange } from '../web/ranges.ts';
+import { SandboxError } from '../web/sandbox-error.ts';
 
 /**
  * Streams an item's data as a zip archive: its source files, stored as they are (rasters do not shrink), or
@@ -50,7 +51,6 @@ export async function sendItemZip(
     // The types of yazl leave out that the callback is given the size.
     archive.end({ forceZip64Format: false, comment: '' }, whole.resolve as () => void);
     const part = await Promise.race([whole.promise.then((size) => beginPart(req, res, size)), fail.promise]);
-    if (part === null) return;
     if (req.method === 'HEAD') return void res.end();
     const sent = pipeline(archive.outputStream, cutOut(part), res);
     sent.catch(() => {});
@@ -72,8 +72,8 @@ interface Part {
   readonly end: number;
 }
 
-/** Says what comes: all of it, or the part that `Range` wants (RFC 9110, 14.2). Null where it wants what is not there, which is answered. Of several parts all comes. */
-function beginPart(req: Request, res: Response, size: number): Part | null {
+/** Says what comes: all of it, or the part that `Range` wants (RFC 9110, 14.2). Throws 416 if it wants bytes that are not there. If it wants several parts, all comes. */
+function beginPart(req: Request, res: Response, size: number): Part {
   const all = { start: 0, end: size };
   // Not known before it is made.
   if (!(size >= 0)) return { start: 0, end: Infinity };
@@ -87,9 +87,10 @@ function beginPart(req: Request, res: Response, size: number): Part | null {
   const start = first === '' ? size - Number(last) : Number(first);
   const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
   if (start >= end) {
-    res.status(416).set('Content-Range', `bytes */${size}`).removeHeader('Content-Disposition');
-    res.end();
-    return null;
+    res.set('Content-Range', `bytes */${size}`);
+    throw new SandboxError(416, 'validation_failed', 'Range Not Satisfiable', {
+      details: [{ path: 'Range', message: `lies beyond the ${size} bytes of the file` }],
+    });
   }
   res.status(206).set({ 'Content-Range': `bytes ${start}-${end - 1}/${size}`, 'Content-Length': String(end - start) });
   return { start, end };

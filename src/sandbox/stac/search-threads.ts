@@ -30,15 +30,15 @@ const slow = /search_values|\b(meets|meet_each_other|is_like)\(/;
 export class SearchThreads {
   readonly #databasePath: string;
   readonly #deadlineMs: number;
-  readonly #mostWaiting: number;
+  readonly #maxWaiting: number;
   readonly #jobs = new Map<Worker, Job | null>();
   readonly #waiting: Job[] = [];
   #isClosed = false;
 
-  constructor(databasePath: string, { deadlineMs = 10_000, maxWaiting: mostWaiting = 200 }: SearchThreadsOptions = {}) {
+  constructor(databasePath: string, { deadlineMs = 10_000, maxWaiting = 200 }: SearchThreadsOptions = {}) {
     this.#databasePath = databasePath;
     this.#deadlineMs = deadlineMs;
-    this.#mostWaiting = mostWaiting;
+    this.#maxWaiting = maxWaiting;
   }
 
   /** Throws 503 `search_timeout` after the deadline, and 503 `busy` if too many searches wait. */
@@ -54,7 +54,7 @@ export class SearchThreads {
 
   async #run(query: SearchQuery | null): Promise<Answered> {
     if (this.#isClosed) throw new Error('the sandbox is closed');
-    if (this.#waiting.length >= this.#mostWaiting)
+    if (this.#waiting.length >= this.#maxWaiting)
       throw new SandboxError(
         503,
         'busy',

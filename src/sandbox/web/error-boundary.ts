@@ -62,9 +62,14 @@ export function errorBoundary(log: Logger): ErrorRequestHandler {
   };
 }
 
+/** Another process holds the lock of the database's file. */
+const isBusyDatabase = (error: unknown) => /^SQLITE_BUSY/.test(String((error as { code?: unknown } | null)?.code));
+
 /** body-parser and the router name the client's faults by `status` and `type`. */
 function asSandboxError(error: unknown): SandboxError {
   if (error instanceof SandboxError) return error;
+  if (isBusyDatabase(error))
+    return new SandboxError(503, 'busy', 'Another process uses the database; try again', { cause: error });
   const { status, type } = (error ?? {}) as { status?: unknown; type?: unknown };
   if (type === 'entity.parse.failed')
     return new SandboxError(400, 'malformed_json', 'Bad Request', { details: [{ path: '', message: 'is not JSON' }] });

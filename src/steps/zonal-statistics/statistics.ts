@@ -35,13 +35,13 @@ export class ZoneStatistics {
   #weights: Float64Array | null;
   #keptCount = 0;
   readonly #classes: Map<number, number> | null;
-  readonly #mostKept: number;
+  readonly #maxKept: number;
 
   constructor(asked: Asked) {
     this.#kept = asked.percentiles ? new Float64Array(1_024) : null;
     this.#weights = asked.percentiles && asked.shares ? new Float64Array(1_024) : null;
     this.#classes = asked.classes ? new Map() : null;
-    this.#mostKept = Math.floor(maxKept / asked.bands / (asked.shares ? 2 : 1));
+    this.#maxKept = Math.floor(maxKept / asked.bands / (asked.shares ? 2 : 1));
   }
 
   /** Throws `KitError` if there are too many pixels for percentiles, or too many values for classes. */
@@ -79,10 +79,10 @@ export class ZoneStatistics {
   }
 
   #keep(value: number, weight: number): void {
-    if (this.#keptCount === this.#mostKept)
+    if (this.#keptCount === this.#maxKept)
       throw new KitError(
         'zone_too_large',
-        `a zone has more than ${this.#mostKept} pixels, too many for percentiles of this many bands; leave percentiles out, choose one band, or divide the zone`,
+        `a zone has more than ${this.#maxKept} pixels, too many for percentiles of this many bands; leave percentiles out, choose one band, or divide the zone`,
         { status: 422 },
       );
     const at = this.#keptCount++;

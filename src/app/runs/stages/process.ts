@@ -16,7 +16,7 @@ function printedTo(log: StageLog): (line: string) => void {
   return (text) => {
     lines += 1;
     if (lines <= maxLines) log.info({ text }, 'the step printed');
-    else if (lines === maxLines + 1) log.warn({ mostLines: maxLines }, 'the step prints more, which is left out');
+    else if (lines === maxLines + 1) log.warn({ maxLines }, 'the step prints more, which is left out');
   };
 }
 
