@@ -41,8 +41,10 @@ const factor = `z
 /** Parameters that choose bands. Each default is the parameter's own name, except for the single `band`. */
 export const defaultBands: readonly string[] = ['band'];
 
+const defaultOf = (name: string) => (name === 'band' ? 'nir' : name);
+
 const bandParameters = (bands: readonly string[]) =>
-  bands.map((name) => `${name}: band({ default: ${quoted(name === 'band' ? 'nir' : name)} })`).join(', ');
+  bands.map((name) => `${name}: band({ default: ${quoted(defaultOf(name))} })`).join(', ');
 
 const sum = (bands: readonly string[]) => (bands.length === 1 ? bands.join('') : `(${bands.join(' + ')})`);
 
@@ -97,14 +99,15 @@ marketplace_step.pixels(lambda ${bands.join(', ')}: ${sum(bands)} * factor)
 
 /** Cases of both languages, because the arithmetic is the same. */
 export function factorCases(bands: readonly string[]): { readonly cases: readonly object[] } {
-  const scene = (values: (i: number) => string) => bands.map((name, i) => ({ name, values: values(i) }));
+  const scene = (values: (i: number) => string) =>
+    bands.map((name, i) => ({ name: defaultOf(name), values: values(i) }));
   return {
     cases: [
       {
         name: bands.length === 1 ? 'every value times the factor' : 'the sum of the bands times the factor',
         parameters: { factor: 0.5 },
         inputs: { input: [{ name: 'scene.tif', bands: scene((i) => `mod(x * ${7 + i} + y * 3, 250)`) }] },
-        expect: { output: { value: `${sum(bands)} * 0.5` } },
+        expect: { output: { value: `${sum(bands.map(defaultOf))} * 0.5` } },
       },
       {
         name: 'no data stays no data',
