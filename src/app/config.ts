@@ -313,10 +313,10 @@ export function readDatabaseSettings(env: NodeJS.ProcessEnv): { dataDir: string;
 const minSecretLength = 32;
 const isShort = (one: string) => one.length < minSecretLength;
 
-/** Codes of a file system that knows no hard links. */
+/** Error codes of file systems without hard links. */
 const withoutLinks: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
-/** Makes a private file that is there whole or not at all. False if there is one already. */
+/** Creates a private file atomically. Returns false if the file exists. */
 function makeOnce(path: string, text: string): boolean {
   const whole = `${path}.${process.pid}`;
   try {

@@ -90,7 +90,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   try {
     return await wireApp(options, opened, now);
   } catch (error) {
-    // What stays open would keep the process from ending.
+    // An open database keeps the process alive.
     await Promise.allSettled([opened.stores.queue.close(), opened.stores.progress.close()]);
     await opened.close();
     throw error;

@@ -135,7 +135,7 @@ export interface DatabaseOptions {
   readonly databaseUrl: string | null;
   /** How long a PostgreSQL that does not answer is asked again. Default 0. */
   readonly waitMs?: number;
-  /** Told once, when the waiting begins. */
+  /** Called once, when the wait begins. */
   readonly onWait?: (reason: string) => void;
 }
 
@@ -195,7 +195,7 @@ async function enforceReferences(database: AppDatabase, { hasChanged }: { hasCha
   await sql`pragma foreign_keys = on`.execute(database);
 }
 
-/** The server is starting, or cannot be reached yet. A wrong password or name is no matter of time. */
+/** True if the server is starting or cannot be reached yet. Waiting does not help against a wrong password or name. */
 function isAway(error: unknown): boolean {
   const reason = reasonOf(error instanceof DatabaseUnavailableError ? error.cause : error);
   return reason === 'no answer' || isOfTheWorld({ code: reason }) || /^(57P0[1-3]|08...|53...)$/.test(reason);

@@ -3,7 +3,7 @@ import type { AppDatabase } from './database.ts';
 import { isFinal, runStates } from './runs/run-state.ts';
 import { SqlRunStore } from './runs/sql-run-store.ts';
 
-/** What the app keeps about one user. */
+/** Data that the app stores about one user. */
 export interface KeptOfUser {
   readonly launches: readonly string[];
   readonly sessions: readonly string[];
@@ -15,7 +15,7 @@ export interface KeptOfUser {
 const unfinished = runStates.filter((state) => !isFinal(state));
 const atOnce = 200;
 
-/** What the app keeps about the user with this id of the platform. */
+/** Counts the data that the app stores about the user. `userId` is the platform's id. */
 export async function keptOfUser(database: AppDatabase, userId: string): Promise<KeptOfUser> {
   const launches: string[] = [];
   for (const { id, user } of await database.selectFrom('launches').select(['id', 'user']).execute())
@@ -65,7 +65,7 @@ export async function forgetUser(
       await trx.deleteFrom('launches').where('id', '=', id).execute();
     }
   });
-  // What was removed also leaves the log of writes.
+  // The write-ahead log still contains the removed rows.
   if (!options.isShared) await sql`pragma wal_checkpoint(truncate)`.execute(database);
   return kept;
 }

@@ -48,7 +48,7 @@ export async function listCollections(calls: CatalogCalls): Promise<CollectionEn
   );
 }
 
-/** Without those that the platform does not have, or does not show to this key. Throws if it shows none of them for another reason than that. */
+/** Returns the nodes that this key can read. Throws if all of them fail, and one fails for another reason than 403, 404 or 410. */
 async function readable<T>(promises: readonly Promise<T>[]): Promise<T[]> {
   const results = await Promise.allSettled(promises);
   const read = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));

@@ -1,10 +1,9 @@
 import { open, type FileHandle } from 'node:fs/promises';
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
 import { pipeline, type Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import { Axios, type AxiosResponse } from 'axios';
+import type { AxiosResponse } from 'axios';
 import { KitError, type Endpoint } from '../contract/index.ts';
+import { bareHttp } from './bare-http.ts';
 import { startDeadline } from './deadline.ts';
 import { PlatformError } from './platform-error.ts';
 import { proxyFor } from './proxy.ts';
@@ -60,18 +59,6 @@ interface Fetch extends Pick<Download, 'path' | 'maxBytes' | 'onProgress'> {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const http = new Axios({
-  adapter: 'http',
-  // Node's own agents may ask a proxy for this machine's own addresses (NODE_USE_ENV_PROXY).
-  httpAgent: new HttpAgent(),
-  httpsAgent: new HttpsAgent(),
-  // The link's host may be another: an answer that leads elsewhere is told, not followed.
-  maxRedirects: 0,
-  responseType: 'stream',
-  decompress: false,
-  validateStatus: () => true,
-});
-
 /** Decoders of bodies that come encoded although nobody asked for that. Each refuses a body that was cut. */
 const decoders: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
@@ -96,7 +83,7 @@ export async function fetchTo(
       throw error;
     });
   try {
-    const response = await http.request<Readable>({
+    const response = await bareHttp.request<Readable>({
       method,
       url: url.href,
       headers: { ...headers, 'accept-encoding': 'identity' },

@@ -96,7 +96,7 @@ async function exchange(
     };
   } catch (error) {
     options.signal?.throwIfAborted();
-    // The body could not be read on this machine, and the platform has no part in that.
+    // This machine could not read the body, so the error is not the platform's.
     if (watch.failure !== null) throw watch.failure.error;
     if (isTooLarge(error))
       throw new PlatformError(endpoint, 'unexpected_answer', `answered with more than ${maxAnswerBytes} bytes`);
@@ -197,13 +197,13 @@ function parseBody(text: string): Body {
 
 const hasLongNumber = /\d{16}/;
 
-/** An identifier of 64 bits, written as a number, reads as its digits: a JavaScript number would round it. */
+/** Returns the digits of a 64-bit integer, which a JavaScript number would round. */
 function exactInteger(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
   const isRounded = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
   return isRounded && /^-?\d+$/.test(context?.source ?? '') ? context?.source : value;
 }
 
-/** Words such as `Chunk uploaded successfully`, and no page or JSON that was cut. */
+/** True for words such as `Chunk uploaded successfully`. False for HTML and for JSON that was cut. */
 const isPlainText = ({ value }: Body, { header }: Answer) =>
   typeof value === 'string' && !/^\s*[[{<]/.test(value) && !/\bhtml\b/i.test(header('content-type') ?? '');
 

@@ -171,7 +171,7 @@ const busyTimeoutMs = 250;
 export function openSandboxDatabase(dataDir: string): SandboxDatabase {
   const path = join(dataDir, 'sandbox.db');
   ensurePrivateFile(path);
-  // Somebody who looks into the file must not hold up every request: a write is answered 503 then.
+  // Another process that holds the lock must not block every request, so the write fails with 503.
   const database = new Sqlite(path, { timeout: busyTimeoutMs });
   database.pragma('journal_mode = WAL');
   database.pragma('synchronous = NORMAL');

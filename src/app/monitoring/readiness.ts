@@ -8,7 +8,7 @@ export interface ReadinessOptions {
   readonly dataDir: string;
   /** False until this process takes runs. Always true for a process that takes none. */
   readonly isWorking: () => boolean;
-  /** False after a child process could not be started, until one was. */
+  /** False if the last child process could not start. */
   readonly canStartChildren: () => boolean;
   /** How the process confines foreign files. Only reported, never a failed check: if confinement is required and missing, the process does not start. */
   readonly confinement: string;

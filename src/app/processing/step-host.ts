@@ -50,7 +50,7 @@ export interface StepHost {
   check(stepId: string, parameters: unknown, input: RunInput, signal?: AbortSignal): Promise<CheckedStep>;
   /** Steps that run now, and that wait for their turn. */
   load(): { running: number; waiting: number };
-  /** False after a step's process could not be started, for lack of processes, memory or descriptors, until one was. */
+  /** False if the last child process could not start, for example for lack of memory. */
   canStartChildren(): boolean;
   /**
    * Fetches the input, runs a step on it in a child process and returns the path, size and sha256 of each output, and the summary and picture that people look at.

@@ -15,13 +15,13 @@ const lookAgainMs = 2_000;
 export interface WorkSpaceOptions {
   readonly folder: string;
   readonly quotaBytes: number;
-  /** What a folder holds. Default: what the disk says. */
+  /** Measures a folder in bytes. Default: reads the disk. */
   readonly bytesOf?: (folder: string) => Promise<number>;
 }
 
 export function createWorkSpace({ folder, quotaBytes, bytesOf = folderBytes }: WorkSpaceOptions): WorkSpace {
   const left = async () => quotaBytes - (await bytesOf(folder));
-  /** One look at the folder serves all runs that wait. */
+  /** All waiting runs share one measurement of the folder. */
   let seen: { readonly untilMs: number; readonly left: Promise<number> } | null = null;
   const leftLately = () => {
     if (seen === null || performance.now() > seen.untilMs)

@@ -1,7 +1,7 @@
 import { abortableSleep } from '../../platform-client/index.ts';
 import { DatabaseUnavailableError } from '../database-unavailable.ts';
 
-/** How often a run looks whether the database is back, at most. */
+/** Interval at which a waiting run checks whether the outage is over. */
 const lookEveryMs = 500;
 
 /**
@@ -22,7 +22,7 @@ export class Outage {
     this.#now = now;
   }
 
-  /** True if `error` says that the database is away: then it needs no line of its own. */
+  /** Notes the outage, and returns true, if `error` says that the database is away. */
   isCause(error: unknown): boolean {
     if (!(error instanceof DatabaseUnavailableError)) return false;
     if (this.#sinceMs === null) {

@@ -140,7 +140,7 @@ export async function completeWithoutFile(
   }
 }
 
-/** Calls of a session that has begun: for them, a 404 speaks of the session whatever its code (spec 4.4, 4.8). */
+/** Calls of an upload session. Their 404 means that the session is gone, even without a code (spec 4.4, 4.8). */
 const ofSession: readonly string[] = ['upload.chunk', 'upload.complete', 'file.chunk', 'file.complete'];
 
 /** The session is gone, closed, or holds other bytes than ours: nothing but a new one helps. */

@@ -1,10 +1,10 @@
 import type { Response } from 'express';
 import { KitError } from '../../contract/index.ts';
 
-/** Longer than that nobody looks at a page that does not come. */
+/** Users leave a page that takes longer. */
 const longestMs = 20_000;
 
-/** Ends the platform's calls that a page waits for, after 20 s. The error is for the user, and nothing is lost by it. */
+/** Aborts the platform calls of a page after 20 s, with an error for the user. */
 export function pageDeadline(ms = longestMs): AbortSignal {
   const over = new AbortController();
   const slow = () =>
@@ -16,7 +16,7 @@ export function pageDeadline(ms = longestMs): AbortSignal {
   return over.signal;
 }
 
-/** As `pageDeadline`, and ends when the browser has left. */
+/** As `pageDeadline`. Aborts also if the browser leaves. */
 export function whileAsked(res: Response, ms = longestMs): AbortSignal {
   const gone = new AbortController();
   res.once('close', () => gone.abort(new Error('nobody waits for the answer')));

@@ -94,10 +94,10 @@ function encodeAs(wanted: WireForm, assumed: WireForm, request: WireRequest): Wi
   };
 }
 
-/** HTTP carries these characters in a header (RFC 9110, 5.5), and Node leaves the others out. */
+/** Characters that a header can carry (RFC 9110, 5.5). Node drops the others. */
 const headerText = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** A value would lose letters in a header. The error does not show the value: it may be a token. */
+/** A value that a header cannot carry. The message does not contain the value, because it may be a token. */
 class HeaderValueError extends KitError {
   constructor(field: string) {
     super(

@@ -84,7 +84,7 @@ async function uploadOne(
   });
 }
 
-/** The output has gone, or was cut, since it was looked at. */
+/** True if the output was removed or became shorter after the check. */
 function isOutputGone(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return code === 'ENOENT' || (error instanceof UploadError && code === 'output_changed');
