@@ -318,7 +318,8 @@ const withoutLinks: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSU
 
 /** Creates a private file atomically. Returns false if the file exists. */
 function makeOnce(path: string, text: string): boolean {
-  const whole = `${path}.${process.pid}`;
+  if (existsSync(path)) return false;
+  const whole = `${path}.${randomBytes(6).toString('base64url')}`;
   try {
     writeFileSync(whole, text, { mode: 0o600 });
     linkSync(whole, path);

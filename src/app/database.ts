@@ -198,8 +198,15 @@ async function enforceReferences(database: AppDatabase, { hasChanged }: { hasCha
 /** True if the server is starting or cannot be reached yet. Waiting does not help against a wrong password or name. */
 function isAway(error: unknown): boolean {
   const reason = reasonOf(error instanceof DatabaseUnavailableError ? error.cause : error);
-  return reason === 'no answer' || isOfTheWorld({ code: reason }) || /^(57P0[1-3]|08...|53...)$/.test(reason);
+  // The driver's own errors have no code.
+  const isTimeout = reason === 'no answer' && /timeout|terminated/i.test(messageOf(error));
+  return isTimeout || isOfTheWorld({ code: reason }) || /^(57P0[1-3]|08...|53...)$/.test(reason);
 }
+
+const messageOf = (error: unknown) => {
+  const { message } = (error instanceof DatabaseUnavailableError ? error.cause : error) as { message?: unknown };
+  return typeof message === 'string' ? message : '';
+};
 
 /** The code of a connection's or a database's error, which holds no address. */
 export function reasonOf(error: unknown): string {

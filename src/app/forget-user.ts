@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { DatabaseUnavailableError } from './database-unavailable.ts';
 import type { AppDatabase } from './database.ts';
-import { isFinal, runStates } from './runs/run-state.ts';
+import { IllegalTransitionError, isFinal, runStates } from './runs/run-state.ts';
 import { SqlRunStore } from './runs/sql-run-store.ts';
 
 /** Data that the app stores about one user. */
@@ -13,7 +15,6 @@ export interface KeptOfUser {
 }
 
 const unfinished = runStates.filter((state) => !isFinal(state));
-const atOnce = 200;
 
 /** Counts the data that the app stores about the user. `userId` is the platform's id. */
 export async function keptOfUser(database: AppDatabase, userId: string): Promise<KeptOfUser> {
@@ -35,7 +36,8 @@ export async function keptOfUser(database: AppDatabase, userId: string): Promise
 
 /**
  * Cancels the user's runs that have not ended, then removes runs, results, launches with tokens, and sessions in one
- * transaction. Workers remove the work folders of runs that are gone. Files on the platform stay there.
+ * transaction. The app may run meanwhile: what its commits interrupt is tried again. Workers remove the work folders of
+ * runs that are gone. Files on the platform stay there.
  */
 export async function forgetUser(
   database: AppDatabase,
@@ -43,29 +45,54 @@ export async function forgetUser(
   options: { readonly isShared: boolean },
 ): Promise<KeptOfUser> {
   const store = new SqlRunStore(database, Date.now, options);
-  for (;;) {
-    const [run] = await store.listByOwner(userId, { limit: 1, states: unfinished });
-    if (!run) break;
-    await store.transition(run, 'CANCELLED');
-  }
-  if (!options.isShared) await sql`pragma secure_delete = on`.execute(database);
-  const kept = await keptOfUser(database, userId);
-  await database.transaction().execute(async (trx) => {
+  const kept = await repeated(async () => {
     for (;;) {
-      const rows = await trx.selectFrom('runs').select('id').where('owner', '=', userId).limit(atOnce).execute();
-      if (rows.length === 0) break;
-      const ids = rows.map(({ id }) => id);
-      for (const table of ['run_states', 'run_stages', 'run_progress', 'run_results'] as const)
-        await trx.deleteFrom(table).where('run_id', 'in', ids).execute();
-      await trx.deleteFrom('runs').where('id', 'in', ids).execute();
+      const [run] = await store.listByOwner(userId, { limit: 1, states: unfinished });
+      if (!run) break;
+      await store.transition(run, 'CANCELLED');
     }
-    for (const id of kept.sessions) await trx.deleteFrom('sessions').where('id', '=', id).execute();
-    for (const id of kept.launches) {
+    const found = await keptOfUser(database, userId);
+    await remove(database, userId, found);
+    return found;
+  });
+  // Removed rows leave copies in free pages and in the write-ahead log.
+  if (!options.isShared)
+    await repeated(async () => {
+      await sql`vacuum`.execute(database);
+      await sql`pragma wal_checkpoint(truncate)`.execute(database);
+    });
+  return kept;
+}
+
+async function remove(database: AppDatabase, userId: string, { launches, sessions }: KeptOfUser): Promise<void> {
+  await database.transaction().execute(async (trx) => {
+    // The first statement writes: a transaction that begins by reading cannot always go on to write.
+    for (const table of ['run_states', 'run_stages', 'run_progress', 'run_results'] as const)
+      await trx
+        .deleteFrom(table)
+        .where('run_id', 'in', (of) => of.selectFrom('runs').select('id').where('owner', '=', userId))
+        .execute();
+    await trx.deleteFrom('runs').where('owner', '=', userId).execute();
+    for (const id of sessions) await trx.deleteFrom('sessions').where('id', '=', id).execute();
+    for (const id of launches) {
       await trx.deleteFrom('launch_changes').where('launch_id', '=', id).execute();
       await trx.deleteFrom('launches').where('id', '=', id).execute();
     }
   });
-  // The write-ahead log still contains the removed rows.
-  if (!options.isShared) await sql`pragma wal_checkpoint(truncate)`.execute(database);
-  return kept;
+}
+
+const maxTries = 50;
+const tryAgainMs = 200;
+
+/** Repeats work that a commit of the app has interrupted: its run has moved, or it holds the lock. */
+async function repeated<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      const isInterrupted = error instanceof IllegalTransitionError || error instanceof DatabaseUnavailableError;
+      if (!isInterrupted || tries === maxTries) throw error;
+      await sleep(tryAgainMs);
+    }
+  }
 }

@@ -197,11 +197,23 @@ function parseBody(text: string): Body {
 
 const hasLongNumber = /\d{16}/;
 
-/** Returns the digits of a 64-bit integer, which a JavaScript number would round. */
+const max64BitDigits = 20;
+
+/** Returns the digits of an integer of up to 64 bits that a JavaScript number has rounded. */
 function exactInteger(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
-  const isRounded = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
-  return isRounded && /^-?\d+$/.test(context?.source ?? '') ? context?.source : value;
+  if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
+  const source = context?.source ?? '';
+  if (!/^-?\d+$/.test(source) || source.length > max64BitDigits) return value;
+  return BigInt(source) === BigInt(value) ? value : source;
 }
+
+/** Calls whose success may be words. The others have fields that a caller uses if they are there. */
+const answeredInWords: ReadonlySet<Endpoint> = new Set([
+  'upload.chunk',
+  'upload.complete',
+  'file.chunk',
+  'file.complete',
+]);
 
 /** True for words such as `Chunk uploaded successfully`. False for HTML and for JSON that was cut. */
 const isPlainText = ({ value }: Body, { header }: Answer) =>
@@ -212,7 +224,7 @@ function decode<Output>(call: Call<never, Output>, body: Body, answer: Answer): 
     return call.decode(body.value);
   } catch (error) {
     // A call that needs nothing of its answer has succeeded by the status.
-    if (isPlainText(body, answer)) {
+    if (answeredInWords.has(call.endpoint) && isPlainText(body, answer)) {
       try {
         return call.decode(undefined);
       } catch {

@@ -20,7 +20,7 @@ export interface IdentityTokenStore {
 export const renewAheadMs = 5 * 60_000;
 /** A token that lives for less than an hour is renewed ahead by this share of its life. */
 const renewAheadShare = 1 / 12;
-/** A renewal that gains no time (the platform's 12 h cap) is not asked for again before this. */
+/** A renewal that gains no time (the platform's 12 h cap), or that fails, is not asked for again before this. */
 const renewAheadPauseMs = 60_000;
 
 /**
@@ -74,6 +74,9 @@ export class TokenKeeper {
   async keepAlive(signal?: AbortSignal): Promise<void> {
     const held = await this.#store.read();
     if (held.expiresAtMs !== null) return void (await this.current(signal));
+    const now = this.#now();
+    if (now < this.#noAheadBeforeMs) return;
+    this.#noAheadBeforeMs = now + renewAheadPauseMs;
     await this.renew(held.token, signal, false).catch((error: unknown) => {
       signal?.throwIfAborted();
       // The token may be good for a while: the next call tells.

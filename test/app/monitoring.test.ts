@@ -75,6 +75,20 @@ describe('not ready', () => {
     expect(dependencies).toEqual({ database: 'ok', platform: 'ok' });
   });
 
+  test('a database that hangs makes no probe late', async () => {
+    const from = performance.now();
+    const { ready, dependencies } = await look({ askDatabase: () => new Promise(() => {}) });
+    expect([ready, dependencies.database]).toEqual([true, 'failed: does not answer']);
+    expect(performance.now() - from).toBeLessThan(60_000);
+    const metrics = createMetrics();
+    const { text } = await metrics.render({
+      countRuns: () => new Promise(() => {}),
+      stepLoad: () => ({ running: 0, waiting: 0 }),
+      readiness: { ready, dependencies },
+    });
+    expect(text).not.toMatch(/^app_runs\{/m);
+  });
+
   test('a database that is away is told without details', async () => {
     const { ready, dependencies } = await look({ askDatabase: () => Promise.reject(new Error('secret detail')) });
     expect([ready, dependencies.database]).toEqual([true, 'failed: does not answer']);
@@ -87,8 +101,10 @@ test('metrics without a database: all but the counts of runs', async () => {
   const readiness = { ready: true, dependencies: { database: 'failed: does not answer', platform: 'ok' } } as const;
   const before = await metrics.render({ countRuns: async () => ({ COMPLETED: 3 }), stepLoad, readiness });
   expect(before.text).toContain('app_runs{state="COMPLETED"} 3');
+  metrics.observeStepMemory(5);
   const away = await metrics.render({ countRuns: () => Promise.reject(new Error('away')), stepLoad, readiness });
   expect(away.text).toContain('app_steps{is="running"} 2');
+  expect(away.text).toContain('app_step_resident_memory_bytes 5');
   expect(away.text).not.toMatch(/^app_runs\{/m);
 });
 
@@ -111,7 +127,7 @@ test('metrics count runs, stages, calls by result, and steps', async () => {
   expect(value(metrics, 'app_stage_duration_seconds_count{state="PROCESSING"}')).toBe(1);
   expect(value(metrics, 'app_stage_duration_seconds_sum{state="AWAITING_APPROVAL"}')).toBeGreaterThan(1.5);
   expect(value(metrics, 'app_steps{is="running"}')).toBe(0);
-  expect(value(metrics, 'app_step_resident_memory_bytes')).toBeGreaterThan(10_000_000);
+  expect(value(metrics, 'app_step_resident_memory_bytes')).toBe(0);
   expect(metrics).not.toContain(launchId);
 });
 
@@ -121,7 +137,7 @@ test('metrics answer on loopback only, unless they are public', async () => {
   const open = await startApp(sandbox.url, { env: { HOST: '0.0.0.0', METRICS_PUBLIC: 'true' } });
   const proxied = async (one: TestApp) =>
     (await supertest(one.handler).get('/metrics').set('x-forwarded-for', '203.0.113.7')).status;
-  expect([await proxied(app), await proxied(open)]).toEqual([404, 200]);
+  expect([await proxied(app), await proxied(open)]).toEqual([404, 404]);
   const outside = Object.values(networkInterfaces())
     .flat()
     .find((one) => one && !one.internal && one.family === 'IPv4')?.address;

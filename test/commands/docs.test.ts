@@ -2,6 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { advice } from '../../src/app/runs/run-failure.ts';
 import { pageOf, type BenchResults } from '../../lab/bench/page.ts';
 import { endpoints } from '../support/documented.ts';
 import { projectRoot } from '../support/folders.ts';
@@ -105,4 +106,9 @@ test('the README shows the heart of examples/minimal.ts as it is, in under 700 w
   expect(minimal).toContain(shown);
   const words = readme.replaceAll(/```[^]*?```/g, '').split(/\s+/).length;
   expect(words).toBeLessThan(700);
+});
+
+test('docs/troubleshooting.md has each code for which the app has advice', async () => {
+  const page = await text('docs/troubleshooting.md');
+  for (const code of Object.keys(advice)) expect(page).toContain(`\`${code}\``);
 });

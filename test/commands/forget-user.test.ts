@@ -19,19 +19,24 @@ test('counts first, then removes: runs that wait, launches, sessions; another us
     await launchApp(sandbox, app, { userId: 'amina' }),
     await launchApp(sandbox, app, { userId: 'bruno' }),
   ];
+  // Rows that were written again and again leave copies of themselves.
+  const done = await amina.session.start(smallRun);
+  const { operationId } = await amina.session.waitFor(done.id, 'AWAITING_APPROVAL');
+  await sandbox.control('POST', `operations/${operationId}/approve`);
+  await amina.session.waitFor(done.id, 'COMPLETED');
   const { id } = await amina.session.start(smallRun);
   await amina.session.waitFor(id, 'AWAITING_APPROVAL');
   const kept = await other.session.start(smallRun);
 
   expect(await forget(['amina'], app.dataDir)).toEqual({
     code: 0,
-    text: 'the app keeps 1 launch, 1 session and 1 run (1 not ended) of user "amina"\nto remove them: add --yes\n',
+    text: 'the app keeps 1 launch, 1 session and 2 runs (1 not ended) of user "amina"\nto remove them: add --yes\n',
   });
   expect((await amina.session.run(id)).state).toBe('AWAITING_APPROVAL');
 
   expect(await forget(['amina', '--yes'], app.dataDir)).toEqual({
     code: 0,
-    text: 'removed 1 launch, 1 session and 1 run of user "amina"\n',
+    text: 'removed 1 launch, 1 session and 2 runs of user "amina"\n',
   });
   expect((await amina.session.get('')).status).toBe(404);
   expect((await other.session.get('')).status).toBe(200);
@@ -40,7 +45,7 @@ test('counts first, then removes: runs that wait, launches, sessions; another us
   for (const name of await readdir(app.dataDir))
     if (name.startsWith('app.db')) {
       const bytes = await readFile(join(app.dataDir, name), 'latin1');
-      expect(bytes.includes(id), name).toBe(false);
+      for (const word of [id, done.id, 'amina']) expect(bytes.includes(word), `${name}: ${word}`).toBe(false);
     }
   expect((await forget(['amina'], app.dataDir)).text).toBe(
     'the app keeps 0 launches, 0 sessions and 0 runs of user "amina"\n',

@@ -35,6 +35,8 @@ async function start(answers: ScriptedAnswer[], options: Partial<PlatformClientO
 const text = (body: string, contentType: string) =>
   `HTTP/1.1 200 OK\r\nContent-Type: ${contentType}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 
+const jsonText = (body: string) => text(body, 'application/json');
+
 describe('a success in words', () => {
   test.each([
     ['plain text', text('Chunk uploaded successfully', 'text/plain')],
@@ -72,6 +74,17 @@ test('an id of 64 bits, written as a number, keeps its digits', async () => {
   expect(await calls.createOperation({ idempotencyKey: 'k', operation: { name: 'x' } })).toMatchObject({
     operationId: '9007199254740993',
   });
+});
+
+test('a large number that is no id stays a number: nodata of 32-bit floats, as PostgreSQL writes it', async () => {
+  for (const [text, value] of [
+    ['-340282346638528860000000000000000000000', -3.4028234663852886e38],
+    ['-9223372036854775808', -9223372036854775808],
+  ] as const) {
+    const item = `{"type": "Feature", "id": "i", "assets": {"data": {"href": "http://x.example/d", "bands": [{"name": "b", "nodata": ${text}}]}}, "properties": {}, "links": []}`;
+    const { client } = await start([jsonText(item)]);
+    expect((await client.getItem('c', 'i')).bands?.[0]?.nodata).toBe(value);
+  }
 });
 
 test.each([408, 425])('%i is asked again', async (status) => {
@@ -114,6 +127,19 @@ describe('the end of a token that a launch has handed over', () => {
     const { calls, held } = await start([json(403, { error: 'no', code: 'permission_denied' })]);
     await calls.keepAlive();
     expect(held.value.expiresAtMs).toBeNull();
+  });
+
+  test('is not asked for again within a minute after a refusal', async () => {
+    const { calls, server } = await start([json(404, { error: 'no' })]);
+    await Promise.all(Array.from({ length: 20 }, () => calls.keepAlive()));
+    await calls.keepAlive();
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('stays unknown after words in the place of a renewed token', async () => {
+    const { calls, held } = await start([text('eyJhbGciOiJub25lIn0', 'text/plain')], { retry: { retries: 0 } });
+    await calls.keepAlive();
+    expect(held.value).toEqual({ token: 't', expiresAtMs: null });
   });
 
   test('ahead of it a renewal is tried once, while the platform is away', async () => {

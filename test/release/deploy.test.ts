@@ -73,6 +73,7 @@ describe('the manifests of Kubernetes', () => {
     const text = await readFile(join(folder, 'kubernetes', 'worker.yaml'), 'utf8');
     const gibibytes = Number(/limits: \{.*ephemeral-storage: (\d+)Gi/.exec(text)?.[1]);
     expect(config.workDiskBytes).toBeLessThan(gibibytes * 2 ** 30);
+    expect(config.stepDiskBytes).toBeLessThan(config.workDiskBytes);
   });
 });
 
@@ -94,10 +95,12 @@ test('alerts and dashboard name metrics and states that the app has', async () =
       for (const state of states.split('|')) expect(runStates, path).toContain(state);
   }
   const { groups } = parse(await readFile(join(folder, 'prometheus', 'alerts.yml'), 'utf8')) as {
-    groups: { rules: { alert: string; expr: string; annotations: { summary: string; description: string } }[] }[];
+    groups: { rules: { alert?: string; expr: string; annotations?: { summary: string; description: string } }[] }[];
   };
-  for (const { alert, expr, annotations } of groups.flatMap(({ rules }) => rules))
-    expect([alert, expr, annotations.summary, annotations.description].every((part) => part.length > 3)).toBe(true);
+  const alerts = groups.flatMap(({ rules }) => rules).filter(({ alert }) => alert !== undefined);
+  expect(alerts).toHaveLength(6);
+  for (const { annotations } of alerts)
+    expect([annotations?.summary, annotations?.description].every((part) => (part?.length ?? 0) > 10)).toBe(true);
 });
 
 test('each metric of the app is documented', async () => {

@@ -62,12 +62,22 @@ function memoryStore(first: IdentityToken): IdentityTokenStore {
   };
 }
 
+/** A wire profile may not know the platform's words for errors. Then the status decides. */
+function codeOf({ code, platformStatus, isTransient }: PlatformError): PlatformError['code'] {
+  if (code !== 'unknown_error' || isTransient) return code;
+  return platformStatus === 401 ? 'unauthorized' : 'token_not_found';
+}
+
 function explain(error: unknown): never {
   if (error instanceof KitError && error.code === 'platform_slow')
     throw refusal(502, error.code, `The app could not ask the platform who you are: ${error.message}.`, stillGood);
   if (!(error instanceof PlatformError)) throw error;
-  const facts = `${error.code}${error.requestId ? `, request ${error.requestId}` : ''}`;
-  switch (error.code) {
+  const facts = [
+    error.code,
+    `status ${error.platformStatus ?? 'none'}`,
+    ...(error.requestId ? [`request ${error.requestId}`] : []),
+  ].join(', ');
+  switch (codeOf(error)) {
     case 'token_not_found':
     case 'token_expired':
     case 'token_revoked':

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
-import type { Readiness } from './readiness.ts';
+import { inTime, type Readiness } from './readiness.ts';
 import type { ObservedCall } from '../../platform-client/index.ts';
 import { runStates, type RunState } from '../runs/run-state.ts';
 
@@ -80,13 +80,14 @@ export function createMetrics(): Metrics {
     observeStepMemory: (bytes) => stepMemory.set(bytes),
     async render({ countRuns, stepLoad, readiness }) {
       // While the database is away, the other metrics tell what happens.
-      const counts = await countRuns().catch(() => null);
+      const counts = await inTime(countRuns()).catch(() => null);
       if (counts === null) runs.reset();
       else for (const state of runStates) runs.set({ state }, counts[state] ?? 0);
       ready.set(readiness.ready ? 1 : 0);
       for (const [dependency, check] of Object.entries(readiness.dependencies))
         dependencies.set({ dependency }, check === 'ok' ? 1 : 0);
       const { running, waiting } = stepLoad();
+      if (running === 0) stepMemory.set(0);
       steps.set({ is: 'running' }, running);
       steps.set({ is: 'waiting' }, waiting);
       return { type: registry.contentType, text: await registry.metrics() };

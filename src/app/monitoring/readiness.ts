@@ -27,7 +27,8 @@ export interface Readiness {
   readonly dependencies: { readonly database: Check; readonly platform: Check };
 }
 
-const platformTimeoutMs = 3_000;
+/** A probe waits no longer for any of them: one that hangs must not make the probe itself late. */
+const answerWithinMs = 3_000;
 const leastFreeBytes = 256 * 1024 * 1024;
 
 /** Checks whether this process can do its work now. Each check stands alone and reveals no more than it must. */
@@ -53,7 +54,7 @@ export async function checkReadiness({
     check('does not answer', askDatabase),
     check('does not answer', async () => {
       // Accepts any answer below 500: the check calls the address without key and token.
-      if ((await reach(platformUrl, platformTimeoutMs)) >= 500) throw new Error();
+      if ((await reach(platformUrl, answerWithinMs)) >= 500) throw new Error();
     }),
   ]);
   return {
@@ -65,10 +66,17 @@ export async function checkReadiness({
 }
 
 async function check(reason: string, work: () => Promise<void>): Promise<Check> {
-  return work().then(
+  return inTime(work()).then(
     (): Check => 'ok',
     (): Check => `failed: ${reason}`,
   );
+}
+
+/** Rejects if `promise` has not settled after three seconds. */
+export async function inTime<T>(promise: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error('no answer in time')), answerWithinMs);
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 async function systemFreeBytes(folder: string): Promise<number> {

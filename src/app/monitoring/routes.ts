@@ -1,5 +1,5 @@
 import { Router, type RequestHandler } from 'express';
-import { isLocalRequest } from '../../server/index.ts';
+import { isLocalRequest, wasForwarded } from '../../server/index.ts';
 import { RequestError } from '../web/errors.ts';
 import type { Metrics, MetricsSources } from './metrics.ts';
 import { checkReadiness, type ReadinessOptions } from './readiness.ts';
@@ -8,7 +8,7 @@ export interface MonitoringOptions {
   readonly metrics: Metrics;
   readonly sources: MetricsSources;
   readonly readiness: ReadinessOptions;
-  /** False: `/metrics` answers on loopback only. */
+  /** False: `/metrics` answers on loopback only. True: also other machines, but never a request that a proxy forwarded. */
   readonly publicMetrics: boolean;
 }
 
@@ -21,7 +21,7 @@ export function monitoringRoutes({ metrics, sources, readiness, publicMetrics }:
     const { ready, ...found } = await look();
     res.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready', ...found });
   });
-  router.get('/metrics', ...(publicMetrics ? [] : [onLoopbackOnly]), async (_req, res) => {
+  router.get('/metrics', publicMetrics ? notForwarded : onLoopbackOnly, async (_req, res) => {
     const { type, text } = await metrics.render({ ...sources, readiness: await look() });
     res.type(type).send(text);
   });
@@ -40,8 +40,13 @@ function lookedAtSeldom<T>(look: () => Promise<T>): () => Promise<T> {
   };
 }
 
+const nothingHere = () => new RequestError(404, 'not_found', 'There is nothing here.');
+
+/** The proxy serves users; Prometheus asks each process directly. */
+const notForwarded: RequestHandler = (req, _res, next) => next(wasForwarded(req) ? nothingHere() : undefined);
+
 /** What a proxy passes on is not of this machine, whatever address it comes from. */
 const onLoopbackOnly: RequestHandler = (req, _res, next) => {
   if (isLocalRequest(req)) return next();
-  throw new RequestError(404, 'not_found', 'There is nothing here.');
+  throw nothingHere();
 };

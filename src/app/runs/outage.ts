@@ -22,6 +22,10 @@ export class Outage {
     this.#now = now;
   }
 
+  get isOn(): boolean {
+    return this.#sinceMs !== null;
+  }
+
   /** Notes the outage, and returns true, if `error` says that the database is away. */
   isCause(error: unknown): boolean {
     if (!(error instanceof DatabaseUnavailableError)) return false;

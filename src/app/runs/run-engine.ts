@@ -96,6 +96,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   /** By run: since when something outside has held it up, and when that last happened. */
   const away = new Map<string, number>();
   let stopping = false;
+  const stopped = new AbortController();
   const outage = new Outage(options.log, () => lease.now());
   /** Runs wait then for the next renewal of the lease, which becomes due at once. */
   const isAway = (error: unknown): boolean => {
@@ -189,6 +190,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       signal,
       report,
       wentOn: () => void away.delete(runId),
+      isAway,
+      untilBack: () => outage.over(signal),
       log,
     };
     try {
@@ -207,7 +210,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     } catch (error) {
       // It may have been cancelled elsewhere. Whoever stops has no time to look: the next start does.
       if (signal.reason instanceof Released) return stopping ? undefined : folders.tidyRun(runId);
-      run = await end(run, error, log);
+      const ended = await end(run, error, log);
+      // Somebody has removed it, with all that the app kept of its user.
+      if (ended === null) return folders.tidyRun(runId);
+      run = ended;
     }
     if (!isFinal(run.state)) return;
     await folders.tidyRun(runId);
@@ -222,8 +228,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   }
 
   /** Ends a run whose stage threw, in the state that it has by now; rethrows errors of the outside world that may pass. */
-  async function end({ id, claim }: Run, error: unknown, log: RunEngineOptions['log']): Promise<Run> {
-    const run = await findRun(id);
+  async function end({ id, claim }: Run, error: unknown, log: RunEngineOptions['log']): Promise<Run | null> {
+    const run = await store.find(id);
+    if (run === null) return null;
     // Either the run has ended or another worker has it by now, so this error is no failure of the run.
     if (isFinal(run.state) || run.claim !== claim) return run;
     const failure = describeFailure(error, { withStack: settings.showDefects ?? false });
@@ -282,9 +289,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   /** Renews the tokens of runs that nobody has; a worker that has a run looks after its token itself. */
   async function keepTokensAlive(): Promise<void> {
     for (const launchId of await store.listWaitingLaunches()) {
+      if (stopped.signal.aborted) return;
       await options
         .callsOf(launchId)
-        .keepAlive()
+        .keepAlive({ signal: stopped.signal })
         .catch((error: unknown) =>
           options.log.warn({ err: error, launchId }, 'could not renew the token of a waiting run this time'),
         );
@@ -302,7 +310,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   async function renew(): Promise<void> {
     const fromMs = lease.now();
-    if (queue.isShared) await store.renewLease(worker);
+    // A write shows that the database is whole again: reading works on a full disk, too.
+    if (queue.isShared || outage.isOn) await store.renewLease(worker);
     const before = [...activeRuns].flatMap(([id, entry]) =>
       entry.claim > 0 ? [{ id, entry, claim: entry.claim }] : [],
     );
@@ -356,10 +365,11 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     },
     async stop() {
       stopping = true;
+      stopped.abort(new Released('the worker is stopping'));
       const ended = repeats.stop();
       for (const { abort } of activeRuns.values()) abort.abort(new Released('the worker is stopping'));
       await queue.stop();
-      await ended;
+      await Promise.race([ended, sleep(releaseWithinMs, undefined, { ref: false })]);
       await Promise.all(underWay);
       await Promise.race([release(), sleep(releaseWithinMs, undefined, { ref: false })]);
       await queue.close();

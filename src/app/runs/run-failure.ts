@@ -10,7 +10,8 @@ const tryLater = 'Start the run again in a while. If it happens again, tell the 
 const changeInput = 'Correct the input or the parameters and start a new run.';
 const askOperator = 'Tell whoever runs this app: its configuration is wrong, or it has a bug.';
 
-const advice: Readonly<Record<string, string>> = {
+/** By code. docs/troubleshooting.md has each of them. */
+export const advice: Readonly<Record<string, string>> = {
   token_revoked: `The platform has ended this session. ${launchAgain}`,
   token_expired: `The session ended before the app could renew it. ${launchAgain}`,
   token_erased: `This session has ended. ${launchAgain}`,

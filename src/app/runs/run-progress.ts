@@ -1,3 +1,4 @@
+import { DatabaseUnavailableError } from '../database-unavailable.ts';
 import type { AppDatabase } from '../database.ts';
 import { RecentMap } from '../recent-map.ts';
 import type { Run } from './run.ts';
@@ -55,6 +56,14 @@ const writeEveryMs = 500;
 export function sharedProgress(database: AppDatabase, onError: (error: unknown) => void): ProgressBoard {
   const changed = new Map<string, { launchId: string; progress: RunProgress }>();
   let writing = Promise.resolve();
+  const insert = (rows: { run_id: string; progress: string }[]) =>
+    database
+      .insertInto('run_progress')
+      .values(rows)
+      .onConflict((conflict) =>
+        conflict.column('run_id').doUpdateSet((of) => ({ progress: of.ref('excluded.progress') })),
+      )
+      .execute();
   const write = async () => {
     if (changed.size === 0) return;
     const batch = new Map(changed);
@@ -64,17 +73,16 @@ export function sharedProgress(database: AppDatabase, onError: (error: unknown) 
       .toSorted((a, b) => (a.run_id < b.run_id ? -1 : 1));
     const launchIds = [...new Set([...changed.values()].map(({ launchId }) => launchId))];
     changed.clear();
-    await database
-      .insertInto('run_progress')
-      .values(rows)
-      .onConflict((conflict) =>
-        conflict.column('run_id').doUpdateSet((of) => ({ progress: of.ref('excluded.progress') })),
-      )
-      .execute()
-      .catch((error: unknown) => {
+    try {
+      await insert(rows);
+    } catch (error) {
+      if (error instanceof DatabaseUnavailableError) {
         for (const [runId, reported] of batch) if (!changed.has(runId)) changed.set(runId, reported);
         throw error;
-      });
+      }
+      // A run may have been removed meanwhile. The others keep their progress.
+      for (const row of rows) await insert([row]).catch(() => {});
+    }
     // One by one: two processes that took several at once, each in its own order, could wait for each other.
     for (const id of launchIds)
       await database

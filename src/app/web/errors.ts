@@ -28,6 +28,7 @@ export const notFound: RequestHandler = () => {
 /** The one error boundary: shows 4xx, hides and logs what is the app's own fault. JSON under `/api/`, a page elsewhere. */
 export function errorBoundary(pages: Pages): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
+    if (req.socket.destroyed) return; // nobody is there to be told
     if (res.headersSent) return next(error);
     const known = asKitError(error);
     if (known.status >= 500) req.log.error({ err: error }, 'request failed');

@@ -95,14 +95,14 @@ function encodeAs(wanted: WireForm, assumed: WireForm, request: WireRequest): Wi
 }
 
 /** Characters that a header can carry (RFC 9110, 5.5). Node drops the others. */
-const headerText = /^[\t\x20-\x7e\x80-\xff]*$/;
+const headerText = /^(?![ \t])[\t\x20-\x7e\x80-\xff]*(?<![ \t])$/;
 
 /** A value that a header cannot carry. The message does not contain the value, because it may be a token. */
 class HeaderValueError extends KitError {
   constructor(field: string) {
     super(
       'unsafe_header_value',
-      `${field} cannot stand in a header: it holds characters beyond Latin-1 or of control`,
+      `${field} cannot stand in a header: it holds characters beyond Latin-1 or of control, or a space at an end`,
       {
         status: 400,
       },

@@ -1,5 +1,4 @@
 import { abortableSleep, PlatformError } from '../../../platform-client/index.ts';
-import { DatabaseUnavailableError } from '../../database-unavailable.ts';
 import { noProgress } from '../run-progress.ts';
 import type { RunState } from '../run-state.ts';
 import type { Run, RunFacts } from '../run.ts';
@@ -61,9 +60,9 @@ export async function commitTransition(
       return await context.store.transition(run, to, facts);
     } catch (error) {
       context.signal.throwIfAborted();
-      if (!(error instanceof DatabaseUnavailableError)) throw error;
-      context.log.warn({ to }, 'the database does not answer, committing again');
+      if (!context.isAway(error)) throw error;
     }
     await abortableSleep(commitAgainMs, context.signal);
+    await context.untilBack();
   }
 }

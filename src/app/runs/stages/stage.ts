@@ -34,6 +34,10 @@ export interface StageContext {
   readonly report: (progress: RunProgress) => void;
   /** Reports progress within a stage, which restarts the patience with infrastructure failures. */
   readonly wentOn: () => void;
+  /** True if `error` says that the database is away; the worker then waits for it, and logs it once. */
+  readonly isAway: (error: unknown) => boolean;
+  /** Resolves when the database is back. Rejects with the signal's reason. */
+  readonly untilBack: () => Promise<void>;
   readonly log: StageLog;
 }
 
