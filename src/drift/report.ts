@@ -49,8 +49,32 @@ export const resultOf = (differences: readonly Difference[], isPartial: boolean)
   worst([...differences.map(({ verdict }) => verdict), ...(isPartial ? (['not observed'] as const) : [])]);
 
 /** For people: the differences by their exchange, the assumptions, the coverage. */
+/** A refused key or token explains most differences that follow, so it comes first. */
+function refusals(exchanges: readonly Exchange[]): string[] {
+  const refused = (name: string, ...statuses: string[]) =>
+    exchanges.find((one) => one.name === name && statuses.includes(one.facts['status'] ?? ''));
+  const key = refused('catalog/root', '401', '403');
+  const token = refused('user-detail/of the launch', '401', '403', '404');
+  return [
+    ...(key
+      ? [
+          `the platform refuses the API key for the catalog (status ${key.facts['status']}): check the key and its permissions,`,
+          'and `apiKey` {header, prefix} of the wire profile. Differences below may come from that.',
+          '',
+        ]
+      : []),
+    ...(token && !key
+      ? [
+          `the platform refuses the identity token (status ${token.facts['status']}): launch the app again for a fresh one.`,
+          'Differences below may come from that.',
+          '',
+        ]
+      : []),
+  ];
+}
+
 export function reportText(report: DriftReport, exchanges: readonly Exchange[]): string {
-  const lines: string[] = [];
+  const lines = refusals(exchanges);
   const names = [...new Set(report.differences.map(({ exchange }) => exchange))];
   for (const name of names) {
     const own = report.differences.filter(({ exchange }) => exchange === name);
@@ -64,7 +88,7 @@ export function reportText(report: DriftReport, exchanges: readonly Exchange[]):
     );
     const assumed = [...new Set(own.flatMap(({ assumption }) => assumption ?? []))];
     lines.push(
-      `    ${assumed.length > 0 ? `assumption: ${assumed.join(', ')}` : 'the specification says otherwise, or the sandbox does'}`,
+      `    ${assumed.length > 0 ? `assumption: ${assumed.join(', ')}` : 'no assumption: the specification shows the behaviour of the sandbox. Report the difference to the platform or to the kit'}`,
     );
     if (made) {
       lines.push(
