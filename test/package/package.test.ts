@@ -244,7 +244,7 @@ test(
   "new-step writes a step of the project's own, which does what every step must, and test-step says so",
   async () => {
     const { stdout } = await kit('new-step', 'snow-cover');
-    expect(stdout).toContain('its battery passes. Run it again: npx marketplace-app-kit test-step snow-cover');
+    expect(stdout).toContain('the step tests pass. Run it again: npx marketplace-app-kit test-step snow-cover');
     expect(await readFile(join(project, 'src/my-app/app.ts'), 'utf8')).toMatch(/steps: \[[^\]]*\bsnowCover,?\s*\]/);
     await run('tsc', [], { cwd: project, env, timeout });
     const again = await kit('test-step', 'snow-cover', '--side', '2048');
