@@ -1,4 +1,4 @@
-/** The rooms of `src`, and on which others each may stand. A picture: docs/architecture.md. */
+/** The rooms of `src`, with the rooms that each may import. docs/architecture.md has a picture. */
 const standsOn = {
   contract: [],
   files: ['contract'],

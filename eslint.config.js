@@ -3,7 +3,7 @@ import globals from 'globals';
 import tseslint from 'typescript-eslint';
 import { namedAssumptions } from './scripts/lint/named-assumptions.ts';
 
-/** The wall that integrators rely on: they take app or sandbox without the other. `.dependency-cruiser.mjs` has all rooms. */
+/** Integrators use the app or the sandbox alone, so neither imports the other. `.dependency-cruiser.mjs` has the rules of all rooms. */
 function separates(room, other) {
   return {
     files: [`src/${room}/**/*.ts`],

@@ -302,7 +302,7 @@ function readDatabaseUrl(env: NodeJS.ProcessEnv): Secret | null {
   return given;
 }
 
-/** The settings of the database alone, for commands that need nothing else. Throws `ConfigError`. */
+/** Reads only the settings of the database. Throws `ConfigError`. */
 export function readDatabaseSettings(env: NodeJS.ProcessEnv): { dataDir: string; databaseUrl: string | null } {
   return {
     dataDir: resolve(env['DATA_DIR'] || 'data/app'),

@@ -59,7 +59,7 @@ export interface RunRow {
   claim: number;
   /** The worker that has the run; null if nobody has it or it has ended. */
   worker: string | null;
-  /** Of the queue of runs that wait for processing: lower comes first. */
+  /** Order in which waiting runs are processed. Lower numbers come first. */
   turn: number;
   created_at: number;
   updated_at: number;
@@ -131,9 +131,9 @@ export type AppDatabase = Kysely<AppTables>;
 
 export interface DatabaseOptions {
   readonly dataDir: string;
-  /** Null for SQLite under `dataDir`. */
+  /** Address of PostgreSQL. Null: SQLite under `dataDir`. */
   readonly databaseUrl: string | null;
-  /** How long a PostgreSQL that does not answer is asked again. Default 0. */
+  /** How long to retry if PostgreSQL does not answer, in milliseconds. Default 0. */
   readonly waitMs?: number;
   /** Called once, when the wait begins. */
   readonly onWait?: (reason: string) => void;

@@ -84,7 +84,7 @@ async function remove(database: AppDatabase, userId: string, { launches, session
 const maxTries = 50;
 const tryAgainMs = 200;
 
-/** Repeats work that a commit of the app has interrupted: its run has moved, or it holds the lock. */
+/** Repeats work if the running app interrupts it by moving a run or holding the lock. */
 async function repeated<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

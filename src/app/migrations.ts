@@ -128,7 +128,7 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
     `alter table launches add column latest_token_hash text`,
     `create index launches_by_latest_token on launches (latest_token_hash)`,
   ),
-  // The order in which runs are processed; and an index by which old runs are found without reading all that have ended.
+  // The order of processing, and an index that finds old runs without a scan.
   '015-turns': statements(
     `alter table runs add column turn bigint not null default 0`,
     `create index runs_by_state_and_change on runs (state, updated_at)`,

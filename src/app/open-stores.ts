@@ -12,14 +12,14 @@ import { LocalRunQueue, type RunQueue } from './runs/run-queue.ts';
 import type { RunStore } from './runs/run.ts';
 import { SqlRunStore } from './runs/sql-run-store.ts';
 
-/** Where the app keeps what outlives a request. Each has a suite that any store of yours can run (`src/testing`). */
+/** Stores for data that outlives a request. `src/testing` has a test suite for each, which your own stores can run. */
 export interface AppStores {
   readonly runs: RunStore;
   readonly launches: LaunchStore;
   readonly sessions: SessionStore;
   /** Closed with the app. */
   readonly progress: ProgressBoard;
-  /** Stopped and closed with the app. One that is shared says that other processes take runs of the same stores. */
+  /** Stopped and closed with the app. If the queue is shared, other processes take runs of the same stores. */
   readonly queue: RunQueue;
 }
 

@@ -17,7 +17,7 @@ export interface Confinement {
   command(place: ChildPlace, limits: ProcessLimits): readonly string[];
   /** A control group for a child; null where none is delegated. */
   group(limits: GroupLimits): ChildGroup | null;
-  /** Told which modules a child is about to import. */
+  /** Called with the modules that a child is about to import. */
   warmUp(modules: readonly URL[]): void;
   /** What the program reads on descriptor 4: the filter of system calls; null where there is none. */
   readonly filter: Buffer | null;

@@ -57,7 +57,7 @@ await runCommand(async () => {
       confinement: () => confinement,
       largeSide,
     });
-    /** By error message: the first check that failed with it, and how many more. */
+    /** For each error message, the first check that failed with it and the number of further checks. */
     const said = new Map<string, { first: string; more: number }>();
     for (const { name, run, exempt } of checks) {
       if (exempt !== undefined) {

@@ -207,7 +207,7 @@ function exactInteger(_name: string, value: unknown, context?: { readonly source
   return BigInt(source) === BigInt(value) ? value : source;
 }
 
-/** Calls whose success may be words. The others have fields that a caller uses if they are there. */
+/** Calls whose success may be plain text, because nobody needs a field of the response. */
 const answeredInWords: ReadonlySet<Endpoint> = new Set([
   'upload.chunk',
   'upload.complete',
@@ -228,7 +228,7 @@ function decode<Output>(call: Call<never, Output>, body: Body, answer: Answer): 
       try {
         return call.decode(undefined);
       } catch {
-        // It needs something.
+        // The call needs a field.
       }
     }
     // JSON of another shape still comes from the platform. Anything that is not JSON was cut on its way, or comes from something in between.

@@ -7,7 +7,7 @@ export interface IdentityToken {
   readonly expiresAtMs: number | null;
 }
 
-/** One try of a renewal, or several while the platform is away. */
+/** Renews a token. Retries only if `isPatient` is true. */
 export type RenewCall = (token: string, options: { readonly isPatient: boolean }) => Promise<RenewedToken>;
 
 /** Where a launch's token is kept. `write` must be durable when it resolves: a renewed token is used only after it. */

@@ -78,7 +78,7 @@ export interface LaunchOptions {
 
 /** The calls of one launch (spec 4.8). Each renews the token where that is due and repeats transient failures. */
 export interface LaunchCalls {
-  /** Renews now if the token ends soon, or if nobody has said when it ends: so long work in between does not outlive it. */
+  /** Renews the token if it ends soon or if its end is unknown, so that it outlives long work. */
   keepAlive(options?: CallOptions): Promise<void>;
   userDetail(options?: CallOptions): Promise<UserDetail>;
   createOperation(

@@ -30,7 +30,7 @@ interface Fakes {
   readonly process?: (workFolder: string, attempt: number) => Promise<void>;
   /** Stands before every call of the store. */
   readonly beforeStore?: (method: keyof RunStore) => void;
-  /** Stands behind it: what it throws, the caller gets in place of the answer. */
+  /** Runs after every call of the store. The caller gets its error instead of the result. */
   readonly afterStore?: (method: keyof RunStore) => void;
   readonly patienceMs?: number;
   /** The engine's clock. */

@@ -79,7 +79,7 @@ export function createMetrics(): Metrics {
     observeStage: (state, seconds) => stages.observe({ state }, seconds),
     observeStepMemory: (bytes) => stepMemory.set(bytes),
     async render({ countRuns, stepLoad, readiness }) {
-      // While the database is away, the other metrics tell what happens.
+      // The other metrics are needed most while the database is away.
       const counts = await inTime(countRuns()).catch(() => null);
       if (counts === null) runs.reset();
       else for (const state of runStates) runs.set({ state }, counts[state] ?? 0);

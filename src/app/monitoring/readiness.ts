@@ -21,13 +21,13 @@ export type Check = 'ok' | `failed: ${string}`;
 export interface Readiness {
   readonly ready: boolean;
   readonly confinement: string;
-  /** Of this process: each decides whether it is ready. */
+  /** Checks of this process. It is ready only if all of them pass. */
   readonly checks: { readonly worker: Check; readonly children: Check; readonly disk: Check };
-  /** Shared by all processes: if one of them fails, taking this process out of service would help nobody. */
+  /** Services that all processes share. Their failure does not change `ready`. */
   readonly dependencies: { readonly database: Check; readonly platform: Check };
 }
 
-/** A probe waits no longer for any of them: one that hangs must not make the probe itself late. */
+/** Maximum duration of a check. A check that hangs must not delay the probe. */
 const answerWithinMs = 3_000;
 const leastFreeBytes = 256 * 1024 * 1024;
 

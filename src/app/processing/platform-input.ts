@@ -91,7 +91,7 @@ export function createPlatformInput({
       );
       return found;
     };
-    // A link may end while its download is repeated; another one is fresh.
+    // A link may expire during retries, so ask for a new one.
     const item = await patiently(() =>
       findAndDownload().catch((error: unknown) => {
         if (isLinkOver(error)) return findAndDownload();

@@ -174,7 +174,7 @@ export interface ModelDesk {
   answer(question: unknown, signal: AbortSignal): Promise<string>;
 }
 
-/** What stands between a step's child and the platform's models: it takes `maxQuestions`, and no models but those that the step declares. */
+/** Passes requests of a step's process to the platform's models. Accepts `maxQuestions` requests, and only models that the step declares. */
 export async function openModelDesk(
   models: PlatformModels | null,
   step: Pick<AnyStep, 'id' | 'platformModels'>,

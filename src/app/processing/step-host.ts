@@ -200,7 +200,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
 
   let lacksProcesses = false;
 
-  /** The step's own limits, with its disk limit cut to what the work space has left. `isCut`: others hold what the step may use. */
+  /** The step's own limits, with its disk limit cut to the free space of the work folders. `isCut` is true if other runs use space that the step may use. */
   async function limitsNow(workFolder: string): Promise<{ limits: ChildLimits | undefined; isCut: boolean }> {
     const { limits, workSpace } = options;
     if (!workSpace) return { limits, isCut: false };
@@ -387,7 +387,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
   };
 }
 
-/** Other runs hold the space that the step may use: they leave it when they end, so that the step is tried again. */
+/** Error for a step without disk space because of other runs. The app tries the step again, because these runs free their space when they end. */
 function workDiskFull(cause: ChildJobError): ChildJobError {
   return new ChildJobError('work_disk_full', 'the work folders of other runs leave this step too little room', {
     kind: 'world',

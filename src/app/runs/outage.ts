@@ -5,8 +5,8 @@ import { DatabaseUnavailableError } from '../database-unavailable.ts';
 const lookEveryMs = 500;
 
 /**
- * One outage of the database, for all runs of a worker: they wait for the worker's own renewal of its lease in place of
- * asking each for itself, and the log has one line for its beginning and one for its end.
+ * An outage of the database, shared by all runs of a worker. The runs wait until the worker has renewed its lease, so they
+ * do not query the database themselves. The log has one line for the beginning and one for the end.
  */
 export class Outage {
   #sinceMs: number | null = null;

@@ -28,7 +28,7 @@ export class Repeats {
     this.#timers.push(timer);
   }
 
-  /** Resolves when what runs at the moment has ended. */
+  /** Resolves when all running work has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timers.forEach(clearInterval);

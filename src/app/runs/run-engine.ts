@@ -98,7 +98,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   let stopping = false;
   const stopped = new AbortController();
   const outage = new Outage(options.log, () => lease.now());
-  /** Runs wait then for the next renewal of the lease, which becomes due at once. */
+  /** Returns true if the database is away. The lease is then renewed at once, and runs wait for that renewal. */
   const isAway = (error: unknown): boolean => {
     if (!outage.isCause(error)) return false;
     lease.doubt();
@@ -211,7 +211,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       // It may have been cancelled elsewhere. Whoever stops has no time to look: the next start does.
       if (signal.reason instanceof Released) return stopping ? undefined : folders.tidyRun(runId);
       const ended = await end(run, error, log);
-      // Somebody has removed it, with all that the app kept of its user.
+      // `forget-user` has removed the run.
       if (ended === null) return folders.tidyRun(runId);
       run = ended;
     }
@@ -310,7 +310,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   async function renew(): Promise<void> {
     const fromMs = lease.now();
-    // A write shows that the database is whole again: reading works on a full disk, too.
+    // Only a write proves that the database works again, because reads also work on a full disk.
     if (queue.isShared || outage.isOn) await store.renewLease(worker);
     const before = [...activeRuns].flatMap(([id, entry]) =>
       entry.claim > 0 ? [{ id, entry, claim: entry.claim }] : [],

@@ -10,7 +10,7 @@ const tryLater = 'Start the run again in a while. If it happens again, tell the 
 const changeInput = 'Correct the input or the parameters and start a new run.';
 const askOperator = 'Tell whoever runs this app: its configuration is wrong, or it has a bug.';
 
-/** By code. docs/troubleshooting.md has each of them. */
+/** Advice for the user, by error code. docs/troubleshooting.md lists every code. */
 export const advice: Readonly<Record<string, string>> = {
   token_revoked: `The platform has ended this session. ${launchAgain}`,
   token_expired: `The session ended before the app could renew it. ${launchAgain}`,
@@ -42,7 +42,7 @@ export const advice: Readonly<Record<string, string>> = {
   job_memory_exceeded: 'Take a smaller input, or ask whoever runs this app for more memory (STEP_MEMORY_BYTES).',
   job_disk_exceeded: 'Take a smaller input, or ask whoever runs this app for more disk (STEP_DISK_BYTES).',
   work_disk_full:
-    'Start the run again in a while. If it happens again, tell whoever runs this app: it needs more disk (WORK_DISK_BYTES).',
+    'Start the run again later. If it fails again, ask the operator of this app for more disk space (WORK_DISK_BYTES).',
   job_crashed: 'The processing crashed on this input. Try another one, and report it to whoever runs this app.',
 };
 

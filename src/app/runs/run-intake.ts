@@ -19,20 +19,20 @@ export interface RunIntakeOptions {
   readonly queue: RunQueue;
   readonly steps: StepHost;
   readonly settings: {
-    /** How many runs may wait for processing or be in it; beyond that the engine accepts no new one. */
+    /** Maximum number of runs that wait for processing or are being processed. Beyond it, the engine rejects new runs. */
     readonly stepQueue: number;
-    /** Runs of one user that have not ended; one more is refused. */
+    /** Maximum number of unfinished runs of one user. */
     readonly runsPerUser: number;
   };
-  /** Whose a launch is: turns are shared out between owners. */
+  /** Returns the owner of a launch. Owners take turns in processing. */
   readonly ownerOf: (launchId: string) => Promise<string>;
-  /** Throws `KitError` for an input that this launch may not use. Default: any. */
+  /** Throws `KitError` if the launch has no right to the input. Default: all inputs are allowed. */
   readonly mayUse?: (launchId: string, input: RunInput) => Promise<void>;
   readonly now: () => number;
   readonly log: { warn(facts: object, message: string): void };
 }
 
-/** How often, and how far apart, the app looks for a run whose commit was not answered. */
+/** Number of lookups of a run after an unanswered commit, and the pause between them. */
 const looksAfterLostCommit = 5;
 const lookAgainMs = 500;
 
@@ -88,7 +88,7 @@ export function createRunIntake({
     return run;
   }
 
-  /** A commit may have succeeded although its answer was lost: then an error would make the user ask twice. */
+  /** Stores a new run. If the commit's response was lost, looks whether the run exists, because an error would make the user start a second run. */
   async function commit(run: Run): Promise<void> {
     try {
       await store.create(run);

@@ -104,7 +104,7 @@ export interface UnfinishedRun {
   readonly id: string;
   readonly owner: string;
   readonly state: RunState;
-  /** Of `RunStore.takeTurn`; 0 before that. */
+  /** Result of `RunStore.takeTurn`, or 0 before that call. */
   readonly turn: number;
 }
 

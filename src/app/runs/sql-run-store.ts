@@ -152,7 +152,7 @@ export class SqlRunStore implements RunStore {
       const { last } = await waiting
         .select((of) => of.fn.max('turn').as('last'))
         .where('owner', '=', owner)
-        // The others have no turn yet: their workers are about to hand them over.
+        // Other approved runs have no turn yet, because their workers have not handed them over.
         .where((of) => of.or([of('worker', 'is', null), of('state', '=', 'PROCESSING')]))
         .executeTakeFirstOrThrow();
       const { first } = await waiting

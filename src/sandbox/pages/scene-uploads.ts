@@ -40,10 +40,10 @@ const newFolder = z.object({ name: fileName });
 /** `/files/scenes`: the folder of a scene, file by file, and then one item of it. Only what a scene is made of is taken: rasters, and what describes them. */
 export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBytes }: SceneUploadsOptions): Router {
   const router = Router();
-  /** Folders that are not imported yet, and when somebody last added to them. */
+  /** Folders before their import, with the time of the last upload. */
   const open = new Map<string, { path: string; usedMs: number }>();
 
-  /** Removes folders that nobody has added to for long; if there are too many, for a minute. */
+  /** Removes folders without new files for an hour, or for a minute if there are too many folders. */
   async function sweep(): Promise<void> {
     const now = performance.now();
     const idleMs = open.size < maxOpen ? forgottenAfterMs : idleWhenFullMs;

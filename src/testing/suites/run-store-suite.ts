@@ -259,7 +259,7 @@ export function runStoreSuite(
       const waiting = await store.transition(run!, 'AWAITING_APPROVAL', { operationId: 'o' });
       return store.transition(waiting, 'APPROVED');
     };
-    /** As a worker hands it over. */
+    /** Hands a run over, like a worker. */
     const turnOf = async (run: Run) => {
       const turn = await store.takeTurn(run);
       await store.giveBack(run);

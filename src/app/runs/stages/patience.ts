@@ -23,7 +23,7 @@ export async function retryWhileDown<T>(context: StageContext, call: () => Promi
       // Counts from the first failure: time that went well before it does not count.
       giveUpAtMs ??= context.now() + context.settings.platformPatienceMs;
       if (!(error instanceof PlatformError) || !error.isTransient || context.now() + wait > giveUpAtMs) throw error;
-      // The platform may ask for a longer pause. The last try comes before the app gives up.
+      // Waits as long as `Retry-After` asks, but tries once more before the app gives up.
       const pause = Math.max(wait, Math.min(error.retryAfterMs ?? 0, giveUpAtMs - context.now()));
       context.log.warn(
         { endpoint: error.endpoint, code: error.code, requestId: error.requestId, pauseMs: pause },

@@ -32,7 +32,7 @@ const stages: Readonly<Record<Exclude<RunState, FinalState>, StageEntry>> = {
 /** The stage of a state; null if the state is final. */
 export const stageOf = (state: RunState): StageEntry | null => (isFinal(state) ? null : stages[state]);
 
-/** A run as the queue takes it, in the lane of its state. */
+/** Converts a run to an entry of the queue, in the lane of its state. */
 export function queuedRun({ id, state, turn }: UnfinishedRun): QueuedRun {
   const lane = stageOf(state)?.lane ?? 'wait';
   return { runId: id, lane, turn: lane === 'process' ? turn : 0 };
