@@ -179,6 +179,7 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
     expect(withStack.map(({ message }) => message)).toContain('the database does not answer; runs wait for it');
     // Other work of the worker meets it too, once or twice.
     expect(withStack.length).toBeLessThan(10);
+    expect(logged.filter(({ level }) => level !== 'info').length).toBeLessThan(10);
     expect(logged.filter(({ message }) => message === 'the database answers again').length).toBeGreaterThanOrEqual(1);
   });
 
