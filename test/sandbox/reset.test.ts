@@ -17,7 +17,7 @@ test('a reset that fails does not stop processing', { tags: [onlyInAll] }, async
   const sandbox = await startSandbox();
   const held = new Sqlite(join(sandbox.dataDir, 'sandbox.db'));
   held.exec('begin immediate');
-  expect((await sandbox.request('POST', '/sandbox/reset')).status).toBe(500);
+  expect((await sandbox.request('POST', '/sandbox/reset')).status).toBe(503);
   held.exec('rollback');
   held.close();
   const { fileId } = await processed(sandbox, Buffer.from('0123456789'), 'a.txt', 'UNKNOWN');

@@ -26,7 +26,7 @@ const reasons: Readonly<Record<number, string>> = {
   415: 'Not a content type that is taken',
   421: 'Not a host name of the sandbox',
   500: 'Server-side failure',
-  503: 'Too much is asked at once',
+  503: 'Too much is asked at once, or another process uses the database',
   507: 'The disk is full',
 };
 
@@ -119,9 +119,12 @@ function responsesOf(call: DocumentedCall): ZodOpenApiResponsesObject {
   const { success = 200, mediaType = json, otherMediaTypes = [] } = call;
   const others = Object.fromEntries(otherMediaTypes.map((type) => [type, { schema: z.string() }]));
   const answer = success === 204 ? {} : { content: { [mediaType]: { schema: call.response ?? z.any() }, ...others } };
+  const errors = new Set(call.errors);
   // A rate limit can be set on every call of the platform.
-  const errors = call.tag === 'Sandbox' ? call.errors : [...new Set([...call.errors, 429])];
-  const failures = errors.map(
+  if (call.tag !== 'Sandbox') errors.add(429);
+  // Another process can hold the database while a call needs it.
+  if (errors.has(500)) errors.add(503);
+  const failures = [...errors].map(
     (status) => [status, { description: reasons[status] ?? 'Error', content: { [json]: { schema: error } } }] as const,
   );
   return Object.fromEntries([[success, { description: reasons[success] ?? 'Success', ...answer }], ...failures]);
