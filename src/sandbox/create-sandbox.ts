@@ -58,7 +58,7 @@ import { ownFolder } from '../server/index.ts';
 import { UploadEngine } from './uploads/upload-engine.ts';
 import { UploadSessions } from './uploads/upload-sessions.ts';
 import { errorBoundary, methodNotAllowed, pathNotFound } from './web/error-boundary.ts';
-import { requestId } from './web/request-id.ts';
+import { callContext } from './web/call-context.ts';
 import { changesOf, adaptWire } from './web/wire-adapter.ts';
 
 export interface SandboxOptions {
@@ -251,7 +251,7 @@ export async function createSandbox({
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('case sensitive routing', true);
-  app.use(requestId);
+  app.use(callContext);
   // Answers are of their moment and their caller; what may be kept says so itself.
   app.use(notKept);
   app

@@ -1,5 +1,5 @@
 /** The referee: each rule by what an app does over HTTP, in real time as the sandbox's machine tells it. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { judge } from '../../src/sandbox/referee/verdict.ts';
 import type { TracedCall as JudgedCall } from '../../src/sandbox/referee/traced-call.ts';
 import { testFolder } from '../support/folders.ts';
@@ -308,9 +308,15 @@ const faulty: [rule: string, what: string, act: (it: Stage) => Promise<unknown>,
     'sends a chunk while the one before it is under way',
     async (it) => {
       const upload = await it.approved();
-      await it.sandbox.control('POST', 'faults', { endpoint: 'upload.chunk', effect: { delayMs: 600 } });
+      await it.sandbox.control('POST', 'faults', { endpoint: 'upload.chunk', effect: { delayMs: 3_000 } });
       const first = sendChunk(it.sandbox, upload, 1, bytes(1));
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await vi.waitUntil(
+        async () => {
+          const { faults } = await it.sandbox.control('GET', 'faults');
+          return faults.some(({ fired }: { fired: number }) => fired > 0);
+        },
+        { timeout: 600_000 },
+      );
       await sendChunk(it.sandbox, upload, 2, bytes(2));
       await first;
     },

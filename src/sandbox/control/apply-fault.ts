@@ -3,7 +3,7 @@ import { Transform, type Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import { errorMessages, type ErrorCode } from '../../contract/index.ts';
-import { traceOf, type CallNotes } from '../referee/trace.ts';
+import { contextOf } from '../web/call-context.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { answerAfterWork, dropAnswer, mislabelAnswer, slowAnswer, truncateAnswer } from './answer-effects.ts';
 import type { FaultEffect, FaultEndpoint } from './fault.ts';
@@ -16,13 +16,14 @@ export async function applyFault(
   res: Response,
 ): Promise<boolean> {
   if (effect === null) return true;
-  const notes: Partial<CallNotes> = traceOf(res) ?? {};
-  if (notes.detail) notes.detail['fault'] = effect;
+  const call = contextOf(res);
+  const { notes } = call;
+  notes.detail['fault'] = effect;
   if ('afterWork' in effect) {
     answerAfterWork(res, effect.status, () => ({
       error: messageOf(endpoint, effect.status),
       code: codeOf(effect.status),
-      requestId: String(res.getHeader('X-Request-Id')),
+      requestId: call.requestId,
     }));
     return true;
   }
@@ -42,7 +43,7 @@ export async function applyFault(
     return true;
   }
   if ('failWork' in effect) {
-    res.locals['failsInWork'] = true;
+    call.failsInWork = true;
     return true;
   }
   // Otherwise the server would cut a connection on which nothing moves for five minutes.
@@ -64,7 +65,7 @@ export async function applyFault(
     return true;
   }
   if (endpoint === 'upload.chunk' || endpoint === 'file.chunk') {
-    res.locals['openBody'] = () => req.pipe(cutInTheMiddle(req));
+    call.openBody = () => req.pipe(cutInTheMiddle(req));
     return true;
   }
   req.socket.destroy();
@@ -80,13 +81,9 @@ function codeOf(status: number): ErrorCode {
   return status >= 500 ? 'internal_error' : 'injected_fault';
 }
 
-/** True where a fault wants the call's work to fail in the middle. */
-export const failsInWork = (res: Response): boolean => res.locals['failsInWork'] === true;
-
 /** A request's body as the call's work may read it: the request, or what a fault leaves of it. Call it once, when reading begins. */
 export function bodyOf(req: Request, res: Response): Readable {
-  const open = res.locals['openBody'] as (() => Readable) | undefined;
-  return open?.() ?? req;
+  return contextOf(res).openBody?.() ?? req;
 }
 
 /** Lets half of the body through, then cuts the connection. */

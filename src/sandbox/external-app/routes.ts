@@ -11,7 +11,7 @@ import {
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import { serverErrorMessage } from '../control/before-call.ts';
-import { applyFault, bodyOf, failsInWork } from '../control/apply-fault.ts';
+import { applyFault, bodyOf } from '../control/apply-fault.ts';
 import type { Faults } from '../control/faults.ts';
 import type { RateLimit } from '../control/rate-limit.ts';
 import type { FileProcessing } from '../files/file-processing.ts';
@@ -19,10 +19,11 @@ import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
 import type { IdentityTokens } from '../identity/identity-tokens.ts';
 import type { Users } from '../identity/users.ts';
 import type { Launches } from '../marketplace/launches.ts';
-import { traceOf, type Trace } from '../referee/trace.ts';
+import type { Trace } from '../referee/trace.ts';
 import type { UploadEngine } from '../uploads/upload-engine.ts';
 import { externalAppRules } from '../uploads/upload-rules.ts';
 import { sessionNotFound, type UploadSession, type UploadSessions } from '../uploads/upload-sessions.ts';
+import { contextOf } from '../web/call-context.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
@@ -61,7 +62,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
       next();
     };
     const token: RequestHandler = (req, res, next) => {
-      res.locals['launchId'] = authenticate(tokenOf(req));
+      contextOf(res).launchId = authenticate(tokenOf(req));
       next();
     };
     const fault: RequestHandler = async (req, res, next) => {
@@ -85,7 +86,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   /** For the referee: the operation that a call names, its status as the call came in, or that it is another launch's. */
   function noteOperation(res: Response, operationId: string | null): void {
     if (operationId === null) return;
-    const { detail } = traceOf(res);
+    const { detail } = contextOf(res).notes;
     detail['operationId'] = operationId;
     const operation = operations.find(operationId);
     if (operation?.launchId === launchOf(res)) detail['operationStatus'] = operation.status;
@@ -94,7 +95,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
 
   /** The same of the upload that a call names, by id and key. */
   function noteUpload(res: Response, uploadId: string | null, key: string | null): void {
-    const { detail } = traceOf(res);
+    const { detail } = contextOf(res).notes;
     Object.assign(detail, { ...(uploadId !== null && { uploadId }), ...(key !== null && { key }) });
     const byId = uploadId === null ? null : uploadSessions.find(uploadId);
     const byKey = key === null || byId?.key === key ? byId : uploadSessions.findByKey(key);
@@ -109,7 +110,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
     .post(...before('token.renew', (token) => tokens.requireRenewable(token)), (req, res) => {
       const launch = launches.get(launchOf(res));
       const issued = tokens.renew(tokenOf(req), launch);
-      traceOf(res).detail['rotated'] = issued.token !== tokenOf(req);
+      contextOf(res).notes.detail['rotated'] = issued.token !== tokenOf(req);
       res.json({ token: issued.token, expiresAt: iso(issued.expiresAtMs) });
     })
     .all(methodNotAllowed('POST'));
@@ -129,7 +130,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
       const idempotencyKey = readIdempotencyKey(req.get(createOperation.idempotencyHeader));
       const request = parseValues(createOperation.request, req.body);
       const operation = operations.create(launchOf(res), request, idempotencyKey);
-      traceOf(res).detail['operationId'] = operation.id;
+      contextOf(res).notes.detail['operationId'] = operation.id;
       res.json({
         operationId: operation.id,
         status: 'REQUESTED',
@@ -160,7 +161,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
       const operation = operations.getOfLaunch(request.operationId, launchOf(res));
       requireApproved(operation);
       const session = uploads.initiate({ launchId: launchOf(res), operationId: operation.id }, request.fileName);
-      Object.assign(traceOf(res).detail, { uploadId: session.id, key: session.key });
+      Object.assign(contextOf(res).notes.detail, { uploadId: session.id, key: session.key });
       res.json({ uploadId: session.id, key: session.key });
     })
     .all(methodNotAllowed('POST'));
@@ -182,16 +183,16 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
         ...access(res),
         onFields({ uploadId, key, partNumber }) {
           noteUpload(res, uploadId, key);
-          traceOf(res).detail['partNumber'] = partNumber;
+          contextOf(res).notes.detail['partNumber'] = partNumber;
         },
         onMalformed(fields) {
           noteUpload(res, textOf(fields, 'uploadId'), textOf(fields, 'key'));
           const partNumber = textOf(fields, 'partNumber');
           if (partNumber !== null && /^-?\d{1,9}$/.test(partNumber))
-            traceOf(res).detail['partNumber'] = Number(partNumber);
+            contextOf(res).notes.detail['partNumber'] = Number(partNumber);
         },
       });
-      traceOf(res).detail['size'] = part.size;
+      contextOf(res).notes.detail['size'] = part.size;
       res.json({ message: `Chunk ${part.partNumber} uploaded`, partNumber: part.partNumber, size: part.size });
     })
     .all(methodNotAllowed('POST'));
@@ -201,11 +202,14 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
     .post(...before('upload.complete', live), jsonBody, async (req, res) => {
       noteUpload(res, textOf(req.body, 'uploadId'), textOf(req.body, 'key'));
       const request = parseValues(completeUpload.request, req.body);
-      traceOf(res).detail['fileSize'] = request.fileSize;
+      contextOf(res).notes.detail['fileSize'] = request.fileSize;
       const userId = launches.get(launchOf(res)).userId;
-      const file = await uploads.complete(request, () => userId, { ...access(res), failsInWork: failsInWork(res) });
+      const file = await uploads.complete(request, () => userId, {
+        ...access(res),
+        failsInWork: contextOf(res).failsInWork ?? false,
+      });
       processing.wake();
-      traceOf(res).detail['fileId'] = file.id;
+      contextOf(res).notes.detail['fileId'] = file.id;
       res.json({ fileId: file.id, originalName: file.originalName, createdAt: iso(file.createdAtMs), size: file.size });
     })
     .all(methodNotAllowed('POST'));
@@ -218,7 +222,9 @@ function tokenOf(req: Request): string {
 }
 
 function launchOf(res: Response): string {
-  return String(res.locals['launchId']);
+  const { launchId } = contextOf(res);
+  if (launchId === undefined) throw new Error('no launch was authenticated for this call');
+  return launchId;
 }
 
 /** A text field of a body that has not been checked yet. */

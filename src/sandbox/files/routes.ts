@@ -9,11 +9,12 @@ import {
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import type { BeforeCall } from '../control/before-call.ts';
-import { bodyOf, failsInWork } from '../control/apply-fault.ts';
+import { bodyOf } from '../control/apply-fault.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import type { UploadAccess, UploadEngine } from '../uploads/upload-engine.ts';
 import { fileRules } from '../uploads/upload-rules.ts';
 import { sessionNotFound } from '../uploads/upload-sessions.ts';
+import { contextOf } from '../web/call-context.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { formBody } from '../web/form-body.ts';
 import { jsonBody } from '../web/json-body.ts';
@@ -45,7 +46,7 @@ export function fileRoutes(options: FileRoutesOptions): Router {
   const admin = requireApiKey(keys, ['files_admin'], unauthorized);
   const uploader = requireApiKey(keys, ['files_admin', 'files_upload'], unauthorized);
   const link: RequestHandler = (req, res, next) => {
-    res.locals['link'] = links.verify(String(req.params['fileId']), req.query);
+    contextOf(res).useDefaultContentType = links.verify(String(req.params['fileId']), req.query).useDefaultContentType;
     next();
   };
   const access: UploadAccess = {
@@ -100,7 +101,10 @@ export function fileRoutes(options: FileRoutesOptions): Router {
       const request = parseValues(completeFileUpload.request, req.body);
       answerUploaded(
         res,
-        await uploads.complete(request, options.uploaderId, { ...access, failsInWork: failsInWork(res) }),
+        await uploads.complete(request, options.uploaderId, {
+          ...access,
+          failsInWork: contextOf(res).failsInWork ?? false,
+        }),
       );
     })
     .all(methodNotAllowed('POST'));
@@ -125,7 +129,7 @@ export function fileRoutes(options: FileRoutesOptions): Router {
   router
     .route('/download/:fileId')
     .get(...before('file.download', link), (req, res, next) => {
-      const { useDefaultContentType } = res.locals['link'] as ReturnType<DownloadLinks['verify']>;
+      const { useDefaultContentType = false } = contextOf(res);
       const file = getFile(String(req.params['fileId']));
       sendAsDownload(res, file.originalName, (useDefaultContentType && file.mediaType) || 'application/octet-stream');
       readRange(req, file.size);

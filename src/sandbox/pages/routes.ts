@@ -8,7 +8,7 @@ import { permissions, type ApiKeys } from '../identity/api-keys.ts';
 import { inferenceRoutes, type InferenceRoutesOptions } from '../inference/routes.ts';
 import type { Signer } from '../secrets.ts';
 import type { StacObjects } from '../stac/stac-objects.ts';
-import { requestIdOf } from '../web/request-id.ts';
+import { contextOf } from '../web/call-context.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { apiPage } from './api-page.ts';
 import { approvalPages } from './approval-pages.ts';
@@ -99,7 +99,7 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
       message: error.message,
       details: error.details ?? [],
       code: error.code,
-      requestId: requestIdOf(res),
+      requestId: contextOf(res).requestId,
     });
   }) satisfies ErrorRequestHandler);
   return router;

@@ -7,21 +7,13 @@ import { Lateness } from './lateness.ts';
 import { CallWriter, maxOfLaunch, unattributed, type CallRow } from './call-writer.ts';
 import { bounded, pathOf, plainHeaders, scrubber, tokensIn } from './redaction.ts';
 import type { SandboxDatabase } from '../database.ts';
+import { contextOf, type CallNotes } from '../web/call-context.ts';
 import type { Operation } from '../external-app/operations.ts';
 import type { PlatformEndpoint } from '../platform-endpoints.ts';
 import type { DrawnCall } from './timeline.ts';
 import { inOrder, type CallDetail, type TracedCall } from './traced-call.ts';
 import type { Missing } from './verdict.ts';
 import type { CallAttribution } from './call-attribution.ts';
-
-/** What the routes tell the trace of a call as they learn it: ids, statuses, sizes; never a token or key. */
-export interface CallNotes {
-  readonly detail: Record<string, unknown>;
-  /** Set where the answer was lost or the connection cut on purpose. */
-  isUndelivered: boolean;
-  /** Status of an answer that was made and lost. */
-  lostStatus: number | null;
-}
 
 /** Half of an exchange as it is kept, secrets redacted. */
 export interface TracedMessage {
@@ -111,36 +103,28 @@ export class Trace {
     caller: { launchId: string; tokenNumber: number } | null,
     current: Operation | null,
   ): void {
-    const notes: CallNotes = { detail: {}, isUndelivered: false, lostStatus: null };
-    res.locals['callNotes'] = notes;
     if (caller === null) return;
-    notes.detail['tokenNumber'] = caller.tokenNumber;
+    contextOf(res).notes.detail['tokenNumber'] = caller.tokenNumber;
     // Now: Express has other parameters when the call is over.
     const token = String(req.params['token']);
-    this.#follow(req, res, endpoint, { notes, launchId: caller.launchId, path: pathOf(req, token), token, current });
+    this.#follow(req, res, endpoint, { launchId: caller.launchId, path: pathOf(req, token), token, current });
   }
 
   /** The same of a call without a token: of the launch that it is known to belong to, or of nobody's. Its query holds signatures, and is left out. */
   beginOfGroup(req: Request, res: Response, endpoint: PlatformEndpoint, whose: CallAttribution): void {
-    const notes: CallNotes = { detail: {}, isUndelivered: false, lostStatus: null };
-    res.locals['callNotes'] = notes;
-    if (whose.itemId !== null) notes.detail['itemId'] = whose.itemId;
+    if (whose.itemId !== null) contextOf(res).notes.detail['itemId'] = whose.itemId;
     const { launchId, operation: current } = whose;
-    this.#follow(req, res, endpoint, { notes, launchId: launchId ?? unattributed, path: req.path, token: '', current });
+    this.#follow(req, res, endpoint, { launchId: launchId ?? unattributed, path: req.path, token: '', current });
   }
 
   #follow(
     req: Request,
     res: Response,
     endpoint: PlatformEndpoint,
-    {
-      notes,
-      launchId,
-      path,
-      token,
-      current,
-    }: { notes: CallNotes; launchId: string; path: string; token: string; current: Operation | null },
+    { launchId, path, token, current }: { launchId: string; path: string; token: string; current: Operation | null },
   ): void {
+    const call = contextOf(res);
+    const { notes } = call;
     const at = this.#clock.machineNow();
     const launchAt = this.#clock.now(launchId === unattributed ? undefined : launchId);
     const lateMs = Math.round(this.#lateness.within(lookedBackMs));
@@ -153,13 +137,7 @@ export class Trace {
     }
     const started = performance.now();
     const answered: { body: unknown; afterMs: number | null } = { body: null, afterMs: null };
-    if (launchId !== unattributed) {
-      const json = res.json.bind(res);
-      res.json = (body: unknown) => {
-        answered.body = body;
-        return json(body);
-      };
-    }
+    if (launchId !== unattributed) call.observe = (body) => (answered.body = body);
     res.once('finish', () => {
       answered.afterMs = performance.now() - started;
       // Later, a client may have closed the connection because it has the answer.
@@ -168,7 +146,7 @@ export class Trace {
     res.once('close', () => {
       if (!this.#database.open) return;
       const { detail } = notes;
-      if (typeof res.locals['errorCode'] === 'string') detail['code'] = res.locals['errorCode'];
+      if (call.errorCode !== undefined) detail['code'] = call.errorCode;
       const asked = Number(res.get('retry-after'));
       if (asked > 0) detail['retryAfterSeconds'] = asked;
       if (current && detail['operationId'] === undefined && detail['foreign'] === undefined)
@@ -326,10 +304,6 @@ export class Trace {
 /** True if a client that was still connected received a readable answer. The answer to HEAD has no body. */
 const isDelivered = (req: Request, res: Response, { isUndelivered }: CallNotes): boolean =>
   res.writableFinished && !isUndelivered && req.method !== 'HEAD';
-
-export function traceOf(res: Response): CallNotes {
-  return res.locals['callNotes'] as CallNotes;
-}
 
 /** Which of a launch's calls somebody wants to see. */
 export interface CallFilter {

@@ -2,10 +2,9 @@ import { STATUS_CODES } from 'node:http';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { ErrorBody } from '../../contract/index.ts';
-import { traceOf, type CallNotes } from '../referee/trace.ts';
 import { isDiskFullError } from '../machine-error.ts';
 import { externalAppRules, fileRules, noRoom } from '../uploads/upload-rules.ts';
-import { requestIdOf } from './request-id.ts';
+import { contextOf } from './call-context.ts';
 import { SandboxError } from './sandbox-error.ts';
 
 /** The calls that answer a full disk with 507; of the others spec 7 says 500. */
@@ -27,7 +26,7 @@ export function methodNotAllowed(...allowed: readonly string[]): RequestHandler 
 /** The spec's message for whatever fails on the server's side in the call that follows (spec 7). */
 export function failsWith(message: string): RequestHandler {
   return (_req, res, next) => {
-    res.locals['failureMessage'] = message;
+    contextOf(res).failureMessage = message;
     next();
   };
 }
@@ -40,19 +39,20 @@ export function errorBoundary(log: Logger): ErrorRequestHandler {
     const known = isDiskFullError(error)
       ? noRoom(saysDiskFull.test(req.originalUrl) ? fileRules : externalAppRules, error)
       : asSandboxError(error);
-    const isInjected = (traceOf(res) as CallNotes | undefined)?.detail['fault'] !== undefined;
+    const call = contextOf(res);
+    const isInjected = call.notes.detail['fault'] !== undefined;
     // 503 is a bound that was kept to.
     if (known.status >= 500)
       log[isInjected ? 'debug' : known.status === 503 ? 'warn' : 'error'](
-        { err: error, requestId: requestIdOf(res) },
+        { err: error, requestId: call.requestId },
         'request failed',
       );
-    res.locals['errorCode'] = known.code;
-    const failure = known.status >= 500 ? (res.locals['failureMessage'] as string | undefined) : undefined;
+    call.errorCode = known.code;
+    const failure = known.status >= 500 ? call.failureMessage : undefined;
     const body: ErrorBody = {
       error: failure ?? known.message,
       code: known.code,
-      requestId: requestIdOf(res),
+      requestId: call.requestId,
       ...known.data,
     };
     if (known.details) body.details = [...known.details];

@@ -17,6 +17,7 @@ import {
   type WireForm,
   type WireProfile,
 } from '../../contract/index.ts';
+import { contextOf } from './call-context.ts';
 import { pathNotFound } from './error-boundary.ts';
 import { invalid } from './sandbox-error.ts';
 
@@ -164,12 +165,12 @@ function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireFo
 
 function answerAs(res: Response, { calls, errors }: WireChanges, name: WireCallName | undefined): void {
   const response = (name && calls?.[name]?.response) ?? {};
-  const [send, json] = [res.send.bind(res), res.json.bind(res)];
+  const send = res.send.bind(res);
   const isText = name !== undefined && wireCalls[name].response[0] === 'text';
-  res.json = (body: unknown) => {
-    // `json` sends by `send`, which must not take it for a text.
+  contextOf(res).translate = (body) => {
+    // Express sends the JSON by `send`, which must not take it for a text.
     res.send = send;
-    return json(res.statusCode >= 400 ? asError(body, errors) : asAnswer(body, response));
+    return res.statusCode >= 400 ? asError(body, errors) : asAnswer(body, response);
   };
   if (isText && Object.keys(response).length > 0)
     res.send = (body: unknown) => (typeof body === 'string' ? res.type('json').json({ text: body }) : send(body));
