@@ -4,6 +4,7 @@ import Sqlite from 'better-sqlite3';
 import type { Request, Response } from 'express';
 import { expect, test, vi } from 'vitest';
 import { applyFault } from '../../src/sandbox/control/apply-fault.ts';
+import { callContext } from '../../src/sandbox/web/call-context.ts';
 import { startSandbox } from '../support/sandbox.ts';
 
 test('another process that holds the database: 503 for a write, at once, and reads go on', async () => {
@@ -26,7 +27,15 @@ test('a fault that delays an answer outlasts the limit of an idle connection', a
   for (const effect of [{ delayMs: 1 }, { slowBodyMs: 1 }]) {
     const setTimeout = vi.fn();
     const req = { socket: { setTimeout, destroyed: false }, get: () => undefined } as unknown as Request;
-    const res = { locals: {}, end: () => {}, write: () => {}, writeHead: () => {} } as unknown as Response;
+    const nothing = () => {};
+    const res = {
+      set: nothing,
+      json: nothing,
+      end: nothing,
+      write: nothing,
+      writeHead: nothing,
+    } as unknown as Response;
+    callContext(req, res, nothing);
     expect(await applyFault(effect, 'user.detail', req, res)).toBe(true);
     expect(setTimeout).toHaveBeenCalledWith(0);
   }

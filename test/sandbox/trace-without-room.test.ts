@@ -9,6 +9,7 @@ import { SandboxClock } from '../../src/sandbox/clock.ts';
 import { openSandboxDatabase } from '../../src/sandbox/database.ts';
 import { unattributed } from '../../src/sandbox/referee/call-writer.ts';
 import { Trace } from '../../src/sandbox/referee/trace.ts';
+import { callContext } from '../../src/sandbox/web/call-context.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { makeFolder } from '../support/folders.ts';
 
@@ -20,10 +21,12 @@ async function startTraced() {
   const open = () =>
     new Trace(database, new SandboxClock(database, Date.now), pino({ level: 'silent' }), (value) => value);
   const trace = open();
-  const app = express().get('/:place', (req, res) => {
-    trace.beginOfGroup(req, res, 'inference.models', { launchId: null, itemId: null, operation: null });
-    res.json({});
-  });
+  const app = express()
+    .use(callContext)
+    .get('/:place', (req, res) => {
+      trace.beginOfGroup(req, res, 'inference.models', { launchId: null, itemId: null, operation: null });
+      res.json({});
+    });
   const server = app.listen(0, '127.0.0.1');
   cleanUpLater(() => server.close());
   await once(server, 'listening');

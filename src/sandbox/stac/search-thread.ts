@@ -23,7 +23,9 @@ export type SearchAnswer =
   | { readonly unfulfilled: readonly number[] }
   | { readonly names: readonly string[] }
   | { readonly isLate: true }
-  | { readonly error: string };
+  | { readonly error: string }
+  /** The thread has loaded. */
+  | { readonly isReady: true };
 
 /** Approximate limit of the characters in a page. A page of large items ends early, and the next page starts there. */
 const pageCharacters = 16 * 1024 * 1024;
@@ -142,3 +144,4 @@ parentPort?.on('message', ({ query, leftMs }: SearchOrder) => {
     parentPort?.postMessage(error instanceof LateError ? { isLate: true } : { error: (error as Error).message });
   }
 });
+parentPort?.postMessage({ isReady: true } satisfies SearchAnswer);

@@ -4,7 +4,7 @@ import type { SearchQuery } from './search-query.ts';
 import type { SearchAnswer, SearchOrder } from './search-thread.ts';
 
 export interface SearchThreadsOptions {
-  /** Limit of the time from a search to its answer. Default: 10,000. */
+  /** Limit of the time from a search to its answer, without the start of the first thread. Default: 10,000. */
   readonly deadlineMs?: number;
   /** Limit of the searches that wait for a thread. Default: 200. */
   readonly maxWaiting?: number;
@@ -33,6 +33,7 @@ export class SearchThreads {
   readonly #maxWaiting: number;
   readonly #jobs = new Map<Worker, Job | null>();
   readonly #waiting: Job[] = [];
+  #firstThread: PromiseWithResolvers<void> | null = null;
   #isClosed = false;
 
   constructor(databasePath: string, { deadlineMs = 10_000, maxWaiting = 200 }: SearchThreadsOptions = {}) {
@@ -53,7 +54,14 @@ export class SearchThreads {
   }
 
   async #run(query: SearchQuery | null): Promise<Answered> {
-    if (this.#isClosed) throw new Error('the sandbox is closed');
+    const closed = new Error('the sandbox is closed');
+    if (this.#isClosed) throw closed;
+    if (!this.#firstThread) {
+      this.#firstThread = Promise.withResolvers();
+      this.#jobs.set(this.#start(), null);
+    }
+    await this.#firstThread.promise;
+    if (this.#isClosed) throw closed;
     if (this.#waiting.length >= this.#maxWaiting)
       throw new SandboxError(
         503,
@@ -81,6 +89,7 @@ export class SearchThreads {
     for (const job of [...this.#waiting.splice(0), ...this.#jobs.values()]) job?.reject(closed);
     const threads = [...this.#jobs.keys()];
     this.#jobs.clear();
+    this.#firstThread?.resolve();
     await Promise.all(threads.map((thread) => thread.terminate()));
   }
 
@@ -100,9 +109,10 @@ export class SearchThreads {
   #start(): Worker {
     const thread = new Worker(new URL('./search-thread.ts', import.meta.url), { workerData: this.#databasePath });
     thread.on('message', (answer: SearchAnswer) => {
-      const job = this.#jobs.get(thread);
       // An idle thread keeps no process alive.
       thread.unref();
+      if ('isReady' in answer) return this.#firstThread?.resolve();
+      const job = this.#jobs.get(thread);
       if (job === undefined) return;
       this.#jobs.set(thread, null);
       if ('isLate' in answer) job?.reject(this.#late());
@@ -113,6 +123,11 @@ export class SearchThreads {
     thread.on('error', (error: Error) => {
       this.#jobs.get(thread)?.reject(error);
       this.#jobs.delete(thread);
+      if (this.#jobs.size === 0) {
+        this.#firstThread?.reject(error);
+        // The next search starts another thread.
+        this.#firstThread = null;
+      }
       this.#next();
     });
     return thread;

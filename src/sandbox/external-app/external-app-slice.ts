@@ -1,0 +1,21 @@
+import type { MarketplaceStores } from '../marketplace/marketplace-slice.ts';
+import type { Services, Slice } from '../slices.ts';
+import { Operations } from './operations.ts';
+import { externalAppRoutes, type ExternalAppOptions } from './routes.ts';
+
+export interface ExternalAppStores {
+  readonly operations: Operations;
+}
+
+/** Opens the operations of external apps (section 4.8). */
+export function openExternalApp(
+  { database, clock, profile }: Services,
+  { events }: MarketplaceStores,
+): Slice<ExternalAppStores, Omit<ExternalAppOptions, 'operations'>> {
+  const operations = new Operations(database, clock, events, profile.limits);
+  return {
+    stores: { operations },
+    routes: (needs) => externalAppRoutes({ ...needs, operations }),
+    forget: () => void database.exec('delete from operations'),
+  };
+}
