@@ -4,10 +4,11 @@ import type { Grid } from '../raster/cog.ts';
 import type { Scene, SceneBand } from '../raster/scene.ts';
 import type { PreviewStyle } from '../raster/preview.ts';
 import type { SourceType } from '../contract/index.ts';
+import { KitError } from '../contract/kit-error.ts';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { command } from './command.ts';
-import { integerRanges } from '../raster/integer-types.ts';
+import { integerRanges, isInRange } from '../raster/integer-types.ts';
 import { estimateCog } from './estimate.ts';
 import { readingOf, readingParameters, type ReadingParameters } from './reading.ts';
 import {
@@ -174,19 +175,11 @@ export interface PixelStep<Of extends Bands, Own extends z.ZodRawShape> extends 
 export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShape = Record<never, never>>(
   step: PixelStep<Of, Own>,
 ): AnyStep {
+  const problem = problemOf(step);
+  if (problem !== null) throw new KitError('bad_step_definition', `step ${step.id}: ${problem}`);
   const { bands, output, reach = 0 } = step;
   const names = Object.keys(bands);
   const { dataType } = output.bands[0];
-  if (names.length === 0) throw new Error(`step ${step.id} names no band to compute from`);
-  if (output.bands.some((one) => one.dataType !== dataType))
-    throw new Error(
-      `step ${step.id}: all output bands must have the same data type, because a GeoTIFF has one: use Float32 for both, or defineStep with two outputs`,
-    );
-  const nodata = new Set(output.bands.map((one) => one.nodata));
-  if (nodata.size > 1)
-    throw new Error(
-      `step ${step.id}: all output bands must have the same nodata value, because a GeoTIFF has one, and not ${[...nodata].join(', ')}`,
-    );
   const made = output.bands.map((one) =>
     one.nodata === undefined && one.dataType.startsWith('Float') ? { ...one, nodata: NaN } : one,
   );
@@ -244,6 +237,38 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
   }
 }
 
+/** Returns what is wrong with a pixel step and what would be right, or null. */
+function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<Of, Own>): string | null {
+  const names = Object.keys(step.bands);
+  if (names.length === 0) return "bands: name at least one band, for example { red: band({ default: 'red' }) }";
+  const twice = [...names, ...Object.keys(step.parameters?.shape ?? {})].find(
+    (name, i, all) => name in readingParameters || all.indexOf(name) !== i,
+  );
+  if (twice !== undefined)
+    return `${twice} is the name of a band or parameter twice, or of a parameter that the kit adds: choose another name`;
+  const { pixel, window, block, python, reach = 0, output } = step;
+  const functions = Object.entries({ pixel, window, block, python }).filter(([, one]) => one !== undefined);
+  if (functions.length !== 1)
+    return `give one of pixel, window, block and python, and not ${functions.map(([name]) => name).join(' and ') || 'none'}`;
+  if (!Number.isInteger(reach) || reach < 0) return `reach must be a whole number of pixels from 0, and not ${reach}`;
+  if (window && reach === 0) return 'window needs reach: 1 gives it 3 × 3 pixels';
+  if (reach > 0 && (pixel || python)) return 'reach is for window and block: pixel and python receive no neighbours';
+  const [first] = output.bands;
+  if (output.bands.some(({ dataType }) => dataType !== first.dataType))
+    return 'all output bands must have the same data type, because a GeoTIFF has one: use Float32 for both, or defineStep with two outputs';
+  const nodata = new Set(output.bands.map((one) => one.nodata));
+  if (nodata.size > 1)
+    return `all output bands must have the same nodata value, because a GeoTIFF has one, and not ${[...nodata].join(', ')}`;
+  const range = integerRanges[first.dataType];
+  if (
+    range &&
+    first.nodata !== undefined &&
+    !(Number.isInteger(first.nodata) && isInRange(first.dataType, first.nodata))
+  )
+    return `nodata ${first.nodata} does not fit ${first.dataType}: it must be a whole number from ${range.join(' to ')}`;
+  return null;
+}
+
 const inPython = (program: URL, outputBands: readonly BandDeclaration[]) =>
   command({
     argv: ['python3', `{code}/${basename(fileURLToPath(program))}`, '{job}'],
@@ -258,14 +283,13 @@ function sceneOf({ scene, inputs }: Pick<StepJob<never>, 'scene' | 'inputs'>, on
 }
 
 function blockOf<Of extends Bands, Own extends z.ZodRawShape>(
-  { id, pixel, window, block, reach = 0 }: PixelStep<Of, Own>,
+  { pixel, window, block, reach = 0 }: PixelStep<Of, Own>,
   parameters: Values<Of> & z.output<z.ZodObject<Own>>,
   grid: Grid,
 ): BlockFunction {
   if (block) return block(parameters, grid);
   if (window) return byWindow(window(parameters), reach);
-  if (pixel) return byPixel(pixel(parameters));
-  throw new Error(`step ${id} has none of pixel, window, block and python`);
+  return byPixel(pixel!(parameters));
 }
 
 function byPixel(of: (...values: number[]) => number | readonly number[]): BlockFunction {
@@ -312,7 +336,14 @@ function byWindow(of: (...windows: Float64Array[]) => number | readonly number[]
 
 const none = new Float64Array(0);
 
+/** Writes the values of a pixel. Throws if there is not one for each output band; a single NaN leaves all of them out. */
 function put(value: number | readonly number[], outputs: readonly OutputValues[], i: number): void {
-  if (typeof value === 'number') for (const out of outputs) out[i] = value;
-  else outputs.forEach((out, k) => (out[i] = value[k] ?? NaN));
+  if (typeof value === 'number' && (outputs.length === 1 || Number.isNaN(value))) {
+    for (const out of outputs) out[i] = value;
+    return;
+  }
+  const values = typeof value === 'number' ? [value] : value;
+  if (values.length !== outputs.length)
+    throw new Error(`the function of a pixel returned ${values.length} values for ${outputs.length} output bands`);
+  outputs.forEach((out, k) => (out[i] = values[k]!));
 }

@@ -271,6 +271,12 @@ describe('forms of a pixel step', () => {
       [null, 3, 190],
     ]);
   });
+  test('one value for two output bands is an error, and no band of missing values', async () => {
+    await expect(run('too-few', { bands: [() => 1] }, {}, pixelSteps)).rejects.toMatchObject({
+      kind: 'defect',
+      message: expect.stringContaining('the function of a pixel returned 1 values for 2 output bands') as string,
+    });
+  });
 });
 
 describe('what a value is', () => {

@@ -39,6 +39,22 @@ export default defineApp({
       pixel: () => (a, b, c) => [a + b + c, a - b - c],
     }),
     definePixelStep({
+      id: 'too-few',
+      version: '1.0.0',
+      title: 'Too few',
+      description: 'A function that returns one value for two bands.',
+      bands: one,
+      input,
+      output: {
+        fileName: 'both.tif',
+        bands: [
+          { description: 'first', dataType: 'Float32' },
+          { description: 'second', dataType: 'Float32' },
+        ],
+      },
+      pixel: () => (value) => value,
+    }),
+    definePixelStep({
       id: 'in-python',
       version: '1.0.0',
       title: 'In Python',
