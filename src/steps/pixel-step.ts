@@ -110,10 +110,12 @@ function settle(values: OutputValues, count: number, { dataType, nodata = NaN }:
     return;
   }
   const [low, high] = range;
-  const missing = Number.isNaN(nodata) ? 0 : nodata;
   for (let i = 0; i < count; i++) {
     const value = Math.round(values[i]!);
-    values[i] = value >= low && value <= high ? value : missing;
+    const isThere = value >= low && value <= high;
+    if (!isThere && Number.isNaN(nodata))
+      throw new Error(`a pixel is missing and ${dataType} has no nodata value: declare nodata in output.bands`);
+    values[i] = isThere ? value : nodata;
   }
 }
 
@@ -252,7 +254,7 @@ function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<
     return `give one of pixel, window, block and python, and not ${functions.map(([name]) => name).join(' and ') || 'none'}`;
   if (!Number.isInteger(reach) || reach < 0) return `reach must be a whole number of pixels from 0, and not ${reach}`;
   if (window && reach === 0) return 'window needs reach: 1 gives it 3 × 3 pixels';
-  if (reach > 0 && (pixel || python)) return 'reach is for window and block: pixel and python receive no neighbours';
+  if (reach > 0 && (pixel || python)) return 'reach is for window and block: pixel has no neighbours, and in Python reach is an argument of pixels()';
   const [first] = output.bands;
   if (output.bands.some(({ dataType }) => dataType !== first.dataType))
     return 'all output bands must have the same data type, because a GeoTIFF has one: use Float32 for both, or defineStep with two outputs';

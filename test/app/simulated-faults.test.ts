@@ -7,7 +7,8 @@ import { simCalls, simulate, type SimFault, type SimPlan, type SimRun } from '..
 
 vi.mock('node:timers/promises', async () => (await import('../support/simulation/virtual-clock.ts')).timersPromises);
 
-const timeout = 240_000 * Math.max(1, Number(env['SIMULATIONS'] ?? 0) / 1_000);
+/** An interrupted simulation would go on beside the next one, which has the same clock: only a hang reaches this limit. */
+const timeout = 900_000 * Math.max(1, Number(env['SIMULATIONS'] ?? 0) / 1_000);
 const run: fc.Arbitrary<SimRun> = fc.record({
   atMs: fc.nat(8_000),
   decision: fc.constantFrom('APPROVED', 'APPROVED', 'APPROVED', 'REJECTED'),
@@ -121,7 +122,6 @@ describe('whatever comes between: nothing lost, nothing twice, nothing FAILED, e
       numRuns,
       endOnFailure,
       ...seed,
-      interruptAfterTimeLimit: 0.9 * timeout,
       examples: examples.map((one): [SimPlan] => [one]),
     });
   test('one process', { timeout }, () => holds(plans(fc.constant(0)), worlds(0, [0])));

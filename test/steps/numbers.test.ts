@@ -221,6 +221,13 @@ describe('what is valid', () => {
 });
 
 describe('forms of a pixel step', () => {
+  async function expectNodataWanted(form: 'pixel' | 'python'): Promise<void> {
+    const made: Made = { bands: [(x) => (x === 3 ? 0 : 7)], nodata: 0 };
+    await expect(run(`no-nodata-${form}`, made, {}, pixelSteps)).rejects.toMatchObject({
+      kind: 'defect',
+      message: expect.stringContaining('a pixel is missing and Byte has no nodata value: declare nodata') as string,
+    });
+  }
   test('a window sees the neighbours, and nothing beyond the raster', async () => {
     const [width, height] = [20, 10];
     const value = (x: number, y: number) => (x * 7 + y * 13) % 97;
@@ -254,6 +261,19 @@ describe('forms of a pixel step', () => {
       ]);
       dataset.close();
     });
+    test('reach gives the neighbours, and numbers that the type cannot store are missing', async () => {
+      const [width, height] = [20, 10];
+      const value = (x: number, y: number) => (x * 7 + y * 13) % 97;
+      const { bands } = (await run('around-in-python', { width, height, bands: [value] }, {}, pixelSteps)).raster();
+      const around = (x: number, y: number) => {
+        if (x === 0 || y === 0 || x === width - 1 || y === height - 1) return null;
+        const sum = value(x - 1, y) + value(x + 1, y) + value(x, y - 1) + value(x, y + 1);
+        return sum < 255 ? sum : null;
+      };
+      expect(bands[0]).toEqual(Array.from({ length: 200 }, (_, i) => around(i % width, Math.floor(i / width))));
+      expect(valid(bands[0]!).length).toBeLessThan(18 * 8);
+    });
+    test('missing pixels and no nodata value are an error, too', () => expectNodataWanted('python'));
     test('an argument without a parameter is told by name', async () => {
       await expect(run('wrong-name', { bands: [() => 1] }, {}, pixelSteps)).rejects.toMatchObject({
         kind: 'defect',
@@ -271,6 +291,7 @@ describe('forms of a pixel step', () => {
       [null, 3, 190],
     ]);
   });
+  test('missing pixels and no nodata value are an error, and no zeros', () => expectNodataWanted('pixel'));
   test('one value for two output bands is an error, and no band of missing values', async () => {
     await expect(run('too-few', { bands: [() => 1] }, {}, pixelSteps)).rejects.toMatchObject({
       kind: 'defect',

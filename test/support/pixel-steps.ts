@@ -71,6 +71,36 @@ export default defineApp({
       python: new URL('./in_python.py', import.meta.url),
     }),
     definePixelStep({
+      id: 'around-in-python',
+      version: '1.0.0',
+      title: 'Around in Python',
+      description: 'The sum of the four neighbours.',
+      bands: one,
+      input,
+      output: { fileName: 'around.tif', bands: [{ description: 'around', dataType: 'Byte', nodata: 255 }] },
+      python: new URL('./around_in_python.py', import.meta.url),
+    }),
+    ...(['pixel', 'python'] as const).map((form) =>
+      definePixelStep({
+        id: `no-nodata-${form}`,
+        version: '1.0.0',
+        title: 'No nodata',
+        description: 'Whole numbers without a nodata value.',
+        bands: { a: band({ default: '1' }), b: band({ default: '1' }) },
+        input,
+        output: {
+          fileName: 'none.tif',
+          bands: [
+            { description: 'first', dataType: 'Byte' },
+            { description: 'second', dataType: 'Byte' },
+          ],
+        },
+        ...(form === 'pixel'
+          ? { pixel: () => (a: number, b: number) => [a, b] }
+          : { python: new URL('./in_python.py', import.meta.url) }),
+      }),
+    ),
+    definePixelStep({
       id: 'wrong-name',
       version: '1.0.0',
       title: 'Wrong name',

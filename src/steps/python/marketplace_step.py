@@ -132,6 +132,20 @@ class Reader:
         return np.where(gone, np.nan, values)
 
 
+def _around(reader, row, rows, reach):
+    """Rows of a band with `reach` pixels more on each side, NaN outside the raster."""
+    import numpy as np
+
+    width, height = reader.dataset.RasterXSize, reader.dataset.RasterYSize
+    if reach == 0:
+        return reader.read(0, row, width, rows)
+    first, last = max(0, row - reach), min(height, row + rows + reach)
+    block = np.full((rows + 2 * reach, width + 2 * reach), np.nan)
+    top = first - (row - reach)
+    block[top : top + last - first, reach : reach + width] = reader.read(0, first, width, last - first)
+    return block
+
+
 def _or(value, default):
     return default if value is None else value
 
@@ -139,12 +153,26 @@ def _or(value, default):
 _USUAL = {"description": "result", "dataType": "Float32", "nodata": -9999.0}
 
 
-def pixels(function, nodata=None, data_type=None, description=None, strip_rows=256):
+# Smallest and largest value of each integer type.
+_RANGES = {
+    "Byte": (0, 255),
+    "Int8": (-128, 127),
+    "UInt16": (0, 65535),
+    "Int16": (-32768, 32767),
+    "UInt32": (0, 4294967295),
+    "Int32": (-2147483648, 2147483647),
+}
+
+
+def pixels(function, nodata=None, data_type=None, description=None, strip_rows=256, reach=0):
     """Writes what `function` makes of blocks of its bands (numpy arrays of float64, NaN where there is no value) as a Cloud Optimized GeoTIFF.
 
-    Each argument is named as the parameter that chooses its band. For several output bands, `function` returns a tuple. NaN and infinite numbers
-    come out as no data. `definePixelStep` declares data type, nodata and description, and the arguments override them. The default is Float32, -9999
-    and "result". Refuses bands on different grids.
+    Each argument is named as the parameter that chooses its band. For several output bands, `function` returns a tuple. NaN, infinite numbers and
+    numbers that the data type cannot store become nodata. `definePixelStep` declares data type, nodata and description, and the arguments override
+    them. The default is Float32, -9999 and "result". Refuses bands on different grids.
+
+    With `reach`, each block has that many more pixels on each side, NaN outside the raster. `function` returns arrays of that shape, or without
+    these pixels, and decides itself what a missing neighbour means. Without it, a pixel that one band lacks is missing in the output.
     """
     import numpy as np
     from osgeo import gdal
@@ -189,17 +217,26 @@ def pixels(function, nodata=None, data_type=None, description=None, strip_rows=2
             target.SetNoDataValue(mark)
     for row in range(0, height, strip_rows):
         rows = min(strip_rows, height - row)
-        blocks = [one.read(0, row, width, rows) for one in readers]
+        blocks = [_around(one, row, rows, reach) for one in readers]
         with np.errstate(all="ignore"):
             made_of = function(*blocks) if len(outputs) > 1 else (function(*blocks),)
         for values, target, mark in zip(made_of, targets, marks, strict=True):
-            values = np.broadcast_to(np.asarray(values, dtype=np.float64), blocks[0].shape)
+            values = np.asarray(values, dtype=np.float64)
+            if reach > 0 and values.shape == blocks[0].shape:
+                values = values[reach:-reach, reach:-reach]
+            values = np.broadcast_to(values, (rows, width))
             with np.errstate(all="ignore"):
                 gone = ~np.isfinite(values.astype(np.float32)) if data_type == "Float32" else ~np.isfinite(values)
-            for block in blocks:
-                gone = gone | np.isnan(block)
+            if reach == 0:
+                for block in blocks:
+                    gone = gone | np.isnan(block)
             if not is_real:
                 values = np.round(np.where(gone, 0, values))
+            if data_type in _RANGES:
+                low, high = _RANGES[data_type]
+                gone = gone | (values < low) | (values > high)
+            if mark is None and gone.any():
+                raise ValueError(f"a pixel is missing and {data_type} has no nodata value: declare nodata")
             target.WriteArray(np.where(gone, 0 if mark is None else mark, values), 0, row)
         progress(0.6 * (row + rows) / height, "computing")
     made.FlushCache()

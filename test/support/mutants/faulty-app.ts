@@ -98,8 +98,14 @@ export async function startFaultyApp(
   }
 
   async function upload(token: string, operationId: string, fault: AppFault | null): Promise<void> {
-    const { uploadId, key } = (await call('POST', `/file/${token}/upload/initiate`, { operationId, fileName: 'a.bin' }))
-      .body;
+    const initiate = () => call('POST', `/file/${token}/upload/initiate`, { operationId, fileName: 'a.bin' });
+    let initiated = await initiate();
+    // On a busy machine the approval may come later than it guesses.
+    while (fault === 'uploads-before-it-has-read-approved' && initiated.status !== 200) {
+      await sleep(500, undefined, { signal: stop.signal });
+      initiated = await initiate();
+    }
+    const { uploadId, key } = initiated.body;
     const complete = (sent = key) =>
       call('POST', `/file/${token}/upload/complete`, {
         uploadId,
