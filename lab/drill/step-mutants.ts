@@ -458,8 +458,8 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'every strip is the first',
       helper,
-      'blocks = [one.read(0, row, width, rows) for one in readers]',
-      'blocks = [one.read(0, 0, width, rows) for one in readers]',
+      'blocks = [_around(one, row, rows, reach) for one in readers]',
+      'blocks = [_around(one, 0, rows, reach) for one in readers]',
     ),
     one(
       'the last strip is left out',
@@ -470,7 +470,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'the second band is read like the first',
       helper,
-      'blocks = [one.read(0, row, width, rows) for one in readers]',
+      'blocks = [_around(one, row, rows, reach) for one in readers]',
       'blocks = [readers[0].read(0, row, width, rows) for one in readers]',
     ),
     one('the place is lost', helper, 'made.SetGeoTransform(first.GetGeoTransform())', 'pass'),
@@ -492,8 +492,8 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'noise is added',
       helper,
-      'values = np.broadcast_to(np.asarray(values, dtype=np.float64), blocks[0].shape)',
-      'values = np.broadcast_to(np.asarray(values, dtype=np.float64), blocks[0].shape) + np.random.rand(1)',
+      'values = np.broadcast_to(values, (rows, width))',
+      'values = np.broadcast_to(values, (rows, width)) + np.random.rand(1)',
     ),
     one(
       'the band is not found',
@@ -501,7 +501,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
       'bands = [job.band(job.parameters[name]) for name',
       "bands = [job.band('nir') for name",
     ),
-    one('everything is read at once', helper, 'strip_rows=256):', 'strip_rows=1000000):'),
+    one('everything is read at once', helper, 'strip_rows=256, reach=0):', 'strip_rows=1000000, reach=0):'),
     one('no progress', helper, 'progress(0.6 * (row + rows) / height, "computing")', 'pass'),
   ],
   change: [
