@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { KitError } from '../../src/contract/index.ts';
 import { junitOf, tableOf } from '../../src/commands/certify/outputs.ts';
 import { violationsOfFile } from '../support/browser.ts';
@@ -42,12 +42,18 @@ const usual = (patienceMs = 60_000) =>
 
 async function certifyWith(
   launchUrlOf: (platform: { url: string; apiKey: string }) => Promise<string>,
-  patienceMs?: number,
+  { patienceMs, refusesAChunk = false }: { patienceMs?: number; refusesAChunk?: boolean } = {},
 ): Promise<ScenarioReport[]> {
   const sandbox = await startSandbox();
   const launchUrl = await launchUrlOf({ url: sandbox.url, apiKey });
   const chosen = scenarios.filter(({ id }) => shortPlan.includes(id));
-  return runPlan(chosen, {
+  // The published plan refuses no chunk for good.
+  const refusing = chosen.map((one) =>
+    one.id === 'approve-at-once'
+      ? { ...one, faults: [{ endpoint: 'upload.chunk', effect: { status: 500 }, after: 1 } as const] }
+      : one,
+  );
+  return runPlan(refusesAChunk ? refusing : chosen, {
     sandbox,
     launchUrl,
     ...usual(patienceMs),
@@ -82,10 +88,18 @@ async function startScript(program: string, args: readonly string[], { url }: { 
 }
 
 const pathOf = (name: string) => new URL(name, import.meta.url).pathname;
-const startPython = (platform: { url: string }) =>
-  startScript('python3', [pathOf('../support/mutants/uploads_after_rejection.py')], platform);
+const startPython = (fault: keyof typeof pythonBreaks, platform: { url: string }) =>
+  startScript('python3', [pathOf('../support/mutants/faulty_app.py'), fault], platform);
 const startMinimal = (platform: { url: string }) =>
   startScript(process.execPath, [pathOf('../../examples/minimal.ts')], platform);
+
+/** Faults of the app in Python, and the rule that each breaks. */
+const pythonBreaks = {
+  'uploads-after-rejection': 'no-work-after-refusal',
+  'never-initiates': 'upload-identity',
+  'ignores-a-refused-chunk': 'chunk-order',
+} as const;
+const pythonFaults = Object.keys(pythonBreaks) as (keyof typeof pythonBreaks)[];
 
 const breaks: Record<AppFault, string> = {
   'polls-every-500-ms': 'poll-interval',
@@ -101,15 +115,18 @@ const breaks: Record<AppFault, string> = {
 };
 
 describe('apps with one fault each', () => {
-  const found = new Map<AppFault | 'python' | 'minimal' | 'none', Report>();
+  type Name = AppFault | keyof typeof pythonBreaks | 'minimal' | 'none';
+  const found = new Map<Name, Report>();
   beforeAll(async () => {
-    const add = async (name: AppFault | 'python' | 'minimal' | 'none', ...how: Parameters<typeof certifyWith>) =>
+    const add = async (name: Name, ...how: Parameters<typeof certifyWith>) =>
       void found.set(name, report(await certifyWith(...how)));
     await Promise.all([
       ...appFaults.map((fault) => add(fault, (platform) => startFaultyApp(fault, platform))),
-      add('none', (platform) => startFaultyApp(null, platform), 600_000),
-      add('minimal', startMinimal, 600_000),
-      ...(python.reason === null ? [add('python', startPython)] : []),
+      add('none', (platform) => startFaultyApp(null, platform), { patienceMs: 600_000 }),
+      add('minimal', startMinimal, { patienceMs: 600_000 }),
+      ...(python.reason === null ? pythonFaults : []).map((fault) =>
+        add(fault, (platform) => startPython(fault, platform), { refusesAChunk: fault === 'ignores-a-refused-chunk' }),
+      ),
     ]);
   }, 900_000);
 
@@ -119,10 +136,11 @@ describe('apps with one fault each', () => {
     expect([result, exitStatusOf(found.get(fault)!)]).toEqual(['FAILED', 1]);
   });
 
-  test('an app in Python that uploads after rejection: fails its rule and no other', needing(python), () => {
-    const { rules, scenarios: seen } = found.get('python')!;
-    expect(rules.filter((rule) => rule.result === 'FAILED').map(({ rule }) => rule)).toEqual(['no-work-after-refusal']);
-    expect(seen.find(({ id }) => id === 'approve-at-once')?.result).toBe('PASSED');
+  test.for(pythonFaults)('an app in Python that %s: fails its rule and no other', needing(python), (fault) => {
+    const { rules, scenarios: seen } = found.get(fault)!;
+    expect(rules.filter((rule) => rule.result === 'FAILED').map(({ rule }) => rule)).toEqual([pythonBreaks[fault]]);
+    if (fault === 'uploads-after-rejection')
+      expect(seen.find(({ id }) => id === 'approve-at-once')?.result).toBe('PASSED');
   });
 
   test.each(['none', 'minimal'] as const)('an app without a fault passes, every rule exercised: %s', (name) => {
@@ -353,6 +371,29 @@ test('npm run certify: the reference app passes the whole plan; reports are writ
   (written.scenarios[0]!.launches[0]!.calls as unknown[]).pop();
   await writeFile(forged, JSON.stringify(written));
   expect((await verify(forged)).output).toContain('is not the one that certify recorded');
+}, 900_000);
+
+test('two loops burn both cores and the sandbox stands still for 10 s: no accusation, and the report says so', async () => {
+  const folder = await testFolder();
+  const file = join(folder, 'r.json');
+  const burning = [0, 1].map(() => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }));
+  cleanUpLater(() => burning.forEach((one) => one.kill('SIGKILL')));
+  const run = startCommand(
+    'certify',
+    ['--port', '0', '--scenario', 'approve-late', '--scenario', 'two-users', '--patience', '600', '--json', file],
+    { POLL_INTERVAL_MS: '2000' },
+  );
+  // The app polls while both scenarios wait.
+  await vi.waitUntil(() => run.output().includes('side by side'), { timeout: 600_000, interval: 250 });
+  await sleep(4_000);
+  run.child.kill('SIGSTOP');
+  await sleep(10_000);
+  run.child.kill('SIGCONT');
+  await run.exited;
+  const { scenarios: seen } = JSON.parse(await readFile(file, 'utf8')) as Report;
+  const judged = seen.flatMap(({ rules }) => rules);
+  expect(judged.filter(({ result }) => result === 'failed' || result === 'warning')).toEqual([]);
+  expect(run.output()).toMatch(/poll-interval: \d+ of \d+ intervals are not judged .*, because the sandbox was late/);
 }, 900_000);
 
 test.each([

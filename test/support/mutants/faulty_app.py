@@ -1,4 +1,4 @@
-"""A small app in plain Python that begins at launch and uploads whatever its user decided."""
+"""A small app in plain Python that begins at launch, with the fault that its argument names."""
 import json
 import os
 import sys
@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 BASE = os.environ["PLATFORM_URL"] + "/public/external-app"
 KEY = os.environ["PLATFORM_API_KEY"]
+FAULT = sys.argv[1]
 
 
 def call(method, path, body=None, content_type="application/json"):
@@ -43,14 +44,21 @@ def work(token):
         if code == 403:
             return
         status = answer.get("status", "REQUESTED")
-    if status == "EXPIRED":
+    if status != "APPROVED" and not (status == "REJECTED" and FAULT == "uploads-after-rejection"):
         return
-    code, upload = call("POST", f"/file/{token}/upload/initiate", {"operationId": operation_id, "fileName": "a.bin"})
-    if code != 200:
-        return
-    for number in (1, 2):
-        call("POST", f"/file/{token}/upload/chunk", *chunk(upload, number, bytes([number]) * 1000))
-    call("POST", f"/file/{token}/upload/complete", {**upload, "fileSize": 2000, "sourceType": "UNKNOWN"})
+    if FAULT == "never-initiates":
+        upload = {"uploadId": "upload-1", "key": "a.bin"}
+    else:
+        code, upload = call("POST", f"/file/{token}/upload/initiate", {"operationId": operation_id, "fileName": "a.bin"})
+        if code != 200:
+            return
+    for number in (1, 2, 3):
+        code = None
+        while code != 200:
+            code, _ = call("POST", f"/file/{token}/upload/chunk", *chunk(upload, number, bytes([number]) * 1000))
+            if FAULT in ("never-initiates", "ignores-a-refused-chunk"):
+                break
+    call("POST", f"/file/{token}/upload/complete", {**upload, "fileSize": 3000, "sourceType": "UNKNOWN"})
 
 
 class Launch(BaseHTTPRequestHandler):
