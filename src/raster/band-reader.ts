@@ -89,6 +89,11 @@ export class BandReader {
     else [this.scale, this.scaleOrigin] = ofItem?.scale ? [ofItem.scale, 'item'] : [unscaled, 'none'];
   }
 
+  /** True for bytes of `PIXELTYPE=SIGNEDBYTE`. */
+  get isSigned(): boolean {
+    return this.#isSigned;
+  }
+
   /** True if stored numbers are the values and only the declared nodata marks gaps. Other programs then read the same values from the file. */
   get isPlain(): boolean {
     return (

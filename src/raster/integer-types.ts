@@ -13,3 +13,8 @@ export function isInRange(dataType: string | null, value: number): boolean {
   const range = integerRanges[dataType ?? ''];
   return !range || (value >= range[0] && value <= range[1]);
 }
+
+/** True if a band of this type can store a number. Real types store every number. */
+export function canHold(dataType: string | null, value: number): boolean {
+  return !integerRanges[dataType ?? ''] || (Number.isInteger(value) && isInRange(dataType, value));
+}

@@ -44,6 +44,8 @@ export interface Command {
   readonly progress?: 'json' | 'percent';
   /** Declared bands of the output, which the program reads from the job file. Default: none. */
   readonly outputBands?: readonly BandDeclaration[];
+  /** For the program in Python of `definePixelStep`. Default: none. */
+  readonly pixels?: PixelProgram;
 }
 
 /** A step's `run`, and what it was made of. */
@@ -59,6 +61,14 @@ export interface CommandFile {
   }[];
 }
 
+/** What a program that computes pixels needs to know. */
+export interface PixelProgram {
+  /** The input of each band parameter that names one. */
+  readonly of: Readonly<Record<string, string>>;
+  /** True if it takes stored numbers. */
+  readonly isStored: boolean;
+}
+
 /** What the program finds in `{job}`. */
 export interface CommandJob {
   /** The files of the first input with rasters. */
@@ -71,6 +81,8 @@ export interface CommandJob {
   readonly outputs: Readonly<Record<string, string>>;
   /** Declared bands of the output. Empty if `command` has no `outputBands`. */
   readonly outputBands: readonly BandDeclaration[];
+  /** What `definePixelStep` says to its program in Python. */
+  readonly pixels?: PixelProgram;
   readonly workFolder: string;
   readonly parameters: Readonly<Record<string, string | number | boolean | Area>>;
   /** For the output's own metadata: what made it. */
@@ -118,7 +130,8 @@ interface Place {
  * The `run` of a step that a program does, in any language. It runs confined or not at all. Rejects with what `error.json`
  * says; with a defect where the program ends badly without it; with the signal's reason after a cancel.
  */
-export function command({ argv, code, image, cog, progress = 'json', outputBands = [] }: Command): CommandRun {
+export function command({ argv, code, image, cog, progress = 'json', outputBands = [], pixels }: Command): CommandRun {
+  const declared = { outputBands, ...(pixels && { pixels }) };
   if (image !== undefined && code !== undefined) throw new Error(`${image}: an image has its own code: leave out code`);
   const run = async (job: StepJob<never>) => {
     if (process.env['CONFINED'] !== 'yes')
@@ -129,8 +142,8 @@ export function command({ argv, code, image, cog, progress = 'json', outputBands
       );
     const run = (of: StepJob<never>) =>
       image === undefined
-        ? runHere(of, { argv, code, progress, outputBands })
-        : runInImage(of, { argv, outputBands }, cog ? cogFrom : 1);
+        ? runHere(of, { argv, code, progress, ...declared })
+        : runInImage(of, { argv, ...declared }, cog ? cogFrom : 1);
     await (cog ? thenCog(job, cog, run) : run(job));
   };
   return Object.assign(run, { argv, progress, ...(image !== undefined && { image }) });
@@ -153,7 +166,7 @@ async function thenCog(
   dataset.close();
 }
 
-async function runHere(job: StepJob<never>, { argv, code, progress, outputBands }: Command): Promise<void> {
+async function runHere(job: StepJob<never>, { argv, code, progress, ...declared }: Command): Promise<void> {
   const write = (name: string, text: string) => {
     const path = join(job.workFolder, name);
     writeFileSync(path, text);
@@ -167,7 +180,7 @@ async function runHere(job: StepJob<never>, { argv, code, progress, outputBands 
     code: code === undefined ? '' : dirname(fileURLToPath(code)),
     write,
   };
-  const [program = '', ...args] = filledIn(argv, job, place, outputBands);
+  const [program = '', ...args] = filledIn(argv, job, place, declared);
   const child = spawn(program, args, {
     cwd: job.workFolder,
     env: {
@@ -184,7 +197,7 @@ async function runHere(job: StepJob<never>, { argv, code, progress, outputBands 
 }
 
 /** The child has no engine: the host runs the container, and gives back where its folders are. */
-async function runInImage(job: StepJob<never>, { argv, outputBands }: Command, upTo: number): Promise<void> {
+async function runInImage(job: StepJob<never>, { argv, ...declared }: Command, upTo: number): Promise<void> {
   const files: Record<string, string> = {};
   const write = (name: string, text: string) => {
     files[name] = text;
@@ -197,7 +210,7 @@ async function runInImage(job: StepJob<never>, { argv, outputBands }: Command, u
     code: '',
     write,
   };
-  const { exitCode, errors, folder } = await job.container.run(filledIn(argv, job, place, outputBands), files, upTo);
+  const { exitCode, errors, folder } = await job.container.run(filledIn(argv, job, place, declared), files, upTo);
   conclude(argv[0], exitCode ?? 'a signal', errors, join(folder, 'work', errorFile));
   for (const path of Object.values(job.outputs)) {
     const made = join(folder, 'output', basename(path));
@@ -262,7 +275,7 @@ const filesOf = (input: Scene | Features, place: Place): CommandFile[] =>
 function describe(
   { scene, inputs, parameters, outputPath, outputs, metadata }: StepJob<never>,
   place: Place,
-  outputBands: CommandJob['outputBands'],
+  { outputBands = [], pixels }: Pick<Command, 'outputBands' | 'pixels'>,
 ): CommandJob {
   return {
     inputs: filesOf(scene, place),
@@ -272,6 +285,7 @@ function describe(
     output: place.output(outputPath),
     outputs: Object.fromEntries(Object.entries(outputs).map(([name, path]) => [name, place.output(path)])),
     outputBands,
+    ...(pixels && { pixels }),
     workFolder: place.work,
     parameters,
     metadata,
@@ -283,9 +297,9 @@ function filledIn(
   argv: readonly string[],
   job: StepJob<never>,
   place: Place,
-  outputBands: CommandJob['outputBands'] = [],
+  declared: Pick<Command, 'outputBands' | 'pixels'>,
 ): string[] {
-  const described = describe(job, place, outputBands);
+  const described = describe(job, place, declared);
   const path = place.write(jobFile, JSON.stringify(described));
   return argv.flatMap((argument) => filled(argument, described, { job: path, code: place.code }, place));
 }

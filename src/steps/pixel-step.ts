@@ -5,9 +5,10 @@ import type { Scene, SceneBand } from '../raster/scene.ts';
 import type { PreviewStyle } from '../raster/preview.ts';
 import type { SourceType } from '../contract/index.ts';
 import { KitError } from '../contract/kit-error.ts';
+import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { command } from './command.ts';
+import { command, type PixelProgram } from './command.ts';
 import { integerRanges, isInRange } from '../raster/integer-types.ts';
 import { estimateCog } from './estimate.ts';
 import { readingOf, readingParameters, type ReadingParameters } from './reading.ts';
@@ -216,7 +217,7 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
       preview: output.preview ?? { ramp: 'gray' },
     },
     estimate: step.estimate ?? ((input) => estimateCog(input, { bytesPerPixel, secondsPerMegapixel: 0.1 })),
-    run: step.python ? inPython(step.python, made) : run,
+    run: step.python ? inPython(step.python, made, { of: inputsOf(bands), isStored: step.isStored ?? false }) : run,
   });
 
   async function run(job: StepJob<never>): Promise<void> {
@@ -239,9 +240,19 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
   }
 }
 
+/** Options of `definePixelStep`. */
+const known: ReadonlySet<string> = new Set([
+  ...['id', 'version', 'title', 'description', 'cases', 'bands', 'parameters', 'input', 'inputs', 'output', 'isStored'],
+  ...['ofEachInput', 'reach', 'estimate', 'pixel', 'window', 'block', 'python'],
+]);
+
 /** Returns what is wrong with a pixel step and what would be right, or null. */
 function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<Of, Own>): string | null {
   const names = Object.keys(step.bands);
+  const unknown = Object.keys(step).find((name) => !known.has(name));
+  if (unknown !== undefined) return `there is no option ${unknown}; the options are ${[...known].join(', ')}`;
+  const other = Object.entries(step.bands).find(([, one]) => !((one as unknown) instanceof z.ZodType));
+  if (other) return `bands.${other[0]} must be band({ default: 'red' }) or the like`;
   if (names.length === 0) return "bands: name at least one band, for example { red: band({ default: 'red' }) }";
   const twice = [...names, ...Object.keys(step.parameters?.shape ?? {})].find(
     (name, i, all) => name in readingParameters || all.indexOf(name) !== i,
@@ -252,10 +263,18 @@ function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<
   const functions = Object.entries({ pixel, window, block, python }).filter(([, one]) => one !== undefined);
   if (functions.length !== 1)
     return `give one of pixel, window, block and python, and not ${functions.map(([name]) => name).join(' and ') || 'none'}`;
+  if (python && step.ofEachInput)
+    return 'ofEachInput is not for Python, whose arguments have the names of bands: give one band for each input, by of';
+  if (python && !existsSync(python)) return `there is no program ${fileURLToPath(python)}`;
   if (!Number.isInteger(reach) || reach < 0) return `reach must be a whole number of pixels from 0, and not ${reach}`;
   if (window && reach === 0) return 'window needs reach: 1 gives it 3 × 3 pixels';
-  if (reach > 0 && (pixel || python)) return 'reach is for window and block: pixel has no neighbours, and in Python reach is an argument of pixels()';
-  const [first] = output.bands;
+  if (reach > 0 && (pixel || python))
+    return 'reach is for window and block: pixel has no neighbours, and in Python reach is an argument of pixels()';
+  const [first] = output.bands as readonly BandDeclaration[];
+  if (!first) return 'output.bands must name at least one band';
+  const descriptions = output.bands.map(({ description }) => description);
+  if (new Set(descriptions).size < descriptions.length) return 'each output band needs a description of its own';
+  if (!/\.tiff?$/.test(output.fileName)) return `output.fileName ${output.fileName} must end with .tif`;
   if (output.bands.some(({ dataType }) => dataType !== first.dataType))
     return 'all output bands must have the same data type, because a GeoTIFF has one: use Float32 for both, or defineStep with two outputs';
   const nodata = new Set(output.bands.map((one) => one.nodata));
@@ -271,8 +290,18 @@ function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<
   return null;
 }
 
-const inPython = (program: URL, outputBands: readonly BandDeclaration[]) =>
+/** The input of each band that names one. */
+const inputsOf = (bands: Bands): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(bands).flatMap(([name, one]) => {
+      const { of } = (one.meta() ?? {}) as { of?: string };
+      return of === undefined ? [] : [[name, of]];
+    }),
+  );
+
+const inPython = (program: URL, outputBands: readonly BandDeclaration[], pixels: PixelProgram) =>
   command({
+    pixels,
     argv: ['python3', `{code}/${basename(fileURLToPath(program))}`, '{job}'],
     code: program.href,
     outputBands,

@@ -1,38 +1,182 @@
 /** Warps rasters to another grid, for reproject and mosaic. Uncovered pixels are never valid. */
 import type Gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
-import { alphaOf, BandReader, maskOf, requireOneNodata } from '../raster/band-reader.ts';
-import { isInRange } from '../raster/integer-types.ts';
+import { alphaOf, BandReader, maskOf, requireOneNodata, type ValueScale } from '../raster/band-reader.ts';
+import { canHold } from '../raster/integer-types.ts';
 import { boxOf, footprintOf } from '../raster/footprint.ts';
 import { fromTransform } from '../raster/affine.ts';
 import { toLonLat } from '../raster/lon-lat.ts';
+import type { Scene, SceneBand } from '../raster/scene.ts';
 import type { JobContext } from '../child/in-child.ts';
-import { statisticsOf } from '../raster/statistics.ts';
 import type { StepJob } from './step.ts';
+import { maskFromAlpha, narrowed, tiled, typeOf, wideTypeOf, widened } from './wide-copy.ts';
 
 type Job = Pick<StepJob<never>, 'gdal' | 'workFolder' | 'signal'>;
 
-const tiled = ['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER'];
+/** A raster to warp. */
+export interface WarpSource {
+  /** The raster, or a view of it at another place. */
+  readonly dataset: Gdal.Dataset;
+  /** Its bands, in their order. */
+  readonly bands: readonly SceneBand[];
+}
+
+export interface WarpOptions {
+  /** The stored number that marks no data. Default: the value that the file or its item declares. */
+  readonly nodata?: number | undefined;
+  /** Type of the result. Default: that of the first source. */
+  readonly dataType?: string;
+}
+
+/** The sources of the rasters of a scene. `views` replace the rasters. */
+export const sourcesOf = (scene: Scene, views: readonly Gdal.Dataset[] = scene.datasets): WarpSource[] =>
+  views.map((dataset, i) => ({
+    dataset,
+    bands: scene.bands.filter((one) => one.dataset === scene.datasets[i]),
+  }));
 
 /** The nodata value of a raster, if its type can store it; else null. */
 function nodataOf(source: Gdal.Dataset): number | null {
   const band = source.bands
     .map((one) => one)
-    .find(({ noDataValue, dataType }) => noDataValue !== null && isInRange(dataType, noDataValue));
+    .find(({ noDataValue, dataType }) => noDataValue !== null && canHold(dataType, noDataValue));
   return band?.noDataValue ?? null;
+}
+
+/** True if GDAL's warper alone would take missing pixels for values, or values for missing pixels. */
+function needsWideCopy(sources: readonly WarpSource[], { nodata }: WarpOptions): boolean {
+  if (nodata !== undefined) return true;
+  const known = sources.map(({ dataset }) => nodataOf(dataset));
+  if (known.some((one) => !Object.is(one, known[0]))) return true;
+  return sources.some(({ dataset, bands }, i) => {
+    const own = bands.map(({ band }) => band);
+    const values = new Set(own.filter((band) => band.id !== alphaOf(band.ds)?.id).map((band) => band.noDataValue));
+    return (
+      values.size > 1 ||
+      own.some((band) => new BandReader({ band }).isSigned) ||
+      bands.some(({ band, ofItem }) => band.noDataValue === null && ofItem?.nodata != null) ||
+      (known[i] !== null && own.some((band) => maskOf(band) !== null)) ||
+      (known[i] !== null && own.some(({ dataType }) => dataType?.endsWith('Int64'))) ||
+      dataset.bands.count() !== bands.length
+    );
+  });
 }
 
 /**
  * Warps rasters with the same bands into one, the last on top. Uncovered pixels get the first declared nodata, else NaN for real numbers, else a mask band.
- * Respects masks and alpha of the sources. Throws `KitError` if bands declare different nodata values. The caller closes the result.
+ * Respects masks, alpha and nodata of each source, and keeps scale and offset. Throws `KitError` if bands declare different nodata values, or rasters different
+ * scales. The caller closes the result.
  */
 export async function warped(
+  job: Job & Pick<StepJob<never>, 'raster'>,
+  sources: readonly WarpSource[],
+  args: readonly (string | number)[],
+  context: JobContext,
+  options: WarpOptions = {},
+): Promise<Gdal.Dataset> {
+  for (const { dataset } of sources) requireOneNodata(dataset);
+  const scales = scalesOf(sources);
+  const made = needsWideCopy(sources, options)
+    ? await narrowedTo(job, sources, await warpedWide(job, sources, args, context, options), context, options)
+    : await warpedAsIs(
+        job,
+        sources.map(({ dataset }) => dataset),
+        [...args, ...(options.dataType === undefined ? [] : ['-ot', options.dataType])],
+        context,
+      );
+  scales.forEach(({ factor, offset }, i) => {
+    if (factor === 1 && offset === 0) return;
+    const band = made.bands.get(i + 1);
+    [band.scale, band.offset] = [factor, offset];
+  });
+  return made;
+}
+
+/** The scale of each band. Throws `KitError` if the sources differ. */
+export function scalesOf(sources: readonly WarpSource[]): readonly ValueScale[] {
+  const of = ({ bands }: WarpSource) => bands.map((one) => new BandReader(one).scale);
+  const [first, ...others] = sources.map(of);
+  for (const other of others)
+    first!.forEach(({ factor, offset }, i) => {
+      const own = other[i];
+      if (own && (own.factor !== factor || own.offset !== offset))
+        throw new KitError(
+          'scales_differ',
+          `the rasters store their values by different scales (${factor}, ${offset} and ${own.factor}, ${own.offset}); give them one scale first`,
+          { status: 422 },
+        );
+    });
+  return first!;
+}
+
+/** Warps sources in the wider type of the first, in which a value of no pixel marks missing pixels. */
+export async function warpedWide(
+  { gdal, raster, workFolder, signal }: Job & Pick<StepJob<never>, 'raster'>,
+  sources: readonly WarpSource[],
+  args: readonly (string | number)[],
+  context: JobContext,
+  { nodata, dataType = typeOf(sources[0]!.bands[0]!.band) }: WarpOptions,
+): Promise<Gdal.Dataset> {
+  const [type, missing] = wideTypeOf(dataType);
+  const copies: Gdal.Dataset[] = [];
+  try {
+    for (const [i, { dataset, bands }] of sources.entries()) {
+      const path = `${workFolder}/wide-${i}.tif`;
+      copies.push(
+        await widened(raster, bands, { path, grid: raster.gridOf(dataset), type: dataType, nodata }, context),
+      );
+    }
+    const made = await gdal.warpAsync(
+      `${workFolder}/warped.tif`,
+      null,
+      copies,
+      [
+        ...[...args.map(String), '-ot', type, '-srcnodata', String(missing), '-dstnodata', String(missing)],
+        ...[...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
+      ],
+      { progress_cb: (fraction) => context.progress(fraction) },
+    );
+    signal.throwIfAborted();
+    return made;
+  } finally {
+    copies.forEach((one) => one.close());
+  }
+}
+
+/** Gives a wide raster the type of the first source, or that of the options. Closes it. */
+export async function narrowedTo(
+  job: Job & Pick<StepJob<never>, 'raster'>,
+  sources: readonly WarpSource[],
+  wide: Gdal.Dataset,
+  context: JobContext,
+  { dataType }: WarpOptions = {},
+): Promise<Gdal.Dataset> {
+  const [first] = sources as [WarpSource];
+  const type = dataType ?? typeOf(first.bands[0]!.band);
+  const declared = sources.flatMap(({ bands }) =>
+    bands.map(({ band, ofItem }) => band.noDataValue ?? ofItem?.nodata ?? null),
+  );
+  const nodata =
+    type.startsWith('Float') && dataType !== undefined ? NaN : (declared.find((one) => one !== null) ?? null);
+  try {
+    return await narrowed(
+      job,
+      wide,
+      { type, nodata, hasAlpha: alphaOf(first.dataset) !== null, like: first.dataset },
+      context,
+    );
+  } finally {
+    wide.close();
+  }
+}
+
+/** Warps rasters that mark missing pixels in one way. */
+async function warpedAsIs(
   { gdal, workFolder, signal }: Job,
   sources: readonly Gdal.Dataset[],
   args: readonly (string | number)[],
   context: JobContext,
 ): Promise<Gdal.Dataset> {
-  for (const source of sources) requireOneNodata(source);
   const [first] = sources;
   const bands = first!.bands.map((band) => band);
   const hasAlpha = alphaOf(first!) !== null;
@@ -71,25 +215,6 @@ function withNodata(gdal: typeof Gdal, source: Gdal.Dataset, value: number | nul
     if (!Object.is(band.noDataValue, value)) band.noDataValue = value;
   });
   return view;
-}
-
-/** Converts the last band to a mask. Leaves the mask out if every pixel is covered, or if nodata marks the gaps. */
-export async function maskFromAlpha(
-  gdal: typeof Gdal,
-  made: Gdal.Dataset,
-  count: number,
-  nodata: number | null,
-  path: string,
-): Promise<Gdal.Dataset> {
-  made.flush();
-  const alpha = made.bands.get(count + 1);
-  const isCovered = (statisticsOf([new BandReader({ band: alpha })])[0]?.min ?? 0) > 0;
-  const bands = Array.from({ length: count }, (_, i) => ['-b', String(i + 1)]).flat();
-  const mask = isCovered || nodata !== null ? ['-mask', 'none'] : ['-mask', String(count + 1)];
-  gdal.config.set('GDAL_TIFF_INTERNAL_MASK', 'YES');
-  const masked = await gdal.translateAsync(path, made, [...bands, ...mask, ...tiled]);
-  made.close();
-  return masked;
 }
 
 /** Target definition for a raster across the antimeridian, with longitudes beyond 180°; null if the raster does not cross it. */

@@ -22,7 +22,7 @@ export interface PlacedZone extends Zone {
 }
 
 const position = z.array(z.number()).min(2);
-const geometry = z.object({ type: z.string(), coordinates: z.array(z.unknown()) });
+const geometry = z.object({ type: z.string(), coordinates: z.array(z.unknown()).default([]) });
 const areas = z.object({
   features: z.array(
     z.object({ properties: z.record(z.string(), z.unknown()).nullable(), geometry: geometry.nullable() }),
@@ -80,9 +80,11 @@ export function placeZones(
   const named = areas.parse(JSON.parse(readFileSync(lonLatPath, 'utf8'))).features;
   const isSame = own.isSame(srs);
   const isInDegrees = own.isGeographic();
-  // Wraps longitudes beyond 180° and splits polygons there.
-  const [from, ofFrom] = isInDegrees
-    ? [gdal.open(translated('zones-whole', dataset, [...told, '-t_srs', 'EPSG:4326', '-wrapdateline'])), 'EPSG:4326']
+  // Wraps longitudes beyond 180° and splits polygons there. GDAL takes an edge wider than 350° for one across 180°: it gets shorter ones.
+  const goesBeyond = isInDegrees && named.some(({ geometry }) => hasLongitudeBeyond180(geometry));
+  const whole = [...told, '-t_srs', 'EPSG:4326', '-segmentize', '90', '-wrapdateline'];
+  const [from, ofFrom] = goesBeyond
+    ? [gdal.open(translated('zones-whole', dataset, whole)), 'EPSG:4326']
     : [dataset, own.toWKT()];
   const edge = isInDegrees ? longestEdge.degrees : longestEdge.metres / own.getLinearUnits().value;
   const placedPath = translated('zones-placed', from, [
@@ -111,6 +113,13 @@ export function placeZones(
       status: 422,
     });
   return zones;
+}
+
+/** True if a polygon in degrees has a corner east of 180° or west of -180°. */
+function hasLongitudeBeyond180(geometry: { readonly type: string; readonly coordinates?: unknown } | null): boolean {
+  if (geometry?.type !== 'MultiPolygon') return false;
+  const polygons = geometry.coordinates as readonly (readonly (readonly (readonly number[])[])[])[];
+  return polygons.some((rings) => rings.some((ring) => ring.some(([longitude = 0]) => Math.abs(longitude) > 180)));
 }
 
 /** Places one area in longitude and latitude on a raster. */

@@ -659,3 +659,134 @@ describe('shares of pixels', () => {
     }
   });
 });
+
+describe('missing pixels and scales where rasters differ', () => {
+  const east = [500_300, 30, 0, 5_000_000, 0, -30];
+  const whole = { width: 10, height: 10, type: 'Byte' } as const;
+  const rowsOf = (bands: readonly (readonly (number | null)[])[], width: number) =>
+    Array.from({ length: width }, (_, x) => bands[0]![x]);
+  const times = (count: number, value: number | null) => Array.from({ length: count }, () => value);
+  const areaOf = (...ring: (readonly [number, number])[]) => ({ type: 'Polygon' as const, coordinates: [ring] });
+  const same = { crs: 'EPSG:32633', resampling: 'near' };
+
+  test('a value that marks missing pixels in one raster is a value in another', async () => {
+    const one: Made = { ...whole, bands: [() => 0] };
+    const other: Made = { ...whole, transform: east, nodata: 0, bands: [(x) => (x < 5 ? 0 : 9)] };
+    const { bands, width } = (await run('mosaic', [one, other])).raster();
+    expect(rowsOf(bands, width)).toEqual([...times(10, 0), ...times(5, null), ...times(5, 9)]);
+    for (const overlap of ['last', 'max'])
+      expect(
+        rowsOf(
+          (
+            await run(
+              'mosaic',
+              [
+                { ...one, bands: [() => 7], nodata: 7 },
+                { ...other, nodata: 255 },
+              ],
+              { overlap },
+            )
+          ).raster().bands,
+          20,
+        ),
+        overlap,
+      ).toEqual([...times(10, null), ...times(5, 0), ...times(5, 9)]);
+  });
+  test('a mean that equals the value for missing pixels is a mean', async () => {
+    const of = (value: number): Made => ({ ...whole, type: 'Int16', nodata: 0, bands: [() => value] });
+    const { bands } = (await run('mosaic', [of(-1), of(1)], { overlap: 'mean' })).raster();
+    expect(bands[0]).toEqual(times(100, 0));
+  });
+  test.each(['reproject', 'mosaic'])('%s keeps a mask beside a nodata value', async (step) => {
+    const made: Made = { type: 'Byte', nodata: 7, bands: [(x) => x], mask: (x) => (x < 5 ? 0 : 255) };
+    const input = step === 'mosaic' ? [made, { ...made, transform: [501_200, 30, 0, 5_000_000, 0, -30] }] : made;
+    const { bands } = (await run(step, input, same)).raster();
+    expect(rowsOf(bands, 20)).toEqual(Array.from({ length: 20 }, (_, x) => (x < 5 || x === 7 ? null : x)));
+  });
+  test.each(['reproject', 'mosaic', 'clip'])('%s keeps the sign of bytes', async (step) => {
+    const made: Made = {
+      type: 'Byte',
+      options: ['PIXELTYPE=SIGNEDBYTE'],
+      nodata: -128,
+      bands: [(x) => (x < 5 ? 128 : x < 10 ? 255 : 5)],
+    };
+    const area = areaOf([14.9, 44], [15.1, 44], [15.1, 46], [14.9, 46], [14.9, 44]); // prettier-ignore
+    const input = step === 'mosaic' ? [made, { ...made, transform: [501_200, 30, 0, 5_000_000, 0, -30] }] : made;
+    const { bands } = (await run(step, input, step === 'clip' ? { area } : same)).raster();
+    expect(rowsOf(bands, 20)).toEqual([...times(5, null), ...times(5, -1), ...times(10, 5)]);
+  });
+  test('clip: a nodata value that the type cannot hold is none', async () => {
+    const made: Made = { type: 'Byte', nodata: -9_999, bands: [(x) => x % 2] };
+    const area = areaOf([14.9, 44], [15.0025, 44], [15.0035, 46], [14.9, 46], [14.9, 44]); // prettier-ignore
+    const { bands } = (await run('clip', made, { area })).raster();
+    expect(valid(bands[0]!).filter((value) => value === 0).length).toBeGreaterThan(20);
+  });
+  test('equal scales stay with a mosaic, and different ones are refused', async () => {
+    const of = (scale: readonly [number, number], transform?: number[]): Made => ({
+      ...{ width: 10, scale, bands: [() => 100] },
+      ...(transform && { transform }),
+    });
+    for (const overlap of ['last', 'mean']) {
+      const { path } = await run('mosaic', [of([0.1, 5]), of([0.1, 5], east)], { overlap });
+      const dataset = gdal.open(path);
+      expect([dataset.bands.get(1).scale, dataset.bands.get(1).offset], overlap).toEqual([0.1, 5]);
+      dataset.close();
+      await expect(run('mosaic', [of([0.1, 5]), of([0.01, 5], east)], { overlap })).rejects.toMatchObject({
+        code: 'scales_differ',
+      });
+    }
+  });
+  test('transparent pixels stay transparent where overlaps are combined', async () => {
+    const of = (value: number, alpha: (x: number) => number): Made => ({
+      ...{ width: 10, type: 'Byte', hasAlpha: true },
+      bands: [() => value, () => value, () => value, alpha],
+    });
+    const { bands } = (
+      await run('mosaic', [of(10, (x) => (x < 4 ? 255 : 0)), of(20, (x) => (x < 8 ? 255 : 0))], { overlap: 'mean' })
+    ).raster();
+    expect(rowsOf(bands, 10)).toEqual([...times(4, 15), ...times(4, 20), null, null]);
+  });
+  test.each<[step: string, parameters: StepParameters, filled: number]>([
+    ['reproject', { ...same, resampling: 'bilinear' }, 0],
+    ['cog', {}, 0],
+    ['harmonize', { resampling: 'bilinear' }, 5],
+  ])('%s takes nodata and scale of the catalog item', async (step, parameters, physical) => {
+    const folder = await testFolder();
+    const facts = { observedAt: '2020-01-01T00:00:00.000Z' };
+    const ofItem = { ...facts, bands: [{ names: [], scale: { factor: 0.1, offset: -5 }, nodata: 0 }] };
+    const files = [
+      { path: make(join(folder, 'a.tif'), { bands: [(x) => (x < 5 ? 0 : 100)] }), ofItem },
+      // Finer pixels, to which harmonize brings those of the first.
+      ...(step === 'harmonize'
+        ? [
+            {
+              path: make(join(folder, 'b.tif'), { width: 40, height: 20, transform: [500_000, 15, 0, 5_000_000, 0, -15], bands: [() => 1] }), // prettier-ignore
+              ofItem: { ...facts, bands: [] },
+            },
+          ]
+        : []),
+    ];
+    const items = files.map((_, i) => ({ collectionId: 'c', itemId: String(i) }));
+    const platformInput = { check: () => Promise.resolve([]), fetch: () => Promise.resolve(files) };
+    const started = await startStepHost({ definition: allSteps, platformInput });
+    const { path } = await started.run(step, { type: 'platform', items }, parameters);
+    const dataset = gdal.open(path);
+    const { scale, offset } = dataset.bands.get(1);
+    dataset.close();
+    // harmonize writes physical values.
+    expect([scale, offset]).toEqual(step === 'harmonize' ? [null, null] : [0.1, -5]);
+    const { bands, width } = read(path);
+    expect(rowsOf(bands, width)).toEqual(
+      Array.from({ length: width }, (_, x) => (x < width / 4 ? null : physical === 0 ? 100 : physical)),
+    );
+  });
+  test('areas wider than 350° hold all between their edges', async () => {
+    const world: Made = {
+      ...{ width: 360, height: 180, epsg: 4326, type: 'Float32', transform: [-180, 1, 0, 90, 0, -1] },
+      bands: [(x) => x],
+    };
+    const area = areaOf([-176, -30], [176, -30], [176, 30], [-176, 30], [-176, -30]); // prettier-ignore
+    const { bands, width } = (await run('clip', world, { area })).raster();
+    expect([width, valid(bands[0]!).length]).toEqual([352, 352 * 60]);
+  });
+});

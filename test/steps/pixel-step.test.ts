@@ -33,15 +33,33 @@ test.each<[string, Declaration, RegExp]>([
   ['NaN for integers', { ...right, ...output({ ...byte, nodata: NaN }) }, /nodata NaN does not fit Byte/],
   [
     'two nodata values',
-    { ...right, ...output({ ...byte, nodata: 0 }, { ...byte, nodata: 255 }) },
+    { ...right, ...output({ ...byte, nodata: 0 }, { ...byte, description: 'other', nodata: 255 }) },
     /same nodata value, because a GeoTIFF has one, and not 0, 255/,
   ],
   [
     'two types',
-    { ...right, ...output({ ...byte, nodata: 0 }, { ...byte, dataType: 'UInt16', nodata: 0 }) },
+    { ...right, ...output({ ...byte, nodata: 0 }, { description: 'other', dataType: 'UInt16', nodata: 0 }) },
     /same data type/,
   ],
   ['a parameter named as a band', { ...right, parameters: z.object({ red: z.number() }) }, /red is the name of a band/],
+  ['an option that is none', { ...right, nodata: 3 } as Declaration, /there is no option nodata; the options are id,/],
+  ['a name in the place of a band', { ...right, bands: { red: 'red' } as never }, /bands.red must be band\(/],
+  ['no output band', { ...right, output: { fileName: 'mine.tif', bands: [] as never } }, /output.bands must name at least one band/],
+  [
+    'two output bands of one description',
+    { ...right, ...output({ ...byte, nodata: 0 }, { ...byte, nodata: 0 }) },
+    /each output band needs a description of its own/,
+  ],
+  [
+    'an output that is no GeoTIFF',
+    { ...right, output: { ...right.output, fileName: 'mine.png' } },
+    /output.fileName mine.png must end with .tif/,
+  ],
+  [
+    'a program that is not there',
+    { ...withoutPixel, python: new URL('./none.py', import.meta.url) },
+    /there is no program .*none.py/,
+  ],
   [
     'a parameter of the kit',
     { ...right, parameters: z.object({ nodata: z.number() }) },

@@ -2,7 +2,8 @@
 import { existsSync, statSync } from 'node:fs';
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
-import { isInRange } from '../../raster/integer-types.ts';
+import { alphaOf, maskOf, readerOf } from '../../raster/band-reader.ts';
+import { canHold } from '../../raster/integer-types.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { openVector } from '../../raster/open-vector.ts';
 import type { Scene } from '../../raster/scene.ts';
@@ -67,7 +68,11 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
     const describe = (dataset: gdal.Dataset): BandDeclaration[] =>
       dataset.bands.map((band) => ({
         description: band.description,
-        dataType: band.dataType ?? '',
+        // Signed bytes of old files become 16-bit integers in a step that computes with them.
+        dataType:
+          readsSigned(band) && dataset !== output && output.bands.get(1).dataType === 'Int16'
+            ? 'Int16'
+            : (band.dataType ?? ''),
         nodata: band.noDataValue ?? undefined,
       }));
     const actual = describe(output);
@@ -79,9 +84,11 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
       const got = actual[i];
       if (got?.dataType !== band.dataType)
         fail(`wrote band ${i + 1} as ${got?.dataType}, but declares ${band.dataType}`);
-      // A raster that names no value for gaps may get one.
+      // A raster that names no value for gaps may get one. A mask marks them if valid pixels have that value.
+      const isMasked = got?.nodata === undefined && (maskOf(output.bands.get(i + 1)) ?? alphaOf(output)) !== null;
       const mayName =
-        declaration.bands === 'as-input' && (band.nodata === undefined || !canKeepNodata(band.dataType, band.nodata));
+        declaration.bands === 'as-input' &&
+        (band.nodata === undefined || isMasked || !canKeepNodata(band.dataType, band.nodata));
       if (!mayName && !Object.is(got?.nodata, band.nodata))
         fail(`wrote nodata ${got?.nodata} in band ${i + 1}, but declares ${band.nodata}`);
     });
@@ -92,7 +99,9 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
 
 /** True if an output of this type can keep the input's nodata value. A Byte cannot hold -10000, and GDAL drops the nodata of 64-bit integers. */
 const canKeepNodata = (dataType: string, nodata: number): boolean =>
-  isInRange(dataType, nodata) && !dataType.endsWith('Int64');
+  canHold(dataType, nodata) && !dataType.endsWith('Int64');
+
+const readsSigned = (band: gdal.RasterBand): boolean => !/^C/.test(band.dataType ?? '') && readerOf(band).isSigned;
 
 /** OGR's names of a field's type, by the declaration's. */
 const typesOf: Readonly<Record<VectorOutput['fields'][string], readonly string[]>> = {

@@ -1,15 +1,19 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import type Gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
-import { alphaOf, maskOf } from '../../raster/band-reader.ts';
-import { integerRanges } from '../../raster/integer-types.ts';
+import { alphaOf, BandReader } from '../../raster/band-reader.ts';
+import { canHold, integerRanges } from '../../raster/integer-types.ts';
+import type { JobContext } from '../../child/in-child.ts';
 import { z, type StepJob } from '../step.ts';
+import { narrowed, widened, withItemFacts } from '../wide-copy.ts';
 import { markInside, windowOf, type PixelRings } from '../zones.ts';
 
 const stripPixels = 500_000;
 const areasBetweenTicks = 200;
 /** GDAL's flag for one mask of all bands. */
 const perDataset = 2;
+/** GDAL's flag for a mask that is an alpha band. */
+const ofAlpha = 4;
 
 export const outsideParameter = z.number().min(-1e9).max(1e9).optional().meta({
   title: 'Value outside',
@@ -44,10 +48,17 @@ export async function cutTo(
   const window = windowOf(areas.flat(), source.rasterSize.x, source.rasterSize.y);
   if (!window) throw outside();
   gdal.config.set('GDAL_TIFF_INTERNAL_MASK', 'YES');
-  const cut = await gdal.translateAsync(`${workFolder}/cut.tif`, source, [
+  const view = scene.bands.some(({ band }) => new BandReader({ band }).isSigned)
+    ? await unsigned({ gdal, raster, workFolder }, scene, share(0, 0.1))
+    : withItemFacts(gdal, source, scene.bands);
+  const isImpossible = view.bands.map((band) => band.noDataValue !== null && nodataOf(band) === null).some(Boolean);
+  const cut = await gdal.translateAsync(`${workFolder}/cut.tif`, view, [
+    // GDAL would make it the nearest value of the type.
+    ...(isImpossible ? ['-a_nodata', 'none'] : []),
     ...['-srcwin', window.x, window.y, window.width, window.height].map(String),
     ...['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER'],
   ]);
+  if (view !== source) view.close();
   const clipping = share(0.1, 0.6);
   const gaps = gapsOf(cut, parameters.outside);
   const rows = Math.max(1, Math.min(window.height, Math.floor(stripPixels / window.width)));
@@ -103,25 +114,65 @@ interface Gap {
   readonly isNew: boolean;
 }
 
-/** The mask or alpha of the raster, or else each of its bands. Adds a mask to integers that have no value for no data. */
+/** The mask, alpha and nodata values of the raster. If it has none, adds a mask to integers, and NaN to real numbers. */
 function gapsOf(cut: Gdal.Dataset, outside: number | undefined): Gap[] {
-  const bands = cut.bands.map((band) => band);
+  const alpha = alphaOf(cut);
+  const bands = cut.bands.map((band) => band).filter((band) => band.id !== alpha?.id);
   const [first] = bands as [Gdal.RasterBand];
-  const mask = alphaOf(cut) ?? maskOf(first);
-  if (mask) return [{ band: mask, value: 0, isNew: false }];
-  const isReal = ({ dataType }: Gdal.RasterBand) => dataType?.startsWith('Float') ?? false;
-  if (outside === undefined && bands.some((band) => band.noDataValue === null && !isReal(band))) {
+  const known = bands.flatMap((band): Gap[] => {
+    const value = nodataOf(band);
+    return value === null ? [] : [{ band, value, isNew: false }];
+  });
+  const flags = first.getMaskFlags();
+  const mask = (flags & perDataset) !== 0 && (flags & ofAlpha) === 0 ? first.getMaskBand() : null;
+  const masks = [alpha, mask].flatMap((band): Gap[] => (band ? [{ band, value: 0, isNew: false }] : []));
+  if (masks.length > 0) return [...masks, ...known];
+  if (outside === undefined && bands.some((band) => nodataOf(band) === null && !isReal(band))) {
     first.createMaskBand(perDataset);
     const made = first.getMaskBand()!;
     made.fill(255);
-    return [{ band: made, value: 0, isNew: false }];
+    return [{ band: made, value: 0, isNew: false }, ...known];
   }
-  return bands.map((band): Gap => {
-    if (band.noDataValue !== null) return { band, value: band.noDataValue, isNew: false };
-    const value = isReal(band) ? NaN : outside!;
-    band.noDataValue = value;
-    return { band, value, isNew: true };
-  });
+  const unknown = bands.filter((band) => nodataOf(band) === null);
+  return [
+    ...known,
+    ...unknown.map((band): Gap => {
+      const value = isReal(band) ? NaN : outside!;
+      band.noDataValue = value;
+      return { band, value, isNew: true };
+    }),
+  ];
+}
+
+const isReal = ({ dataType }: Gdal.RasterBand) => dataType?.startsWith('Float') ?? false;
+
+/** The declared nodata value if the type can hold it, else null. */
+const nodataOf = ({ dataType, noDataValue }: Gdal.RasterBand): number | null =>
+  noDataValue !== null && canHold(dataType, noDataValue) ? noDataValue : null;
+
+/** The raster with signed bytes as 16-bit integers. */
+async function unsigned(
+  job: Pick<StepJob<never>, 'gdal' | 'raster' | 'workFolder'>,
+  scene: Pick<StepJob<never>['scene'], 'bands' | 'onlyRaster'>,
+  context: JobContext,
+): Promise<Gdal.Dataset> {
+  const source = scene.onlyRaster();
+  const [first] = scene.bands;
+  const wide = await widened(
+    job.raster,
+    scene.bands,
+    { path: `${job.workFolder}/wide.tif`, grid: job.raster.gridOf(source), type: 'Int16' },
+    context,
+  );
+  const nodata = first?.band.noDataValue ?? first?.ofItem?.nodata ?? null;
+  const made = await narrowed(
+    job,
+    wide,
+    { type: 'Int16', nodata, hasAlpha: alphaOf(source) !== null, like: source },
+    context,
+  );
+  wide.close();
+  return made;
 }
 
 const occursInside = (value: number) =>
@@ -141,7 +192,7 @@ function requireFits({ dataType, noDataValue }: Gdal.RasterBand, value: number |
     });
   if (
     value !== undefined &&
-    noDataValue === null &&
+    (noDataValue === null || !canHold(dataType, noDataValue)) &&
     !(Number.isInteger(value) && value >= range[0] && value <= range[1])
   )
     throw new KitError(

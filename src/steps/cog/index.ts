@@ -1,4 +1,5 @@
 import { defineStep, z } from '../step.ts';
+import { withItemFacts } from '../wide-copy.ts';
 
 /** Any raster as a Cloud Optimized GeoTIFF: tiled, compressed, with overviews, in the order that range requests like. */
 export default defineStep({
@@ -25,7 +26,10 @@ export default defineStep({
   input: { description: 'One raster file with any bands.', mostItems: 1, synthetic: 'multispectral' },
   output: { fileName: 'cog.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
 
-  async run({ parameters, scene, raster, outputPath, share }) {
-    raster.writeCog(scene.onlyRaster(), outputPath, parameters, share(0, 1));
+  async run({ parameters, scene, gdal, raster, outputPath, share }) {
+    const source = scene.onlyRaster();
+    const view = withItemFacts(gdal, source, scene.bands);
+    raster.writeCog(view, outputPath, parameters, share(0, 1));
+    if (view !== source) view.close();
   },
 });

@@ -6,7 +6,7 @@ import { withoutMask } from '../without-mask.ts';
 /** Lines of equal height of a digital elevation model. */
 export default defineStep({
   id: 'contours',
-  version: '1.1.0',
+  version: '1.1.1',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Contours',
   description: 'Lines of equal height in an elevation raster, as a GeoPackage.',
@@ -58,17 +58,24 @@ export default defineStep({
     const layer = made.layers.create('contours', dataset.srs, gdal.wkbLineString);
     layer.fields.add(new gdal.FieldDefn('number', gdal.OFTInteger));
     layer.fields.add(new gdal.FieldDefn('elevation', gdal.OFTReal));
-    await gdal.contourGenerateAsync({
+    const options = {
       src: heights,
       dst: layer,
-      ...(levels.length > 0
-        ? { fixedLevels: levels.toSorted((a, b) => a - b) }
-        : { interval: parameters.interval, offset: parameters.base }),
       idField: 0,
       elevField: 1,
       ...(heights.noDataValue !== null && { nodata: heights.noDataValue }),
-      progress_cb: (fraction) => generating.progress(fraction),
-    });
+    };
+    if (levels.length > 0) {
+      // The asynchronous function reads the levels after they are freed (gdal-async 3.12), and loses lines.
+      gdal.contourGenerate({ ...options, fixedLevels: levels.toSorted((a, b) => a - b) });
+      generating.progress(1);
+    } else
+      await gdal.contourGenerateAsync({
+        ...options,
+        interval: parameters.interval,
+        offset: parameters.base,
+        progress_cb: (fraction) => generating.progress(fraction),
+      });
     made.close();
     plain?.close();
     signal.throwIfAborted();

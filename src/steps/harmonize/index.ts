@@ -9,14 +9,14 @@ import { resampling } from '../parameters.ts';
 import { writePixels } from '../pixel-step.ts';
 import { readingOf, readingParameters } from '../reading.ts';
 import { defineStep, z, type StepJob } from '../step.ts';
-import { gridArguments, requirePlaced, warped } from '../warp.ts';
+import { gridArguments, requirePlaced, sourcesOf, warped } from '../warp.ts';
 
 const isOwnWord = (grid: string) => grid === 'finest' || grid === 'coarsest';
 
 /** Bands with pixels of different sizes on one grid, in one raster. */
 export default defineStep({
   id: 'harmonize',
-  version: '1.0.0',
+  version: '1.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Harmonize bands',
   description:
@@ -49,15 +49,16 @@ export default defineStep({
       : scene.findBand(parameters.grid);
     if (!like) throw new KitError('no_raster', 'there is no band to harmonize', { status: 422 });
     const reading = readingOf(parameters);
-    const moved = await onGridOf(job, like.dataset, chosen, parameters.resampling);
+    const moved = await onGridOf(job, like.dataset, chosen, parameters);
     await writePixels(
       job,
       {
         bands: moved,
-        // The scale is that of the band as it came.
-        readers: moved.map((one, i) =>
-          raster.reader(one, { ...reading, scaling: raster.reader(chosen[i]!, reading).scale }),
-        ),
+        // The scale is that of the band as it came. Moved bands mark missing pixels by NaN.
+        readers: moved.map((one, i) => {
+          const { scale: scaling } = raster.reader(chosen[i]!, reading);
+          return raster.reader(one, one === chosen[i] ? { ...reading, scaling } : { scaling });
+        }),
         output: {
           path: outputPath,
           bands: chosen.map((one, i) => ({
@@ -95,10 +96,10 @@ function isSameGrid(a: Gdal.Dataset, b: Gdal.Dataset): boolean {
 
 /** The bands on the grid of `like`. The caller closes rasters that are not the scene's. */
 async function onGridOf(
-  job: Pick<StepJob<never>, 'gdal' | 'workFolder' | 'signal' | 'share'>,
+  job: Pick<StepJob<never>, 'gdal' | 'raster' | 'scene' | 'workFolder' | 'signal' | 'share'>,
   like: Gdal.Dataset,
   bands: readonly SceneBand[],
-  method: string,
+  { resampling: method, nodata }: { readonly resampling: string; readonly nodata?: number | undefined },
 ): Promise<SceneBand[]> {
   const sources = [...new Set(bands.map(({ dataset }) => dataset))];
   const moved = new Map<Gdal.Dataset, Gdal.Dataset>();
@@ -107,13 +108,18 @@ async function onGridOf(
     else {
       const workFolder = `${job.workFolder}/moved-${i}`;
       mkdirSync(workFolder);
+      const own = sourcesOf(job.scene).filter(({ dataset }) => dataset === source);
+      const context = job.share((0.4 * i) / sources.length, (0.4 * (i + 1)) / sources.length);
       // Means of whole numbers are fractions.
-      const args = [...gridArguments(like), '-r', method, '-ot', 'Float32'];
-      moved.set(source, await warped({ ...job, workFolder }, [source], args, job.share((0.4 * i) / sources.length, (0.4 * (i + 1)) / sources.length))); // prettier-ignore
+      const options = { dataType: 'Float32', nodata };
+      moved.set(
+        source,
+        await warped({ ...job, workFolder }, own, [...gridArguments(like), '-r', method], context, options),
+      );
     }
   }
   return bands.map((one) => {
     const dataset = moved.get(one.dataset)!;
-    return dataset === one.dataset ? one : { ...one, dataset, band: dataset.bands.get(one.index) };
+    return dataset === one.dataset ? one : { ...one, dataset, band: dataset.bands.get(one.index), ofItem: null };
   });
 }

@@ -7,7 +7,8 @@ import type { Scene, SceneBand } from '../../raster/scene.ts';
 import { KitError } from '../../contract/kit-error.ts';
 import { crs, resampling } from '../parameters.ts';
 import { defineStep, z, type StepJob } from '../step.ts';
-import { maskFromAlpha, warped } from '../warp.ts';
+import { typeOf } from '../wide-copy.ts';
+import { narrowedTo, scalesOf, sourcesOf, warped, warpedWide, type WarpSource } from '../warp.ts';
 
 const bandsOf = (scene: Scene, dataset: Gdal.Dataset) => scene.bands.filter((one) => one.dataset === dataset);
 /** What a band is called by more than its file's name. */
@@ -136,7 +137,7 @@ const overlaps = {
 /** Merges several rasters into one. */
 export default defineStep({
   id: 'mosaic',
-  version: '2.1.0',
+  version: '2.2.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Mosaic',
   description:
@@ -173,15 +174,16 @@ export default defineStep({
     const views = scene.datasets.map((one, i) => (shifts[i] === 0 ? one : moved(gdal, one, shifts[i]!)));
     const target = parameters.crs ?? first.srs?.toWKT();
     const warp = [...(target === undefined ? [] : ['-t_srs', target]), '-r', parameters.resampling];
+    const sources = sourcesOf(scene, views);
     const { overlap } = parameters;
     const made = isOrder(overlap)
       ? await warped(
           job,
-          lowestFirst(scene, overlap).map((i) => views[i]!),
+          lowestFirst(scene, overlap).map((i) => sources[i]!),
           [...warp, ...args],
           share(0, 0.6),
         )
-      : await combined(job, views, warp, args, overlaps[overlap]);
+      : await combined(job, sources, warp, args, overlaps[overlap]);
     views.forEach((one, i) => one !== scene.datasets[i] && one.close());
     raster.writeCog(made, outputPath, { compression: 'DEFLATE', blockSize: 512, resampling: 'NEAREST' }, share(0.6, 1));
     made.close();
@@ -210,55 +212,67 @@ function moved(gdal: typeof Gdal, source: Gdal.Dataset, degrees: number): Gdal.D
 /** Warps each raster onto the common grid and combines overlapping values. */
 async function combined(
   job: Pick<StepJob<never>, 'gdal' | 'raster' | 'workFolder' | 'signal' | 'share'>,
-  views: readonly Gdal.Dataset[],
+  sources: readonly WarpSource[],
   warp: readonly string[],
   grid: readonly string[],
   of: (values: Float64Array) => number,
 ): Promise<Gdal.Dataset> {
-  const { gdal, raster, workFolder, share } = job;
+  const { raster, workFolder, share } = job;
+  const scales = scalesOf(sources);
   // This warp only determines the common grid.
-  const whole = await warped(job, views, [...warp, ...grid], share(0, 0.1));
+  const whole = await warpedWide(job, sources, [...warp, ...grid], share(0, 0.1), {});
   const [x0 = 0, width = 1, , y0 = 0, , height = -1] = whole.geoTransform ?? [];
   const { x, y } = whole.rasterSize;
   const extent = ['-te', x0, y0 + y * height, x0 + x * width, y0, '-ts', x, y].map(String);
-  const nodata = whole.bands.get(1).noDataValue;
   const lies = raster.gridOf(whole);
-  const bands = whole.bands.map(({ dataType, description }) => ({ dataType: dataType ?? 'Float32', description }));
+  const [{ dataType, noDataValue }] = whole.bands.map((band) => band) as [Gdal.RasterBand];
+  const names = whole.bands.map(({ description }) => description);
   whole.close();
+  const missing = noDataValue ?? NaN;
+  const dataTypeOfAll = typeOf(sources[0]!.bands[0]!.band);
   const layers: Gdal.Dataset[] = [];
-  for (const [i, view] of views.entries()) {
+  for (const [i, source] of sources.entries()) {
     const workOfOne = `${workFolder}/layer-${i}`;
     mkdirSync(workOfOne);
-    layers.push(await warped({ ...job, workFolder: workOfOne }, [view], [...warp, ...extent], share(0.1, 0.3)));
-  }
-  const path = `${workFolder}/combined.tif`;
-  const made = gdal.drivers
-    .get('GTiff')
-    .create(path, x, y, bands.length + 1, bands[0]!.dataType, ['TILED=YES', 'BIGTIFF=IF_SAFER']);
-  if (lies.geoTransform) made.geoTransform = [...lies.geoTransform];
-  if (lies.srs) made.srs = lies.srs;
-  const isWhole = !bands[0]!.dataType.startsWith('Float');
-  for (let b = 1; b <= bands.length; b++) {
-    if (nodata !== null) made.bands.get(b).noDataValue = nodata;
-    const values = new Float64Array(layers.length);
-    await raster.walkBands(
-      {
-        inputs: layers.map((one) => raster.reader(one.bands.get(b), { scaling: 'stored' })),
-        outputs: [made.bands.get(b), made.bands.get(bands.length + 1)],
-      },
-      (inputs, [out, alpha], strip) => {
-        const count = strip.width * strip.rows;
-        for (let i = 0; i < count; i++) {
-          let n = 0;
-          for (const one of inputs) if (!Number.isNaN(one[i])) values[n++] = one[i]!;
-          const value = n === 0 ? (nodata ?? 0) : of(values.subarray(0, n).sort());
-          out![i] = isWhole ? Math.round(value) : value;
-          alpha![i] = n === 0 ? 0 : 255;
-        }
-      },
-      share(0.3 + (0.3 * (b - 1)) / bands.length, 0.3 + (0.3 * b) / bands.length),
+    layers.push(
+      await warpedWide({ ...job, workFolder: workOfOne }, [source], [...warp, ...extent], share(0.1, 0.3), {
+        dataType: dataTypeOfAll,
+      }),
     );
   }
+  const made = await raster.createRaster(
+    {
+      path: `${workFolder}/combined.tif`,
+      grid: lies,
+      dataType: dataType ?? 'Float32',
+      bands: names.map((description) => ({ description, nodata: missing })),
+    },
+    async (target) => {
+      const values = new Float64Array(layers.length);
+      for (let b = 1; b <= names.length; b++)
+        await raster.walkBands(
+          {
+            inputs: layers.map((one) => raster.reader(one.bands.get(b), { scaling: 'stored' })),
+            outputs: [target.bands.get(b)],
+          },
+          (inputs, [out], strip) => {
+            const count = strip.width * strip.rows;
+            for (let i = 0; i < count; i++) {
+              let n = 0;
+              for (const one of inputs) if (!Number.isNaN(one[i])) values[n++] = one[i]!;
+              const value = n === 0 ? missing : of(values.subarray(0, n).sort());
+              out![i] = dataTypeOfAll.startsWith('Float') ? value : Math.round(value);
+            }
+          },
+          share(0.3 + (0.2 * (b - 1)) / names.length, 0.3 + (0.2 * b) / names.length),
+        );
+    },
+  );
   layers.forEach((one) => one.close());
-  return maskFromAlpha(gdal, made, bands.length, nodata, `${workFolder}/combined-masked.tif`);
+  const result = await narrowedTo(job, sources, made, share(0.5, 0.6));
+  scales.forEach(({ factor, offset }, i) => {
+    if (factor !== 1 || offset !== 0)
+      [result.bands.get(i + 1).scale, result.bands.get(i + 1).offset] = [factor, offset];
+  });
+  return result;
 }

@@ -44,21 +44,28 @@ class Job:
         self.work_folder = described["workFolder"]
         self.inputs = [one["path"] for one in described["inputs"]]
         self.named_inputs = {name: [one["path"] for one in files] for name, files in described["namedInputs"].items()}
-        self.bands = [
-            Band(one["path"], index, tuple(band["names"]), band.get("ofItem"))
-            for one in described["inputs"]
-            for index, band in enumerate(one["bands"], 1)
-        ]
+        self.pixels = described.get("pixels") or {}  # of definePixelStep: the input of each argument, and whether it takes stored numbers
+        self.bands = _bands(described["inputs"])
+        self._bands_of = {name: _bands(files) for name, files in described["namedInputs"].items()}
 
-    def band(self, name):
-        """The one band that goes by this name; refuses the input where there is none, or several."""
-        found = [band for band in self.bands if name.lower() in (known.lower() for known in band.names)]
+    def band(self, name, of=None):
+        """The one band that goes by this name, in the input `of`; refuses the input where there is none, or several."""
+        there = self.bands if of is None else self._bands_of[of]
+        found = [band for band in there if name.lower() in (known.lower() for known in band.names)]
         if len(found) == 1:
             return found[0]
         if found:
             refuse(f'{len(found)} bands have the name "{name}"', "band_ambiguous")
-        known = ", ".join(band.names[0] if band.names else "unnamed" for band in self.bands)
+        known = ", ".join(band.names[0] if band.names else "unnamed" for band in there)
         refuse(f'no band has the name "{name}"; the input has {known}', "band_not_found")
+
+
+def _bands(files):
+    return [
+        Band(one["path"], index, tuple(band["names"]), band.get("ofItem"))
+        for one in files
+        for index, band in enumerate(one["bands"], 1)
+    ]
 
 
 def load():
@@ -96,6 +103,8 @@ class Reader:
         gdal.UseExceptions()
         self.dataset = gdal.Open(band.path)
         self.band = self.dataset.GetRasterBand(band.index)
+        if gdal.DataTypeIsComplex(self.band.DataType):
+            refuse("the band holds complex numbers, and the step takes real ones; make its amplitude or its phase a band first", "complex_values")
         of_item = band.of_item or {}
         own = (_or(self.band.GetScale(), 1.0), _or(self.band.GetOffset(), 0.0))
         item = of_item.get("scale") or {"factor": 1.0, "offset": 0.0}
@@ -190,14 +199,19 @@ def pixels(function, nodata=None, data_type=None, description=None, strip_rows=2
     is_real = data_type.startswith("Float")
     # In JSON NaN is null.
     marks = [float("nan") if one.get("nodata") is None and is_real else one.get("nodata") for one in outputs]
-    bands = [job.band(job.parameters[name]) for name in names]
-    readers = [Reader(one, job.parameters.get("scaling", "file"), job.parameters.get("nodata")) for one in bands]
+    bands = [job.band(job.parameters[name], (job.pixels.get("of") or {}).get(name)) for name in names]
+    scaling = "stored" if job.pixels.get("isStored") else job.parameters.get("scaling", "file")
+    readers = [Reader(one, scaling, job.parameters.get("nodata")) for one in bands]
     first = readers[0].dataset
 
-    def grid(dataset):
-        return dataset.RasterXSize, dataset.RasterYSize, dataset.GetGeoTransform(), dataset.GetProjection()
+    def is_same_grid(a, b):
+        size = (a.RasterXSize, a.RasterYSize) == (b.RasterXSize, b.RasterYSize)
+        pixel = max(abs(a.GetGeoTransform()[1]), abs(a.GetGeoTransform()[5]))
+        is_near = all(abs(one - other) <= pixel * 1e-3 for one, other in zip(a.GetGeoTransform(), b.GetGeoTransform()))
+        systems = a.GetSpatialRef(), b.GetSpatialRef()
+        return size and is_near and (systems == (None, None) or (None not in systems and bool(systems[0].IsSame(systems[1]))))
 
-    if any(grid(one.dataset) != grid(first) for one in readers):
+    if not all(is_same_grid(first, one.dataset) for one in readers):
         refuse("the bands are on different grids; resample one of them first", "grids_differ")
     width, height = first.RasterXSize, first.RasterYSize
     made = gdal.GetDriverByName("GTiff").Create(
@@ -210,6 +224,10 @@ def pixels(function, nodata=None, data_type=None, description=None, strip_rows=2
     if first.GetGeoTransform(can_return_null=True):
         made.SetGeoTransform(first.GetGeoTransform())
     made.SetProjection(first.GetProjection())
+    if first.GetGCPCount() > 0:
+        made.SetGCPs(first.GetGCPs(), first.GetGCPProjection())
+    if first.GetMetadata("RPC"):
+        made.SetMetadata(first.GetMetadata("RPC"), "RPC")
     targets = [made.GetRasterBand(i + 1) for i in range(len(outputs))]
     for target, one, mark in zip(targets, outputs, marks):
         target.SetDescription(one["description"])

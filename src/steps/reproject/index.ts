@@ -1,12 +1,12 @@
 import { KitError } from '../../contract/kit-error.ts';
 import { crs, resampling } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
-import { gridArguments, requirePlaced, targetAcross, warped } from '../warp.ts';
+import { gridArguments, requirePlaced, sourcesOf, targetAcross, warped } from '../warp.ts';
 
 /** A raster in another coordinate reference system, with pixels of another size, or on the grid of another. */
 export default defineStep({
   id: 'reproject',
-  version: '2.0.0',
+  version: '2.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Reproject and resample',
   description:
@@ -58,7 +58,7 @@ export default defineStep({
     const size = parameters.pixelSize === undefined ? [] : ['-tr', parameters.pixelSize, parameters.pixelSize];
     const result = await warped(
       job,
-      [source],
+      sourcesOf(inputs.input),
       [
         ...(parameters.from === undefined ? [] : ['-s_srs', parameters.from]),
         ...(like ? gridArguments(like) : ['-t_srs', across ?? parameters.crs, ...size]),

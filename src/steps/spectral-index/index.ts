@@ -1,4 +1,5 @@
 import { KitError } from '../../contract/kit-error.ts';
+import type { BandReader } from '../../raster/band-reader.ts';
 import { computeExpression, nodata } from '../band-math/compute.ts';
 import { parseExpression } from '../band-math/expression.ts';
 import { estimateCog } from '../estimate.ts';
@@ -39,7 +40,7 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
   );
   return defineStep({
     id: 'spectral-index',
-    version: '2.1.0',
+    version: '2.1.1',
     cases: new URL('./cases.json', import.meta.url),
     title: 'Spectral index',
     description,
@@ -86,6 +87,16 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
       const { index, factor, offset, scaling, nodata: missing, ...given } = job.parameters;
       const reading = readingOf({ scaling, nodata: missing });
       const isGiven = factor !== undefined || offset !== undefined;
+      if (
+        factor === undefined &&
+        offset !== undefined &&
+        job.scene.bands.some((one) => isScaled(job.raster.reader(one)))
+      )
+        throw new KitError(
+          'factor_missing',
+          'the bands have a scale of their own, which offset replaces; give factor with it, for example factor 0.0001 and offset -0.1',
+          { status: 422 },
+        );
       return computeExpression(job, {
         expression: indices[index]!.formula,
         constants: valuesOf(index, constantsOf(index), constants, given),
@@ -95,6 +106,8 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
     },
   });
 }
+
+const isScaled = ({ scaleOrigin }: BandReader) => scaleOrigin === 'file' || scaleOrigin === 'item';
 
 type Given = Readonly<Record<string, number | undefined>>;
 

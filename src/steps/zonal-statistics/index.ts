@@ -32,7 +32,7 @@ const classFields = { zone: 'string', band: 'string', value: 'real', count: 'rea
 /** Statistics of the bands of a raster within each of some areas. */
 export default defineStep({
   id: 'zonal-statistics',
-  version: '2.1.0',
+  version: '2.1.1',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Zonal statistics',
   description:

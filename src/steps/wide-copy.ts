@@ -1,0 +1,196 @@
+/**
+ * Copies for GDAL's warper, which knows neither items nor signed bytes, nor a mask beside nodata, nor sources that mark missing pixels differently.
+ * In a wider type a value that no pixel has marks missing pixels; afterwards the raster gets its own type again.
+ */
+import type Gdal from 'gdal-async';
+import { KitError } from '../contract/kit-error.ts';
+import { alphaOf, BandReader } from '../raster/band-reader.ts';
+import { canHold, integerRanges } from '../raster/integer-types.ts';
+import type { Grid } from '../raster/cog.ts';
+import type { SceneBand } from '../raster/scene.ts';
+import type { JobContext } from '../child/in-child.ts';
+import type { StepJob } from './step.ts';
+import { eachStrip } from '../raster/block-walk.ts';
+import { statisticsOf } from '../raster/statistics.ts';
+
+export const tiled = ['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER'];
+
+/** The wider type of each integer type, and the value that marks missing pixels. Others become Float64, or stay real, with NaN. */
+const wider: Readonly<Record<string, readonly [type: string, missing: number]>> = {
+  Byte: ['Int16', -32_768],
+  Int8: ['Int16', -32_768],
+  UInt16: ['Int32', -2_147_483_648],
+  Int16: ['Int32', -2_147_483_648],
+};
+
+/** The type that holds a band's values. Signed bytes of old files are 16-bit integers. */
+export const typeOf = (band: Gdal.RasterBand): string =>
+  new BandReader({ band }).isSigned ? 'Int16' : (band.dataType ?? 'Float32');
+
+export const wideTypeOf = (type: string): readonly [type: string, missing: number] =>
+  wider[type] ?? [type === 'Float32' ? 'Float32' : 'Float64', NaN];
+
+/** Copies stored numbers of bands, without alpha, to the wider type of `type`. The caller closes the copy. */
+export function widened(
+  raster: StepJob<never>['raster'],
+  bands: readonly SceneBand[],
+  { path, grid, type, nodata }: { path: string; grid: Grid; type: string; nodata?: number | undefined },
+  context: JobContext,
+): Promise<Gdal.Dataset> {
+  const [dataType, missing] = wideTypeOf(type);
+  const alpha = alphaOf(bands[0]!.dataset);
+  const values = bands.filter(({ index }) => index !== alpha?.id);
+  return raster.createRaster(
+    { path, grid, dataType, bands: values.map((one) => ({ description: one.band.description, nodata: missing })) },
+    (target) =>
+      raster.walkBands(
+        {
+          inputs: values.map((one) =>
+            raster.reader(one, { scaling: 'stored', ...(nodata !== undefined && { nodata }) }),
+          ),
+          outputs: values.map((_, i) => target.bands.get(i + 1)),
+        },
+        (inputs, outputs, { width, rows }) =>
+          outputs.forEach((out, k) => {
+            for (let i = 0; i < width * rows; i++) out[i] = Number.isNaN(inputs[k]![i]) ? missing : inputs[k]![i]!;
+          }),
+        context,
+      ),
+  );
+}
+
+/**
+ * Copies a wide raster to `type`. `nodata` marks missing pixels if no pixel has that value, else a mask, else a free value of the type.
+ * `hasAlpha` adds an alpha band. Throws `KitError` if none of these can mark them. The caller closes the result.
+ */
+export async function narrowed(
+  { gdal, raster, workFolder }: Pick<StepJob<never>, 'gdal' | 'raster' | 'workFolder'>,
+  wide: Gdal.Dataset,
+  { type, nodata, hasAlpha, like }: { type: string; nodata: number | null; hasAlpha: boolean; like: Gdal.Dataset },
+  context: JobContext,
+): Promise<Gdal.Dataset> {
+  const count = wide.bands.count();
+  const readers = wide.bands.map((band) => raster.reader(band, { scaling: 'stored' }));
+  const isReal = type.startsWith('Float');
+  const range = integerRanges[type];
+  const stored = (value: number) => {
+    if (isReal) return value;
+    const whole = Math.round(value);
+    return range ? Math.min(range[1], Math.max(range[0], whole)) : whole;
+  };
+  const candidates = [
+    nodata,
+    ...(isReal ? [NaN] : [0, ...(range ?? []), ...(range ? [range[1] - 1, range[0] + 1] : [])]),
+  ];
+  const free = new Set(
+    candidates.filter((one) => one !== null && (Number.isNaN(one) ? isReal : canHold(type, one))) as number[],
+  );
+  let [isShared, isWhole] = [true, true];
+  const { x: width } = wide.rasterSize;
+  await eachStrip(
+    { bands: wide.bands.map((band) => band) as [Gdal.RasterBand], arrays: count },
+    (y, rows) => {
+      const strips = readers.map((one) => {
+        const values = new Float64Array(width * rows);
+        one.read([0, y, width, rows], values);
+        return values;
+      });
+      for (let i = 0; i < width * rows; i++) {
+        let missing = 0;
+        for (const values of strips) {
+          if (Number.isNaN(values[i])) missing++;
+          else if (free.size > 0) free.delete(stored(values[i]!));
+        }
+        if (missing > 0) isWhole = false;
+        if (missing > 0 && missing < count) isShared = false;
+      }
+    },
+    context,
+  );
+  const isDeclared = nodata !== null && free.has(nodata);
+  const marks = hasAlpha || (!isDeclared && !isReal && isShared) ? null : isDeclared ? nodata : [...free][0];
+  if (marks === undefined && !isWhole)
+    throw new KitError(
+      'no_free_value',
+      `the rasters use every value of ${type} that could mark missing pixels; convert them to a larger type first`,
+      { status: 422 },
+    );
+  const filler = marks ?? 0;
+  const bands = wide.bands.map(({ description }) => ({ description, ...(marks != null && { nodata: marks }) }));
+  const needsMask = marks == null;
+  const made = await raster.createRaster(
+    {
+      path: `${workFolder}/narrowed.tif`,
+      grid: raster.gridOf(wide),
+      dataType: type,
+      bands: needsMask ? [...bands, { description: 'alpha' }] : bands,
+    },
+    (target) =>
+      raster.walkBands(
+        { inputs: readers, outputs: target.bands.map((band) => band) },
+        (inputs, outputs, { width, rows }) => {
+          for (let i = 0; i < width * rows; i++) {
+            let isThere = false;
+            for (let k = 0; k < count; k++) {
+              const value = inputs[k]![i]!;
+              isThere ||= !Number.isNaN(value);
+              outputs[k]![i] = Number.isNaN(value) ? filler : stored(value);
+            }
+            if (needsMask) outputs[count]![i] = isThere ? 255 : 0;
+          }
+        },
+        context,
+      ),
+  );
+  const result =
+    needsMask && !hasAlpha
+      ? await maskFromAlpha(gdal, made, count, null, `${workFolder}/narrowed-masked.tif`, nodata !== null)
+      : made;
+  like.bands.forEach((band, i) => {
+    const own = i <= result.bands.count() ? result.bands.get(i) : null;
+    if (!own) return;
+    if (band.colorTable && type === 'Byte') own.colorTable = band.colorTable;
+    if (band.colorInterpretation) own.colorInterpretation = band.colorInterpretation;
+  });
+  return result;
+}
+
+/** Converts the last band to a mask. Leaves the mask out if every pixel is covered, unless it `isWanted`, or if nodata marks the gaps. */
+export async function maskFromAlpha(
+  gdal: typeof Gdal,
+  made: Gdal.Dataset,
+  count: number,
+  nodata: number | null,
+  path: string,
+  isWanted = false,
+): Promise<Gdal.Dataset> {
+  made.flush();
+  const alpha = made.bands.get(count + 1);
+  const isCovered = (statisticsOf([new BandReader({ band: alpha })])[0]?.min ?? 0) > 0;
+  const bands = Array.from({ length: count }, (_, i) => ['-b', String(i + 1)]).flat();
+  const mask = (isCovered && !isWanted) || nodata !== null ? ['-mask', 'none'] : ['-mask', String(count + 1)];
+  gdal.config.set('GDAL_TIFF_INTERNAL_MASK', 'YES');
+  const masked = await gdal.translateAsync(path, made, [...bands, ...mask, ...tiled]);
+  made.close();
+  return masked;
+}
+
+/** A view of a raster with the nodata value and the scale of its catalog item, where the file has none. Returns the raster itself if there is nothing to add. */
+export function withItemFacts(gdal: typeof Gdal, dataset: Gdal.Dataset, bands: readonly SceneBand[]): Gdal.Dataset {
+  const facts = bands.map((one) => {
+    const { scale, scaleOrigin } = new BandReader(one, {});
+    const { noDataValue } = one.band;
+    return {
+      scale: scaleOrigin === 'item' ? scale : null,
+      nodata: noDataValue === null ? (one.ofItem?.nodata ?? null) : null,
+    };
+  });
+  if (facts.every(({ scale, nodata }) => scale === null && nodata === null)) return dataset;
+  const view = gdal.drivers.get('VRT').createCopy('', dataset);
+  facts.forEach(({ scale, nodata }, i) => {
+    const band = view.bands.get(i + 1);
+    if (scale) [band.scale, band.offset] = [scale.factor, scale.offset];
+    if (nodata !== null && canHold(band.dataType, nodata)) band.noDataValue = nodata;
+  });
+  return view;
+}
