@@ -5,7 +5,7 @@ import { alphaOf, BandReader, maskOf, requireOneNodata, type ValueScale } from '
 import { canHold } from '../raster/integer-types.ts';
 import { boxOf, footprintOf } from '../raster/footprint.ts';
 import { fromTransform } from '../raster/affine.ts';
-import { toLonLat } from '../raster/lon-lat.ts';
+import { fromLonLat, toLonLat } from '../raster/lon-lat.ts';
 import type { Scene, SceneBand } from '../raster/scene.ts';
 import type { JobContext } from '../child/in-child.ts';
 import type { StepJob } from './step.ts';
@@ -222,13 +222,29 @@ export function targetAcross(gdal: typeof Gdal, source: Gdal.Dataset, code: stri
   const target = gdal.SpatialReference.fromUserInput(code);
   if (!crossesAntimeridian(gdal, source)) return null;
   if (target.isGeographic()) return `${target.toProj4()} +lon_wrap=180`;
-  // These projections have no seam at 180°.
-  if (/stere|laea|aeqd|gnom|ortho|utm|tmerc/.test(target.toProj4())) return null;
+  if (!hasSeamAt180(gdal, source, target)) return null;
   throw new KitError(
     'crosses_antimeridian',
     `the raster crosses 180° of longitude, and ${code} is split there; choose another reference system, such as EPSG:4326 or a UTM zone`,
     { status: 422 },
   );
+}
+
+/** True if both sides of 180° lie far apart in a reference system, at the latitude of the raster. */
+function hasSeamAt180(
+  gdal: typeof Gdal,
+  { srs, geoTransform, rasterSize }: Gdal.Dataset,
+  target: Gdal.SpatialReference,
+) {
+  const middle = toLonLat(gdal, srs!)(...fromTransform(geoTransform!, rasterSize.x / 2, rasterSize.y / 2));
+  const latitude = middle?.[1] ?? 0;
+  const to = fromLonLat(gdal, target);
+  try {
+    const [[x, y], [otherX, otherY]] = [to(179.9999, latitude), to(-179.9999, latitude)];
+    return !(Math.hypot(x - otherX, y - otherY) < 1_000);
+  } catch {
+    return true;
+  }
 }
 
 function crossesAntimeridian(gdal: typeof Gdal, { srs, geoTransform, rasterSize: { x, y } }: Gdal.Dataset): boolean {

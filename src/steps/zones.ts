@@ -63,7 +63,8 @@ export function placeZones(
   const translated = (name: string, from: Gdal.Dataset, args: readonly string[]) => {
     const path = `${folder}/${name}.geojson`;
     // Full precision, because rounding would move edges across pixel centres.
-    const format = ['-f', 'GeoJSON', '-lco', 'COORDINATE_PRECISION=15', '-lco', 'RFC7946=NO'];
+    // An outline that crosses itself, or parts that overlap, mean different areas to different algorithms.
+    const format = ['-makevalid', '-f', 'GeoJSON', '-lco', 'COORDINATE_PRECISION=15', '-lco', 'RFC7946=NO'];
     try {
       gdal.vectorTranslate(path, from, [...format, '-nlt', 'PROMOTE_TO_MULTI', '-dim', 'XY', ...args]).close();
     } catch (cause) {

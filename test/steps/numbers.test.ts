@@ -780,6 +780,44 @@ describe('missing pixels and scales where rasters differ', () => {
       Array.from({ length: width }, (_, x) => (x < width / 4 ? null : physical === 0 ? 100 : physical)),
     );
   });
+  test.each(['centre', 'share'])('an outline that crosses itself has its two halves (%s)', async (pixels) => {
+    const started = await startStepHost({ definition: allSteps });
+    make(join(started.inputDir, 'a.tif'), { type: 'Float32', bands: [() => 1] });
+    const ring = [[0, 0], [10, 10], [10, 0], [0, 10], [0, 0]].map(([x, y]) => [500_000 + 30 * x!, 5_000_000 - 30 * y!]); // prettier-ignore
+    await writeFile(
+      join(started.inputDir, 'z.geojson'),
+      JSON.stringify({
+        type: 'FeatureCollection',
+        crs: { type: 'name', properties: { name: 'urn:ogc:def:crs:EPSG::32633' } },
+        features: [{ type: 'Feature', properties: {}, geometry: { type: 'Polygon', coordinates: [ring] } }],
+      }),
+    );
+    const input = {
+      type: 'named',
+      inputs: { values: { type: 'local', path: 'a.tif' }, zones: { type: 'local', path: 'z.geojson' } },
+    } as const;
+    const { parameters } = await started.host.check('zonal-statistics', { pixels }, input);
+    const { path } = await started.run('zonal-statistics', input, parameters);
+    const dataset = gdal.open(path);
+    const counts = dataset.layers.get(0).features.map((one) => one.fields.get('count') as number);
+    dataset.close();
+    expect(counts).toHaveLength(1);
+    // Two triangles of 25 pixels each.
+    expect(counts[0]).toBeCloseTo(50, 6);
+  });
+  test('a projection without an end at the poles, or across 180°, is refused by name', async () => {
+    const world: Made = { width: 36, height: 18, epsg: 4326, transform: [-180, 10, 0, 90, 0, -10], bands: [() => 1] };
+    for (const crs of ['EPSG:3857', 'EPSG:3031'])
+      await expect(run('reproject', world, { crs })).rejects.toMatchObject({ code: 'grid_implausible' });
+    const at = (west: number): Made => ({ epsg: 4326, transform: [west, 0.1, 0, 0, 0, -0.1], bands: [() => 1] });
+    await expect(run('mosaic', [at(178), at(-180)], { crs: 'EPSG:4326' })).rejects.toMatchObject({
+      code: 'crosses_antimeridian',
+    });
+    // Alaska Albers is not split at 180°.
+    const aleutians: Made = { epsg: 32660, transform: [800_000, 1_000, 0, 6_000_000, 0, -1_000], bands: [() => 1] };
+    const { width } = (await run('reproject', { ...aleutians, width: 40 }, { crs: 'EPSG:3338' })).raster();
+    expect(width).toBeLessThan(80);
+  });
   test('areas wider than 350° hold all between their edges', async () => {
     const world: Made = {
       ...{ width: 360, height: 180, epsg: 4326, type: 'Float32', transform: [-180, 1, 0, 90, 0, -1] },

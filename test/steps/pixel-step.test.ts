@@ -44,7 +44,11 @@ test.each<[string, Declaration, RegExp]>([
   ['a parameter named as a band', { ...right, parameters: z.object({ red: z.number() }) }, /red is the name of a band/],
   ['an option that is none', { ...right, nodata: 3 } as Declaration, /there is no option nodata; the options are id,/],
   ['a name in the place of a band', { ...right, bands: { red: 'red' } as never }, /bands.red must be band\(/],
-  ['no output band', { ...right, output: { fileName: 'mine.tif', bands: [] as never } }, /output.bands must name at least one band/],
+  [
+    'no output band',
+    { ...right, output: { fileName: 'mine.tif', bands: [] as never } },
+    /output.bands must name at least one band/,
+  ],
   [
     'two output bands of one description',
     { ...right, ...output({ ...byte, nodata: 0 }, { ...byte, nodata: 0 }) },

@@ -185,10 +185,23 @@ export default defineStep({
         )
       : await combined(job, sources, warp, args, overlaps[overlap]);
     views.forEach((one, i) => one !== scene.datasets[i] && one.close());
+    requireNotAround(made, scene.datasets);
     raster.writeCog(made, outputPath, { compression: 'DEFLATE', blockSize: 512, resampling: 'NEAREST' }, share(0.6, 1));
     made.close();
   },
 });
+
+/** Throws `KitError` if rasters near 180° of longitude came out as one around the earth, almost all of it empty. */
+function requireNotAround({ srs, geoTransform, rasterSize }: Gdal.Dataset, datasets: readonly Gdal.Dataset[]): void {
+  if (!srs?.isGeographic() || !geoTransform || Math.abs(geoTransform[1]!) * rasterSize.x < 300) return;
+  const pixels = datasets.reduce((sum, one) => sum + one.rasterSize.x * one.rasterSize.y, 0);
+  if (rasterSize.x * rasterSize.y < 5 * pixels) return;
+  throw new KitError(
+    'crosses_antimeridian',
+    'the rasters lie on both sides of 180° of longitude, and the reference system of the mosaic is split there: choose a UTM zone or a polar one by crs, or leave crs out where the first raster is in degrees',
+    { status: 422 },
+  );
+}
 
 function requireAllPlaced(datasets: readonly Gdal.Dataset[]): void {
   const [first] = datasets;

@@ -1,3 +1,4 @@
+import type Gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { crs, resampling } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
@@ -68,6 +69,7 @@ export default defineStep({
     ).catch((cause: unknown) => {
       throw cause instanceof KitError || job.signal.aborted ? cause : notWarped(cause, parameters.crs);
     });
+    if (!like && parameters.pixelSize === undefined) requirePlausible(source.rasterSize, result, parameters.crs);
     // The target is the requested reference system, with longitudes beyond 180°.
     const named =
       across === null ? result : gdal.translate(`${workFolder}/named.tif`, result, ['-a_srs', parameters.crs]);
@@ -87,6 +89,26 @@ export default defineStep({
     named.close();
   },
 });
+
+/** Smallest share of the input's pixels that a result of about the same pixels has. */
+const minShare = 0.25;
+/** A width of pixels that no reference system has, in its units. */
+const widerThanEarth = 1e8;
+
+/** Throws `KitError` if GDAL chose pixels that are far larger than the input's, as where the projection has no end at a pole. */
+function requirePlausible(
+  from: { readonly x: number; readonly y: number },
+  { rasterSize: { x, y }, geoTransform }: Gdal.Dataset,
+  code: string,
+): void {
+  const pixel = Math.abs(geoTransform?.[1] ?? 0);
+  if (x * y >= minShare * from.x * from.y && pixel < widerThanEarth) return;
+  throw new KitError(
+    'grid_implausible',
+    `in ${code} the raster would have ${x} × ${y} pixels of ${pixel.toPrecision(3)}: set pixelSize, clip the raster to the area of use of ${code} first, or choose another reference system`,
+    { status: 422 },
+  );
+}
 
 /** Reports GDAL's reason without paths of the server. */
 function notWarped(cause: unknown, code: string): KitError {

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { setImmediate as tick } from 'node:timers/promises';
 import { KitError } from '../../contract/kit-error.ts';
+import { isNotAlpha } from '../named-bands.ts';
 import { defineStep, z } from '../step.ts';
 import { band, crs } from '../parameters.ts';
 import { readingOf, readingParameters } from '../reading.ts';
@@ -91,7 +92,7 @@ export default defineStep({
 
   async run({ parameters, inputs, gdal, raster, outputs, workFolder, share, signal }) {
     const scene = inputs.values;
-    const chosen = parameters.allBands ? scene.bands : [scene.findBand(parameters.band)];
+    const chosen = parameters.allBands ? scene.bands.filter(isNotAlpha) : [scene.findBand(parameters.band)];
     const [first] = chosen as [(typeof chosen)[number]];
     for (const one of chosen) raster.requireSameGrid(first, one);
     const { dataset } = first;
