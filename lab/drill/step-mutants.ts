@@ -613,7 +613,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'the first band for all',
       zonal,
-      'parameters.allBands ? scene.bands :',
+      'parameters.allBands ? scene.bands.filter(isNotAlpha) :',
       'parameters.allBands ? [scene.bands[0]!] :',
     ),
     one('a formula in the table', statistics, '/^[=+\\-@\\t\\r]/.test(value)', 'false'),
