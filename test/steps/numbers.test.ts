@@ -273,6 +273,27 @@ describe('forms of a pixel step', () => {
       expect(bands[0]).toEqual(Array.from({ length: 200 }, (_, i) => around(i % width, Math.floor(i / width))));
       expect(valid(bands[0]!).length).toBeLessThan(18 * 8);
     });
+    test.each([
+      ['difference-in-python', 2],
+      ['stored-difference-in-python', 20],
+    ])('%s reads each band from its input', async (stepId, difference) => {
+      const started = await startStepHost({ definition: pixelSteps });
+      const scale = [0.1, 3] as const;
+      make(join(started.inputDir, 'a.tif'), { bands: [() => 30], scale });
+      make(join(started.inputDir, 'b.tif'), { bands: [() => 50], scale });
+      const input = {
+        type: 'named',
+        inputs: { before: { type: 'local', path: 'a.tif' }, after: { type: 'local', path: 'b.tif' } },
+      } as const;
+      const { parameters } = await started.host.check(stepId, {}, input);
+      const { path } = await started.run(stepId, input, parameters);
+      expect(read(path).bands[0]).toEqual(Array.from({ length: 200 }, () => difference));
+    });
+    test('complex numbers are refused', async () => {
+      await expect(
+        run('around-in-python', { type: 'CFloat32', bands: [() => 1] }, {}, pixelSteps),
+      ).rejects.toMatchObject({ code: 'complex_values' });
+    });
     test('missing pixels and no nodata value are an error, too', () => expectNodataWanted('python'));
     test('an argument without a parameter is told by name', async () => {
       await expect(run('wrong-name', { bands: [() => 1] }, {}, pixelSteps)).rejects.toMatchObject({

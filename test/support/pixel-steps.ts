@@ -70,6 +70,22 @@ export default defineApp({
       },
       python: new URL('./in_python.py', import.meta.url),
     }),
+    ...[false, true].map((isStored) =>
+      definePixelStep({
+        id: isStored ? 'stored-difference-in-python' : 'difference-in-python',
+        version: '1.0.0',
+        title: 'Difference in Python',
+        description: 'The later band minus the earlier one.',
+        bands: { a: band({ default: '1', of: 'before' }), b: band({ default: '1', of: 'after' }) },
+        inputs: {
+          before: { title: 'Before', description: 'The earlier scene.', mostItems: 1, synthetic: 'multispectral' },
+          after: { title: 'After', description: 'The later scene.', mostItems: 1, synthetic: 'multispectral' },
+        },
+        output: { fileName: 'difference.tif', bands: [{ description: 'difference', dataType: 'Float32' }] },
+        isStored,
+        python: new URL('./difference_in_python.py', import.meta.url),
+      }),
+    ),
     definePixelStep({
       id: 'around-in-python',
       version: '1.0.0',
