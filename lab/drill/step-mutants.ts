@@ -693,10 +693,10 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'names are not compared',
       mosaic,
-      'one.band.dataType === other.band.dataType && isSameName',
-      'one.band.dataType === other.band.dataType',
+      'typeOf(one.band) === typeOf(other.band) && isSameName',
+      'typeOf(one.band) === typeOf(other.band)',
     ),
-    one('types are not compared', mosaic, 'one.band.dataType === other.band.dataType && isSameName', 'isSameName'),
+    one('types are not compared', mosaic, 'typeOf(one.band) === typeOf(other.band) && isSameName', 'isSameName'),
     one('a name like its file is none', mosaic, 'name === description || name !==', 'name !=='),
     one('the number of bands is not compared', mosaic, 'ofA.length === ofB.length &&', ''),
     one(

@@ -24,8 +24,10 @@ export interface WarpSource {
 export interface WarpOptions {
   /** The stored number that marks no data. Default: the value that the file or its item declares. */
   readonly nodata?: number | undefined;
-  /** Type of the result. Default: that of the first source. */
+  /** Type of the result. Default: that of `like`. */
   readonly dataType?: string;
+  /** The raster whose type, nodata value, alpha and metadata the result has. Default: the first source. */
+  readonly like?: WarpSource;
 }
 
 /** The sources of the rasters of a scene. `views` replace the rasters. */
@@ -115,7 +117,7 @@ export async function warpedWide(
   sources: readonly WarpSource[],
   args: readonly (string | number)[],
   context: JobContext,
-  { nodata, dataType = typeOf(sources[0]!.bands[0]!.band) }: WarpOptions,
+  { nodata, like = sources[0], dataType = typeOf(like!.bands[0]!.band) }: WarpOptions,
 ): Promise<Gdal.Dataset> {
   const [type, missing] = wideTypeOf(dataType);
   const copies: Gdal.Dataset[] = [];
@@ -132,6 +134,8 @@ export async function warpedWide(
       copies,
       [
         ...[...args.map(String), '-ot', type, '-srcnodata', String(missing), '-dstnodata', String(missing)],
+        // Otherwise a pixel that one band lacks would count in that band.
+        ...['-wo', 'UNIFIED_SRC_NODATA=NO'],
         ...[...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
       ],
       { progress_cb: (fraction) => context.progress(fraction) },
@@ -149,11 +153,11 @@ export async function narrowedTo(
   sources: readonly WarpSource[],
   wide: Gdal.Dataset,
   context: JobContext,
-  { dataType }: WarpOptions = {},
+  { dataType, like = sources[0] }: WarpOptions = {},
 ): Promise<Gdal.Dataset> {
-  const [first] = sources as [WarpSource];
+  const first = like!;
   const type = dataType ?? typeOf(first.bands[0]!.band);
-  const declared = sources.flatMap(({ bands }) =>
+  const declared = [first, ...sources].flatMap(({ bands }) =>
     bands.map(({ band, ofItem }) => band.noDataValue ?? ofItem?.nodata ?? null),
   );
   const nodata =

@@ -11,7 +11,7 @@ import type { SceneBand } from '../raster/scene.ts';
 import type { JobContext } from '../child/in-child.ts';
 import type { StepJob } from './step.ts';
 import { eachStrip } from '../raster/block-walk.ts';
-import { statisticsOf } from '../raster/statistics.ts';
+import { keepStatistics, statisticsOf } from '../raster/statistics.ts';
 
 export const tiled = ['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER'];
 
@@ -112,7 +112,7 @@ export async function narrowed(
   if (marks === undefined && !isWhole)
     throw new KitError(
       'no_free_value',
-      `the rasters use every value of ${type} that could mark missing pixels; convert them to a larger type first`,
+      `the rasters use the values of ${type} that usually mark missing pixels; convert them to a larger type first`,
       { status: 422 },
     );
   const filler = marks ?? 0;
@@ -146,12 +146,22 @@ export async function narrowed(
     needsMask && !hasAlpha
       ? await maskFromAlpha(gdal, made, count, null, `${workFolder}/narrowed-masked.tif`, nodata !== null)
       : made;
-  like.bands.forEach((band, i) => {
-    const own = i <= result.bands.count() ? result.bands.get(i) : null;
-    if (!own) return;
-    if (band.colorTable && type === 'Byte') own.colorTable = band.colorTable;
-    if (band.colorInterpretation) own.colorInterpretation = band.colorInterpretation;
+  const alpha = alphaOf(like);
+  const colours = like.bands.map((band) => band).filter((band) => band.id !== alpha?.id);
+  colours.forEach(({ colorTable, colorInterpretation }, i) => {
+    const own = result.bands.get(i + 1);
+    if (colorTable && type === 'Byte') own.colorTable = colorTable;
+    if (colorInterpretation) own.colorInterpretation = colorInterpretation;
   });
+  if (hasAlpha) {
+    result.bands.get(count + 1).colorInterpretation = 'Alpha';
+    // Those of the walk count what is below alpha 0.
+    for (let i = 1; i <= count; i++) {
+      const band = result.bands.get(i);
+      keepStatistics(band, statisticsOf([new BandReader({ band }, { scaling: 'stored' })])[0] ?? null);
+    }
+  }
+  result.setMetadata(like.getMetadata() as Record<string, string>);
   return result;
 }
 

@@ -63,8 +63,7 @@ export function placeZones(
   const translated = (name: string, from: Gdal.Dataset, args: readonly string[]) => {
     const path = `${folder}/${name}.geojson`;
     // Full precision, because rounding would move edges across pixel centres.
-    // An outline that crosses itself, or parts that overlap, mean different areas to different algorithms.
-    const format = ['-makevalid', '-f', 'GeoJSON', '-lco', 'COORDINATE_PRECISION=15', '-lco', 'RFC7946=NO'];
+    const format = ['-f', 'GeoJSON', '-lco', 'COORDINATE_PRECISION=15', '-lco', 'RFC7946=NO'];
     try {
       gdal.vectorTranslate(path, from, [...format, '-nlt', 'PROMOTE_TO_MULTI', '-dim', 'XY', ...args]).close();
     } catch (cause) {
@@ -89,7 +88,8 @@ export function placeZones(
     : [dataset, own.toWKT()];
   const edge = isInDegrees ? longestEdge.degrees : longestEdge.metres / own.getLinearUnits().value;
   const placedPath = translated('zones-placed', from, [
-    ...['-s_srs', ofFrom, '-t_srs', srs.toWKT()],
+    // An outline that crosses itself, or parts that overlap, mean different areas to different algorithms.
+    ...['-makevalid', '-s_srs', ofFrom, '-t_srs', srs.toWKT()],
     ...(isSame ? [] : ['-segmentize', String(edge)]),
   ]);
   if (from !== dataset) from.close();
@@ -99,13 +99,14 @@ export function placeZones(
     const text = ['string', 'number', 'boolean'].includes(typeof given) ? String(given) : null;
     const name = text ?? String(i + 1);
     const there = placed[i]?.geometry;
-    if (geometry?.type !== 'MultiPolygon' || there?.type !== 'MultiPolygon') return [];
+    if (geometry?.type !== 'MultiPolygon') return [];
     return [
       {
         name,
         label: text,
         coordinates: geometry.coordinates,
-        rings: ringsOn(raster, multiPolygon.parse(there.coordinates)),
+        // Nothing is left of an outline without an area.
+        rings: there?.type === 'MultiPolygon' ? ringsOn(raster, multiPolygon.parse(there.coordinates)) : [],
       },
     ];
   });

@@ -724,6 +724,53 @@ describe('missing pixels and scales where rasters differ', () => {
     const { bands } = (await run(step, input, same)).raster();
     expect(rowsOf(bands, 20)).toEqual(Array.from({ length: 20 }, (_, x) => (x < 5 || x === 7 ? null : x)));
   });
+  test.each(['UInt16', 'Int32', 'Float32'])(
+    'bands of %s that miss different pixels blend none of them in',
+    async (type) => {
+      const made: Made = {
+        ...{ type, nodata: 7, mask: () => 255 },
+        bands: [(x) => (x === 5 ? 7 : 100), (x) => (x === 12 ? 7 : 200)],
+      };
+      // Half a pixel to the west, so that each result lies between two pixels.
+      const grid: Made = { bands: [() => 1], transform: [499_985, 30, 0, 5_000_000, 0, -30] };
+      const started = await startStepHost({ definition: allSteps });
+      make(join(started.inputDir, 'a.tif'), made);
+      make(join(started.inputDir, 'b.tif'), grid);
+      const input = {
+        type: 'named',
+        inputs: { input: { type: 'local', path: 'a.tif' }, grid: { type: 'local', path: 'b.tif' } },
+      } as const;
+      const { parameters } = await started.host.check('reproject', { resampling: 'bilinear' }, input);
+      const { bands } = read((await started.run('reproject', input, parameters)).path);
+      expect(bands.map((band) => new Set(valid(band)))).toEqual([new Set([100]), new Set([200])]);
+    },
+  );
+  test.each(['first', 'last', 'mean'])(
+    'overlap %s keeps type, nodata and metadata of the first raster',
+    async (overlap) => {
+      const place = (dataset: gdal.Dataset) => dataset.setMetadata({ TIFFTAG_DATETIME: '2020:01:02 00:00:00' });
+      const one: Made = { ...whole, nodata: 3, bands: [(x) => (x < 5 ? 3 : 4)], place };
+      const { path } = await run('mosaic', [one, { ...whole, transform: east, nodata: 9, bands: [() => 5] }], {
+        overlap,
+      });
+      const dataset = gdal.open(path);
+      expect([dataset.bands.get(1).noDataValue, dataset.bands.get(1).dataType]).toEqual([3, 'Byte']);
+      expect(dataset.getMetadata()).toMatchObject({ TIFFTAG_DATETIME: '2020:01:02 00:00:00' });
+      dataset.close();
+      expect(rowsOf(read(path).bands, 20)).toEqual([...times(5, null), ...times(5, 4), ...times(10, 5)]);
+    },
+  );
+  test('real numbers: a valid value that marks missing pixels elsewhere', async () => {
+    const one: Made = { ...whole, type: 'Float32', nodata: -1, bands: [(x) => (x < 5 ? -1 : 4)] };
+    const other: Made = { ...whole, type: 'Float32', transform: east, bands: [() => -1] };
+    const { bands } = (await run('mosaic', [one, other])).raster();
+    expect(rowsOf(bands, 20)).toEqual([...times(5, null), ...times(5, 4), ...times(10, -1)]);
+  });
+  test('near a pole degrees have fewer pixels, and are no reason to refuse', async () => {
+    const arctic: Made = { width: 60, height: 60, epsg: 3413, transform: [-300_000, 10_000, 0, 300_000, 0, -10_000], bands: [() => 6] }; // prettier-ignore
+    const { bands } = (await run('reproject', arctic, { crs: 'EPSG:4326' })).raster();
+    expect(new Set(valid(bands[0]!))).toEqual(new Set([6]));
+  });
   test.each(['reproject', 'mosaic', 'clip'])('%s keeps the sign of bytes', async (step) => {
     const made: Made = {
       type: 'Byte',

@@ -88,7 +88,10 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
       const isMasked = got?.nodata === undefined && (maskOf(output.bands.get(i + 1)) ?? alphaOf(output)) !== null;
       const mayName =
         declaration.bands === 'as-input' &&
-        (band.nodata === undefined || isMasked || !canKeepNodata(band.dataType, band.nodata));
+        (band.nodata === undefined ||
+          isMasked ||
+          !canKeepNodata(band.dataType, band.nodata) ||
+          (!Object.is(got?.nodata, band.nodata) && hasValid(output, band.nodata)));
       if (!mayName && !Object.is(got?.nodata, band.nodata))
         fail(`wrote nodata ${got?.nodata} in band ${i + 1}, but declares ${band.nodata}`);
     });
@@ -100,6 +103,23 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
 /** True if an output of this type can keep the input's nodata value. A Byte cannot hold -10000, and GDAL drops the nodata of 64-bit integers. */
 const canKeepNodata = (dataType: string, nodata: number): boolean =>
   canHold(dataType, nodata) && !dataType.endsWith('Int64');
+
+/** True if a valid pixel of a raster has this stored value. */
+function hasValid(output: gdal.Dataset, value: number): boolean {
+  const { x: width, y: height } = output.rasterSize;
+  const rows = Math.max(1, Math.floor(1_000_000 / width));
+  const values = new Float64Array(width * rows);
+  return output.bands
+    .map((band) => readerOf(band, { scaling: 'stored' }))
+    .some((reader) => {
+      for (let y = 0; y < height; y += rows) {
+        const count = Math.min(rows, height - y);
+        reader.read([0, y, width, count], values);
+        if (values.subarray(0, width * count).includes(value)) return true;
+      }
+      return false;
+    });
+}
 
 const readsSigned = (band: gdal.RasterBand): boolean => !/^C/.test(band.dataType ?? '') && readerOf(band).isSigned;
 

@@ -5,7 +5,7 @@ import { alphaOf, BandReader } from '../../raster/band-reader.ts';
 import { canHold, integerRanges } from '../../raster/integer-types.ts';
 import type { JobContext } from '../../child/in-child.ts';
 import { z, type StepJob } from '../step.ts';
-import { narrowed, widened, withItemFacts } from '../wide-copy.ts';
+import { narrowed, typeOf, widened, withItemFacts } from '../wide-copy.ts';
 import { markInside, windowOf, type PixelRings } from '../zones.ts';
 
 const stripPixels = 500_000;
@@ -172,6 +172,10 @@ async function unsigned(
     context,
   );
   wide.close();
+  scene.bands.forEach((one, i) => {
+    const { factor, offset } = new BandReader(one).scale;
+    if (factor !== 1 || offset !== 0) [made.bands.get(i + 1).scale, made.bands.get(i + 1).offset] = [factor, offset];
+  });
   return made;
 }
 
@@ -182,8 +186,9 @@ const occursInside = (value: number) =>
     { status: 422 },
   );
 
-function requireFits({ dataType, noDataValue }: Gdal.RasterBand, value: number | undefined): void {
-  const type = dataType ?? '';
+function requireFits(band: Gdal.RasterBand, value: number | undefined): void {
+  const { dataType, noDataValue } = band;
+  const type = /^C/.test(dataType ?? '') ? (dataType ?? '') : typeOf(band);
   if (type.startsWith('Float')) return;
   const range = integerRanges[type];
   if (!range)

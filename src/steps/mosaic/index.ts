@@ -16,7 +16,7 @@ const ownNames = ({ names, fileName, band: { description } }: SceneBand) =>
   names.filter((name) => name === description || name !== parse(fileName).name);
 const bandsInWords = (scene: Scene, dataset: Gdal.Dataset) =>
   bandsOf(scene, dataset)
-    .map((one) => `${ownNames(one)[0] ?? 'a band'} (${one.band.dataType})`)
+    .map((one) => `${ownNames(one)[0] ?? 'a band'} (${typeOf(one.band)})`)
     .join(', ');
 
 function haveSameBands(scene: Scene, a: Gdal.Dataset, b: Gdal.Dataset): boolean {
@@ -28,7 +28,7 @@ function haveSameBands(scene: Scene, a: Gdal.Dataset, b: Gdal.Dataset): boolean 
       const [names, otherNames] = [ownNames(one), ownNames(other)];
       const isSameName =
         names.length === 0 && otherNames.length === 0 ? true : names.some((name) => otherNames.includes(name));
-      return one.band.dataType === other.band.dataType && isSameName;
+      return typeOf(one.band) === typeOf(other.band) && isSameName;
     })
   );
 }
@@ -171,6 +171,7 @@ export default defineStep({
     requireAllPlaced(scene.datasets);
     const { args, shifts } =
       parameters.crs === undefined ? gridOf(gdal, scene.datasets) : { args: [], shifts: scene.datasets.map(() => 0) };
+    if (parameters.crs !== undefined) requireNotAround(gdal, parameters.crs, scene.datasets);
     const views = scene.datasets.map((one, i) => (shifts[i] === 0 ? one : moved(gdal, one, shifts[i]!)));
     const target = parameters.crs ?? first.srs?.toWKT();
     const warp = [...(target === undefined ? [] : ['-t_srs', target]), '-r', parameters.resampling];
@@ -182,23 +183,25 @@ export default defineStep({
           lowestFirst(scene, overlap).map((i) => sources[i]!),
           [...warp, ...args],
           share(0, 0.6),
+          { like: sources[0]! },
         )
       : await combined(job, sources, warp, args, overlaps[overlap]);
     views.forEach((one, i) => one !== scene.datasets[i] && one.close());
-    requireNotAround(made, scene.datasets);
     raster.writeCog(made, outputPath, { compression: 'DEFLATE', blockSize: 512, resampling: 'NEAREST' }, share(0.6, 1));
     made.close();
   },
 });
 
-/** Throws `KitError` if rasters near 180° of longitude came out as one around the earth, almost all of it empty. */
-function requireNotAround({ srs, geoTransform, rasterSize }: Gdal.Dataset, datasets: readonly Gdal.Dataset[]): void {
-  if (!srs?.isGeographic() || !geoTransform || Math.abs(geoTransform[1]!) * rasterSize.x < 300) return;
-  const pixels = datasets.reduce((sum, one) => sum + one.rasterSize.x * one.rasterSize.y, 0);
-  if (rasterSize.x * rasterSize.y < 5 * pixels) return;
+/** Throws `KitError` if rasters on both sides of 180° would come out as one around the earth, almost all of it empty. */
+function requireNotAround(gdal: typeof Gdal, code: string, datasets: readonly Gdal.Dataset[]): void {
+  const target = gdal.SpatialReference.fromUserInput(code);
+  if (!target.isGeographic()) return;
+  const boxes = datasets.map((one) => boxIn(gdal, target, one)).filter((box) => box !== null);
+  const across = boxes.map((box) => shifted(box, box.west < 0 ? 360 : 0));
+  if (widthOf(boxes) < 300 || widthOf(across) > 180) return;
   throw new KitError(
     'crosses_antimeridian',
-    'the rasters lie on both sides of 180° of longitude, and the reference system of the mosaic is split there: choose a UTM zone or a polar one by crs, or leave crs out where the first raster is in degrees',
+    `the rasters lie on both sides of 180° of longitude, where ${code} is split: choose a UTM zone or a polar system by crs, or leave crs out if the first raster is in degrees`,
     { status: 422 },
   );
 }

@@ -98,11 +98,13 @@ const widerThanEarth = 1e8;
 /** Throws `KitError` if GDAL chose pixels that are far larger than the input's, as where the projection has no end at a pole. */
 function requirePlausible(
   from: { readonly x: number; readonly y: number },
-  { rasterSize: { x, y }, geoTransform }: Gdal.Dataset,
+  { srs, rasterSize: { x, y }, geoTransform }: Gdal.Dataset,
   code: string,
 ): void {
   const pixel = Math.abs(geoTransform?.[1] ?? 0);
-  if (x * y >= minShare * from.x * from.y && pixel < widerThanEarth) return;
+  // Pixels of equal degrees are fewer towards the poles.
+  const isFew = !srs?.isGeographic() && x * y < minShare * from.x * from.y;
+  if (!isFew && pixel < widerThanEarth) return;
   throw new KitError(
     'grid_implausible',
     `in ${code} the raster would have ${x} × ${y} pixels of ${pixel.toPrecision(3)}: set pixelSize, clip the raster to the area of use of ${code} first, or choose another reference system`,
