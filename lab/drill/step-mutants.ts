@@ -59,12 +59,7 @@ const ofPixels = [
   one('every strip is the first', walk, 'reader.read([0, y - above, width', 'reader.read([0, 0, width'),
   one('no data is a value', reader, 'for (const missing of this.#missing)', 'for (const missing of [] as number[])'),
   one('the mask is not looked at', reader, 'if (!this.#mask) return;', 'if (this.#mask !== undefined) return;'),
-  one(
-    'bytes have no sign',
-    reader,
-    "this.#isSigned = band.dataType === 'Byte' && PIXELTYPE === 'SIGNEDBYTE';",
-    'this.#isSigned = false;',
-  ),
+  one('bytes have no sign', reader, 'this.#isSigned = isSignedByte(band);', 'this.#isSigned = false;'),
   one(
     'the offset of a file is not looked at',
     reader,
@@ -162,7 +157,7 @@ const ofWarps = [
     'made = needsWideCopy(sources, options)',
     'made = sources.length > 99',
   ),
-  one('the scale is lost', warp, '[band.scale, band.offset] = [factor, offset];', ''),
+  one('the scale is lost', warp, 'keepScales(made, scales);', ''),
   one('an additional alpha band', warp, "...(needsMask ? ['-dstalpha'] : []),", "'-dstalpha',"),
 ];
 

@@ -1,6 +1,7 @@
 /** Only for child processes. Reads values and validity of a band, for every step, preview and summary. */
 import type gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
+import { canHold } from './integer-types.ts';
 import { SceneError } from './match-band.ts';
 
 /** Converts stored numbers to values: by the scale and offset of the file or its item (`file`), unchanged (`stored`), or by a given factor and offset. */
@@ -77,8 +78,7 @@ export class BandReader {
         `the band holds complex numbers (${band.dataType}), and the step takes real ones; make its amplitude or its phase a band first`,
       );
     this.band = band;
-    const { PIXELTYPE } = band.getMetadata('IMAGE_STRUCTURE') as Record<string, string | undefined>;
-    this.#isSigned = band.dataType === 'Byte' && PIXELTYPE === 'SIGNEDBYTE';
+    this.#isSigned = isSignedByte(band);
     this.#mask = maskOf(band);
     const declared = nodata ?? band.noDataValue ?? ofItem?.nodata ?? null;
     const rounded = band.dataType === 'Float32' && declared !== null ? Math.fround(declared) : declared;
@@ -87,11 +87,6 @@ export class BandReader {
     if (scaling !== 'file') [this.scale, this.scaleOrigin] = [scaling === 'stored' ? unscaled : scaling, 'parameter'];
     else if (!isPlain(own)) [this.scale, this.scaleOrigin] = [own, 'file'];
     else [this.scale, this.scaleOrigin] = ofItem?.scale ? [ofItem.scale, 'item'] : [unscaled, 'none'];
-  }
-
-  /** True for bytes of `PIXELTYPE=SIGNEDBYTE`. */
-  get isSigned(): boolean {
-    return this.#isSigned;
   }
 
   /** True if stored numbers are the values and only the declared nodata marks gaps. Other programs then read the same values from the file. */
@@ -138,6 +133,16 @@ export class BandReader {
 /** Makes a reader of a band. Returns a reader unchanged. */
 export const readerOf = (one: gdal.RasterBand | ReadableBand | BandReader, reading?: Reading): BandReader =>
   one instanceof BandReader ? one : new BandReader('band' in one ? one : { band: one }, reading);
+
+/** True for bytes of `PIXELTYPE=SIGNEDBYTE`. */
+export function isSignedByte(band: gdal.RasterBand): boolean {
+  const { PIXELTYPE } = band.getMetadata('IMAGE_STRUCTURE') as Record<string, string | undefined>;
+  return band.dataType === 'Byte' && PIXELTYPE === 'SIGNEDBYTE';
+}
+
+/** The declared nodata value of a band if its type can store it, else null. */
+export const nodataOf = ({ dataType, noDataValue }: gdal.RasterBand): number | null =>
+  noDataValue !== null && canHold(dataType, noDataValue) ? noDataValue : null;
 
 /** The mask or alpha band of a band; null if only the declared nodata marks gaps. */
 export function maskOf(band: gdal.RasterBand): gdal.RasterBand | null {

@@ -7,7 +7,7 @@ import type { SandboxConfig } from './config.ts';
 import type { SandboxDatabase } from './database.ts';
 import type { Signer } from './secrets.ts';
 
-/** What every slice stands on. */
+/** The services that every slice uses. */
 export interface Services {
   readonly config: SandboxConfig;
   readonly log: Logger;

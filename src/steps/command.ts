@@ -44,7 +44,7 @@ export interface Command {
   readonly progress?: 'json' | 'percent';
   /** Declared bands of the output, which the program reads from the job file. Default: none. */
   readonly outputBands?: readonly BandDeclaration[];
-  /** For the program in Python of `definePixelStep`. Default: none. */
+  /** Facts for the Python program of `definePixelStep`. Default: none. */
   readonly pixels?: PixelProgram;
 }
 
@@ -61,7 +61,7 @@ export interface CommandFile {
   }[];
 }
 
-/** What a program that computes pixels needs to know. */
+/** Facts for a program that computes pixels. */
 export interface PixelProgram {
   /** The input of each band parameter that names one. */
   readonly of: Readonly<Record<string, string>>;
@@ -81,7 +81,7 @@ export interface CommandJob {
   readonly outputs: Readonly<Record<string, string>>;
   /** Declared bands of the output. Empty if `command` has no `outputBands`. */
   readonly outputBands: readonly BandDeclaration[];
-  /** What `definePixelStep` says to its program in Python. */
+  /** Facts for the Python program of `definePixelStep`. Absent for other programs. */
   readonly pixels?: PixelProgram;
   readonly workFolder: string;
   readonly parameters: Readonly<Record<string, string | number | boolean | Area>>;

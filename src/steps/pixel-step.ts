@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { command, type PixelProgram } from './command.ts';
-import { integerRanges, isInRange } from '../raster/integer-types.ts';
+import { canHold, integerRanges } from '../raster/integer-types.ts';
 import { estimateCog } from './estimate.ts';
 import { readingOf, readingParameters, type ReadingParameters } from './reading.ts';
 import {
@@ -273,7 +273,8 @@ function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<
   const [first] = output.bands as readonly BandDeclaration[];
   if (!first) return 'output.bands must name at least one band';
   const descriptions = output.bands.map(({ description }) => description);
-  if (new Set(descriptions).size < descriptions.length) return 'each output band needs a description of its own';
+  if (new Set(descriptions).size < descriptions.length)
+    return 'two output bands have the same description: give each band a different one';
   if (!/\.tiff?$/.test(output.fileName)) return `output.fileName ${output.fileName} must end with .tif`;
   if (output.bands.some(({ dataType }) => dataType !== first.dataType))
     return 'all output bands must have the same data type, because a GeoTIFF has one: use Float32 for both, or defineStep with two outputs';
@@ -281,11 +282,7 @@ function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<
   if (nodata.size > 1)
     return `all output bands must have the same nodata value, because a GeoTIFF has one, and not ${[...nodata].join(', ')}`;
   const range = integerRanges[first.dataType];
-  if (
-    range &&
-    first.nodata !== undefined &&
-    !(Number.isInteger(first.nodata) && isInRange(first.dataType, first.nodata))
-  )
+  if (range && first.nodata !== undefined && !canHold(first.dataType, first.nodata))
     return `nodata ${first.nodata} does not fit ${first.dataType}: it must be a whole number from ${range.join(' to ')}`;
   return null;
 }

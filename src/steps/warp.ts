@@ -1,15 +1,22 @@
 /** Warps rasters to another grid, for reproject and mosaic. Uncovered pixels are never valid. */
 import type Gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
-import { alphaOf, BandReader, maskOf, requireOneNodata, type ValueScale } from '../raster/band-reader.ts';
-import { canHold } from '../raster/integer-types.ts';
+import {
+  alphaOf,
+  BandReader,
+  isSignedByte,
+  maskOf,
+  nodataOf,
+  requireOneNodata,
+  type ValueScale,
+} from '../raster/band-reader.ts';
 import { boxOf, footprintOf } from '../raster/footprint.ts';
 import { fromTransform } from '../raster/affine.ts';
 import { fromLonLat, toLonLat } from '../raster/lon-lat.ts';
 import type { Scene, SceneBand } from '../raster/scene.ts';
-import type { JobContext } from '../child/in-child.ts';
+import { partOf, type JobContext } from '../child/in-child.ts';
 import type { StepJob } from './step.ts';
-import { maskFromAlpha, narrowed, tiled, typeOf, wideTypeOf, widened } from './wide-copy.ts';
+import { keepScales, maskFromAlpha, narrowed, tiled, typeOf, wideTypeOf, widened } from './wide-copy.ts';
 
 type Job = Pick<StepJob<never>, 'gdal' | 'workFolder' | 'signal'>;
 
@@ -37,25 +44,21 @@ export const sourcesOf = (scene: Scene, views: readonly Gdal.Dataset[] = scene.d
     bands: scene.bands.filter((one) => one.dataset === scene.datasets[i]),
   }));
 
-/** The nodata value of a raster, if its type can store it; else null. */
-function nodataOf(source: Gdal.Dataset): number | null {
-  const band = source.bands
-    .map((one) => one)
-    .find(({ noDataValue, dataType }) => noDataValue !== null && canHold(dataType, noDataValue));
-  return band?.noDataValue ?? null;
-}
+/** The first nodata value of a raster that its type can store, else null. */
+const firstNodataOf = (source: Gdal.Dataset): number | null =>
+  source.bands.map(nodataOf).find((value) => value !== null) ?? null;
 
 /** True if GDAL's warper alone would take missing pixels for values, or values for missing pixels. */
 function needsWideCopy(sources: readonly WarpSource[], { nodata }: WarpOptions): boolean {
   if (nodata !== undefined) return true;
-  const known = sources.map(({ dataset }) => nodataOf(dataset));
+  const known = sources.map(({ dataset }) => firstNodataOf(dataset));
   if (known.some((one) => !Object.is(one, known[0]))) return true;
   return sources.some(({ dataset, bands }, i) => {
     const own = bands.map(({ band }) => band);
     const values = new Set(own.filter((band) => band.id !== alphaOf(band.ds)?.id).map((band) => band.noDataValue));
     return (
       values.size > 1 ||
-      own.some((band) => new BandReader({ band }).isSigned) ||
+      own.some(isSignedByte) ||
       bands.some(({ band, ofItem }) => band.noDataValue === null && ofItem?.nodata != null) ||
       (known[i] !== null && own.some((band) => maskOf(band) !== null)) ||
       (known[i] !== null && own.some(({ dataType }) => dataType?.endsWith('Int64'))) ||
@@ -76,26 +79,28 @@ export async function warped(
   context: JobContext,
   options: WarpOptions = {},
 ): Promise<Gdal.Dataset> {
-  for (const { dataset } of sources) requireOneNodata(dataset);
   const scales = scalesOf(sources);
   const made = needsWideCopy(sources, options)
-    ? await narrowedTo(job, sources, await warpedWide(job, sources, args, context, options), context, options)
+    ? await narrowedTo(
+        job,
+        sources,
+        await warpedWide(job, sources, args, partOf(context, 0, 0.7), options),
+        partOf(context, 0.7, 1),
+        options,
+      )
     : await warpedAsIs(
         job,
         sources.map(({ dataset }) => dataset),
         [...args, ...(options.dataType === undefined ? [] : ['-ot', options.dataType])],
         context,
       );
-  scales.forEach(({ factor, offset }, i) => {
-    if (factor === 1 && offset === 0) return;
-    const band = made.bands.get(i + 1);
-    [band.scale, band.offset] = [factor, offset];
-  });
+  keepScales(made, scales);
   return made;
 }
 
-/** The scale of each band. Throws `KitError` if the sources differ. */
+/** The scale of each band. Throws `KitError` if the sources have different scales, or the bands of one different nodata values. */
 export function scalesOf(sources: readonly WarpSource[]): readonly ValueScale[] {
+  for (const { dataset } of sources) requireOneNodata(dataset);
   const of = ({ bands }: WarpSource) => bands.map((one) => new BandReader(one).scale);
   const [first, ...others] = sources.map(of);
   for (const other of others)
@@ -125,7 +130,12 @@ export async function warpedWide(
     for (const [i, { dataset, bands }] of sources.entries()) {
       const path = `${workFolder}/wide-${i}.tif`;
       copies.push(
-        await widened(raster, bands, { path, grid: raster.gridOf(dataset), type: dataType, nodata }, context),
+        await widened(
+          raster,
+          bands,
+          { path, grid: raster.gridOf(dataset), type: dataType, nodata },
+          partOf(context, (0.5 * i) / sources.length, (0.5 * (i + 1)) / sources.length),
+        ),
       );
     }
     const made = await gdal.warpAsync(
@@ -134,11 +144,11 @@ export async function warpedWide(
       copies,
       [
         ...[...args.map(String), '-ot', type, '-srcnodata', String(missing), '-dstnodata', String(missing)],
-        // Otherwise a pixel that one band lacks would count in that band.
+        // Without it, GDAL takes a pixel for missing only if all bands lack it.
         ...['-wo', 'UNIFIED_SRC_NODATA=NO'],
         ...[...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
       ],
-      { progress_cb: (fraction) => context.progress(fraction) },
+      { progress_cb: partOf(context, 0.5, 1).progress },
     );
     signal.throwIfAborted();
     return made;
@@ -185,7 +195,7 @@ async function warpedAsIs(
   const bands = first!.bands.map((band) => band);
   const hasAlpha = alphaOf(first!) !== null;
   const isReal = bands.every(({ dataType }) => dataType?.startsWith('Float'));
-  const named = sources.map(nodataOf);
+  const named = sources.map(firstNodataOf);
   const known = named.find((value) => value !== null) ?? (isReal ? NaN : null);
   // A mask can mark any value as missing.
   const isMasked = !hasAlpha && sources.some((source) => maskOf(source.bands.get(1)) !== null);

@@ -4,11 +4,11 @@
  */
 import type Gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
-import { alphaOf, BandReader } from '../raster/band-reader.ts';
+import { alphaOf, BandReader, isSignedByte, type ValueScale } from '../raster/band-reader.ts';
 import { canHold, integerRanges } from '../raster/integer-types.ts';
 import type { Grid } from '../raster/cog.ts';
 import type { SceneBand } from '../raster/scene.ts';
-import type { JobContext } from '../child/in-child.ts';
+import { partOf, type JobContext } from '../child/in-child.ts';
 import type { StepJob } from './step.ts';
 import { eachStrip } from '../raster/block-walk.ts';
 import { keepStatistics, statisticsOf } from '../raster/statistics.ts';
@@ -24,8 +24,7 @@ const wider: Readonly<Record<string, readonly [type: string, missing: number]>> 
 };
 
 /** The type that holds a band's values. Signed bytes of old files are 16-bit integers. */
-export const typeOf = (band: Gdal.RasterBand): string =>
-  new BandReader({ band }).isSigned ? 'Int16' : (band.dataType ?? 'Float32');
+export const typeOf = (band: Gdal.RasterBand): string => (isSignedByte(band) ? 'Int16' : (band.dataType ?? 'Float32'));
 
 export const wideTypeOf = (type: string): readonly [type: string, missing: number] =>
   wider[type] ?? [type === 'Float32' ? 'Float32' : 'Float64', NaN];
@@ -60,8 +59,8 @@ export function widened(
 }
 
 /**
- * Copies a wide raster to `type`. `nodata` marks missing pixels if no pixel has that value, else a mask, else a free value of the type.
- * `hasAlpha` adds an alpha band. Throws `KitError` if none of these can mark them. The caller closes the result.
+ * Copies a wide raster to `type`. `nodata` marks missing pixels if no valid pixel has that value, else a mask. If the bands miss different pixels and there is no
+ * `nodata`, a free value of the type marks them. `hasAlpha` adds an alpha band. Throws `KitError` if none of these is possible. The caller closes the result.
  */
 export async function narrowed(
   { gdal, raster, workFolder }: Pick<StepJob<never>, 'gdal' | 'raster' | 'workFolder'>,
@@ -105,14 +104,17 @@ export async function narrowed(
         if (missing > 0 && missing < count) isShared = false;
       }
     },
-    context,
+    partOf(context, 0, 0.3),
   );
   const isDeclared = nodata !== null && free.has(nodata);
-  const marks = hasAlpha || (!isDeclared && !isReal && isShared) ? null : isDeclared ? nodata : [...free][0];
+  const other = nodata === null && (isReal || !isShared) ? [...free][0] : undefined;
+  const marks = hasAlpha ? null : isDeclared ? nodata : (other ?? (isShared ? null : undefined));
   if (marks === undefined && !isWhole)
     throw new KitError(
       'no_free_value',
-      `the rasters use the values of ${type} that usually mark missing pixels; convert them to a larger type first`,
+      nodata === null
+        ? `the rasters use the values of ${type} that usually mark missing pixels; convert them to a larger type first`
+        : `valid pixels have the nodata value ${nodata}, and no mask can mark pixels that only some bands miss; give the rasters another nodata value first`,
       { status: 422 },
     );
   const filler = marks ?? 0;
@@ -139,7 +141,7 @@ export async function narrowed(
             if (needsMask) outputs[count]![i] = isThere ? 255 : 0;
           }
         },
-        context,
+        partOf(context, 0.3, 1),
       ),
   );
   const result =
@@ -155,7 +157,7 @@ export async function narrowed(
   });
   if (hasAlpha) {
     result.bands.get(count + 1).colorInterpretation = 'Alpha';
-    // Those of the walk count what is below alpha 0.
+    // The statistics of the walk include transparent pixels.
     for (let i = 1; i <= count; i++) {
       const band = result.bands.get(i);
       keepStatistics(band, statisticsOf([new BandReader({ band }, { scaling: 'stored' })])[0] ?? null);
@@ -185,10 +187,19 @@ export async function maskFromAlpha(
   return masked;
 }
 
+/** Writes the scale of each band into a raster. */
+export function keepScales(dataset: Gdal.Dataset, scales: readonly ValueScale[]): void {
+  scales.forEach(({ factor, offset }, i) => {
+    if (factor === 1 && offset === 0) return;
+    const band = dataset.bands.get(i + 1);
+    [band.scale, band.offset] = [factor, offset];
+  });
+}
+
 /** A view of a raster with the nodata value and the scale of its catalog item, where the file has none. Returns the raster itself if there is nothing to add. */
 export function withItemFacts(gdal: typeof Gdal, dataset: Gdal.Dataset, bands: readonly SceneBand[]): Gdal.Dataset {
   const facts = bands.map((one) => {
-    const { scale, scaleOrigin } = new BandReader(one, {});
+    const { scale, scaleOrigin } = new BandReader(one);
     const { noDataValue } = one.band;
     return {
       scale: scaleOrigin === 'item' ? scale : null,

@@ -52,7 +52,7 @@ test.each<[string, Declaration, RegExp]>([
   [
     'two output bands of one description',
     { ...right, ...output({ ...byte, nodata: 0 }, { ...byte, nodata: 0 }) },
-    /each output band needs a description of its own/,
+    /two output bands have the same description: give each band a different one/,
   ],
   [
     'an output that is no GeoTIFF',

@@ -2,6 +2,13 @@ import { defineApp } from '../../src/app/definition/app-definition.ts';
 import { band, definePixelStep } from '../../src/steps/index.ts';
 
 const input = { description: 'A raster.', synthetic: 'multispectral' } as const;
+const sumAndDifference = {
+  fileName: 'both.tif',
+  bands: [
+    { description: 'sum', dataType: 'Float32' },
+    { description: 'difference', dataType: 'Float32' },
+  ],
+} as const;
 const one = { band: band({ default: '1' }) };
 
 /** Steps in each form of `definePixelStep`. */
@@ -29,13 +36,7 @@ export default defineApp({
       description: 'Two bands from three.',
       bands: { a: band({ default: '1' }), b: band({ default: '2' }), c: band({ default: '3' }) },
       input,
-      output: {
-        fileName: 'both.tif',
-        bands: [
-          { description: 'sum', dataType: 'Float32' },
-          { description: 'difference', dataType: 'Float32' },
-        ],
-      },
+      output: sumAndDifference,
       pixel: () => (a, b, c) => [a + b + c, a - b - c],
     }),
     definePixelStep({
@@ -45,13 +46,7 @@ export default defineApp({
       description: 'A function that returns one value for two bands.',
       bands: one,
       input,
-      output: {
-        fileName: 'both.tif',
-        bands: [
-          { description: 'first', dataType: 'Float32' },
-          { description: 'second', dataType: 'Float32' },
-        ],
-      },
+      output: sumAndDifference,
       pixel: () => (value) => value,
     }),
     definePixelStep({

@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs';
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
-import { alphaOf, maskOf, readerOf } from '../../raster/band-reader.ts';
+import { alphaOf, isSignedByte, maskOf, readerOf } from '../../raster/band-reader.ts';
 import { canHold } from '../../raster/integer-types.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { openVector } from '../../raster/open-vector.ts';
@@ -70,7 +70,7 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
         description: band.description,
         // Signed bytes of old files become 16-bit integers in a step that computes with them.
         dataType:
-          readsSigned(band) && dataset !== output && output.bands.get(1).dataType === 'Int16'
+          isSignedByte(band) && dataset !== output && output.bands.get(1).dataType === 'Int16'
             ? 'Int16'
             : (band.dataType ?? ''),
         nodata: band.noDataValue ?? undefined,
@@ -84,14 +84,14 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
       const got = actual[i];
       if (got?.dataType !== band.dataType)
         fail(`wrote band ${i + 1} as ${got?.dataType}, but declares ${band.dataType}`);
-      // A raster that names no value for gaps may get one. A mask marks them if valid pixels have that value.
-      const isMasked = got?.nodata === undefined && (maskOf(output.bands.get(i + 1)) ?? alphaOf(output)) !== null;
+      // A raster that names no value for gaps may get one. Alpha, or a mask if valid pixels have the declared value, may take its place.
+      const isMasked =
+        got?.nodata === undefined &&
+        (alphaOf(output) !== null ||
+          (band.nodata !== undefined && maskOf(output.bands.get(i + 1)) !== null && hasValid(output, band.nodata)));
       const mayName =
         declaration.bands === 'as-input' &&
-        (band.nodata === undefined ||
-          isMasked ||
-          !canKeepNodata(band.dataType, band.nodata) ||
-          (!Object.is(got?.nodata, band.nodata) && hasValid(output, band.nodata)));
+        (band.nodata === undefined || isMasked || !canKeepNodata(band.dataType, band.nodata));
       if (!mayName && !Object.is(got?.nodata, band.nodata))
         fail(`wrote nodata ${got?.nodata} in band ${i + 1}, but declares ${band.nodata}`);
     });
@@ -120,8 +120,6 @@ function hasValid(output: gdal.Dataset, value: number): boolean {
       return false;
     });
 }
-
-const readsSigned = (band: gdal.RasterBand): boolean => !/^C/.test(band.dataType ?? '') && readerOf(band).isSigned;
 
 /** OGR's names of a field's type, by the declaration's. */
 const typesOf: Readonly<Record<VectorOutput['fields'][string], readonly string[]>> = {

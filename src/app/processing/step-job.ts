@@ -6,10 +6,10 @@ import { KitError } from '../../contract/kit-error.ts';
 import { fitBlockCache } from '../../raster/block-cache.ts';
 import { readerOf, type ItemFacts } from '../../raster/band-reader.ts';
 import { eachStrip, walkBands, walkStrips } from '../../raster/block-walk.ts';
-import type { ChildContext, Job, JobContext } from '../../child/in-child.ts';
+import type { ChildContext, Job } from '../../child/in-child.ts';
 import { createRaster, gridOf, nameBands, writeCog } from '../../raster/cog.ts';
 import { openFeatures, type Features } from '../../raster/features.ts';
-import { FileDigests, type FileDigest } from '../../child/in-child.ts';
+import { FileDigests, partOf, type FileDigest } from '../../child/in-child.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { openScene, requireSameGrid, type Scene } from '../../raster/scene.ts';
 import { writeSyntheticScene, writeSyntheticZones } from '../../raster/synthetic-scene.ts';
@@ -129,8 +129,8 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
       container: containerOf(context),
       platform: { runModel: (request) => runModel(request, context) },
       signal: context.signal,
-      progress: share(context, parts.input, parts.step).progress,
-      share: (from, to) => share(share(context, parts.input, parts.step), from, to),
+      progress: partOf(context, parts.input, parts.step).progress,
+      share: (from, to) => partOf(partOf(context, parts.input, parts.step), from, to),
     };
     try {
       await step.run(stepJob as StepJob<never, string, never>);
@@ -238,13 +238,6 @@ async function makeInput(declared: InputDeclaration, size: number, i: number, wo
   const path = join(workFolder, `synthetic-${kind}${i === 0 ? '' : `-${i}`}.tif`);
   await writeSyntheticScene(path, { kind, size, ...(i > 0 && { shift: i * shiftOfInput }) });
   return path;
-}
-
-function share(context: JobContext, from: number, to: number): JobContext {
-  return {
-    signal: context.signal,
-    progress: (fraction, note) => context.progress(from + fraction * (to - from), note),
-  };
 }
 
 /** Logs the error. A missing summary does not invalidate the output. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { RequestHandler, Response } from 'express';
 
-/** What the routes tell the referee about a call: ids, statuses, sizes. Never a token or a key. */
+/** Notes of the routes about a call, for the referee: ids, statuses and sizes, and no token or key. */
 export interface CallNotes {
   readonly detail: Record<string, unknown>;
   /** True if a fault lost the answer or cut the connection. */
@@ -11,7 +11,7 @@ export interface CallNotes {
   lostStatus: number | null;
 }
 
-/** What the handlers of one call tell each other. */
+/** State that the handlers of one call share. */
 export interface CallContext {
   /** The request's own `X-Request-Id` if it is well formed, else a new UUID. */
   readonly requestId: string;
@@ -23,7 +23,7 @@ export interface CallContext {
   errorCode?: string;
   /** Launch of the identity token, after authentication. */
   launchId?: string;
-  /** Of a signed download link, after its verification. */
+  /** True if a verified download link asks for the file's own media type. */
   useDefaultContentType?: boolean;
   /** True if an armed fault makes the call's work fail half-way. */
   failsInWork?: boolean;

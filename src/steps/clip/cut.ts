@@ -1,11 +1,11 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import type Gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
-import { alphaOf, BandReader } from '../../raster/band-reader.ts';
-import { canHold, integerRanges } from '../../raster/integer-types.ts';
+import { alphaOf, BandReader, isSignedByte, nodataOf } from '../../raster/band-reader.ts';
+import { integerRanges } from '../../raster/integer-types.ts';
 import type { JobContext } from '../../child/in-child.ts';
 import { z, type StepJob } from '../step.ts';
-import { narrowed, typeOf, widened, withItemFacts } from '../wide-copy.ts';
+import { keepScales, narrowed, typeOf, widened, withItemFacts } from '../wide-copy.ts';
 import { markInside, windowOf, type PixelRings } from '../zones.ts';
 
 const stripPixels = 500_000;
@@ -48,12 +48,12 @@ export async function cutTo(
   const window = windowOf(areas.flat(), source.rasterSize.x, source.rasterSize.y);
   if (!window) throw outside();
   gdal.config.set('GDAL_TIFF_INTERNAL_MASK', 'YES');
-  const view = scene.bands.some(({ band }) => new BandReader({ band }).isSigned)
+  const view = scene.bands.some(({ band }) => isSignedByte(band))
     ? await unsigned({ gdal, raster, workFolder }, scene, share(0, 0.1))
     : withItemFacts(gdal, source, scene.bands);
   const isImpossible = view.bands.map((band) => band.noDataValue !== null && nodataOf(band) === null).some(Boolean);
   const cut = await gdal.translateAsync(`${workFolder}/cut.tif`, view, [
-    // GDAL would make it the nearest value of the type.
+    // GDAL replaces such a value by the nearest one of the type.
     ...(isImpossible ? ['-a_nodata', 'none'] : []),
     ...['-srcwin', window.x, window.y, window.width, window.height].map(String),
     ...['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER'],
@@ -146,10 +146,6 @@ function gapsOf(cut: Gdal.Dataset, outside: number | undefined): Gap[] {
 
 const isReal = ({ dataType }: Gdal.RasterBand) => dataType?.startsWith('Float') ?? false;
 
-/** The declared nodata value if the type can hold it, else null. */
-const nodataOf = ({ dataType, noDataValue }: Gdal.RasterBand): number | null =>
-  noDataValue !== null && canHold(dataType, noDataValue) ? noDataValue : null;
-
 /** The raster with signed bytes as 16-bit integers. */
 async function unsigned(
   job: Pick<StepJob<never>, 'gdal' | 'raster' | 'workFolder'>,
@@ -172,10 +168,10 @@ async function unsigned(
     context,
   );
   wide.close();
-  scene.bands.forEach((one, i) => {
-    const { factor, offset } = new BandReader(one).scale;
-    if (factor !== 1 || offset !== 0) [made.bands.get(i + 1).scale, made.bands.get(i + 1).offset] = [factor, offset];
-  });
+  keepScales(
+    made,
+    scene.bands.map((one) => new BandReader(one).scale),
+  );
   return made;
 }
 
@@ -187,8 +183,7 @@ const occursInside = (value: number) =>
   );
 
 function requireFits(band: Gdal.RasterBand, value: number | undefined): void {
-  const { dataType, noDataValue } = band;
-  const type = /^C/.test(dataType ?? '') ? (dataType ?? '') : typeOf(band);
+  const type = typeOf(band);
   if (type.startsWith('Float')) return;
   const range = integerRanges[type];
   if (!range)
@@ -197,7 +192,7 @@ function requireFits(band: Gdal.RasterBand, value: number | undefined): void {
     });
   if (
     value !== undefined &&
-    (noDataValue === null || !canHold(dataType, noDataValue)) &&
+    nodataOf(band) === null &&
     !(Number.isInteger(value) && value >= range[0] && value <= range[1])
   )
     throw new KitError(

@@ -7,7 +7,7 @@ import type { Scene, SceneBand } from '../../raster/scene.ts';
 import { KitError } from '../../contract/kit-error.ts';
 import { crs, resampling } from '../parameters.ts';
 import { defineStep, z, type StepJob } from '../step.ts';
-import { typeOf } from '../wide-copy.ts';
+import { keepScales, typeOf } from '../wide-copy.ts';
 import { narrowedTo, scalesOf, sourcesOf, warped, warpedWide, type WarpSource } from '../warp.ts';
 
 const bandsOf = (scene: Scene, dataset: Gdal.Dataset) => scene.bands.filter((one) => one.dataset === dataset);
@@ -286,9 +286,6 @@ async function combined(
   );
   layers.forEach((one) => one.close());
   const result = await narrowedTo(job, sources, made, share(0.5, 0.6));
-  scales.forEach(({ factor, offset }, i) => {
-    if (factor !== 1 || offset !== 0)
-      [result.bands.get(i + 1).scale, result.bands.get(i + 1).offset] = [factor, offset];
-  });
+  keepScales(result, scales);
   return result;
 }
