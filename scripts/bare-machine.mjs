@@ -20,7 +20,7 @@ export function bareRoot(cache, user) {
   const made = `${bare}.${process.pid}`;
   console.log(`making a bare machine (${suite}), once`);
   try {
-    const { status, stdout } = spawnSync('debootstrap', ['--variant=minbase', '--include=ca-certificates,git', suite, made, mirror()], { encoding: 'utf8' }); // prettier-ignore
+    const { status, stdout } = spawnSync('debootstrap', ['--variant=minbase', '--include=ca-certificates,git', suite, made, mirror()], { encoding: 'utf8' }); // oxfmt-ignore
     if (status !== 0)
       throw new Skipped(`debootstrap failed, it needs Debian's packages: ${stdout.trim().split('\n').at(-1)}`);
     // Settings of this machine for the package registries.
@@ -36,7 +36,7 @@ export function bareRoot(cache, user) {
     cpSync(dirname(dirname(ofMachine('npm'))), join(made, 'usr/local/lib/node_modules/npm'), { recursive: true });
     for (const name of ['npm', 'npx'])
       run('ln', ['-s', `../lib/node_modules/npm/bin/${name}-cli.js`, join(made, 'usr/local/bin', name)]);
-    const settings = ['registry', 'cafile'].map((name) => [name, output('npm', ['config', 'get', name])]).filter(([, value]) => !['', 'null', 'undefined'].includes(value)); // prettier-ignore
+    const settings = ['registry', 'cafile'].map((name) => [name, output('npm', ['config', 'get', name])]).filter(([, value]) => !['', 'null', 'undefined'].includes(value)); // oxfmt-ignore
     writeFileSync(join(made, 'usr/local/etc/npmrc'), settings.map(([name, value]) => `${name}=${value}\n`).join(''));
     run('chroot', [made, 'useradd', '--create-home', user]);
     if (spawnSync('chroot', [made, '/usr/local/bin/npm', '--version']).status !== 0)

@@ -108,9 +108,9 @@ function step(root, as, command, isRight) {
   const way = Object.entries(process.env).filter(([name]) =>
     /^(.*_proxy|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS)$/i.test(name),
   );
-  const settings = Object.entries({ ...Object.fromEntries(way), HOME: home, USER: as, LANG: 'C.UTF-8', TERM: 'dumb', PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }); // prettier-ignore
-  const inside = ['setpriv', ...(as === 'root' ? [] : [`--reuid=${as}`, `--regid=${as}`, '--init-groups']), 'env', '-i', ...settings.map(([name, value]) => `${name}=${value}`), 'sh', '-c', `cd ${home}/kit && ${command}`]; // prettier-ignore
-  const { status, stdout } = spawnSync('unshare', ['--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private', 'sh', '-c', enter, 'enter', root, ...inside], { encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 }); // prettier-ignore
+  const settings = Object.entries({ ...Object.fromEntries(way), HOME: home, USER: as, LANG: 'C.UTF-8', TERM: 'dumb', PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }); // oxfmt-ignore
+  const inside = ['setpriv', ...(as === 'root' ? [] : [`--reuid=${as}`, `--regid=${as}`, '--init-groups']), 'env', '-i', ...settings.map(([name, value]) => `${name}=${value}`), 'sh', '-c', `cd ${home}/kit && ${command}`]; // oxfmt-ignore
+  const { status, stdout } = spawnSync('unshare', ['--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private', 'sh', '-c', enter, 'enter', root, ...inside], { encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 }); // oxfmt-ignore
   const passed = isRight(status, stdout ?? '');
   const log = join(cache, 'last.log');
   appendFileSync(log, `\n=== ${as}: ${command}: exit ${status}\n${stdout}`);

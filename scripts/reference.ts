@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
-import { format, resolveConfig } from 'prettier';
+import { laidOut } from './laid-out.ts';
 import { withAssumptions } from './reference/assumptions-table.ts';
 import { withNeeds } from './reference/needs-table.ts';
 import { pageOfStep, pageOfSteps } from './reference/step-page.ts';
@@ -29,9 +29,9 @@ const contributing = '../../CONTRIBUTING.md';
 pages.set(contributing, withNeeds(await readFile(join(folder, contributing), 'utf8')));
 for (const [name, text] of pages) {
   const path = join(folder, name);
-  const laidOut = await format(text, { ...(await resolveConfig(path)), filepath: path });
-  if (!values.check) await writeFile(path, laidOut);
-  else if ((await readFile(path, 'utf8').catch(() => null)) !== laidOut) wrong.push(name);
+  const page = await laidOut(path, text);
+  if (!values.check) await writeFile(path, page);
+  else if ((await readFile(path, 'utf8').catch(() => null)) !== page) wrong.push(name);
 }
 for (const name of await readdir(folder)) if (name.endsWith('.md') && !pages.has(name)) wrong.push(name);
 if (wrong.length > 0) {

@@ -7,23 +7,12 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const isAll = process.argv[2] === 'all';
 const given = process.argv.slice(isAll ? 3 : 2);
-const cache = join(root, 'node_modules', '.cache');
 
-/** Programs of packages, and scripts of the kit. What two runs in a row have in common is kept. */
+/** Programs of packages, and scripts of the kit. */
 const checks = [
-  ['type check', 'typescript/bin/tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', join(cache, 'tsconfig.json')],
-  [
-    'lint',
-    'eslint/bin/eslint.js',
-    '.',
-    '--cache',
-    '--cache-strategy',
-    'content',
-    '--cache-location',
-    `${cache}/eslint/`,
-  ],
+  ['type check and lint', 'oxlint/bin/oxlint'],
   ['rooms', 'dependency-cruiser/bin/dependency-cruise.mjs', '--config', '.dependency-cruiser.mjs', 'src'],
-  ['layout', 'prettier/bin/prettier.cjs', '--log-level', 'warn', '--check', '--cache', '.'],
+  ['layout', 'oxfmt/bin/oxfmt', '--check'],
   ['docs/openapi.json', null, 'src/commands/openapi.ts', '--check'],
   ['docs/reference', null, '--import', './scripts/preload.mjs', 'scripts/reference.ts', '--check'],
 ];

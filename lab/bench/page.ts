@@ -1,4 +1,4 @@
-import { format, resolveConfig } from 'prettier';
+import { laidOut } from '../../scripts/laid-out.ts';
 import { isMet, tableOf, type BenchRow } from './rows.ts';
 
 /** What one bench has measured. */
@@ -45,5 +45,5 @@ ${Object.entries(benches)
       `## ${titles[name] ?? name}\n\n\`npm run bench -- --only ${name}\`, ${at.slice(0, 10)}, ${machine}\n\n${tableOf(own)}\n`,
   )
   .join('\n')}`;
-  return format(text, { ...(await resolveConfig('docs/performance.md')), parser: 'markdown' });
+  return laidOut('docs/performance.md', text);
 }

@@ -95,8 +95,8 @@ async function firstPage(
     seen.push({ bytes: count(), ms });
     await context.close();
   }
-  note(`${what}: over the wire`, 'kB', [Math.max(...seen.map(({ bytes }) => bytes)) / 1_000], goals.firstPageKilobytes); // prettier-ignore
-  note(`${what}: until it can be used`, 'ms', seen.map(({ ms }) => ms), goals.interactiveMs); // prettier-ignore
+  note(`${what}: over the wire`, 'kB', [Math.max(...seen.map(({ bytes }) => bytes)) / 1_000], goals.firstPageKilobytes); // oxfmt-ignore
+  note(`${what}: until it can be used`, 'ms', seen.map(({ ms }) => ms), goals.interactiveMs); // oxfmt-ignore
 }
 
 async function wireBytes(page: Page): Promise<() => number> {

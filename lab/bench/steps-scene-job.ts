@@ -37,7 +37,7 @@ const job: Job<SceneInput, object> = async ({ side, pixel, west, north, middle }
     dataset.srs = gdal.SpatialReference.fromEPSG(32_633);
     const band = dataset.bands.get(1);
     band.noDataValue = type === 'Float32' ? -9999 : 0;
-    const rows = type === 'UInt16' ? new Uint16Array(width * rowsAtOnce) : type === 'Byte' ? new Uint8Array(width * rowsAtOnce) : new Float32Array(width * rowsAtOnce); // prettier-ignore
+    const rows = type === 'UInt16' ? new Uint16Array(width * rowsAtOnce) : type === 'Byte' ? new Uint8Array(width * rowsAtOnce) : new Float32Array(width * rowsAtOnce); // oxfmt-ignore
     for (let y = 0; y < side; y += rowsAtOnce) {
       const height = Math.min(rowsAtOnce, side - y);
       for (let row = 0; row < height; row++)
@@ -55,11 +55,11 @@ const job: Job<SceneInput, object> = async ({ side, pixel, west, north, middle }
   make('tiles/1.tif', 'UInt16', nir, { x: 0, width: half });
   make('tiles/2.tif', 'UInt16', nir, { x: half, width: half });
   const [x0, y0, x1, y1] = middle;
-  const ring = [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]]; // prettier-ignore
+  const ring = [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]]; // oxfmt-ignore
   const placed = { type: 'Polygon', coordinates: [ring] };
   const crs = { type: 'name', properties: { name: 'urn:ogc:def:crs:EPSG::32633' } };
   const path = join(workFolder, 'area.geojson');
-  writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', crs, features: [{ type: 'Feature', properties: {}, geometry: placed }] })); // prettier-ignore
+  writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', crs, features: [{ type: 'Feature', properties: {}, geometry: placed }] })); // oxfmt-ignore
   const dataset = gdal.open(path);
   gdal.vectorTranslate(join(workFolder, 'lonlat.geojson'), dataset, ['-f', 'GeoJSON', '-t_srs', 'EPSG:4326']).close();
   dataset.close();

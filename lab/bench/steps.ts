@@ -51,14 +51,14 @@ interface Work {
   readonly peer: (input: (name: string) => string, output: (name: string) => string) => readonly (readonly string[])[];
 }
 
-const cog = ['-of', 'COG', '-co', 'COMPRESS=DEFLATE', '-co', 'PREDICTOR=YES', '-co', 'NUM_THREADS=ALL_CPUS', '-co', 'BIGTIFF=IF_SAFER'] as const; // prettier-ignore
+const cog = ['-of', 'COG', '-co', 'COMPRESS=DEFLATE', '-co', 'PREDICTOR=YES', '-co', 'NUM_THREADS=ALL_CPUS', '-co', 'BIGTIFF=IF_SAFER'] as const; // oxfmt-ignore
 const calc = (formula: string, a: string, b: string, to: string) =>
-  ['gdal_calc.py', '--quiet', '-A', a, '-B', b, `--calc=${formula}`, '--type=Float32', '--NoDataValue=-9999', `--outfile=${to}`, '--co=TILED=YES', '--co=BIGTIFF=IF_SAFER']; // prettier-ignore
+  ['gdal_calc.py', '--quiet', '-A', a, '-B', b, `--calc=${formula}`, '--type=Float32', '--NoDataValue=-9999', `--outfile=${to}`, '--co=TILED=YES', '--co=BIGTIFF=IF_SAFER']; // oxfmt-ignore
 const ndvi = '(A.astype(float32)-B)/(A.astype(float32)+B)';
 const pixel = 30;
 const [west, north] = [500_000, 5_400_000];
 /** In the middle of the scene, a quarter of it. */
-const middle = [west + (side / 4) * pixel, north - (side / 4) * pixel, west + ((side * 3) / 4) * pixel, north - ((side * 3) / 4) * pixel] as const; // prettier-ignore
+const middle = [west + (side / 4) * pixel, north - (side / 4) * pixel, west + ((side * 3) / 4) * pixel, north - ((side * 3) / 4) * pixel] as const; // oxfmt-ignore
 
 const works: readonly Work[] = [
   {
@@ -102,7 +102,7 @@ const works: readonly Work[] = [
     id: 'contours',
     parameters: { interval: 100 },
     input: 'heights.tif',
-    peer: (of, to) => [['gdal_contour', '-q', '-f', 'GPKG', '-a', 'elevation', '-i', '100', of('heights.tif'), to('out.gpkg')]], // prettier-ignore
+    peer: (of, to) => [['gdal_contour', '-q', '-f', 'GPKG', '-a', 'elevation', '-i', '100', of('heights.tif'), to('out.gpkg')]], // oxfmt-ignore
   },
   {
     id: 'polygonize',
@@ -114,7 +114,7 @@ const works: readonly Work[] = [
     parameters: { crs: 'EPSG:3857', resampling: 'bilinear' },
     input: 'scene/nir.tif',
     peer: (of, to) => [
-      ['gdalwarp', '-q', '-t_srs', 'EPSG:3857', '-r', 'bilinear', '-multi', '-wo', 'NUM_THREADS=ALL_CPUS', '-co', 'TILED=YES', of('scene/nir.tif'), to('a.tif')], // prettier-ignore
+      ['gdalwarp', '-q', '-t_srs', 'EPSG:3857', '-r', 'bilinear', '-multi', '-wo', 'NUM_THREADS=ALL_CPUS', '-co', 'TILED=YES', of('scene/nir.tif'), to('a.tif')], // oxfmt-ignore
       ['gdal_translate', '-q', ...cog, to('a.tif'), to('out.tif')],
     ],
   },
@@ -122,7 +122,7 @@ const works: readonly Work[] = [
     id: 'mosaic',
     input: 'tiles',
     peer: (of, to) => [
-      ['gdalwarp', '-q', '-multi', '-wo', 'NUM_THREADS=ALL_CPUS', '-co', 'TILED=YES', of('tiles/1.tif'), of('tiles/2.tif'), to('a.tif')], // prettier-ignore
+      ['gdalwarp', '-q', '-multi', '-wo', 'NUM_THREADS=ALL_CPUS', '-co', 'TILED=YES', of('tiles/1.tif'), of('tiles/2.tif'), to('a.tif')], // oxfmt-ignore
       ['gdal_translate', '-q', ...cog, to('a.tif'), to('out.tif')],
     ],
   },
@@ -130,7 +130,7 @@ const works: readonly Work[] = [
     id: 'clip',
     input: 'scene/nir.tif',
     peer: (of, to) => [
-      ['gdalwarp', '-q', '-cutline', of('area.geojson'), '-crop_to_cutline', '-multi', '-wo', 'NUM_THREADS=ALL_CPUS', '-co', 'TILED=YES', of('scene/nir.tif'), to('a.tif')], // prettier-ignore
+      ['gdalwarp', '-q', '-cutline', of('area.geojson'), '-crop_to_cutline', '-multi', '-wo', 'NUM_THREADS=ALL_CPUS', '-co', 'TILED=YES', of('scene/nir.tif'), to('a.tif')], // oxfmt-ignore
       ['gdal_translate', '-q', ...cog, to('a.tif'), to('out.tif')],
     ],
   },
@@ -303,7 +303,7 @@ function rowOf({ id }: Work, ours: readonly Measured[], theirs: readonly Measure
 }
 
 function print(rows: readonly Row[]): void {
-  console.log(`${cpus().length} cores, GDAL's programs ${execFileSync('gdalinfo', ['--version'], { encoding: 'utf8' }).trim()}, medians of ${rounds}\n`); // prettier-ignore
+  console.log(`${cpus().length} cores, GDAL's programs ${execFileSync('gdalinfo', ['--version'], { encoding: 'utf8' }).trim()}, medians of ${rounds}\n`); // oxfmt-ignore
   console.log('| step | seconds | peer | time ratio (spread) | MiB | peer | memory ratio | output, peer | goal |');
   console.log('|------|--------:|-----:|--------------------:|----:|-----:|-------------:|-------------:|------|');
   for (const { id, ours, theirs, timeRatios, memoryRatio, isMet } of rows) {

@@ -125,11 +125,11 @@ const deepJson = fc
 const oddJson = fc.oneof(
   fc.json({ maxDepth: 5 }),
   deepJson,
-  fc.record({ name: oddText, parameters: fc.object(), operationId: oddText, fileName: oddText, uploadId: oddText, key: oddText, fileSize: fc.double(), sourceType: oddText }, { requiredKeys: [] }).map((value) => JSON.stringify(value)), // prettier-ignore
-  fc.record({ collections: fc.array(oddText), bbox: fc.array(fc.double(), { maxLength: 7 }), datetime: oddText, limit: fc.double(), sortby: fc.anything(), fields: fc.anything(), filter: fc.object(), intersects: fc.record({ type: fc.constantFrom('Point', 'Polygon', 'GeometryCollection'), coordinates: fc.anything(), geometries: fc.array(fc.anything()) }, { requiredKeys: [] }) }, { requiredKeys: [] }).map((value) => JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? String(one) : one)) ?? 'null'), // prettier-ignore
-  fc.record({ stepId: fc.constantFrom('cog', 'ndvi', 'nope'), parameters: fc.object(), input: fc.anything() }).map((value) => JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? String(one) : one))), // prettier-ignore
+  fc.record({ name: oddText, parameters: fc.object(), operationId: oddText, fileName: oddText, uploadId: oddText, key: oddText, fileSize: fc.double(), sourceType: oddText }, { requiredKeys: [] }).map((value) => JSON.stringify(value)), // oxfmt-ignore
+  fc.record({ collections: fc.array(oddText), bbox: fc.array(fc.double(), { maxLength: 7 }), datetime: oddText, limit: fc.double(), sortby: fc.anything(), fields: fc.anything(), filter: fc.object(), intersects: fc.record({ type: fc.constantFrom('Point', 'Polygon', 'GeometryCollection'), coordinates: fc.anything(), geometries: fc.array(fc.anything()) }, { requiredKeys: [] }) }, { requiredKeys: [] }).map((value) => JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? String(one) : one)) ?? 'null'), // oxfmt-ignore
+  fc.record({ stepId: fc.constantFrom('cog', 'ndvi', 'nope'), parameters: fc.object(), input: fc.anything() }).map((value) => JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? String(one) : one))), // oxfmt-ignore
 );
-const form = fc.array(fc.tuple(fc.constantFrom('uploadId', 'key', 'partNumber', 'file', 'modelId', 'fileId', 'token', 'fileName'), oddText), { maxLength: 6 }); // prettier-ignore
+const form = fc.array(fc.tuple(fc.constantFrom('uploadId', 'key', 'partNumber', 'file', 'modelId', 'fileId', 'token', 'fileName'), oddText), { maxLength: 6 }); // oxfmt-ignore
 
 function bodyOf(mediaType: string): fc.Arbitrary<Buffer> {
   if (mediaType.includes('json')) return oddJson.map((text) => Buffer.from(text));
@@ -143,7 +143,7 @@ function bodyOf(mediaType: string): fc.Arbitrary<Buffer> {
         bytes,
         Buffer.from(isWhole ? '\r\n--b--\r\n' : ''),
       ]),
-    ); // prettier-ignore
+    ); // oxfmt-ignore
   return fc.uint8Array({ maxLength: 3_000 }).map((bytes) => Buffer.from(bytes));
 }
 
@@ -155,9 +155,9 @@ function requests(known: { readonly tokens: readonly string[]; readonly home: st
     return fc
       .record({
         values: fc.tuple(...names.map((name) => (name === 'home' ? fc.constant(known.home) : segment))),
-        query: fc.array(fc.tuple(fc.oneof(fc.constantFrom(...operation.query, 'extra'), oddText), oddText), { maxLength: 4 }), // prettier-ignore
+        query: fc.array(fc.tuple(fc.oneof(fc.constantFrom(...operation.query, 'extra'), oddText), oddText), { maxLength: 4 }), // oxfmt-ignore
         body: mediaType === null ? fc.constant(null) : fc.option(bodyOf(mediaType)),
-        type: fc.oneof({ weight: 9, arbitrary: fc.constant(mediaType) }, { weight: 1, arbitrary: fc.constantFrom('text/plain', 'application/json', 'multipart/form-data') }), // prettier-ignore
+        type: fc.oneof({ weight: 9, arbitrary: fc.constant(mediaType) }, { weight: 1, arbitrary: fc.constantFrom('text/plain', 'application/json', 'multipart/form-data') }), // oxfmt-ignore
       })
       .map(({ values, query, body, type }) => {
         let at = 0;
@@ -169,7 +169,7 @@ function requests(known: { readonly tokens: readonly string[]; readonly home: st
         const headers: Record<string, string> =
           type === null ? {} : { 'content-type': type.startsWith('multipart') ? `${type}; boundary=b` : type };
         return { operation, path: search === '' ? path : `${path}?${search}`, headers, body };
-      }); // prettier-ignore
+      }); // oxfmt-ignore
   });
 }
 
@@ -206,7 +206,7 @@ export async function fuzz({ seconds, seed }: FuzzOptions): Promise<FuzzResult> 
       const shown = `${one.operation.method} ${one.path.slice(0, 300)} (seed ${seed + round}) ${one.body?.subarray(0, 300).toString() ?? ''}`;
       if (status >= 500 && !honest5xx.has(status)) faults.push(`answered ${status}: ${shown}`);
       const isLate = (ms: number, bound: number) => ms > hangMs || (ms > bound && computedMs > bound);
-      if (isLate(tookMs, boundMs) || isLate(healthMs, besideMs)) faults.push(`took ${tookMs.toFixed(0)} ms, ${computedMs.toFixed(0)} ms of them computing, /health beside it ${healthMs.toFixed(0)} ms: ${shown}`); // prettier-ignore
+      if (isLate(tookMs, boundMs) || isLate(healthMs, besideMs)) faults.push(`took ${tookMs.toFixed(0)} ms, ${computedMs.toFixed(0)} ms of them computing, /health beside it ${healthMs.toFixed(0)} ms: ${shown}`); // oxfmt-ignore
     }
     if (round === 4) restBytes = await restingBytes();
   }
@@ -227,7 +227,7 @@ function send(
       res.once('close', () => resolve(res.statusCode ?? 0));
       // A stream of events does not end by itself.
       setTimeout(() => res.destroy(), 200).unref();
-    }); // prettier-ignore
+    }); // oxfmt-ignore
     sent.setTimeout(hangMs, () => sent.destroy());
     sent.once('error', () => resolve(0));
     sent.end(body ?? undefined);

@@ -1,4 +1,3 @@
-import type { Rule } from 'eslint';
 import { assumptions } from '../../src/contract/assumptions.ts';
 import { probes } from '../../src/drift/probes.ts';
 
@@ -8,8 +7,18 @@ const proven = new Map<string, boolean>(
   assumptions.map(({ id, probe }) => [id, typeof probe !== 'string' || probeIds.has(probe)]),
 );
 
+interface Comment {
+  readonly value: string;
+  readonly loc: { readonly start: { readonly line: number }; readonly end: { readonly line: number } };
+}
+
+interface Context {
+  readonly sourceCode: { getAllComments(): readonly Comment[] };
+  report(problem: { loc: Comment['loc']; messageId: string; data: Readonly<Record<string, string>> }): void;
+}
+
 /** Every `@assumed` names an entry of src/contract/assumptions.ts, and that a probe of `npm run drift`. */
-export const namedAssumptions: Rule.RuleModule = {
+const namedAssumptions = {
   meta: {
     type: 'problem',
     schema: [],
@@ -19,7 +28,7 @@ export const namedAssumptions: Rule.RuleModule = {
       unproven: '@assumed {{id}}: its entry names a probe that src/drift/probes.ts does not have',
     },
   },
-  create: (context) => ({
+  create: (context: Context) => ({
     Program() {
       // The line of a comment that names one stands for the comment below it.
       let namedAbove = -1;
@@ -27,10 +36,13 @@ export const namedAssumptions: Rule.RuleModule = {
         for (const [, id] of value.matchAll(/@assumed\b(?: ([a-z][a-z0-9-]*))?/g)) {
           const messageId =
             id === undefined ? 'unnamed' : !proven.has(id) ? 'unknown' : proven.get(id) ? null : 'unproven';
-          if (messageId === null && loc) namedAbove = loc.end.line;
-          if (messageId !== null && loc && loc.start.line !== namedAbove + 1)
+          if (messageId === null) namedAbove = loc.end.line;
+          if (messageId !== null && loc.start.line !== namedAbove + 1)
             context.report({ loc, messageId, data: { id: id ?? '' } });
         }
     },
   }),
 };
+
+/** Rules of the kit for oxlint. */
+export default { meta: { name: 'kit' }, rules: { 'named-assumptions': namedAssumptions } };

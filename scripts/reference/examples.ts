@@ -37,7 +37,7 @@ export const examples: Readonly<Record<string, Example>> = {
   },
   clip: {
     inputs: { input: olinda },
-    parameters: { area: { type: 'Polygon', coordinates: [[[-34.93, -7.96], [-34.84, -7.96], [-34.82, -8.03], [-34.9, -8.05], [-34.93, -7.96]]] } }, // prettier-ignore
+    parameters: { area: { type: 'Polygon', coordinates: [[[-34.93, -7.96], [-34.84, -7.96], [-34.82, -8.03], [-34.9, -8.05], [-34.93, -7.96]]] } }, // oxfmt-ignore
     about: ofOlinda,
   },
   'clip-to-features': {

@@ -45,7 +45,7 @@ export async function drawPictures(target: string): Promise<void> {
       const input = Object.keys(sources).length === 1 && first ? first : ({ type: 'named', inputs: sources } as const);
       const checked = await host.check(id, parameters, input);
       const { outputs, result } = await host.run(
-        { owner: 'reference', stepId: id, stepVersion: step.version, parameters: checked.parameters, input, workFolder: join(folder, id) }, // prettier-ignore
+        { owner: 'reference', stepId: id, stepVersion: step.version, parameters: checked.parameters, input, workFolder: join(folder, id) }, // oxfmt-ignore
         { signal: new AbortController().signal, onProgress: () => {} },
       );
       for (const { path } of outputs) await link(path, join(made, basename(path))).catch(() => {});
@@ -88,7 +88,7 @@ function drawingOf(path: string): string {
   const shapes = layer.features.map((feature) => {
     const geometry = JSON.parse(feature.getGeometry()!.toJSON()) as { type: string; coordinates: unknown };
     const values = feature.fields.toObject() as Record<string, number | null>;
-    return { lines: linesOf(geometry.coordinates), isArea: geometry.type.endsWith('Polygon'), value: values['mean'] ?? values['value'] ?? values['elevation'] ?? 0 }; // prettier-ignore
+    return { lines: linesOf(geometry.coordinates), isArea: geometry.type.endsWith('Polygon'), value: values['mean'] ?? values['value'] ?? values['elevation'] ?? 0 }; // oxfmt-ignore
   });
   dataset.close();
   const all = shapes.map(({ value }) => value);

@@ -17,7 +17,7 @@ const shown: readonly (readonly [path: string, names: readonly string[]])[] = [
   ['child/protocol.ts', ['JobContext']],
   ['raster/preview.ts', ['PreviewStyle']],
   ['raster/class-table.ts', ['RasterClass']],
-  ['steps/step.ts', ['EstimateInput', 'StepEstimate', 'BandDeclaration', 'RasterInput', 'VectorInput', 'RasterOutput', 'VectorOutput', 'FileOutput']], // prettier-ignore
+  ['steps/step.ts', ['EstimateInput', 'StepEstimate', 'BandDeclaration', 'RasterInput', 'VectorInput', 'RasterOutput', 'VectorOutput', 'FileOutput']], // oxfmt-ignore
   ['steps/area.ts', ['Area', 'AreaLimits']],
 ];
 

@@ -205,7 +205,7 @@ function filled(value: unknown, attachments: readonly Uint8Array[]): unknown {
     const own = value as Record<string, unknown>;
     // `__proto__` is a key like any other of what was parsed.
     if (typeof own[key] === 'object' && own[key] !== null)
-      Object.defineProperty(own, key, { value: filled(own[key], attachments), configurable: true, enumerable: true, writable: true }); // prettier-ignore
+      Object.defineProperty(own, key, { value: filled(own[key], attachments), configurable: true, enumerable: true, writable: true }); // oxfmt-ignore
   }
   return value;
 }

@@ -1,4 +1,5 @@
 /** Entry of every child process: runs the jobs it is given, one after the other, and reports to its host. */
+import './light-gdal.ts';
 import { Socket } from 'node:net';
 import { Channel, channelDescriptor } from './channel.ts';
 import { describedError } from './described-error.ts';

@@ -1,4 +1,5 @@
 /** Compiles what jobs import, for later processes, and ends. */
+import './light-gdal.ts';
 import { flushCompileCache } from 'node:module';
 
 await import('./channel.ts');

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { FormatConfig } from 'oxfmt';
 import * as z from 'zod';
 import stepJobAddress from './new-step/step-job-address.ts';
 import { loadApp } from '../app/definition/load-app.ts';
@@ -88,7 +89,7 @@ await runCommand(async () => {
   const folder = join(dirname(appFile), 'steps', id);
   if (existsSync(folder)) throw new KitError('bad_arguments', `${folder} is there already: new-step wrote nothing`);
   const app = await readFile(appFile, 'utf8');
-  const [, kitOfApp = 'marketplace-app-kit'] = /from '([^']+)'/.exec(/import \{[^}]*\bdefineApp\b[^}]*\} from '[^']+'/.exec(app)?.[0] ?? '') ?? []; // prettier-ignore
+  const [, kitOfApp = 'marketplace-app-kit'] = /from '([^']+)'/.exec(/import \{[^}]*\bdefineApp\b[^}]*\} from '[^']+'/.exec(app)?.[0] ?? '') ?? []; // oxfmt-ignore
   const names: StepNames = {
     id,
     variable: id.replace(/-+(.)?/g, (_, letter: string | undefined) => letter?.toUpperCase() ?? ''),
@@ -172,12 +173,12 @@ function refuseFilesOfTheMachine(argv: readonly string[]): void {
     );
 }
 
-/** As prettier has it, in a project that is laid out by it. */
+/** Lays code out by oxfmt, if the project has it and its settings. */
 async function laidOut(code: string, path: string): Promise<string> {
   try {
-    const { format, resolveConfig } = await import('prettier');
-    const config = await resolveConfig(path);
-    return config ? await format(code, { ...config, filepath: path }) : code;
+    const { format } = await import('oxfmt');
+    const settings = JSON.parse(await readFile(join(process.cwd(), '.oxfmtrc.json'), 'utf8')) as FormatConfig;
+    return (await format(path, code, settings)).code;
   } catch {
     return code;
   }
@@ -205,7 +206,7 @@ async function tryOut(
     const kit = new URL('../index.ts', import.meta.url).href;
     const module = join(folder, 'app', 'app.mjs');
     await mkdir(dirname(module));
-    const step = commandStep({ ...names, kit }, argv, fileName, null).replace("  cases: new URL('./cases.json', import.meta.url),\n", ''); // prettier-ignore
+    const step = commandStep({ ...names, kit }, argv, fileName, null).replace("  cases: new URL('./cases.json', import.meta.url),\n", ''); // oxfmt-ignore
     await writeFile(join(folder, 'app', 'step.mjs'), step);
     await writeFile(module, "import step from './step.mjs';\nexport default { steps: [step] };\n");
     const inputs = join(folder, 'inputs');

@@ -32,7 +32,7 @@ export const fileStatuses = ['QUEUED', 'IN_PROGRESS', 'COMPLETED', 'FAILED'] as 
 export const fileStatus = z.enum(fileStatuses);
 export type FileStatus = z.infer<typeof fileStatus>;
 
-// eslint-disable-next-line no-control-regex -- control characters are what is refused
+// oxlint-disable-next-line no-control-regex -- control characters are what is refused
 const controlCharacter = /[\u0000-\u001f\u007f]/;
 
 /**

@@ -2,7 +2,12 @@ import { KitError, type Endpoint, type ErrorCode, type ValidationDetail } from '
 
 /** Failures that are no answer of the platform, beside the contract's own codes. */
 export type TransportCode =
-  'connection_failed' | 'timeout' | 'redirect_refused' | 'unexpected_answer' | 'broken_answer' | 'unknown_error';
+  | 'connection_failed'
+  | 'timeout'
+  | 'redirect_refused'
+  | 'unexpected_answer'
+  | 'broken_answer'
+  | 'unknown_error';
 
 /** Request timeout, too early, too many requests (RFC 9110, RFC 8470, RFC 6585). */
 const transient4xx: ReadonlySet<number> = new Set([408, 425, 429]);

@@ -342,9 +342,9 @@ export function drawPolygon(map, button, id, onDrawn) {
   const canvas = map.getCanvas();
   const idle = button.textContent;
   map.addSource(id, { type: 'geojson', data: { type: 'FeatureCollection', features: [] } });
-  map.addLayer({ id: `${id}-inside`, type: 'fill', source: id, paint: { 'fill-color': color('--result'), 'fill-opacity': 0.15 } }); // prettier-ignore
+  map.addLayer({ id: `${id}-inside`, type: 'fill', source: id, paint: { 'fill-color': color('--result'), 'fill-opacity': 0.15 } }); // oxfmt-ignore
   map.addLayer({ id, type: 'line', source: id, paint: { 'line-color': color('--result'), 'line-width': 2.5 } });
-  map.addLayer({ id: `${id}-corners`, type: 'circle', source: id, paint: { 'circle-color': color('--result'), 'circle-radius': 4 } }); // prettier-ignore
+  map.addLayer({ id: `${id}-corners`, type: 'circle', source: id, paint: { 'circle-color': color('--result'), 'circle-radius': 4 } }); // oxfmt-ignore
   const show = (geometry) =>
     map.getSource(id).setData({
       type: 'FeatureCollection',

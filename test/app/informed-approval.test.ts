@@ -118,7 +118,7 @@ describe('before anybody is asked', () => {
       ['other', 'B5', 30],
       ['moved', 'B5', 30],
     ] as const) {
-      // prettier-ignore
+      // oxfmt-ignore
       await mkdir(join(inputDir, folder), { recursive: true });
       const origin = [500_000 + (folder === 'moved' ? 15 : 0), 5_000_000, 30] as const;
       await writeFile(

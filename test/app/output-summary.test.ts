@@ -207,7 +207,7 @@ describe('of features', () => {
   test('one without a value is drawn nowhere', async () => {
     const { run, inputDir } = await startStepHost({ definition: allSteps });
     await writeFile(join(inputDir, 'values.tif'), geoTiff({ width: 20, height: 20, value: () => 7, type: 'Float32' }));
-    const square = (west: number, zone: string) => ({ type: 'Feature', properties: { zone }, geometry: { type: 'Polygon', coordinates: [[[west, 45.148], [west, 45.153], [west + 0.003, 45.153], [west + 0.003, 45.148], [west, 45.148]]] } }); // prettier-ignore
+    const square = (west: number, zone: string) => ({ type: 'Feature', properties: { zone }, geometry: { type: 'Polygon', coordinates: [[[west, 45.148], [west, 45.153], [west + 0.003, 45.153], [west + 0.003, 45.148], [west, 45.148]]] } }); // oxfmt-ignore
     const zones = { type: 'FeatureCollection', features: [square(15.001, 'inside'), square(15.011, 'outside')] };
     await writeFile(join(inputDir, 'zones.geojson'), JSON.stringify(zones));
     const { result } = await run('zonal-statistics', {

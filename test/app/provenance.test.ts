@@ -168,7 +168,7 @@ describe('npx marketplace-app-kit reproduce', () => {
     await copyFile(input, renamed);
     const given = await reproduce([file, '--input', renamed]);
     expect(given).toMatchObject({ code: 0, text: expect.stringMatching(/the same +hillshade\.tif/) as string });
-    const own = await reproduce([file], { PLATFORM_URL: 'http://127.0.0.1:1', PLATFORM_API_KEY: 'k', INPUT_DIR: inputDir, DATA_DIR: folder }); // prettier-ignore
+    const own = await reproduce([file], { PLATFORM_URL: 'http://127.0.0.1:1', PLATFORM_API_KEY: 'k', INPUT_DIR: inputDir, DATA_DIR: folder }); // oxfmt-ignore
     expect(own).toMatchObject({ code: 0, text: expect.stringMatching(/the same +hillshade\.tif/) as string });
   });
 
@@ -177,7 +177,7 @@ describe('npx marketplace-app-kit reproduce', () => {
     await flipped(input, (bytes) => bytes.length - 9, input);
     const given = await reproduce([file, '--input', input]);
     expect(given).toMatchObject({ code: 1, text: expect.stringMatching(/scene\.tif .*it is another file/) as string });
-    const own = await reproduce([file], { PLATFORM_URL: 'http://127.0.0.1:1', PLATFORM_API_KEY: 'k', INPUT_DIR: inputDir, DATA_DIR: folder }); // prettier-ignore
+    const own = await reproduce([file], { PLATFORM_URL: 'http://127.0.0.1:1', PLATFORM_API_KEY: 'k', INPUT_DIR: inputDir, DATA_DIR: folder }); // oxfmt-ignore
     expect(own).toMatchObject({ code: 1, text: expect.stringMatching(/DIFFERS +the input/) as string });
   });
 
@@ -204,12 +204,12 @@ describe('npx marketplace-app-kit reproduce', () => {
     await sandbox.control('POST', `operations/${waiting.operationId}/approve`);
     const run = await session.waitFor(id, 'COMPLETED');
     const env = { PLATFORM_URL: sandbox.url, PLATFORM_API_KEY: 'k', DATA_DIR: dataDir };
-    expect(await reproduce([id], env)).toMatchObject({ code: 0, text: expect.stringMatching(/the same +cog\.tif/) as string }); // prettier-ignore
+    expect(await reproduce([id], env)).toMatchObject({ code: 0, text: expect.stringMatching(/the same +cog\.tif/) as string }); // oxfmt-ignore
     expect((await reproduce(['no-run'], env)).text).toContain('the app has no run no-run');
     const path = join(await testFolder(), 'run.json');
     await writeFile(path, JSON.stringify({ ...run, outputs: [{ ...run.outputs[0], sha256: '0'.repeat(64) }] }));
-    expect(await reproduce([path])).toMatchObject({ code: 1, text: expect.stringMatching(/DIFFERS +cog\.tif/) as string }); // prettier-ignore
+    expect(await reproduce([path])).toMatchObject({ code: 1, text: expect.stringMatching(/DIFFERS +cog\.tif/) as string }); // oxfmt-ignore
     await writeFile(path, JSON.stringify({ ...run, outputs: [] }));
-    expect(await reproduce([path])).toMatchObject({ code: 1, text: expect.stringContaining('nothing to compare') as string }); // prettier-ignore
+    expect(await reproduce([path])).toMatchObject({ code: 1, text: expect.stringContaining('nothing to compare') as string }); // oxfmt-ignore
   });
 });

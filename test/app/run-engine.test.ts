@@ -60,7 +60,7 @@ async function start({
       (...args: unknown[]) => {
         const call = async () => {
           beforeStore(name);
-          const answer = await (target[name] as (...given: unknown[]) => unknown).apply(target, args);
+          const answer = await Reflect.apply(target[name] as (...given: unknown[]) => unknown, target, args);
           afterStore(name);
           return answer;
         };

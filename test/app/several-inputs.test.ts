@@ -18,7 +18,7 @@ const zones = JSON.stringify({
   features: ['a', 'b'].map((zone) => ({
     type: 'Feature',
     properties: { zone },
-    geometry: { type: 'Polygon', coordinates: [[[15, 45], [15.1, 45], [15.1, 45.1], [15, 45]]] }, // prettier-ignore
+    geometry: { type: 'Polygon', coordinates: [[[15, 45], [15.1, 45], [15.1, 45.1], [15, 45]]] }, // oxfmt-ignore
   })),
 });
 
@@ -160,7 +160,7 @@ test(
       'api/runs/check',
       wanted({ before: platform(items[0]!), after: platform(items[1]!, items[2]!) }),
     );
-    expect([refused.status, await refused.json()]).toMatchObject([400, { error: expect.stringMatching(/at most 1 .* as After, not 2/) as string }]); // prettier-ignore
+    expect([refused.status, await refused.json()]).toMatchObject([400, { error: expect.stringMatching(/at most 1 .* as After, not 2/) as string }]); // oxfmt-ignore
     const { id } = await session.start(
       wanted({ before: platform(items[0]!), after: platform(items[1]!), zones: platform(vectors[0]!) }),
     );

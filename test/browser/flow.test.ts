@@ -132,7 +132,7 @@ describe('in a browser', needing('chromium'), () => {
     await tab.getByText(/Area must be GeoJSON of one polygon/).waitFor();
     await tab.getByRole('button', { name: 'Draw it on the map' }).click();
     const map = (await tab.locator('#map canvas').boundingBox())!;
-    const corners = [[0.48, 0.48], [0.52, 0.48], [0.52, 0.52]] as const; // prettier-ignore
+    const corners = [[0.48, 0.48], [0.52, 0.48], [0.52, 0.52]] as const; // oxfmt-ignore
     for (const [x, y] of corners) {
       await tab.mouse.click(map.x + map.width * x, map.y + map.height * y);
       await tab.waitForTimeout(400);

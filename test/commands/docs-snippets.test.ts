@@ -156,7 +156,7 @@ test('the Python that it shows runs with the kit’s helper', needing(python), a
     expect(execFileSync('python3', ['-c', 'import ast, sys; ast.parse(sys.argv[1])', one], { encoding: 'utf8' })).toBe(
       '',
     );
-  const job = { parameters: { band: 'red' }, inputs: [{ path: 'a.tif', bands: [{ names: ['red'] }] }], namedInputs: {}, output: 'o.tif', outputs: {}, metadata: {}, workFolder: folder }; // prettier-ignore
+  const job = { parameters: { band: 'red' }, inputs: [{ path: 'a.tif', bands: [{ names: ['red'] }] }], namedInputs: {}, output: 'o.tif', outputs: {}, metadata: {}, workFolder: folder }; // oxfmt-ignore
   await writeFile(join(folder, 'job.json'), JSON.stringify(job));
   await writeFile(join(folder, 'shown.py'), code);
   const run = () =>

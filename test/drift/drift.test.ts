@@ -110,7 +110,7 @@ function changeOf(seed: number): Case {
   const pick = <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)]!;
   for (;;) {
     const route = pick(routes);
-    const kind = pick(['rename', 'rename', 'drop', 'drop', 'retype', 'retype', 'word', 'status', 'redirect', 'header', 'plain', 'query'] as const); // prettier-ignore
+    const kind = pick(['rename', 'rename', 'drop', 'drop', 'retype', 'retype', 'word', 'status', 'redirect', 'header', 'plain', 'query'] as const); // oxfmt-ignore
     const on =
       kind === 'plain' ? 'error' : ['word', 'redirect', 'query'].includes(kind) || next() < 0.75 ? 'success' : 'error';
     const answers = answersOf(route, on);
@@ -137,7 +137,7 @@ function changeOf(seed: number): Case {
         case 'redirect':
           return { kind, on: 'success' };
         case 'header':
-          return { kind, on, ...pick([{ name: 'x-request-id', value: null }, { name: 'content-type', value: 'text/html' }, { name: 'set-cookie', value: 'a=b' }]) }; // prettier-ignore
+          return { kind, on, ...pick([{ name: 'x-request-id', value: null }, { name: 'content-type', value: 'text/html' }, { name: 'set-cookie', value: 'a=b' }]) }; // oxfmt-ignore
         case 'plain':
           return { kind, on: 'error' };
         case 'query':
@@ -213,7 +213,7 @@ test.each(Array.from({ length: cleanRuns }, (_, i) => [i + 1]))(
     const seen = await seenThrough([]);
     expect(compare(expected, seen)).toEqual([]);
     const judged = judge(seen, expected, []);
-    expect(judged.filter(({ verdict }) => verdict !== 'same').every(({ verdict, reason }) => verdict === 'not observed' && reason!.startsWith('by hand'))).toBe(true); // prettier-ignore
+    expect(judged.filter(({ verdict }) => verdict !== 'same').every(({ verdict, reason }) => verdict === 'not observed' && reason!.startsWith('by hand'))).toBe(true); // oxfmt-ignore
   },
 );
 

@@ -223,7 +223,7 @@ describe('a challenge', () => {
 
 test('a level is reached by all its scenarios and those below, and can be demanded', () => {
   const scenario = (level: ScenarioReport['level'], result: ScenarioReport['result'] = 'PASSED') =>
-    ({ id: level, level, result, status: 'FINISHED', missing: null, faults: [], launches: [], advisories: [], rules: [{ rule: 'a', clause: '', holds: '', result: 'passed', violations: [], violationCount: 0 }] }) as unknown as ScenarioReport; // prettier-ignore
+    ({ id: level, level, result, status: 'FINISHED', missing: null, faults: [], launches: [], advisories: [], rules: [{ rule: 'a', clause: '', holds: '', result: 'passed', violations: [], violationCount: 0 }] }) as unknown as ScenarioReport; // oxfmt-ignore
   const plan = ['protocol', 'robust', 'exemplary'].map(
     (level) => ({ id: level, level }) as { id: string; level: ScenarioReport['level'] },
   );

@@ -49,26 +49,23 @@ const shared: readonly Family[] = [
   'platform disk full',
 ];
 
-describe.concurrent(
-  'what the world does, in small: one operation and one file for each run, the right bytes, nothing FAILED',
-  () => {
-    for (const [name, families, isShared, options] of [
-      ['one process with SQLite', local, false, {}],
-      ['a web process and two workers with PostgreSQL', shared, true, needing('postgresql')],
-    ] as const)
-      test(name, { timeout, ...options }, async () => {
-        const result = await drillIn({ families, each: 2, leastInEach: 0, seed: 3, silenceMs: 4_000, isShared });
-        expect(result.faults).toEqual([]);
-        // A disk cannot be mounted everywhere; the drill says so.
-        for (const family of families.filter((one) => one in result.did))
-          expect(total(result.counts[family]), family).toBeGreaterThanOrEqual(2);
-        expect(Object.keys(result.did).length).toBeGreaterThanOrEqual(families.length - 2);
-        expect(result.operations).toBe(result.runs);
-        expect(result.files).toBe(result.states.COMPLETED);
-        expect(result.bytesCompared).toBeGreaterThan(0);
-      });
-  },
-);
+describe.concurrent('what the world does, in small: one operation and one file for each run, the right bytes, nothing FAILED', () => {
+  for (const [name, families, isShared, options] of [
+    ['one process with SQLite', local, false, {}],
+    ['a web process and two workers with PostgreSQL', shared, true, needing('postgresql')],
+  ] as const)
+    test(name, { timeout, ...options }, async () => {
+      const result = await drillIn({ families, each: 2, leastInEach: 0, seed: 3, silenceMs: 4_000, isShared });
+      expect(result.faults).toEqual([]);
+      // A disk cannot be mounted everywhere; the drill says so.
+      for (const family of families.filter((one) => one in result.did))
+        expect(total(result.counts[family]), family).toBeGreaterThanOrEqual(2);
+      expect(Object.keys(result.did).length).toBeGreaterThanOrEqual(families.length - 2);
+      expect(result.operations).toBe(result.runs);
+      expect(result.files).toBe(result.states.COMPLETED);
+      expect(result.bytesCompared).toBeGreaterThan(0);
+    });
+});
 
 describe.concurrent('the drill can fail: it finds an app that', () => {
   // A fault can fall beside every call: so many are tried that one meets the mistake, and the first that does ends it.

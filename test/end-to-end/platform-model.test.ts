@@ -88,7 +88,7 @@ test.each([
 test('a model looks only where the user says', { timeout: 900_000 }, async () => {
   const { sandbox, run } = await start();
   // The western half, more or less.
-  const area = { type: 'Polygon', coordinates: [[[14.9, 45], [15.007, 45], [15.007, 45.2], [14.9, 45.2], [14.9, 45]]] }; // prettier-ignore
+  const area = { type: 'Polygon', coordinates: [[[14.9, 45], [15.007, 45], [15.007, 45.2], [14.9, 45.2], [14.9, 45]]] }; // oxfmt-ignore
   const done = await run('threshold', { area });
   const path = join(await testFolder(), 'classes.tif');
   await writeFile(path, await fetchedBytes(sandbox, done.file?.fileId));

@@ -173,7 +173,7 @@ function start(engine: Engine, service: Service, name: string, more: Readonly<Re
     ...(service.volumes ?? []).flatMap((one) => ['--volume', `${prefix}-${one}`]),
     ...['postgres', 'sandbox'].flatMap((host) => ['--add-host', `${host}:127.0.0.1`]),
   ];
-  engine.podman(['run', '--detach', '--name', `${prefix}-${name}`, '--network', 'host', ...options, image, ...(service.command ?? [])]); // prettier-ignore
+  engine.podman(['run', '--detach', '--name', `${prefix}-${name}`, '--network', 'host', ...options, image, ...(service.command ?? [])]); // oxfmt-ignore
   return { name: `${prefix}-${name}`, service };
 }
 
@@ -248,11 +248,11 @@ async function play(engine: Engine): Promise<void> {
   );
   engine.podman(['kill', '--signal', 'KILL', first.name]);
   const ended = drive('end', ...session);
-  check('a run is delivered after a worker was killed', ended.status === 0, `${ended.stdout}${ended.stderr}${logsOf(second)}`); // prettier-ignore
+  check('a run is delivered after a worker was killed', ended.status === 0, `${ended.stdout}${ended.stderr}${logsOf(second)}`); // oxfmt-ignore
 
   for (const one of [web, second, sandbox]) {
     check(`${one.name} runs as the user node`, inside(one, 'id -u') === '1000');
-    check(`the root of ${one.name} is read-only`, engine.enter(['podman', 'exec', one.name, 'touch', '/kit/x']).status !== 0); // prettier-ignore
+    check(`the root of ${one.name} is read-only`, engine.enter(['podman', 'exec', one.name, 'touch', '/kit/x']).status !== 0); // oxfmt-ignore
     const zombies = inside(one, "grep -lE '^State:.*Z' /proc/[0-9]*/status 2>/dev/null | wc -l");
     check(`${one.name} has no zombies`, zombies === '0', zombies);
   }

@@ -20,7 +20,7 @@ async function callsOf<T>(
 ): Promise<Record<string, () => Promise<T>>> {
   const { fileId } = await processed(sandbox, Buffer.from('0123456789'), 'a.txt', 'UNKNOWN');
   const url = (await sandbox.request('GET', `/public/file/download/url?fileId=${fileId}`, { headers: key })).text;
-  const item = ((await sandbox.request('GET', '/public/stac/collections/coastal-optical/items?limit=1', { headers: key })).body as unknown as ItemPage).features[0] as unknown as { assets: Record<string, { href: string }> }; // prettier-ignore
+  const item = ((await sandbox.request('GET', '/public/stac/collections/coastal-optical/items?limit=1', { headers: key })).body as unknown as ItemPage).features[0] as unknown as { assets: Record<string, { href: string }> }; // oxfmt-ignore
   const ask =
     (path: string, init: RequestInit = { headers: key }) =>
     async () =>
@@ -273,7 +273,7 @@ describe('a rate limit', () => {
       endpoint: 'inference.models',
     });
     const get = async (path: string) => (await sandbox.request('GET', path, { headers: key })).status;
-    expect([await get('/public/inference/models'), await get('/public/inference/models'), await get('/public/stac/')]).toEqual([200, 429, 200]); // prettier-ignore
+    expect([await get('/public/inference/models'), await get('/public/inference/models'), await get('/public/stac/')]).toEqual([200, 429, 200]); // oxfmt-ignore
     await sandbox.request('POST', '/sandbox/reset', { body: {} });
     expect(await get('/public/inference/models')).toBe(200);
     for (const wrong of [

@@ -28,7 +28,7 @@ test.each([
       catalog.items.put({
         ...{ id, collectionId: 'a', title: id, datetimeMs: 0, source: { kind: 'none' } },
         properties: { text: 'x'.repeat(textLength(i)) },
-        footprint: { type: 'Polygon', coordinates: [[[0, 0], [1, 0], [1, 1], [0, 0]]] }, // prettier-ignore
+        footprint: { type: 'Polygon', coordinates: [[[0, 0], [1, 0], [1, 1], [0, 0]]] }, // oxfmt-ignore
       });
     const found: string[] = [];
     const sizes: number[] = [];

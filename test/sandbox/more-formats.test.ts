@@ -132,7 +132,7 @@ describe('a CSV file has the place of its', () => {
 });
 
 describe('the geometry of a completion', () => {
-  const given = { type: 'Polygon', coordinates: [[[10, 50], [11, 50], [11, 51], [10, 50]]] }; // prettier-ignore
+  const given = { type: 'Polygon', coordinates: [[[10, 50], [11, 50], [11, 51], [10, 50]]] }; // oxfmt-ignore
   const uploaded = async (sandbox: TestSandbox) => {
     const upload = await generateUpload(sandbox, 'a.tif');
     const bytes = geoTiff({ width: 3, height: 3, value: () => 1 });

@@ -188,7 +188,7 @@ describe('a verdict', () => {
     ['data of an item after the approval', [create(0), poll(2_500, 'APPROVED'), { at: 3_000, endpoint: 'stac.data', detail: { ...approved, itemId: 'i' } }], []],
   ])('%s', (_what, rows, expected) => {
     expect(found(rows)).toEqual(expected);
-  }); // prettier-ignore
+  }); // oxfmt-ignore
 
   test.each<[what: string, rows: readonly Row[]]>([
     ['an app that does all right', whole],
@@ -241,5 +241,5 @@ describe('a verdict', () => {
     // A rule that searches all calls for each call takes minutes.
     const gaps = Array.from({ length: 1_000 }, (_, i) => startMs - 2_000 + i);
     expect(judge(callsOf(rows(200_000)), { gaps, isCut: false }).result).toBeTypeOf('string');
-  }); // prettier-ignore
+  }); // oxfmt-ignore
 });

@@ -225,9 +225,9 @@ test('several polygons of a file are one footprint, but for those across the ant
     return body.features.map((item) => item.geometry);
   };
   const two = await footprintOf('MULTIPOLYGON (((0 0, 2 0, 2 2, 0 2, 0 0)), ((4 0, 6 0, 6 2, 4 2, 4 0)))');
-  expect(two).toEqual([{ type: 'Polygon', coordinates: [[[0, 0], [6, 0], [6, 2], [0, 2], [0, 0]]] }]); // prettier-ignore
+  expect(two).toEqual([{ type: 'Polygon', coordinates: [[[0, 0], [6, 0], [6, 2], [0, 2], [0, 0]]] }]); // oxfmt-ignore
   const one = await footprintOf('MULTIPOLYGON (((10 10, 12 10, 12 12, 10 12, 10 10)))');
-  expect(one).toContainEqual({ type: 'Polygon', coordinates: [[[10, 10], [12, 10], [12, 12], [10, 12], [10, 10]]] }); // prettier-ignore
+  expect(one).toContainEqual({ type: 'Polygon', coordinates: [[[10, 10], [12, 10], [12, 12], [10, 12], [10, 10]]] }); // oxfmt-ignore
   const across = await footprintOf(
     'MULTIPOLYGON (((179 0, 180 0, 180 1, 179 1, 179 0)), ((-180 0, -179 0, -179 1, -180 1, -180 0)))',
   );

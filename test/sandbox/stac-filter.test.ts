@@ -32,7 +32,7 @@ function newItem(i: number, x: unknown): NewItem {
   const at = placeOf(i);
   return {
     ...{ id: `i${i}`, collectionId: 'a', title: `i${i}`, datetimeMs: 0, properties: x === null ? {} : { x } },
-    footprint: { type: 'Polygon', coordinates: [[[at, at], [at + 1, at], [at + 1, at + 1], [at, at]]] }, // prettier-ignore
+    footprint: { type: 'Polygon', coordinates: [[[at, at], [at + 1, at], [at + 1, at + 1], [at, at]]] }, // oxfmt-ignore
     source: { kind: 'none' },
   };
 }
@@ -57,7 +57,7 @@ function evaluate(json: unknown, x: unknown, at: number): number {
   };
   const compared = (one: unknown, other: unknown, holds: (order: number) => boolean): boolean | null => {
     const [a, b] = [one, other];
-    const msOf = (value: unknown) => (value instanceof Date ? value.getTime() : typeof value === 'string' ? parseInstant(value) : null); // prettier-ignore
+    const msOf = (value: unknown) => (value instanceof Date ? value.getTime() : typeof value === 'string' ? parseInstant(value) : null); // oxfmt-ignore
     const [msA, msB] = [msOf(a), msOf(b)];
     if (msA !== null && msB !== null) return holds(msA - msB);
     if (typeof a === 'number' && typeof b === 'number') return holds(a - b);
@@ -157,7 +157,7 @@ test('a filter finds what the evaluator says; a sort has numbers, texts, others 
         const kindOf = (one: unknown) => (typeof one === 'number' ? 0 : typeof one === 'string' ? 1 : 2);
         const order = (a: unknown, b: unknown) =>
           kindOf(a) - kindOf(b) ||
-          (typeof a === 'number' ? a - (b as number) : byCodePoints(...([a, b].map((one) => (typeof one === 'string' ? one : JSON.stringify(one))) as [string, string]))); // prettier-ignore
+          (typeof a === 'number' ? a - (b as number) : byCodePoints(...([a, b].map((one) => (typeof one === 'string' ? one : JSON.stringify(one))) as [string, string]))); // oxfmt-ignore
         for (const direction of ['asc', 'desc'] as const) {
           const sign = direction === 'asc' ? 1 : -1;
           const expected = values
@@ -183,7 +183,7 @@ test('integers over 2^53 are doubles, in a comparison and in a list', async () =
     ['=', 2 ** 60],
     ['in', [1, 2 ** 60]],
   ])
-    // prettier-ignore
+    // oxfmt-ignore
     expect((await search(catalog, { filter: { op, args: [x, wanted] } })).numberMatched).toBe(1);
 });
 

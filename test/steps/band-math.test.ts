@@ -121,7 +121,7 @@ describe('an expression', () => {
       fc.property(text, (given) => {
         const whole = `a + ${given}`;
         // An oracle of a test may: the text is the test's own.
-        // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call
+        // oxlint-disable-next-line typescript/no-implied-eval, typescript/no-unsafe-call
         const wanted = new Function('a', 'b', `return ${whole}`)(3, 7) as number;
         expect(valueOf(whole, { a: 3, b: 7 })).toBe(wanted);
       }),
@@ -157,7 +157,7 @@ test.each(Object.entries(spectralIndices))(
       (await run('spectral-index', { type: 'local', path: '.' }, { index, factor, offset })).path,
     );
     const { bands } = parseExpression(formula);
-    // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the formula as JavaScript reads it
+    // oxlint-disable-next-line typescript/no-implied-eval -- the formula as JavaScript reads it
     const oracle = new Function('sqrt', ...bands, `return ${formula.replaceAll('^', '**')}`) as (
       ...values: unknown[]
     ) => number;

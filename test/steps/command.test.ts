@@ -146,7 +146,7 @@ describe('a program', needing(isConfined, 'python-gdal'), () => {
 
   test('takes an area as a file of GeoJSON', async () => {
     const { run } = await startStepHost({ definition: commandSteps });
-    const place = { type: 'Polygon', coordinates: [[[10, 40], [11, 40], [11, 41], [10, 40]]] } as const; // prettier-ignore
+    const place = { type: 'Polygon', coordinates: [[[10, 40], [11, 40], [11, 41], [10, 40]]] } as const; // oxfmt-ignore
     const { path } = await run('area-file', { type: 'synthetic', size: 64 }, { place });
     expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ features: [{ geometry: place }] });
   });

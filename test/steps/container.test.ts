@@ -38,7 +38,7 @@ function realEngine(): string | null {
     try {
       const folder = execFileSync('mktemp', ['-d'], { encoding: 'utf8' }).trim();
       const archive = join(folder, 'image.tar');
-      const shell = 'mkdir -p bin tmp && cp "$(command -v busybox)" bin/busybox && for i in sh cp cat touch grep env id sleep ln echo printf; do ln -s busybox bin/$i; done && tar -cf "$1" bin tmp'; // prettier-ignore
+      const shell = 'mkdir -p bin tmp && cp "$(command -v busybox)" bin/busybox && for i in sh cp cat touch grep env id sleep ln echo printf; do ln -s busybox bin/$i; done && tar -cf "$1" bin tmp'; // oxfmt-ignore
       execFileSync('sh', ['-ec', shell, 'sh', archive], { cwd: folder, stdio: 'ignore' });
       execFileSync(engine, ['import', archive, testImage], { stdio: 'ignore', timeout: 900_000 });
       execFileSync(engine, ['run', '--rm', '--network', 'none', '--pull', 'never', testImage, 'sh', '-c', 'true'], {
@@ -183,7 +183,7 @@ test(
   async () => {
     const { engine, calls, running } = await tinyEngine();
     const folder = await testFolder();
-    const task = { image: testImage, progress: 'json', inputs: [], stepFolder: folder, folder: join(folder, 'own'), limits: { memoryBytes: 1e9, diskBytes: 1e9 }, question: { type: 'run-container', argv: ['sleep', '60'], files: {}, gives: [], upTo: 1 } } as const; // prettier-ignore
+    const task = { image: testImage, progress: 'json', inputs: [], stepFolder: folder, folder: join(folder, 'own'), limits: { memoryBytes: 1e9, diskBytes: 1e9 }, question: { type: 'run-container', argv: ['sleep', '60'], files: {}, gives: [], upTo: 1 } } as const; // oxfmt-ignore
     const reason = new Error('not wanted any more');
     const started = (signal: AbortSignal) =>
       createContainers(engine, 'a test').run(
@@ -291,7 +291,7 @@ test('a child’s word does not make the host touch what is not the child’s', 
   await writeFile(secret, 'a secret');
   await symlink(secret, join(stepFolder, 'link.tif'));
   const { engine } = await tinyEngine();
-  const task = { image: testImage, progress: 'json', inputs: [], stepFolder, folder: join(folder, 'own'), limits: { memoryBytes: 1e9, diskBytes: 1e9 } } as const; // prettier-ignore
+  const task = { image: testImage, progress: 'json', inputs: [], stepFolder, folder: join(folder, 'own'), limits: { memoryBytes: 1e9, diskBytes: 1e9 } } as const; // oxfmt-ignore
   const question = { type: 'run-container', files: {}, upTo: 1 } as const;
   const options = { signal: new AbortController().signal, onProgress: () => {}, onPrinted: () => {} };
   await expect(

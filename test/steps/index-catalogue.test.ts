@@ -108,7 +108,7 @@ test(
       const original = raw.SpectralIndices[id]!.formula;
       const parsed = parseExpression(formula, constants);
       const words = [...new Set(original.match(/(?<![\w.])[A-Za-z]\w*/g))];
-      // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the formula as JavaScript reads it
+      // oxlint-disable-next-line typescript/no-implied-eval -- the formula as JavaScript reads it
       const oracle = new Function(...words, `return ${original}`) as (...values: number[]) => number;
       const values = new Map(
         [...Object.keys(all), 'VV', 'VH', 'HV', 'HH'].map((name, k) => [

@@ -339,11 +339,11 @@ describe('what a value is', () => {
     expect(valid(zero.raster().bands[0]!)).toHaveLength(190);
   });
   test('ground control points and polynomial coefficients place the output as they place the input', async () => {
-    const rpc = { LINE_OFF: '5', SAMP_OFF: '10', LAT_OFF: '45', LONG_OFF: '15', HEIGHT_OFF: '0', LINE_SCALE: '5', SAMP_SCALE: '10', LAT_SCALE: '1', LONG_SCALE: '1', HEIGHT_SCALE: '1' }; // prettier-ignore
+    const rpc = { LINE_OFF: '5', SAMP_OFF: '10', LAT_OFF: '45', LONG_OFF: '15', HEIGHT_OFF: '0', LINE_SCALE: '5', SAMP_SCALE: '10', LAT_SCALE: '1', LONG_SCALE: '1', HEIGHT_SCALE: '1' }; // oxfmt-ignore
     const terms = Object.fromEntries(
       ['LINE_NUM', 'LINE_DEN', 'SAMP_NUM', 'SAMP_DEN'].map((name) => [`${name}_COEFF`, `1${' 0'.repeat(19)}`]),
     );
-    const points = [[0, 0, 15, 45], [20, 0, 15.1, 45.01], [0, 10, 14.99, 44.9]].map(([x, y, east, north], i) => ({ dfGCPPixel: x, dfGCPLine: y, dfGCPX: east, dfGCPY: north, dfGCPZ: 0, pszId: String(i), pszInfo: '' })); // prettier-ignore
+    const points = [[0, 0, 15, 45], [20, 0, 15.1, 45.01], [0, 10, 14.99, 44.9]].map(([x, y, east, north], i) => ({ dfGCPPixel: x, dfGCPLine: y, dfGCPX: east, dfGCPY: north, dfGCPZ: 0, pszId: String(i), pszInfo: '' })); // oxfmt-ignore
     const wgs84 = gdal.SpatialReference.fromEPSG(4326).toWKT();
     const place = (dataset: gdal.Dataset) => {
       dataset.setGCPs(points, wgs84);
@@ -451,7 +451,7 @@ describe('features of a raster with missing pixels', () => {
     test('zonal-statistics: they are not counted', async () => {
       const started = await startStepHost({ definition: allSteps });
       make(join(started.inputDir, 'a.tif'), { type: 'Float32', ...missing((x) => x) });
-      const ring = [[-1, 11], [16, 11], [16, -1], [-1, -1], [-1, 11]].map(([x, y]) => [500_000 + 30 * x!, 5_000_000 - 30 * y!]); // prettier-ignore
+      const ring = [[-1, 11], [16, 11], [16, -1], [-1, -1], [-1, 11]].map(([x, y]) => [500_000 + 30 * x!, 5_000_000 - 30 * y!]); // oxfmt-ignore
       const zones = {
         type: 'FeatureCollection',
         crs: { type: 'name', properties: { name: 'urn:ogc:def:crs:EPSG::32633' } },
@@ -614,7 +614,7 @@ describe('the ground', () => {
 describe('shares of pixels', () => {
   /** Area of a polygon within one pixel, by clipping the polygon to the four sides one after the other (Sutherland and Hodgman). */
   function areaWithin(ring: readonly (readonly [number, number])[], column: number, row: number): number {
-    const sides: readonly (readonly [axis: 0 | 1, sign: 1 | -1, limit: number])[] = [[0, 1, column], [0, -1, column + 1], [1, 1, row], [1, -1, row + 1]]; // prettier-ignore
+    const sides: readonly (readonly [axis: 0 | 1, sign: 1 | -1, limit: number])[] = [[0, 1, column], [0, -1, column + 1], [1, 1, row], [1, -1, row + 1]]; // oxfmt-ignore
     let points = [...ring];
     for (const [axis, sign, limit] of sides) {
       const isIn = (point: readonly [number, number]) => sign * (point[axis] - limit) >= 0;
@@ -638,7 +638,7 @@ describe('shares of pixels', () => {
       const [angle, radius] = [(i / 14) * 2 * Math.PI + 0.1, i % 2 === 0 ? 8.3 : 3.7];
       return [6.2 + radius * Math.cos(angle), 4.6 + radius * Math.sin(angle)] as const;
     });
-    const hole = [[5.25, 3.5], [5.25, 5.125], [7.5, 5.75], [7.9, 3.1]] as const; // prettier-ignore
+    const hole = [[5.25, 3.5], [5.25, 5.125], [7.5, 5.75], [7.9, 3.1]] as const; // oxfmt-ignore
     const window = { x: 0, y: 0, width: 12, height: 9 };
     const ringOf = (points: readonly (readonly [number, number])[]) =>
       Float64Array.from([...points, points[0]!].flat());
@@ -771,7 +771,7 @@ describe('missing pixels and scales where rasters differ', () => {
     expect(rowsOf(bands, 20)).toEqual([...times(5, null), ...times(5, 4), ...times(10, -1)]);
   });
   test('near a pole degrees have fewer pixels, and are no reason to refuse', async () => {
-    const arctic: Made = { width: 60, height: 60, epsg: 3413, transform: [-300_000, 10_000, 0, 300_000, 0, -10_000], bands: [() => 6] }; // prettier-ignore
+    const arctic: Made = { width: 60, height: 60, epsg: 3413, transform: [-300_000, 10_000, 0, 300_000, 0, -10_000], bands: [() => 6] }; // oxfmt-ignore
     const { bands } = (await run('reproject', arctic, { crs: 'EPSG:4326' })).raster();
     expect(new Set(valid(bands[0]!))).toEqual(new Set([6]));
   });
@@ -782,14 +782,14 @@ describe('missing pixels and scales where rasters differ', () => {
       nodata: -128,
       bands: [(x) => (x < 5 ? 128 : x < 10 ? 255 : 5)],
     };
-    const area = areaOf([14.9, 44], [15.1, 44], [15.1, 46], [14.9, 46], [14.9, 44]); // prettier-ignore
+    const area = areaOf([14.9, 44], [15.1, 44], [15.1, 46], [14.9, 46], [14.9, 44]); // oxfmt-ignore
     const input = step === 'mosaic' ? [made, { ...made, transform: [501_200, 30, 0, 5_000_000, 0, -30] }] : made;
     const { bands } = (await run(step, input, step === 'clip' ? { area } : same)).raster();
     expect(rowsOf(bands, 20)).toEqual([...times(5, null), ...times(5, -1), ...times(10, 5)]);
   });
   test('clip: a nodata value that the type cannot hold is none', async () => {
     const made: Made = { type: 'Byte', nodata: -9_999, bands: [(x) => x % 2] };
-    const area = areaOf([14.9, 44], [15.0025, 44], [15.0035, 46], [14.9, 46], [14.9, 44]); // prettier-ignore
+    const area = areaOf([14.9, 44], [15.0025, 44], [15.0035, 46], [14.9, 46], [14.9, 44]); // oxfmt-ignore
     const { bands } = (await run('clip', made, { area })).raster();
     expect(valid(bands[0]!).filter((value) => value === 0).length).toBeGreaterThan(20);
   });
@@ -832,7 +832,7 @@ describe('missing pixels and scales where rasters differ', () => {
       ...(step === 'harmonize'
         ? [
             {
-              path: make(join(folder, 'b.tif'), { width: 40, height: 20, transform: [500_000, 15, 0, 5_000_000, 0, -15], bands: [() => 1] }), // prettier-ignore
+              path: make(join(folder, 'b.tif'), { width: 40, height: 20, transform: [500_000, 15, 0, 5_000_000, 0, -15], bands: [() => 1] }), // oxfmt-ignore
               ofItem: { ...facts, bands: [] },
             },
           ]
@@ -853,7 +853,7 @@ describe('missing pixels and scales where rasters differ', () => {
   test.each(['centre', 'share'])('an outline that crosses itself has its two halves (%s)', async (pixels) => {
     const started = await startStepHost({ definition: allSteps });
     make(join(started.inputDir, 'a.tif'), { type: 'Float32', bands: [() => 1] });
-    const ring = [[0, 0], [10, 10], [10, 0], [0, 10], [0, 0]].map(([x, y]) => [500_000 + 30 * x!, 5_000_000 - 30 * y!]); // prettier-ignore
+    const ring = [[0, 0], [10, 10], [10, 0], [0, 10], [0, 0]].map(([x, y]) => [500_000 + 30 * x!, 5_000_000 - 30 * y!]); // oxfmt-ignore
     await writeFile(
       join(started.inputDir, 'z.geojson'),
       JSON.stringify({
@@ -893,7 +893,7 @@ describe('missing pixels and scales where rasters differ', () => {
       ...{ width: 360, height: 180, epsg: 4326, type: 'Float32', transform: [-180, 1, 0, 90, 0, -1] },
       bands: [(x) => x],
     };
-    const area = areaOf([-176, -30], [176, -30], [176, 30], [-176, 30], [-176, -30]); // prettier-ignore
+    const area = areaOf([-176, -30], [176, -30], [176, 30], [-176, 30], [-176, -30]); // oxfmt-ignore
     const { bands, width } = (await run('clip', world, { area })).raster();
     expect([width, valid(bands[0]!).length]).toEqual([352, 352 * 60]);
   });

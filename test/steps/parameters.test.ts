@@ -47,10 +47,10 @@ describe('an area', () => {
     ['no JSON', 'Olinda', /must be GeoJSON of one polygon or multipolygon/],
     ['a point', { type: 'Point', coordinates: [1, 2] }, /must be GeoJSON of one polygon/],
     ['metres', polygon(box(500_000, 5_000_000, 500_100, 5_000_100)), /in longitude and latitude/],
-    ['two features', { type: 'FeatureCollection', features: [0, 1].map(() => ({ type: 'Feature', geometry: square })) }, /of one polygon/], // prettier-ignore
-    ['a line', polygon([[10, 40], [11, 41], [10, 40]]), /must enclose something/], // prettier-ignore
+    ['two features', { type: 'FeatureCollection', features: [0, 1].map(() => ({ type: 'Feature', geometry: square })) }, /of one polygon/], // oxfmt-ignore
+    ['a line', polygon([[10, 40], [11, 41], [10, 40]]), /must enclose something/], // oxfmt-ignore
     ['too large', polygon(box(10, 40, 11, 41)), /must be at most 200 square kilometres, not 9400$/],
-    ['too many corners', { type: 'MultiPolygon', coordinates: [1, 2, 3].map((x) => [box(x, 40, x + 0.01, 40.01)]) }, /at most 8 corners, not 12/], // prettier-ignore
+    ['too many corners', { type: 'MultiPolygon', coordinates: [1, 2, 3].map((x) => [box(x, 40, x + 0.01, 40.01)]) }, /at most 8 corners, not 12/], // oxfmt-ignore
   ])('%s is refused, in words', (_what, value, message) => expect(() => read(value)).toThrow(message));
 
   test('its size is that on the Earth, without its holes', () => {

@@ -20,7 +20,7 @@ export default defineApp({
       labels: ['low', 'high'],
     }),
     platformModel({ ...words, id: 'absent', title: 'Absent', modelId: 'nobody', bands: ['value'], labels: ['one'] }),
-    platformModel({ ...words, id: 'other-bands', title: 'Other bands', modelId: 'elsewhere', bands: ['value'], labels: ['one'] }), // prettier-ignore
+    platformModel({ ...words, id: 'other-bands', title: 'Other bands', modelId: 'elsewhere', bands: ['value'], labels: ['one'] }), // oxfmt-ignore
     defineStep({
       ...words,
       id: 'undeclared',

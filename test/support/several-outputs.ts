@@ -6,7 +6,7 @@ import { command, defineStep, z, type StepJob, type VectorOutput } from '../../s
 
 const geoJson = (features: readonly object[]) =>
   JSON.stringify({ type: 'FeatureCollection', features: features.map((one) => ({ type: 'Feature', ...one })) });
-const square = { type: 'Polygon', coordinates: [[[0, 0], [1, 0], [1, 1], [0, 0]]] }; // prettier-ignore
+const square = { type: 'Polygon', coordinates: [[[0, 0], [1, 0], [1, 1], [0, 0]]] }; // oxfmt-ignore
 const row = { name: 'a', count: 3, share: 0.5, isBig: true, day: '2024-06-01' };
 const fields = { name: 'string', count: 'integer', share: 'real', isBig: 'boolean', day: 'date' } as const;
 const input = { description: 'anything', synthetic: 'elevation' } as const;

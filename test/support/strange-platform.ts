@@ -41,7 +41,7 @@ function retyped(value: unknown): unknown {
   return value === null ? 7 : 'text';
 }
 
-export const pathOf = (field: string) => field.split('.').flatMap((name) => (name.endsWith('[]') ? [name.slice(0, -2), '[]'] : [name])).filter((name) => name !== ''); // prettier-ignore
+export const pathOf = (field: string) => field.split('.').flatMap((name) => (name.endsWith('[]') ? [name.slice(0, -2), '[]'] : [name])).filter((name) => name !== ''); // oxfmt-ignore
 
 /** Starts it; `changes` are all there at once. Its address, and how it ends. */
 export async function strangePlatform(sandboxUrl: string, changes: readonly { route: Route; change: Change }[]) {

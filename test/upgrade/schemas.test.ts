@@ -116,8 +116,8 @@ test("the sandbox's items of 0.2.0 are found, with their footprints and properti
   old.exec(`
     insert into catalogs values ('root', null, 'root', 'root', 0);
     insert into collections values ('a', 'root', 'a', 'a', 'proprietary', '[]', 0, 0)`);
-  const ring = [[20, 0], [25, 5], [20, 10], [20, 0]]; // prettier-ignore
-  const parts = { type: 'MultiPolygon', coordinates: [[[[60, 0], [61, 0], [61, 1], [60, 0]]], [[[70, 0], [71, 0], [71, 1], [70, 0]]]] }; // prettier-ignore
+  const ring = [[20, 0], [25, 5], [20, 10], [20, 0]]; // oxfmt-ignore
+  const parts = { type: 'MultiPolygon', coordinates: [[[[60, 0], [61, 0], [61, 1], [60, 0]]], [[[70, 0], [71, 0], [71, 1], [70, 0]]]] }; // oxfmt-ignore
   const insert = old.prepare(
     `insert into items (id, collection_id, title, datetime_ms, west, south, east, north, outline, geometry, properties, source)
      values (?, 'a', 't', 0, ?, ?, ?, ?, ?, ?, ?, '{"kind":"none"}')`,
@@ -132,7 +132,7 @@ test("the sandbox's items of 0.2.0 are found, with their footprints and properti
   const catalog = new Catalog(database);
   try {
     const idsOf = async (request: Parameters<typeof search>[1]) =>
-      (await search(catalog, { sortby: [{ field: 'properties.n', direction: 'asc' }], ...request })).items.map(({ id }) => id); // prettier-ignore
+      (await search(catalog, { sortby: [{ field: 'properties.n', direction: 'asc' }], ...request })).items.map(({ id }) => id); // oxfmt-ignore
     expect(await idsOf({})).toEqual(['box', 'across', 'ring', 'parts']);
     expect(await idsOf({ bbox: [24, 0, 30, 1] })).toEqual([]);
     expect(await idsOf({ bbox: [24, 4, 30, 6] })).toEqual(['ring']);

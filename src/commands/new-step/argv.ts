@@ -24,7 +24,7 @@ export function argvOf(command: string, usage: string): string[] {
   for (const wanted of ['input', 'output'])
     if (!argv.some((one) => one.includes(`{${wanted}}`)))
       throw wrongArguments(`--from: the command must name <${wanted}>`, usage);
-  const other = argv.flatMap((one) => [...one.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)).find((name) => !['input', 'output', 'work'].includes(name)); // prettier-ignore
+  const other = argv.flatMap((one) => [...one.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)).find((name) => !['input', 'output', 'work'].includes(name)); // oxfmt-ignore
   if (other !== undefined)
     throw wrongArguments(
       `--from: <${other}> is neither <input> nor <output>; put a value there, and make a parameter of it afterwards`,

@@ -154,7 +154,7 @@ export const read = [
         ? 'only those'
         : 'all the same',
     });
-    const area = { type: 'Polygon', coordinates: [[[-180, -90], [180, -90], [180, 90], [-180, 90], [-180, -90]]] }; // prettier-ignore
+    const area = { type: 'Polygon', coordinates: [[[-180, -90], [180, -90], [180, 90], [-180, 90], [-180, -90]]] }; // oxfmt-ignore
     await search(at, found, 'search-extras/intersects', { intersects: area, limit: 1 });
     const none = await search(at, found, 'search-extras/filter', {
       filter: { op: '=', args: [{ property: 'id' }, nobody] },

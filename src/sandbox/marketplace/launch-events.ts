@@ -4,7 +4,13 @@ import type { SandboxDatabase } from '../database.ts';
 
 /** What happens to a launch besides the calls that it makes. */
 export type LaunchEventKind =
-  'launched' | 'approved' | 'rejected' | 'clock moved' | 'revoked' | 'fault armed' | 'faults disarmed';
+  | 'launched'
+  | 'approved'
+  | 'rejected'
+  | 'clock moved'
+  | 'revoked'
+  | 'fault armed'
+  | 'faults disarmed';
 
 export interface LaunchEvent {
   /** Real: epoch milliseconds of the machine. */

@@ -61,7 +61,7 @@ const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', 
 function text(value: string): string {
   return (
     value
-      // eslint-disable-next-line no-control-regex -- those are the characters that XML has not
+      // oxlint-disable-next-line no-control-regex -- those are the characters that XML has not
       .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '')
       .replace(/[&<>"]/g, (character) => entities[character]!)
   );

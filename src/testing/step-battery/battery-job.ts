@@ -6,6 +6,7 @@ import gdal from 'gdal-async';
 import stepJob, { type StepJobInput } from '../../app/processing/step-job.ts';
 import { setStripPixels } from '../../raster/block-walk.ts';
 import { maskOf } from '../../raster/band-reader.ts';
+import { nameBands } from '../../raster/cog.ts';
 import { describedError } from '../../child/in-child.ts';
 import type { Job } from '../../child/in-child.ts';
 import { openRaster } from '../../raster/open-raster.ts';
@@ -207,14 +208,10 @@ export function writeRaster(path: string, recipe: RasterRecipe, gap: Gap | null)
     });
     if (hasAlpha) dataset.bands.get(bands.length + 1).pixels.write(0, y, width, 1, visibleRow(gap, width, y));
   }
-  dataset.flush();
-  // The bindings cannot set a band's description.
-  const described = gdal.wrapVRT({
-    bands: dataset.bands.map((band) => ({ sources: [band], description: bands[(band.id ?? 1) - 1]?.name ?? '' })),
-  });
-  dataset.close();
-  const view = gdal.drivers.get('VRT').open(described);
-  if (nodata !== undefined) view.bands.forEach((band) => void (band.noDataValue = nodata));
+  const view = nameBands(
+    dataset,
+    dataset.bands.map((band) => ({ description: bands[(band.id ?? 1) - 1]?.name ?? '', nodata })),
+  );
   if (scale) view.bands.forEach((band) => void ([band.scale, band.offset] = [factor, offset]));
   if (hasAlpha) view.bands.get(bands.length + 1).colorInterpretation = 'Alpha';
   const made = driver.createCopy(path, view, isSigned ? { PIXELTYPE: 'SIGNEDBYTE' } : {});

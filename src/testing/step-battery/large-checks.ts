@@ -103,7 +103,7 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
   const readInParts = () =>
     inOneChild(
       options,
-      [{ name: '', inputs: sized(inputs, side, side), parameters, readsOutputs: false, stripPixels: smallStripPixels, holds: () => {} }], // prettier-ignore
+      [{ name: '', inputs: sized(inputs, side, side), parameters, readsOutputs: false, stripPixels: smallStripPixels, holds: () => {} }], // oxfmt-ignore
       step,
     ).then(([answer]) =>
       answer?.failure ? fail(`it failed by ${answer.failure.code}: ${answer.failure.message}`) : answer!,

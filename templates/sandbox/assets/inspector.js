@@ -4,7 +4,8 @@ const refresh = () => document.dispatchEvent(new Event('refresh'));
 function go(changes) {
   const url = new URL(location.href);
   for (const [name, value] of Object.entries(changes))
-    value === null ? url.searchParams.delete(name) : url.searchParams.set(name, String(value));
+    if (value === null) url.searchParams.delete(name);
+    else url.searchParams.set(name, String(value));
   url.hash = '';
   history.replaceState(null, '', url);
   refresh();

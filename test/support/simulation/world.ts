@@ -326,7 +326,7 @@ class World {
             `store.${method}`,
             'database',
             () => new DatabaseUnavailableError(new Error('connection terminated')),
-            () => (target[method] as (...given: unknown[]) => unknown).apply(target, args),
+            () => Reflect.apply(target[method] as (...given: unknown[]) => unknown, target, args),
           ),
     }) as RunStore;
     const log = (level: string) => (facts: object, message: string) => {
@@ -391,7 +391,8 @@ class World {
   #remove(folder: string): void {
     const [, runId, claim] = folder.split('/');
     const run = this.#file.prepare('select state, claim, outputs from runs where id = ?').get(runId) as
-      { state: RunState; claim: number; outputs: string | null } | undefined;
+      | { state: RunState; claim: number; outputs: string | null }
+      | undefined;
     const isOwned =
       run &&
       !isFinal(run.state) &&
