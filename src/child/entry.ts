@@ -1,5 +1,9 @@
-/** Entry of every child process: runs the jobs it is given, one after the other, and reports to its host. */
+/**
+ * Entry of every child process: runs the jobs it is given, one after the other, and reports to its host. With the argument
+ * `compile` it loads the modules that the further arguments name, keeps what Node compiled, and ends.
+ */
 import './light-gdal.ts';
+import { flushCompileCache } from 'node:module';
 import { Socket } from 'node:net';
 import { Channel, channelDescriptor } from './channel.ts';
 import { describedError } from './described-error.ts';
@@ -72,7 +76,18 @@ function receive(message: ToChild): void {
   } else void start(message).then(send);
 }
 
-// The host is gone: nobody wants the result.
+async function compile(modules: readonly string[]): Promise<never> {
+  // What cannot be loaded here fails the job that wants it, with its reason.
+  for (const module of [new URL('./digest-worker.ts', import.meta.url).href, ...modules])
+    await import(module).catch(() => {});
+  flushCompileCache();
+  process.exit(0);
+}
+
+const [task, ...modules] = process.argv.slice(2);
+if (task === 'compile') await compile(modules);
+
+// If the host is gone, nobody wants the result.
 const channel = new Channel(
   new Socket({ fd: channelDescriptor }),
   (message) => receive(message as ToChild),

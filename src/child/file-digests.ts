@@ -1,4 +1,6 @@
 /** Only for child processes. */
+import { createHash } from 'node:crypto';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { Defect } from './failure-kind.ts';
 
@@ -13,38 +15,54 @@ interface Answer {
   readonly error?: { readonly message: string; readonly code?: string };
 }
 
-/** SHA-256 of files, one batch after the other, on a thread of its own: GDAL's calls hold the process's first. */
+/** Files of so many bytes are hashed sooner than a thread starts. */
+const smallBytes = 8 * 1024 * 1024;
+
+/** SHA-256 of files, one batch after the other, large ones on a thread of its own: GDAL's calls hold the process's first. */
 export class FileDigests {
-  #worker: Worker;
+  #worker: Worker | undefined;
   #waiting = new Map<number, { resolve: (digests: readonly FileDigest[]) => void; reject: (error: unknown) => void }>();
   #asked = 0;
   #ended: { readonly error: unknown } | undefined;
 
-  constructor() {
-    this.#worker = new Worker(new URL('./digest-worker.ts', import.meta.url));
+  /** In the order of `paths`. Rejects with the system's error. */
+  of(paths: readonly string[]): Promise<readonly FileDigest[]> {
+    const answered = this.#isSmall(paths) ? Promise.try(() => paths.map(digestOf)) : this.ofLarge(paths);
+    // Who waits for it later finds it then.
+    answered.catch(() => {});
+    return answered;
+  }
+
+  /** As `of`, always on the thread. */
+  ofLarge(paths: readonly string[]): Promise<readonly FileDigest[]> {
+    if (this.#ended) return Promise.reject(this.#ended.error);
+    this.#worker ??= this.#started();
+    const id = (this.#asked += 1);
+    const answered = new Promise<readonly FileDigest[]>((resolve, reject) =>
+      this.#waiting.set(id, { resolve, reject }),
+    );
+    this.#worker.postMessage({ id, paths });
+    return answered;
+  }
+
+  #isSmall(paths: readonly string[]): boolean {
+    const sizes = paths.map((path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0);
+    return sizes.reduce((sum, size) => sum + size, 0) <= smallBytes;
+  }
+
+  #started(): Worker {
+    const worker = new Worker(new URL('./digest-worker.ts', import.meta.url));
     // What waits for it keeps the process alive.
-    this.#worker.unref();
-    this.#worker.on('message', ({ id, digests, error }: Answer) => {
+    worker.unref();
+    worker.on('message', ({ id, digests, error }: Answer) => {
       const asked = this.#waiting.get(id);
       this.#waiting.delete(id);
       if (digests) asked?.resolve(digests);
       else asked?.reject(Object.assign(new Error(error?.message), { code: error?.code }));
     });
-    this.#worker.on('error', (error) => this.#end(error));
-    this.#worker.on('exit', () => this.#end(new Defect(new Error('the thread that takes digests has ended'))));
-  }
-
-  /** In the order of `paths`. Rejects with the system's error. */
-  of(paths: readonly string[]): Promise<readonly FileDigest[]> {
-    if (this.#ended) return Promise.reject(this.#ended.error);
-    const id = (this.#asked += 1);
-    const answered = new Promise<readonly FileDigest[]>((resolve, reject) =>
-      this.#waiting.set(id, { resolve, reject }),
-    );
-    // Who waits for it later finds it then.
-    answered.catch(() => {});
-    this.#worker.postMessage({ id, paths });
-    return answered;
+    worker.on('error', (error) => this.#end(error));
+    worker.on('exit', () => this.#end(new Defect(new Error('the thread that takes digests has ended'))));
+    return worker;
   }
 
   #end(error: unknown): void {
@@ -54,6 +72,26 @@ export class FileDigests {
   }
 
   async close(): Promise<void> {
-    await this.#worker.terminate();
+    await this.#worker?.terminate();
+  }
+}
+
+let buffer: Buffer | undefined;
+
+export function digestOf(path: string): FileDigest {
+  buffer ??= Buffer.allocUnsafe(1024 * 1024);
+  const file = openSync(path, 'r');
+  try {
+    const hash = createHash('sha256');
+    let sizeBytes = 0;
+    for (;;) {
+      const bytes = readSync(file, buffer, 0, buffer.length, null);
+      if (bytes === 0) break;
+      hash.update(buffer.subarray(0, bytes));
+      sizeBytes += bytes;
+    }
+    return { sizeBytes, sha256: hash.digest('hex') };
+  } finally {
+    closeSync(file);
   }
 }

@@ -86,7 +86,7 @@ export class ChildPool {
   }
 
   async #runOne<Output>(job: PoolJob<Output>): Promise<Output> {
-    const child = await this.#childFor(job.owner, job.module);
+    const child = await this.#childFor(job);
     const { paths, lends } = planLending(job.files ?? [], join(child.folder, 'in'));
     try {
       await makeLinks(lends, { mayBeSymbolic: this.#options.confinement.kind === 'none' });
@@ -116,7 +116,11 @@ export class ChildPool {
     }
   }
 
-  async #childFor(owner: string, module: URL): Promise<Kept> {
+  async #childFor({
+    owner,
+    module,
+    imports = [],
+  }: Pick<PoolJob<unknown>, 'owner' | 'module' | 'imports'>): Promise<Kept> {
     const found = this.#idle.findIndex((one) => one.owner === owner && one.runner.isAlive);
     // If all kept processes belong to other owners, one of them makes room.
     const [kept] = found >= 0 ? this.#idle.splice(found, 1) : [];
@@ -131,7 +135,7 @@ export class ChildPool {
     const [lent, workFolder] = [join(folder, 'in'), join(folder, 'work')];
     await Promise.all([lent, workFolder].map((one) => mkdir(one, { recursive: true })));
     const { confinement, limits } = this.#options;
-    confinement.warmUp([module]);
+    confinement.warmUp([module, ...imports]);
     const runner = new ChildRunner({
       confinement,
       limits,

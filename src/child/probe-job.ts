@@ -14,7 +14,7 @@ export interface ProbeOutput {
 const job: Job<null, ProbeOutput> = async () => {
   // As steps have it: a thread of its own for digests.
   const digests = new FileDigests();
-  await digests.of([]);
+  await digests.ofLarge([]);
   const output = { drivers: gdal.drivers.getNames(), dataBytes: dataBytes() };
   await digests.close();
   return output;

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const entry = fileURLToPath(new URL('./warm-up-entry.ts', import.meta.url));
+const entry = fileURLToPath(new URL('./entry.ts', import.meta.url));
 
 /**
  * Fills the cache of compiled code for confined children, which may read it and not write: what one wrote would be run by
@@ -16,7 +16,7 @@ export function createWarmUp(
 ): (modules: readonly URL[]) => void {
   const seen = new Set<string>();
   return (modules) => {
-    const name = nameOf(modules);
+    const name = nameOf(modules, cacheFolder);
     if (name === null || seen.has(name)) return;
     seen.add(name);
     try {
@@ -27,7 +27,7 @@ export function createWarmUp(
     }
     const child = spawn(
       process.execPath,
-      ['--disable-warning=ExperimentalWarning', entry, ...modules.map(({ href }) => href)],
+      ['--disable-warning=ExperimentalWarning', entry, 'compile', ...modules.map(({ href }) => href)],
       { env: environment, stdio: 'ignore' },
     );
     // Nobody waits for it or reports its failure: without it children compile for themselves.
@@ -36,9 +36,9 @@ export function createWarmUp(
   };
 }
 
-function nameOf(modules: readonly URL[]): string | null {
+function nameOf(modules: readonly URL[], cacheFolder: string): string | null {
   try {
-    const state = modules.map((module) => [module.href, statSync(module).mtimeMs]);
+    const state = modules.map((module) => [relative(cacheFolder, fileURLToPath(module)), statSync(module).mtimeMs]);
     return `warm-${createHash('sha256')
       .update(JSON.stringify([process.version, state]))
       .digest('hex')

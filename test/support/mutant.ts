@@ -10,7 +10,7 @@ export type { Mutation } from './mutation.ts';
 export async function mutant(mutations: readonly Mutation[], alsoCopied: readonly string[] = []): Promise<string> {
   const folder = await testFolder();
   for (const name of ['src', 'templates', 'scripts', 'package.json', ...alsoCopied])
-    await cp(join(projectRoot, name), join(folder, name), { recursive: true });
+    await cp(join(projectRoot, name), join(folder, name), { recursive: true, preserveTimestamps: true });
   await symlink(join(projectRoot, 'node_modules'), join(folder, 'node_modules'));
   for (const { file, from, to } of mutations) {
     const path = join(folder, file);

@@ -7,9 +7,8 @@ import { isOfTheMachine } from '../machine-error.ts';
 import { WorkLoop } from '../work-loop.ts';
 import type { FileRecord, Files } from './files.ts';
 import { overviewsName, type FileFacts, type InspectInput } from './inspect/facts.ts';
-import { readFacts } from './inspect/read-facts.ts';
+import { inspection, readFacts } from './inspect/read-facts.ts';
 
-const defaultJob = new URL('./inspect/inspect-job.ts', import.meta.url);
 const defaultLimits: ChildLimits = { timeoutMs: 10 * 60_000, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3 };
 
 export interface FileProcessingOptions {
@@ -86,10 +85,11 @@ export class FileProcessing {
   }
 
   async #inspect(file: FileRecord, signal: AbortSignal): Promise<FileFacts> {
-    const { blobDir, overviewDir, job = defaultJob } = this.#options;
+    const { blobDir, overviewDir, job } = this.#options;
     const input: InspectInput = { sourceType: file.sourceType };
     const answer = await this.#pool.run<unknown>({
-      module: job,
+      ...inspection,
+      ...(job && { module: job }),
       input,
       owner: file.userId,
       files: [{ path: join(blobDir, file.blob), name: file.originalName }],

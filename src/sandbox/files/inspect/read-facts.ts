@@ -2,6 +2,12 @@ import * as z from 'zod';
 import { geojsonGeometry } from '../../../contract/index.ts';
 import type { FileFacts } from './facts.ts';
 
+/** Job of the inspection, and what it loads for most files. */
+export const inspection = {
+  module: new URL('./inspect-job.ts', import.meta.url),
+  imports: [new URL('./raster.ts', import.meta.url), new URL('./vector.ts', import.meta.url)],
+};
+
 const maxFactsCharacters = 1024 * 1024;
 
 /** What of the facts others rely on, held to its shape: they come from a process that a file may have taken over. */

@@ -4,7 +4,7 @@ import { ChildJobError, runInChild, type Confinement } from '../../../child/inde
 import { removeFolder } from '../../../files/index.ts';
 import { bandNames, sensorOfFileNames, type Sensor } from '../../../raster/index.ts';
 import type { FileFacts, InspectInput } from '../../files/inspect/facts.ts';
-import { readFacts } from '../../files/inspect/read-facts.ts';
+import { inspection, readFacts } from '../../files/inspect/read-facts.ts';
 import type { Catalog } from '../catalog.ts';
 import { gridOf } from '../file-items.ts';
 import { bandProperties, bandsOfFile, bandsOfScene } from '../band-properties.ts';
@@ -14,7 +14,6 @@ import { ensureCollection, type ImportProgress, type ImportResult } from './impo
 import { groupScenes, type SceneGroup } from './scene-groups.ts';
 import { noMetadata, sceneMetadata, type SceneMetadata } from './scene-metadata.ts';
 
-const inspectJob = new URL('../../files/inspect/inspect-job.ts', import.meta.url);
 const metadataJob = new URL('./scene-metadata-job.ts', import.meta.url);
 const metadataMs = 10_000;
 /** Files that may be about one scene. */
@@ -304,7 +303,7 @@ function inspect(path: string, place: ImportPlace): Promise<FileFacts> {
   const input: InspectInput = { sourceType: 'MULTISPECTRAL', buildOverviews: false };
   return inOwnFolder(place, async (workFolder) => {
     const answer = await runInChild<unknown>({
-      module: inspectJob,
+      ...inspection,
       input,
       files: [{ path, name: basename(path) }],
       workFolder,
