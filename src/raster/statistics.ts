@@ -82,17 +82,18 @@ const lowest: Readonly<Record<string, number>> = { Byte: 0, UInt16: 0, Int16: -3
 
 /** Statistics from counts: `counts[i]` pixels have the value `low + i`. Null if no pixel is valid. */
 function statisticsOfCounts(counts: Uint32Array, low: number): BandStatistics | null {
+  let [first, last] = [0, counts.length - 1];
+  while (first <= last && counts[first] === 0) first++;
+  while (last > first && counts[last] === 0) last--;
+  if (first > last) return null;
   let [count, sum, squares] = [0, 0, 0];
-  counts.forEach((n, i) => {
-    count += n;
-    sum += n * (low + i);
-  });
-  if (count === 0) return null;
+  for (let i = first; i <= last; i++) {
+    count += counts[i]!;
+    sum += counts[i]! * (low + i);
+  }
   const mean = sum / count;
-  counts.forEach((n, i) => (squares += n * (low + i - mean) ** 2));
-  const min = low + counts.findIndex((n) => n > 0);
-  const max = low + counts.findLastIndex((n) => n > 0);
-  return { count, min, max, mean, stdDev: Math.sqrt(squares / count) };
+  for (let i = first; i <= last; i++) squares += counts[i]! * (low + i - mean) ** 2;
+  return { count, min: low + first, max: low + last, mean, stdDev: Math.sqrt(squares / count) };
 }
 
 /** Accumulates the statistics of a whole band, strip by strip. */
