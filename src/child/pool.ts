@@ -3,6 +3,7 @@ import { mkdir, opendir, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KitError } from '../contract/kit-error.ts';
 import { removeFolder } from '../files/index.ts';
+import { codeBeside } from './bubblewrap.ts';
 import type { Confinement } from './confinement.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { ChildJob } from './child-job.ts';
@@ -139,7 +140,7 @@ export class ChildPool {
     const runner = new ChildRunner({
       confinement,
       limits,
-      place: { workFolder, reads: [folderOf(module)], inbox: lent, lends: [] },
+      place: { workFolder, reads: [folderOf(module), ...imports.flatMap(codeBeside)], inbox: lent, lends: [] },
     });
     return { runner, owner, folder, jobs: 0, idle: undefined };
   }

@@ -12,7 +12,7 @@ import { startStepHost } from '../support/step-host.ts';
 
 describe('of a step that ran', () => {
   test('one band: its numbers, a histogram between the percentiles of its picture, its corners', async () => {
-    const { run, inputDir } = await startStepHost({ definition: toySteps });
+    const { run, inputDir } = await startStepHost({ definition: toySteps, keepsChildren: true });
     await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 50, height: 20, value: (x) => x }));
     const { result } = await run('multiply', { type: 'local', path: 'a.tif' }, { factor: 2 });
     const { summary, picture } = result!;
@@ -46,7 +46,7 @@ describe('of a step that ran', () => {
   });
 
   test('nodata is transparent, and counts for nothing', async () => {
-    const { run, inputDir } = await startStepHost();
+    const { run, inputDir } = await startStepHost({ keepsChildren: true });
     const half = (value: number) => geoTiff({ width: 40, height: 10, value: (x) => (x < 20 ? 0 : value) });
     await writeFile(join(inputDir, 'x_B4.tif'), half(100));
     await writeFile(join(inputDir, 'y_B5.tif'), half(300));
@@ -67,14 +67,14 @@ describe('of a step that ran', () => {
     ['over the antimeridian', [169, 20, 0.2], [169, 189, 189, 169]],
     ['written beyond it', [179.5, 20, 0.02], [-180.5, -178.5, -178.5, -180.5]],
   ])('%s in degrees: the corners lie side by side', async (_name, origin, longitudes) => {
-    const { run, inputDir } = await startStepHost({ definition: toySteps });
+    const { run, inputDir } = await startStepHost({ definition: toySteps, keepsChildren: true });
     await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 100, height: 50, value: (x) => x, epsg: 4326, origin }));
     const { summary } = (await run('multiply', { type: 'local', path: 'a.tif' }, { factor: 1 })).result!;
     expect(summary.corners!.map(([lon]) => Number(lon.toFixed(6)))).toEqual(longitudes);
   });
 
   test('three classes are three colours, named and counted; one that does not occur is not told', async () => {
-    const { run, inputDir } = await startStepHost({ definition: toySteps });
+    const { run, inputDir } = await startStepHost({ definition: toySteps, keepsChildren: true });
     await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 30, height: 10, value: (x) => x }));
     const { summary, picture } = (await run('classify', { type: 'local', path: 'a.tif' }, {})).result!;
     expect(summary.bands[0]!.colors).toBeNull();
@@ -92,21 +92,21 @@ describe('of a step that ran', () => {
   });
 
   test('a small grid of values stays, for the read-out under the pointer', async () => {
-    const { run, inputDir } = await startStepHost({ definition: toySteps });
+    const { run, inputDir } = await startStepHost({ definition: toySteps, keepsChildren: true });
     await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 50, height: 20, value: (x) => x }));
     const { values } = (await run('multiply', { type: 'local', path: 'a.tif' }, { factor: 2 })).result!.summary;
     expect([values!.width, values!.height, values!.rows[7], values!.rows[50 * 19 + 49]]).toEqual([50, 20, 14, 98]);
   });
 
   test('nothing valid at all: no numbers, and the run is none the worse', async () => {
-    const { run, inputDir } = await startStepHost();
+    const { run, inputDir } = await startStepHost({ keepsChildren: true });
     for (const name of ['x_B4.tif', 'y_B5.tif'])
       await writeFile(join(inputDir, name), geoTiff({ width: 8, height: 8, value: () => 0 }));
     expect((await run('ndvi', { type: 'local', path: '.' })).result!.summary.bands).toEqual([]);
   });
 
   test('bands of a colour picture: numbers of each, no legend', async () => {
-    const { run } = await startStepHost();
+    const { run } = await startStepHost({ keepsChildren: true });
     const { summary } = (await run('cog', { type: 'synthetic', size: 64 })).result!;
     expect(summary.bands.map(({ name }) => name)).toEqual(['blue', 'green', 'red', 'nir', 'swir16']);
     expect(summary.bands.map(({ colors }) => colors)).toEqual(Array(5).fill(null));
@@ -154,7 +154,7 @@ test("what a step's process answers is held to its shape", () => {
 
 describe('of features', () => {
   test('lines in the colours of their heights, with the numbers of their fields, and their place', async () => {
-    const { run, inputDir } = await startStepHost({ definition: allSteps });
+    const { run, inputDir } = await startStepHost({ definition: allSteps, keepsChildren: true });
     await writeFile(
       join(inputDir, 'dem.tif'),
       geoTiff({ width: 64, height: 40, value: (x) => x * 10, type: 'Float32' }),
@@ -185,7 +185,7 @@ describe('of features', () => {
   });
 
   test('tells by which scale the values of the input were read', async () => {
-    const { run, inputDir } = await startStepHost({ definition: allSteps });
+    const { run, inputDir } = await startStepHost({ definition: allSteps, keepsChildren: true });
     await writeFile(join(inputDir, 'a.tif'), geoTiff({ width: 20, height: 20, value: () => 7, type: 'Float32' }));
     const readingsOf = async (scaling: string) =>
       (await run('ndvi', { type: 'local', path: 'a.tif' }, { bandA: '1', bandB: '1', scaling, nodata: -1 })).result!
@@ -197,7 +197,7 @@ describe('of features', () => {
   });
 
   test('areas, where the table beside them has no place', async () => {
-    const { run } = await startStepHost({ definition: allSteps });
+    const { run } = await startStepHost({ definition: allSteps, keepsChildren: true });
     const { result, outputs } = await run('zonal-statistics', { type: 'synthetic', size: 64 });
     expect(outputs).toHaveLength(2);
     expect(result!.summary.features).toBe(4);
@@ -205,7 +205,7 @@ describe('of features', () => {
   });
 
   test('one without a value is drawn nowhere', async () => {
-    const { run, inputDir } = await startStepHost({ definition: allSteps });
+    const { run, inputDir } = await startStepHost({ definition: allSteps, keepsChildren: true });
     await writeFile(join(inputDir, 'values.tif'), geoTiff({ width: 20, height: 20, value: () => 7, type: 'Float32' }));
     const square = (west: number, zone: string) => ({ type: 'Feature', properties: { zone }, geometry: { type: 'Polygon', coordinates: [[[west, 45.148], [west, 45.153], [west + 0.003, 45.153], [west + 0.003, 45.148], [west, 45.148]]] } }); // oxfmt-ignore
     const zones = { type: 'FeatureCollection', features: [square(15.001, 'inside'), square(15.011, 'outside')] };
@@ -220,7 +220,7 @@ describe('of features', () => {
   });
 
   test('none at all: no result', async () => {
-    const { run, inputDir } = await startStepHost({ definition: allSteps });
+    const { run, inputDir } = await startStepHost({ definition: allSteps, keepsChildren: true });
     await writeFile(join(inputDir, 'flat.tif'), geoTiff({ width: 9, height: 9, value: () => 5, type: 'Float32' }));
     const { result } = await run('contours', { type: 'local', path: 'flat.tif' }, { interval: 100 });
     expect(result).toBeNull();

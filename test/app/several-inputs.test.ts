@@ -24,7 +24,7 @@ const zones = JSON.stringify({
 
 /** `before` and `after`, with files of the same names, and features. */
 async function populated(more: { readonly workFolder?: string } = {}) {
-  const host = await startStepHost({ definition: severalInputs, ...more });
+  const host = await startStepHost({ definition: severalInputs, keepsChildren: true, ...more });
   for (const [folder, value, names] of [
     ['before', 10, ['B3', 'B4', 'B5']],
     ['after', 30, ['B4', 'B5']],

@@ -39,7 +39,7 @@ test('a run uploads each of its outputs, and says which file each became', async
 });
 
 test('where the profile wants one file, all outputs are one zip, the same each time', async () => {
-  const { run } = await startStepHost({ definition: severalOutputs, packsOutputs: true });
+  const { run } = await startStepHost({ definition: severalOutputs, packsOutputs: true, keepsChildren: true });
   const archives = [await run('several', synthetic), await run('several', synthetic)];
   expect(archives.map(({ outputs }) => outputs.length)).toEqual([1, 1]);
   expect(archives[0]!.sha256).toBe(archives[1]!.sha256);
@@ -54,7 +54,7 @@ test('where the profile wants one file, all outputs are one zip, the same each t
 });
 
 describe('what a step leaves is held against its declaration', () => {
-  const host = startStepHost({ definition: severalOutputs });
+  const host = startStepHost({ definition: severalOutputs, keepsChildren: true });
   const run = async (id: string) => (await host).run(id, synthetic);
 
   test('an optional output may be left out', async () => {

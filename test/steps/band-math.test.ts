@@ -150,7 +150,7 @@ function writeScene(folder: string): void {
 test.each(Object.entries(spectralIndices))(
   '%s: by its formula, in reflectance; no data where a band has none',
   async (index, { formula }) => {
-    const { run, inputDir } = await startStepHost({ definition });
+    const { run, inputDir } = await startStepHost({ definition, keepsChildren: true });
     writeScene(inputDir);
     const [factor, offset] = [0.0000275, -0.2];
     const { samples } = await readGeoTiff(
@@ -176,7 +176,7 @@ test.each(Object.entries(spectralIndices))(
 );
 
 test('band math and the index make the pixels of the step that does it alone', async () => {
-  const { run, inputDir } = await startStepHost({ definition });
+  const { run, inputDir } = await startStepHost({ definition, keepsChildren: true });
   writeScene(inputDir);
   const input = { type: 'local', path: '.' } as const;
   const read = async (stepId: string, parameters: Record<string, string | number>) =>
@@ -187,7 +187,7 @@ test('band math and the index make the pixels of the step that does it alone', a
 });
 
 test('bands that an index or an expression needs are checked before anybody is asked', async () => {
-  const { host } = await startStepHost({ definition });
+  const { host } = await startStepHost({ definition, keepsChildren: true });
   const input = { type: 'synthetic', size: 64 } as const;
   await expect(host.check('spectral-index', { index: 'NBR' }, input)).rejects.toMatchObject({
     details: [{ path: 'index', message: expect.stringContaining('"swir22"; the input has blue, green') as string }],

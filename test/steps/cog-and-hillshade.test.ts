@@ -13,7 +13,7 @@ describe('cog', () => {
     { compression: 'LZW', blockSize: 512, resampling: 'NEAREST' },
     { compression: 'NONE', blockSize: 512, resampling: 'CUBIC' },
   ])('is a valid Cloud Optimized GeoTIFF with the values of its input: %j', async (parameters) => {
-    const { run, inputDir } = await startStepHost();
+    const { run, inputDir } = await startStepHost({ keepsChildren: true });
     const raster = { width: 1100, height: 900, value: (x: number, y: number) => (x * 31 + y * 17) % 65_536 };
     const input = geoTiff(raster);
     await writeFile(join(inputDir, 'a.tif'), input);
@@ -34,7 +34,7 @@ describe('cog', () => {
   });
 
   test('several rasters are refused, by name', async () => {
-    const { run, inputDir } = await startStepHost();
+    const { run, inputDir } = await startStepHost({ keepsChildren: true });
     for (const name of ['a.tif', 'b.tif'])
       await writeFile(join(inputDir, name), geoTiff({ width: 4, height: 4, value: () => 1 }));
     await expect(run('cog', { type: 'local', path: '.' })).rejects.toMatchObject({
@@ -46,7 +46,7 @@ describe('cog', () => {
   test.each([{ compression: 'ZIP' }, { blockSize: 100 }, { blockSize: '512' }, { extra: 1 }])(
     '%j is refused before anything runs',
     async (parameters) => {
-      const { run } = await startStepHost();
+      const { run } = await startStepHost({ keepsChildren: true });
       await expect(
         run('cog', { type: 'synthetic', size: 64 }, parameters as unknown as Record<string, string>),
       ).rejects.toMatchObject({ code: 'invalid_parameters' });
@@ -71,7 +71,7 @@ describe('hillshade', () => {
     [270, 30],
     [90, 60],
   ])("of a plane is what Horn's formula says: azimuth %d, altitude %d", async (azimuth, altitude) => {
-    const { run, inputDir } = await startStepHost();
+    const { run, inputDir } = await startStepHost({ keepsChildren: true });
     await writeFile(
       join(inputDir, 'dem.tif'),
       geoTiff({ width: 64, height: 48, type: 'Float32', value: (x) => x * 12 }),

@@ -16,7 +16,7 @@ function expected(nir: number, red: number): number {
 }
 
 async function scene(files: Record<string, TinyRaster>) {
-  const started = await startStepHost();
+  const started = await startStepHost({ keepsChildren: true });
   await mkdir(join(started.inputDir, 'scene'));
   for (const [name, raster] of Object.entries(files))
     await writeFile(join(started.inputDir, 'scene', name), geoTiff(raster));
@@ -118,7 +118,7 @@ describe('refused, with what is wrong', () => {
 });
 
 test('the synthetic scene is the same on every run, and has water, vegetation and no data', async () => {
-  const { run } = await startStepHost();
+  const { run } = await startStepHost({ keepsChildren: true });
   const first = await run('ndvi', { type: 'synthetic', size: 256 });
   const second = await run('ndvi', { type: 'synthetic', size: 256 });
   expect(first.sha256).toBe(second.sha256);

@@ -80,7 +80,7 @@ async function run(
   parameters: StepParameters = {},
   definition = allSteps,
 ) {
-  const started = await startStepHost({ definition });
+  const started = await startStepHost({ definition, keepsChildren: true });
   const all = Array.isArray(made) ? (made as readonly Made[]) : [made as Made];
   all.forEach((one, i) => make(join(started.inputDir, `${String.fromCharCode(97 + i)}.tif`), one));
   const checked = (

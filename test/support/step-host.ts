@@ -4,6 +4,7 @@ import { createStepHost, type StepHostOptions, type StepRunOptions } from '../..
 import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
 import type { RunInput } from '../../src/app/processing/run-input.ts';
 import { testConfinement } from './confinement.ts';
+import { inKeptChild } from './kept-children.ts';
 import { testFolder } from './folders.ts';
 
 const noPlatform = {
@@ -11,11 +12,12 @@ const noPlatform = {
   fetch: () => Promise.reject(new Error('there is no platform here')),
 };
 
-/** A step host over an input folder of the test's own. */
+/** A step host over an input folder of the test's own. `keepsChildren`: its jobs run one after the other in processes that are kept. */
 export async function startStepHost({
   workFolder: given,
+  keepsChildren = false,
   ...options
-}: Partial<StepHostOptions> & { workFolder?: string } = {}) {
+}: Partial<StepHostOptions> & { workFolder?: string; keepsChildren?: boolean } = {}) {
   const folder = await testFolder();
   const inputDir = options.inputDir ?? folder;
   const host = createStepHost({
@@ -23,6 +25,7 @@ export async function startStepHost({
     concurrency: 2,
     platformInput: noPlatform,
     confinement: await testConfinement(),
+    ...(keepsChildren && { inChild: inKeptChild }),
     ...options,
     inputDir,
   });

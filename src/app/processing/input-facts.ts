@@ -88,10 +88,11 @@ export async function factsOfFiles(
   kind: InputKind,
   confinement: Confinement,
   limits: ChildLimits | undefined,
+  inChild = runInChild,
 ): Promise<InputFacts> {
   const folder = scratchFolder('describe');
   try {
-    const answer = await runInChild<unknown>({
+    const answer = await inChild<unknown>({
       module: describeJob,
       input: { kind },
       files: paths.map((path) => ({ path, name: basename(path) })),

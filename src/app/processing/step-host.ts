@@ -111,6 +111,8 @@ export interface StepHostOptions extends ExternalServices {
   readonly limits?: ChildLimits;
   /** Default: no limit to what the work folders hold together. */
   readonly workSpace?: WorkSpace;
+  /** Runs a job in a child process. Default: each in one of its own. */
+  readonly inChild?: typeof runInChild;
   /** Steps that run at the same time; the others wait. */
   readonly concurrency: number;
   /** Where the platform wants one file of a run: several outputs become one zip. Default false. */
@@ -244,9 +246,9 @@ export function createStepHost(options: StepHostOptions): StepHost {
         onProgress: (now, note) => onProgress((fraction = now ?? fraction), note),
       },
     );
-    const { confinement, onMemory } = options;
+    const { confinement, onMemory, inChild = runInChild } = options;
     const imports = [new URL(options.definition.module)];
-    const answer = await runInChild<unknown>({
+    const answer = await inChild<unknown>({
       module: stepJob,
       input,
       files,
@@ -313,14 +315,15 @@ export function createStepHost(options: StepHostOptions): StepHost {
     { declared, source }: ChosenInput,
     signal: AbortSignal | undefined,
   ): Promise<InputFacts> {
-    const { inputDir, confinement, limits } = options;
+    const { inputDir, confinement, limits, inChild } = options;
     if (source.type === 'synthetic')
       return declared.kind === 'vector' || declared.synthetic === null
         ? nothingKnown
         : factsOfSynthetic(declared.synthetic, source.size);
     if (source.type === 'local') {
       const paths = await findFiles(inputDir, source.path, kindOf(declared));
-      return looks.run(source.path, () => factsOfFiles(paths, kindOf(declared), confinement, limits), unhurried);
+      const look = () => factsOfFiles(paths, kindOf(declared), confinement, limits, inChild);
+      return looks.run(source.path, look, unhurried);
     }
     const mostItems = declared.mostItems ?? (declared.kind === 'vector' ? 1 : Infinity);
     if (source.items.length > mostItems)
