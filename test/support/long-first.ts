@@ -11,6 +11,12 @@ const long = [
   'end-to-end/',
   'browser/',
   'simulated-',
+  'steps/numbers',
+  'app/step-host',
+  'security/',
+  'sandbox/inference',
+  'sandbox/uploads',
+  'sandbox/spec-departures',
 ];
 const rank = ({ moduleId }: TestSpecification) => {
   const at = long.findIndex((part) => moduleId.includes(part));
