@@ -6,7 +6,6 @@ import { createTokenSealer } from './launch/sealed-token.ts';
 import type { LaunchStore } from './launch/launch-store.ts';
 import { SqlSessionStore, type SessionStore } from './launch/session-store.ts';
 import { SqlLaunchStore } from './launch/sql-launch-store.ts';
-import { PgBossRunQueue } from './runs/pg-boss-run-queue.ts';
 import { localProgress, sharedProgress, type ProgressBoard } from './runs/run-progress.ts';
 import { LocalRunQueue, type RunQueue } from './runs/run-queue.ts';
 import type { RunStore } from './runs/run.ts';
@@ -44,10 +43,12 @@ export async function openStores(
     waitMs: config.databaseWaitMs,
     onWait: (reason) => log.warn({ waitMs: config.databaseWaitMs }, `${reason}; asking again until it answers`),
   });
-  const ownQueue = async () =>
-    databaseUrl === null
-      ? new LocalRunQueue()
-      : PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web', log });
+  const ownQueue = async () => {
+    if (databaseUrl === null) return new LocalRunQueue();
+    // An app on SQLite starts without pg-boss and what that loads.
+    const { PgBossRunQueue } = await import('./runs/pg-boss-run-queue.ts');
+    return PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web', log });
+  };
   const ownProgress = () =>
     isShared
       ? sharedProgress(database, (error) => log.warn({ err: error }, 'could not write the progress of runs'))

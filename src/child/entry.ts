@@ -2,7 +2,6 @@
  * Entry of every child process: runs the jobs it is given, one after the other, and reports to its host. With the argument
  * `compile` it loads the modules that the further arguments name, keeps what Node compiled, and ends.
  */
-import './light-gdal.ts';
 import { flushCompileCache } from 'node:module';
 import { Socket } from 'node:net';
 import { Channel, channelDescriptor } from './channel.ts';
@@ -77,7 +76,7 @@ function receive(message: ToChild): void {
 }
 
 async function compile(modules: readonly string[]): Promise<never> {
-  // What cannot be loaded here fails the job that wants it, with its reason.
+  // A module that cannot be loaded here fails the job that wants it, with its reason.
   for (const module of [new URL('./digest-worker.ts', import.meta.url).href, ...modules])
     await import(module).catch(() => {});
   flushCompileCache();

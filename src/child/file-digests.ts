@@ -18,7 +18,7 @@ interface Answer {
 /** Files of so many bytes are hashed sooner than a thread starts. */
 const smallBytes = 8 * 1024 * 1024;
 
-/** SHA-256 of files, one batch after the other, large ones on a thread of its own: GDAL's calls hold the process's first. */
+/** SHA-256 of files. Large ones are hashed on a thread, one batch after the other, because GDAL's calls hold the process's first. */
 export class FileDigests {
   #worker: Worker | undefined;
   #waiting = new Map<number, { resolve: (digests: readonly FileDigest[]) => void; reject: (error: unknown) => void }>();
@@ -27,13 +27,13 @@ export class FileDigests {
 
   /** In the order of `paths`. Rejects with the system's error. */
   of(paths: readonly string[]): Promise<readonly FileDigest[]> {
-    const answered = this.#isSmall(paths) ? Promise.try(() => paths.map(digestOf)) : this.ofLarge(paths);
-    // Who waits for it later finds it then.
+    const answered = (async () => (this.#isSmall(paths) ? paths.map(digestOf) : this.ofLarge(paths)))();
+    // A rejection waits for whoever awaits it later.
     answered.catch(() => {});
     return answered;
   }
 
-  /** As `of`, always on the thread. */
+  /** Takes digests like `of`, always on the thread. */
   ofLarge(paths: readonly string[]): Promise<readonly FileDigest[]> {
     if (this.#ended) return Promise.reject(this.#ended.error);
     this.#worker ??= this.#started();
@@ -52,7 +52,6 @@ export class FileDigests {
 
   #started(): Worker {
     const worker = new Worker(new URL('./digest-worker.ts', import.meta.url));
-    // What waits for it keeps the process alive.
     worker.unref();
     worker.on('message', ({ id, digests, error }: Answer) => {
       const asked = this.#waiting.get(id);

@@ -12,7 +12,7 @@ export interface ProbeOutput {
 }
 
 const job: Job<null, ProbeOutput> = async () => {
-  // As steps have it: a thread of its own for digests.
+  // The largest case: a step with a thread for digests.
   const digests = new FileDigests();
   await digests.ofLarge([]);
   const output = { drivers: gdal.drivers.getNames(), dataBytes: dataBytes() };

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const entry = fileURLToPath(new URL('./entry.ts', import.meta.url));
 
@@ -16,7 +16,7 @@ export function createWarmUp(
 ): (modules: readonly URL[]) => void {
   const seen = new Set<string>();
   return (modules) => {
-    const name = nameOf(modules, cacheFolder);
+    const name = nameOf([pathToFileURL(entry), ...modules], cacheFolder);
     if (name === null || seen.has(name)) return;
     seen.add(name);
     try {

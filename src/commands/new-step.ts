@@ -177,7 +177,9 @@ function refuseFilesOfTheMachine(argv: readonly string[]): void {
 async function laidOut(code: string, path: string): Promise<string> {
   try {
     const { format } = await import('oxfmt');
-    const settings = JSON.parse(await readFile(join(process.cwd(), '.oxfmtrc.json'), 'utf8')) as FormatConfig;
+    let folder = dirname(path);
+    while (folder !== dirname(folder) && !existsSync(join(folder, '.oxfmtrc.json'))) folder = dirname(folder);
+    const settings = JSON.parse(await readFile(join(folder, '.oxfmtrc.json'), 'utf8')) as FormatConfig;
     return (await format(path, code, settings)).code;
   } catch {
     return code;

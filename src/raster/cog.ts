@@ -131,31 +131,15 @@ export async function createRaster(
 export function nameBands(dataset: gdal.Dataset, bands: NewRaster['bands']): gdal.Dataset {
   dataset.flush();
   // The bindings cannot set a band's description; a VRT of our own making over the file can.
-  const { rasterSize, srs, geoTransform } = dataset;
-  const [file = ''] = dataset.getFileList();
-  const metadata = dataset.getMetadata() as Record<string, string>;
-  const bandMetadata = dataset.bands.map((band) => band.getMetadata() as Record<string, string>);
-  const described = bands.map(
-    ({ description }, i) =>
-      `<VRTRasterBand dataType="${dataset.bands.get(i + 1).dataType}" band="${i + 1}">
-         <Description>${xmlText(description)}</Description>
-         <SimpleSource><SourceFilename>${xmlText(file)}</SourceFilename><SourceBand>${i + 1}</SourceBand></SimpleSource>
-       </VRTRasterBand>`,
-  );
+  const described = gdal.wrapVRT({
+    bands: bands.map(({ description }, i) => ({ sources: [dataset.bands.get(i + 1)], description })),
+  });
   const statistics = dataset.bands.map(keptStatistics);
   dataset.close();
-  const view = gdal.drivers
-    .get('VRT')
-    .open(`<VRTDataset rasterXSize="${rasterSize.x}" rasterYSize="${rasterSize.y}">${described.join('')}</VRTDataset>`);
-  if (srs) view.srs = srs;
-  if (geoTransform) view.geoTransform = geoTransform;
-  view.setMetadata(metadata);
-  bandMetadata.forEach((one, i) => view.bands.get(i + 1).setMetadata(one));
+  const view = gdal.drivers.get('VRT').open(described);
   statistics.forEach((one, i) => one !== undefined && keepStatistics(view.bands.get(i + 1), one));
   bands.forEach(({ nodata }, i) => {
     if (nodata !== undefined) view.bands.get(i + 1).noDataValue = nodata;
   });
   return view;
 }
-
-const xmlText = (text: string) => text.replace(/[&<>]/g, (one) => `&#${one.charCodeAt(0)};`);

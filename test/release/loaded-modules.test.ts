@@ -44,20 +44,7 @@ test('a confined process loads the step and the readers, and nothing of the serv
   expect(() => load('./src/app/open-stores.ts')).toThrow(/is loaded by/);
 });
 
-test('a child loads of gdal-async what it uses: neither the search for its binding nor, until asked, its writer of XML', () => {
-  const script = `await import('./src/child/light-gdal.ts');
-const { default: gdal } = await import('gdal-async');
-const { createRequire } = await import('node:module');
-const count = () => Object.keys(createRequire(import.meta.url).cache).length;
-const before = count();
-const raster = gdal.open('/vsimem/one.tif', 'w', 'GTiff', 1, 1, 1, 'Byte');
-raster.flush();
-const xml = gdal.wrapVRT({ bands: [{ sources: [raster.bands.get(1)], description: 'named' }] });
-console.log(JSON.stringify([before, count(), xml.includes('<Description>named</Description>')]));`;
-  const [before, after, isRight] = JSON.parse(
-    execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: projectRoot, encoding: 'utf8' }),
-  ) as [number, number, boolean];
-  expect(before).toBeLessThan(30);
-  expect(after).toBeGreaterThan(before);
-  expect(isRight).toBe(true);
+test('an app loads pg-boss only for a shared database', () => {
+  loadWithout(/\/pg-boss\//, './src/app/create-app.ts');
+  expect(() => loadWithout(/\/pg-boss\//, './src/app/runs/pg-boss-run-queue.ts')).toThrow(/is loaded by/);
 });

@@ -18,7 +18,10 @@ async function start(): Promise<ChildPool> {
   return started;
 }
 
-/** As `runInChild`, in a process that the file's tests share: the rasters are their own, and a start costs more than a small job. */
+/**
+ * Runs a job like `runInChild`, in a process that the file's tests share, because a start costs more than a small job. For jobs
+ * that mean no harm, on the tests' own files. Throws for options that the process does not have.
+ */
 export const inKeptChild: typeof runInChild = async ({
   workFolder,
   module,
@@ -27,8 +30,17 @@ export const inKeptChild: typeof runInChild = async ({
   files = [],
   signal,
   onProgress,
-}) =>
-  (await (pool ??= start())).run({
+  confinement,
+  limits: _limits,
+  onMemory: _onMemory,
+  ...more
+}) => {
+  const other = Object.entries(more).filter(([, value]) =>
+    Array.isArray(value) ? value.length > 0 : value !== undefined,
+  );
+  if (other.length > 0) throw new Error(`a kept child has no ${other.map(([name]) => name).join(', ')}`);
+  if (confinement !== (await testConfinement())) throw new Error('a kept child has the confinement of all tests');
+  return (await (pool ??= start())).run({
     ...{ module, imports, input, files, signal },
     // A child sees the code that it was started for.
     owner: [module, ...imports].join(' '),
@@ -39,3 +51,4 @@ export const inKeptChild: typeof runInChild = async ({
       for (const name of await readdir(from)) await rm(join(from, name), { recursive: true });
     },
   });
+};

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import * as z from 'zod';
 import type { CatalogBand, CatalogItem, ValidationDetail } from '../../contract/index.ts';
-import { runInChild, type ChildLimits, type Confinement } from '../../child/index.ts';
+import type { runInChild, ChildLimits, Confinement } from '../../child/index.ts';
 import { scratchFolder } from '../../files/index.ts';
 import {
   describeJob,
@@ -88,7 +88,7 @@ export async function factsOfFiles(
   kind: InputKind,
   confinement: Confinement,
   limits: ChildLimits | undefined,
-  inChild = runInChild,
+  inChild: typeof runInChild,
 ): Promise<InputFacts> {
   const folder = scratchFolder('describe');
   try {

@@ -131,6 +131,7 @@ const nothingKnown: InputFacts = { bands: null, settles: () => false, size: null
 
 export function createStepHost(options: StepHostOptions): StepHost {
   const { steps } = options.definition;
+  const { inChild = runInChild } = options;
   const queue = new FairQueue(options.concurrency);
   const fetches = new FairQueue(options.concurrency);
   const looks = new FairQueue(options.concurrency);
@@ -246,7 +247,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
         onProgress: (now, note) => onProgress((fraction = now ?? fraction), note),
       },
     );
-    const { confinement, onMemory, inChild = runInChild } = options;
+    const { confinement, onMemory } = options;
     const imports = [new URL(options.definition.module)];
     const answer = await inChild<unknown>({
       module: stepJob,
@@ -315,7 +316,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     { declared, source }: ChosenInput,
     signal: AbortSignal | undefined,
   ): Promise<InputFacts> {
-    const { inputDir, confinement, limits, inChild } = options;
+    const { inputDir, confinement, limits } = options;
     if (source.type === 'synthetic')
       return declared.kind === 'vector' || declared.synthetic === null
         ? nothingKnown
