@@ -69,6 +69,11 @@ export function openApi31(serverUrl: string): ReturnType<typeof createDocument> 
   });
 }
 
+let own: ReturnType<typeof openApi31> | undefined;
+
+/** The document with the server's own address. Each sandbox has the same, and its making takes a tenth of a second. */
+export const ownOpenApi = (): ReturnType<typeof openApi31> => (own ??= openApi31('/'));
+
 /** `/a/:id` as `/a/{id}`. */
 function documentedPath(path: string): string {
   return path.replace(/:([A-Za-z]+)/g, '{$1}');

@@ -1,7 +1,7 @@
 import { Router } from 'express';
 import { requireOwnHost } from '../control/guards.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
-import { openApi31 } from './document.ts';
+import { ownOpenApi } from './document.ts';
 
 export const openApiPath = '/openapi.json';
 
@@ -11,7 +11,7 @@ export function openApiRoutes(publicUrl: () => string): Router {
   router.use(openApiPath, requireOwnHost(publicUrl));
   router
     .route(openApiPath)
-    .get((_req, res) => void res.json(openApi31('/')))
+    .get((_req, res) => void res.json(ownOpenApi()))
     .all(methodNotAllowed('GET'));
   return router;
 }

@@ -1,7 +1,7 @@
 import { Router } from 'express';
 import { apiKeyHeader } from '../../contract/index.ts';
 import { permissions, type ApiKeys } from '../identity/api-keys.ts';
-import { openApi31 } from '../openapi/document.ts';
+import { ownOpenApi } from '../openapi/document.ts';
 import type { RenderPage } from './page.ts';
 
 export interface ApiPageOptions {
@@ -42,6 +42,11 @@ interface Operation {
   readonly responses?: Readonly<Record<string, { readonly description?: string }>>;
 }
 
+interface ApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
 /** Values that are there in the demo world, by the names that the interface gives them. */
 const known: Readonly<Record<string, unknown>> = {
   catalogId: 'platform',
@@ -66,24 +71,16 @@ const known: Readonly<Record<string, unknown>> = {
 /** `/docs`: every call of the interface with an example that can be sent from here; described in full by `/openapi.json`. */
 export function apiPage({ keys, publicUrl, render }: ApiPageOptions): Router {
   const router = Router();
-  const groups = groupsOf(
-    openApi31('/') as unknown as {
-      paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-      components: { schemas: Readonly<Record<string, Schema>> };
-    },
-  );
-  router.get('/docs', (_req, res) => render(res, 'api', { groups, publicUrl: publicUrl(), keyHeader: apiKeyHeader }));
+  let groups: ReturnType<typeof groupsOf> | undefined;
+  router.get('/docs', (_req, res) => {
+    groups ??= groupsOf(ownOpenApi() as unknown as ApiDocument);
+    render(res, 'api', { groups, publicUrl: publicUrl(), keyHeader: apiKeyHeader });
+  });
   router.post('/docs/key', (_req, res) => void res.status(201).json(keys.create(permissions)));
   return router;
 }
 
-function groupsOf({
-  paths,
-  components,
-}: {
-  paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  components: { schemas: Readonly<Record<string, Schema>> };
-}) {
+function groupsOf({ paths, components }: ApiDocument) {
   const calls = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => callOf(path, method, operation, components.schemas)),
   );
