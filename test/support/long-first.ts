@@ -3,14 +3,17 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Files that take minutes, and wait for most of them: begun last, they would be waited for alone. */
 const long = [
   'end-to-end/drill',
-  'upgrade/forks',
   'browser/flow',
   'browser/pages',
+  'browser/buttons',
   'steps/battery',
   'package/',
+  'commands/docs-commands',
   'end-to-end/',
   'browser/',
   'simulated-',
+  'commands/tutorial',
+  'drift/',
   'steps/numbers',
   'app/step-host',
   'security/',
