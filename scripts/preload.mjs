@@ -3,7 +3,7 @@ import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 // Compiled code, TypeScript with its types taken off, is kept between starts: a start takes half the time
-// and some 25 MiB less. Portable: a copy of the kit with the same packages finds what the kit has compiled.
+// and some 25 MiB less. The cache is portable, so copies of the kit that share its packages use it too.
 const directory = fileURLToPath(new URL('../node_modules/.cache/marketplace-app-kit', import.meta.url));
 try {
   module.enableCompileCache({ directory, portable: true });

@@ -44,5 +44,5 @@ const namedAssumptions = {
   }),
 };
 
-/** Rules of the kit for oxlint. */
+/** oxlint plugin with the kit's rules. */
 export default { meta: { name: 'kit' }, rules: { 'named-assumptions': namedAssumptions } };

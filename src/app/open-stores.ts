@@ -45,7 +45,7 @@ export async function openStores(
   });
   const ownQueue = async () => {
     if (databaseUrl === null) return new LocalRunQueue();
-    // An app on SQLite starts without pg-boss and what that loads.
+    // An app on SQLite does not load pg-boss.
     const { PgBossRunQueue } = await import('./runs/pg-boss-run-queue.ts');
     return PgBossRunQueue.open(databaseUrl, { supervises: config.role !== 'web', log });
   };

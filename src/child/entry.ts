@@ -1,6 +1,6 @@
 /**
- * Entry of every child process: runs the jobs it is given, one after the other, and reports to its host. With the argument
- * `compile` it loads the modules that the further arguments name, keeps what Node compiled, and ends.
+ * Entry of every child process: runs jobs for its host, one after the other. With the argument `compile`, it loads the modules
+ * that the other arguments name, writes Node's compile cache, and exits.
  */
 import { flushCompileCache } from 'node:module';
 import { Socket } from 'node:net';
@@ -76,7 +76,7 @@ function receive(message: ToChild): void {
 }
 
 async function compile(modules: readonly string[]): Promise<never> {
-  // A module that cannot be loaded here fails the job that wants it, with its reason.
+  // A job that needs a missing module reports the error itself.
   for (const module of [new URL('./digest-worker.ts', import.meta.url).href, ...modules])
     await import(module).catch(() => {});
   flushCompileCache();
@@ -86,7 +86,7 @@ async function compile(modules: readonly string[]): Promise<never> {
 const [task, ...modules] = process.argv.slice(2);
 if (task === 'compile') await compile(modules);
 
-// If the host is gone, nobody wants the result.
+// If the host is gone, nobody needs the result.
 const channel = new Channel(
   new Socket({ fd: channelDescriptor }),
   (message) => receive(message as ToChild),

@@ -15,10 +15,10 @@ interface Answer {
   readonly error?: { readonly message: string; readonly code?: string };
 }
 
-/** Files of so many bytes are hashed sooner than a thread starts. */
+/** Maximum size of a batch that is hashed without the thread, in bytes. This takes less time than the start of a thread. */
 const smallBytes = 8 * 1024 * 1024;
 
-/** SHA-256 of files. Large ones are hashed on a thread, one batch after the other, because GDAL's calls hold the process's first. */
+/** Computes the SHA-256 of files. A thread hashes large batches, one after the other, because GDAL's calls block the main thread. */
 export class FileDigests {
   #worker: Worker | undefined;
   #waiting = new Map<number, { resolve: (digests: readonly FileDigest[]) => void; reject: (error: unknown) => void }>();
@@ -28,12 +28,12 @@ export class FileDigests {
   /** In the order of `paths`. Rejects with the system's error. */
   of(paths: readonly string[]): Promise<readonly FileDigest[]> {
     const answered = (async () => (this.#isSmall(paths) ? paths.map(digestOf) : this.ofLarge(paths)))();
-    // A rejection waits for whoever awaits it later.
+    // The caller awaits this promise later. Without a handler, Node would end the process for a rejection.
     answered.catch(() => {});
     return answered;
   }
 
-  /** Takes digests like `of`, always on the thread. */
+  /** Does the same as `of`, always on the thread. */
   ofLarge(paths: readonly string[]): Promise<readonly FileDigest[]> {
     if (this.#ended) return Promise.reject(this.#ended.error);
     this.#worker ??= this.#started();

@@ -27,7 +27,7 @@ export interface ChildPoolOptions {
 }
 
 export interface PoolJob<Output> extends ChildJob {
-  /** Whose files these are: turns go round the owners, and no child serves two of them. Jobs of one owner load the same code, or the kit's own. */
+  /** User who owns the files. Owners take turns, and a child serves only one owner. Each job of an owner must load the same modules, or modules of the kit. */
   readonly owner: string;
   /** Takes what the job has written out of its work folder, before that is emptied. */
   readonly collect?: (workFolder: string, output: Output) => Promise<void>;

@@ -12,7 +12,7 @@ export interface ProbeOutput {
 }
 
 const job: Job<null, ProbeOutput> = async () => {
-  // The largest case: a step with a thread for digests.
+  // A step needs the most address space if it has the thread for digests.
   const digests = new FileDigests();
   await digests.ofLarge([]);
   const output = { drivers: gdal.drivers.getNames(), dataBytes: dataBytes() };

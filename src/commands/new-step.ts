@@ -173,7 +173,7 @@ function refuseFilesOfTheMachine(argv: readonly string[]): void {
     );
 }
 
-/** Lays code out by oxfmt, if the project has it and its settings. */
+/** Formats code with oxfmt, if the project has oxfmt and an `.oxfmtrc.json`. */
 async function laidOut(code: string, path: string): Promise<string> {
   try {
     const { format } = await import('oxfmt');

@@ -28,7 +28,7 @@ const elsewhere: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^npm run new-step\b/, 'test/commands/new-step'],
   [/^npx marketplace-app-kit (test-step|reproduce RUN)\b/, 'test/commands/test-step, test/app/provenance'],
   [/^npm run demo -- --step snow-cover\b/, 'a step that new-step makes: test/commands/new-step'],
-  [/^npx (tsc|oxlint|oxfmt)\b/, 'npm test itself'],
+  [/^npx (oxlint|oxfmt)\b/, 'npm test itself'],
   [/^npm run test:(all|fresh|images)\b/, '.ci/run'],
   [/^npm run (bench|lab)\b/, 'measurements, run by hand; the files that they name are there'],
   [/^npm run setup\b/, 'the set-up of every command'],

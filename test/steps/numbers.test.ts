@@ -374,19 +374,30 @@ describe('what a value is', () => {
       code: 'not_classes',
     });
   });
-  test('statistics in the file are those of each band', async () => {
-    const made: Made = { bands: [(x) => x, (x, y) => 100 + y] };
-    const { path } = await run('cog', made);
+  const statisticsIn = (path: string) => {
     const dataset = gdal.open(path);
     const told = dataset.bands.map((band) => {
-      const { STATISTICS_MINIMUM, STATISTICS_MAXIMUM, STATISTICS_MEAN } = band.getMetadata() as Record<string, string>;
-      return [STATISTICS_MINIMUM, STATISTICS_MAXIMUM, STATISTICS_MEAN].map(Number);
+      const metadata = band.getMetadata() as Record<string, string>;
+      return ['MINIMUM', 'MAXIMUM', 'MEAN', 'STDDEV'].map((name) => Number(metadata[`STATISTICS_${name}`]));
     });
     dataset.close();
-    expect(told).toEqual([
-      [0, 19, 9.5],
-      [100, 109, 104.5],
-    ]);
+    return told;
+  };
+  test('statistics in the file are those of each band', async () => {
+    const { path } = await run('cog', { bands: [(x) => x, (x, y) => 100 + y] });
+    const [first, second] = statisticsIn(path);
+    // The standard deviation of n successive whole numbers is the root of (n² - 1) / 12.
+    expect(first).toEqual([0, 19, 9.5, expect.closeTo(Math.sqrt((20 ** 2 - 1) / 12), 9)]);
+    expect(second).toEqual([100, 109, 104.5, expect.closeTo(Math.sqrt((10 ** 2 - 1) / 12), 9)]);
+  });
+  test.each([
+    ['Byte', 0, 255],
+    ['UInt16', 0, 65_535],
+    ['Int16', -32_768, 32_767],
+  ])('statistics of %s count both ends of the type, and no missing pixel', async (type, low, high) => {
+    const made: Made = { type, nodata: 7, bands: [(x) => (x < 5 ? low : x < 10 ? high : 7)] };
+    const { path } = await run('cog', made);
+    expect(statisticsIn(path)).toEqual([[low, high, (low + high) / 2, (high - low) / 2]]);
   });
   test('statistics are those of every pixel', async () => {
     const made: Made = {

@@ -19,8 +19,8 @@ async function start(): Promise<ChildPool> {
 }
 
 /**
- * Runs a job like `runInChild`, in a process that the file's tests share, because a start costs more than a small job. For jobs
- * that mean no harm, on the tests' own files. Throws for options that the process does not have.
+ * Runs a job like `runInChild`, in a process that all tests of the file share, because the start of a process takes longer than a
+ * small job. Only for trusted jobs and files. Throws if an option needs a separate process.
  */
 export const inKeptChild: typeof runInChild = async ({
   workFolder,
@@ -38,16 +38,18 @@ export const inKeptChild: typeof runInChild = async ({
   const other = Object.entries(more).filter(([, value]) =>
     Array.isArray(value) ? value.length > 0 : value !== undefined,
   );
-  if (other.length > 0) throw new Error(`a kept child has no ${other.map(([name]) => name).join(', ')}`);
-  if (confinement !== (await testConfinement())) throw new Error('a kept child has the confinement of all tests');
+  if (other.length > 0)
+    throw new Error(`a shared child process does not support ${other.map(([name]) => name).join(', ')}`);
+  if (confinement !== (await testConfinement()))
+    throw new Error('a shared child process has the confinement of `testConfinement`');
   return (await (pool ??= start())).run({
     ...{ module, imports, input, files, signal },
-    // A child sees the code that it was started for.
+    // A child can read only the code of the job that started it.
     owner: [module, ...imports].join(' '),
     ...(onProgress && { onProgress }),
     collect: async (from) => {
       await cp(from, workFolder, { recursive: true });
-      // A pool ends a process that leaves folders.
+      // The pool ends a process that leaves a folder behind.
       for (const name of await readdir(from)) await rm(join(from, name), { recursive: true });
     },
   });

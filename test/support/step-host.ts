@@ -12,7 +12,7 @@ const noPlatform = {
   fetch: () => Promise.reject(new Error('there is no platform here')),
 };
 
-/** A step host over an input folder of the test's own. `keepsChildren`: its jobs run one after the other in processes that are kept. */
+/** Starts a step host with an input folder for this test. With `keepsChildren`, its jobs share child processes. */
 export async function startStepHost({
   workFolder: given,
   keepsChildren = false,

@@ -111,7 +111,7 @@ export interface StepHostOptions extends ExternalServices {
   readonly limits?: ChildLimits;
   /** Default: no limit to what the work folders hold together. */
   readonly workSpace?: WorkSpace;
-  /** Runs a job in a child process. Default: each in one of its own. */
+  /** Runs a job in a child process. Default: `runInChild`, which starts a process for each job. */
   readonly inChild?: typeof runInChild;
   /** Steps that run at the same time; the others wait. */
   readonly concurrency: number;

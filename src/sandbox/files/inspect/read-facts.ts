@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { geojsonGeometry } from '../../../contract/index.ts';
 import type { FileFacts } from './facts.ts';
 
-/** Job of the inspection, and what it loads for most files. */
+/** Inspection job, and the modules that it loads for most files. */
 export const inspection = {
   module: new URL('./inspect-job.ts', import.meta.url),
   imports: [new URL('./raster.ts', import.meta.url), new URL('./vector.ts', import.meta.url)],

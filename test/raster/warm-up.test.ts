@@ -1,0 +1,29 @@
+/** The compile cache of confined child processes. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { runInChild } from '../../src/child/index.ts';
+import { testConfinement } from '../support/confinement.ts';
+import { testFolder } from '../support/folders.ts';
+import { confined, needing } from '../support/needs.ts';
+
+const module = new URL('../support/stripper-job.ts', import.meta.url);
+
+test('control: a process without a compile cache loads the TypeScript compiler', async () => {
+  const code = `console.log(await (await import('${module.href}')).default())`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], {
+    env: { PATH: process.env['PATH'] },
+  });
+  expect(stdout.trim()).toBe('true');
+});
+
+test(
+  'a confined child process finds all of its code in the compile cache, after the first one',
+  needing(await confined()),
+  async () => {
+    const confinement = await testConfinement();
+    const workFolder = await testFolder();
+    const run = () => runInChild<boolean>({ module, input: null, workFolder, confinement });
+    await expect.poll(run, { timeout: 300_000, interval: 500 }).toBe(false);
+  },
+);
