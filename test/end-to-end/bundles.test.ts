@@ -66,7 +66,8 @@ async function again(
     startRequest: null,
     tokenField: 'token',
     limits: assumedLimits,
-    patienceMs: 15_000,
+    // Only a run that hangs is silent for so long: a step's child took more than 15 s on a busy machine.
+    patienceMs: 120_000,
     ...{ items, signal },
   });
 }

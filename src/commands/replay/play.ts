@@ -107,7 +107,8 @@ export async function play(recorded: Bundle, options: PlayOptions): Promise<Play
     await browser.start(home, startRequest);
 
   const quietMs = options.limits.pollIntervalMs.max + 1_000;
-  const giveUpAt = performance.now() + maxMs + recorded.effects.length * options.limits.pollIntervalMs.max;
+  const giveUpAt =
+    performance.now() + maxMs + options.patienceMs + recorded.effects.length * options.limits.pollIntervalMs.max;
   let [seen, sinceMs] = [0, performance.now()];
   for (;;) {
     const calls = await callsNow();
