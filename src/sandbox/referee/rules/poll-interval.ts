@@ -15,20 +15,29 @@ export const pollInterval = ({ min, max }: Bounds): Rule => ({
   advice: `Wait ${min} to ${max} ms after each status call before the next one, whatever else the app does meanwhile.`,
   judge(calls) {
     const decisions = firstOfEach(decisionsIn(calls));
-    const intervals = [...pollsByOperation(calls)].flatMap(([operationId, polls]) => {
-      // What comes after the decision is for `poll-stops`.
+    const violations: Violation[] = [];
+    let [judged, late] = [0, 0];
+    for (const [operationId, polls] of pollsByOperation(calls)) {
       const decision = decisions.get(operationId);
-      const judged = polls.filter((call) => call === decision || !decision || !cameAfter(call, decision));
-      return judged.slice(1).map((call, i) => [judged[i]!, call] as const);
-    });
-    const answered = intervals.filter(([before]) => isOk(before));
-    const late = answered.filter(([, call]) => ownTimeOf(call) >= lateMachineMs).length;
+      let before: TracedCall | null = null;
+      for (const call of polls) {
+        // Another rule, poll-stops, judges calls after the decision.
+        if (decision && call !== decision && cameAfter(call, decision)) continue;
+        if (before && isOk(before)) {
+          judged += 1;
+          if (ownTimeOf(call) >= lateMachineMs) late += 1;
+          const violation = violationOf(before, call, { min, max });
+          if (violation) violations.push(violation);
+        }
+        before = call;
+      }
+    }
     return {
       ...(late > 0 && {
-        note: `${late} of ${answered.length} intervals are not judged against the maximum of ${max} ms, because the sandbox was late or not running`,
+        note: `${late} of ${judged} intervals are not judged against the maximum of ${max} ms, because the sandbox was late or not running`,
       }),
-      isExercised: answered.length > 0,
-      violations: answered.flatMap(([before, call]) => violationOf(before, call, { min, max }) ?? []),
+      isExercised: judged > 0,
+      violations,
     };
   },
 });

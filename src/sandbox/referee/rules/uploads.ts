@@ -17,55 +17,82 @@ export interface NamedUpload {
   readonly meant: TracedUpload | null;
 }
 
+/** An upload while its calls are read. */
+interface OpenUpload extends TracedUpload {
+  isUnderWay: boolean;
+  /** The largest part so far. 0 if there is none. */
+  lastPart: number;
+  /** The upload whose parts this one continues. */
+  continues: OpenUpload | null;
+}
+
+interface Reached {
+  readonly upload: OpenUpload;
+  readonly before: Reached | undefined;
+}
+
+interface FollowedUploads {
+  readonly uploads: readonly TracedUpload[];
+  readonly named: readonly NamedUpload[];
+}
+
+/** Two rules judge the uploads of the same calls. */
+const followed = new WeakMap<readonly TracedCall[], FollowedUploads>();
+
 /** Follows the uploads of a launch through its calls, in one pass; those that name another launch's are left out. */
-export function followUploads(calls: readonly TracedCall[]): { uploads: TracedUpload[]; named: NamedUpload[] } {
-  const uploads: TracedUpload[] = [];
+export function followUploads(calls: readonly TracedCall[]): FollowedUploads {
+  const known = followed.get(calls) ?? follow(calls);
+  followed.set(calls, known);
+  return known;
+}
+
+function follow(calls: readonly TracedCall[]): FollowedUploads {
+  const uploads: OpenUpload[] = [];
   const named: NamedUpload[] = [];
-  const [byIds, byKeys] = [new Map<string, TracedUpload>(), new Map<string, TracedUpload>()];
-  const underWay = new Set<TracedUpload>();
-  /** Uploads that went on with the parts of another, and that other one. */
-  const continued = new Map<TracedUpload, TracedUpload>();
-  const lastParts = new Map<TracedUpload, number>();
-  /** Uploads that have reached a part, by operation and part. Those that went on or ended leave the list when it is read. */
-  const reached = new Map<string, TracedUpload[]>();
-  const placeOf = ({ operationId }: TracedUpload, part: number) => `${part} ${operationId ?? ''}`;
-  const newestAt = (one: TracedUpload, part: number): TracedUpload | undefined => {
-    const list = reached.get(placeOf(one, part)) ?? [];
-    const isThere = (upload: TracedUpload) => underWay.has(upload) && lastParts.get(upload) === part;
-    while (list.length > 0 && !isThere(list.at(-1)!)) list.pop();
-    return list.at(-1);
+  const [byIds, byKeys] = [new Map<string, OpenUpload>(), new Map<string, OpenUpload>()];
+  const underWay = new Set<OpenUpload>();
+  /** Uploads that have reached a part, by operation and part, each linked to the one before it. */
+  const reached = new Map<string | undefined, Map<number, Reached>>();
+  const newestAt = ({ operationId }: OpenUpload, part: number): OpenUpload | null => {
+    let one = reached.get(operationId)?.get(part);
+    // Those that went on or ended are unlinked, so that none is passed twice.
+    while (one && !(one.upload.isUnderWay && one.upload.lastPart === part)) one = one.before;
+    if (one) reached.get(operationId)!.set(part, one);
+    else reached.get(operationId)?.delete(part);
+    return one?.upload ?? null;
   };
   for (const call of calls) {
     const { endpoint, detail } = call;
+    const { uploadId, key, operationId, partNumber } = detail;
     if (detail.foreign !== undefined) continue;
-    if (endpoint === 'upload.initiate' && detail.uploadId !== undefined && detail.key !== undefined) {
-      const upload = { uploadId: detail.uploadId, key: detail.key, operationId: detail.operationId, calls: [] };
+    if (endpoint === 'upload.initiate' && uploadId !== undefined && key !== undefined) {
+      const upload = { uploadId, key, operationId, calls: [], isUnderWay: true, lastPart: 0, continues: null };
       uploads.push(upload);
-      byIds.set(upload.uploadId, upload);
-      byKeys.set(upload.key, upload);
+      byIds.set(uploadId, upload);
+      byKeys.set(key, upload);
       underWay.add(upload);
     }
     if ((endpoint !== 'upload.chunk' && endpoint !== 'upload.complete') || !isRead(call)) continue;
-    const byId = byIds.get(detail.uploadId ?? '') ?? null;
-    const byKey = byKeys.get(detail.key ?? '') ?? null;
-    const { partNumber } = detail;
-    const fresh = byId !== null && byId === byKey && !lastParts.has(byId) && !continued.has(byId) ? byId : null;
-    if (fresh && endpoint === 'upload.chunk' && partNumber !== undefined && partNumber > 1) {
-      const before = newestAt(fresh, partNumber - 1);
-      if (before) continued.set(fresh, before);
-    }
+    const byId = byIds.get(uploadId ?? '') ?? null;
+    const byKey = byKeys.get(key ?? '') ?? null;
+    const isFresh = byId !== null && byId === byKey && byId.lastPart === 0 && !byId.continues;
+    if (isFresh && endpoint === 'upload.chunk' && partNumber !== undefined && partNumber > 1)
+      byId.continues = newestAt(byId, partNumber - 1);
     const found = byId ?? byKey ?? (underWay.size === 1 ? [...underWay][0]! : null);
-    const meant = found && (continued.get(found) ?? found);
+    const meant = found && (found.continues ?? found);
     named.push({ call, byId, byKey, meant });
     if (!meant) continue;
     meant.calls.push(call);
-    if (partNumber !== undefined && partNumber > (lastParts.get(meant) ?? 0) && underWay.has(meant)) {
-      lastParts.set(meant, partNumber);
-      const list = reached.get(placeOf(meant, partNumber)) ?? [];
-      list.push(meant);
-      reached.set(placeOf(meant, partNumber), list);
+    if (partNumber !== undefined && partNumber > meant.lastPart && meant.isUnderWay) {
+      const parts = reached.get(meant.operationId) ?? new Map<number, Reached>();
+      reached.set(meant.operationId, parts);
+      meant.lastPart = partNumber;
+      parts.set(partNumber, { upload: meant, before: parts.get(partNumber) });
     }
-    if (detail.fileId !== undefined) underWay.delete(meant);
+    if (detail.fileId !== undefined) {
+      meant.isUnderWay = false;
+      underWay.delete(meant);
+    }
   }
   return { uploads, named };
 }
