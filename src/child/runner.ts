@@ -58,6 +58,10 @@ export interface RunnerOptions {
 
 /** One child process that runs jobs one after the other. It gets no secret: its environment is made anew. */
 export class ChildRunner {
+  static #living = new Set<ChildRunner>();
+  /** Runs when this process exits. A child that went on until then would write into folders that other exit handlers remove. */
+  static #killAll = () => ChildRunner.#living.forEach((one) => one.#kill());
+
   #child: ChildProcess;
   #channel: Channel;
   #onMessage: (message: unknown) => void = () => {};
@@ -125,8 +129,12 @@ export class ChildRunner {
         (code, signal) => void this.#drained().then(() => resolve(signal ?? describeExit(code, this.#isConfined))),
       );
     });
+    if (ChildRunner.#living.size === 0) process.prependListener('exit', ChildRunner.#killAll);
+    ChildRunner.#living.add(this);
     void this.#gone.then(() => {
       this.#isGone = true;
+      ChildRunner.#living.delete(this);
+      if (ChildRunner.#living.size === 0) process.removeListener('exit', ChildRunner.#killAll);
       this.#watch.stop();
       this.#timers.forEach(clearTimeout);
       this.#ranOutOfMemory = this.#group?.ranOutOfMemory() ?? false;

@@ -11,8 +11,17 @@ export interface ScratchFolder {
 }
 
 const standing = new Set<string>();
-// Unlike a walk by paths, `rm` does not follow a link that a child swaps in.
-const removeAll = () => spawnSync('rm', ['-rf', '--', ...standing], { stdio: 'ignore' });
+const maxTries = 20;
+const pauseMs = 50;
+
+function removeAll(): void {
+  for (let tries = 0; tries < maxTries; tries++) {
+    // Unlike a walk by paths, `rm` does not follow a link that a child swaps in.
+    if (spawnSync('rm', ['-rf', '--', ...standing], { stdio: 'ignore' }).status === 0) return;
+    // A killed child that is not gone yet may add a file to a folder that `rm` has just emptied.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
+  }
+}
 
 /** Creates a temporary folder. It is removed at the latest when the process exits. */
 export function scratchFolder(name: string): ScratchFolder {

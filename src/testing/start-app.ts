@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
 import { pino } from 'pino';
 import { readAppConfig } from '../app/config.ts';
 import { createApp, type AppOptions } from '../app/create-app.ts';
 import type { AppDefinition } from '../app/definition/app-definition.ts';
+import { scratchFolder } from '../files/index.ts';
 import { serve } from '../server/index.ts';
-import { confinementOfTests, folderOfTests } from './start-sandbox.ts';
+import { confinementOfTests } from './start-sandbox.ts';
 
 export interface StartAppOptions extends Partial<Pick<AppOptions, 'stores' | 'clock' | 'http'>> {
   /** The platform: its address, and the key that the app calls it with. */
@@ -25,14 +25,14 @@ export interface RunningApp extends AsyncDisposable {
 /** Starts an app for a test, polling as fast as the platform allows. */
 export async function startApp(definition: AppDefinition, options: StartAppOptions): Promise<RunningApp> {
   const { platform, env = {}, ...ports } = options;
-  const folder = folderOfTests();
+  const folder = scratchFolder('test');
   const limits = definition.profile?.limits;
   const config = readAppConfig(
     {
       PLATFORM_URL: platform.url,
       PLATFORM_API_KEY: platform.apiKey,
       APP_SECRET: randomBytes(32).toString('base64url'),
-      DATA_DIR: folder,
+      DATA_DIR: folder.path,
       PORT: '0',
       POLL_INTERVAL_MS: String(limits?.pollIntervalMs.min ?? 2_000),
       LOG_LEVEL: 'silent',
@@ -56,7 +56,7 @@ export async function startApp(definition: AppDefinition, options: StartAppOptio
     (closing ??= (async () => {
       await served.close(0);
       await app.close();
-      rmSync(folder, { recursive: true, force: true });
+      await folder.remove();
     })());
   return { url: served.url, launchUrl: `${served.url}/launch`, close, [Symbol.asyncDispose]: close };
 }

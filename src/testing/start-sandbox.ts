@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { pino } from 'pino';
 import { assumedProfile, KitError, type WireProfile } from '../contract/index.ts';
 import { establishConfinement, type Confinement } from '../child/index.ts';
+import { scratchFolder } from '../files/index.ts';
 import { readSandboxConfig, type Seed } from '../sandbox/config.ts';
 import { createSandbox } from '../sandbox/create-sandbox.ts';
 import { serve } from '../server/index.ts';
@@ -41,24 +39,13 @@ export function confinementOfTests(): Promise<Confinement> {
   return (confinement ??= establishConfinement({ mode: 'auto', warn: (message) => console.warn(message) }));
 }
 
-const folders = new Set<string>();
-
-/** A folder that goes when the process ends, unless a signal ends it. */
-export function folderOfTests(): string {
-  if (folders.size === 0)
-    process.once('exit', () => folders.forEach((one) => rmSync(one, { recursive: true, force: true })));
-  const folder = mkdtempSync(join(tmpdir(), 'marketplace-app-kit-test-'));
-  folders.add(folder);
-  return folder;
-}
-
 /** Starts a sandbox for a test: `const platform = await startSandbox()`. */
 export async function startSandbox(options: StartSandboxOptions = {}): Promise<RunningSandbox> {
   const { seed = 'none', imports = [], profile = assumedProfile, port = 0, env = {} } = options;
-  const folder = folderOfTests();
+  const folder = scratchFolder('test');
   const config = readSandboxConfig(
     { LOG_LEVEL: 'silent', SANDBOX_API_KEY: randomBytes(24).toString('base64url'), ...env },
-    { port: String(port), data: folder, seed },
+    { port: String(port), data: folder.path, seed },
   );
   const sandbox = await createSandbox({
     config,
@@ -75,7 +62,7 @@ export async function startSandbox(options: StartSandboxOptions = {}): Promise<R
     (closing ??= (async () => {
       await served.close(0);
       await sandbox.close();
-      rmSync(folder, { recursive: true, force: true });
+      await folder.remove();
     })());
   for (const path of imports) {
     const refused: string[] = [];

@@ -1,10 +1,11 @@
 /** Commands read paths as their caller means them, and leave nothing, however they end. */
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, test, vi } from 'vitest';
 import { createPlatformClient } from '../../src/platform-client/index.ts';
 import { fetchFile } from '../../src/commands/demo/fetch-result.ts';
@@ -34,6 +35,36 @@ test.each(['its reader has had enough', 'SIGINT'])('test-step leaves no folder: 
   expect(await readdir(tmp)).toEqual([]);
   expect(output()).not.toMatch(/EPIPE| {4}at /);
 });
+
+test.each(['auto', 'none'])(
+  'a process that exits leaves no folder into which a child still writes; confinement %s',
+  async (mode) => {
+    const tmp = await folderOf('tmp');
+    const source = (path: string) => JSON.stringify(new URL(path, pathToFileURL(`${projectRoot}/`)).href);
+    const program = `
+    import { existsSync } from 'node:fs';
+    import { join } from 'node:path';
+    import { establishConfinement, runInChild } from ${source('src/child/index.ts')};
+    import { scratchFolder } from ${source('src/files/index.ts')};
+    const confinement = await establishConfinement({ mode: '${mode}', warn() {} });
+    const { path } = scratchFolder('test');
+    const workFolder = join(path, 'work');
+    const module = new URL(${source('test/support/scribbling-job.ts')});
+    runInChild({ module, input: null, workFolder, confinement }).catch(() => {});
+    while (!existsSync(join(workFolder, '50'))) await new Promise((resolve) => setTimeout(resolve, 1));
+    process.exit(7);`;
+    const args = ['--import', './scripts/preload.mjs', '--input-type=module', '--eval', program];
+    for (let i = 0; i < 5; i++) {
+      const { status, stderr } = spawnSync(process.execPath, args, {
+        cwd: projectRoot,
+        env: { ...process.env, TMPDIR: tmp },
+        encoding: 'utf8',
+      });
+      expect([status, stderr]).toEqual([7, '']);
+    }
+    expect(await readdir(tmp)).toEqual([]);
+  },
+);
 
 const oldNode = findOlderNode();
 const terminal = ['script', '-qec', '__COMMAND__', '/dev/null'];
