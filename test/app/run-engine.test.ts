@@ -284,7 +284,7 @@ test("a defect of a step is told as one, and its stack is in the log; a damaged 
   await reach(second.id, 'FAILED');
   expect((await store.find(second.id))!.failure).toMatchObject({
     code: 'not_a_raster',
-    advice: expect.stringContaining('Correct the input') as string,
+    advice: expect.stringContaining('start a new run') as string,
   });
 });
 

@@ -1,8 +1,10 @@
 /** What README and docs show is true. */
+import { globSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { advice } from '../../src/app/runs/run-failure.ts';
+import { appErrors } from '../../src/app/app-errors.ts';
+import { errorCodes } from '../../src/contract/index.ts';
 import { pageOf, type BenchResults } from '../../lab/bench/page.ts';
 import { endpoints } from '../support/documented.ts';
 import { projectRoot } from '../support/folders.ts';
@@ -108,7 +110,23 @@ test('the README shows the heart of examples/minimal.ts as it is, in under 700 w
   expect(words).toBeLessThan(700);
 });
 
-test('docs/troubleshooting.md has each code for which the app has advice', async () => {
+/** Codes in quotes that a call of one of these functions begins with, after a status or not. */
+const thrown = /\b(?:KitError|\w*Error|refusal|super)\(\s*(?:\d{3},\s*)?'([a-z_]+)'/g;
+
+test('each error code of app, steps and client is in the table of docs/reference/errors.md', async () => {
+  const rooms = ['app', 'child', 'files', 'platform-client', 'raster', 'server', 'steps'];
+  const paths = globSync(`src/{${rooms.join(',')}}/**/*.ts`, { cwd: projectRoot });
+  const found = new Map<string, string>();
+  for (const path of paths) for (const [, code] of (await text(path)).matchAll(thrown)) found.set(code!, path);
+  expect(found.size).toBeGreaterThan(80);
+  const known = new Set(Object.keys(appErrors));
+  expect([...found].filter(([code]) => !known.has(code))).toEqual([]);
+});
+
+test('docs/troubleshooting.md names codes that exist', async () => {
   const page = await text('docs/troubleshooting.md');
-  for (const code of Object.keys(advice)) expect(page).toContain(`\`${code}\``);
+  const named = [...page.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)].map(([, code]) => code!);
+  expect(named.length).toBeGreaterThan(30);
+  const known = new Set([...Object.keys(appErrors), ...errorCodes]);
+  expect(named.filter((code) => !known.has(code))).toEqual([]);
 });

@@ -6,13 +6,11 @@ import {
   type IdentityTokenStore,
   type PlatformClient,
 } from '../../platform-client/index.ts';
+import type { AppErrorCode } from '../app-errors.ts';
 import type { Launch, LaunchStore } from './launch-store.ts';
 
-const stillGood = 'Reload this page in a moment: your launch is still good.';
-const launchAgain = 'Go back to the marketplace and launch the app again.';
-
-function refusal(status: number, code: string, message: string, advice = launchAgain): KitError {
-  return new KitError(code, message, { status, data: { advice, isForUser: true } });
+function refusal(status: number, code: AppErrorCode, message: string): KitError {
+  return new KitError(code, message, { status, data: { isForUser: true } });
 }
 
 /** A token as it may come: one non-empty URL-safe word of sane length. */
@@ -70,7 +68,7 @@ function codeOf({ code, platformStatus, isTransient }: PlatformError): PlatformE
 
 function explain(error: unknown): never {
   if (error instanceof KitError && error.code === 'platform_slow')
-    throw refusal(502, error.code, `The app could not ask the platform who you are: ${error.message}.`, stillGood);
+    throw refusal(502, 'platform_slow', `The app could not ask the platform who you are: ${error.message}.`);
   if (!(error instanceof PlatformError)) throw error;
   const facts = [
     error.code,
@@ -85,18 +83,8 @@ function explain(error: unknown): never {
     case 'unauthorized':
     case 'authentication_failed':
     case 'permission_denied':
-      throw refusal(
-        502,
-        'app_not_accepted',
-        `The platform does not accept this app (${facts}).`,
-        'Tell whoever runs this app that the platform refuses its API key.',
-      );
+      throw refusal(502, 'app_not_accepted', `The platform does not accept this app (${facts}).`);
     default:
-      throw refusal(
-        502,
-        'platform_unavailable',
-        `The app could not ask the platform who you are (${facts}).`,
-        stillGood,
-      );
+      throw refusal(502, 'platform_unavailable', `The app could not ask the platform who you are (${facts}).`);
   }
 }

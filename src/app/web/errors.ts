@@ -2,12 +2,13 @@ import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import * as z from 'zod';
 import { KitError, validationDetails, type ValidationDetail } from '../../contract/index.ts';
 import { PlatformError } from '../../platform-client/index.ts';
+import { adviceOnPage, type AppErrorCode } from '../app-errors.ts';
 import type { Pages } from '../pages/pages.ts';
 
 /** The browser sent a malformed request. */
 export class RequestError extends KitError {
   readonly details: readonly ValidationDetail[];
-  constructor(status: number, code: string, message: string, details: readonly ValidationDetail[] = []) {
+  constructor(status: number, code: AppErrorCode, message: string, details: readonly ValidationDetail[] = []) {
     super(code, message, { status });
     this.details = details;
   }
@@ -36,7 +37,7 @@ export function errorBoundary(pages: Pages): ErrorRequestHandler {
       code: known.code,
       message: known.message,
       requestId: typeof req.id === 'string' ? req.id : '',
-      advice: typeof known.data['advice'] === 'string' ? known.data['advice'] : null,
+      advice: adviceOnPage(known.code),
     };
     res.status(known.status);
     if (/^\/launches\/[^/]+\/api\//.test(req.path)) return void sendJson(res, known, view.requestId);

@@ -29,7 +29,10 @@ export async function applyFault(
   }
   if ('status' in effect) {
     if (effect.retryAfterSeconds !== undefined) res.set('Retry-After', String(effect.retryAfterSeconds));
-    throw new SandboxError(effect.status, codeOf(effect.status), messageOf(endpoint, effect.status));
+    throw new SandboxError(codeOf(effect.status), {
+      status: effect.status,
+      message: messageOf(endpoint, effect.status),
+    });
   }
   if ('truncate' in effect) {
     notes.isUndelivered = true;

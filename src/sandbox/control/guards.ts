@@ -11,7 +11,7 @@ export function requireOwnHost(publicUrl: () => string): RequestHandler {
     const name = hostNameOf(req.get('host'));
     const isNamedOnce = req.headersDistinct['host']?.length === 1;
     if (!isNamedOnce || name === null || (!isLoopbackName(name) && name !== new URL(publicUrl()).hostname)) {
-      throw new SandboxError(421, 'misdirected_request', 'Misdirected Request');
+      throw new SandboxError('misdirected_request');
     }
     next();
   };
@@ -26,7 +26,7 @@ export function requireOwnOrigin(publicUrl: () => string): RequestHandler {
     const isForeign =
       (origin !== undefined && !own.includes(origin)) ||
       (site !== undefined && site !== 'same-origin' && site !== 'none');
-    if (isForeign) throw new SandboxError(403, 'foreign_origin', 'Request from another origin');
+    if (isForeign) throw new SandboxError('foreign_origin');
     next();
   };
 }
@@ -55,7 +55,7 @@ export const limitOfWrongKeys = (): RequestHandler =>
     // Counts all callers together: behind a proxy they have one address, and many can guess a key as well as one.
     keyGenerator: () => 'everybody',
     handler: (_req, _res, next) =>
-      next(new SandboxError(429, 'too_many_requests', 'Too many wrong keys. Try again in a few minutes.')),
+      next(new SandboxError('too_many_requests', { message: 'Too many wrong keys. Try again in a few minutes.' })),
   });
 
 /** Without an admin key the control calls answer on loopback only; with one it is required from everywhere. */
@@ -65,19 +65,15 @@ export function requireAdmin(adminKey: string | null): RequestHandler {
     if (adminKey === null) {
       // Behind a proxy everybody comes from the proxy's address, whoever it is.
       if (wasForwarded(req))
-        throw new SandboxError(403, 'loopback_only', 'Set SANDBOX_ADMIN_KEY to control the sandbox through a proxy');
-      if (!isLocalRequest(req))
-        throw new SandboxError(
-          403,
-          'loopback_only',
-          'Set SANDBOX_ADMIN_KEY to control the sandbox from another machine',
-        );
+        throw new SandboxError('loopback_only', {
+          message: 'Set SANDBOX_ADMIN_KEY to control the sandbox through a proxy',
+        });
+      if (!isLocalRequest(req)) throw new SandboxError('loopback_only');
       return next();
     }
     const given = req.get('x-admin-key');
     if (given !== undefined && equalSecrets(given, adminKey)) return next();
-    const refuse = (error?: unknown) =>
-      next(error ?? new SandboxError(401, 'admin_key_required', 'X-ADMIN-KEY is required'));
+    const refuse = (error?: unknown) => next(error ?? new SandboxError('admin_key_required'));
     return given === undefined || !limited ? refuse() : void limited(req, res, refuse);
   };
 }

@@ -114,14 +114,14 @@ export function controlRoutes(options: ControlOptions): Router {
     })
     .post(jsonBody, (req, res) => {
       const { permissions: granted, appId } = parseValues(newKey, req.body);
-      if (appId !== undefined && !apps.find(appId)) throw new SandboxError(404, 'app_not_found', 'App not found');
+      if (appId !== undefined && !apps.find(appId)) throw new SandboxError('app_not_found');
       res.status(201).json(keys.create(granted, appId));
     })
     .all(methodNotAllowed('GET', 'POST'));
   router
     .route('/keys/:id')
     .delete((req, res) => {
-      if (!keys.revoke(req.params.id)) throw new SandboxError(404, 'key_not_found', 'Key not found');
+      if (!keys.revoke(req.params.id)) throw new SandboxError('key_not_found');
       res.status(204).end();
     })
     .all(methodNotAllowed('DELETE'));
@@ -242,7 +242,7 @@ export function controlRoutes(options: ControlOptions): Router {
     .route('/uploads/:id')
     .get(async (req, res) => {
       const parts = await options.uploads.digests(req.params.id);
-      if (!parts) throw new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
+      if (!parts) throw new SandboxError('upload_session_not_found');
       res.json({ uploadId: req.params.id, parts });
     })
     .all(methodNotAllowed('GET'));
@@ -251,7 +251,7 @@ export function controlRoutes(options: ControlOptions): Router {
     .route('/files/:id')
     .get((req, res) => {
       const file = options.files.find(req.params.id);
-      if (!file) throw new SandboxError(404, 'file_not_found', 'File not found');
+      if (!file) throw new SandboxError('file_not_found');
       const { id, userId, launchId, originalName, size, sourceType, status, reason, mediaType, sha256 } = file;
       const createdAt = iso(file.createdAtMs);
       const made = options.items.findByFile(id);
@@ -265,7 +265,7 @@ export function controlRoutes(options: ControlOptions): Router {
     .route('/jobs/:id')
     .get((req, res) => {
       const job = options.jobs.find(req.params.id);
-      if (!job) throw new SandboxError(404, 'inference_job_not_found', 'Inference Job not found');
+      if (!job) throw new SandboxError('inference_job_not_found');
       const { id, modelId, type, fileId, status, reason, resultName } = job;
       // A job belongs to whom its file does.
       const userId = options.files.find(fileId)?.userId ?? null;

@@ -65,7 +65,7 @@ export class Operations {
     const earlier = idempotencyKey === null ? undefined : this.#byKey(launchId, idempotencyKey);
     if (earlier) {
       if (earlier.body_hash === bodyHash) return this.#read(earlier);
-      throw new SandboxError(400, 'idempotency_key_reused', 'Idempotency-Key was used with another body', {
+      throw new SandboxError('idempotency_key_reused', {
         details: [
           {
             path: 'Idempotency-Key',
@@ -210,7 +210,7 @@ export class Operations {
     const operation = this.find(id);
     if (!operation) throw operationNotFound();
     if (!operationTransitions[operation.status].includes(to)) {
-      throw new SandboxError(409, 'operation_not_requested', `Operation is ${operation.status}, not REQUESTED`);
+      throw new SandboxError('operation_not_requested', { message: `Operation is ${operation.status}, not REQUESTED` });
     }
     this.#database
       .prepare('update operations set status = ?, updated_at = ?, decided_by = ? where id = ?')
@@ -264,7 +264,7 @@ export class Operations {
 /** Throws 400 `operation_not_approved`, naming the status (spec 4.8, rules 3 and 4). */
 export function requireApproved(operation: Operation): void {
   if (operation.status === 'APPROVED') return;
-  throw new SandboxError(400, 'operation_not_approved', `Operation is ${operation.status}, not APPROVED`);
+  throw new SandboxError('operation_not_approved', { message: `Operation is ${operation.status}, not APPROVED` });
 }
 
 /** `Idempotency-Key` as it may come: printable ASCII, 1 to 255; null where there is none. */
@@ -275,7 +275,7 @@ export function readIdempotencyKey(header: string | undefined): string | null {
 }
 
 function operationNotFound(): SandboxError {
-  return new SandboxError(404, 'operation_not_found', 'Operation not found');
+  return new SandboxError('operation_not_found');
 }
 
 /** The same for the same values, whatever the order of keys. */

@@ -48,11 +48,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   const { keys, tokens, launches, users, operations, uploads, uploadSessions, processing, faults, rateLimit, trace } =
     options;
   const router = Router({ caseSensitive: true });
-  const key = requireApiKey(
-    keys,
-    ['external_app'],
-    () => new SandboxError(403, 'authentication_failed', 'Authentication failed'),
-  );
+  const key = requireApiKey(keys, ['external_app'], () => new SandboxError('authentication_failed'));
 
   /** What stands before every call's own work. `authenticate` gives the launch that the token stands for. */
   function before(endpoint: ExternalAppEndpoint, authenticate: (token: string) => string): RequestHandler[] {

@@ -19,7 +19,9 @@ export interface DirectUploadOptions {
 }
 
 const tooLarge = () =>
-  new SandboxError(413, 'file_too_large', `File is larger than ${limits.directUploadBytes} bytes: upload it in chunks`);
+  new SandboxError('file_too_large', {
+    message: `File is larger than ${limits.directUploadBytes} bytes: upload it in chunks`,
+  });
 
 /** Upload type 1 (spec 4.3): streams the form's file to disk; the file is QUEUED when it is all there and the form is good. */
 export async function receiveDirectUpload(

@@ -32,8 +32,8 @@ export function createDownloadLinks(signer: Signer, clock: SandboxClock, publicU
         typeof type === 'string' &&
         typeof signature === 'string' &&
         signer.verify(signature, purpose, fileId, expires, type);
-      if (!isSigned) throw new SandboxError(403, 'link_invalid', 'Link is not valid');
-      if (clock.now() >= Number(expires)) throw new SandboxError(403, 'link_expired', 'Link has expired');
+      if (!isSigned) throw new SandboxError('link_invalid');
+      if (clock.now() >= Number(expires)) throw new SandboxError('link_expired');
       return { useDefaultContentType: type === 'default' };
     },
   };

@@ -59,7 +59,7 @@ export function fileRoutes(options: FileRoutesOptions): Router {
 
   function getFile(id: string): FileRecord {
     const file = files.find(id);
-    if (!file) throw new SandboxError(404, 'file_not_found', 'File not found');
+    if (!file) throw new SandboxError('file_not_found');
     return file;
   }
 

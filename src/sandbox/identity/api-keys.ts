@@ -88,7 +88,7 @@ function fromRow(row: KeyRow): ApiKey {
 }
 
 /** A missing or unknown key in the catalog, file and inference groups (spec 7). */
-export const unauthorized = () => new SandboxError(401, 'unauthorized', 'Unauthorized Request');
+export const unauthorized = () => new SandboxError('unauthorized');
 
 /**
  * Requires an API key with at least one of `anyOf` (any valid key where empty). A missing or unknown key
@@ -107,7 +107,7 @@ export function requireApiKey(
     const key = keys.find(given ?? '');
     if (!key) throw unknownKey();
     if (anyOf.length > 0 && !anyOf.some((permission) => key.permissions.includes(permission))) {
-      throw new SandboxError(403, 'permission_denied', 'Permission Denied');
+      throw new SandboxError('permission_denied');
     }
     next();
   };

@@ -21,9 +21,9 @@ export interface IssuedToken {
   readonly expiresAtMs: number;
 }
 
-const unknown = () => new SandboxError(404, 'token_not_found', 'Token not found');
-const revoked = () => new SandboxError(403, 'token_revoked', 'Token revoked');
-const expired = () => new SandboxError(403, 'token_expired', 'Token expired');
+const unknown = () => new SandboxError('token_not_found');
+const revoked = () => new SandboxError('token_revoked');
+const expired = () => new SandboxError('token_expired');
 
 /**
  * Identity tokens, hashed at rest. A token lives `tokenLifetimeMs` on its launch's clock; only a

@@ -43,7 +43,7 @@ export function inferenceRoutes({
 }: InferenceRoutesOptions): Router {
   const router = Router({ caseSensitive: true });
   const key = requireApiKey(keys, ['inference'], unauthorized);
-  const jobNotFound = () => new SandboxError(404, 'inference_job_not_found', 'Inference Job not found');
+  const jobNotFound = () => new SandboxError('inference_job_not_found');
 
   router
     .route(listModels.path)
@@ -64,12 +64,13 @@ export function inferenceRoutes({
     .post(...before('inference.run', key), formBody, (req, res) => {
       const { modelId, fileId, geometry } = parseValues(runInference.fields, req.body);
       // The file first: its answer is the one that the spec knows (section 7).
-      if (!files.find(fileId)) throw new SandboxError(404, 'file_not_found', 'File not found');
+      if (!files.find(fileId)) throw new SandboxError('file_not_found');
       const model = models.get(modelId);
-      if (!model) throw new SandboxError(404, 'model_not_found', 'Model not found');
-      if (!model.active) throw new SandboxError(400, 'model_not_active', `Model ${modelId} is not active`);
+      if (!model) throw new SandboxError('model_not_found');
+      if (!model.active) throw new SandboxError('model_not_active', { message: `Model ${modelId} is not active` });
       if (unavailable !== null)
-        throw new SandboxError(500, 'inference_unavailable', unavailable, {
+        throw new SandboxError('inference_unavailable', {
+          message: unavailable,
           details: [{ path: '', message: unavailable }],
         });
       const job = jobs.submit(model, fileId, geometry ? JSON.stringify(geometry) : null);
@@ -93,13 +94,14 @@ export function inferenceRoutes({
     .get(...before('inference.download', key), async (req, res) => {
       const query = downloadInference.query.safeParse(req.query);
       if (!query.success)
-        throw new SandboxError(400, 'validation_failed', 'InferenceJob id cannot be null or empty', {
+        throw new SandboxError('validation_failed', {
+          message: 'InferenceJob id cannot be null or empty',
           details: [{ path: 'inferenceJobId', message: 'is required' }],
         });
       const job = jobs.find(query.data.inferenceJobId);
       if (!job) throw jobNotFound();
       if (job.status !== 'DONE' || job.resultName === null)
-        throw new SandboxError(400, 'inference_job_not_done', `Inference Job is ${job.status}`);
+        throw new SandboxError('inference_job_not_done', { message: `Inference Job is ${job.status}` });
       const content = createReadStream(runner.resultPath(job), { highWaterMark: 256 * 1024 });
       await new Promise<void>((resolve, reject) => void content.once('open', () => resolve()).once('error', reject));
       sendAsDownload(res, job.resultName, 'application/octet-stream');

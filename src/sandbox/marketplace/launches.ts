@@ -63,8 +63,8 @@ export class Launches {
   create(wanted: z.output<typeof newLaunch>): { launch: Launch; issued: IssuedToken; launchUrl: string } {
     const app = wanted.appId === undefined ? this.#apps.list()[0] : this.#apps.find(wanted.appId);
     const user = wanted.userId === undefined ? this.#users.list()[0] : this.#users.find(wanted.userId);
-    if (!app) throw new SandboxError(404, 'app_not_found', 'App not found');
-    if (!user) throw new SandboxError(404, 'user_not_found', 'User not found');
+    if (!app) throw new SandboxError('app_not_found');
+    if (!user) throw new SandboxError('user_not_found');
     const launch: Launch = {
       id: newId('launch'),
       appId: app.id,
@@ -86,7 +86,7 @@ export class Launches {
   /** Throws 404 `launch_not_found`. */
   get(id: string): Launch {
     const row = this.#byId.get(id);
-    if (!row) throw new SandboxError(404, 'launch_not_found', 'Launch not found');
+    if (!row) throw new SandboxError('launch_not_found');
     return fromRow(row);
   }
 

@@ -92,7 +92,7 @@ export function catalogBrowser({ catalog, assets, objects, sources, apps, render
 
   router.get('/catalog/:collectionId/:itemId', (req, res) => {
     const item = catalog.items.find(req.params.collectionId, req.params.itemId);
-    if (!item) throw new SandboxError(404, 'item_not_found', 'There is no such item');
+    if (!item) throw new SandboxError('item_not_found', { message: 'There is no such item' });
     const collection = catalog.collections.find(item.collectionId);
     const json = objects.item(item);
     render(res, 'item', {
@@ -112,7 +112,7 @@ export function catalogBrowser({ catalog, assets, objects, sources, apps, render
   });
   router.get('/catalog/:collectionId/:itemId/thumbnail.webp', async (req, res) => {
     const item = catalog.items.find(req.params.collectionId, req.params.itemId);
-    if (!item) throw new SandboxError(404, 'item_not_found', 'There is no such item');
+    if (!item) throw new SandboxError('item_not_found', { message: 'There is no such item' });
     const picture = await sources.thumbnail(item, thumbnailSide, clientGone(res));
     sendUntrusted(res, 'image/webp');
     res.set('Cache-Control', 'private, max-age=3600').send(Buffer.from(picture));

@@ -107,11 +107,9 @@ export function filePages({
   router.get('/inference/:jobId/preview.png', async (req, res) => {
     const { job } = resultOf(req.params.jobId);
     if (!isRaster(job))
-      throw new SandboxError(
-        404,
-        'inference_job_not_found',
-        'The result of this job holds features, and a picture shows rasters only',
-      );
+      throw new SandboxError('inference_job_not_found', {
+        message: 'The result of this job holds features, and a picture shows rasters only',
+      });
     const png = await sources.previewOfResult(runner.resultPath(job), previewSide, clientGone(res));
     sendUntrusted(res, 'image/png');
     res.send(Buffer.from(png));
@@ -125,7 +123,7 @@ export function filePages({
     const job = jobs.find(jobId);
     const item = job && catalog.items.findByFile(job.fileId);
     if (!job || !item || job.resultName === null)
-      throw new SandboxError(404, 'inference_job_not_found', 'This job has no result that a map can show');
+      throw new SandboxError('inference_job_not_found', { message: 'This job has no result that a map can show' });
     return { job, item, model: models.get(job.modelId) };
   }
   return router;

@@ -26,11 +26,9 @@ export function liveChanges(database: SandboxDatabase): RequestHandler {
     if (req.method === 'HEAD') return void res.type('text/event-stream').end();
     const close = streams.open(req.socket.remoteAddress ?? '');
     if (close === null)
-      throw new SandboxError(
-        429,
-        'too_many_requests',
-        'Too many pages are open. Close some and reload this one: until then it does not update.',
-      );
+      throw new SandboxError('too_many_requests', {
+        message: 'Too many pages are open. Close some and reload this one: until then it does not update.',
+      });
     res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
     res.flushHeaders();
     res.write('retry: 1000\n\n');

@@ -15,7 +15,7 @@ export function requirePageAccess(adminKey: string | null, signer: Signer, now: 
   if (adminKey === null) return requireAdmin(null);
   return (req, res, next) => {
     if (isSignedIn(req, adminKey, signer, now())) return next();
-    if (req.method !== 'GET') throw new SandboxError(401, 'unauthorized', 'Sign in first');
+    if (req.method !== 'GET') throw new SandboxError('unauthorized', { message: 'Sign in first' });
     res.redirect(303, `/sign-in?to=${encodeURIComponent(req.originalUrl)}`);
   };
 }

@@ -87,7 +87,7 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
   router.use((req, _res, next) =>
     next(
       req.method === 'GET' && req.accepts(['json', 'html']) === 'html' && !isOfApi.test(req.path)
-        ? new SandboxError(404, 'path_not_found', 'Not found')
+        ? new SandboxError('path_not_found')
         : undefined,
     ),
   );

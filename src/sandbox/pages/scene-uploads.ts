@@ -55,7 +55,7 @@ export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBy
   }
   function folderOf(id: string): string {
     const found = open.get(id);
-    if (!found) throw new SandboxError(404, 'path_not_found', 'There is no such folder, or it was imported');
+    if (!found) throw new SandboxError('path_not_found', { message: 'There is no such folder, or it was imported' });
     found.usedMs = performance.now();
     return found.path;
   }
@@ -65,7 +65,8 @@ export function sceneUploads({ workFolder, folder, importPath, isForeign, freeBy
     if (isForeign(name))
       throw invalid([{ path: 'name', message: 'is the name of a collection that the sandbox has; rename the folder' }]);
     await sweep();
-    if (open.size >= maxOpen) throw new SandboxError(503, 'busy', 'Too many folders are under way; try again later');
+    if (open.size >= maxOpen)
+      throw new SandboxError('busy', { message: 'Too many folders are under way; try again later' });
     const id = newId('scene');
     // The collection is named after it.
     const path = join(workFolder, id, name);

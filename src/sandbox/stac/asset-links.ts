@@ -67,8 +67,8 @@ export class AssetLinks {
       typeof signature === 'string' &&
       typeof expires === 'string';
     if (!isText || !this.#signer.verify(signature, purpose, path, ...values.flat().map(String)))
-      throw new SandboxError(403, 'link_invalid', 'Link is not valid');
-    if (this.#clock.now() >= Number(expires)) throw new SandboxError(403, 'link_expired', 'Link has expired');
+      throw new SandboxError('link_invalid');
+    if (this.#clock.now() >= Number(expires)) throw new SandboxError('link_expired');
   }
 
   #sign(path: string, values: Readonly<Record<string, string>>): string {

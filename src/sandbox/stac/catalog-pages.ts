@@ -20,7 +20,7 @@ export function catalogPages(catalog: Catalog, sources: ItemSources, publicUrl: 
 
   function getCatalog(id: string): CatalogRecord {
     const found = collections.findCatalog(id);
-    if (!found) throw new SandboxError(404, 'catalog_not_found', 'Catalog not found');
+    if (!found) throw new SandboxError('catalog_not_found');
     return found;
   }
   /** Of a catalog and those below it, without those of users' uploads. */

@@ -124,8 +124,7 @@ export class ItemSources {
   /** The files that an item was made of; none where it was made of none. Throws 404 where one is gone. */
   async files(item: ItemRecord): Promise<SourceFile[]> {
     const found = await this.#filesOf(item);
-    if (found.some(({ path }) => !existsSync(path)))
-      throw new SandboxError(404, 'asset_not_available', 'The source file no longer exists');
+    if (found.some(({ path }) => !existsSync(path))) throw new SandboxError('asset_not_available');
     return found;
   }
 
@@ -191,7 +190,7 @@ export class ItemSources {
     // What fails here is ours, not the caller's: the cause goes to the log.
     return this.#pool.run<Output>({ ...order, files }).catch((cause: unknown) => {
       if (cause instanceof ChildJobError) throw new Error('could not make a picture', { cause });
-      if (cause instanceof PoolBusyError) throw new SandboxError(503, 'busy', 'Internal Server Error');
+      if (cause instanceof PoolBusyError) throw new SandboxError('busy', { message: 'Internal Server Error' });
       throw cause;
     });
   }

@@ -88,7 +88,9 @@ function beginPart(req: Request, res: Response, size: number): Part {
   const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
   if (start >= end) {
     res.set('Content-Range', `bytes */${size}`);
-    throw new SandboxError(416, 'validation_failed', 'Range Not Satisfiable', {
+    throw new SandboxError('validation_failed', {
+      status: 416,
+      message: 'Range Not Satisfiable',
       details: [{ path: 'Range', message: `lies beyond the ${size} bytes of the file` }],
     });
   }

@@ -76,7 +76,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .route(stacPaths.catalog)
     .get(...browse, (req, res) => {
       const found = collections.findCatalog(String(req.params['catalogId']));
-      if (!found) throw new SandboxError(404, 'catalog_not_found', 'Catalog not found');
+      if (!found) throw new SandboxError('catalog_not_found');
       res.json(objects.catalog(found));
     })
     .all(methodNotAllowed('GET'));
@@ -199,11 +199,9 @@ export function stacRoutes(options: StacRoutesOptions): Router {
       const file =
         item.source.kind === 'scene' ? files[item.source.files.findIndex((one) => one.band === band)] : files[0];
       if (!file)
-        throw new SandboxError(
-          404,
-          'asset_not_available',
-          item.source.kind === 'scene' ? 'The item has no such band' : 'The item was made of no file',
-        );
+        throw new SandboxError('asset_not_available', {
+          message: item.source.kind === 'scene' ? 'The item has no such band' : 'The item was made of no file',
+        });
       sendAsDownload(res, file.name, 'application/octet-stream');
       readRange(req, (await stat(file.path)).size);
       res.sendFile(file.path, { dotfiles: 'allow', cacheControl: false }, (error) => {
@@ -245,7 +243,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
 
   function getCollection(req: Request): CollectionRecord {
     const found = collections.find(String(req.params['collectionId']));
-    if (!found) throw new SandboxError(404, 'collection_not_found', 'Collection not found');
+    if (!found) throw new SandboxError('collection_not_found');
     return found;
   }
 
@@ -259,7 +257,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
   return router;
 }
 
-const itemNotFound = () => new SandboxError(404, 'item_not_found', 'Item not found');
+const itemNotFound = () => new SandboxError('item_not_found');
 
 function sendGeojson(res: Response, body: unknown): void {
   res.type(mediaTypes.geojson).json(body);

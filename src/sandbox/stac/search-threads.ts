@@ -63,11 +63,9 @@ export class SearchThreads {
     await this.#firstThread.promise;
     if (this.#isClosed) throw closed;
     if (this.#waiting.length >= this.#maxWaiting)
-      throw new SandboxError(
-        503,
-        'busy',
-        'the sandbox is busy with too many searches; try the search again in a moment',
-      );
+      throw new SandboxError('busy', {
+        message: 'the sandbox is busy with too many searches; try the search again in a moment',
+      });
     const { promise, resolve, reject } = Promise.withResolvers<Answered>();
     const isSlow = query === null || slow.test(`${query.where}${query.order}`);
     const job: Job = { query, isSlow, endMs: performance.now() + this.#deadlineMs, resolve, reject };
@@ -134,10 +132,8 @@ export class SearchThreads {
   }
 
   #late(): SandboxError {
-    return new SandboxError(
-      503,
-      'search_timeout',
-      `the search took longer than ${this.#deadlineMs / 1000} s, so the sandbox gave it up; ask for less: a smaller bbox, fewer collections or a shorter datetime`,
-    );
+    return new SandboxError('search_timeout', {
+      message: `the search took longer than ${this.#deadlineMs / 1000} s, so the sandbox gave it up; ask for less: a smaller bbox, fewer collections or a shorter datetime`,
+    });
   }
 }

@@ -236,8 +236,8 @@ export class UploadEngine {
       await sink.undo();
     }
     if (sink.isSame()) return { partNumber: earlier.partNumber, size: earlier.size };
-    if (session.fileId !== null) throw new SandboxError(400, 'upload_completed', 'Upload is completed');
-    throw new SandboxError(400, 'chunk_conflict', `Chunk ${earlier.partNumber} was uploaded with other bytes`);
+    if (session.fileId !== null) throw new SandboxError('upload_completed');
+    throw new SandboxError('chunk_conflict', { message: `Chunk ${earlier.partNumber} was uploaded with other bytes` });
   }
 
   /** Where a part lies: in the session's file behind those before it, or in a file of its own. */
@@ -267,10 +267,11 @@ export class UploadEngine {
   }
 
   #requirePlace(session: UploadSession, received: number, rules: UploadRules): void {
-    if (session.fileId !== null) throw new SandboxError(400, 'upload_completed', 'Upload is completed');
+    if (session.fileId !== null) throw new SandboxError('upload_completed');
     const expected = this.#options.sessions.nextPartNumber(session.id);
     if (rules.anyOrder || received === expected) return;
-    throw new SandboxError(400, 'chunk_out_of_order', `Chunk ${expected} is next, not ${received}`, {
+    throw new SandboxError('chunk_out_of_order', {
+      message: `Chunk ${expected} is next, not ${received}`,
       data: { expected, received },
     });
   }
@@ -314,9 +315,10 @@ export class UploadEngine {
   /** Size of all parts. Throws where there is none, or a gap between them. */
   #requireWhole(session: UploadSession): number {
     const parts = this.#options.sessions.parts(session.id);
-    if (parts.length === 0) throw new SandboxError(400, 'upload_incomplete', 'Upload has no chunk');
+    if (parts.length === 0) throw new SandboxError('upload_incomplete', { message: 'Upload has no chunk' });
     const gap = parts.findIndex((part, i) => part.partNumber !== i + limits.firstPartNumber);
-    if (gap >= 0) throw new SandboxError(400, 'upload_incomplete', `Chunk ${gap + limits.firstPartNumber} is missing`);
+    if (gap >= 0)
+      throw new SandboxError('upload_incomplete', { message: `Chunk ${gap + limits.firstPartNumber} is missing` });
     return parts.reduce((sum, part) => sum + part.size, 0);
   }
 
@@ -357,7 +359,7 @@ export class UploadEngine {
 }
 
 function sizeMismatch(claimed: number, received: number): SandboxError {
-  return new SandboxError(400, 'size_mismatch', `fileSize is ${claimed}, received were ${received} bytes`);
+  return new SandboxError('size_mismatch', { message: `fileSize is ${claimed}, received were ${received} bytes` });
 }
 
 /** The file must hold the acknowledged bytes; what a crash left of a broken chunk behind them is cut off. */

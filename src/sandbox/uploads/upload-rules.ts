@@ -15,11 +15,14 @@ export const externalAppRules: UploadRules = { anyOrder: false, tooLargeStatus: 
 export const fileRules: UploadRules = { anyOrder: true, tooLargeStatus: 413, noRoomStatus: 507 };
 
 export function chunkTooLarge(rules: UploadRules, chunkBytes: number): SandboxError {
-  return new SandboxError(rules.tooLargeStatus, 'chunk_too_large', `Chunk is larger than ${chunkBytes} bytes`);
+  return new SandboxError('chunk_too_large', {
+    status: rules.tooLargeStatus,
+    message: `Chunk is larger than ${chunkBytes} bytes`,
+  });
 }
 
 export function noRoom(rules: UploadRules, cause?: unknown): SandboxError {
-  return new SandboxError(rules.noRoomStatus, 'insufficient_storage', 'Internal Server Error', { cause });
+  return new SandboxError('insufficient_storage', { status: rules.noRoomStatus, cause });
 }
 
 /** A full disk, as system and database call it, is `noRoom`; any other error stays what it is. */

@@ -176,8 +176,7 @@ export class UploadSessions {
   }
 }
 
-export const sessionNotFound = (): SandboxError =>
-  new SandboxError(404, 'upload_session_not_found', 'Upload session not found');
+export const sessionNotFound = (): SandboxError => new SandboxError('upload_session_not_found');
 
 function fromRow(row: SessionRow): UploadSession {
   return {

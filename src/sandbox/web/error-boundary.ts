@@ -12,14 +12,14 @@ const saysDiskFull = /^\/(public\/file|sandbox)\//;
 
 /** Every path that no router knows. */
 export const pathNotFound: RequestHandler = () => {
-  throw new SandboxError(404, 'path_not_found', 'Not Found');
+  throw new SandboxError('path_not_found');
 };
 
 /** The last handler of a known path: the method is not one of `allowed`. */
 export function methodNotAllowed(...allowed: readonly string[]): RequestHandler {
   return (_req, res) => {
     res.set('Allow', allowed.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', '));
-    throw new SandboxError(405, 'method_not_allowed', 'Method Not Allowed');
+    throw new SandboxError('method_not_allowed');
   };
 }
 
@@ -69,22 +69,19 @@ const isBusyDatabase = (error: unknown) => /^SQLITE_BUSY/.test(String((error as 
 function asSandboxError(error: unknown): SandboxError {
   if (error instanceof SandboxError) return error;
   if (isBusyDatabase(error))
-    return new SandboxError(503, 'busy', 'Another process uses the database; try again', { cause: error });
+    return new SandboxError('busy', { message: 'Another process uses the database; try again', cause: error });
   const { status, type } = (error ?? {}) as { status?: unknown; type?: unknown };
   if (type === 'entity.parse.failed')
-    return new SandboxError(400, 'malformed_json', 'Bad Request', { details: [{ path: '', message: 'is not JSON' }] });
+    return new SandboxError('malformed_json', { details: [{ path: '', message: 'is not JSON' }] });
   if (type === 'entity.too.large')
-    return new SandboxError(400, 'body_too_large', 'Bad Request', { details: [{ path: '', message: 'is too large' }] });
+    return new SandboxError('body_too_large', { details: [{ path: '', message: 'is too large' }] });
   if (type === 'parameters.too.many')
-    return new SandboxError(400, 'malformed_form', 'Bad Request', {
-      details: [{ path: '', message: 'has too many fields' }],
-    });
+    return new SandboxError('malformed_form', { details: [{ path: '', message: 'has too many fields' }] });
   if (typeof status === 'number' && status >= 400 && status < 500) {
-    return new SandboxError(
+    return new SandboxError(status === 415 ? 'unsupported_media_type' : 'validation_failed', {
       status,
-      status === 415 ? 'unsupported_media_type' : 'validation_failed',
-      STATUS_CODES[status] ?? 'Bad Request',
-    );
+      message: STATUS_CODES[status] ?? 'Bad Request',
+    });
   }
-  return new SandboxError(500, 'internal_error', 'Internal Server Error', { cause: error });
+  return new SandboxError('internal_error', { cause: error });
 }

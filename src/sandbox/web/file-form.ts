@@ -27,7 +27,7 @@ const maxFields = 20;
 const fieldBytes = 1024 * 1024;
 
 const malformed = (message: string, cause?: unknown) =>
-  new SandboxError(400, 'malformed_form', 'Bad Request', { cause, details: [{ path: '', message }] });
+  new SandboxError('malformed_form', { cause, details: [{ path: '', message }] });
 const notWellFormed = (cause: unknown) => malformed('is not a well-formed multipart form', cause);
 
 /**
@@ -162,8 +162,7 @@ function shown(name: string): string {
 
 function createParser(req: IncomingMessage, maxBytes: number): BusboyInstance {
   const contentType = req.headers['content-type'];
-  if (contentType === undefined || !isMultipart(req))
-    throw new SandboxError(415, 'unsupported_media_type', 'Unsupported Media Type');
+  if (contentType === undefined || !isMultipart(req)) throw new SandboxError('unsupported_media_type');
   try {
     return new Busboy({
       headers: { 'content-type': contentType },

@@ -40,11 +40,10 @@ export const formBody: RequestHandler = (req, res, next) => {
   if (req.is('application/json'))
     return json(req, res, (error?: unknown) => {
       if (error) return next(error);
-      if (!isEmptyObject(req.body))
-        return next(new SandboxError(415, 'unsupported_media_type', 'Unsupported Media Type'));
+      if (!isEmptyObject(req.body)) return next(new SandboxError('unsupported_media_type'));
       keepSingle();
     });
-  if (!isMultipart(req)) throw new SandboxError(415, 'unsupported_media_type', 'Unsupported Media Type');
+  if (!isMultipart(req)) throw new SandboxError('unsupported_media_type');
   readMultipart(req).then((fields) => {
     req.body = fields;
     keepSingle();
@@ -53,7 +52,7 @@ export const formBody: RequestHandler = (req, res, next) => {
 
 function readMultipart(req: Parameters<RequestHandler>[0]): Promise<Record<string, unknown>> {
   const malformed = (cause: unknown) =>
-    new SandboxError(400, 'malformed_form', 'Bad Request', {
+    new SandboxError('malformed_form', {
       cause,
       details: [{ path: '', message: 'is not a well-formed multipart form' }],
     });

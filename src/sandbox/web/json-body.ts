@@ -17,7 +17,7 @@ export const jsonBody: RequestHandler = (req, res, next) => {
     req.body = {};
     return read();
   }
-  if (!req.is('application/json')) throw new SandboxError(415, 'unsupported_media_type', 'Unsupported Media Type');
+  if (!req.is('application/json')) throw new SandboxError('unsupported_media_type');
   parse(req, res, read);
 };
 

@@ -1,25 +1,37 @@
 import * as z from 'zod';
-import { KitError, validationDetails, type ErrorCode, type ValidationDetail } from '../../contract/index.ts';
+import {
+  KitError,
+  platformErrors,
+  validationDetails,
+  type ErrorCode,
+  type ValidationDetail,
+} from '../../contract/index.ts';
 
-/** An answer of the platform that is an error, by the contract's table of conditions. */
+interface ErrorMore {
+  /** Default: the code's. */
+  readonly status?: number;
+  /** Default: the code's. */
+  readonly message?: string;
+  readonly details?: readonly ValidationDetail[];
+  readonly cause?: unknown;
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+/** An answer of the platform that is an error. Status and message are those of the contract's table, unless the caller names others. */
 export class SandboxError extends KitError {
   declare readonly code: ErrorCode;
   readonly details: readonly ValidationDetail[] | undefined;
 
-  constructor(
-    status: number,
-    code: ErrorCode,
-    message: string,
-    more: { details?: readonly ValidationDetail[]; cause?: unknown; data?: Readonly<Record<string, unknown>> } = {},
-  ) {
-    super(code, message, { status, cause: more.cause, data: more.data });
-    this.details = more.details;
+  constructor(code: ErrorCode, { status, message, details, cause, data }: ErrorMore = {}) {
+    const row = platformErrors[code];
+    super(code, message ?? row.message, { status: status ?? row.status, cause, data });
+    this.details = details;
   }
 }
 
 /** 400 with the places that are missing, malformed or invalid. */
 export function invalid(details: readonly ValidationDetail[]): SandboxError {
-  return new SandboxError(400, 'validation_failed', 'Bad Request', { details });
+  return new SandboxError('validation_failed', { details });
 }
 
 /** Parses a request's values; an optional one that is null is absent (contract, "bodies"). Throws `invalid`. */

@@ -1,0 +1,47 @@
+/** The error codes of the app and of the platform, from their tables. */
+import { appErrors, errorMoments } from '../../src/app/app-errors.ts';
+import { platformErrors } from '../../src/contract/index.ts';
+
+const titles: Readonly<Record<(typeof errorMoments)[number], string>> = {
+  launch: 'At a launch',
+  request: 'At a request of the page',
+  run: 'A failed run',
+  start: 'At the start of the app',
+};
+const people = {
+  app: 'developer of the app',
+  user: 'user',
+  operator: 'operator',
+  platform: 'platform',
+} as const;
+
+export function pageOfErrors(): string {
+  const ofApp = errorMoments.map((moment) => {
+    const rows = Object.entries(appErrors).filter(([, { when }]) => when === moment);
+    return `### ${titles[moment]}
+
+| Code | Who can mend it | What to do |
+| --- | --- | --- |
+${rows.map(([code, { mendedBy, advice }]) => `| \`${code}\` | ${people[mendedBy]} | ${advice} |`).join('\n')}`;
+  });
+  return `# Error codes
+
+\`npm run lab -- scripts/reference.ts\` generates this page from the tables in \`src/app/app-errors.ts\` and \`src/contract/error-codes.ts\`. [Troubleshooting](../troubleshooting.md) begins with symptoms instead.
+
+## Of the app
+
+A page shows the message, the advice and the code of an error. An answer under \`/api/\` has \`error\`, \`code\` and \`requestId\`. A failed run keeps its code, message and advice. Steps of your own may have further codes.
+
+${ofApp.join('\n\n')}
+
+## Of the platform
+
+The sandbox answers errors with \`error\`, \`code\` and \`requestId\`. If a call has its own message for a status ([contract](../contract.md)), \`error\` is that message.
+
+| Code | Status | Who can mend it | Cause |
+| --- | --- | --- | --- |
+${Object.entries(platformErrors)
+  .map(([code, { status, mendedBy, cause }]) => `| \`${code}\` | ${status} | ${people[mendedBy]} | ${cause} |`)
+  .join('\n')}
+`;
+}

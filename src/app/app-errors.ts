@@ -1,0 +1,187 @@
+import type { mendedBy } from '../contract/index.ts';
+
+/** When a user or an operator meets an error: at a launch, at a request of the page, as the failure of a run, or at the start of the app. */
+export const errorMoments = ['launch', 'request', 'run', 'start'] as const;
+
+interface AppErrorRow {
+  readonly when: (typeof errorMoments)[number];
+  readonly mendedBy: (typeof mendedBy)[number];
+  readonly advice: string;
+}
+
+const launchAgain = 'Launch the app again from the marketplace and start a new run.';
+const fromMarketplace = 'Go back to the marketplace and launch the app again.';
+const stillGood = 'Reload this page in a moment: your launch is still good.';
+const tryLater = 'Start the run again in a while. If it happens again, tell the platform the request id.';
+const tryRequestLater = 'Try again in a moment.';
+const changeInput = 'Correct the input or the parameters and start a new run.';
+const askOperator = 'Tell whoever runs this app: its configuration is wrong, or it has a bug.';
+const smallerItem = 'Take a smaller item, or ask whoever runs this app for a larger limit (INPUT_MAX_BYTES).';
+const ofLaunch = { when: 'launch', mendedBy: 'user', advice: fromMarketplace } as const;
+const ofRequest = { when: 'request', mendedBy: 'user' } as const;
+const ofRun = { when: 'run', mendedBy: 'user' } as const;
+const ofInput = { ...ofRun, advice: changeInput } as const;
+const ofOperator = { when: 'run', mendedBy: 'operator', advice: askOperator } as const;
+const ofPlatform = { when: 'run', mendedBy: 'platform', advice: tryLater } as const;
+const ofDeveloper = { when: 'run', mendedBy: 'app', advice: askOperator } as const;
+const ofStart = (advice: string, by: 'operator' | 'app' = 'operator') =>
+  ({ when: 'start', mendedBy: by, advice }) as const;
+
+/** Error codes of the app and its steps, with advice for whoever reads them. A fork's steps may have further codes. docs/reference/errors.md is made from this table. */
+export const appErrors = {
+  // At a launch.
+  launch_without_token: ofLaunch,
+  launch_token_malformed: ofLaunch,
+  launch_already_used: ofLaunch,
+  launch_refused: ofLaunch,
+  app_not_accepted: { ...ofLaunch, mendedBy: 'operator', advice: 'Tell whoever runs this app that the platform refuses its API key.' },
+  platform_unavailable: { ...ofLaunch, mendedBy: 'platform', advice: stillGood },
+  platform_slow: { ...ofLaunch, mendedBy: 'platform', advice: stillGood },
+  too_many_launches: { ...ofLaunch, advice: 'Wait a minute, then launch the app again.' },
+
+  // At a request of the page.
+  no_session: { ...ofRequest, advice: fromMarketplace },
+  not_found: { ...ofRequest, advice: 'Go back to the page of the launch.' },
+  run_not_found: { ...ofRequest, advice: 'Go back to the page of the launch.' },
+  run_not_ended: { ...ofRequest, advice: 'Wait until the run has ended.' },
+  no_result: { ...ofRequest, advice: 'Wait until the run is COMPLETED.' },
+  unknown_step: { ...ofRequest, advice: 'Choose a step that the page lists.' },
+  invalid_input: { ...ofRequest, advice: 'Correct the input as the message says.' },
+  invalid_parameters: { ...ofRequest, advice: 'Correct the parameters as the message says.' },
+  validation_failed: { ...ofRequest, mendedBy: 'app', advice: 'Correct the request as `details` says.' },
+  bad_request: { ...ofRequest, mendedBy: 'app', advice: 'Correct the request.' },
+  unsupported_media_type: { ...ofRequest, mendedBy: 'app', advice: 'Send `application/json`.' },
+  foreign_origin: { ...ofRequest, mendedBy: 'operator', advice: 'Open the app under the address in PUBLIC_URL.' },
+  too_many_runs: { ...ofRequest, advice: 'Wait until some runs have ended, or end some (RUNS_PER_USER).' },
+  busy: { ...ofRequest, mendedBy: 'operator', advice: 'Start the run later, or ask whoever runs this app for more workers.' },
+  too_many_checks: { ...ofRequest, advice: tryRequestLater },
+  too_many_streams: { ...ofRequest, advice: 'Close some pages of this app, then reload this one.' },
+  uploads_of_another_user: { ...ofRequest, advice: 'Choose an item of your own uploads or of the catalog.' },
+  shutting_down: { ...ofRequest, mendedBy: 'operator', advice: tryRequestLater },
+  database_away: { ...ofRequest, mendedBy: 'operator', advice: tryRequestLater },
+
+  // As the failure of a run: the session.
+  token_revoked: { ...ofRun, advice: `The platform has ended this session. ${launchAgain}` },
+  token_expired: { ...ofRun, advice: `The session ended before the app could renew it. ${launchAgain}` },
+  token_not_found: { ...ofRun, advice: `The platform does not know this session. ${launchAgain}` },
+  token_erased: { ...ofRun, advice: `This session has ended. ${launchAgain}` },
+  token_unreadable: { ...ofRun, advice: launchAgain },
+
+  // The platform.
+  authentication_failed: ofOperator,
+  unauthorized: ofOperator,
+  permission_denied: ofOperator,
+  redirect_refused: ofOperator,
+  unexpected_answer: ofOperator,
+  connection_failed: ofPlatform,
+  broken_answer: ofPlatform,
+  timeout: ofPlatform,
+  unknown_error: ofPlatform,
+  internal_error: ofPlatform,
+  injected_fault: ofPlatform,
+  insufficient_storage: { ...ofPlatform, advice: 'The platform has no room for the output. Start the run again once it has room.' },
+  model_failed: { ...ofPlatform, advice: 'Take another input, or tell the platform that its model failed.' },
+  model_not_there: ofOperator,
+  no_platform: ofDeveloper,
+
+  // The data.
+  asset_origin_refused: ofOperator,
+  asset_too_large: { ...ofRun, advice: smallerItem },
+  archive_too_large: { ...ofRun, advice: smallerItem },
+  input_too_large: { ...ofRun, advice: smallerItem },
+  archive_broken: { ...ofRun, advice: "The item's data is damaged: take another one, and tell the platform." },
+  not_a_raster: { ...ofRun, advice: 'Take a file that GDAL reads as a raster, and start a new run.' },
+  not_a_vector: { ...ofRun, advice: 'Take a file that GDAL reads as features, and start a new run.' },
+  not_one_raster: { ...ofRun, advice: 'Take an item with one raster, or a step that takes several, and start a new run.' },
+  not_one_layer: { ...ofRun, advice: 'Take a file with one layer, and start a new run.' },
+  no_raster: ofInput,
+  no_feature: ofInput,
+  raster_names_files: { ...ofRun, advice: 'Write the file again without its metadata, and start a new run with that.' },
+  raster_needs_confinement: { ...ofRun, mendedBy: 'operator', advice: 'Take a file of another format, or ask whoever runs this app to install bubblewrap.' },
+  raster_too_large: { ...ofRun, advice: 'Take a smaller raster, and start a new run.' },
+  not_placed: { ...ofRun, advice: 'Place the raster first: run reproject with its parameter `from`, and start a new run with the result.' },
+  band_not_found: { ...ofRun, advice: 'Choose a band that the message lists, and start a new run.' },
+  band_ambiguous: { ...ofRun, advice: 'Name the band by its number or its full name, and start a new run.' },
+  complex_values: { ...ofRun, advice: 'Take a raster of real numbers, such as its amplitude, and start a new run.' },
+  type_not_supported: { ...ofRun, advice: 'Convert the raster to a smaller type, and start a new run.' },
+  grids_differ: { ...ofRun, advice: 'Bring the bands to one grid first, by the step harmonize, and start a new run.' },
+  bands_differ: { ...ofRun, advice: 'Take rasters with the same bands, and start a new run.' },
+  scales_differ: { ...ofRun, advice: 'Take rasters with the same scale and offset, or bring them to one first, and start a new run.' },
+  no_date: { ...ofRun, advice: 'Take items with a date, or choose another overlap, and start a new run.' },
+  no_free_value: ofInput,
+  nodata_differs: { ...ofRun, advice: 'Give the bands one nodata value first, and start a new run.' },
+  no_grid: ofInput,
+  grid_implausible: ofInput,
+  crosses_antimeridian: { ...ofRun, advice: 'Choose a reference system that holds both sides of 180 degrees in one piece, and start a new run.' },
+  not_reprojected: ofInput,
+  area_outside: { ...ofRun, advice: 'Choose an area that touches the raster, and start a new run.' },
+  value_does_not_fit: ofInput,
+  value_occurs_inside: ofInput,
+  no_weight: ofInput,
+  not_classes: { ...ofRun, advice: 'Take a raster of classes, and start a new run.' },
+  bits_of_classes: { ...ofRun, advice: 'Set `values` in place of bits, and start a new run.' },
+  constant_missing: { ...ofRun, advice: 'Give the constant that the message names, as a parameter, and start a new run.' },
+  factor_missing: { ...ofRun, advice: 'Give the factor and the offset of the values, as parameters, and start a new run.' },
+  too_many_classes: { ...ofRun, advice: 'Ask for no class counts, or take a raster with fewer values, and start a new run.' },
+  bad_zones: { ...ofRun, advice: 'Take zones that are polygons, and start a new run.' },
+  zones_outside: { ...ofRun, advice: 'Take zones that touch the raster, and start a new run.' },
+  zones_not_placed: { ...ofRun, advice: 'Take zones with a reference system, and start a new run.' },
+  zone_too_large: { ...ofRun, advice: 'Take smaller zones, and start a new run.' },
+  unknown_field: { ...ofRun, advice: 'Choose a field that the message lists, and start a new run.' },
+  values_out_of_range: { ...ofRun, advice: 'Take values in the range that the message names, and start a new run.' },
+  step_refused: ofInput,
+  unexpected_result: ofDeveloper,
+
+  // The processing.
+  job_timeout: { ...ofRun, advice: 'Take a smaller input, or ask whoever runs this app for a longer limit (STEP_TIMEOUT_MS).' },
+  job_memory_exceeded: { ...ofRun, advice: 'Take a smaller input, or ask whoever runs this app for more memory (STEP_MEMORY_BYTES).' },
+  job_disk_exceeded: { ...ofRun, advice: 'Take a smaller input, or ask whoever runs this app for more disk (STEP_DISK_BYTES).' },
+  job_processes_exceeded: { ...ofRun, advice: 'Take another input, or report this one to whoever runs this app.' },
+  job_crashed: { ...ofRun, advice: 'The processing crashed on this input. Try another one, and report it to whoever runs this app.' },
+  job_output_unsafe: ofOperator,
+  job_not_started: ofOperator,
+  disk_full: ofOperator,
+  work_disk_full: { ...ofOperator, advice: 'Start the run again later. If it fails again, ask the operator of this app for more disk space (WORK_DISK_BYTES).' },
+  world_away: { ...ofOperator, advice: tryLater },
+  not_confined: { ...ofOperator, advice: 'Ask whoever runs this app to install bubblewrap.' },
+  not_installed: ofOperator,
+  program_not_found: ofOperator,
+  no_container_engine: ofOperator,
+  container_not_started: ofOperator,
+  bad_model: ofDeveloper,
+  step_version_gone: { ...ofRun, advice: 'Start a new run: it asks you to approve the version that the app has now.' },
+  step_broke_its_declaration: ofDeveloper,
+  step_defect: ofDeveloper,
+  empty_output: ofDeveloper,
+  output_changed: ofDeveloper,
+  output_too_large: { ...ofRun, advice: 'Take a smaller input: the platform takes at most 10,000 parts.' },
+  unsafe_path: ofDeveloper,
+  unsafe_path_value: ofDeveloper,
+  illegal_transition: ofDeveloper,
+  pool_busy: ofOperator,
+
+  // At the start of the app.
+  bad_configuration: ofStart('Correct the setting that the message names (docs/configuration.md).'),
+  cannot_listen: ofStart('Choose another port, or end the program that has it.'),
+  data_folder_in_use: ofStart('End the other app, or set another DATA_DIR.'),
+  database_unavailable: ofStart('Start the database, and check DATABASE_URL.'),
+  bad_app_definition: ofStart('Correct the app folder as the message says.', 'app'),
+  bad_step_definition: ofStart('Correct the step as the message says.', 'app'),
+  bad_wire_profile: ofStart('Correct the wire profile as the message says.', 'app'),
+  unsafe_header_value: ofStart('Correct the wire profile as the message says.', 'app'),
+  bad_index_catalogue: ofStart('Correct the files of the catalogue as the message says.', 'app'),
+} as const satisfies Readonly<Record<string, AppErrorRow>>; // oxfmt-ignore
+
+export type AppErrorCode = keyof typeof appErrors;
+
+/** Advice for the code of an answer to a launch or a page's request. Null for other codes. */
+export function adviceOnPage(code: string): string | null {
+  const row: AppErrorRow | undefined = Object.hasOwn(appErrors, code) ? appErrors[code as AppErrorCode] : undefined;
+  return row?.when === 'launch' || row?.when === 'request' ? row.advice : null;
+}
+
+/** Advice for the code of a failed run. `fallback` counts for codes that only a fork's steps have. */
+export const adviceOf = (code: string, fallback: 'input' | 'operator' | 'platform'): string =>
+  Object.hasOwn(appErrors, code)
+    ? appErrors[code as AppErrorCode].advice
+    : { input: changeInput, operator: askOperator, platform: tryLater }[fallback];
