@@ -1,6 +1,7 @@
 /** Waiting for a decision while the platform is away, on a clock of its own. */
 import { expect, test } from 'vitest';
 import { awaitDecision } from '../../src/app/runs/stages/await-decision.ts';
+import { Patience } from '../../src/app/runs/patience.ts';
 import type { StageContext } from '../../src/app/runs/stages/stage.ts';
 import type { Run } from '../../src/app/runs/run.ts';
 import { assumedLimits } from '../../src/contract/index.ts';
@@ -14,7 +15,6 @@ async function waitFor(answer: (minute: number) => string | null, platformPatien
   const context = {
     settings: {
       pollIntervalMs: 1,
-      platformPatienceMs,
       limits: { ...assumedLimits, pollIntervalMs: { min: 1, max: 1 } },
     },
     calls: {
@@ -29,6 +29,7 @@ async function waitFor(answer: (minute: number) => string | null, platformPatien
     store: { transition: async (_run: Run, to: string) => ({ state: to }) },
     signal: new AbortController().signal,
     now: () => nowMs,
+    patience: new Patience(platformPatienceMs, () => nowMs),
     report: () => reports++,
     log: { info: () => {}, warn: () => {} },
   } as unknown as StageContext;
@@ -56,4 +57,17 @@ test('one failure long after the window ends nothing', async () => {
 
 test('answers without news are not reported', async () => {
   expect(await waitFor((at) => (at < 20 ? 'REQUESTED' : 'APPROVED'), minute)).toMatchObject({ reports: 1 });
+});
+
+test('patience: the platform and the machine have it each, and progress alone renews both', () => {
+  let nowMs = 0;
+  const patience = new Patience(10, () => nowMs);
+  expect([patience.unanswered(), patience.isMachineGivenUp()]).toEqual([10, false]);
+  nowMs = 8;
+  patience.answered();
+  expect([patience.unanswered(), patience.isMachineGivenUp()]).toEqual([18, false]);
+  nowMs = 10;
+  expect([patience.unanswered(), patience.isMachineGivenUp()]).toEqual([18, true]);
+  patience.progressed();
+  expect([patience.unanswered(), patience.isMachineGivenUp()]).toEqual([20, false]);
 });

@@ -55,7 +55,7 @@ describe('the poller', () => {
     );
   });
 
-  const options = (answers: (string | Error)[], giveUpAtMs = Infinity) => {
+  const options = (answers: (string | Error)[], isPatient = true) => {
     const calls: number[] = [];
     const began = performance.now();
     return {
@@ -64,10 +64,10 @@ describe('the poller', () => {
         pollOperation({
           intervalMs: 2000,
           bounds: assumedLimits.pollIntervalMs,
-          giveUpAtMs: () => giveUpAtMs,
           signal,
-          now: Date.now,
-          onUnanswered: () => {},
+          onUnanswered(error) {
+            if (!isPatient) throw error;
+          },
           onAnswered: () => {},
           getStatus: async () => {
             calls.push(performance.now() - began);
@@ -90,7 +90,7 @@ describe('the poller', () => {
 
   test.concurrent('throws what cannot get better at once, and what can after its time', async () => {
     await expect(options([gone]).poll()).rejects.toBe(gone);
-    await expect(options([away, away], 0).poll()).rejects.toBe(away);
+    await expect(options([away, away], false).poll()).rejects.toBe(away);
   });
 
   test.concurrent('stops when it is aborted, with the reason', async () => {

@@ -6,11 +6,8 @@ export interface PollOptions {
   /** Within `bounds` (spec 4.8, rule 2). */
   readonly intervalMs: number;
   readonly bounds: WireLimits['pollIntervalMs'];
-  /** Gives when a platform is given up that has not answered since `unansweredSinceMs`; both in epoch milliseconds. */
-  readonly giveUpAtMs: (unansweredSinceMs: number) => number;
   readonly signal: AbortSignal;
-  readonly now: () => number;
-  /** A poll that failed for now; the next one may not. */
+  /** A poll that failed for now; the next one may not. Throws if the platform is given up. */
   readonly onUnanswered: (error: PlatformError) => void;
   /** Told of the first answer after unanswered polls. */
   readonly onAnswered: () => void;
@@ -19,11 +16,11 @@ export interface PollOptions {
 /**
  * Polls until APPROVED, REJECTED or EXPIRED, and not once more. The first poll comes one interval after
  * the call: the operation was created, or polled by an earlier process, just now. Throws what cannot get
- * better, the last error once the platform is given up, or the signal's reason.
+ * better, what `onUnanswered` throws, or the signal's reason.
  */
 export async function pollOperation(options: PollOptions): Promise<Decision> {
   let askedToWaitMs = 0;
-  let unansweredSinceMs: number | null = null;
+  let isUnanswered = false;
   for (;;) {
     await abortableSleep(
       Math.max(askedToWaitMs, jittered(options.intervalMs, Math.random(), options.bounds)),
@@ -32,15 +29,14 @@ export async function pollOperation(options: PollOptions): Promise<Decision> {
     askedToWaitMs = 0;
     try {
       const { status } = await options.getStatus();
-      if (unansweredSinceMs !== null) options.onAnswered();
-      unansweredSinceMs = null;
+      if (isUnanswered) options.onAnswered();
+      isUnanswered = false;
       if (isDecided(status)) return status;
     } catch (error) {
       if (!(error instanceof PlatformError) || !error.isTransient) throw error;
-      unansweredSinceMs ??= options.now();
-      if (options.now() >= options.giveUpAtMs(unansweredSinceMs)) throw error;
-      askedToWaitMs = Math.min(error.retryAfterMs ?? 0, longestWaitMs);
       options.onUnanswered(error);
+      isUnanswered = true;
+      askedToWaitMs = Math.min(error.retryAfterMs ?? 0, longestWaitMs);
     }
   }
 }

@@ -13,6 +13,7 @@ import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
 import type { Run } from './run.ts';
 import { renewEveryMs, type WorkerLease } from './worker-lease.ts';
 import type { AttemptFolders } from './work-folders.ts';
+import { Patience } from './patience.ts';
 import type { StageContext, StageLog } from './stages/stage.ts';
 import { queuedRun, stageOf } from './stages/stage-table.ts';
 
@@ -41,6 +42,8 @@ export interface RunEngineOptions extends RunIntakeOptions {
   readonly settings: RunIntakeOptions['settings'] &
     StageContext['settings'] & {
       readonly stepConcurrency: number;
+      /** How long a run waits for a platform or a machine that is out of order. */
+      readonly platformPatienceMs: number;
       /** A failure shows the stack of a defect. Default false. */
       readonly showDefects?: boolean;
     };
@@ -82,6 +85,7 @@ interface ActiveRun {
   /** Null until it is known. */
   launchId: string | null;
   state: RunState;
+  readonly patience: Patience;
   done: Promise<void>;
 }
 
@@ -93,8 +97,6 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   /** Includes runs that were handed over. */
   const underWay = new Set<Promise<void>>();
   const repeats = new Repeats((error, what) => options.log.error({ err: error }, what));
-  /** By run: since when something outside has held it up, and when that last happened. */
-  const away = new Map<string, number>();
   let stopping = false;
   const stopped = new AbortController();
   const outage = new Outage(options.log, () => lease.now());
@@ -117,6 +119,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       claim: 0,
       launchId: null,
       state: 'CREATED',
+      patience: new Patience(settings.platformPatienceMs, now),
       done: Promise.resolve(),
     };
     activeRuns.set(runId, entry);
@@ -140,7 +143,6 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   function leave(runId: string, entry: ActiveRun): void {
     if (activeRuns.get(runId) !== entry) return;
     activeRuns.delete(runId);
-    away.delete(runId);
     if (entry.launchId !== null) progress.clear({ id: runId, launchId: entry.launchId });
   }
 
@@ -178,6 +180,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   async function runStages(claimed: Run, entry: ActiveRun): Promise<void> {
     let run = claimed;
     const runId = run.id;
+    const { patience } = entry;
     const { signal } = entry.abort;
     const log = options.log.child({ runId });
     const workFolder = folders.of(runId, run.claim);
@@ -189,7 +192,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       madeHere: { digests: new Set() },
       signal,
       report,
-      wentOn: () => void away.delete(runId),
+      patience,
       isAway,
       untilBack: () => outage.over(signal),
       log,
@@ -203,14 +206,14 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         signal.throwIfAborted();
         const [{ state }, from]: [Run, number] = [run, performance.now()];
         run = await stage.work(run, context);
-        away.delete(runId);
+        patience.progressed();
         options.onStage?.(state, (performance.now() - from) / 1000);
         log.info({ state: run.state, operationId: run.operationId }, 'run reached a state');
       }
     } catch (error) {
       // It may have been cancelled elsewhere. Whoever stops has no time to look: the next start does.
       if (signal.reason instanceof Released) return stopping ? undefined : folders.tidyRun(runId);
-      const ended = await end(run, error, log);
+      const ended = await end(run, error, patience, log);
       // `forget-user` has removed the run.
       if (ended === null) return folders.tidyRun(runId);
       run = ended;
@@ -228,17 +231,22 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   }
 
   /** Ends a run whose stage threw, in the state that it has by now; rethrows errors of the outside world that may pass. */
-  async function end({ id, claim }: Run, error: unknown, log: RunEngineOptions['log']): Promise<Run | null> {
+  async function end(
+    { id, claim }: Run,
+    error: unknown,
+    patience: Patience,
+    log: RunEngineOptions['log'],
+  ): Promise<Run | null> {
     const run = await store.find(id);
     if (run === null) return null;
     // Either the run has ended or another worker has it by now, so this error is no failure of the run.
     if (isFinal(run.state) || run.claim !== claim) return run;
     const failure = describeFailure(error, { withStack: settings.showDefects ?? false });
     const kind = failureKindOf(error);
-    // Waits for a database without limit: while it is away, nothing can be committed either.
+    // Waits for a database without limit: while it is away, nothing can be committed either. Calls of the platform have used up their patience when they throw.
     if (
       error instanceof DatabaseUnavailableError ||
-      (kind === 'world' && !(error instanceof PlatformError) && !isOverdue(id))
+      (kind === 'world' && !(error instanceof PlatformError) && !patience.isMachineGivenUp())
     )
       throw error;
     if (isSessionOver(error)) await options.onSessionOver?.(run.launchId);
@@ -253,14 +261,6 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         'run failed',
       );
     return store.transition(run, 'FAILED', { failure });
-  }
-
-  /** Platform calls have already used up their patience when they throw; everything else outside gets the same patience here. */
-  function isOverdue(runId: string): boolean {
-    // Patience restarts only after progress: a finished stage or an acknowledged part. The length of an attempt does not matter.
-    const sinceMs = away.get(runId) ?? now();
-    away.set(runId, sinceMs);
-    return now() - sinceMs >= settings.platformPatienceMs;
   }
 
   async function findRun(id: string): Promise<Run> {

@@ -2,7 +2,7 @@ import { KitError } from '../../../contract/index.ts';
 import { pollOperation } from '../operation-poller.ts';
 import { noProgress } from '../run-progress.ts';
 import type { Run } from '../run.ts';
-import { commitTransition, saidBy } from './patience.ts';
+import { commitTransition, saidBy } from './retry.ts';
 import type { Stage } from './stage.ts';
 
 /** The app polls a platform that does not answer for at least this long after the operation's window. */
@@ -18,11 +18,10 @@ export const awaitDecision: Stage = async (run, context) => {
     getStatus: () => context.calls.getOperation({ operationId }, context),
     intervalMs: context.settings.pollIntervalMs,
     bounds: context.settings.limits.pollIntervalMs,
-    giveUpAtMs: (unansweredSinceMs) =>
-      Math.max(windowEndsMs + patiencePastWindowMs, unansweredSinceMs + context.settings.platformPatienceMs),
     signal: context.signal,
-    now: context.now,
     onUnanswered: (error) => {
+      const giveUpAtMs = Math.max(windowEndsMs + patiencePastWindowMs, context.patience.unanswered());
+      if (context.now() >= giveUpAtMs) throw error;
       context.log.warn(
         { code: error.code, requestId: error.requestId },
         'the platform does not answer, the app keeps polling',
@@ -32,7 +31,10 @@ export const awaitDecision: Stage = async (run, context) => {
         note: `${saidBy(error)}; asking again every ${context.settings.pollIntervalMs / 1_000} s`,
       });
     },
-    onAnswered: () => context.report(waiting),
+    onAnswered: () => {
+      context.patience.answered();
+      context.report(waiting);
+    },
   });
   return commitTransition(context, run, status);
 };

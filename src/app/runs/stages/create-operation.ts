@@ -1,5 +1,5 @@
 import { operationOf } from '../operation-request.ts';
-import { commitTransition, retryWhileDown } from './patience.ts';
+import { commitTransition, retryWhileDown } from './retry.ts';
 import type { Stage } from './stage.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { noProgress } from '../run-progress.ts';
-import { commitTransition, retryWhileDown } from './patience.ts';
+import { commitTransition, retryWhileDown } from './retry.ts';
 import type { Stage, StageLog } from './stage.ts';
 
 /** How often a long step looks after the token, so that the upload finds it alive. */

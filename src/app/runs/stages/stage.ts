@@ -4,6 +4,7 @@ import type { StepHost } from '../../processing/step-host.ts';
 import type { RunProgress } from '../run-progress.ts';
 import type { Run, RunStore } from '../run.ts';
 import type { AttemptFolders } from '../work-folders.ts';
+import type { Patience } from '../patience.ts';
 
 export interface StageLog {
   info(facts: object, message: string): void;
@@ -20,7 +21,6 @@ export interface StageContext {
   readonly settings: {
     readonly pollIntervalMs: number;
     readonly uploadPartBytes: number;
-    readonly platformPatienceMs: number;
     /** The platform's. */
     readonly limits: WireLimits;
   };
@@ -32,8 +32,7 @@ export interface StageContext {
   readonly signal: AbortSignal;
   readonly now: () => number;
   readonly report: (progress: RunProgress) => void;
-  /** Reports progress within a stage, which restarts the patience with infrastructure failures. */
-  readonly wentOn: () => void;
+  readonly patience: Patience;
   /** True if `error` says that the database is away; the worker then waits for it, and logs it once. */
   readonly isAway: (error: unknown) => boolean;
   /** Resolves when the database is back. Rejects with the signal's reason. */

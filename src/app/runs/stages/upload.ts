@@ -4,7 +4,7 @@ import { outputsOf } from '../../../steps/step.ts';
 import { completeWithoutFile, uploadFile, UploadError } from '../../upload/uploader.ts';
 import type { Run, RunFile, RunOutput } from '../run.ts';
 import { requireOperation } from './await-decision.ts';
-import { commitTransition, retryWhileDown } from './patience.ts';
+import { commitTransition, retryWhileDown } from './retry.ts';
 import type { Stage, StageContext } from './stage.ts';
 
 /**
@@ -22,7 +22,7 @@ export const uploadOutputs: Stage = async (run, context) => {
     }
     const save = async (facts: Partial<Pick<Run, 'upload' | 'files'>>) => {
       current = await context.store.record(current, facts);
-      context.wentOn();
+      context.patience.progressed();
     };
     const completed = await uploadOne(current, output, context, save);
     if (!completed) break;

@@ -12,17 +12,17 @@ const pauseMs = { first: 2_000, most: 10_000 };
  * must not be lost to a restart of the platform. Errors that waiting cannot mend are thrown at once.
  */
 export async function retryWhileDown<T>(context: StageContext, call: () => Promise<T>): Promise<T> {
-  let giveUpAtMs: number | null = null;
   for (let [wait, tries] = [pauseMs.first, 2]; ; [wait, tries] = [Math.min(pauseMs.most, wait * 2), tries + 1]) {
     try {
       const answer = await call();
+      context.patience.answered();
       if (tries > 2) context.report(noProgress);
       return answer;
     } catch (error) {
       context.signal.throwIfAborted();
-      // Counts from the first failure: time that went well before it does not count.
-      giveUpAtMs ??= context.now() + context.settings.platformPatienceMs;
-      if (!(error instanceof PlatformError) || !error.isTransient || context.now() + wait > giveUpAtMs) throw error;
+      if (!(error instanceof PlatformError) || !error.isTransient) throw error;
+      const giveUpAtMs = context.patience.unanswered();
+      if (context.now() + wait > giveUpAtMs) throw error;
       // Waits as long as `Retry-After` asks, but tries once more before the app gives up.
       const pause = Math.max(wait, Math.min(error.retryAfterMs ?? 0, giveUpAtMs - context.now()));
       context.log.warn(
