@@ -1,7 +1,9 @@
 /** What README and docs show is true. */
+import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, normalize } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { appErrors } from '../../src/app/app-errors.ts';
 import { errorCodes } from '../../src/contract/index.ts';
@@ -99,6 +101,24 @@ test('every link between the pages leads somewhere', async () => {
       await expect(stat(join(projectRoot, page, '..', link!)), `${page}: ${link}`).resolves.toBeDefined();
     }
   }
+});
+
+test('a page that the package ships links to nothing that the package lacks', async () => {
+  const { stdout } = await promisify(execFile)('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: projectRoot,
+  });
+  const [packed] = JSON.parse(stdout) as [{ files: { path: string }[] }];
+  const shipped = new Set(packed.files.map(({ path }) => path));
+  const pages = [...shipped].filter((path) => path.endsWith('.md'));
+  expect(pages).toEqual(expect.arrayContaining(['README.md', 'docs/steps.md', 'docs/reference/errors.md']));
+  const lacking: string[] = [];
+  for (const page of pages)
+    for (const [, link = '', image = ''] of (await text(page)).matchAll(/\]\(([^)#:\s]+)[^):]*\)|src="([^":]+)"/g)) {
+      const target = normalize(join(page, '..', link || image)).replace(/\/$/, '');
+      if (!shipped.has(target) && ![...shipped].some((path) => path.startsWith(`${target}/`)))
+        lacking.push(`${page}: ${link || image}`);
+    }
+  expect(lacking).toEqual([]);
 });
 
 test('the README shows the heart of examples/minimal.ts as it is, in under 700 words', async () => {

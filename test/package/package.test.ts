@@ -14,7 +14,9 @@ const run = promisify(execFile);
 const timeout = 900_000;
 const shipped = [
   'bin',
+  'CONTRIBUTING.md',
   'docs',
+  'examples',
   'models',
   'scenes',
   'test/my-app',
