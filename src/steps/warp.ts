@@ -1,4 +1,5 @@
 /** Warps rasters to another grid, for reproject and mosaic. Uncovered pixels are never valid. */
+import { rmSync } from 'node:fs';
 import type Gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
 import {
@@ -153,11 +154,18 @@ export async function warpedWide(
     signal.throwIfAborted();
     return made;
   } finally {
-    copies.forEach((one) => one.close());
+    copies.forEach(closeAndRemove);
   }
 }
 
-/** Gives a wide raster the type of the first source, or that of the options. Closes it. */
+/** Closes a raster that the step has made in its work folder, and deletes its files, so that the next one has room. */
+export function closeAndRemove(made: Gdal.Dataset): void {
+  const paths = made.getFileList();
+  made.close();
+  for (const path of paths) rmSync(path, { force: true });
+}
+
+/** Gives a wide raster of the work folder the type of the first source, or that of the options. Closes and removes the wide one. */
 export async function narrowedTo(
   job: Job & Pick<StepJob<never>, 'raster'>,
   sources: readonly WarpSource[],
@@ -180,7 +188,7 @@ export async function narrowedTo(
       context,
     );
   } finally {
-    wide.close();
+    closeAndRemove(wide);
   }
 }
 

@@ -511,6 +511,8 @@ describe('where it lies', () => {
       transform: [west, 0.1, 0, 0, 0, -0.1],
     });
     expect((await run('mosaic', [degrees(178), degrees(-180)])).raster().width).toBe(40);
+    const mean = (await run('mosaic', [degrees(178), degrees(-180)], { overlap: 'mean' })).raster();
+    expect([mean.width, mean.bands[0]]).toEqual([40, Array.from({ length: 400 }, () => 1)]);
   });
   test('a zone about the pole has the pixels that lie in it', async () => {
     const started = await startStepHost({ definition: allSteps });

@@ -7,8 +7,8 @@ import type { Scene, SceneBand } from '../../raster/scene.ts';
 import { KitError } from '../../contract/kit-error.ts';
 import { crs, resampling } from '../parameters.ts';
 import { defineStep, z, type StepJob } from '../step.ts';
-import { keepScales, typeOf } from '../wide-copy.ts';
-import { narrowedTo, scalesOf, sourcesOf, warped, warpedWide, type WarpSource } from '../warp.ts';
+import { keepScales, typeOf, wideTypeOf } from '../wide-copy.ts';
+import { closeAndRemove, narrowedTo, scalesOf, sourcesOf, warped, warpedWide, type WarpSource } from '../warp.ts';
 
 const bandsOf = (scene: Scene, dataset: Gdal.Dataset) => scene.bands.filter((one) => one.dataset === dataset);
 /** What a band is called by more than its file's name. */
@@ -233,34 +233,44 @@ async function combined(
   grid: readonly string[],
   of: (values: Float64Array) => number,
 ): Promise<Gdal.Dataset> {
-  const { raster, workFolder, share } = job;
+  const { gdal, raster, workFolder, share } = job;
   const scales = scalesOf(sources);
-  // This warp only determines the common grid.
-  const whole = await warpedWide(job, sources, [...warp, ...grid], share(0, 0.1), {});
-  const [x0 = 0, width = 1, , y0 = 0, , height = -1] = whole.geoTransform ?? [];
-  const { x, y } = whole.rasterSize;
+  // A virtual raster reads no pixels. Its grid holds all rasters.
+  const common = gdal.warp(
+    `${workFolder}/common.vrt`,
+    null,
+    sources.map(({ dataset }) => dataset),
+    ['-of', 'VRT', ...warp, ...grid],
+  );
+  const [x0 = 0, width = 1, , y0 = 0, , height = -1] = common.geoTransform ?? [];
+  const { x, y } = common.rasterSize;
   const extent = ['-te', x0, y0 + y * height, x0 + x * width, y0, '-ts', x, y].map(String);
-  const lies = raster.gridOf(whole);
-  const [{ dataType, noDataValue }] = whole.bands.map((band) => band) as [Gdal.RasterBand];
-  const names = whole.bands.map(({ description }) => description);
-  whole.close();
-  const missing = noDataValue ?? NaN;
+  const lies = raster.gridOf(common);
+  common.close();
   const dataTypeOfAll = typeOf(sources[0]!.bands[0]!.band);
+  const [dataType, missing] = wideTypeOf(dataTypeOfAll);
   const layers: Gdal.Dataset[] = [];
   for (const [i, source] of sources.entries()) {
     const workOfOne = `${workFolder}/layer-${i}`;
     mkdirSync(workOfOne);
     layers.push(
-      await warpedWide({ ...job, workFolder: workOfOne }, [source], [...warp, ...extent], share(0.1, 0.3), {
-        dataType: dataTypeOfAll,
-      }),
+      await warpedWide(
+        { ...job, workFolder: workOfOne },
+        [source],
+        [...warp, ...extent],
+        share((0.3 * i) / sources.length, (0.3 * (i + 1)) / sources.length),
+        {
+          dataType: dataTypeOfAll,
+        },
+      ),
     );
   }
+  const names = layers[0]!.bands.map(({ description }) => description);
   const made = await raster.createRaster(
     {
       path: `${workFolder}/combined.tif`,
       grid: lies,
-      dataType: dataType ?? 'Float32',
+      dataType,
       bands: names.map((description) => ({ description, nodata: missing })),
     },
     async (target) => {
@@ -284,7 +294,7 @@ async function combined(
         );
     },
   );
-  layers.forEach((one) => one.close());
+  layers.forEach(closeAndRemove);
   const result = await narrowedTo(job, sources, made, share(0.5, 0.6));
   keepScales(result, scales);
   return result;
