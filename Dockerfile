@@ -2,7 +2,9 @@
 #   docker build --target app -t marketplace-app .
 #   docker build --target sandbox -t marketplace-sandbox .
 
-FROM node:24-bookworm-slim AS base
+# Pin a digest by --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:...
+ARG NODE_IMAGE=node:24-bookworm-slim
+FROM ${NODE_IMAGE} AS base
 WORKDIR /kit
 ENV NODE_ENV=production \
     HOST=0.0.0.0 \
@@ -23,23 +25,31 @@ ENV npm_config_shared_gdal=true \
     npm_config_nodedir=/usr/local \
     JOBS=max
 WORKDIR /gdal
-RUN npm install --ignore-scripts --no-audit --no-fund gdal-async@$GDAL_ASYNC \
+RUN --mount=type=cache,target=/root/.npm npm install --ignore-scripts --no-audit --no-fund gdal-async@$GDAL_ASYNC \
  && npm rebuild gdal-async --foreground-scripts
 
 FROM base AS app-modules
-COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
- && rm -rf node_modules/node-linux-* node_modules/gdal-async/deps
+COPY package.json package-lock.json deploy/slim-modules.sh ./
+RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+ && npm sbom --omit=dev --sbom-format=spdx > sbom.spdx.json \
+ && sh slim-modules.sh
 COPY --from=gdal /gdal/node_modules/gdal-async/lib/binding node_modules/gdal-async/lib/binding
 
 FROM base AS sandbox-modules
-COPY package.json package-lock.json ./
-RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund \
- && rm -rf node_modules/node-linux-* node_modules/gdal-async/deps
+COPY package.json package-lock.json deploy/slim-modules.sh deploy/sandbox-packages.mjs ./
+# The lock file knows the sandbox's packages as development tools. What it does not need goes.
+RUN --mount=type=cache,target=/root/.npm npm ci --include=dev --ignore-scripts --no-audit --no-fund \
+ && node sandbox-packages.mjs \
+ && npm prune --ignore-scripts --no-audit --no-fund --offline \
+ && npm sbom --sbom-format=spdx > sbom.spdx.json \
+ && sh slim-modules.sh
 COPY --from=gdal /gdal/node_modules/gdal-async/lib/binding node_modules/gdal-async/lib/binding
 
 FROM base AS app
+LABEL org.opencontainers.image.title="Marketplace app" \
+      org.opencontainers.image.licenses=MIT
 COPY --from=app-modules /kit/node_modules node_modules
+COPY --from=app-modules /kit/sbom.spdx.json ./
 COPY package.json ./
 COPY scripts/preload.mjs scripts/preload.mjs
 COPY templates/app templates/app
@@ -69,7 +79,10 @@ ENTRYPOINT ["tini", "--"]
 CMD ["node", "--import", "./scripts/preload.mjs", "src/commands/app.ts"]
 
 FROM base AS sandbox
+LABEL org.opencontainers.image.title="Marketplace sandbox" \
+      org.opencontainers.image.licenses=MIT
 COPY --from=sandbox-modules /kit/node_modules node_modules
+COPY --from=sandbox-modules /kit/sbom.spdx.json ./
 COPY package.json ./
 COPY scripts/preload.mjs scripts/preload.mjs
 COPY src/contract src/contract

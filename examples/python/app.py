@@ -134,4 +134,7 @@ class Launch(BaseHTTPRequestHandler):
 
 server = ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", "5000"))), Launch)
 print(f"app ready http://127.0.0.1:{server.server_port}", flush=True)
-server.serve_forever()
+try:
+    server.serve_forever()
+except KeyboardInterrupt:  # Ctrl-C
+    pass

@@ -49,8 +49,8 @@ interface Shown {
 
 async function shownCommands(): Promise<Shown[]> {
   const pages = (await readdir(join(projectRoot, 'docs'), { recursive: true })).filter(
-    // The tutorial has a test of its own, which writes its files too.
-    (name) => name.endsWith('.md') && name !== 'tutorial.md',
+    // The tutorials have a test of their own, which writes their files too.
+    (name) => name.endsWith('.md') && !name.startsWith('tutorial'),
   );
   const shown: Shown[] = [];
   for (const page of ['README.md', 'CONTRIBUTING.md', ...pages.map((name) => `docs/${name}`)]) {

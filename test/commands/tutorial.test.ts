@@ -1,9 +1,12 @@
 // @module-tag all
-/** The tutorial, played from its own text: its commands run, its files are written, and its output appears. */
-import { execFile } from 'node:child_process';
+/** The tutorials, played from their own text: its commands run, its files are written, and its output appears. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { freePort } from '../../src/commands/free-port.ts';
 import { projectRoot } from '../support/folders.ts';
 import { mutant } from '../support/mutant.ts';
 
@@ -14,8 +17,7 @@ interface Block {
   readonly code: string;
 }
 
-async function blocks(): Promise<Block[]> {
-  const page = await readFile(join(projectRoot, 'docs', 'tutorial.md'), 'utf8');
+function blocksOf(page: string): Block[] {
   const found: Block[] = [];
   let end = 0;
   for (const match of page.matchAll(/^```([^\n]*)\n([^]*?)^```$/gm)) {
@@ -33,6 +35,8 @@ const masked = (text: string) =>
     .replaceAll(/\s+/g, ' ')
     .trim();
 
+const environment = { PATH: process.env['PATH'], HOME: process.env['HOME'] };
+
 function runs(line: string, folder: string): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
     execFile(
@@ -40,7 +44,7 @@ function runs(line: string, folder: string): Promise<{ code: number; output: str
       ['-ec', line],
       {
         cwd: folder,
-        env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
+        env: environment,
         maxBuffer: 64 * 1024 * 1024,
       },
       (error, stdout, stderr) => resolve({ code: error === null ? 0 : 1, output: `${stdout}${stderr}` }),
@@ -48,10 +52,34 @@ function runs(line: string, folder: string): Promise<{ code: number; output: str
   });
 }
 
-test('docs/tutorial.md, start to end', { timeout: 1_800_000 }, async () => {
-  const folder = await mutant([], ['bin', 'models', 'scenes', 'test', 'package-lock.json', 'tsconfig.json']);
+/** The ports of the page may be in use. */
+async function withFreePorts(page: string): Promise<string> {
+  const [platform, app] = [await freePort(), await freePort()];
+  return page
+    .replaceAll(/(?<=127\.0\.0\.1:)4010/g, String(platform))
+    .replaceAll(/(?<=127\.0\.0\.1:|PORT=)5000/g, String(app))
+    .replaceAll('npm run certify -- --launch-url', `npm run certify -- --port ${platform} --launch-url`);
+}
+
+test.each<[page: string, leastCommands: number, files: number, leastLines: number]>([
+  ['tutorial.md', 6, 2, 11],
+  ['tutorial-certify.md', 7, 0, 10],
+])('docs/%s, start to end', { timeout: 1_800_000 }, async (page, leastCommands, wantedFiles, leastLines) => {
+  const folder = await mutant(
+    [],
+    ['bin', 'examples', 'models', 'scenes', 'test', 'package-lock.json', 'tsconfig.json'],
+  );
   let [output, commands, files, lines] = ['', 0, 0, 0];
-  for (const { before, info, code } of await blocks()) {
+  let server: ChildProcess | null = null;
+  const stop = async () => {
+    if (server === null || server.exitCode !== null) return;
+    const ended = once(server, 'exit');
+    server.kill('SIGINT');
+    await ended;
+  };
+  cleanUpLater(stop);
+  const text = await withFreePorts(await readFile(join(projectRoot, 'docs', page), 'utf8'));
+  for (const { before, info, code } of blocksOf(text)) {
     if (info === 'sh' || info === 'sh fails') {
       output = '';
       for (const line of code.trim().split('\n')) {
@@ -60,6 +88,11 @@ test('docs/tutorial.md, start to end', { timeout: 1_800_000 }, async () => {
         commands += 1;
         expect(ran.code, `${line}\n${ran.output}`).toBe(info === 'sh' ? 0 : 1);
       }
+    } else if (info === 'sh background') {
+      await stop();
+      const command = code.trim().replace(/ (?=python3 )/, ' exec ');
+      server = spawn('bash', ['-c', command], { cwd: folder, env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+      await once(server.stdout!, 'data');
     } else if (info === 'text') {
       for (const line of code.trim().split('\n')) {
         lines += 1;
@@ -72,7 +105,7 @@ test('docs/tutorial.md, start to end', { timeout: 1_800_000 }, async () => {
       files += 1;
     } else expect(info).toBe('sh server');
   }
-  expect(commands).toBeGreaterThanOrEqual(6);
-  expect(files).toBe(2);
-  expect(lines).toBeGreaterThan(10);
+  expect(commands).toBeGreaterThanOrEqual(leastCommands);
+  expect(files).toBe(wantedFiles);
+  expect(lines).toBeGreaterThanOrEqual(leastLines);
 });

@@ -130,7 +130,7 @@ function nodeFromDebian(engine: Engine): void {
   const context = join(cache, 'node');
   rmSync(context, { recursive: true, force: true });
   cpSync(join(projectRoot, 'node_modules', `node-linux-${process.arch}`), context, { recursive: true });
-  const file = `FROM localhost/bare\nCOPY bin/node /usr/local/bin/node\nCOPY include /usr/local/include\nENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt\nRUN userdel -r somebody && useradd --create-home --uid 1000 node\n`;
+  const file = `FROM localhost/bare\nCOPY bin/node /usr/local/bin/node\nCOPY include /usr/local/include\nENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt\nRUN userdel -r somebody && useradd --create-home --uid 1000 node && npm install --global npm@11\n`;
   build(engine, ['-t', nodeImage, context], file);
   rmSync(context, { recursive: true, force: true });
 }

@@ -514,6 +514,29 @@ describe('where it lies', () => {
     const mean = (await run('mosaic', [degrees(178), degrees(-180)], { overlap: 'mean' })).raster();
     expect([mean.width, mean.bands[0]]).toEqual([40, Array.from({ length: 400 }, () => 1)]);
   });
+  test('bands meet on the grid of a raster with the south up', async () => {
+    const southUp: Made = {
+      width: 20,
+      height: 10,
+      type: 'Byte',
+      transform: [500_000, 10, 0, 4_999_900, 0, 10],
+      bands: [(x, y) => x + 20 * (y === 0 ? 0 : 1)],
+    };
+    const coarse: Made = {
+      width: 10,
+      height: 5,
+      type: 'Byte',
+      transform: [500_000, 20, 0, 5_000_000, 0, -20],
+      bands: [(_x, y) => (y === 0 ? 9 : 7)],
+    };
+    const { bands, geoTransform } = (await run('harmonize', [southUp, coarse])).raster();
+    expect(geoTransform).toEqual([500_000, 10, 0, 5_000_000, 0, -10]);
+    const rows = (of: (row: number, x: number) => number) =>
+      Array.from({ length: 200 }, (_, i) => of(Math.floor(i / 20), i % 20));
+    expect(bands[0]).toEqual(rows((row, x) => x + (row === 9 ? 0 : 20)));
+    expect(bands[1]!.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 9));
+    expect(bands[1]!.slice(-20)).toEqual(Array.from({ length: 20 }, () => 7));
+  });
   test('a zone about the pole has the pixels that lie in it', async () => {
     const started = await startStepHost({ definition: allSteps });
     const [side, size] = [100, 50_000];

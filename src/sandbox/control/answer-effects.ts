@@ -3,42 +3,66 @@ import { STATUS_CODES } from 'node:http';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Response } from 'express';
 
-type Chunk = string | Uint8Array | null | undefined;
-
-/** Most of an answer that is held back to be cut; of a longer one what comes later is left out. */
+/** Bytes of an answer that is held back to be cut; of a longer one the rest is left out. */
 const maxHeldBytes = 1024 * 1024;
 
-const bytesOf = (chunk: unknown): Buffer =>
-  typeof chunk === 'string' ? Buffer.from(chunk) : chunk instanceof Uint8Array ? Buffer.from(chunk) : Buffer.alloc(0);
+/** The ways out of an answer. */
+interface WaysOut {
+  /** Returns false if the source should wait for `drain`. */
+  readonly write: (bytes: Buffer) => boolean;
+  readonly end: (bytes?: Buffer) => void;
+}
 
-/** Lets `finish` answer in place of the work, when it is done; what that writes is thrown away, or handed over as far as `held` goes. */
+/** Leads everything that the work writes through `effect`, which has the real ways out. `end` gets the last bytes, empty ones too. */
+function tap(
+  res: Response,
+  effect: (out: WaysOut) => { write(bytes: Buffer): boolean; end(last: Buffer): void },
+): void {
+  const [write, end] = [res.write.bind(res), res.end.bind(res)] as unknown as [
+    (bytes: Buffer) => boolean,
+    (bytes: Buffer | undefined, done: unknown) => void,
+  ];
+  let done: unknown;
+  const tapped = effect({ write, end: (bytes) => end(bytes, done) });
+  const bytesOf = (chunk: unknown): Buffer =>
+    typeof chunk === 'string' || chunk instanceof Uint8Array ? Buffer.from(chunk as string) : Buffer.alloc(0);
+  const callbackOf = (values: readonly unknown[]) => values.find((one) => typeof one === 'function') as () => void;
+  res.write = ((...values: unknown[]) => {
+    const callback = callbackOf(values);
+    if (callback) process.nextTick(callback);
+    return tapped.write(bytesOf(values[0]));
+  }) as Response['write'];
+  res.end = ((...values: unknown[]) => {
+    done = callbackOf(values);
+    tapped.end(bytesOf(values[0]));
+    return res;
+  }) as Response['end'];
+}
+
+/** Lets `finish` answer in place of the work when it is done. Gives it the first `held` bytes of what the work wrote, and the size of all. */
 function takeOver(
   res: Response,
   held: number,
   finish: (end: (body: Buffer) => void, work: Buffer, size: number) => void,
 ) {
-  const end = res.end.bind(res);
-  const parts: Buffer[] = [];
-  let [kept, size] = [0, 0];
-  const keep = (chunk: unknown) => {
-    const bytes = bytesOf(chunk);
-    size += bytes.length;
-    const part = bytes.subarray(0, Math.max(0, held - kept));
-    kept += part.length;
-    if (part.length > 0) parts.push(part);
-  };
-  res.write = ((chunk: Chunk, encoding?: unknown, done?: unknown) => {
-    keep(chunk);
-    const callback = [encoding, done].find((one) => typeof one === 'function') as (() => void) | undefined;
-    if (callback) process.nextTick(callback);
-    return true;
-  }) as Response['write'];
-  res.end = ((chunk?: unknown, ...more: unknown[]) => {
-    keep(chunk);
-    const callback = [chunk, ...more].find((one) => typeof one === 'function') as (() => void) | undefined;
-    finish((body) => end(body, callback), Buffer.concat(parts), size);
-    return res;
-  }) as Response['end'];
+  tap(res, (out) => {
+    const parts: Buffer[] = [];
+    let [kept, size] = [0, 0];
+    const keep = (bytes: Buffer) => {
+      size += bytes.length;
+      const part = bytes.subarray(0, Math.max(0, held - kept));
+      kept += part.length;
+      if (part.length > 0) parts.push(part);
+      return true;
+    };
+    return {
+      write: keep,
+      end(last) {
+        keep(last);
+        finish(out.end, Buffer.concat(parts), size);
+      },
+    };
+  });
 }
 
 /** The work is done, and `status` is what is answered. */
@@ -84,59 +108,50 @@ export function dropAnswer(res: Response, finish: () => void): void {
 
 /** Sends the head and the first half at once, and the rest later. Without a `Content-Length`, sends half of the first chunk. The source waits in between. */
 export function slowAnswer(res: Response, ms: number): void {
-  const [write, end] = [res.write.bind(res), res.end.bind(res)] as unknown as [
-    (...args: unknown[]) => boolean,
-    (...args: unknown[]) => Response,
-  ];
-  let passed = 0;
-  let state: 'before' | 'waiting' | 'after' = 'before';
-  let conclude: (() => void) | null = null;
-  const held: Buffer[] = [];
-  const wait = () => {
-    state = 'waiting';
-    setTimeout(() => {
-      state = 'after';
-      let wantsMore = true;
-      for (const bytes of held.splice(0)) wantsMore = write(bytes);
-      if (conclude) conclude();
-      else if (wantsMore) res.emit('drain');
-    }, ms);
-  };
-  /** Returns true if the source may continue. */
-  const take = (bytes: Buffer): boolean => {
-    if (state === 'after') return write(bytes);
-    if (state === 'waiting') {
-      held.push(bytes);
-      return false;
-    }
-    const length = Number(res.getHeader('Content-Length') ?? NaN);
-    const middle = Math.floor((Number.isNaN(length) ? bytes.length : length) / 2);
-    const first = bytes.subarray(0, Math.max(0, middle - passed));
-    if (first.length > 0) write(first);
-    passed += first.length;
-    if (first.length === bytes.length) return true;
-    if (!res.headersSent) res.flushHeaders();
-    held.push(bytes.subarray(first.length));
-    wait();
-    return false;
-  };
-  res.write = ((chunk: Chunk, ...more: unknown[]) => {
-    const callback = more.find((one) => typeof one === 'function') as (() => void) | undefined;
-    if (callback) process.nextTick(callback);
-    return take(bytesOf(chunk));
-  }) as Response['write'];
-  res.end = ((chunk?: unknown, ...more: unknown[]) => {
-    const bytes = bytesOf(chunk);
-    if (bytes.length > 0 && passed === 0 && !res.headersSent && !res.hasHeader('Content-Length'))
-      res.setHeader('Content-Length', bytes.length);
-    if (bytes.length > 0) take(bytes);
-    const callback = [chunk, ...more].find((one) => typeof one === 'function');
-    if (state === 'after') return end(callback);
-    conclude = () => void end(callback);
-    if (state === 'before') {
+  tap(res, (out) => {
+    let passed = 0;
+    let state: 'before' | 'waiting' | 'after' = 'before';
+    let isOver = false;
+    const held: Buffer[] = [];
+    const wait = () => {
       if (!res.headersSent) res.flushHeaders();
+      state = 'waiting';
+      setTimeout(() => {
+        state = 'after';
+        let wantsMore = true;
+        for (const bytes of held.splice(0)) wantsMore = out.write(bytes);
+        if (isOver) out.end();
+        else if (wantsMore) res.emit('drain');
+      }, ms);
+    };
+    const write = (bytes: Buffer): boolean => {
+      if (state === 'after') return out.write(bytes);
+      if (state === 'waiting') {
+        held.push(bytes);
+        return false;
+      }
+      const length = Number(res.getHeader('Content-Length') ?? NaN);
+      const middle = Math.floor((Number.isNaN(length) ? bytes.length : length) / 2);
+      const first = bytes.subarray(0, Math.max(0, middle - passed));
+      if (first.length > 0) out.write(first);
+      passed += first.length;
+      if (first.length === bytes.length) return true;
+      held.push(bytes.subarray(first.length));
       wait();
-    }
-    return res;
-  }) as Response['end'];
+      return false;
+    };
+    return {
+      write,
+      end(last) {
+        if (last.length > 0) {
+          if (passed === 0 && !res.headersSent && !res.hasHeader('Content-Length'))
+            res.setHeader('Content-Length', last.length);
+          write(last);
+        }
+        if (state === 'after') return out.end();
+        isOver = true;
+        if (state === 'before') wait();
+      },
+    };
+  });
 }

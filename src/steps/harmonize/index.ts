@@ -104,7 +104,9 @@ async function onGridOf(
   const sources = [...new Set(bands.map(({ dataset }) => dataset))];
   const moved = new Map<Gdal.Dataset, Gdal.Dataset>();
   for (const [i, source] of sources.entries()) {
-    if (isSameGrid(source, like)) moved.set(source, source);
+    const isSame = isSameGrid(source, like);
+    // A warp makes rasters with the north up, so that one with the south up moves too.
+    if (isSame && (like.geoTransform?.[5] ?? -1) < 0) moved.set(source, source);
     else {
       const workFolder = `${job.workFolder}/moved-${i}`;
       mkdirSync(workFolder);
@@ -114,7 +116,13 @@ async function onGridOf(
       const options = { dataType: 'Float32', nodata };
       moved.set(
         source,
-        await warped({ ...job, workFolder }, own, [...gridArguments(like), '-r', method], context, options),
+        await warped(
+          { ...job, workFolder },
+          own,
+          [...gridArguments(like), '-r', isSame ? 'near' : method],
+          context,
+          options,
+        ),
       );
     }
   }
