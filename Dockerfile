@@ -31,7 +31,7 @@ RUN --mount=type=cache,target=/root/.npm npm install --ignore-scripts --no-audit
 FROM base AS app-modules
 COPY package.json package-lock.json deploy/slim-modules.sh ./
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
- && npm sbom --omit=dev --sbom-format=spdx > sbom.spdx.json \
+ && npm sbom --package-lock-only --omit=dev --sbom-format=spdx > sbom.spdx.json \
  && sh slim-modules.sh
 COPY --from=gdal /gdal/node_modules/gdal-async/lib/binding node_modules/gdal-async/lib/binding
 

@@ -3,7 +3,7 @@ import { setImmediate as tick } from 'node:timers/promises';
 import type gdal from 'gdal-async';
 import { readerOf, type BandReader, type ReadableBand } from './band-reader.ts';
 import type { JobContext } from '../child/in-child.ts';
-import { StatisticsOfBand, keepStatistics } from './statistics.ts';
+import { accumulatorOf, keepStatistics } from './statistics.ts';
 
 /** Size of a strip, so that one of Float64 takes about 20 MiB. */
 let stripPixels = 2_500_000;
@@ -75,7 +75,7 @@ export async function walkBands(
   const stride = width + 2 * reach;
   let buffers: Float64Array[] = [];
   let results: OutputValues[] = [];
-  const statistics = outputs.map((band) => new StatisticsOfBand(band.noDataValue));
+  const statistics = outputs.map((band) => accumulatorOf(band));
   const visit = (y: number, rows: number) => {
     if (results.length === 0) {
       // The first strip is the largest.

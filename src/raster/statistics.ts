@@ -26,8 +26,25 @@ export interface BandStatistics {
   readonly stdDev: number;
 }
 
-/** Accumulates statistics of values. Leaves out NaN and the band's nodata. */
-export class StatisticsOfBand {
+/** Accumulates statistics of values. */
+interface Accumulator {
+  /** Adds the first `count` values. */
+  add(values: ArrayLike<number>, count: number): void;
+  /** Null if no pixel is valid. */
+  readonly values: BandStatistics | null;
+}
+
+/** Returns what accumulates the statistics of a band as it is stored, without NaN and nodata. Counts values of integers with at most 16 bits. */
+export function accumulatorOf({
+  dataType,
+  noDataValue,
+}: Pick<gdal.RasterBand, 'dataType' | 'noDataValue'>): Accumulator {
+  const range = counted[dataType ?? ''];
+  return range ? new CountedStatistics(...range, noDataValue) : new StatisticsOfBand(noDataValue);
+}
+
+/** Accumulates statistics of real numbers. Leaves out NaN and the band's nodata. */
+class StatisticsOfBand implements Accumulator {
   readonly #nodata: number;
   #count = 0;
   #min = Infinity;
@@ -77,8 +94,41 @@ export class StatisticsOfBand {
 /** With more bands, no values are counted, because each table of counts has 256 KiB. */
 const maxCounted = 64;
 
-/** Lowest value of each integer type with at most 16 bits. */
-const lowest: Readonly<Record<string, number>> = { Byte: 0, UInt16: 0, Int16: -32_768 };
+/** Lowest value and number of values of each integer type whose values are counted. */
+const counted: Readonly<Record<string, readonly [low: number, size: number]>> = {
+  Byte: [0, 256],
+  UInt16: [0, 65_536],
+  Int16: [-32_768, 65_536],
+};
+
+/** Counts the values of integers, which takes a quarter of the time of sums. */
+class CountedStatistics implements Accumulator {
+  readonly #low: number;
+  readonly #counts: Uint32Array;
+  readonly #nodata: number | null;
+
+  constructor(low: number, size: number, nodata: number | null) {
+    this.#low = low;
+    this.#counts = new Uint32Array(size);
+    this.#nodata = nodata;
+  }
+
+  add(values: ArrayLike<number>, count: number): void {
+    const [counts, low] = [this.#counts, this.#low];
+    for (let i = 0; i < count; i++) {
+      const at = values[i]! - low;
+      const before = counts[at];
+      if (before !== undefined) counts[at] = before + 1;
+      // GDAL stores the nearest value of the type. NaN counts as missing.
+      else if (at === at) counts[Math.min(counts.length - 1, Math.max(0, Math.round(at)))]!++;
+    }
+  }
+
+  get values(): BandStatistics | null {
+    if (this.#nodata !== null) this.#counts[this.#nodata - this.#low] = 0;
+    return statisticsOfCounts(this.#counts, this.#low);
+  }
+}
 
 /** Statistics from counts: `counts[i]` pixels have the value `low + i`. Null if no pixel is valid. */
 function statisticsOfCounts(counts: Uint32Array, low: number): BandStatistics | null {
@@ -102,9 +152,7 @@ class WholeBand {
   readonly #values: gdal.TypedArray;
   /** Plain values need no conversion, and reading takes half the time. */
   readonly #isPlain: boolean;
-  readonly #low: number | undefined;
-  readonly #counts: Uint32Array | null;
-  readonly #statistics: StatisticsOfBand;
+  readonly #statistics: Accumulator;
 
   /** `buffer` holds the Float64 values of a strip. All bands may share it. */
   constructor(reader: BandReader, buffer: ArrayBuffer, isCounted: boolean) {
@@ -113,24 +161,19 @@ class WholeBand {
     this.#reader = reader;
     this.#isPlain = arrayOf !== undefined;
     this.#values = new (arrayOf ?? Float64Array)(buffer, 0, buffer.byteLength / Float64Array.BYTES_PER_ELEMENT);
-    this.#low = isCounted && arrayOf ? lowest[dataType ?? ''] : undefined;
-    this.#counts = this.#low === undefined ? null : new Uint32Array(65_536);
-    this.#statistics = new StatisticsOfBand(arrayOf ? noDataValue : null);
+    this.#statistics =
+      isCounted && arrayOf ? accumulatorOf(reader.band) : new StatisticsOfBand(arrayOf ? noDataValue : null);
   }
 
   add(y: number, width: number, rows: number): void {
-    const [values, counts, low = 0, count] = [this.#values, this.#counts, this.#low, width * rows];
+    const values = this.#values;
     if (this.#isPlain) this.#reader.band.pixels.read(0, y, width, rows, values);
     else this.#reader.read([0, y, width, rows], values as Float64Array);
-    if (counts) for (let i = 0; i < count; i++) counts[values[i]! - low]!++;
-    else this.#statistics.add(values, count);
+    this.#statistics.add(values, width * rows);
   }
 
   get values(): BandStatistics | null {
-    const { noDataValue } = this.#reader.band;
-    if (!this.#counts || this.#low === undefined) return this.#statistics.values;
-    if (noDataValue !== null) this.#counts[noDataValue - this.#low] = 0;
-    return statisticsOfCounts(this.#counts, this.#low);
+    return this.#statistics.values;
   }
 }
 

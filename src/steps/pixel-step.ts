@@ -112,11 +112,11 @@ function settle(values: OutputValues, count: number, { dataType, nodata = NaN }:
   }
   const [low, high] = range;
   for (let i = 0; i < count; i++) {
-    const value = Math.round(values[i]!);
-    const isThere = value >= low && value <= high;
-    if (!isThere && Number.isNaN(nodata))
+    const value = Math.floor(values[i]! + 0.5);
+    if (value >= low && value <= high) values[i] = value;
+    else if (Number.isNaN(nodata))
       throw new Error(`a pixel is missing and ${dataType} has no nodata value: declare nodata in output.bands`);
-    values[i] = isThere ? value : nodata;
+    else values[i] = nodata;
   }
 }
 

@@ -103,10 +103,11 @@ async function onGridOf(
 ): Promise<SceneBand[]> {
   const sources = [...new Set(bands.map(({ dataset }) => dataset))];
   const moved = new Map<Gdal.Dataset, Gdal.Dataset>();
+  // A warp makes rasters with the north up, so that those with the south up are turned beside it.
+  const isTurned = (like.geoTransform?.[5] ?? -1) > 0 && sources.some((source) => !isSameGrid(source, like));
   for (const [i, source] of sources.entries()) {
     const isSame = isSameGrid(source, like);
-    // A warp makes rasters with the north up, so that one with the south up moves too.
-    if (isSame && (like.geoTransform?.[5] ?? -1) < 0) moved.set(source, source);
+    if (isSame && !isTurned) moved.set(source, source);
     else {
       const workFolder = `${job.workFolder}/moved-${i}`;
       mkdirSync(workFolder);
