@@ -12,14 +12,14 @@ ENV NODE_ENV=production \
     PROJ_LIB=/usr/share/proj
 RUN apt-get update \
  && apt-get install -y --no-install-recommends libgdal32 bubblewrap tini \
- && rm -rf /var/lib/apt/lists/*
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 
 # Builds the GDAL binding against Debian's GDAL, once for each version of gdal-async.
 FROM base AS gdal
 ARG GDAL_ASYNC=3.12.3
 RUN apt-get update \
  && apt-get install -y --no-install-recommends libgdal-dev g++ make python3 \
- && rm -rf /var/lib/apt/lists/*
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 ENV npm_config_shared_gdal=true \
     npm_config_build_from_source=gdal-async \
     npm_config_nodedir=/usr/local \

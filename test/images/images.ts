@@ -195,9 +195,10 @@ async function play(engine: Engine): Promise<void> {
   for (const target of ['app', 'sandbox']) {
     const began = performance.now();
     build(engine, ['--target', target, '-t', `localhost/${prefix}-${target}`, projectRoot]);
-    const bytes = Number(engine.podman(['image', 'inspect', '--format', '{{.Size}}', `localhost/${prefix}-${target}`]));
+    const sizeOf = (image: string) => Number(engine.podman(['image', 'inspect', '--format', '{{.Size}}', image])) / 1e6;
+    const size = sizeOf(`localhost/${prefix}-${target}`);
     console.log(
-      `${target}: ${Math.round(bytes / 1e6)} MB, built in ${Math.round((performance.now() - began) / 1_000)} s`,
+      `${target}: ${Math.round(size)} MB, of them ${Math.round(sizeOf(nodeImage))} MB of its base, built in ${Math.round((performance.now() - began) / 1_000)} s`,
     );
   }
   clear(engine);
