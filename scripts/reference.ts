@@ -1,4 +1,4 @@
-/** `npm run lab -- scripts/reference.ts`: a page of docs/reference for each of the kit's steps, one of what a step is given, one of error codes, and the tables of docs/contract.md and CONTRIBUTING.md, from the code itself. With `--check` it only compares. `--pictures` runs every step on a real scene, and draws what comes out. */
+/** `npm run lab -- scripts/reference.ts`: a page of docs/reference for each of the kit's steps, one of what a step is given, one of error codes, one of the commands, and the tables of docs/contract.md and CONTRIBUTING.md, from the code itself. With `--check` it only compares. `--pictures` runs every step on a real scene, and draws what comes out. */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { laidOut } from './laid-out.ts';
 import { withAssumptions } from './reference/assumptions-table.ts';
 import { withNeeds } from './reference/needs-table.ts';
+import { pageOfCommands } from './reference/commands-page.ts';
 import { pageOfErrors } from './reference/errors-page.ts';
 import { pageOfStep, pageOfSteps } from './reference/step-page.ts';
 import { pageOfTypes } from './reference/types-page.ts';
@@ -22,6 +23,7 @@ const pages = new Map<string, string>([
   ['README.md', pageOfSteps(kitSteps, pictures)],
   ['step-api.md', pageOfTypes()],
   ['errors.md', pageOfErrors()],
+  ['commands.md', await pageOfCommands()],
   ...Object.entries(kitSteps).map(([name, step]) => [`${step.id}.md`, pageOfStep(name, step, pictures)] as const),
 ]);
 const wrong: string[] = [];

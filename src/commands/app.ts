@@ -3,7 +3,7 @@ import { readAppConfig } from '../app/config.ts';
 import { createApp } from '../app/create-app.ts';
 import { readArguments } from './arguments.ts';
 import { confine } from './confine.ts';
-import { runCommand, stopOnSignal } from './command.ts';
+import { defineCommand, stopOnSignal } from './command.ts';
 import { loadMyApp } from './my-app.ts';
 import { serve } from '../server/index.ts';
 
@@ -24,40 +24,46 @@ All settings: docs/configuration.md`;
 /** Umask of the server: its files are for its own user alone. */
 const ownUmask = 0o077;
 
-await runCommand(async () => {
-  process.umask(ownUmask);
-  const options = readOptions();
-  const definition = await loadMyApp();
-  const limits = definition.profile?.limits;
-  const config = readAppConfig(process.env, (warning) => console.error(`warning: ${warning}`), { ...options, limits });
-  const log = pino(
-    { level: config.logLevel, base: { service: 'app', role: config.role } },
-    pino.destination({ dest: 2, sync: true }),
-  );
-  const confinement = await confine(config.confinement, [config.dataDir, config.inputDir]);
-  const app = await createApp({ config, definition, log, confinement });
-  const served = await serve(app.handler, {
-    host: config.host,
-    port: config.port,
-    portSetting: 'PORT',
-    requestTimeoutMs,
-  }).catch(async (error: unknown) => {
-    await app.close();
-    throw error;
-  });
-  stopOnSignal(async () => {
-    await Promise.all([served.close(), app.stopWork()]);
-    await app.close();
-  });
-  log.info({ confinement: confinement.summary }, 'the app opens foreign files in child processes');
-  const unfinished = await app.work().catch(async (error: unknown) => {
-    // Without a worker, the server would accept runs that never start.
-    await Promise.allSettled([served.close(), app.stopWork()]);
-    await app.close();
-    throw error;
-  });
-  if (unfinished > 0) log.info({ runs: unfinished }, 'continuing unfinished runs');
-  console.log(`app ready ${served.url}`);
+export default defineCommand(import.meta, {
+  usage,
+  async run() {
+    process.umask(ownUmask);
+    const options = readOptions();
+    const definition = await loadMyApp();
+    const limits = definition.profile?.limits;
+    const config = readAppConfig(process.env, (warning) => console.error(`warning: ${warning}`), {
+      ...options,
+      limits,
+    });
+    const log = pino(
+      { level: config.logLevel, base: { service: 'app', role: config.role } },
+      pino.destination({ dest: 2, sync: true }),
+    );
+    const confinement = await confine(config.confinement, [config.dataDir, config.inputDir]);
+    const app = await createApp({ config, definition, log, confinement });
+    const served = await serve(app.handler, {
+      host: config.host,
+      port: config.port,
+      portSetting: 'PORT',
+      requestTimeoutMs,
+    }).catch(async (error: unknown) => {
+      await app.close();
+      throw error;
+    });
+    stopOnSignal(async () => {
+      await Promise.all([served.close(), app.stopWork()]);
+      await app.close();
+    });
+    log.info({ confinement: confinement.summary }, 'the app opens foreign files in child processes');
+    const unfinished = await app.work().catch(async (error: unknown) => {
+      // Without a worker, the server would accept runs that never start.
+      await Promise.allSettled([served.close(), app.stopWork()]);
+      await app.close();
+      throw error;
+    });
+    if (unfinished > 0) log.info({ runs: unfinished }, 'continuing unfinished runs');
+    console.log(`app ready ${served.url}`);
+  },
 });
 
 function readOptions() {

@@ -8,7 +8,7 @@ import { assumedProfile, KitError } from '../contract/index.ts';
 import { scratchFolder } from '../files/index.ts';
 import { bringChallengeItems } from './certify/challenge-items.ts';
 import { challengePlan } from './certify/challenge.ts';
-import { readCertifyOptions, type CertifyOptions, type VerifyOptions } from './certify/options.ts';
+import { usage, readCertifyOptions, type CertifyOptions, type VerifyOptions } from './certify/options.ts';
 import { tableOf, writeReports } from './certify/outputs.ts';
 import { readReport, unmetDemand } from './certify/read-report.ts';
 import { exitStatusOf, summarize, type ExpectedFailure } from './certify/report.ts';
@@ -16,7 +16,7 @@ import { runPlan } from './certify/run-plan.ts';
 import { planVersion, scenariosOf } from './certify/scenarios.ts';
 import { faultOfReport, keyOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
 import { callerFolder } from './arguments.ts';
-import { onInterrupt, runCommand } from './command.ts';
+import { onInterrupt, defineCommand } from './command.ts';
 import { readJson, requireWritable } from './files.ts';
 import { loadMyApp } from './my-app.ts';
 import { startOwnSandbox } from './own-sandbox.ts';
@@ -33,9 +33,12 @@ const appStartMs = 120_000;
 /** How long a restart of it may take. */
 const restartMs = 60_000;
 
-await runCommand(async () => {
-  const options = readCertifyOptions(process.argv.slice(2), callerFolder());
-  return 'reportFile' in options ? verify(options) : certify(options);
+export default defineCommand(import.meta, {
+  usage,
+  async run() {
+    const options = readCertifyOptions(process.argv.slice(2), callerFolder());
+    return 'reportFile' in options ? verify(options) : certify(options);
+  },
 });
 
 /** Verifies the signature and the digests of a report, and checks it against the demands. */

@@ -3,6 +3,20 @@ import { KitError } from '../contract/kit-error.ts';
 /** Ctrl-C, what asks a process to end, and the end of its terminal. */
 export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
+/** A command of the kit, as `marketplace-app-kit NAME` runs it. */
+export interface Command {
+  /** The text of `--help`. */
+  readonly usage: string;
+  /** Reads the command line, and returns the exit status. Default status: 0. */
+  readonly run: () => Promise<number | void>;
+}
+
+/** Defines the command of a module. To import the module does nothing; Node runs the command if the module is its entry. */
+export function defineCommand(meta: ImportMeta, command: Command): Command {
+  if (meta.main) void runCommand(command.run);
+  return command;
+}
+
 /** Runs a command: a `KitError` ends it with its message and status 1, anything else is a defect and shows its stack. */
 export async function runCommand(main: () => Promise<number | void>): Promise<void> {
   // A reader such as `head` may close the output early. Exit handlers clean up.

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { assumedLimits, KitError } from '../contract/index.ts';
 import { scratchFolder } from '../files/index.ts';
 import { callerFolder } from './arguments.ts';
-import { onInterrupt, runCommand } from './command.ts';
+import { onInterrupt, defineCommand } from './command.ts';
 import { flow, type Demo } from './demo/flow.ts';
-import { readDemoOptions } from './demo/options.ts';
+import { usage, readDemoOptions } from './demo/options.ts';
 import { createReport } from './demo/report.ts';
 import { stageInputs, stageNamed } from './demo/stage-inputs.ts';
 import { freePort } from './free-port.ts';
@@ -17,44 +17,47 @@ import { startService, type ServiceProcess } from './service-process.ts';
 /** Folder of the user's rasters. The sandbox imports them to a collection of the same name. */
 const importedCollection = 'scene';
 
-await runCommand(async () => {
-  const given = readDemoOptions(process.argv.slice(2), callerFolder());
-  const definition = await loadMyApp();
-  const options = { ...given, stepId: given.stepId ?? definition.steps[0]!.id, definition };
-  if (!definition.steps.some(({ id }) => id === options.stepId))
-    throw new KitError(
-      'bad_arguments',
-      `there is no step ${JSON.stringify(options.stepId)}; there are ${definition.steps.map(({ id }) => id).join(', ')}`,
-    );
-  const scratch = scratchFolder('demo');
-  const folder = scratch.path;
-  // Includes services that are still starting, so that an interrupt stops them like any other.
-  const services: Promise<ServiceProcess>[] = [];
-  let isInterrupted = false;
-  const start: typeof startService = (...service) => {
-    if (isInterrupted) throw new KitError('interrupted', 'interrupted');
-    const starting = startService(...service);
-    services.push(starting);
-    return starting;
-  };
-  const cleanUp = async () => {
-    const started = await Promise.allSettled(services);
-    await Promise.allSettled(started.flatMap((one) => (one.status === 'fulfilled' ? [one.value.stop()] : [])));
-    await scratch.remove();
-  };
-  const interrupted = new Promise<number>((resolve) => {
-    onInterrupt(() => {
-      isInterrupted = true;
-      resolve(130);
+export default defineCommand(import.meta, {
+  usage,
+  async run() {
+    const given = readDemoOptions(process.argv.slice(2), callerFolder());
+    const definition = await loadMyApp();
+    const options = { ...given, stepId: given.stepId ?? definition.steps[0]!.id, definition };
+    if (!definition.steps.some(({ id }) => id === options.stepId))
+      throw new KitError(
+        'bad_arguments',
+        `there is no step ${JSON.stringify(options.stepId)}; there are ${definition.steps.map(({ id }) => id).join(', ')}`,
+      );
+    const scratch = scratchFolder('demo');
+    const folder = scratch.path;
+    // Includes services that are still starting, so that an interrupt stops them like any other.
+    const services: Promise<ServiceProcess>[] = [];
+    let isInterrupted = false;
+    const start: typeof startService = (...service) => {
+      if (isInterrupted) throw new KitError('interrupted', 'interrupted');
+      const starting = startService(...service);
+      services.push(starting);
+      return starting;
+    };
+    const cleanUp = async () => {
+      const started = await Promise.allSettled(services);
+      await Promise.allSettled(started.flatMap((one) => (one.status === 'fulfilled' ? [one.value.stop()] : [])));
+      await scratch.remove();
+    };
+    const interrupted = new Promise<number>((resolve) => {
+      onInterrupt(() => {
+        isInterrupted = true;
+        resolve(130);
+      });
     });
-  });
-  try {
-    return await Promise.race([demo(options, folder, start), interrupted]);
-  } finally {
-    await cleanUp();
-    // Half of a demo may still wait for something.
-    if (isInterrupted) process.exit(130);
-  }
+    try {
+      return await Promise.race([demo(options, folder, start), interrupted]);
+    } finally {
+      await cleanUp();
+      // Half of a demo may still wait for something.
+      if (isInterrupted) process.exit(130);
+    }
+  },
 });
 
 async function demo(options: Demo, folder: string, start: typeof startService): Promise<number> {

@@ -6,7 +6,7 @@ import { isLoopbackName } from '../contract/index.ts';
 import { kitFolder } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { callerFolder, readArguments } from './arguments.ts';
-import { onInterrupt, runCommand } from './command.ts';
+import { onInterrupt, defineCommand } from './command.ts';
 import { logLines } from './dev/log-lines.ts';
 import { watchFiles, type FileWatch } from './dev/watch-files.ts';
 import { loadMyApp } from './my-app.ts';
@@ -54,141 +54,146 @@ const concerns = {
 } as const;
 type Name = keyof typeof concerns;
 
-await runCommand(async () => {
-  const options = readOptions();
-  const definition = await loadMyApp();
-  const room = dirname(fileURLToPath(definition.module));
-  const own: Record<Name, string[]> = {
-    sandbox: [join(room, 'profile.ts')],
-    app: [room, ...(definition.templates ? [fileURLToPath(definition.templates)] : [])],
-  };
-  const folder = resolve(callerFolder(), options.data);
-  const apiKey = readSecret(process.env, 'SANDBOX_API_KEY') ?? randomBytes(24).toString('base64url');
-  // Whoever reaches the sandbox from another machine could approve operations, were it not for a key of its own.
-  const adminKey = isLoopbackName(options.host) ? '' : randomBytes(24).toString('base64url');
-  const running = new Map<Name, ServiceProcess>();
-  /** Where each was first: it stays there when it starts again. */
-  const urls = new Map<Name, string>();
-  const watches: FileWatch[] = [];
-  let toImport = options.import.map((path) => resolve(callerFolder(), path));
-  let isStopping = false;
-  const interrupted = new Promise<number>((stop) => {
-    onInterrupt(() => stop(0));
-  });
-
-  const portOf = (name: Name, first: string) => (urls.has(name) ? new URL(urls.get(name)!).port : first);
-  const shared = { HOST: options.host, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'info' };
-  const output = (name: Name) => {
-    const lineOf = logLines(name, process.stderr.isTTY);
-    return {
-      onLog: (line: string) => console.error(lineOf(line)),
-      onOutput: (line: string) => console.log(lineOf(line)),
+export default defineCommand(import.meta, {
+  usage,
+  async run() {
+    const options = readOptions();
+    const definition = await loadMyApp();
+    const room = dirname(fileURLToPath(definition.module));
+    const own: Record<Name, string[]> = {
+      sandbox: [join(room, 'profile.ts')],
+      app: [room, ...(definition.templates ? [fileURLToPath(definition.templates)] : [])],
     };
-  };
-  const start: Record<Name, () => Promise<ServiceProcess>> = {
-    sandbox: () =>
-      startService(
-        'sandbox',
-        [
-          '--port',
-          portOf('sandbox', options.port),
-          '--data',
-          join(folder, 'sandbox'),
-          '--profile',
-          fileURLToPath(definition.module),
-          ...toImport.flatMap((path) => ['--import', path]),
-        ],
-        { ...shared, SANDBOX_API_KEY: apiKey, SANDBOX_ADMIN_KEY: adminKey },
-        output('sandbox'),
-      ),
-    app: () =>
-      startService(
-        'app',
-        [],
-        {
-          ...shared,
-          PLATFORM_URL: urls.get('sandbox')!,
-          PLATFORM_API_KEY: apiKey,
-          DATA_DIR: join(folder, 'app'),
-          PORT: portOf('app', options['app-port']),
-          EMBEDDED_IN: urls.get('sandbox')!,
-          SHOW_DEFECTS: process.env['SHOW_DEFECTS'] ?? 'true',
-          ...(options['inspect-steps'] === undefined
-            ? {}
-            : { STEP_INSPECT: options['inspect-steps'], STEP_CONFINEMENT: 'none' }),
-        },
-        output('app'),
-      ),
-  };
-  async function restart(name: Name): Promise<void> {
-    const before = running.get(name);
-    running.delete(name);
-    await before?.stop(3_000);
-    if (isStopping) return;
-    const service = await start[name]();
-    if (isStopping) return service.stop();
-    // It may end by itself, as with a mistake in the code: the next change starts it anew.
-    service.ended.catch(
-      (error: unknown) =>
-        running.get(name) === service && (running.delete(name), console.error(String((error as Error).message))),
-    );
-    running.set(name, service);
-    urls.set(name, service.url);
-    if (name === 'sandbox') toImport = [];
-    // A sandbox that is just ending learns of it when it is back.
-    await registerApp().catch((error: unknown) =>
-      console.error(`the app is not in the marketplace yet: ${(error as Error).message}`),
-    );
-  }
-  /** Runs after either one starts: a sandbox that is not running now learns of the app once it runs. */
-  async function registerApp(): Promise<void> {
-    const sandbox = running.get('sandbox');
-    const app = urls.get('app');
-    if (!sandbox || app === undefined) return;
-    await sandboxCall({ url: sandbox.url, adminKey }, 'apps', {
-      ...(await manifestOf(app)),
-      launchUrl: `${app}/launch`,
+    const folder = resolve(callerFolder(), options.data);
+    const apiKey = readSecret(process.env, 'SANDBOX_API_KEY') ?? randomBytes(24).toString('base64url');
+    // Whoever reaches the sandbox from another machine could approve operations, were it not for a key of its own.
+    const adminKey = isLoopbackName(options.host) ? '' : randomBytes(24).toString('base64url');
+    const running = new Map<Name, ServiceProcess>();
+    /** Where each was first: it stays there when it starts again. */
+    const urls = new Map<Name, string>();
+    const watches: FileWatch[] = [];
+    let toImport = options.import.map((path) => resolve(callerFolder(), path));
+    let isStopping = false;
+    const interrupted = new Promise<number>((stop) => {
+      onInterrupt(() => stop(0));
     });
-  }
 
-  try {
-    // Before they start, so that a change meanwhile is seen.
-    const ready = Promise.withResolvers<void>();
-    for (const name of ['sandbox', 'app'] as const) {
-      const onChange = async () => {
-        await ready.promise;
-        if (isStopping) return;
-        await restart(name).then(
-          () => console.log(`${name} restarted`),
-          (error: unknown) => console.error(`${name} does not start: ${(error as Error).message}`),
-        );
+    const portOf = (name: Name, first: string) => (urls.has(name) ? new URL(urls.get(name)!).port : first);
+    const shared = { HOST: options.host, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'info' };
+    const output = (name: Name) => {
+      const lineOf = logLines(name, process.stderr.isTTY);
+      return {
+        onLog: (line: string) => console.error(lineOf(line)),
+        onOutput: (line: string) => console.log(lineOf(line)),
       };
-      watches.push(
-        await watchFiles(root, [...concerns[name], ...own[name]], onChange, (error) =>
-          console.error(`dev may miss changes: ${error.message}`),
+    };
+    const start: Record<Name, () => Promise<ServiceProcess>> = {
+      sandbox: () =>
+        startService(
+          'sandbox',
+          [
+            '--port',
+            portOf('sandbox', options.port),
+            '--data',
+            join(folder, 'sandbox'),
+            '--profile',
+            fileURLToPath(definition.module),
+            ...toImport.flatMap((path) => ['--import', path]),
+          ],
+          { ...shared, SANDBOX_API_KEY: apiKey, SANDBOX_ADMIN_KEY: adminKey },
+          output('sandbox'),
         ),
+      app: () =>
+        startService(
+          'app',
+          [],
+          {
+            ...shared,
+            PLATFORM_URL: urls.get('sandbox')!,
+            PLATFORM_API_KEY: apiKey,
+            DATA_DIR: join(folder, 'app'),
+            PORT: portOf('app', options['app-port']),
+            EMBEDDED_IN: urls.get('sandbox')!,
+            SHOW_DEFECTS: process.env['SHOW_DEFECTS'] ?? 'true',
+            ...(options['inspect-steps'] === undefined
+              ? {}
+              : { STEP_INSPECT: options['inspect-steps'], STEP_CONFINEMENT: 'none' }),
+          },
+          output('app'),
+        ),
+    };
+    async function restart(name: Name): Promise<void> {
+      const before = running.get(name);
+      running.delete(name);
+      await before?.stop(3_000);
+      if (isStopping) return;
+      const service = await start[name]();
+      if (isStopping) return service.stop();
+      // It may end by itself, as with a mistake in the code: the next change starts it anew.
+      service.ended.catch(
+        (error: unknown) =>
+          running.get(name) === service && (running.delete(name), console.error(String((error as Error).message))),
+      );
+      running.set(name, service);
+      urls.set(name, service.url);
+      if (name === 'sandbox') toImport = [];
+      // A sandbox that is just ending learns of it when it is back.
+      await registerApp().catch((error: unknown) =>
+        console.error(`the app is not in the marketplace yet: ${(error as Error).message}`),
       );
     }
-    const startBoth = async () => {
-      for (const name of ['sandbox', 'app'] as const) await restart(name);
-    };
-    // An import may take its time: Ctrl-C need not wait for it.
-    const ended = await Promise.race([startBoth(), interrupted]).finally(() => ready.resolve());
-    if (ended !== undefined) process.exit(ended);
-    console.log(
-      `sandbox  ${urls.get('sandbox')!}\napp      ${urls.get('app')!}\nkey      ${apiKey}${adminKey === '' ? '' : `\nsign in  ${adminKey}`}\nBoth restart when their code or templates change. Ctrl-C ends them.`,
-    );
-    // Not where nobody looks: in a pipe, or on a build machine.
-    if (!options['no-open'] && process.stdout.isTTY && process.env['CI'] === undefined)
-      await openInBrowser(urls.get('sandbox')! + (options.import.length > 0 ? '/catalog' : firstScene)).catch(() => {});
-    return await interrupted;
-  } finally {
-    isStopping = true;
-    await Promise.all(watches.map((one) => one.close()));
-    const services = [...running.values()];
-    running.clear();
-    await Promise.all(services.map((service) => service.stop()));
-  }
+    /** Runs after either one starts: a sandbox that is not running now learns of the app once it runs. */
+    async function registerApp(): Promise<void> {
+      const sandbox = running.get('sandbox');
+      const app = urls.get('app');
+      if (!sandbox || app === undefined) return;
+      await sandboxCall({ url: sandbox.url, adminKey }, 'apps', {
+        ...(await manifestOf(app)),
+        launchUrl: `${app}/launch`,
+      });
+    }
+
+    try {
+      // Before they start, so that a change meanwhile is seen.
+      const ready = Promise.withResolvers<void>();
+      for (const name of ['sandbox', 'app'] as const) {
+        const onChange = async () => {
+          await ready.promise;
+          if (isStopping) return;
+          await restart(name).then(
+            () => console.log(`${name} restarted`),
+            (error: unknown) => console.error(`${name} does not start: ${(error as Error).message}`),
+          );
+        };
+        watches.push(
+          await watchFiles(root, [...concerns[name], ...own[name]], onChange, (error) =>
+            console.error(`dev may miss changes: ${error.message}`),
+          ),
+        );
+      }
+      const startBoth = async () => {
+        for (const name of ['sandbox', 'app'] as const) await restart(name);
+      };
+      // An import may take its time: Ctrl-C need not wait for it.
+      const ended = await Promise.race([startBoth(), interrupted]).finally(() => ready.resolve());
+      if (ended !== undefined) process.exit(ended);
+      console.log(
+        `sandbox  ${urls.get('sandbox')!}\napp      ${urls.get('app')!}\nkey      ${apiKey}${adminKey === '' ? '' : `\nsign in  ${adminKey}`}\nBoth restart when their code or templates change. Ctrl-C ends them.`,
+      );
+      // Not where nobody looks: in a pipe, or on a build machine.
+      if (!options['no-open'] && process.stdout.isTTY && process.env['CI'] === undefined)
+        await openInBrowser(urls.get('sandbox')! + (options.import.length > 0 ? '/catalog' : firstScene)).catch(
+          () => {},
+        );
+      return await interrupted;
+    } finally {
+      isStopping = true;
+      await Promise.all(watches.map((one) => one.close()));
+      const services = [...running.values()];
+      running.clear();
+      await Promise.all(services.map((service) => service.stop()));
+    }
+  },
 });
 
 /** What the app says of itself. */

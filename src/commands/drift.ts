@@ -13,7 +13,7 @@ import { scratchFolder } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { openApi31 } from '../sandbox/openapi/document.ts';
 import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
-import { onInterrupt, runCommand } from './command.ts';
+import { onInterrupt, defineCommand } from './command.ts';
 import { knownDifferences, recording } from './drift/recorded-files.ts';
 import { readJson, requireWritable } from './files.ts';
 import { sandboxTarget } from './drift/sandbox-target.ts';
@@ -38,73 +38,78 @@ const approvalMs = 30 * 60_000;
 /** Where the answer cannot be read nobody can tell: the person gets this long. */
 const unreadableMs = 60_000;
 
-await runCommand(async () => {
-  const { values } = readArguments(usage, {
-    options: {
-      platform: { type: 'string' },
-      level: { type: 'string', default: 'read' },
-      profile: { type: 'string' },
-      record: { type: 'string' },
-      against: { type: 'string' },
-      expect: { type: 'string' },
-      json: { type: 'string' },
-    },
-  });
-  const folder = callerFolder();
-  const level = levels.find((one) => one === values.level);
-  if (level === undefined) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);
-  if ((values.platform === undefined) === (values.against === undefined))
-    throw wrong('give one of --platform URL and --against FILE');
-  const profile = values.profile === undefined ? await profileOfMyApp() : await readWireProfile(values.profile, folder);
-  for (const file of [values.json, values.record]) if (file !== undefined) await requireWritable(resolve(folder, file));
-  const known =
-    values.expect === undefined
-      ? []
-      : await readJson(resolve(folder, values.expect), knownDifferences, '[{"exchange": "...", "fact": "..."}]');
-  const record =
-    values.against === undefined
-      ? null
-      : await readJson(resolve(folder, values.against), recording, 'a file that --record wrote');
-  const target = record === null ? await platformTarget(values.platform!, level, profile) : null;
-  const seenLevel = record?.level ?? level;
+export default defineCommand(import.meta, {
+  usage,
+  async run() {
+    const { values } = readArguments(usage, {
+      options: {
+        platform: { type: 'string' },
+        level: { type: 'string', default: 'read' },
+        profile: { type: 'string' },
+        record: { type: 'string' },
+        against: { type: 'string' },
+        expect: { type: 'string' },
+        json: { type: 'string' },
+      },
+    });
+    const folder = callerFolder();
+    const level = levels.find((one) => one === values.level);
+    if (level === undefined) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);
+    if ((values.platform === undefined) === (values.against === undefined))
+      throw wrong('give one of --platform URL and --against FILE');
+    const profile =
+      values.profile === undefined ? await profileOfMyApp() : await readWireProfile(values.profile, folder);
+    for (const file of [values.json, values.record])
+      if (file !== undefined) await requireWritable(resolve(folder, file));
+    const known =
+      values.expect === undefined
+        ? []
+        : await readJson(resolve(folder, values.expect), knownDifferences, '[{"exchange": "...", "fact": "..."}]');
+    const record =
+      values.against === undefined
+        ? null
+        : await readJson(resolve(folder, values.against), recording, 'a file that --record wrote');
+    const target = record === null ? await platformTarget(values.platform!, level, profile) : null;
+    const seenLevel = record?.level ?? level;
 
-  const scratch = scratchFolder('drift');
-  const own = await sandboxTarget(scratch.path, profile).catch(async (error: unknown) => {
-    await scratch.remove();
-    throw error;
-  });
-  onInterrupt(() => {
-    console.error('interrupted');
-    process.exit(130);
-  });
-  try {
-    const expected = await observe(own.target, seenLevel);
-    const found: Observations = record ?? (await observe(target!, level));
-    const { unknown, gone } = withoutKnown(compare(expected, found), known, found.exchanges);
-    const unmade = unmadeOf(found, seenLevel);
-    const report: DriftReport = {
-      format: 'marketplace-drift/1',
-      platform: values.platform ?? values.against!,
-      level: seenLevel,
-      result: resultOf(unknown, unmade.length > 0),
-      unmade,
-      differences: unknown,
-      gone,
-      assumptions: judge(found, expected, unknown),
-      coverage: coverageOf(found.exchanges, openApi31('http://sandbox')),
-      missing: found.missing,
-    };
-    console.log(reportText(report, found.exchanges));
-    const write = (file: string, value: unknown) =>
-      writeFile(resolve(folder, file), `${JSON.stringify(value, null, 2)}\n`);
-    if (values.json !== undefined) await write(values.json, { ...report, exchanges: found.exchanges });
-    if (values.record !== undefined)
-      await write(values.record, { format: 'marketplace-drift-record/1', level, ...found });
-    return isAsExpected(report) ? 0 : 1;
-  } finally {
-    await own.close();
-    await scratch.remove();
-  }
+    const scratch = scratchFolder('drift');
+    const own = await sandboxTarget(scratch.path, profile).catch(async (error: unknown) => {
+      await scratch.remove();
+      throw error;
+    });
+    onInterrupt(() => {
+      console.error('interrupted');
+      process.exit(130);
+    });
+    try {
+      const expected = await observe(own.target, seenLevel);
+      const found: Observations = record ?? (await observe(target!, level));
+      const { unknown, gone } = withoutKnown(compare(expected, found), known, found.exchanges);
+      const unmade = unmadeOf(found, seenLevel);
+      const report: DriftReport = {
+        format: 'marketplace-drift/1',
+        platform: values.platform ?? values.against!,
+        level: seenLevel,
+        result: resultOf(unknown, unmade.length > 0),
+        unmade,
+        differences: unknown,
+        gone,
+        assumptions: judge(found, expected, unknown),
+        coverage: coverageOf(found.exchanges, openApi31('http://sandbox')),
+        missing: found.missing,
+      };
+      console.log(reportText(report, found.exchanges));
+      const write = (file: string, value: unknown) =>
+        writeFile(resolve(folder, file), `${JSON.stringify(value, null, 2)}\n`);
+      if (values.json !== undefined) await write(values.json, { ...report, exchanges: found.exchanges });
+      if (values.record !== undefined)
+        await write(values.record, { format: 'marketplace-drift-record/1', level, ...found });
+      return isAsExpected(report) ? 0 : 1;
+    } finally {
+      await own.close();
+      await scratch.remove();
+    }
+  },
 });
 
 async function profileOfMyApp(): Promise<WireProfile> {

@@ -14,7 +14,7 @@ import { scratchFolder } from '../files/index.ts';
 import { batteryOf, casesOf } from '../testing/step-battery/index.ts';
 import type { Looked } from '../testing/step-battery/look-job.ts';
 import { readArguments, wrongArguments } from './arguments.ts';
-import { runCommand } from './command.ts';
+import { defineCommand } from './command.ts';
 import { confine } from './confine.ts';
 import { loadMyApp } from './my-app.ts';
 import { argvOf } from './new-step/argv.ts';
@@ -64,84 +64,88 @@ const tinyInput = {
   bands: [{ name: 'elevation', values: '100 + 3 * x + 6 * y + mod(x * y, 4)' }],
 };
 
-await runCommand(async () => {
-  const { values, positionals } = readArguments(usage, {
-    allowPositionals: true,
-    options: {
-      lang: { type: 'string', default: 'ts' },
-      bands: { type: 'string' },
-      from: { type: 'string' },
-      file: { type: 'string' },
-    },
-  });
-  const [id, more] = positionals;
-  if (id === undefined || more !== undefined)
-    throw wrongArguments('new-step needs one argument: the id of the step', usage);
-  if (!/^[a-z][a-z0-9-]{0,63}$/.test(id))
-    throw wrongArguments(`${id} cannot be the id of a step: use a-z, 0-9 and -, first a letter`, usage);
-  const lang = values.from === undefined ? values.lang : 'command';
-  if (!['ts', 'python', 'command'].includes(lang)) throw wrongArguments(`--lang ${lang} must be ts or python`, usage);
-  const bands = bandNames(values.bands, lang);
-  const definition = await loadMyApp();
-  if (definition.steps.some((step) => step.id === id)) throw new KitError('bad_arguments', `your app has a step ${id}`);
-
-  const appFile = fileURLToPath(definition.module);
-  const folder = join(dirname(appFile), 'steps', id);
-  if (existsSync(folder)) throw new KitError('bad_arguments', `${folder} is there already: new-step wrote nothing`);
-  const app = await readFile(appFile, 'utf8');
-  const [, kitOfApp = 'marketplace-app-kit'] = /from '([^']+)'/.exec(/import \{[^}]*\bdefineApp\b[^}]*\} from '[^']+'/.exec(app)?.[0] ?? '') ?? []; // oxfmt-ignore
-  const names: StepNames = {
-    id,
-    variable: id.replace(/-+(.)?/g, (_, letter: string | undefined) => letter?.toUpperCase() ?? ''),
-    title: `${id.charAt(0).toUpperCase()}${id.slice(1).replaceAll('-', ' ')}`,
-    kit: kitOfApp.startsWith('.') ? `../../${kitOfApp}` : kitOfApp,
-  };
-  const changed = registered(app, names.variable, `./steps/${id}/index.ts`);
-  if (changed === null)
-    throw new KitError(
-      'bad_arguments',
-      `${appFile} lists its steps in a way that new-step cannot change: write steps: [...]`,
-    );
-
-  const read = z.object(confinementVariables).parse(process.env);
-  const confinement = await confine(confinementSettings(process.env, read), []);
-  const files: Record<string, string> = {};
-  if (lang === 'command') {
-    const fileName = values.file ?? `${id}.tif`;
-    const argv = argvOf(values.from ?? '', usage);
-    refuseFilesOfTheMachine(argv);
-    const looked = await tryOut(names, argv, fileName, tinyInput, confinement);
-    // What keeps the type of whatever it is given promises that.
-    const typesOf = ({ left }: typeof looked) =>
-      left && 'bands' in left && left.bands !== 'as-input' ? left.bands.map(({ dataType }) => dataType).join() : '';
-    const follows =
-      typesOf(looked) === tinyInput.type &&
-      typesOf(await tryOut(names, argv, fileName, { ...tinyInput, type: 'Byte' }, confinement)) === 'Byte';
-    files['index.ts'] = commandStep(names, argv, fileName, follows ? { bands: 'as-input' } : looked.left);
-    files['cases.json'] = json({
-      ...(looked.isOnInputGrid ? {} : { grid: 'own' }),
-      dependsOnPlace: true,
-      cancel: 'outside',
-      cases: [
-        {
-          name: 'as it was when the step was made: put what it must be in its place',
-          inputs: { input: [tinyInput] },
-          expect: { output: looked.expected },
-        },
-      ],
+export default defineCommand(import.meta, {
+  usage,
+  async run() {
+    const { values, positionals } = readArguments(usage, {
+      allowPositionals: true,
+      options: {
+        lang: { type: 'string', default: 'ts' },
+        bands: { type: 'string' },
+        from: { type: 'string' },
+        file: { type: 'string' },
+      },
     });
-  } else {
-    files['index.ts'] = lang === 'python' ? pythonStep(names, bands) : typescriptStep(names, bands);
-    if (lang === 'python') files[`${id}.py`] = pythonProgram(bands);
-    files['cases.json'] = json(factorCases(bands));
-  }
-  await mkdir(folder, { recursive: true });
-  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
-  await writeFile(appFile, await laidOut(changed, appFile));
-  const test = await writeTest(appFile, id, names.kit);
-  for (const path of [...Object.keys(files).map((name) => join(folder, name)), appFile, ...(test ? [test] : [])])
-    console.log(`wrote    ${relative(process.cwd(), path)}`);
-  return prove(definition.module, id, folder, confinement);
+    const [id, more] = positionals;
+    if (id === undefined || more !== undefined)
+      throw wrongArguments('new-step needs one argument: the id of the step', usage);
+    if (!/^[a-z][a-z0-9-]{0,63}$/.test(id))
+      throw wrongArguments(`${id} cannot be the id of a step: use a-z, 0-9 and -, first a letter`, usage);
+    const lang = values.from === undefined ? values.lang : 'command';
+    if (!['ts', 'python', 'command'].includes(lang)) throw wrongArguments(`--lang ${lang} must be ts or python`, usage);
+    const bands = bandNames(values.bands, lang);
+    const definition = await loadMyApp();
+    if (definition.steps.some((step) => step.id === id))
+      throw new KitError('bad_arguments', `your app has a step ${id}`);
+
+    const appFile = fileURLToPath(definition.module);
+    const folder = join(dirname(appFile), 'steps', id);
+    if (existsSync(folder)) throw new KitError('bad_arguments', `${folder} is there already: new-step wrote nothing`);
+    const app = await readFile(appFile, 'utf8');
+    const [, kitOfApp = 'marketplace-app-kit'] = /from '([^']+)'/.exec(/import \{[^}]*\bdefineApp\b[^}]*\} from '[^']+'/.exec(app)?.[0] ?? '') ?? []; // oxfmt-ignore
+    const names: StepNames = {
+      id,
+      variable: id.replace(/-+(.)?/g, (_, letter: string | undefined) => letter?.toUpperCase() ?? ''),
+      title: `${id.charAt(0).toUpperCase()}${id.slice(1).replaceAll('-', ' ')}`,
+      kit: kitOfApp.startsWith('.') ? `../../${kitOfApp}` : kitOfApp,
+    };
+    const changed = registered(app, names.variable, `./steps/${id}/index.ts`);
+    if (changed === null)
+      throw new KitError(
+        'bad_arguments',
+        `${appFile} lists its steps in a way that new-step cannot change: write steps: [...]`,
+      );
+
+    const read = z.object(confinementVariables).parse(process.env);
+    const confinement = await confine(confinementSettings(process.env, read), []);
+    const files: Record<string, string> = {};
+    if (lang === 'command') {
+      const fileName = values.file ?? `${id}.tif`;
+      const argv = argvOf(values.from ?? '', usage);
+      refuseFilesOfTheMachine(argv);
+      const looked = await tryOut(names, argv, fileName, tinyInput, confinement);
+      // What keeps the type of whatever it is given promises that.
+      const typesOf = ({ left }: typeof looked) =>
+        left && 'bands' in left && left.bands !== 'as-input' ? left.bands.map(({ dataType }) => dataType).join() : '';
+      const follows =
+        typesOf(looked) === tinyInput.type &&
+        typesOf(await tryOut(names, argv, fileName, { ...tinyInput, type: 'Byte' }, confinement)) === 'Byte';
+      files['index.ts'] = commandStep(names, argv, fileName, follows ? { bands: 'as-input' } : looked.left);
+      files['cases.json'] = json({
+        ...(looked.isOnInputGrid ? {} : { grid: 'own' }),
+        dependsOnPlace: true,
+        cancel: 'outside',
+        cases: [
+          {
+            name: 'as it was when the step was made: put what it must be in its place',
+            inputs: { input: [tinyInput] },
+            expect: { output: looked.expected },
+          },
+        ],
+      });
+    } else {
+      files['index.ts'] = lang === 'python' ? pythonStep(names, bands) : typescriptStep(names, bands);
+      if (lang === 'python') files[`${id}.py`] = pythonProgram(bands);
+      files['cases.json'] = json(factorCases(bands));
+    }
+    await mkdir(folder, { recursive: true });
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    await writeFile(appFile, await laidOut(changed, appFile));
+    const test = await writeTest(appFile, id, names.kit);
+    for (const path of [...Object.keys(files).map((name) => join(folder, name)), appFile, ...(test ? [test] : [])])
+      console.log(`wrote    ${relative(process.cwd(), path)}`);
+    return prove(definition.module, id, folder, confinement);
+  },
 });
 
 /** Names of the bands in `--bands`. */

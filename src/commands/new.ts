@@ -3,7 +3,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { KitError } from '../contract/index.ts';
 import { kitFolder } from '../files/index.ts';
 import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
-import { runCommand } from './command.ts';
+import { defineCommand } from './command.ts';
 
 const usage = `usage: marketplace-app-kit new FOLDER [--kit SPEC]: a project of your own that depends on this kit
 
@@ -26,55 +26,58 @@ interface Manifest {
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-await runCommand(async () => {
-  const { values, positionals } = readArguments(usage, {
-    allowPositionals: true,
-    options: { kit: { type: 'string' } },
-  });
-  const [given] = positionals;
-  if (given === undefined || positionals.length > 1)
-    throw wrongArguments('new needs one argument: the folder of the project', usage);
-  const folder = resolve(callerFolder(), given);
-  const name = basename(folder);
-  if (!/^[a-z0-9][a-z0-9._-]{0,213}$/.test(name))
-    throw wrongArguments(`${name} cannot be the name of a package: use a-z, 0-9, ., _ and -`, usage);
-  const there = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return [];
-    throw new KitError('bad_arguments', `${folder} cannot be used (${error.code})`);
-  });
-  if (there.length > 0) throw new KitError('bad_arguments', `${folder} is not empty: new wrote nothing`);
+export default defineCommand(import.meta, {
+  usage,
+  async run() {
+    const { values, positionals } = readArguments(usage, {
+      allowPositionals: true,
+      options: { kit: { type: 'string' } },
+    });
+    const [given] = positionals;
+    if (given === undefined || positionals.length > 1)
+      throw wrongArguments('new needs one argument: the folder of the project', usage);
+    const folder = resolve(callerFolder(), given);
+    const name = basename(folder);
+    if (!/^[a-z0-9][a-z0-9._-]{0,213}$/.test(name))
+      throw wrongArguments(`${name} cannot be the name of a package: use a-z, 0-9, ., _ and -`, usage);
+    const there = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return [];
+      throw new KitError('bad_arguments', `${folder} cannot be used (${error.code})`);
+    });
+    if (there.length > 0) throw new KitError('bad_arguments', `${folder} is not empty: new wrote nothing`);
 
-  const kit = JSON.parse(await readFile(kitFolder('package.json'), 'utf8')) as Manifest;
-  const manifest = {
-    name,
-    dependencies: { 'marketplace-app-kit': specOf(values.kit, folder) ?? `^${kit.version}` },
-    devDependencies: sorted({ ...kit.peerDependencies, ...toolsOf(kit) }),
-  };
-  for (const file of await filesBelow(kitFolder('templates/starter'))) {
-    const text = await readFile(join(kitFolder('templates/starter'), file), 'utf8');
-    const filled =
-      file === 'package.json'
-        ? `${JSON.stringify({ ...(JSON.parse(text) as object), ...manifest }, null, 2)}\n`
-        : text.replaceAll('{{name}}', name);
-    // npm leaves a .gitignore out of a package.
-    await write(join(folder, file === 'gitignore' ? '.gitignore' : file), filled);
-  }
-  for (const part of room) {
-    for (const file of await filesBelow(kitFolder(part))) {
-      const from = join(kitFolder(part), file);
-      const to = join(folder, part, file);
-      await mkdir(dirname(to), { recursive: true });
-      if (!/\.ts$/.test(file)) await cp(from, to);
-      else
-        await write(
-          to,
-          imports.reduce((text, [pattern, by]) => text.replace(pattern, by), await readFile(from, 'utf8')),
-        );
+    const kit = JSON.parse(await readFile(kitFolder('package.json'), 'utf8')) as Manifest;
+    const manifest = {
+      name,
+      dependencies: { 'marketplace-app-kit': specOf(values.kit, folder) ?? `^${kit.version}` },
+      devDependencies: sorted({ ...kit.peerDependencies, ...toolsOf(kit) }),
+    };
+    for (const file of await filesBelow(kitFolder('templates/starter'))) {
+      const text = await readFile(join(kitFolder('templates/starter'), file), 'utf8');
+      const filled =
+        file === 'package.json'
+          ? `${JSON.stringify({ ...(JSON.parse(text) as object), ...manifest }, null, 2)}\n`
+          : text.replaceAll('{{name}}', name);
+      // npm leaves a .gitignore out of a package.
+      await write(join(folder, file === 'gitignore' ? '.gitignore' : file), filled);
     }
-  }
-  console.log(
-    `${relative(callerFolder(), folder) || '.'} is ready. Go on with\n\n    cd ${relative(callerFolder(), folder) || '.'}\n    npm run demo\n    npm test`,
-  );
+    for (const part of room) {
+      for (const file of await filesBelow(kitFolder(part))) {
+        const from = join(kitFolder(part), file);
+        const to = join(folder, part, file);
+        await mkdir(dirname(to), { recursive: true });
+        if (!/\.ts$/.test(file)) await cp(from, to);
+        else
+          await write(
+            to,
+            imports.reduce((text, [pattern, by]) => text.replace(pattern, by), await readFile(from, 'utf8')),
+          );
+      }
+    }
+    console.log(
+      `${relative(callerFolder(), folder) || '.'} is ready. Go on with\n\n    cd ${relative(callerFolder(), folder) || '.'}\n    npm run demo\n    npm test`,
+    );
+  },
 });
 
 /** A path is written as the project sees it, where it is one. */

@@ -10,7 +10,7 @@ import { bundle as bundleSchema, bundleFormat, type Bundle } from '../sandbox/bu
 import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
 import { OpenError } from './certify/browser.ts';
 import { readStartRequest, type StartRequest } from './certify/options.ts';
-import { onInterrupt, runCommand } from './command.ts';
+import { onInterrupt, defineCommand } from './command.ts';
 import { loadMyApp } from './my-app.ts';
 import { startOwnSandbox } from './own-sandbox.ts';
 import { bringInputs, UnplayableError } from './replay/bring-inputs.ts';
@@ -40,64 +40,68 @@ const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFi
 
 const ofAnyFormat = z.object({ format: z.string() });
 
-await runCommand(async () => {
-  // An id of a run may begin with a hyphen, which stands for an option.
-  const args = process.argv.slice(2);
-  const at = args.indexOf('--run');
-  const joined =
-    at < 0 || args[at + 1] === undefined
-      ? args
-      : [...args.slice(0, at), `--run=${args[at + 1]}`, ...args.slice(at + 2)];
-  const { values, positionals } = readArguments(
-    usage,
-    {
-      allowPositionals: true,
-      options: {
-        run: { type: 'string' },
-        sandbox: { type: 'string', default: 'http://127.0.0.1:4010' },
-        save: { type: 'string' },
-        'launch-url': { type: 'string' },
-        'start-request': { type: 'string' },
-        port: { type: 'string' },
-        input: { type: 'string', multiple: true, default: [] },
-        patience: { type: 'string', default: '20' },
+export default defineCommand(import.meta, {
+  usage,
+  async run() {
+    // An id of a run may begin with a hyphen, which stands for an option.
+    const args = process.argv.slice(2);
+    const at = args.indexOf('--run');
+    const joined =
+      at < 0 || args[at + 1] === undefined
+        ? args
+        : [...args.slice(0, at), `--run=${args[at + 1]}`, ...args.slice(at + 2)];
+    const { values, positionals } = readArguments(
+      usage,
+      {
+        allowPositionals: true,
+        options: {
+          run: { type: 'string' },
+          sandbox: { type: 'string', default: 'http://127.0.0.1:4010' },
+          save: { type: 'string' },
+          'launch-url': { type: 'string' },
+          'start-request': { type: 'string' },
+          port: { type: 'string' },
+          input: { type: 'string', multiple: true, default: [] },
+          patience: { type: 'string', default: '20' },
+        },
       },
-    },
-    joined,
-  );
-  const [given, more] = positionals;
-  if (more !== undefined || (given === undefined) === (values.run === undefined))
-    throw wrongArguments('give a LAUNCH_ID, a FILE, or --run RUN_ID', usage);
-  if (!URL.canParse(values.sandbox)) throw wrongArguments(`--sandbox ${values.sandbox} must be an address`, usage);
-  const launchUrl = values['launch-url'];
-  if (launchUrl !== undefined && !URL.canParse(launchUrl))
-    throw wrongArguments(`--launch-url ${launchUrl} must be an address`, usage);
-  const patienceMs = Number(values.patience) * 1000;
-  if (!(patienceMs >= 7_000)) throw wrongArguments(`--patience ${values.patience} must be 7 seconds or more`, usage);
-  const startRequest = values['start-request'] === undefined ? null : readStartRequest(values['start-request'], usage);
-  if (launchUrl !== undefined && readSecret(process.env, 'SANDBOX_API_KEY') === null)
-    throw wrongArguments('--launch-url needs SANDBOX_API_KEY: the key that the app is configured with', usage);
-  const inCaller = (path: string) => resolve(callerFolder(), path);
-  try {
-    const recorded =
-      given !== undefined && isFile(inCaller(given))
-        ? await readBundle(inCaller(given))
-        : await record(values.sandbox, given === undefined ? { runId: values.run! } : { launchId: given });
-    if (values.save !== undefined) return await save(recorded, inCaller(values.save));
-    if (recorded.obstacles.length > 0 && startRequest === null)
-      throw new UnplayableError(`${recorded.obstacles.join('; ')}; --start-request may say what to run in its place`);
-    return await replay(recorded, {
-      launchUrl,
-      startRequest,
-      patienceMs,
-      port: values.port,
-      paths: values.input.map(inCaller),
-    });
-  } catch (error) {
-    if (!(error instanceof UnplayableError || error instanceof OpenError)) throw error;
-    console.log(`not replayable: ${error.message}`);
-    return 2;
-  }
+      joined,
+    );
+    const [given, more] = positionals;
+    if (more !== undefined || (given === undefined) === (values.run === undefined))
+      throw wrongArguments('give a LAUNCH_ID, a FILE, or --run RUN_ID', usage);
+    if (!URL.canParse(values.sandbox)) throw wrongArguments(`--sandbox ${values.sandbox} must be an address`, usage);
+    const launchUrl = values['launch-url'];
+    if (launchUrl !== undefined && !URL.canParse(launchUrl))
+      throw wrongArguments(`--launch-url ${launchUrl} must be an address`, usage);
+    const patienceMs = Number(values.patience) * 1000;
+    if (!(patienceMs >= 7_000)) throw wrongArguments(`--patience ${values.patience} must be 7 seconds or more`, usage);
+    const startRequest =
+      values['start-request'] === undefined ? null : readStartRequest(values['start-request'], usage);
+    if (launchUrl !== undefined && readSecret(process.env, 'SANDBOX_API_KEY') === null)
+      throw wrongArguments('--launch-url needs SANDBOX_API_KEY: the key that the app is configured with', usage);
+    const inCaller = (path: string) => resolve(callerFolder(), path);
+    try {
+      const recorded =
+        given !== undefined && isFile(inCaller(given))
+          ? await readBundle(inCaller(given))
+          : await record(values.sandbox, given === undefined ? { runId: values.run! } : { launchId: given });
+      if (values.save !== undefined) return await save(recorded, inCaller(values.save));
+      if (recorded.obstacles.length > 0 && startRequest === null)
+        throw new UnplayableError(`${recorded.obstacles.join('; ')}; --start-request may say what to run in its place`);
+      return await replay(recorded, {
+        launchUrl,
+        startRequest,
+        patienceMs,
+        port: values.port,
+        paths: values.input.map(inCaller),
+      });
+    } catch (error) {
+      if (!(error instanceof UnplayableError || error instanceof OpenError)) throw error;
+      console.log(`not replayable: ${error.message}`);
+      return 2;
+    }
+  },
 });
 
 interface Wanted {

@@ -22,7 +22,7 @@ import { compareJob, type CompareInput } from '../raster/index.ts';
 import { isCommand } from '../steps/command.ts';
 import { outputsOf, type AnyStep } from '../steps/step.ts';
 import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
-import { onInterrupt, runCommand } from './command.ts';
+import { onInterrupt, defineCommand } from './command.ts';
 import { confine } from './confine.ts';
 import { loadMyApp } from './my-app.ts';
 import { bringInputs } from './reproduce/given-inputs.ts';
@@ -41,31 +41,34 @@ Exit 0 only where the same comes out: the same bytes, or, where the software is 
 /** An id of a run, which may begin with a hyphen like an option. */
 const isRunId = (text: string) => /^[A-Za-z0-9_-]{22}$/.test(text);
 
-await runCommand(async () => {
-  const args = process.argv.slice(2);
-  const isRun = (arg: string, i: number) => isRunId(arg) && args[i - 1] !== '--input';
-  const { values, positionals } = readArguments(
-    usage,
-    { allowPositionals: true, options: { input: { type: 'string', multiple: true, default: [] } } },
-    [...args.filter((arg, i) => !isRun(arg, i)), '--', ...args.filter(isRun)],
-  );
-  const [what, more] = positionals;
-  if (what === undefined || more !== undefined) throw wrongArguments('give one FILE or RUN', usage);
-  const definition = await loadMyApp();
-  const read = z.object(confinementVariables).parse(process.env);
-  const confinement = await confine(confinementSettings(process.env, read), []);
-  const scratch = scratchFolder('reproduce');
-  const folder = scratch.path;
-  const stop = new AbortController();
-  onInterrupt(() => stop.abort(new KitError('interrupted', 'interrupted')));
-  try {
-    const from = callerFolder();
-    const recorded = await recordedOf(what, resolve(from, what), confinement, folder);
-    const paths = values.input.map((path) => resolve(from, path));
-    return await reproduce({ recorded, paths, definition, confinement, folder, signal: stop.signal });
-  } finally {
-    await scratch.remove();
-  }
+export default defineCommand(import.meta, {
+  usage,
+  async run() {
+    const args = process.argv.slice(2);
+    const isRun = (arg: string, i: number) => isRunId(arg) && args[i - 1] !== '--input';
+    const { values, positionals } = readArguments(
+      usage,
+      { allowPositionals: true, options: { input: { type: 'string', multiple: true, default: [] } } },
+      [...args.filter((arg, i) => !isRun(arg, i)), '--', ...args.filter(isRun)],
+    );
+    const [what, more] = positionals;
+    if (what === undefined || more !== undefined) throw wrongArguments('give one FILE or RUN', usage);
+    const definition = await loadMyApp();
+    const read = z.object(confinementVariables).parse(process.env);
+    const confinement = await confine(confinementSettings(process.env, read), []);
+    const scratch = scratchFolder('reproduce');
+    const folder = scratch.path;
+    const stop = new AbortController();
+    onInterrupt(() => stop.abort(new KitError('interrupted', 'interrupted')));
+    try {
+      const from = callerFolder();
+      const recorded = await recordedOf(what, resolve(from, what), confinement, folder);
+      const paths = values.input.map((path) => resolve(from, path));
+      return await reproduce({ recorded, paths, definition, confinement, folder, signal: stop.signal });
+    } finally {
+      await scratch.remove();
+    }
+  },
 });
 
 interface Reproduction {

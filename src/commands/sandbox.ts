@@ -5,7 +5,7 @@ import { createSandbox } from '../sandbox/create-sandbox.ts';
 import { callerFolder, readArguments } from './arguments.ts';
 import { confine } from './confine.ts';
 import { importWithProgress } from './sandbox/import.ts';
-import { runCommand, stopOnSignal } from './command.ts';
+import { defineCommand, stopOnSignal } from './command.ts';
 import { serve } from '../server/index.ts';
 import { readWireProfile } from './wire-profile.ts';
 
@@ -23,32 +23,38 @@ SANDBOX_ADMIN_KEY and more: docs/configuration.md. Pages for people are at its a
 /** Umask of the server: its files are for its own user alone. */
 const ownUmask = 0o077;
 
-await runCommand(async () => {
-  process.umask(ownUmask);
-  const options = readOptions();
-  const config = readSandboxConfig(process.env, options);
-  const log = pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true }));
-  const profile = options.profile === undefined ? undefined : await readWireProfile(options.profile, callerFolder());
-  const confinement = await confine(config.confinement, [config.dataDir]);
-  const sandbox = await createSandbox({ config, log, confinement, profile });
-  for (const path of options.import) await importWithProgress(sandbox, path);
-  const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' }).catch(
-    async (error: unknown) => {
+export default defineCommand(import.meta, {
+  usage,
+  async run() {
+    process.umask(ownUmask);
+    const options = readOptions();
+    const config = readSandboxConfig(process.env, options);
+    const log = pino(
+      { level: config.logLevel, base: { service: 'sandbox' } },
+      pino.destination({ dest: 2, sync: true }),
+    );
+    const profile = options.profile === undefined ? undefined : await readWireProfile(options.profile, callerFolder());
+    const confinement = await confine(config.confinement, [config.dataDir]);
+    const sandbox = await createSandbox({ config, log, confinement, profile });
+    for (const path of options.import) await importWithProgress(sandbox, path);
+    const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' }).catch(
+      async (error: unknown) => {
+        await sandbox.close();
+        throw error;
+      },
+    );
+    sandbox.listensAt(served.url);
+    log.info({ confinement: confinement.summary }, 'the sandbox opens foreign files in child processes');
+    stopOnSignal(async () => {
+      await served.close();
       await sandbox.close();
-      throw error;
-    },
-  );
-  sandbox.listensAt(served.url);
-  log.info({ confinement: confinement.summary }, 'the sandbox opens foreign files in child processes');
-  stopOnSignal(async () => {
-    await served.close();
-    await sandbox.close();
-  });
-  if (sandbox.madeApiKey !== null) {
-    console.log(`api key ${sandbox.madeApiKey}`);
-    console.log('  made because SANDBOX_API_KEY is not set; you see it only now; it is good for this data folder');
-  }
-  console.log(`sandbox ready ${served.url}`);
+    });
+    if (sandbox.madeApiKey !== null) {
+      console.log(`api key ${sandbox.madeApiKey}`);
+      console.log('  made because SANDBOX_API_KEY is not set; you see it only now; it is good for this data folder');
+    }
+    console.log(`sandbox ready ${served.url}`);
+  },
 });
 
 /** Paths are relative to the folder that the command was called in. */

@@ -5,7 +5,7 @@ import { KitError } from '../contract/index.ts';
 import { confinementSettings, confinementVariables } from '../child/index.ts';
 import * as z from 'zod';
 import { readArguments, wrongArguments } from './arguments.ts';
-import { runCommand } from './command.ts';
+import { defineCommand } from './command.ts';
 import { confine } from './confine.ts';
 import { loadMyApp } from './my-app.ts';
 
@@ -20,72 +20,75 @@ cancel, a disk without room, memory, its estimate. Exit 0 only where all of it h
 
 const toldOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
-await runCommand(async () => {
-  const { values, positionals } = readArguments(usage, {
-    allowPositionals: true,
-    options: { bail: { type: 'boolean', default: false }, side: { type: 'string', default: '4096' } },
-  });
-  const largeSide = Number(values.side);
-  if (!Number.isInteger(largeSide) || largeSide < 2_048 || largeSide > 16_384)
-    throw wrongArguments(`--side ${values.side} must be a whole number from 2048 to 16384`, usage);
-  const definition = await loadMyApp();
-  const unknown = positionals.find((id) => !definition.steps.some((step) => step.id === id));
-  if (unknown !== undefined)
-    throw wrongArguments(
-      `your app has no step ${unknown}; its steps are ${definition.steps.map(({ id }) => id).join(', ')}`,
-      usage,
-    );
-  const chosen = definition.steps.filter(({ id, cases }) =>
-    positionals.length > 0 ? positionals.includes(id) : cases,
-  );
-  if (chosen.length === 0)
-    throw new KitError('no_cases', 'no step of your app has cases: npm run new-step writes some');
-  const read = z.object(confinementVariables).parse(process.env);
-  const confinement = confine(confinementSettings(process.env, read), []);
-  let [passed, failed, left] = [0, 0, 0];
-  steps: for (const step of chosen) {
-    console.log(step.id);
-    const elsewhere = workedElsewhere(step);
-    if (elsewhere !== null) {
-      console.log(`  skipped: ${elsewhere}, which a battery does not have: prove it by a run`);
-      continue;
-    }
-    const checks = batteryOf({
-      definition,
-      stepId: step.id,
-      cases: casesOf(step),
-      confinement: () => confinement,
-      largeSide,
+export default defineCommand(import.meta, {
+  usage,
+  async run() {
+    const { values, positionals } = readArguments(usage, {
+      allowPositionals: true,
+      options: { bail: { type: 'boolean', default: false }, side: { type: 'string', default: '4096' } },
     });
-    /** For each error message, the first check that failed with it and the number of further checks. */
-    const said = new Map<string, { first: string; more: number }>();
-    for (const { name, run, exempt } of checks) {
-      if (exempt !== undefined) {
-        left += 1;
-        console.log(`  exempt  ${name}: ${exempt}`);
+    const largeSide = Number(values.side);
+    if (!Number.isInteger(largeSide) || largeSide < 2_048 || largeSide > 16_384)
+      throw wrongArguments(`--side ${values.side} must be a whole number from 2048 to 16384`, usage);
+    const definition = await loadMyApp();
+    const unknown = positionals.find((id) => !definition.steps.some((step) => step.id === id));
+    if (unknown !== undefined)
+      throw wrongArguments(
+        `your app has no step ${unknown}; its steps are ${definition.steps.map(({ id }) => id).join(', ')}`,
+        usage,
+      );
+    const chosen = definition.steps.filter(({ id, cases }) =>
+      positionals.length > 0 ? positionals.includes(id) : cases,
+    );
+    if (chosen.length === 0)
+      throw new KitError('no_cases', 'no step of your app has cases: npm run new-step writes some');
+    const read = z.object(confinementVariables).parse(process.env);
+    const confinement = confine(confinementSettings(process.env, read), []);
+    let [passed, failed, left] = [0, 0, 0];
+    steps: for (const step of chosen) {
+      console.log(step.id);
+      const elsewhere = workedElsewhere(step);
+      if (elsewhere !== null) {
+        console.log(`  skipped: ${elsewhere}, which a battery does not have: prove it by a run`);
         continue;
       }
-      try {
-        await run();
-        passed += 1;
-        console.log(`  ok    ${name}`);
-      } catch (error) {
-        failed += 1;
-        const why = toldOf(error);
-        const same = said.get(why);
-        if (same) same.more += 1;
-        else {
-          said.set(why, { first: name, more: 0 });
-          console.log(`  FAIL  ${name}: ${why}`);
+      const checks = batteryOf({
+        definition,
+        stepId: step.id,
+        cases: casesOf(step),
+        confinement: () => confinement,
+        largeSide,
+      });
+      /** For each error message, the first check that failed with it and the number of further checks. */
+      const said = new Map<string, { first: string; more: number }>();
+      for (const { name, run, exempt } of checks) {
+        if (exempt !== undefined) {
+          left += 1;
+          console.log(`  exempt  ${name}: ${exempt}`);
+          continue;
         }
-        if (values.bail) break steps;
+        try {
+          await run();
+          passed += 1;
+          console.log(`  ok    ${name}`);
+        } catch (error) {
+          failed += 1;
+          const why = toldOf(error);
+          const same = said.get(why);
+          if (same) same.more += 1;
+          else {
+            said.set(why, { first: name, more: 0 });
+            console.log(`  FAIL  ${name}: ${why}`);
+          }
+          if (values.bail) break steps;
+        }
       }
+      for (const { first, more } of said.values())
+        if (more > 0) console.log(`  FAIL  ${more} more check${more === 1 ? '' : 's'}, with the error of "${first}"`);
     }
-    for (const { first, more } of said.values())
-      if (more > 0) console.log(`  FAIL  ${more} more check${more === 1 ? '' : 's'}, with the error of "${first}"`);
-  }
-  console.log(`${passed} passed, ${failed} failed${left > 0 ? `, ${left} exempt` : ''}`);
-  return failed === 0 ? 0 : 1;
+    console.log(`${passed} passed, ${failed} failed${left > 0 ? `, ${left} exempt` : ''}`);
+    return failed === 0 ? 0 : 1;
+  },
 });
 
 /** What does the step, where that is not its own process; null where it is. */

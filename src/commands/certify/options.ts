@@ -48,7 +48,7 @@ export interface VerifyOptions {
   readonly expectFile: string | null;
 }
 
-const usage = `usage: npm run certify -- [options]: launches an app through the plan and judges it, rule by rule
+export const usage = `usage: npm run certify -- [options]: launches an app through the plan and judges it, rule by rule
        npm run certify -- verify REPORT [--public-key FILE] [--level LEVEL] [--challenge SEED] [--expect FILE]: whether a
        signed report is good
 

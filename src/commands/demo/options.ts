@@ -17,7 +17,7 @@ export interface DemoOptions {
   readonly decision: (typeof decisions)[number];
 }
 
-const usage = `usage: npm run demo -- [options]: the whole flow on this machine, from the launch to the delivered file
+export const usage = `usage: npm run demo -- [options]: the whole flow on this machine, from the launch to the delivered file
 
   --input PATH       a raster, or a folder of a scene's bands; repeatable (default: an item of the demo catalog).
                      Of a step with several inputs: NAME=PATH, once for each

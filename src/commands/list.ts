@@ -1,0 +1,91 @@
+import type { Command } from './command.ts';
+
+interface ListedCommand {
+  /** One line of the usage. */
+  readonly summary: string;
+  /** Arguments after the name. */
+  readonly arguments?: string;
+  readonly isSpecial?: boolean;
+  /** It starts a sandbox, or is one. */
+  readonly startsSandbox?: boolean;
+  readonly load: () => Promise<{ readonly default: Command }>;
+}
+
+/** The commands of the kit, in the order of its usage. `setup` needs nothing of the kit, and is a script of its own. */
+export const commands: Readonly<Record<string, ListedCommand>> = {
+  new: {
+    arguments: 'FOLDER',
+    summary: 'a project of your own: an app that depends on this kit, with its tests and a workflow',
+    load: () => import('./new.ts'),
+  },
+  demo: {
+    summary: 'the whole flow on this machine, from the launch to the delivered file',
+    startsSandbox: true,
+    load: () => import('./demo.ts'),
+  },
+  dev: {
+    summary: 'the platform and your app, restarted when you change it, in the browser',
+    startsSandbox: true,
+    load: () => import('./dev.ts'),
+  },
+  sandbox: {
+    summary: 'the platform alone: build and test an app in any language against it',
+    startsSandbox: true,
+    load: () => import('./sandbox.ts'),
+  },
+  app: {
+    summary: 'your app alone, against the platform that PLATFORM_URL names',
+    load: () => import('./app.ts'),
+  },
+  certify: {
+    summary: 'launches any app through the plan of scenarios, and judges it',
+    startsSandbox: true,
+    load: () => import('./certify.ts'),
+  },
+  'new-step': {
+    arguments: 'ID',
+    summary: 'a step of your own, in TypeScript, Python or by a program, with its cases',
+    load: () => import('./new-step.ts'),
+  },
+  replay: {
+    summary: 'plays a run again that a sandbox has seen, with any app, and compares',
+    startsSandbox: true,
+    load: () => import('./replay.ts'),
+  },
+  drift: {
+    summary: 'what a platform does otherwise than the sandbox',
+    startsSandbox: true,
+    load: () => import('./drift.ts'),
+  },
+  'test-step': {
+    summary: 'all that a step of your app must do, as its test in test/my-app does',
+    isSpecial: true,
+    load: () => import('./test-step.ts'),
+  },
+  reproduce: {
+    summary: 'makes an output once more, and compares the two',
+    isSpecial: true,
+    load: () => import('./reproduce.ts'),
+  },
+  'forget-user': {
+    summary: 'removes all that your app keeps about a user',
+    isSpecial: true,
+    load: () => import('./forget-user.ts'),
+  },
+};
+
+const linesOf = (isSpecial: boolean) =>
+  Object.entries(commands)
+    .filter(([, command]) => (command.isSpecial ?? false) === isSpecial)
+    .map(([name, { arguments: more, summary }]) => `  ${[name, more ?? ''].join(' ').padEnd(11)}  ${summary}`)
+    .join('\n');
+
+export const usage = `usage: marketplace-app-kit COMMAND [options]        (COMMAND --help says more of each)
+
+${linesOf(false)}
+
+more:
+${linesOf(true)}
+  setup        installs what npm cannot: GDAL's binding, bubblewrap
+
+Your app is src/my-app/app.ts of the folder that you are in, or the module that MY_APP names; without one the kit's own.`;
