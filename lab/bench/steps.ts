@@ -308,7 +308,7 @@ function print(rows: readonly Row[]): void {
   console.log('|------|--------:|-----:|--------------------:|----:|-----:|-------------:|-------------:|------|');
   for (const { id, ours, theirs, timeRatios, memoryRatio, isMet } of rows) {
     const spread = `${median(timeRatios).toFixed(2)} (${Math.min(...timeRatios).toFixed(2)} to ${Math.max(...timeRatios).toFixed(2)})`;
-    const mega = (bytes: number) => `${(bytes / 1e6).toFixed(1)}`;
+    const mega = (bytes: number) => (bytes / 1e6).toFixed(1);
     console.log(
       `| ${id} | ${ours.seconds.toFixed(1)} | ${theirs.seconds.toFixed(1)} | ${spread} | ${ours.peakMiB.toFixed(0)} | ${theirs.peakMiB.toFixed(0)} | ${memoryRatio.toFixed(2)} | ${mega(ours.bytes)}, ${mega(theirs.bytes)} MB | ${isMet ? 'met' : 'MISSED'} |`,
     );

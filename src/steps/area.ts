@@ -82,7 +82,7 @@ function closed(corners: Position[]): Position[] {
 }
 
 /** Reads GeoJSON, as a value or as its text: a geometry, a feature, or a collection of one. An area as it comes out reads as itself. */
-export function areaSchema({ mostSquareKilometres, mostCorners = 10_000 }: AreaLimits): z.ZodType<Area, unknown> {
+export function areaSchema({ mostSquareKilometres, mostCorners = 10_000 }: AreaLimits): z.ZodType<Area> {
   return z.unknown().transform((given, context): Area => {
     const refuse = (message: string): never => {
       context.addIssue({ code: 'custom', message });

@@ -103,6 +103,6 @@ const isWorld = ([west, south, east, north]: Box) => west <= -180 && south <= -9
 function orderBy(sql: SqlOfSearch, { field, direction }: SortRule): string {
   const name = propertyName(field);
   const columns: Readonly<Record<string, string>> = { datetime: 'datetime_ms', id: 'id', collection: 'collection_id' };
-  const column = Object.hasOwn(columns, name) ? `${sql.own}.${columns[name]}` : `${sql.property(name)}`;
+  const column = Object.hasOwn(columns, name) ? `${sql.own}.${columns[name]}` : sql.property(name);
   return `${column} ${direction}${commonFields.has(name) ? '' : ' nulls last'}`;
 }
