@@ -101,6 +101,10 @@ export interface AppConfig {
   readonly inspectPort: number | null;
   /** `METRICS_PUBLIC`, default false: `/metrics` answers on loopback only. */
   readonly publicMetrics: boolean;
+  /** `OTEL_EXPORTER_OTLP_ENDPOINT`, default none: base address of an OpenTelemetry collector, which gets traces. */
+  readonly tracesTo: string | null;
+  /** `OTEL_SERVICE_NAME`, default `marketplace-app`. */
+  readonly serviceName: string;
   /** `MAP_TILES`, default none: address of map tiles with `{z}`, `{x}` and `{y}`, drawn over the coarse land that is always there. */
   readonly mapTiles: string | null;
   /** `STEP_CONFINEMENT` and `CONFINEMENT_READS`: how child processes, which open foreign files, are kept from everything else. */
@@ -173,6 +177,8 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
       .optional(),
     LAUNCHES_PER_MINUTE: integer(1, 1_000_000).default(120),
     METRICS_PUBLIC: z.enum(['true', 'false'], 'must be true or false').default('false'),
+    OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+    OTEL_SERVICE_NAME: z.string().max(200).default('marketplace-app'),
     SHOW_DEFECTS: z.enum(['true', 'false'], 'must be true or false').default('false'),
     STEP_INSPECT: integer(1, 65_535).optional(),
     ...confinementVariables,
@@ -253,6 +259,8 @@ export function readAppConfig(
     publicMetrics: settings.METRICS_PUBLIC === 'true',
     showDefects: settings.SHOW_DEFECTS === 'true',
     inspectPort: settings.STEP_INSPECT ?? null,
+    tracesTo: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
+    serviceName: settings.OTEL_SERVICE_NAME,
     mapTiles: settings.MAP_TILES ?? null,
     confinement: confinementSettings(env, settings),
     logLevel: settings.LOG_LEVEL,

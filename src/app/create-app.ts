@@ -25,6 +25,7 @@ import { sweep } from './sweep.ts';
 import { limitLaunches } from './launch/launch-limit.ts';
 import { launchRoutes } from './launch/routes.ts';
 import { launchSessions, rememberBegun, requireLaunchSession } from './launch/sessions.ts';
+import { createTraces } from './monitoring/traces.ts';
 import { createMetrics } from './monitoring/metrics.ts';
 import { monitoringRoutes } from './monitoring/routes.ts';
 import { assetRoutes } from './pages/assets.ts';
@@ -109,6 +110,7 @@ async function wireApp(
   // Another process may have the same pid after a restart, or on another machine of the same name.
   const lease = new WorkerLease(`${hostname()}:${process.pid}:${randomBytes(6).toString('base64url')}`, { isShared });
   const metrics = createMetrics();
+  const traces = await createTraces({ endpoint: config.tracesTo, serviceName: config.serviceName });
   const client = createPlatformClient({
     baseUrl: config.platformUrl,
     apiKey: config.platformApiKey.reveal(),
@@ -116,7 +118,10 @@ async function wireApp(
     transport: options.http,
     retry: options.retry,
     log: log.child({ part: 'platform-client' }),
-    onCall: (call) => metrics.observeCall(call),
+    onCall(call) {
+      metrics.observeCall(call);
+      traces.call(call);
+    },
     now,
   });
   const workDir = join(config.dataDir, 'work');
@@ -176,6 +181,7 @@ async function wireApp(
     now,
     log,
     onStage: (state, seconds) => metrics.observeStage(state, seconds),
+    traceStage: (run, work) => traces.stage(run, work),
     onSessionOver: (launchId) => launches.eraseTokens([launchId]),
   });
 
@@ -226,7 +232,7 @@ async function wireApp(
     app.get('/', (_req, res) => void res.type('html').send(pages.render('home', { marketplace: config.platformUrl })));
     app.use('/launch', limitLaunches(config.launchesPerMinute), rememberBegun(config));
     app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
-    app.use(launchRoutes({ client, launches, profile, now }));
+    app.use(launchRoutes({ client, launches, profile, now, traceLaunch: (begin) => traces.launch(begin) }));
     app.use('/launches/:launchId', requireLaunchSession, requireSameOrigin);
     app.use(
       '/launches/:launchId',
@@ -263,7 +269,7 @@ async function wireApp(
       clearInterval(sweeping);
       await stopWork();
       client.close();
-      await closeStores();
+      await Promise.all([traces.close(), closeStores()]);
     },
   };
 }

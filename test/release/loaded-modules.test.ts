@@ -44,6 +44,11 @@ test('a confined process loads the step and the readers, and nothing of the serv
   expect(() => load('./src/app/open-stores.ts')).toThrow(/is loaded by/);
 });
 
+test('an app loads OpenTelemetry only for traces', () => {
+  // prom-client loads the API.
+  loadWithout(/\/@opentelemetry\/(sdk|exporter|resources|otlp)/, './src/app/create-app.ts');
+});
+
 test('an app loads pg-boss only for a shared database', () => {
   loadWithout(/\/pg-boss\//, './src/app/create-app.ts');
   expect(() => loadWithout(/\/pg-boss\//, './src/app/runs/pg-boss-run-queue.ts')).toThrow(/is loaded by/);

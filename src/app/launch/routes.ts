@@ -2,7 +2,7 @@ import { Router, urlencoded, type Request, type Response } from 'express';
 import type { WireProfile } from '../../contract/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import { beginLaunch, readLaunchToken } from './begin-launch.ts';
-import type { LaunchStore } from './launch-store.ts';
+import type { Launch, LaunchStore } from './launch-store.ts';
 import { hasBegunHere, launchPath, openSession } from './sessions.ts';
 import { pageDeadline } from '../web/page-call.ts';
 
@@ -14,6 +14,7 @@ export function launchRoutes(options: {
   launches: LaunchStore;
   profile: Pick<WireProfile, 'launchTokenField' | 'limits'>;
   now: () => number;
+  traceLaunch: (begin: () => Promise<Launch | null>) => Promise<Launch | null>;
 }): Router {
   async function begin(
     req: Request,
@@ -27,13 +28,8 @@ export function launchRoutes(options: {
       typeof item === 'string' && item.length <= maxItemCharacters ? `?item=${encodeURIComponent(item)}` : '';
     const begun = await options.launches.begunBy(word);
     if (begun !== null && hasBegunHere(req, begun)) return res.redirect(303, `${launchPath(begun)}/${hint}`);
-    const launch = await beginLaunch(
-      word,
-      options.client,
-      options.launches,
-      options.now,
-      () => res.closed,
-      pageDeadline(),
+    const launch = await options.traceLaunch(() =>
+      beginLaunch(word, options.client, options.launches, options.now, () => res.closed, pageDeadline()),
     );
     if (launch === null) return;
     await openSession(req, launch.id);

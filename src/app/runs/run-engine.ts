@@ -50,6 +50,8 @@ export interface RunEngineOptions extends RunIntakeOptions {
   readonly folders: AttemptFolders;
   /** Called with a launch whose token the platform refuses for good. */
   readonly onSessionOver?: (launchId: string) => Promise<void>;
+  /** Runs the work of a state. Default: only that. */
+  readonly traceStage?: <T>(run: Run, work: () => Promise<T>) => Promise<T>;
   /** Called when a run leaves a state, with how long it was in it. */
   readonly onStage?: (state: RunState, seconds: number) => void;
   readonly log: StageLog & {
@@ -93,6 +95,7 @@ interface ActiveRun {
 export function createRunEngine(options: RunEngineOptions): RunEngine {
   const { store, queue, progress, settings, now, lease, folders } = options;
   const { worker } = lease;
+  const traceStage = options.traceStage ?? ((_run, work) => work());
   const activeRuns = new Map<string, ActiveRun>();
   /** Includes runs that were handed over. */
   const underWay = new Set<Promise<void>>();
@@ -204,10 +207,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         entry.state = run.state;
         report(noProgress);
         signal.throwIfAborted();
-        const [{ state }, from]: [Run, number] = [run, performance.now()];
-        run = await stage.work(run, context);
+        const [{ work }, current, from]: [typeof stage, Run, number] = [stage, run, performance.now()];
+        run = await traceStage(current, () => work(current, context));
         patience.progressed();
-        options.onStage?.(state, (performance.now() - from) / 1000);
+        options.onStage?.(current.state, (performance.now() - from) / 1000);
         log.info({ state: run.state, operationId: run.operationId }, 'run reached a state');
       }
     } catch (error) {
