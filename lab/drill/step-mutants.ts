@@ -769,8 +769,11 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one('a tolerance of less than 0', polygonize, 'tolerance: z.number().min(0)', 'tolerance: z.number()'),
   ],
   reproject: [
-    // A case of one raster cannot say that it marks missing pixels in two ways.
-    ...ofWarps.filter(({ name }) => name !== 'sources that differ are warped as they are'),
+    // A case of one raster cannot mark missing pixels in two ways, and only such rasters lose their scale.
+    ...ofWarps.filter(
+      ({ name }) => !['sources that differ are warped as they are', 'the scale is lost'].includes(name),
+    ),
+    one('always the nearest', reproject, "['-r', parameters.resampling]", "['-r', 'near']"),
     ...ofCogs(),
     one(
       'the pixel size is not looked at',
