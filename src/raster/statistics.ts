@@ -63,7 +63,11 @@ class StatisticsOfBand implements Accumulator {
     while (first < count && (values[first] === nodata || values[first] !== values[first])) first++;
     if (first === count) return;
     const near = values[first]!;
-    let [valid, min, max, sum, sumOfSquares] = [0, this.#min, this.#max, 0, 0];
+    let valid = 0;
+    let min = this.#min;
+    let max = this.#max;
+    let sum = 0;
+    let sumOfSquares = 0;
     for (let i = first; i < count; i++) {
       const value = values[i]!;
       if (value === nodata || value !== value) continue;
