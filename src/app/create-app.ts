@@ -181,6 +181,7 @@ async function wireApp(
     now,
     log,
     onStage: (state, seconds) => metrics.observeStage(state, seconds),
+    onFailed: (code) => metrics.observeFailure(code),
     traceStage: (run, work) => traces.stage(run, work),
     onSessionOver: (launchId) => launches.eraseTokens([launchId]),
   });
@@ -284,7 +285,8 @@ function requestLog(log: Logger): RequestHandler {
   return pinoHttp({
     logger: log,
     genReqId: () => randomUUID(),
-    customLogLevel: (_req, res, error) => (error || res.statusCode >= 500 ? 'error' : 'debug'),
+    // The error boundary logs answers of 500 and above, with their error.
+    customLogLevel: (_req, _res, error) => (error ? 'error' : 'debug'),
     serializers: {
       req: (req: { id: unknown; method: string; url: string }) => ({
         id: req.id,

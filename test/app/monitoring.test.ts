@@ -1,5 +1,6 @@
 /** Health, readiness and metrics of the app. */
 import { networkInterfaces } from 'node:os';
+import { pino } from 'pino';
 import supertest from 'supertest';
 import { describe, expect, test } from 'vitest';
 import { createMetrics } from '../../src/app/monitoring/metrics.ts';
@@ -129,6 +130,33 @@ test('metrics count runs, stages, calls by result, and steps', async () => {
   expect(value(metrics, 'app_steps{is="running"}')).toBe(0);
   expect(value(metrics, 'app_step_resident_memory_bytes')).toBe(0);
   expect(metrics).not.toContain(launchId);
+});
+
+test('metrics count failed runs by their code', async () => {
+  const sandbox = await startSandbox();
+  const app = await startApp(sandbox.url);
+  const { launchId, session } = await launchApp(sandbox, app);
+  const { id } = await session.start(smallRun);
+  await session.waitFor(id, 'AWAITING_APPROVAL');
+  await sandbox.control('POST', `launches/${launchId}/revoke`);
+  await session.waitFor(id, 'FAILED');
+  expect(value(await metricsOf(app), 'app_run_failures_total{code="token_revoked"}')).toBe(1);
+});
+
+test('a request that the app could not answer leaves one line of an error in the log', async () => {
+  const lines: { level: number; msg: string }[] = [];
+  const log = pino(
+    { level: 'debug' },
+    { write: (line) => void lines.push(JSON.parse(line) as (typeof lines)[number]) },
+  );
+  const sandbox = await startSandbox();
+  const app = await startApp(sandbox.url, { log });
+  const { launchUrl } = await sandbox.launch();
+  const { search } = new URL(launchUrl);
+  await sandbox.close();
+  expect((await fetch(`${app.url}/launch${search}`, { redirect: 'manual' })).status).toBe(502);
+  await app.close();
+  expect(lines.filter(({ level }) => level >= 50).map(({ msg }) => msg)).toEqual(['request failed']);
 });
 
 test('metrics answer on loopback only, unless they are public', async () => {

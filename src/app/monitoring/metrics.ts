@@ -16,6 +16,7 @@ export interface Rendered extends MetricsSources {
 export interface Metrics {
   observeCall(call: ObservedCall): void;
   observeStage(state: RunState, seconds: number): void;
+  observeFailure(code: string): void;
   observeStepMemory(bytes: number): void;
   /** Text in Prometheus' format, and its content type. */
   render(sources: Rendered): Promise<{ type: string; text: string }>;
@@ -39,6 +40,12 @@ export function createMetrics(): Metrics {
     help: 'How long a run was in a state.',
     labelNames: ['state'],
     buckets: stageBuckets,
+    registers,
+  });
+  const failures = new Counter({
+    name: 'app_run_failures_total',
+    help: 'Runs that this process has seen fail, by the code of the failure.',
+    labelNames: ['code'],
     registers,
   });
   const calls = new Counter({
@@ -77,6 +84,7 @@ export function createMetrics(): Metrics {
       callSeconds.observe({ endpoint }, durationMs / 1000);
     },
     observeStage: (state, seconds) => stages.observe({ state }, seconds),
+    observeFailure: (code) => failures.inc({ code }),
     observeStepMemory: (bytes) => stepMemory.set(bytes),
     async render({ countRuns, stepLoad, readiness }) {
       // The other metrics are needed most while the database is away.

@@ -52,6 +52,8 @@ export interface RunEngineOptions extends RunIntakeOptions {
   readonly onSessionOver?: (launchId: string) => Promise<void>;
   /** Runs the work of a state. Default: only that. */
   readonly traceStage?: <T>(run: Run, work: () => Promise<T>) => Promise<T>;
+  /** Called when a run has failed, with the code of its failure. */
+  readonly onFailed?: (code: string) => void;
   /** Called when a run leaves a state, with how long it was in it. */
   readonly onStage?: (state: RunState, seconds: number) => void;
   readonly log: StageLog & {
@@ -263,7 +265,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         { state: run.state, code: failure.code, reason: failure.message, requestId: failure.requestId },
         'run failed',
       );
-    return store.transition(run, 'FAILED', { failure });
+    const failed = await store.transition(run, 'FAILED', { failure });
+    options.onFailed?.(failure.code);
+    return failed;
   }
 
   async function findRun(id: string): Promise<Run> {
