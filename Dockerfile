@@ -37,7 +37,7 @@ COPY --from=gdal /gdal/node_modules/gdal-async/lib/binding node_modules/gdal-asy
 
 FROM base AS sandbox-modules
 COPY package.json package-lock.json deploy/slim-modules.sh deploy/sandbox-packages.mjs ./
-# The lock file knows the sandbox's packages as development tools. What it does not need goes.
+# In the lock file the sandbox's packages are development tools. The other tools are removed.
 RUN --mount=type=cache,target=/root/.npm npm ci --include=dev --ignore-scripts --no-audit --no-fund \
  && node sandbox-packages.mjs \
  && npm prune --ignore-scripts --no-audit --no-fund --offline \

@@ -1,4 +1,4 @@
-/** `npm run lab -- scripts/reference.ts`: a page of docs/reference for each of the kit's steps, one of what a step is given, one of error codes, one of the commands, and the tables of docs/contract.md and CONTRIBUTING.md, from the code itself. With `--check` it only compares. `--pictures` runs every step on a real scene, and draws what comes out. */
+/** `npm run lab -- scripts/reference.ts`: the pages of docs/reference, and tables of docs/contract.md and CONTRIBUTING.md, from the code itself. With `--check` it only compares. `--pictures` runs every step on a real scene, and draws what comes out. */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -15,14 +15,17 @@ const people = {
   platform: 'platform',
 } as const;
 
+const dependsOnAnswer =
+  'The platform uses words that the app does not know. Write `errors` into the wire profile. The advice to users depends on the status.';
+
 export function pageOfErrors(): string {
   const ofApp = errorMoments.map((moment) => {
     const rows = Object.entries(appErrors).filter(([, { when }]) => when === moment);
     return `### ${titles[moment]}
 
-| Code | Who can mend it | What to do |
+| Code | Who can fix it | What to do |
 | --- | --- | --- |
-${rows.map(([code, { mendedBy, advice }]) => `| \`${code}\` | ${people[mendedBy]} | ${advice} |`).join('\n')}`;
+${rows.map(([code, { fixedBy, advice }]) => `| \`${code}\` | ${people[fixedBy]} | ${advice ?? dependsOnAnswer} |`).join('\n')}`;
   });
   return `# Error codes
 
@@ -30,18 +33,18 @@ ${rows.map(([code, { mendedBy, advice }]) => `| \`${code}\` | ${people[mendedBy]
 
 ## Of the app
 
-A page shows the message, the advice and the code of an error. An answer under \`/api/\` has \`error\`, \`code\` and \`requestId\`. A failed run keeps its code, message and advice. Steps of your own may have further codes.
+A page shows the message and the code of an error, and the advice of the first two tables. An answer under \`/api/\` has \`error\`, \`code\` and \`requestId\`. A failed run keeps its code, message and advice. Steps of your own may have further codes.
 
 ${ofApp.join('\n\n')}
 
 ## Of the platform
 
-The sandbox answers errors with \`error\`, \`code\` and \`requestId\`. If a call has its own message for a status ([contract](../contract.md)), \`error\` is that message.
+The sandbox answers errors with \`error\`, \`code\` and \`requestId\`. If a call has its own message for a status ([contract](../contract.md)), \`error\` is that message. A cause can have another status than its code usually has.
 
-| Code | Status | Who can mend it | Cause |
+| Code | Status | Who can fix it | Cause |
 | --- | --- | --- | --- |
 ${Object.entries(platformErrors)
-  .map(([code, { status, mendedBy, cause }]) => `| \`${code}\` | ${status} | ${people[mendedBy]} | ${cause} |`)
+  .map(([code, { status, fixedBy, cause }]) => `| \`${code}\` | ${status} | ${people[fixedBy]} | ${cause} |`)
   .join('\n')}
 `;
 }

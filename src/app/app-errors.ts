@@ -1,12 +1,13 @@
-import type { mendedBy } from '../contract/index.ts';
+import type { fixedBy } from '../contract/index.ts';
 
-/** When a user or an operator meets an error: at a launch, at a request of the page, as the failure of a run, or at the start of the app. */
+/** The moments of errors: a launch, a request of a page, the failure of a run, the start of the app. */
 export const errorMoments = ['launch', 'request', 'run', 'start'] as const;
 
 interface AppErrorRow {
   readonly when: (typeof errorMoments)[number];
-  readonly mendedBy: (typeof mendedBy)[number];
-  readonly advice: string;
+  readonly fixedBy: (typeof fixedBy)[number];
+  /** Null: it depends on the answer that had the code. */
+  readonly advice: string | null;
 }
 
 const launchAgain = 'Launch the app again from the marketplace and start a new run.';
@@ -14,29 +15,32 @@ const fromMarketplace = 'Go back to the marketplace and launch the app again.';
 const stillGood = 'Reload this page in a moment: your launch is still good.';
 const tryLater = 'Start the run again in a while. If it happens again, tell the platform the request id.';
 const tryRequestLater = 'Try again in a moment.';
+const later = 'Start the run again later. If it fails again, tell the operator of this app.';
+const noDisk =
+  'Start the run again later. If it fails again, ask the operator of this app for more disk space (WORK_DISK_BYTES).';
 const changeInput = 'Correct the input or the parameters and start a new run.';
-const askOperator = 'Tell whoever runs this app: its configuration is wrong, or it has a bug.';
-const smallerItem = 'Take a smaller item, or ask whoever runs this app for a larger limit (INPUT_MAX_BYTES).';
-const ofLaunch = { when: 'launch', mendedBy: 'user', advice: fromMarketplace } as const;
-const ofRequest = { when: 'request', mendedBy: 'user' } as const;
-const ofRun = { when: 'run', mendedBy: 'user' } as const;
+const askOperator = 'Tell the operator of this app: its configuration is wrong, or it has a bug.';
+const smallerItem = 'Take a smaller item, or ask the operator of this app for a larger limit (INPUT_MAX_BYTES).';
+const ofLaunch = { when: 'launch', fixedBy: 'user', advice: fromMarketplace } as const;
+const ofRequest = { when: 'request', fixedBy: 'user' } as const;
+const ofRun = { when: 'run', fixedBy: 'user' } as const;
 const ofInput = { ...ofRun, advice: changeInput } as const;
-const ofOperator = { when: 'run', mendedBy: 'operator', advice: askOperator } as const;
-const ofPlatform = { when: 'run', mendedBy: 'platform', advice: tryLater } as const;
-const ofDeveloper = { when: 'run', mendedBy: 'app', advice: askOperator } as const;
+const ofOperator = { when: 'run', fixedBy: 'operator', advice: askOperator } as const;
+const ofPlatform = { when: 'run', fixedBy: 'platform', advice: tryLater } as const;
+const ofDeveloper = { when: 'run', fixedBy: 'app', advice: askOperator } as const;
 const ofStart = (advice: string, by: 'operator' | 'app' = 'operator') =>
-  ({ when: 'start', mendedBy: by, advice }) as const;
+  ({ when: 'start', fixedBy: by, advice }) as const;
 
-/** Error codes of the app and its steps, with advice for whoever reads them. A fork's steps may have further codes. docs/reference/errors.md is made from this table. */
+/** Error codes of the app and its steps, with advice for their readers. A fork's steps may have further codes. docs/reference/errors.md is made from this table. */
 export const appErrors = {
   // At a launch.
   launch_without_token: ofLaunch,
   launch_token_malformed: ofLaunch,
   launch_already_used: ofLaunch,
   launch_refused: ofLaunch,
-  app_not_accepted: { ...ofLaunch, mendedBy: 'operator', advice: 'Tell whoever runs this app that the platform refuses its API key.' },
-  platform_unavailable: { ...ofLaunch, mendedBy: 'platform', advice: stillGood },
-  platform_slow: { ...ofLaunch, mendedBy: 'platform', advice: stillGood },
+  app_not_accepted: { ...ofLaunch, fixedBy: 'operator', advice: 'Tell the operator of this app that the platform refuses its API key.' },
+  platform_unavailable: { ...ofLaunch, fixedBy: 'platform', advice: stillGood },
+  platform_slow: { ...ofLaunch, fixedBy: 'platform', advice: stillGood },
   too_many_launches: { ...ofLaunch, advice: 'Wait a minute, then launch the app again.' },
 
   // At a request of the page.
@@ -48,37 +52,37 @@ export const appErrors = {
   unknown_step: { ...ofRequest, advice: 'Choose a step that the page lists.' },
   invalid_input: { ...ofRequest, advice: 'Correct the input as the message says.' },
   invalid_parameters: { ...ofRequest, advice: 'Correct the parameters as the message says.' },
-  validation_failed: { ...ofRequest, mendedBy: 'app', advice: 'Correct the request as `details` says.' },
-  bad_request: { ...ofRequest, mendedBy: 'app', advice: 'Correct the request.' },
-  unsupported_media_type: { ...ofRequest, mendedBy: 'app', advice: 'Send `application/json`.' },
-  foreign_origin: { ...ofRequest, mendedBy: 'operator', advice: 'Open the app under the address in PUBLIC_URL.' },
+  validation_failed: { ...ofRequest, fixedBy: 'app', advice: 'Correct the request as `details` says.' },
+  bad_request: { ...ofRequest, fixedBy: 'app', advice: 'Correct the request.' },
+  unsupported_media_type: { ...ofRequest, fixedBy: 'app', advice: 'Send `application/json`.' },
+  foreign_origin: { ...ofRequest, fixedBy: 'operator', advice: 'Open the app under the address in PUBLIC_URL.' },
   too_many_runs: { ...ofRequest, advice: 'Wait until some runs have ended, or end some (RUNS_PER_USER).' },
-  busy: { ...ofRequest, mendedBy: 'operator', advice: 'Start the run later, or ask whoever runs this app for more workers.' },
+  busy: { ...ofRequest, fixedBy: 'operator', advice: 'Start the run later, or ask the operator of this app for more workers.' },
   too_many_checks: { ...ofRequest, advice: tryRequestLater },
   too_many_streams: { ...ofRequest, advice: 'Close some pages of this app, then reload this one.' },
   uploads_of_another_user: { ...ofRequest, advice: 'Choose an item of your own uploads or of the catalog.' },
-  shutting_down: { ...ofRequest, mendedBy: 'operator', advice: tryRequestLater },
-  database_away: { ...ofRequest, mendedBy: 'operator', advice: tryRequestLater },
+  shutting_down: { ...ofRequest, fixedBy: 'operator', advice: tryRequestLater },
+  database_away: { ...ofRequest, fixedBy: 'operator', advice: tryRequestLater },
 
-  // As the failure of a run: the session.
+  // Failures of runs: the session.
   token_revoked: { ...ofRun, advice: `The platform has ended this session. ${launchAgain}` },
   token_expired: { ...ofRun, advice: `The session ended before the app could renew it. ${launchAgain}` },
   token_not_found: { ...ofRun, advice: `The platform does not know this session. ${launchAgain}` },
   token_erased: { ...ofRun, advice: `This session has ended. ${launchAgain}` },
-  token_unreadable: { ...ofRun, advice: launchAgain },
+  token_unreadable: { ...ofRun, fixedBy: 'operator', advice: launchAgain },
 
   // The platform.
   authentication_failed: ofOperator,
   unauthorized: ofOperator,
   permission_denied: ofOperator,
   redirect_refused: ofOperator,
-  unexpected_answer: ofOperator,
+  unexpected_answer: ofDeveloper,
   connection_failed: ofPlatform,
   broken_answer: ofPlatform,
   timeout: ofPlatform,
-  unknown_error: ofPlatform,
-  internal_error: ofPlatform,
-  injected_fault: ofPlatform,
+  unknown_error: { ...ofDeveloper, advice: null },
+  internal_error: { ...ofDeveloper, advice: tryLater },
+  injected_fault: { ...ofDeveloper, advice: tryLater },
   insufficient_storage: { ...ofPlatform, advice: 'The platform has no room for the output. Start the run again once it has room.' },
   model_failed: { ...ofPlatform, advice: 'Take another input, or tell the platform that its model failed.' },
   model_not_there: ofOperator,
@@ -97,7 +101,7 @@ export const appErrors = {
   no_raster: ofInput,
   no_feature: ofInput,
   raster_names_files: { ...ofRun, advice: 'Write the file again without its metadata, and start a new run with that.' },
-  raster_needs_confinement: { ...ofRun, mendedBy: 'operator', advice: 'Take a file of another format, or ask whoever runs this app to install bubblewrap.' },
+  raster_needs_confinement: { ...ofRun, fixedBy: 'operator', advice: 'Take a file of another format, or ask the operator of this app to install bubblewrap.' },
   raster_too_large: { ...ofRun, advice: 'Take a smaller raster, and start a new run.' },
   not_placed: { ...ofRun, advice: 'Place the raster first: run reproject with its parameter `from`, and start a new run with the result.' },
   band_not_found: { ...ofRun, advice: 'Choose a band that the message lists, and start a new run.' },
@@ -119,7 +123,7 @@ export const appErrors = {
   value_occurs_inside: ofInput,
   no_weight: ofInput,
   not_classes: { ...ofRun, advice: 'Take a raster of classes, and start a new run.' },
-  bits_of_classes: { ...ofRun, advice: 'Set `values` in place of bits, and start a new run.' },
+  bits_of_classes: { ...ofRun, advice: 'Set `values` instead of bits, and start a new run.' },
   constant_missing: { ...ofRun, advice: 'Give the constant that the message names, as a parameter, and start a new run.' },
   factor_missing: { ...ofRun, advice: 'Give the factor and the offset of the values, as parameters, and start a new run.' },
   too_many_classes: { ...ofRun, advice: 'Ask for no class counts, or take a raster with fewer values, and start a new run.' },
@@ -133,20 +137,22 @@ export const appErrors = {
   unexpected_result: ofDeveloper,
 
   // The processing.
-  job_timeout: { ...ofRun, advice: 'Take a smaller input, or ask whoever runs this app for a longer limit (STEP_TIMEOUT_MS).' },
-  job_memory_exceeded: { ...ofRun, advice: 'Take a smaller input, or ask whoever runs this app for more memory (STEP_MEMORY_BYTES).' },
-  job_disk_exceeded: { ...ofRun, advice: 'Take a smaller input, or ask whoever runs this app for more disk (STEP_DISK_BYTES).' },
-  job_processes_exceeded: { ...ofRun, advice: 'Take another input, or report this one to whoever runs this app.' },
-  job_crashed: { ...ofRun, advice: 'The processing crashed on this input. Try another one, and report it to whoever runs this app.' },
-  job_output_unsafe: ofOperator,
-  job_not_started: ofOperator,
-  disk_full: ofOperator,
-  work_disk_full: { ...ofOperator, advice: 'Start the run again later. If it fails again, ask the operator of this app for more disk space (WORK_DISK_BYTES).' },
-  world_away: { ...ofOperator, advice: tryLater },
-  not_confined: { ...ofOperator, advice: 'Ask whoever runs this app to install bubblewrap.' },
+  job_timeout: { ...ofRun, advice: 'Take a smaller input, or ask the operator of this app for a longer limit (STEP_TIMEOUT_MS).' },
+  job_memory_exceeded: { ...ofRun, advice: 'Take a smaller input, or ask the operator of this app for more memory (STEP_MEMORY_BYTES).' },
+  job_disk_exceeded: { ...ofRun, advice: 'Take a smaller input, or ask the operator of this app for more disk (STEP_DISK_BYTES).' },
+  job_processes_exceeded: { ...ofDeveloper, advice: 'Take another input, or report this one to the operator of this app.' },
+  job_crashed: { ...ofRun, advice: 'The processing crashed on this input. Try another one, and report it to the operator of this app.' },
+  job_output_unsafe: ofDeveloper,
+  job_failed: ofInput,
+  job_not_started: { ...ofOperator, advice: later },
+  disk_full: { ...ofOperator, advice: noDisk },
+  work_disk_full: { ...ofOperator, advice: noDisk },
+  world_away: { ...ofOperator, advice: later },
+  not_confined: { ...ofOperator, advice: 'Ask the operator of this app to install bubblewrap.' },
   not_installed: ofOperator,
   program_not_found: ofOperator,
   no_container_engine: ofOperator,
+  no_container_image: ofOperator,
   container_not_started: ofOperator,
   bad_model: ofDeveloper,
   step_version_gone: { ...ofRun, advice: 'Start a new run: it asks you to approve the version that the app has now.' },
@@ -155,10 +161,10 @@ export const appErrors = {
   empty_output: ofDeveloper,
   output_changed: ofDeveloper,
   output_too_large: { ...ofRun, advice: 'Take a smaller input: the platform takes at most 10,000 parts.' },
-  unsafe_path: ofDeveloper,
+  unsafe_path: ofInput,
   unsafe_path_value: ofDeveloper,
   illegal_transition: ofDeveloper,
-  pool_busy: ofOperator,
+  pool_busy: { ...ofOperator, advice: later },
 
   // At the start of the app.
   bad_configuration: ofStart('Correct the setting that the message names (docs/configuration.md).'),
@@ -174,14 +180,18 @@ export const appErrors = {
 
 export type AppErrorCode = keyof typeof appErrors;
 
-/** Advice for the code of an answer to a launch or a page's request. Null for other codes. */
+const rowOf = (code: string): AppErrorRow | undefined =>
+  Object.hasOwn(appErrors, code) ? appErrors[code as AppErrorCode] : undefined;
+
+/** Advice for the code of the app's own answer to a launch or a page's request. Null for other codes. */
 export function adviceOnPage(code: string): string | null {
-  const row: AppErrorRow | undefined = Object.hasOwn(appErrors, code) ? appErrors[code as AppErrorCode] : undefined;
+  const row = rowOf(code);
   return row?.when === 'launch' || row?.when === 'request' ? row.advice : null;
 }
 
-/** Advice for the code of a failed run. `fallback` counts for codes that only a fork's steps have. */
-export const adviceOf = (code: string, fallback: 'input' | 'operator' | 'platform'): string =>
-  Object.hasOwn(appErrors, code)
-    ? appErrors[code as AppErrorCode].advice
-    : { input: changeInput, operator: askOperator, platform: tryLater }[fallback];
+/** Advice for the code of a failed run. `fallback` counts for other codes, such as those that only a fork's steps have. */
+export function adviceOf(code: string, fallback: 'input' | 'operator' | 'platform'): string {
+  const row = rowOf(code);
+  const known = row?.when === 'run' ? row.advice : null;
+  return known ?? { input: changeInput, operator: askOperator, platform: tryLater }[fallback];
+}

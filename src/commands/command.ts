@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { KitError } from '../contract/kit-error.ts';
 
 /** Ctrl-C, what asks a process to end, and the end of its terminal. */
@@ -13,7 +14,8 @@ export interface Command {
 
 /** Defines the command of a module. To import the module does nothing; Node runs the command if the module is its entry. */
 export function defineCommand(meta: ImportMeta, command: Command): Command {
-  if (meta.main) void runCommand(command.run);
+  // Node before 24.2 does not have `main`.
+  if (meta.main ?? process.argv[1] === fileURLToPath(meta.url)) void runCommand(command.run);
   return command;
 }
 

@@ -20,7 +20,7 @@ import { sandboxTarget } from './drift/sandbox-target.ts';
 import { loadMyApp } from './my-app.ts';
 import { readWireProfile } from './wire-profile.ts';
 
-const usage = `usage: npm run drift -- --platform URL [options]: what the platform does otherwise than the sandbox, by the same calls on both
+const usage = `usage: npm run drift -- --platform URL [options]: compares the platform with the sandbox by the same calls, and lists the differences
 
   --platform URL   its {base_url}; the API key comes from PLATFORM_API_KEY, or PLATFORM_API_KEY_FILE
   --level LEVEL    read (default): GET and search alone. launch: an operation too. write: uploads and a job too, once you approve

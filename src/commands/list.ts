@@ -6,7 +6,7 @@ interface ListedCommand {
   /** Arguments after the name. */
   readonly arguments?: string;
   readonly isSpecial?: boolean;
-  /** It starts a sandbox, or is one. */
+  /** True if it starts a sandbox, or is one. */
   readonly startsSandbox?: boolean;
   readonly load: () => Promise<{ readonly default: Command }>;
 }
@@ -53,7 +53,7 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     load: () => import('./replay.ts'),
   },
   drift: {
-    summary: 'what a platform does otherwise than the sandbox',
+    summary: 'compares a platform with the sandbox, and lists the differences',
     startsSandbox: true,
     load: () => import('./drift.ts'),
   },
@@ -77,7 +77,10 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
 const linesOf = (isSpecial: boolean) =>
   Object.entries(commands)
     .filter(([, command]) => (command.isSpecial ?? false) === isSpecial)
-    .map(([name, { arguments: more, summary }]) => `  ${[name, more ?? ''].join(' ').padEnd(11)}  ${summary}`)
+    .map(
+      ([name, { arguments: more, summary }]) =>
+        `  ${(more === undefined ? name : `${name} ${more}`).padEnd(11)}  ${summary}`,
+    )
     .join('\n');
 
 export const usage = `usage: marketplace-app-kit COMMAND [options]        (COMMAND --help says more of each)

@@ -75,7 +75,7 @@ export async function walkBands(
   const stride = width + 2 * reach;
   let buffers: Float64Array[] = [];
   let results: OutputValues[] = [];
-  const statistics = outputs.map((band) => accumulatorOf(band));
+  const statistics = outputs.map((band) => accumulatorOf(band, outputs.length));
   const visit = (y: number, rows: number) => {
     if (results.length === 0) {
       // The first strip is the largest.

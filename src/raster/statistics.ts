@@ -34,12 +34,12 @@ interface Accumulator {
   readonly values: BandStatistics | null;
 }
 
-/** Returns what accumulates the statistics of a band as it is stored, without NaN and nodata. Counts values of integers with at most 16 bits. */
-export function accumulatorOf({
-  dataType,
-  noDataValue,
-}: Pick<gdal.RasterBand, 'dataType' | 'noDataValue'>): Accumulator {
-  const range = counted[dataType ?? ''];
+/** Returns an accumulator for the values of a band as it is stored, without NaN and nodata. Counts integers with at most 16 bits, unless a raster has many bands. */
+export function accumulatorOf(
+  { dataType, noDataValue }: Pick<gdal.RasterBand, 'dataType' | 'noDataValue'>,
+  bandCount: number,
+): Accumulator {
+  const range = bandCount <= maxCounted ? counted[dataType ?? ''] : undefined;
   return range ? new CountedStatistics(...range, noDataValue) : new StatisticsOfBand(noDataValue);
 }
 
@@ -95,7 +95,7 @@ class StatisticsOfBand implements Accumulator {
   }
 }
 
-/** With more bands, no values are counted, because each table of counts has 256 KiB. */
+/** With more bands, no values are counted, because a table of counts has up to 512 KiB. */
 const maxCounted = 64;
 
 /** Lowest value and number of values of each integer type whose values are counted. */
@@ -105,15 +105,18 @@ const counted: Readonly<Record<string, readonly [low: number, size: number]>> = 
   Int16: [-32_768, 65_536],
 };
 
+const rounded = (value: number) => Math.sign(value) * Math.round(Math.abs(value));
+
 /** Counts the values of integers, which takes a quarter of the time of sums. */
 class CountedStatistics implements Accumulator {
   readonly #low: number;
-  readonly #counts: Uint32Array;
+  readonly #counts: Float64Array;
   readonly #nodata: number | null;
 
   constructor(low: number, size: number, nodata: number | null) {
     this.#low = low;
-    this.#counts = new Uint32Array(size);
+    // A band may have more pixels than 32 bits count.
+    this.#counts = new Float64Array(size);
     this.#nodata = nodata;
   }
 
@@ -123,8 +126,8 @@ class CountedStatistics implements Accumulator {
       const at = values[i]! - low;
       const before = counts[at];
       if (before !== undefined) counts[at] = before + 1;
-      // GDAL stores the nearest value of the type. NaN counts as missing.
-      else if (at === at) counts[Math.min(counts.length - 1, Math.max(0, Math.round(at)))]!++;
+      // GDAL rounds halves away from zero, and stores the nearest value of the type. NaN counts as missing.
+      else if (at === at) counts[Math.min(counts.length - 1, Math.max(0, rounded(values[i]!) - low))]!++;
     }
   }
 
@@ -135,7 +138,7 @@ class CountedStatistics implements Accumulator {
 }
 
 /** Statistics from counts: `counts[i]` pixels have the value `low + i`. Null if no pixel is valid. */
-function statisticsOfCounts(counts: Uint32Array, low: number): BandStatistics | null {
+function statisticsOfCounts(counts: Float64Array, low: number): BandStatistics | null {
   let [first, last] = [0, counts.length - 1];
   while (first <= last && counts[first] === 0) first++;
   while (last > first && counts[last] === 0) last--;
@@ -159,14 +162,13 @@ class WholeBand {
   readonly #statistics: Accumulator;
 
   /** `buffer` holds the Float64 values of a strip. All bands may share it. */
-  constructor(reader: BandReader, buffer: ArrayBuffer, isCounted: boolean) {
-    const { dataType, noDataValue } = reader.band;
+  constructor(reader: BandReader, buffer: ArrayBuffer, bandCount: number) {
+    const { dataType } = reader.band;
     const arrayOf = reader.isPlain ? arrays[dataType ?? ''] : undefined;
     this.#reader = reader;
     this.#isPlain = arrayOf !== undefined;
     this.#values = new (arrayOf ?? Float64Array)(buffer, 0, buffer.byteLength / Float64Array.BYTES_PER_ELEMENT);
-    this.#statistics =
-      isCounted && arrayOf ? accumulatorOf(reader.band) : new StatisticsOfBand(arrayOf ? noDataValue : null);
+    this.#statistics = arrayOf ? accumulatorOf(reader.band, bandCount) : new StatisticsOfBand(null);
   }
 
   add(y: number, width: number, rows: number): void {
@@ -189,7 +191,7 @@ export function statisticsOf(readers: readonly BandReader[]): (BandStatistics | 
   const blockRows = first.band.blockSize?.y ?? 1;
   const rows = Math.min(height, Math.max(1, Math.ceil(stripPixels / width / blockRows)) * blockRows);
   const buffer = new ArrayBuffer(width * rows * Float64Array.BYTES_PER_ELEMENT);
-  const bands = readers.map((reader) => new WholeBand(reader, buffer, readers.length <= maxCounted));
+  const bands = readers.map((reader) => new WholeBand(reader, buffer, readers.length));
   for (let y = 0; y < height; y += rows) for (const band of bands) band.add(y, width, Math.min(rows, height - y));
   return bands.map(({ values }) => values);
 }

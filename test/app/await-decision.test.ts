@@ -1,6 +1,7 @@
 /** Waiting for a decision while the platform is away, on a clock of its own. */
 import { expect, test } from 'vitest';
 import { awaitDecision } from '../../src/app/runs/stages/await-decision.ts';
+import { retryWhileDown } from '../../src/app/runs/stages/retry.ts';
 import { Patience } from '../../src/app/runs/patience.ts';
 import type { StageContext } from '../../src/app/runs/stages/stage.ts';
 import type { Run } from '../../src/app/runs/run.ts';
@@ -10,8 +11,14 @@ import { PlatformError } from '../../src/platform-client/index.ts';
 const minute = 60_000;
 
 /** Waits for the decision on an operation whose window is 30 min. Each poll takes a minute; `answer` gives what the platform says at a minute. */
-async function waitFor(answer: (minute: number) => string | null, platformPatienceMs: number) {
+async function waitFor(
+  answer: (minute: number) => string | null,
+  platformPatienceMs: number,
+  before = (_patience: Patience) => {},
+) {
   let [nowMs, reports] = [0, 0];
+  const patience = new Patience(platformPatienceMs, () => nowMs);
+  before(patience);
   const context = {
     settings: {
       pollIntervalMs: 1,
@@ -29,7 +36,7 @@ async function waitFor(answer: (minute: number) => string | null, platformPatien
     store: { transition: async (_run: Run, to: string) => ({ state: to }) },
     signal: new AbortController().signal,
     now: () => nowMs,
-    patience: new Patience(platformPatienceMs, () => nowMs),
+    patience,
     report: () => reports++,
     log: { info: () => {}, warn: () => {} },
   } as unknown as StageContext;
@@ -70,4 +77,26 @@ test('patience: the platform and the machine have it each, and progress alone re
   expect([patience.unanswered(), patience.isMachineGivenUp()]).toEqual([18, true]);
   patience.progressed();
   expect([patience.unanswered(), patience.isMachineGivenUp()]).toEqual([20, false]);
+});
+
+test('a failure before this attempt ends with the first answer', async () => {
+  const late = (at: number) => (at === 50 ? null : at < 52 ? 'REQUESTED' : 'REJECTED');
+  const failed = (patience: Patience) => void patience.unanswered();
+  expect(await waitFor(late, 15 * minute, failed)).toMatchObject({ state: 'REJECTED', minutes: 52 });
+});
+
+test('a refusal is an answer: the next call has its whole patience', async () => {
+  let nowMs = 0;
+  const patience = new Patience(10 * minute, () => nowMs);
+  const error = (platformStatus: number) =>
+    new PlatformError('upload.chunk', platformStatus === 404 ? 'upload_session_not_found' : 'internal_error', 'no', {
+      platformStatus,
+    });
+  patience.unanswered();
+  nowMs = 9 * minute;
+  const context = { patience, now: () => nowMs, signal: new AbortController().signal } as unknown as StageContext;
+  await expect(retryWhileDown(context, () => Promise.reject(error(404)))).rejects.toMatchObject({
+    platformStatus: 404,
+  });
+  expect(patience.unanswered()).toBe(19 * minute);
 });

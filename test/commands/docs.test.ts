@@ -5,7 +5,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { appErrors } from '../../src/app/app-errors.ts';
+import { appErrors, type AppErrorCode } from '../../src/app/app-errors.ts';
 import { errorCodes } from '../../src/contract/index.ts';
 import { pageOf, type BenchResults } from '../../lab/bench/page.ts';
 import { endpoints } from '../support/documented.ts';
@@ -131,16 +131,36 @@ test('the README shows the heart of examples/minimal.ts as it is, in under 700 w
 });
 
 /** Codes in quotes that a call of one of these functions begins with, after a status or not. */
-const thrown = /\b(?:KitError|\w*Error|refusal|super)\(\s*(?:\d{3},\s*)?'([a-z_]+)'/g;
+const thrown =
+  /(?:\b(?:KitError|\w*Error|refusal|super)\(\s*(?:\d{3},\s*)?(?:[\w.! ]+ \? '(?<either>[a-z_]+)' : )?|\bcode: )'(?<code>[a-z_]+)'/g;
 
 test('each error code of app, steps and client is in the table of docs/reference/errors.md', async () => {
   const rooms = ['app', 'child', 'files', 'platform-client', 'raster', 'server', 'steps'];
   const paths = globSync(`src/{${rooms.join(',')}}/**/*.ts`, { cwd: projectRoot });
   const found = new Map<string, string>();
-  for (const path of paths) for (const [, code] of (await text(path)).matchAll(thrown)) found.set(code!, path);
+  for (const path of paths)
+    for (const { groups } of (await text(path)).matchAll(thrown))
+      for (const code of [groups?.['code'], groups?.['either']]) if (code !== undefined) found.set(code, path);
   expect(found.size).toBeGreaterThan(80);
+  // A code of zod.
+  found.delete('custom');
+  expect([...found.keys()]).toEqual(
+    expect.arrayContaining(['no_container_image', 'container_not_started', 'step_defect']),
+  );
   const known = new Set(Object.keys(appErrors));
   expect([...found].filter(([code]) => !known.has(code))).toEqual([]);
+});
+
+test('docs/troubleshooting.md and the table agree on who can fix an error', async () => {
+  const page = await text('docs/troubleshooting.md');
+  const section = page.slice(page.indexOf('## A run failed'), page.indexOf('## Certification fails'));
+  const rows = [...section.matchAll(/^\| (`[^|]+) \| ([^|]+) \|/gm)].flatMap(([, codes = '', people = '']) =>
+    [...codes.matchAll(/`(\w+)`/g)].map(([, code = '']) => [code, people] as const),
+  );
+  expect(rows.length).toBeGreaterThan(15);
+  const words = { app: 'developer of the app', user: 'user', operator: 'operator', platform: 'platform' };
+  const disagree = rows.filter(([code, people]) => !people.includes(words[appErrors[code as AppErrorCode].fixedBy]));
+  expect(disagree).toEqual([]);
 });
 
 test('docs/troubleshooting.md names codes that exist', async () => {

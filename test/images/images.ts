@@ -254,6 +254,8 @@ async function play(engine: Engine): Promise<void> {
   for (const one of [web, second, sandbox]) {
     check(`${one.name} runs as the user node`, inside(one, 'id -u') === '1000');
     check(`the root of ${one.name} is read-only`, engine.enter(['podman', 'exec', one.name, 'touch', '/kit/x']).status !== 0); // oxfmt-ignore
+    const packages = Number(inside(one, 'grep -c SPDXID /kit/sbom.spdx.json || true'));
+    check(`${one.name} lists its packages`, packages > 100, String(packages));
     const zombies = inside(one, "grep -lE '^State:.*Z' /proc/[0-9]*/status 2>/dev/null | wc -l");
     check(`${one.name} has no zombies`, zombies === '0', zombies);
   }

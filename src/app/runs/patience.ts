@@ -1,6 +1,6 @@
 /**
- * How long one run waits for what is out of order: the platform, or the machine with its disk. Each has the whole patience
- * from its first failure on. Progress ends the waiting for both: a stage that ended, or a part that the platform acknowledged.
+ * The patience of one run with a platform or a machine that is out of order. Each has the whole patience from its first
+ * failure on. Progress ends the waiting for both: a stage that ended, or a part that the platform acknowledged.
  */
 export class Patience {
   readonly #limitMs: number;

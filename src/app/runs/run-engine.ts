@@ -42,7 +42,7 @@ export interface RunEngineOptions extends RunIntakeOptions {
   readonly settings: RunIntakeOptions['settings'] &
     StageContext['settings'] & {
       readonly stepConcurrency: number;
-      /** How long a run waits for a platform or a machine that is out of order. */
+      /** Longest time for which a run waits for a platform or a machine that is out of order. */
       readonly platformPatienceMs: number;
       /** A failure shows the stack of a defect. Default false. */
       readonly showDefects?: boolean;

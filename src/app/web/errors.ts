@@ -37,12 +37,19 @@ export function errorBoundary(pages: Pages): ErrorRequestHandler {
       code: known.code,
       message: known.message,
       requestId: typeof req.id === 'string' ? req.id : '',
-      advice: adviceOnPage(known.code),
+      advice: adviceFor(error, known),
     };
     res.status(known.status);
     if (/^\/launches\/[^/]+\/api\//.test(req.path)) return void sendJson(res, known, view.requestId);
     res.type('html').send(pages.render('error', view));
   };
+}
+
+/** A platform's code may be one of the app's too, with another meaning. A fork's own error may bring its advice. */
+function adviceFor(error: unknown, known: KitError): string | null {
+  if (error instanceof PlatformError) return null;
+  const { advice } = known.data;
+  return typeof advice === 'string' ? advice : adviceOnPage(known.code);
 }
 
 function sendJson(res: Response, error: KitError, requestId: string): void {

@@ -8,9 +8,9 @@ import {
 } from '../../contract/index.ts';
 
 interface ErrorMore {
-  /** Default: the code's. */
+  /** Default: that of the table. */
   readonly status?: number;
-  /** Default: the code's. */
+  /** Default: that of the table. */
   readonly message?: string;
   readonly details?: readonly ValidationDetail[];
   readonly cause?: unknown;

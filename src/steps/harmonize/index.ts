@@ -103,8 +103,9 @@ async function onGridOf(
 ): Promise<SceneBand[]> {
   const sources = [...new Set(bands.map(({ dataset }) => dataset))];
   const moved = new Map<Gdal.Dataset, Gdal.Dataset>();
-  // A warp makes rasters with the north up, so that those with the south up are turned beside it.
-  const isTurned = (like.geoTransform?.[5] ?? -1) > 0 && sources.some((source) => !isSameGrid(source, like));
+  // A warp puts north up and west left. Rasters on the grid of `like` then need the same orientation.
+  const [, width = 1, , , , height = -1] = like.geoTransform ?? [];
+  const isTurned = (width < 0 || height > 0) && sources.some((source) => !isSameGrid(source, like));
   for (const [i, source] of sources.entries()) {
     const isSame = isSameGrid(source, like);
     if (isSame && !isTurned) moved.set(source, source);

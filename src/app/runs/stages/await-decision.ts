@@ -15,7 +15,11 @@ export const awaitDecision: Stage = async (run, context) => {
   const windowEndsMs = run.operationExpiresAtMs ?? run.updatedAtMs + context.settings.limits.operationWindowMs;
   context.report(waiting);
   const status = await pollOperation({
-    getStatus: () => context.calls.getOperation({ operationId }, context),
+    async getStatus() {
+      const view = await context.calls.getOperation({ operationId }, context);
+      context.patience.answered();
+      return view;
+    },
     intervalMs: context.settings.pollIntervalMs,
     bounds: context.settings.limits.pollIntervalMs,
     signal: context.signal,
@@ -31,10 +35,7 @@ export const awaitDecision: Stage = async (run, context) => {
         note: `${saidBy(error)}; asking again every ${context.settings.pollIntervalMs / 1_000} s`,
       });
     },
-    onAnswered: () => {
-      context.patience.answered();
-      context.report(waiting);
-    },
+    onAnswered: () => context.report(waiting),
   });
   return commitTransition(context, run, status);
 };

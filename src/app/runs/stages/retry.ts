@@ -20,7 +20,12 @@ export async function retryWhileDown<T>(context: StageContext, call: () => Promi
       return answer;
     } catch (error) {
       context.signal.throwIfAborted();
-      if (!(error instanceof PlatformError) || !error.isTransient) throw error;
+      if (!(error instanceof PlatformError)) throw error;
+      if (!error.isTransient) {
+        // A refusal is an answer too.
+        context.patience.answered();
+        throw error;
+      }
       const giveUpAtMs = context.patience.unanswered();
       if (context.now() + wait > giveUpAtMs) throw error;
       // Waits as long as `Retry-After` asks, but tries once more before the app gives up.
