@@ -204,7 +204,7 @@ function environment(workFolder: string, { drivers }: ProbeOutput, confined: 'ye
   const cache = getCompileCacheDir();
   return {
     ...Object.fromEntries(inherited),
-    ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache, NODE_COMPILE_CACHE_PORTABLE: '1' }),
+    ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }),
     CONFINED: confined,
     PATH: programPath,
     HOME: workFolder,

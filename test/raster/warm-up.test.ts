@@ -1,10 +1,13 @@
 /** The compile cache of confined child processes. */
 import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { runInChild } from '../../src/child/index.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { testFolder } from '../support/folders.ts';
+import { mutant } from '../support/mutant.ts';
 import { confined, needing } from '../support/needs.ts';
 
 const module = new URL('../support/stripper-job.ts', import.meta.url);
@@ -27,3 +30,17 @@ test(
     await expect.poll(run, { timeout: 300_000, interval: 500 }).toBe(false);
   },
 );
+
+test('an error in a copy of the kit names the files of that copy, even if another copy compiled them first', async () => {
+  const where = 'src/where.ts';
+  const code = `console.log((await import('./${where}')).where())`;
+  for (let i = 0; i < 2; i++) {
+    const copy = await mutant([]);
+    await writeFile(join(copy, where), 'export const where = (): string | undefined => new Error().stack;\n');
+    const args = ['--import', './scripts/preload.mjs', '--input-type=module', '-e', code];
+    for (let again = 0; again < 2; again++) {
+      const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: copy });
+      expect(stdout).toContain(`(file://${join(copy, where)}:1:`);
+    }
+  }
+});
