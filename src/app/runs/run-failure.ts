@@ -27,41 +27,29 @@ export function describeFailure(error: unknown, { withStack = false } = {}): Run
 }
 
 function describe(error: unknown): RunFailure {
-  if (error instanceof ChildJobError && error.code === 'job_failed' && error.kind === 'defect') {
-    return {
-      code: 'step_defect',
-      message: 'the app has a bug: its processing step failed in an unexpected way, and your input is not at fault',
-      advice: adviceOf('step_defect', 'operator'),
-      requestId: null,
-    };
-  }
+  const failure = (
+    code: string,
+    message: string,
+    fallback: Parameters<typeof adviceOf>[1],
+    requestId: string | null = null,
+  ): RunFailure => ({ code, message, advice: adviceOf(code, fallback), requestId });
+  if (error instanceof ChildJobError && error.code === 'job_failed' && error.kind === 'defect')
+    return failure(
+      'step_defect',
+      'the app has a bug: its processing step failed in an unexpected way, and your input is not at fault',
+      'operator',
+    );
   if (error instanceof PlatformError)
-    return {
-      code: error.code,
-      message: error.message,
-      advice: adviceOf(error.code, error.isTransient ? 'platform' : 'operator'),
-      requestId: error.requestId,
-    };
-  if (error instanceof KitError)
-    return {
-      code: error.code,
-      message: error.message,
-      advice: adviceOf(error.code, error.status < 500 ? 'input' : 'operator'),
-      requestId: null,
-    };
+    return failure(error.code, error.message, error.isTransient ? 'platform' : 'operator', error.requestId);
+  if (error instanceof KitError) return failure(error.code, error.message, error.status < 500 ? 'input' : 'operator');
   if (failureKindOf(error) === 'world')
-    return {
-      code: 'world_away',
-      message: 'the disk or another part of the machine that the app runs on was out of order for too long',
-      advice: adviceOf('world_away', 'platform'),
-      requestId: null,
-    };
-  return {
-    code: 'internal_error',
-    message: 'the app has a bug: it failed unexpectedly',
-    advice: adviceOf('step_defect', 'operator'),
-    requestId: null,
-  };
+    return failure(
+      'world_away',
+      'the disk or another part of the machine that the app runs on was out of order for too long',
+      'platform',
+    );
+  const advice = adviceOf('step_defect', 'operator');
+  return { code: 'internal_error', message: 'the app has a bug: it failed unexpectedly', advice, requestId: null };
 }
 
 /** The platform itself has ended the session for good: nothing can be done with its token any more. */
