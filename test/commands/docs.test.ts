@@ -132,7 +132,7 @@ test('the README shows the heart of examples/minimal.ts as it is, in under 700 w
 
 /** Codes in quotes that a call of one of these functions begins with, after a status or not. */
 const thrown =
-  /(?:\b(?:KitError|\w*Error|refusal|super)\(\s*(?:\d{3},\s*)?(?:[\w.! ]+ \? '(?<either>[a-z_]+)' : )?|\bcode: )'(?<code>[a-z_]+)'/g;
+  /(?:\b(?:KitError|\w*Error|failure|refusal|super)\(\s*(?:\d{3},\s*)?(?:[\w.! ]+ \? '(?<either>[a-z_]+)' : )?|\bcode: )'(?<code>[a-z_]+)'/g;
 
 test('each error code of app, steps and client is in the table of docs/reference/errors.md', async () => {
   const rooms = ['app', 'child', 'files', 'platform-client', 'raster', 'server', 'steps'];
