@@ -3,7 +3,7 @@ import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 // Compiled code, TypeScript with its types taken off, is kept between starts: a start takes half the time
-// and some 25 MiB less. A portable cache would name the files of whichever copy of the kit compiled them first.
+// and some 25 MiB less. A portable cache would contain the paths of the copy of the kit that compiled them first.
 module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/marketplace-app-kit', import.meta.url)));
 // A server that is killed would leave nothing of it to its next start.
 setTimeout(() => module.flushCompileCache?.(), 3_000).unref();

@@ -3,10 +3,10 @@ import { appErrors, errorMoments } from '../../src/app/app-errors.ts';
 import { platformErrors } from '../../src/contract/index.ts';
 
 const titles: Readonly<Record<(typeof errorMoments)[number], string>> = {
-  launch: 'At a launch',
-  request: 'At a request of the page',
-  run: 'A failed run',
-  start: 'At the start of the app',
+  launch: 'Launches',
+  request: 'Requests of pages',
+  run: 'Failed runs',
+  start: 'The start of the app',
 };
 const people = {
   app: 'developer of the app',
@@ -31,13 +31,13 @@ ${rows.map(([code, { fixedBy, advice }]) => `| \`${code}\` | ${people[fixedBy]} 
 
 \`npm run lab -- scripts/reference.ts\` generates this page from the tables in \`src/app/app-errors.ts\` and \`src/contract/error-codes.ts\`. [Troubleshooting](../troubleshooting.md) begins with symptoms instead.
 
-## Of the app
+## Codes of the app
 
 A page shows the message and the code of an error, and the advice of the first two tables. An answer under \`/api/\` has \`error\`, \`code\` and \`requestId\`. A failed run keeps its code, message and advice. Steps of your own may have further codes.
 
 ${ofApp.join('\n\n')}
 
-## Of the platform
+## Codes of the platform
 
 The sandbox answers errors with \`error\`, \`code\` and \`requestId\`. If a call has its own message for a status ([contract](../contract.md)), \`error\` is that message. A cause can have another status than its code usually has.
 

@@ -6,7 +6,7 @@ export const errorMoments = ['launch', 'request', 'run', 'start'] as const;
 interface AppErrorRow {
   readonly when: (typeof errorMoments)[number];
   readonly fixedBy: (typeof fixedBy)[number];
-  /** Null: it depends on the answer that had the code. */
+  /** Null if it depends on the platform's answer. */
   readonly advice: string | null;
 }
 
@@ -33,7 +33,7 @@ const ofStart = (advice: string, by: 'operator' | 'app' = 'operator') =>
 
 /** Error codes of the app and its steps, with advice for their readers. A fork's steps may have further codes. docs/reference/errors.md is made from this table. */
 export const appErrors = {
-  // At a launch.
+  // Launches.
   launch_without_token: ofLaunch,
   launch_token_malformed: ofLaunch,
   launch_already_used: ofLaunch,
@@ -43,7 +43,7 @@ export const appErrors = {
   platform_slow: { ...ofLaunch, fixedBy: 'platform', advice: stillGood },
   too_many_launches: { ...ofLaunch, advice: 'Wait a minute, then launch the app again.' },
 
-  // At a request of the page.
+  // Requests of pages.
   no_session: { ...ofRequest, advice: fromMarketplace },
   not_found: { ...ofRequest, advice: 'Go back to the page of the launch.' },
   run_not_found: { ...ofRequest, advice: 'Go back to the page of the launch.' },
@@ -55,7 +55,7 @@ export const appErrors = {
   validation_failed: { ...ofRequest, fixedBy: 'app', advice: 'Correct the request as `details` says.' },
   bad_request: { ...ofRequest, fixedBy: 'app', advice: 'Correct the request.' },
   unsupported_media_type: { ...ofRequest, fixedBy: 'app', advice: 'Send `application/json`.' },
-  foreign_origin: { ...ofRequest, fixedBy: 'operator', advice: 'Open the app under the address in PUBLIC_URL.' },
+  foreign_origin: { ...ofRequest, fixedBy: 'operator', advice: 'Open the app at its own address. Behind a proxy that ends TLS, the operator sets TRUST_PROXY.' },
   too_many_runs: { ...ofRequest, advice: 'Wait until some runs have ended, or end some (RUNS_PER_USER).' },
   busy: { ...ofRequest, fixedBy: 'operator', advice: 'Start the run later, or ask the operator of this app for more workers.' },
   too_many_checks: { ...ofRequest, advice: tryRequestLater },
@@ -166,7 +166,7 @@ export const appErrors = {
   illegal_transition: ofDeveloper,
   pool_busy: { ...ofOperator, advice: later },
 
-  // At the start of the app.
+  // The start of the app.
   bad_configuration: ofStart('Correct the setting that the message names (docs/configuration.md).'),
   cannot_listen: ofStart('Choose another port, or end the program that has it.'),
   data_folder_in_use: ofStart('End the other app, or set another DATA_DIR.'),

@@ -12,12 +12,12 @@ const requestTimeoutMs = 30_000;
 
 const usage = `usage: npm run app -- [--role all|web|worker]: your app (src/my-app/app.ts, or the module that MY_APP names)
 
-  --role ROLE      web serves users, worker takes runs further, all does both (default); two of them need DATABASE_URL
+  --role ROLE      web serves users, worker processes runs, all does both (default); web and worker need DATABASE_URL
 
-PLATFORM_URL       address of the platform; of a sandbox here http://127.0.0.1:4010
+PLATFORM_URL       address of the platform; http://127.0.0.1:4010 for a sandbox on this machine
 PLATFORM_API_KEY   the key that the platform gave the app, or PLATFORM_API_KEY_FILE
-PORT               where it listens (default 3000)
-DATABASE_URL       postgres://...; without it SQLite below DATA_DIR (default data/app)
+PORT               port to listen on (default 3000)
+DATABASE_URL       postgres://...; without it, SQLite below DATA_DIR (default data/app)
 
 All settings: docs/configuration.md`;
 

@@ -19,13 +19,13 @@ const firstScene = '/catalog/olinda-coast/olinda-landsat7';
 
 const usage = `usage: npm run dev -- [options]: sandbox and app together, each restarted when its code or templates change
 
-  --port N         of the sandbox (default 4010; 0 takes any free one)
-  --app-port N     of the app (default 3000)
-  --host ADDRESS   of this machine, to be reached from others such as a phone (default 127.0.0.1)
-  --data DIR       of both (default data/dev)
+  --port N         port of the sandbox (default 4010; 0 takes any free one)
+  --app-port N     port of the app (default 3000)
+  --host ADDRESS   address to listen on; another one than loopback lets other machines in (default 127.0.0.1)
+  --data DIR       folder of both (default data/dev)
   --import PATH    items, rasters, or a folder of a scene, for the catalog; repeatable
   --inspect-steps PORT  each step waits at this port for a debugger, unconfined
-  --no-open        leave the browser alone`;
+  --no-open        do not open the browser`;
 
 /** Files of the kit whose changes concern a service; of an installed kit there are fewer. */
 const concerns = {
@@ -66,10 +66,10 @@ export default defineCommand(import.meta, {
     };
     const folder = resolve(callerFolder(), options.data);
     const apiKey = readSecret(process.env, 'SANDBOX_API_KEY') ?? randomBytes(24).toString('base64url');
-    // Whoever reaches the sandbox from another machine could approve operations, were it not for a key of its own.
+    // Without an admin key, everybody who can reach the sandbox from another machine could approve operations.
     const adminKey = isLoopbackName(options.host) ? '' : randomBytes(24).toString('base64url');
     const running = new Map<Name, ServiceProcess>();
-    /** Where each was first: it stays there when it starts again. */
+    /** First address of each service. A restart keeps it. */
     const urls = new Map<Name, string>();
     const watches: FileWatch[] = [];
     let toImport = options.import.map((path) => resolve(callerFolder(), path));
@@ -129,7 +129,7 @@ export default defineCommand(import.meta, {
       if (isStopping) return;
       const service = await start[name]();
       if (isStopping) return service.stop();
-      // It may end by itself, as with a mistake in the code: the next change starts it anew.
+      // A service ends if its code has a mistake. The next change starts it again.
       service.ended.catch(
         (error: unknown) =>
           running.get(name) === service && (running.delete(name), console.error(String((error as Error).message))),

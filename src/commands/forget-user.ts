@@ -14,7 +14,7 @@ Files that the app has uploaded belong to the platform, and stay there. The app 
 
   --yes          remove it; without this option nothing changes
 
-DATABASE_URL     postgres://...; without it SQLite below DATA_DIR (default data/app)`;
+DATABASE_URL     postgres://...; without it, SQLite below DATA_DIR (default data/app)`;
 
 export default defineCommand(import.meta, {
   usage,

@@ -5,13 +5,14 @@ interface ListedCommand {
   readonly summary: string;
   /** Arguments after the name. */
   readonly arguments?: string;
+  /** True if the usage lists it under "more". */
   readonly isSpecial?: boolean;
   /** True if it starts a sandbox, or is one. */
   readonly startsSandbox?: boolean;
   readonly load: () => Promise<{ readonly default: Command }>;
 }
 
-/** The commands of the kit, in the order of its usage. `setup` needs nothing of the kit, and is a script of its own. */
+/** The commands of the kit, in the order of the usage. `setup` runs before the kit's packages are there, so it is a script. */
 export const commands: Readonly<Record<string, ListedCommand>> = {
   new: {
     arguments: 'FOLDER',
@@ -58,7 +59,7 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     load: () => import('./drift.ts'),
   },
   'test-step': {
-    summary: 'all that a step of your app must do, as its test in test/my-app does',
+    summary: 'the step tests of a step, as in test/my-app',
     isSpecial: true,
     load: () => import('./test-step.ts'),
   },

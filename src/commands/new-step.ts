@@ -33,12 +33,12 @@ import {
 
 const usage = `usage: npm run new-step -- ID [options]: a step of your own, with its cases and its test
 
-  --lang ts|python   what it is written in (default ts)
+  --lang ts|python   language of the step (default ts)
   --bands NAMES      bands that it reads, separated by commas: --bands green,swir16 (default one band)
-  --from COMMAND     a program does it: 'gdaldem slope <input> <output>', quoted; the app runs it confined, without a shell
-  --file NAME        of the file that the program leaves (default ID.tif)
+  --from COMMAND     a program for the work: 'gdaldem slope <input> <output>', quoted; the app runs it confined, without a shell
+  --file NAME        name of the file that the program writes (default ID.tif)
 
-Writes the folder of the step, registers it in your app, and runs its battery (npx marketplace-app-kit test-step ID).`;
+Writes the folder of the step, registers it in your app, and runs the step tests (npx marketplace-app-kit test-step ID).`;
 
 /** A line for each case. */
 function json({
@@ -114,7 +114,7 @@ export default defineCommand(import.meta, {
       const argv = argvOf(values.from ?? '', usage);
       refuseFilesOfTheMachine(argv);
       const looked = await tryOut(names, argv, fileName, tinyInput, confinement);
-      // What keeps the type of whatever it is given promises that.
+      // If a program keeps the type of its input, its declaration says so.
       const typesOf = ({ left }: typeof looked) =>
         left && 'bands' in left && left.bands !== 'as-input' ? left.bands.map(({ dataType }) => dataType).join() : '';
       const follows =

@@ -33,10 +33,10 @@ const usage = `usage: npx marketplace-app-kit reproduce FILE|RUN [options]: make
 
   FILE           an output of your app (GeoTIFF, GeoPackage, GeoJSON), or the JSON of a run
   RUN            the id of a run in your app's database (DATA_DIR, DATABASE_URL)
-  --input PATH   the files that the run has read, or folders with them; repeatable. Without it they come from where the run
-                 had them: INPUT_DIR, or the catalog (PLATFORM_URL, PLATFORM_API_KEY)
+  --input PATH   the files that the run has read, or folders with them; repeatable (default: INPUT_DIR, or the catalog at
+                 PLATFORM_URL with PLATFORM_API_KEY)
 
-Exit 0 only where the same comes out: the same bytes, or, where the software is another by now, the same pixels or features.`;
+Exits 0 only if the outputs have the same bytes, or with other software the same pixels or features.`;
 
 /** An id of a run, which may begin with a hyphen like an option. */
 const isRunId = (text: string) => /^[A-Za-z0-9_-]{22}$/.test(text);

@@ -11,13 +11,13 @@ import { readWireProfile } from './wire-profile.ts';
 
 const usage = `usage: npm run sandbox -- [options]: the platform on this machine
 
-  --port N         where it listens (default 4010; 0 takes any free one)
-  --data DIR       where it keeps everything (default data/sandbox)
-  --seed demo|none what an empty catalog begins with (default demo)
+  --port N         port to listen on (default 4010; 0 takes any free one)
+  --data DIR       folder of its data (default data/sandbox)
+  --seed demo|none first content of an empty catalog (default demo)
   --import PATH    items, rasters, or a folder of a scene, for the catalog; repeatable
-  --profile FILE   the wire that it speaks: a module or JSON (docs/contract.md; default: as the contract has it)
+  --profile FILE   its wire profile, a module or JSON (docs/contract.md; default: that of the contract)
 
-SANDBOX_API_KEY is the key that apps call it with; without it one is made and shown once. HOST, PUBLIC_URL,
+SANDBOX_API_KEY is the API key of apps; without it, the sandbox makes one and shows it once. HOST, PUBLIC_URL,
 SANDBOX_ADMIN_KEY and more: docs/configuration.md. Pages for people are at its address, the control calls below /sandbox.`;
 
 /** Umask of the server: its files are for its own user alone. */

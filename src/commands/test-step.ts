@@ -9,14 +9,14 @@ import { defineCommand } from './command.ts';
 import { confine } from './confine.ts';
 import { loadMyApp } from './my-app.ts';
 
-const usage = `usage: npx marketplace-app-kit test-step [ID] [options]: all that a step must do
+const usage = `usage: npx marketplace-app-kit test-step [ID] [options]: runs the step tests
 
   ID             a step of your app (default: every one that has cases)
-  --bail         stop at the first that fails
-  --side PIXELS  of the large input (2048 to 16384, default 4096)
+  --bail         stop at the first failure
+  --side PIXELS  side of the large input (2048 to 16384, default 4096)
 
-Runs the step's own cases (cases.json beside it), and what every step is asked: sizes, types, gaps, places, strips, a
-cancel, a disk without room, memory, its estimate. Exit 0 only where all of it holds.`;
+Runs the step's own cases (cases.json beside it) and the tests for every step: sizes, types, gaps, places, strips, a
+cancel, a full disk, memory, its estimate. Exits 0 only if all of them pass.`;
 
 const toldOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 

@@ -69,14 +69,14 @@ test('answers without news are not reported', async () => {
 test('patience: the platform and the machine have it each, and progress alone renews both', () => {
   let nowMs = 0;
   const patience = new Patience(10, () => nowMs);
-  expect([patience.unanswered(), patience.isMachineGivenUp()]).toEqual([10, false]);
+  expect([patience.unanswered(), patience.machineFailed()]).toEqual([10, false]);
   nowMs = 8;
   patience.answered();
-  expect([patience.unanswered(), patience.isMachineGivenUp()]).toEqual([18, false]);
+  expect([patience.unanswered(), patience.machineFailed()]).toEqual([18, false]);
   nowMs = 10;
-  expect([patience.unanswered(), patience.isMachineGivenUp()]).toEqual([18, true]);
+  expect([patience.unanswered(), patience.machineFailed()]).toEqual([18, true]);
   patience.progressed();
-  expect([patience.unanswered(), patience.isMachineGivenUp()]).toEqual([20, false]);
+  expect([patience.unanswered(), patience.machineFailed()]).toEqual([20, false]);
 });
 
 test('a failure before this attempt ends with the first answer', async () => {

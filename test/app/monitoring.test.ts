@@ -136,6 +136,7 @@ test('metrics count failed runs by their code', async () => {
   const sandbox = await startSandbox();
   const app = await startApp(sandbox.url);
   const { launchId, session } = await launchApp(sandbox, app);
+  expect(value(await metricsOf(app), 'app_run_failures_total{code="token_revoked"}')).toBe(0);
   const { id } = await session.start(smallRun);
   await session.waitFor(id, 'AWAITING_APPROVAL');
   await sandbox.control('POST', `launches/${launchId}/revoke`);

@@ -1,4 +1,4 @@
-/** What the app sends to an OpenTelemetry collector. */
+/** The traces that the app sends to an OpenTelemetry collector. */
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

@@ -49,7 +49,7 @@ interface Shown {
 
 async function shownCommands(): Promise<Shown[]> {
   const pages = (await readdir(join(projectRoot, 'docs'), { recursive: true })).filter(
-    // The tutorials have a test of their own, which writes their files too.
+    // Another test plays the tutorials, and writes their files.
     (name) => name.endsWith('.md') && !name.startsWith('tutorial'),
   );
   const shown: Shown[] = [];

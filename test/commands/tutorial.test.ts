@@ -1,5 +1,5 @@
 // @module-tag all
-/** The tutorials, played from their own text: its commands run, its files are written, and its output appears. */
+/** Plays the tutorials from their text: runs the commands, writes the files, and compares the output. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';

@@ -18,7 +18,7 @@ test.each([
   );
   const mean = stored.reduce((sum, value) => sum + value, 0) / stored.length;
   const accumulator = accumulatorOf({ dataType, noDataValue }, 1);
-  // NaN is a missing pixel, whatever a type makes of it.
+  // NaN is a missing pixel for all types.
   accumulator.add([...odd, NaN], odd.length + 1);
   const { count, min, max, mean: counted, stdDev } = accumulator.values!;
   expect([count, min, max]).toEqual([stored.length, Math.min(...stored), Math.max(...stored)]);

@@ -514,14 +514,11 @@ describe('where it lies', () => {
     const mean = (await run('mosaic', [degrees(178), degrees(-180)], { overlap: 'mean' })).raster();
     expect([mean.width, mean.bands[0]]).toEqual([40, Array.from({ length: 400 }, () => 1)]);
   });
-  test('bands meet on the grid of a raster with the south up', async () => {
-    const southUp: Made = {
-      width: 20,
-      height: 10,
-      type: 'Byte',
-      transform: [500_000, 10, 0, 4_999_900, 0, 10],
-      bands: [(x, y) => x + 20 * (y === 0 ? 0 : 1)],
-    };
+  test.each<[what: string, transform: readonly number[], valueAt: Made['bands'][number]]>([
+    ['south at the top', [500_000, 10, 0, 4_999_900, 0, 10], (x, y) => x + (y === 0 ? 0 : 20)],
+    ['west on the right', [500_200, -10, 0, 5_000_000, 0, -10], (x, y) => 19 - x + (y === 9 ? 0 : 20)],
+  ])('bands meet on the grid of a turned raster: %s', async (_what, transform, valueAt) => {
+    const turned: Made = { width: 20, height: 10, type: 'Byte', transform, bands: [valueAt] };
     const coarse: Made = {
       width: 10,
       height: 5,
@@ -529,11 +526,12 @@ describe('where it lies', () => {
       transform: [500_000, 20, 0, 5_000_000, 0, -20],
       bands: [(_x, y) => (y === 0 ? 9 : 7)],
     };
-    const { bands, geoTransform } = (await run('harmonize', [southUp, coarse])).raster();
+    const { bands, geoTransform } = (await run('harmonize', [turned, coarse])).raster();
     expect(geoTransform).toEqual([500_000, 10, 0, 5_000_000, 0, -10]);
-    const rows = (of: (row: number, x: number) => number) =>
-      Array.from({ length: 200 }, (_, i) => of(Math.floor(i / 20), i % 20));
-    expect(bands[0]).toEqual(rows((row, x) => x + (row === 9 ? 0 : 20)));
+    const southernRow = 9;
+    expect(bands[0]).toEqual(
+      Array.from({ length: 200 }, (_, i) => (i % 20) + (Math.floor(i / 20) === southernRow ? 0 : 20)),
+    );
     expect(bands[1]!.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 9));
     expect(bands[1]!.slice(-20)).toEqual(Array.from({ length: 20 }, () => 7));
   });

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { appErrors } from '../app-errors.ts';
 import { inTime, type Readiness } from './readiness.ts';
 import type { ObservedCall } from '../../platform-client/index.ts';
 import { runStates, type RunState } from '../runs/run-state.ts';
@@ -48,6 +49,8 @@ export function createMetrics(): Metrics {
     labelNames: ['code'],
     registers,
   });
+  // An alert sees a first failure only if its series began at 0.
+  for (const [code, { when }] of Object.entries(appErrors)) if (when === 'run') failures.inc({ code }, 0);
   const calls = new Counter({
     name: 'app_platform_calls_total',
     help: 'Calls of the platform, each try by itself, by result: ok, an HTTP status, or unanswered.',

@@ -5,7 +5,7 @@ import { KitError } from '../../contract/index.ts';
 import type { ObservedCall } from '../../platform-client/index.ts';
 import type { Run } from '../runs/run.ts';
 
-/** OpenTelemetry traces: one for each launch, with its runs in whatever process they go on. No span holds a token, a key or what a user wrote. */
+/** OpenTelemetry traces, one for each launch with its runs in all processes. No span contains a token, a key or a user's text. */
 export interface Traces {
   /** Runs `begin`, and records a span `launch` if it gives one. */
   launch<T extends { readonly id: string } | null>(begin: () => Promise<T>): Promise<T>;
@@ -27,10 +27,16 @@ const noTraces: Traces = {
 /** Longest time for one export with its repeats. The end of the app waits for the last one. */
 const timeoutMillis = 3_000;
 
-/** What is under way: a launch that has no id yet, or a state of a run. */
+/** The current work: a launch without an id yet, or a state of a run. */
 type Scope =
   | { readonly calls: { readonly call: ObservedCall; readonly endMs: number }[] }
   | { readonly parent: Context };
+
+/** The code of an error, or else the name of its class. */
+function typeOf(error: unknown): string {
+  if (error instanceof KitError) return error.code;
+  return error instanceof Error ? error.constructor.name : typeof error;
+}
 
 /** Every process derives the same ids from a launch. */
 function idsOf(launchId: string): { traceId: string; spanId: string } {
@@ -77,8 +83,8 @@ export async function createTraces({
   const launchSpan = (launchId: string) =>
     trace.setSpanContext(ROOT_CONTEXT, { ...idsOf(launchId), traceFlags: TraceFlags.SAMPLED, isRemote: true });
   const fail = (span: Span, error: unknown) => {
-    // The message of an error may name what a user wrote.
-    span.setAttribute('error.type', error instanceof KitError ? error.code : 'internal_error');
+    // The message of an error may contain a user's text.
+    span.setAttribute('error.type', typeOf(error));
     span.setStatus({ code: SpanStatusCode.ERROR });
   };
   const record = ({ endpoint, result, durationMs }: ObservedCall, endMs: number, parent: Context) => {

@@ -25,7 +25,7 @@ export class Patience {
   }
 
   /** The machine failed. Returns true if the run gives it up. */
-  isMachineGivenUp(): boolean {
+  machineFailed(): boolean {
     this.#machineFailsSinceMs ??= this.#now();
     return this.#now() - this.#machineFailsSinceMs >= this.#limitMs;
   }

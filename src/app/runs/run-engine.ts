@@ -251,7 +251,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     // Waits for a database without limit: while it is away, nothing can be committed either. Calls of the platform have used up their patience when they throw.
     if (
       error instanceof DatabaseUnavailableError ||
-      (kind === 'world' && !(error instanceof PlatformError) && !patience.isMachineGivenUp())
+      (kind === 'world' && !(error instanceof PlatformError) && !patience.machineFailed())
     )
       throw error;
     if (isSessionOver(error)) await options.onSessionOver?.(run.launchId);

@@ -49,27 +49,27 @@ export interface VerifyOptions {
 }
 
 export const usage = `usage: npm run certify -- [options]: launches an app through the plan and judges it, rule by rule
-       npm run certify -- verify REPORT [--public-key FILE] [--level LEVEL] [--challenge SEED] [--expect FILE]: whether a
-       signed report is good
+       npm run certify -- verify REPORT [--public-key FILE] [--level LEVEL] [--challenge SEED] [--expect FILE]: verifies a
+       signed report
 
-  --launch-url URL       the app under test, running already; without it your own is started and judged
-  --launch-mode MODE     how it is launched: query (default) or form_post
-  --start-request TEXT   what begins a run once the app is open: 'POST path {json}'
-  --profile FILE         the wire that the sandbox speaks (default: your app's own, of a foreign app the contract's)
-  --port N               of the certifier's own sandbox (default 4010 with --launch-url, else any free one); SANDBOX_API_KEY
-                         is its key
-  --patience SECONDS     how long the app may take for what a scenario waits for (default 60)
+  --launch-url URL       a running app to test; without it, the certifier starts your own app
+  --launch-mode MODE     form of the launch: query (default) or form_post
+  --start-request TEXT   the request that begins a run after the launch: 'POST path {json}'
+  --profile FILE         wire profile of the sandbox (default: your app's; with --launch-url that of the contract)
+  --port N               port of the certifier's sandbox (default 4010 with --launch-url, else any free one); its key is
+                         SANDBOX_API_KEY
+  --patience SECONDS     longest time for each thing that a scenario waits for (default 60)
   --scenario ID          only these; repeatable
   --level LEVEL          fails below it: protocol, robust or exemplary
   --challenge SEED       users, scenes, order, moments and faults drawn from the seed, so that no app can know the plan; {collectionId}
                          and {itemId} in --start-request stand for the scene that a scenario drew
-  --restart-command TEXT what restarts the app, for a scenario more: 'docker restart my-app'
+  --restart-command TEXT a command that restarts the app, for one more scenario: 'docker restart my-app'
   --expect FILE          known failures: [{"scenario": "chunk-cut", "rule": "chunk-order"}]
   --sign-key FILE        signs the report with this Ed25519 key
   --json, --junit, --html FILE   reports
 
 scenarios: ${scenarios.map(({ id }) => id).join(', ')}
-Exit 0 only where nothing failed and every rule that applies was exercised (docs/certification.md).`;
+Exits 0 only if nothing failed and every rule that applies was exercised (docs/certification.md).`;
 
 const optionsOfVerify: readonly string[] = ['public-key', 'level', 'challenge', 'expect'];
 

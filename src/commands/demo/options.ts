@@ -20,13 +20,13 @@ export interface DemoOptions {
 export const usage = `usage: npm run demo -- [options]: the whole flow on this machine, from the launch to the delivered file
 
   --input PATH       a raster, or a folder of a scene's bands; repeatable (default: an item of the demo catalog).
-                     Of a step with several inputs: NAME=PATH, once for each
-  --step ID          what to run (default: the app's first step)
+                     For a step with several inputs: NAME=PATH for each of them
+  --step ID          the step to run (default: the app's first step)
   --param name=value a parameter of the step; repeatable
-  --out DIR          where the result and its preview go (default data/demo)
-  --decision WORD    what the user does: approve (default), reject or expire
+  --out DIR          folder of the result and its preview (default data/demo)
+  --decision WORD    the user's decision: approve (default), reject or expire
 
-Exit 0 only where the platform's file is COMPLETED and equal to what the step made.`;
+Exits 0 only if the platform's file is COMPLETED and equal to the step's output.`;
 
 const wrong = (message: string) => wrongArguments(message, usage);
 

@@ -3,17 +3,17 @@ import { STATUS_CODES } from 'node:http';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Response } from 'express';
 
-/** Bytes of an answer that is held back to be cut; of a longer one the rest is left out. */
+/** Bytes that are kept of an answer that is to be cut. */
 const maxHeldBytes = 1024 * 1024;
 
-/** The ways out of an answer. */
+/** The functions that write an answer to the client. */
 interface WaysOut {
   /** Returns false if the source should wait for `drain`. */
   readonly write: (bytes: Buffer) => boolean;
   readonly end: (bytes?: Buffer) => void;
 }
 
-/** Leads everything that the work writes through `effect`, which has the real ways out. `end` gets the last bytes, empty ones too. */
+/** Passes all writes of the work to `effect`, which writes to the client. `end` gets the last bytes, which may be empty. */
 function tap(
   res: Response,
   effect: (out: WaysOut) => { write(bytes: Buffer): boolean; end(last: Buffer): void },
@@ -39,7 +39,7 @@ function tap(
   }) as Response['end'];
 }
 
-/** Lets `finish` answer in place of the work when it is done. Gives it the first `held` bytes of what the work wrote, and the size of all. */
+/** Discards the answer of the work. `finish` then answers, with the first `held` bytes of that answer and its size. */
 function takeOver(
   res: Response,
   held: number,
