@@ -30,8 +30,9 @@ export interface Played {
 }
 
 const lookEveryMs = 50;
-/** Calls more than there were, that tell enough; and how long it may take besides the calls' own waits. */
-const maxMore = 5;
+/** So many calls more than were recorded end the play: when all causes were played, and when the next waits for its call. */
+const maxMore = { after: 5, before: 20 };
+/** Limit of the play's time besides the calls' own waits. */
 const maxMs = 120_000;
 const appId = 'played';
 
@@ -114,18 +115,17 @@ export async function play(recorded: Bundle, options: PlayOptions): Promise<Play
     const calls = await callsNow();
     if (calls.length !== seen) [seen, sinceMs] = [calls.length, performance.now()];
     const [next] = waiting;
-    const quietForMs = performance.now() - sinceMs;
-    const isPast = !next && calls.length >= recorded.effects.length + maxMore;
-    if (isPast || performance.now() > giveUpAt) break;
+    if (performance.now() > giveUpAt) break;
     if (next && isDue(next, calls)) {
       waiting.shift();
       sinceMs = performance.now();
       await fire(next);
-    } else if (
-      quietForMs > (waiting.length === 0 && calls.length >= recorded.effects.length ? quietMs : options.patienceMs)
-    )
-      break;
-    else await sleep(lookEveryMs, undefined, { signal });
+      continue;
+    }
+    if (calls.length >= recorded.effects.length + (next ? maxMore.before : maxMore.after)) break;
+    const isComplete = !next && calls.length >= recorded.effects.length;
+    if (performance.now() - sinceMs > (isComplete ? quietMs : options.patienceMs)) break;
+    await sleep(lookEveryMs, undefined, { signal });
   }
   const { faults } = await sandboxCall<{
     faults: { launchId: string | null; endpoint: string; times: number; fired: number }[];
