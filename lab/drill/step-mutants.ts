@@ -63,14 +63,14 @@ const ofPixels = [
   one(
     'the offset of a file is not looked at',
     reader,
-    'out[i] = out[i]! * factor + offset;',
-    'out[i] = out[i]! * factor;',
+    'values[i] = values[i]! * factor + offset;',
+    'values[i] = values[i]! * factor;',
   ),
   one(
     'the scale of a file is not looked at',
     reader,
-    'out[i] = out[i]! * factor + offset;',
-    'out[i] = out[i]! + offset;',
+    'values[i] = values[i]! * factor + offset;',
+    'values[i] = values[i]! + offset;',
   ),
   one('grids are not compared', pixels, 'for (const other of bands) raster.requireSameGrid(first, other);', ''),
   one(

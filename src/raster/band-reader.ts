@@ -3,6 +3,7 @@ import type gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
 import { canHold } from './integer-types.ts';
 import { SceneError } from './match-band.ts';
+import { inPieces } from './pieces.ts';
 
 /** Converts stored numbers to values: by the scale and offset of the file or its item (`file`), unchanged (`stored`), or by a given factor and offset. */
 export type Scaling = 'file' | 'stored' | { readonly factor: number; readonly offset: number };
@@ -117,9 +118,10 @@ export class BandReader {
       ...(start === 0 ? {} : { offset: start }),
     });
     if (this.#isSigned) for (let i = start; i < end; i++) if (out[i]! > 127) out[i]! -= 256;
-    for (const missing of this.#missing) for (let i = start; i < end; i++) if (out[i] === missing) out[i] = NaN;
-    const { factor, offset } = this.scale;
-    if (!isPlain(this.scale)) for (let i = start; i < end; i++) out[i] = out[i]! * factor + offset;
+    inPieces(end - start, (from, to) => {
+      for (const missing of this.#missing) erase(out, missing, start + from, start + to);
+      if (!isPlain(this.scale)) applyScale(out, this.scale, start + from, start + to);
+    });
     if (!this.#mask) return;
     const count = columns * rows;
     if (this.#maskValues.length < count) this.#maskValues = new Uint8Array(count);
@@ -128,6 +130,14 @@ export class BandReader {
     for (let row = 0, i = 0; row < rows; row++)
       for (let to = start + row * line, last = to + columns; to < last; to++, i++) if (mask[i] === 0) out[to] = NaN;
   }
+}
+
+function erase(values: Float64Array, missing: number, from: number, to: number): void {
+  for (let i = from; i < to; i++) if (values[i] === missing) values[i] = NaN;
+}
+
+function applyScale(values: Float64Array, { factor, offset }: ValueScale, from: number, to: number): void {
+  for (let i = from; i < to; i++) values[i] = values[i]! * factor + offset;
 }
 
 /** Makes a reader of a band. Returns a reader unchanged. */

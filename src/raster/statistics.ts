@@ -1,6 +1,7 @@
 /** Only for child processes. Computes exact statistics of a band while it is written. */
 import type gdal from 'gdal-async';
 import type { BandReader } from './band-reader.ts';
+import { inPieces } from './pieces.ts';
 
 /** Pixels that `statisticsOf` reads at once. */
 const stripPixels = 500_000;
@@ -43,6 +44,35 @@ export function accumulatorOf(
   return range ? new CountedStatistics(...range, noDataValue) : new StatisticsOfBand(noDataValue);
 }
 
+/** Sums of the valid values of a strip. */
+interface StripSums {
+  count: number;
+  /** Sum of the differences from a value, and of their squares. */
+  sum: number;
+  sumOfSquares: number;
+  min: number;
+  max: number;
+}
+
+function addPiece(
+  values: ArrayLike<number>,
+  { from, to, nodata, near }: Readonly<Record<'from' | 'to' | 'nodata' | 'near', number>>,
+  sums: StripSums,
+): void {
+  let { count, sum, sumOfSquares, min, max } = sums;
+  for (let i = from; i < to; i++) {
+    const value = values[i]!;
+    if (value === nodata || value !== value) continue;
+    const difference = value - near;
+    count += 1;
+    sum += difference;
+    sumOfSquares += difference * difference;
+    if (value < min) min = value;
+    if (value > max) max = value;
+  }
+  Object.assign(sums, { count, sum, sumOfSquares, min, max });
+}
+
 /** Accumulates statistics of real numbers. Leaves out NaN and the band's nodata. */
 class StatisticsOfBand implements Accumulator {
   readonly #nodata: number;
@@ -63,28 +93,15 @@ class StatisticsOfBand implements Accumulator {
     while (first < count && (values[first] === nodata || values[first] !== values[first])) first++;
     if (first === count) return;
     const near = values[first]!;
-    let valid = 0;
-    let min = this.#min;
-    let max = this.#max;
-    let sum = 0;
-    let sumOfSquares = 0;
-    for (let i = first; i < count; i++) {
-      const value = values[i]!;
-      if (value === nodata || value !== value) continue;
-      const from = value - near;
-      valid += 1;
-      sum += from;
-      sumOfSquares += from * from;
-      if (value < min) min = value;
-      if (value > max) max = value;
-    }
-    const mean = near + sum / valid;
-    const squares = Math.max(0, sumOfSquares - (sum * sum) / valid);
-    const all = this.#count + valid;
+    const strip = { count: 0, sum: 0, sumOfSquares: 0, min: this.#min, max: this.#max };
+    inPieces(count, (from, to) => addPiece(values, { from, to, nodata, near }, strip));
+    const mean = near + strip.sum / strip.count;
+    const squares = Math.max(0, strip.sumOfSquares - (strip.sum * strip.sum) / strip.count);
+    const all = this.#count + strip.count;
     const step = mean - this.#mean;
-    this.#squares += squares + (step * step * this.#count * valid) / all;
-    this.#mean += (step * valid) / all;
-    [this.#count, this.#min, this.#max] = [all, min, max];
+    this.#squares += squares + (step * step * this.#count * strip.count) / all;
+    this.#mean += (step * strip.count) / all;
+    [this.#count, this.#min, this.#max] = [all, strip.min, strip.max];
   }
 
   /** Null if no pixel is valid. */
@@ -107,6 +124,16 @@ const counted: Readonly<Record<string, readonly [low: number, size: number]>> = 
 
 const rounded = (value: number) => Math.sign(value) * Math.round(Math.abs(value));
 
+function countPiece(values: ArrayLike<number>, from: number, to: number, counts: Float64Array, low: number): void {
+  for (let i = from; i < to; i++) {
+    const at = values[i]! - low;
+    const before = counts[at];
+    if (before !== undefined) counts[at] = before + 1;
+    // GDAL rounds halves away from zero, and stores the nearest value of the type. NaN counts as missing.
+    else if (at === at) counts[Math.min(counts.length - 1, Math.max(0, rounded(values[i]!) - low))]!++;
+  }
+}
+
 /** Counts the values of integers, which takes a quarter of the time of sums. */
 class CountedStatistics implements Accumulator {
   readonly #low: number;
@@ -121,14 +148,7 @@ class CountedStatistics implements Accumulator {
   }
 
   add(values: ArrayLike<number>, count: number): void {
-    const [counts, low] = [this.#counts, this.#low];
-    for (let i = 0; i < count; i++) {
-      const at = values[i]! - low;
-      const before = counts[at];
-      if (before !== undefined) counts[at] = before + 1;
-      // GDAL rounds halves away from zero, and stores the nearest value of the type. NaN counts as missing.
-      else if (at === at) counts[Math.min(counts.length - 1, Math.max(0, rounded(values[i]!) - low))]!++;
-    }
+    inPieces(count, (from, to) => countPiece(values, from, to, this.#counts, this.#low));
   }
 
   get values(): BandStatistics | null {

@@ -1,6 +1,7 @@
 import type { BandReader, Reading } from '../raster/band-reader.ts';
 import type { OutputValues, Strip } from '../raster/block-walk.ts';
 import type { Grid } from '../raster/cog.ts';
+import { inPieces } from '../raster/pieces.ts';
 import type { Scene, SceneBand } from '../raster/scene.ts';
 import type { PreviewStyle } from '../raster/preview.ts';
 import type { SourceType } from '../contract/index.ts';
@@ -87,7 +88,7 @@ export async function writePixels(
         (inputs, outputs, strip) => {
           block(inputs, outputs, strip);
           const count = strip.width * strip.rows;
-          outputs.forEach((values, i) => settle(values, count, output.bands[i]!));
+          outputs.forEach((values, i) => inPieces(count, (from, to) => settle(values, from, to, output.bands[i]!)));
         },
         share(0, computePart),
       ),
@@ -103,15 +104,15 @@ export async function writePixels(
 }
 
 /** Replaces values that the type cannot store by nodata, and rounds integers. */
-function settle(values: OutputValues, count: number, { dataType, nodata = NaN }: BandDeclaration): void {
+function settle(values: OutputValues, from: number, to: number, { dataType, nodata = NaN }: BandDeclaration): void {
   const range = integerRanges[dataType];
   if (!range) {
     // Only a finite number minus itself is 0.
-    for (let i = 0; i < count; i++) if (values[i]! - values[i]! !== 0) values[i] = nodata;
+    for (let i = from; i < to; i++) if (values[i]! - values[i]! !== 0) values[i] = nodata;
     return;
   }
   const [low, high] = range;
-  for (let i = 0; i < count; i++) {
+  for (let i = from; i < to; i++) {
     const value = Math.floor(values[i]! + 0.5);
     if (value >= low && value <= high) values[i] = value;
     else if (Number.isNaN(nodata))
@@ -320,28 +321,52 @@ function blockOf<Of extends Bands, Own extends z.ZodRawShape>(
   return byPixel(pixel!(parameters));
 }
 
-function byPixel(of: (...values: number[]) => number | readonly number[]): BlockFunction {
-  return (inputs, outputs, strip) => {
-    const count = strip.width * strip.rows;
-    const [a = none, b = none] = inputs;
+type OfTwo = (first: number, second?: number) => number;
+type OfMany = (...values: number[]) => number | readonly number[];
+
+function pieceOfOne(of: OfTwo, a: Float64Array, out: OutputValues, from: number, to: number): void {
+  for (let i = from; i < to; i++) out[i] = a[i] === a[i] ? of(a[i]!) : NaN;
+}
+
+function pieceOfTwo(
+  of: OfTwo,
+  [a, b]: readonly [Float64Array, Float64Array],
+  out: OutputValues,
+  from: number,
+  to: number,
+): void {
+  for (let i = from; i < to; i++) out[i] = a[i] === a[i] && b[i] === b[i] ? of(a[i]!, b[i]) : NaN;
+}
+
+function pieceOfMany(
+  of: OfMany,
+  inputs: readonly Float64Array[],
+  outputs: readonly OutputValues[],
+  from: number,
+  to: number,
+): void {
+  const values = inputs.map(() => 0);
+  for (let i = from; i < to; i++) {
+    let isThere = true;
+    for (let k = 0; k < values.length; k++) {
+      const value = inputs[k]![i]!;
+      values[k] = value;
+      isThere &&= value === value;
+    }
+    put(isThere ? of(...values) : NaN, outputs, i);
+  }
+}
+
+function byPixel(of: OfMany): BlockFunction {
+  return (inputs, outputs, { width, rows }) => {
+    const [a = none, b] = inputs;
     const [out = none] = outputs;
-    if (outputs.length === 1 && inputs.length <= 2) {
+    inPieces(width * rows, (from, to) => {
       // One or two bands need no array per pixel.
-      const one = of as (first: number, second?: number) => number;
-      if (inputs.length === 1) for (let i = 0; i < count; i++) out[i] = a[i] === a[i] ? one(a[i]!) : NaN;
-      else for (let i = 0; i < count; i++) out[i] = a[i] === a[i] && b[i] === b[i] ? one(a[i]!, b[i]) : NaN;
-      return;
-    }
-    const values = inputs.map(() => 0);
-    for (let i = 0; i < count; i++) {
-      let isThere = true;
-      for (let k = 0; k < values.length; k++) {
-        const value = inputs[k]![i]!;
-        values[k] = value;
-        isThere &&= value === value;
-      }
-      put(isThere ? of(...values) : NaN, outputs, i);
-    }
+      if (outputs.length > 1 || inputs.length > 2) pieceOfMany(of, inputs, outputs, from, to);
+      else if (b) pieceOfTwo(of as OfTwo, [a, b], out, from, to);
+      else pieceOfOne(of as OfTwo, a, out, from, to);
+    });
   };
 }
 
