@@ -18,7 +18,7 @@ const arrays: Readonly<Record<string, new (buffer: ArrayBuffer, offset: number, 
 };
 
 export interface BandStatistics {
-  /** Number of valid pixels. */
+  /** Number of valid pixels with a finite value. */
   readonly count: number;
   readonly min: number;
   readonly max: number;
@@ -31,7 +31,7 @@ export interface BandStatistics {
 interface Accumulator {
   /** Adds the first `count` values. */
   add(values: ArrayLike<number>, count: number): void;
-  /** Null if no pixel is valid. */
+  /** Null if no pixel counts. */
   readonly values: BandStatistics | null;
 }
 
@@ -62,7 +62,8 @@ function addPiece(
   let { count, sum, sumOfSquares, min, max } = sums;
   for (let i = from; i < to; i++) {
     const value = values[i]!;
-    if (value === nodata || value !== value) continue;
+    // Only a finite number minus itself is 0.
+    if (value === nodata || value - value !== 0) continue;
     const difference = value - near;
     count += 1;
     sum += difference;
@@ -73,7 +74,7 @@ function addPiece(
   Object.assign(sums, { count, sum, sumOfSquares, min, max });
 }
 
-/** Accumulates statistics of real numbers. Leaves out NaN and the band's nodata. */
+/** Accumulates statistics of real numbers. Leaves out the band's nodata, NaN and infinite values. */
 class StatisticsOfBand implements Accumulator {
   readonly #nodata: number;
   #count = 0;
@@ -90,7 +91,7 @@ class StatisticsOfBand implements Accumulator {
   add(values: ArrayLike<number>, count: number): void {
     const nodata = this.#nodata;
     let first = 0;
-    while (first < count && (values[first] === nodata || values[first] !== values[first])) first++;
+    while (first < count && (values[first] === nodata || !Number.isFinite(values[first]))) first++;
     if (first === count) return;
     const near = values[first]!;
     const strip = { count: 0, sum: 0, sumOfSquares: 0, min: this.#min, max: this.#max };

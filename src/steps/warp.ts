@@ -239,8 +239,11 @@ function withNodata(gdal: typeof Gdal, source: Gdal.Dataset, value: number | nul
   return view;
 }
 
+/** A raster's place. */
+type Place = Pick<Gdal.Dataset, 'srs' | 'geoTransform' | 'rasterSize'>;
+
 /** Target definition for a raster across the antimeridian, with longitudes beyond 180°; null if the raster does not cross it. */
-export function targetAcross(gdal: typeof Gdal, source: Gdal.Dataset, code: string): string | null {
+export function targetAcross(gdal: typeof Gdal, source: Place, code: string): string | null {
   const target = gdal.SpatialReference.fromUserInput(code);
   if (!crossesAntimeridian(gdal, source)) return null;
   if (target.isGeographic()) return `${target.toProj4()} +lon_wrap=180`;
@@ -253,11 +256,7 @@ export function targetAcross(gdal: typeof Gdal, source: Gdal.Dataset, code: stri
 }
 
 /** True if both sides of 180° lie far apart in a reference system, at the latitude of the raster. */
-function hasSeamAt180(
-  gdal: typeof Gdal,
-  { srs, geoTransform, rasterSize }: Gdal.Dataset,
-  target: Gdal.SpatialReference,
-) {
+function hasSeamAt180(gdal: typeof Gdal, { srs, geoTransform, rasterSize }: Place, target: Gdal.SpatialReference) {
   const middle = toLonLat(gdal, srs!)(...fromTransform(geoTransform!, rasterSize.x / 2, rasterSize.y / 2));
   const latitude = middle?.[1] ?? 0;
   const to = fromLonLat(gdal, target);
@@ -269,7 +268,7 @@ function hasSeamAt180(
   }
 }
 
-function crossesAntimeridian(gdal: typeof Gdal, { srs, geoTransform, rasterSize: { x, y } }: Gdal.Dataset): boolean {
+function crossesAntimeridian(gdal: typeof Gdal, { srs, geoTransform, rasterSize: { x, y } }: Place): boolean {
   if (!srs || !geoTransform) return false;
   const corners = [
     [0, 0],

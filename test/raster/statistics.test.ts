@@ -25,3 +25,16 @@ test.each([
   expect(counted).toBeCloseTo(mean, 9);
   expect(stdDev).toBeCloseTo(Math.sqrt(stored.reduce((sum, value) => sum + (value - mean) ** 2, 0) / stored.length), 6);
 });
+
+test('real numbers: nodata, NaN and infinite values are left out, in strips of any length', () => {
+  const values = Float32Array.from({ length: 100_003 }, (_, i) => (i % 11 === 0 ? [-9_999, NaN, Infinity, -Infinity][i % 4]! : (i % 1_000) / 8)); // oxfmt-ignore
+  const accumulator = accumulatorOf({ dataType: 'Float32', noDataValue: -9_999 }, 1);
+  accumulator.add(values, 70_001);
+  accumulator.add(values.subarray(70_001), 30_002);
+  const finite = [...values].filter((one) => Number.isFinite(one) && one !== -9_999);
+  const mean = finite.reduce((sum, one) => sum + one, 0) / finite.length;
+  const { count, min, max, mean: found, stdDev } = accumulator.values!;
+  expect([count, min, max]).toEqual([finite.length, Math.min(...finite), Math.max(...finite)]);
+  expect(found).toBeCloseTo(mean, 9);
+  expect(stdDev).toBeCloseTo(Math.sqrt(finite.reduce((sum, one) => sum + (one - mean) ** 2, 0) / finite.length), 6);
+});

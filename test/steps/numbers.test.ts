@@ -504,6 +504,9 @@ describe('where it lies', () => {
     expect([Math.round(width / 20), Math.round(height / 20)]).toEqual([5, 5]);
     expect(geoTransform[0]).toBeCloseTo(179.9, 1);
     expect(valid(bands[0]!).length / bands[0]!.length).toBeGreaterThan(0.9);
+    // Also a raster whose reference system the user names.
+    const named = (await run('reproject', { ...made, epsg: null }, { from: 'EPSG:32660' })).raster();
+    expect([named.width, named.height, named.geoTransform]).toEqual([width, height, geoTransform]);
     const degrees = (west: number): Made => ({
       epsg: 4326,
       type: 'Byte',
@@ -916,6 +919,11 @@ describe('missing pixels and scales where rasters differ', () => {
     const at = (west: number): Made => ({ epsg: 4326, transform: [west, 0.1, 0, 0, 0, -0.1], bands: [() => 1] });
     await expect(run('mosaic', [at(178), at(-180)], { crs: 'EPSG:4326' })).rejects.toMatchObject({
       code: 'crosses_antimeridian',
+    });
+    const tiny: Made = { width: 1, height: 2, epsg: 4326, transform: [13, 0.001, 0, 80, 0, -0.001], bands: [() => 7] };
+    await expect(run('reproject', tiny, { crs: 'EPSG:3857' })).rejects.toMatchObject({
+      code: 'grid_implausible',
+      message: expect.stringMatching(/^the raster has 1 × 2 pixels, .* give a raster whose grid/) as string,
     });
     // Alaska Albers is not split at 180°.
     const aleutians: Made = { epsg: 32660, transform: [800_000, 1_000, 0, 6_000_000, 0, -1_000], bands: [() => 1] };

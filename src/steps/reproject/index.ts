@@ -54,20 +54,23 @@ export default defineStep({
     const { parameters, inputs, gdal, raster, outputPath, workFolder, share } = job;
     const source = inputs.input.onlyRaster();
     const like = inputs.grid?.onlyRaster();
-    if (parameters.from === undefined) requirePlaced(source);
-    const across = like || parameters.from !== undefined ? null : targetAcross(gdal, source, parameters.crs);
+    const { from } = parameters;
+    if (from === undefined) requirePlaced(source);
+    const { geoTransform, rasterSize } = source;
+    const srs = from === undefined ? source.srs : gdal.SpatialReference.fromUserInput(from);
+    const across = like ? null : targetAcross(gdal, { srs, geoTransform, rasterSize }, parameters.crs);
     const size = parameters.pixelSize === undefined ? [] : ['-tr', parameters.pixelSize, parameters.pixelSize];
     const result = await warped(
       job,
       sourcesOf(inputs.input),
       [
-        ...(parameters.from === undefined ? [] : ['-s_srs', parameters.from]),
+        ...(from === undefined ? [] : ['-s_srs', from]),
         ...(like ? gridArguments(like) : ['-t_srs', across ?? parameters.crs, ...size]),
         ...['-r', parameters.resampling],
       ],
       share(0, 0.6),
     ).catch((cause: unknown) => {
-      throw cause instanceof KitError || job.signal.aborted ? cause : notWarped(cause, parameters.crs);
+      throw cause instanceof KitError || job.signal.aborted ? cause : notWarped(cause, rasterSize, parameters.crs);
     });
     if (!like && parameters.pixelSize === undefined) requirePlausible(source.rasterSize, result, parameters.crs);
     // The target is the requested reference system, with longitudes beyond 180°.
@@ -102,8 +105,8 @@ function requirePlausible(
   code: string,
 ): void {
   const pixel = Math.abs(geoTransform?.[1] ?? 0);
-  // Pixels of equal degrees are fewer towards the poles.
-  const isFew = !srs?.isGeographic() && x * y < minShare * from.x * from.y;
+  // Pixels of equal degrees are fewer towards the poles, and a result has at least one row and one column.
+  const isFew = !srs?.isGeographic() && Math.max(x, 2) * Math.max(y, 2) < minShare * from.x * from.y;
   if (!isFew && pixel < widerThanEarth) return;
   throw new KitError(
     'grid_implausible',
@@ -113,7 +116,13 @@ function requirePlausible(
 }
 
 /** Reports GDAL's reason without paths of the server. */
-function notWarped(cause: unknown, code: string): KitError {
+function notWarped(cause: unknown, { x, y }: Gdal.Dataset['rasterSize'], code: string): KitError {
   const reason = (cause instanceof Error ? cause.message : String(cause)).replace(/(\/[\w.-]+)+\/?/g, '');
+  if (/create (0x\d+|\d+x0) dataset/.test(reason))
+    return new KitError(
+      'grid_implausible',
+      `the raster has ${x} × ${y} pixels, and in ${code} it would have less than one row or column: take a larger raster, or give a raster whose grid the result gets`,
+      { status: 422 },
+    );
   return new KitError('not_reprojected', `the raster cannot be brought into ${code}: ${reason}`, { status: 422 });
 }
