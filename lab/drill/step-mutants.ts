@@ -521,8 +521,8 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'noise is added',
       helper,
-      'values = np.broadcast_to(values, (rows, width))',
-      'values = np.broadcast_to(values, (rows, width)) + np.random.rand(1)',
+      'values = np.asarray(values, dtype=np.float64)',
+      'values = np.asarray(values, dtype=np.float64) + np.random.rand(1)',
     ),
     one(
       'the band is not found',

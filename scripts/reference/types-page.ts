@@ -13,7 +13,8 @@ const shown: readonly (readonly [path: string, names: readonly string[]])[] = [
   ['raster/cog.ts', ['createRaster', 'nameBands', 'writeCog', 'gridOf', 'NewRaster', 'Grid', 'CogOptions']],
   ['raster/block-walk.ts', ['walkStrips']],
   ['raster/scene.ts', ['requireSameGrid']],
-  ['steps/pixel-step.ts', ['PixelStep', 'PixelOutput', 'writePixels']],
+  ['steps/pixel-step.ts', ['PixelStep', 'PixelFunctions', 'PixelStepOutput', 'PixelOutput', 'writePixels']],
+  ['steps/estimate.ts', ['estimateCog']],
   ['child/protocol.ts', ['JobContext']],
   ['raster/preview.ts', ['PreviewStyle']],
   ['raster/class-table.ts', ['RasterClass']],
@@ -51,7 +52,9 @@ function sectionOf(file: ts.SourceFile, name: string): string {
   const about = commentOf(file, found);
   const intro = `## \`${name}\`${about === '' ? '' : `\n\n${about}`}`;
   if (ts.isInterfaceDeclaration(found)) {
-    const base = found.heritageClauses?.flatMap(({ types }) => types.map((one) => one.getText(file))).join(', ');
+    const base = found.heritageClauses
+      ?.flatMap(({ types }) => types.map((one) => one.expression.getText(file)))
+      .join(', ');
     const rows = found.members.map((member) => {
       const { name: key, text } = memberOf(file, member);
       const said = commentOf(file, member);

@@ -124,7 +124,21 @@ function settle(values: OutputValues, from: number, to: number, { dataType, noda
 type Bands = Readonly<Record<string, z.ZodType<string, string | undefined>>>;
 type Values<Of extends Bands> = { readonly [Name in keyof Of]: string } & ReadingParameters;
 
-interface PixelFunctions<Parameters> {
+/** The GeoTIFF that a pixel step writes. */
+export interface PixelStepOutput {
+  /** File name that ends with `.tif`. */
+  readonly fileName: string;
+  /** Default: `MULTISPECTRAL` for real numbers, `UNKNOWN` for integers. */
+  readonly sourceType?: SourceType;
+  /** All bands have one type. Default nodata: NaN for real numbers. Integer bands need a nodata value if pixels may be missing. */
+  readonly bands: readonly [BandDeclaration, ...BandDeclaration[]];
+  /** Default: `{ ramp: 'gray' }`. */
+  readonly preview?: PreviewStyle;
+  readonly overviews?: PixelOutput['overviews'];
+}
+
+/** The function that computes the pixels: one of these. */
+export interface PixelFunctions<Parameters> {
   /** Computes one pixel from one value per band, in the order of `bands`. Returns an array for several output bands. Called only if every band has a value. */
   readonly pixel?: (parameters: Parameters) => (...values: number[]) => number | readonly number[];
   /** Computes one pixel from its neighbourhood: one array of (2 × `reach` + 1)² values per band, row by row, with NaN for missing values. */
@@ -152,16 +166,7 @@ export interface PixelStep<Of extends Bands, Own extends z.ZodRawShape> extends 
   readonly input?: RasterInput;
   /** Several inputs by name. Each band belongs to the input that it names in `of`. Default: `input`. */
   readonly inputs?: Readonly<Record<string, InputDeclaration>>;
-  readonly output: {
-    readonly fileName: string;
-    /** Default: `MULTISPECTRAL` for real numbers, `UNKNOWN` for integers. */
-    readonly sourceType?: SourceType;
-    /** All bands have one type. Default nodata: NaN for real numbers. Integer bands need a nodata value if pixels may be missing. */
-    readonly bands: readonly [BandDeclaration, ...BandDeclaration[]];
-    /** Default: `{ ramp: 'gray' }`. */
-    readonly preview?: PreviewStyle;
-    readonly overviews?: PixelOutput['overviews'];
-  };
+  readonly output: PixelStepOutput;
   /** The functions receive stored numbers, and the step has no parameter `scaling`. Default: false. */
   readonly isStored?: boolean;
   /** Each band is read from every input in turn: first `a` of `before`, then `a` of `after`. Default: false. */
@@ -249,9 +254,11 @@ const known: ReadonlySet<string> = new Set([
 
 /** Returns what is wrong with a pixel step and what would be right, or null. */
 function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<Of, Own>): string | null {
-  const names = Object.keys(step.bands);
   const unknown = Object.keys(step).find((name) => !known.has(name));
   if (unknown !== undefined) return `there is no option ${unknown}; the options are ${[...known].join(', ')}`;
+  const missing = (['bands', 'output'] as const).find((name) => typeof step[name] !== 'object');
+  if (missing !== undefined) return `${missing} is missing`;
+  const names = Object.keys(step.bands);
   const other = Object.entries(step.bands).find(([, one]) => !((one as unknown) instanceof z.ZodType));
   if (other) return `bands.${other[0]} must be band({ default: 'red' }) or the like`;
   if (names.length === 0) return "bands: name at least one band, for example { red: band({ default: 'red' }) }";
@@ -271,7 +278,7 @@ function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<
   if (window && reach === 0) return 'window needs reach: 1 gives it 3 × 3 pixels';
   if (reach > 0 && (pixel || python))
     return 'reach is for window and block: pixel has no neighbours, and in Python reach is an argument of pixels()';
-  const [first] = output.bands as readonly BandDeclaration[];
+  const [first] = Array.isArray(output.bands) ? (output.bands as readonly BandDeclaration[]) : [];
   if (!first) return 'output.bands must name at least one band';
   const descriptions = output.bands.map(({ description }) => description);
   if (new Set(descriptions).size < descriptions.length)
@@ -358,9 +365,11 @@ function pieceOfMany(
 }
 
 function byPixel(of: OfMany): BlockFunction {
+  let isTried = false;
   return (inputs, outputs, { width, rows }) => {
     const [a = none, b] = inputs;
     const [out = none] = outputs;
+    isTried ||= requireNumbers(of, inputs, outputs.length);
     inPieces(width * rows, (from, to) => {
       // One or two bands need no array per pixel.
       if (outputs.length > 1 || inputs.length > 2) pieceOfMany(of, inputs, outputs, from, to);
@@ -382,12 +391,38 @@ function byWindow(of: (...windows: Float64Array[]) => number | readonly number[]
           for (let y = 0, to = 0; y < side; y++)
             for (let x = 0; x < side; x++, to++) window[to] = values[corner + y * stride + x]!;
         });
-        put(of(...windows), outputs, i);
+        const value = of(...windows);
+        if (i === 0) requireNumber(value, outputs.length);
+        put(value, outputs, i);
       }
   };
 }
 
 const none = new Float64Array(0);
+
+/** Pixels in which a first one that every band has is looked for. */
+const maxTried = 10_000;
+
+/** Throws if the function of a pixel does not return one number for each output band. Tries the first pixel that every band has. True if there is one. */
+function requireNumbers(of: OfMany, inputs: readonly Float64Array[], count: number): boolean {
+  const at = inputs[0]?.subarray(0, maxTried).findIndex((_, i) => inputs.every((values) => !Number.isNaN(values[i])));
+  if (at === undefined || at < 0) return false;
+  requireNumber(of(...inputs.map((values) => values[at]!)), count);
+  return true;
+}
+
+function requireNumber(result: unknown, count: number): void {
+  const results: readonly unknown[] = Array.isArray(result) ? result : [result];
+  if (Array.isArray(result) && results.length !== count)
+    throw new TypeError(
+      `the function of a pixel returned ${results.length} values for ${count} output band${count === 1 ? '' : 's'}`,
+    );
+  const wrong = results.findIndex((one) => typeof one !== 'number');
+  if (wrong >= 0)
+    throw new TypeError(
+      `the function of a pixel returned a value of type ${typeof results[wrong]}: it must return a number${count === 1 ? '' : ` for each of the ${count} output bands`}, and NaN for a missing pixel`,
+    );
+}
 
 /** Writes the values of a pixel. Throws if there is not one for each output band; a single NaN leaves all of them out. */
 function put(value: number | readonly number[], outputs: readonly OutputValues[], i: number): void {
@@ -396,7 +431,6 @@ function put(value: number | readonly number[], outputs: readonly OutputValues[]
     return;
   }
   const values = typeof value === 'number' ? [value] : value;
-  if (values.length !== outputs.length)
-    throw new Error(`the function of a pixel returned ${values.length} values for ${outputs.length} output bands`);
+  if (values.length !== outputs.length) requireNumber(values, outputs.length);
   outputs.forEach((out, k) => (out[i] = values[k]!));
 }

@@ -65,7 +65,11 @@ describe('a definition is refused with the place and the rule', () => {
     [{ steps: [step({ output: { sourceType: 'PICTURE' } })] }, /\(mine\)\.output\.sourceType: must be one of/],
     [
       { steps: [step({ output: { bands: [{ description: 'x', dataType: 'Float' }] } })] },
-      /output\.bands: must be 'as-input', 'any'/,
+      /output\.bands: 0\.dataType must be one of Byte, /,
+    ],
+    [
+      { steps: [step({ output: { bands: 'all' } })] },
+      /output\.bands: must be 'as-input', 'any', or a list of \{ description/,
     ],
     [
       { steps: [step({ output: { preview: { ramp: 'pink' } } })] },

@@ -1,7 +1,13 @@
 /** `npx marketplace-app-kit test-step`: what it ran, and what it did not. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { batteryOf, casesOf } from '../../src/testing/step-battery/index.ts';
+import { readCases } from '../../src/testing/step-battery/cases.ts';
 import allSteps from '../support/all-steps.ts';
+import faultySteps from '../support/faulty-steps.ts';
+import { testFolder } from '../support/folders.ts';
 import { testConfinement } from '../support/confinement.ts';
 
 const step = allSteps.steps.find(({ id }) => id === 'slope')!;
@@ -25,3 +31,37 @@ test.each(['one pixle', 'case: a tilted plane'])('%s cannot be exempted', (name)
     `cases.json exempts "${name}": exempt is for what every step must do, by its name (one pixel; `,
   );
 });
+
+test('a step that throws is told with the line of its own code, and an estimate that is no number is told', async () => {
+  const cases = readCases(
+    await written({
+      cases: [
+        {
+          name: 'bright',
+          inputs: { input: [{ name: 'scene.tif', bands: [{ name: 'a', values: '81' }] }] },
+          expect: { output: { value: 'a' } },
+        },
+      ],
+    }),
+  );
+  const checks = batteryOf({ definition: faultySteps, stepId: 'faulty', confinement: testConfinement, cases });
+  const of = (name: string) => checks.find((one) => one.name === name)!.run();
+  await expect(of('case: bright')).rejects.toThrow(
+    /^it failed by job_failed \(defect\): too bright: 81 \(faulty-steps\.ts:19:\d+\)$/,
+  );
+  await expect(of('its memory and its estimate')).rejects.toThrow(
+    "its estimate failed: the estimate's outputBytes must be a number from 0, and is NaN",
+  );
+});
+
+test('cases that are no JSON are told with their file', async () => {
+  const file = await written({});
+  await writeFile(file, '{ "cases": [}');
+  expect(() => readCases(file)).toThrow(/cases\.json cannot be read: .*JSON/);
+});
+
+async function written(cases: object): Promise<URL> {
+  const file = pathToFileURL(join(await testFolder(), 'cases.json'));
+  await writeFile(file, JSON.stringify(cases));
+  return file;
+}

@@ -295,6 +295,13 @@ describe('forms of a pixel step', () => {
       ).rejects.toMatchObject({ code: 'complex_values' });
     });
     test('missing pixels and no nodata value are an error, too', () => expectNodataWanted('python'));
+    test('one number for a block is an error', async () => {
+      await expect(run('scalar-in-python', { bands: [() => 1] }, {}, pixelSteps)).rejects.toMatchObject({
+        message: expect.stringContaining(
+          'the function must return an array of 10 x 20 pixels for each output band, as its inputs have, and returned one of shape ()',
+        ) as string,
+      });
+    });
     test('an argument without a parameter is told by name', async () => {
       await expect(run('wrong-name', { bands: [() => 1] }, {}, pixelSteps)).rejects.toMatchObject({
         kind: 'defect',
@@ -313,6 +320,16 @@ describe('forms of a pixel step', () => {
     ]);
   });
   test('missing pixels and no nodata value are an error, and no zeros', () => expectNodataWanted('pixel'));
+  test.each([
+    ['boolean', 'returned a value of type boolean: it must return a number, and NaN for a missing pixel'],
+    ['text', 'returned a value of type string: it must return a number'],
+    ['pair', 'returned 2 values for 1 output band'],
+  ])('a %s from the function of a pixel is an error', async (id, message) => {
+    await expect(run(`returns-${id}`, { bands: [() => 1] }, {}, pixelSteps)).rejects.toMatchObject({
+      kind: 'defect',
+      message: expect.stringContaining(message) as string,
+    });
+  });
   test('one value for two output bands is an error, and no band of missing values', async () => {
     await expect(run('too-few', { bands: [() => 1] }, {}, pixelSteps)).rejects.toMatchObject({
       kind: 'defect',

@@ -42,6 +42,8 @@ test.each<[string, Declaration, RegExp]>([
     /same data type/,
   ],
   ['a parameter named as a band', { ...right, parameters: z.object({ red: z.number() }) }, /red is the name of a band/],
+  ['a misspelled option', { ...right, bands: undefined, bnads: right.bands } as never, /there is no option bnads/],
+  ['bands that are missing', { ...right, bands: undefined } as never, /bands is missing/],
   ['an option that is none', { ...right, nodata: 3 } as Declaration, /there is no option nodata; the options are id,/],
   ['a name in the place of a band', { ...right, bands: { red: 'red' } as never }, /bands.red must be band\(/],
   [

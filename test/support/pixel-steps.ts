@@ -49,6 +49,28 @@ export default defineApp({
       output: sumAndDifference,
       pixel: () => (value) => value,
     }),
+    ...Object.entries<unknown>({ boolean: true, text: 'bright', pair: [1, 2] }).map(([id, returned]) =>
+      definePixelStep({
+        id: `returns-${id}`,
+        version: '1.0.0',
+        title: 'Wrong type',
+        description: 'A function that returns no number.',
+        bands: one,
+        input,
+        output: { fileName: 'wrong.tif', bands: [{ description: 'wrong', dataType: 'Float32' }] },
+        pixel: () => () => returned as number,
+      }),
+    ),
+    definePixelStep({
+      id: 'scalar-in-python',
+      version: '1.0.0',
+      title: 'One number in Python',
+      description: 'A function that returns one number for a whole block.',
+      bands: one,
+      input,
+      output: { fileName: 'scalar.tif', bands: [{ description: 'mean', dataType: 'Float32' }] },
+      python: new URL('./scalar_in_python.py', import.meta.url),
+    }),
     definePixelStep({
       id: 'in-python',
       version: '1.0.0',

@@ -90,10 +90,16 @@ const previewStyle = z.object({
 const rasterOutput = z.object({
   ...outputFile,
   kind: z.literal('raster').optional(),
-  bands: z.union(
-    [z.enum(['as-input', 'any']), z.array(band).min(1)],
-    "must be 'as-input', 'any', or a list of { description, dataType, nodata? }",
-  ),
+  bands: z.union([z.enum(['as-input', 'any']), z.array(band).min(1)], {
+    error: ({ input, ...issue }) => {
+      // The first problem of a list says more than the three forms.
+      const inner =
+        Array.isArray(input) && 'errors' in issue ? (issue.errors as z.core.$ZodIssue[][])[1]?.[0] : undefined;
+      return inner === undefined
+        ? "must be 'as-input', 'any', or a list of { description, dataType, nodata? }"
+        : `${inner.path.join('.')} ${inner.message}`;
+    },
+  }),
   // A function gives the style of a run: its result is known only then.
   preview: z.preprocess((value) => (typeof value === 'function' ? { ramp: 'gray' } : value), previewStyle),
 });

@@ -347,8 +347,9 @@ export function createStepHost(options: StepHostOptions): StepHost {
         { ...size, bandCount: bands.length },
         parameters as never,
       );
-      const isSound = [outputBytes, seconds, memoryBytes].every((n) => Number.isFinite(n) && n >= 0);
-      if (!isSound) throw new Error('an estimate must be made of numbers from 0 on');
+      for (const [name, value] of Object.entries({ outputBytes, seconds, memoryBytes }))
+        if (!Number.isFinite(value) || value < 0)
+          throw new TypeError(`the estimate's ${name} must be a number from 0, and is ${String(value)}`);
       return { outputBytes: Math.round(outputBytes), seconds, memoryBytes: Math.round(memoryBytes) };
     } catch (error) {
       options.onDefect?.(error, `the estimate of step ${step.id} failed`);

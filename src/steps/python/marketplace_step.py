@@ -242,7 +242,10 @@ def pixels(function, nodata=None, data_type=None, description=None, strip_rows=2
             values = np.asarray(values, dtype=np.float64)
             if reach > 0 and values.shape == blocks[0].shape:
                 values = values[reach:-reach, reach:-reach]
-            values = np.broadcast_to(values, (rows, width))
+            if values.shape != (rows, width):
+                raise TypeError(
+                    f"the function must return an array of {rows} x {width} pixels for each output band, as its inputs have, and returned one of shape {values.shape}"
+                )
             with np.errstate(all="ignore"):
                 gone = ~np.isfinite(values.astype(np.float32)) if data_type == "Float32" else ~np.isfinite(values)
             if reach == 0:

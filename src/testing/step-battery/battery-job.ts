@@ -7,6 +7,7 @@ import stepJob, { type StepJobInput } from '../../app/processing/step-job.ts';
 import { setStripPixels } from '../../raster/block-walk.ts';
 import { maskOf } from '../../raster/band-reader.ts';
 import { nameBands } from '../../raster/cog.ts';
+import { KitError } from '../../contract/kit-error.ts';
 import { describedError } from '../../child/in-child.ts';
 import type { Job } from '../../child/in-child.ts';
 import { openRaster } from '../../raster/open-raster.ts';
@@ -138,8 +139,10 @@ async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder
       ]),
     );
   } catch (error) {
-    const { kind, code, message } = describedError(error);
-    failure = { kind, code, message };
+    const { kind, code, message, stack } = describedError(error);
+    const isDefect = !(error instanceof KitError) && !cancel.signal.aborted;
+    const place = isDefect ? placeIn(stack ?? '', step.cases ?? new URL(definition)) : '';
+    failure = { kind, code, message: `${message}${place}` };
   } finally {
     reads.stop();
     setStripPixels(usualStripPixels);
@@ -153,6 +156,13 @@ async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder
     isInputUntouched: files.every((path, i) => digestOf(path) === digests[i]),
     inputCrs: crsOfInput(files[0], run.inputs),
   };
+}
+
+/** The first place of a stack that lies in the folder of a file, as ` (step.ts:12:3)`; empty if there is none. */
+function placeIn(stack: string, file: URL): string {
+  const folder = new URL('.', file).href;
+  const frame = stack.split('\n').find((line) => line.includes(folder));
+  return frame === undefined ? '' : ` (${frame.slice(frame.indexOf(folder) + folder.length).replace(/\)$/, '')})`;
 }
 
 const digestOf = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');

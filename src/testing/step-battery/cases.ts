@@ -114,10 +114,22 @@ export type StepCases = z.output<typeof stepCases>;
 
 /** Throws `KitError` with every place that is wrong. */
 export function readCases(from: URL): StepCases {
-  const read = stepCases.safeParse(JSON.parse(readFileSync(from, 'utf8')));
+  const read = stepCases.safeParse(parsed(from));
   if (read.success) return read.data;
   throw new KitError(
     'bad_cases',
     `${from.pathname} cannot be used:\n${read.error.issues.map(({ path, message }) => `  ${path.join('.')}: ${message}`).join('\n')}`,
   );
+}
+
+function parsed(from: URL): unknown {
+  try {
+    return JSON.parse(readFileSync(from, 'utf8'));
+  } catch (cause) {
+    throw new KitError(
+      'bad_cases',
+      `${from.pathname} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause },
+    );
+  }
 }

@@ -65,6 +65,7 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
         'side' in on ? inputOf(step, Object.keys(inputs)) : ({ type: 'synthetic', size: on.synthetic } as const);
       return work(async (diskBytes) => {
         let peakBytes = 0;
+        let defect: unknown = null;
         const host = createStepHost({
           definition,
           inputDir,
@@ -73,8 +74,10 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
           concurrency: 1,
           limits: { timeoutMs: childTimeoutMs, ...(diskBytes !== undefined && { diskBytes }) },
           onMemory: (bytes) => (peakBytes = Math.max(peakBytes, bytes)),
+          onDefect: (error) => (defect = error),
         });
         const estimate = diskBytes === undefined ? (await host.check(stepId, wanted, input)).estimate : null;
+        if (defect instanceof Error) fail(`its estimate failed: ${defect.message}`);
         const task = {
           owner: 'battery',
           stepId,
@@ -158,7 +161,7 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
         // The size of compressed classes depends on the image.
         if (factor > estimateFactor || (!hasClasses && factor < 1 / estimateFactor))
           fail(
-            `it made ${megabytes(outputBytes)} of a synthetic scene, and its estimate is ${megabytes(estimate.outputBytes)}`,
+            `it made ${megabytes(outputBytes)} of a synthetic scene, and its estimate is ${megabytes(estimate.outputBytes)}: give the step an estimate, such as estimateCog(input, { bytesPerPixel: ${(outputBytes / syntheticSide ** 2).toPrecision(2)}, secondsPerMegapixel: 0.1 })`,
           );
       },
     },
