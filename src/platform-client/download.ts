@@ -5,7 +5,7 @@ import type { AxiosResponse } from 'axios';
 import { KitError, type Endpoint } from '../contract/index.ts';
 import { bareHttp } from './bare-http.ts';
 import { startDeadline } from './deadline.ts';
-import { PlatformError } from './platform-error.ts';
+import { PlatformError, redirectRefused, unanswered } from './platform-error.ts';
 import { proxyFor } from './proxy.ts';
 import { parseRetryAfter } from './retry-policy.ts';
 
@@ -119,9 +119,7 @@ export async function fetchTo(
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof KitError || fileError !== null) throw error;
-    if (deadline.isOver) throw new PlatformError(endpoint, 'timeout', `no byte within ${idleMs} ms`);
-    // The cause is left out: it may hold the address.
-    throw new PlatformError(endpoint, 'connection_failed', `connection failed (${codeOf(error)})`);
+    throw unanswered(endpoint, error, deadline.isOver ? `no byte within ${idleMs} ms` : null);
   } finally {
     deadline.clear();
     await file?.close();
@@ -138,17 +136,6 @@ function refuseUnlessOk({ status, headers, data }: AxiosResponse<Readable>, endp
     requestId: header('x-request-id') ?? null,
     retryAfterMs: parseRetryAfter(header('retry-after'), header('date')),
   };
-  if (status >= 300 && status < 400)
-    throw new PlatformError(
-      endpoint,
-      'redirect_refused',
-      `answered ${status}, a redirect, which the app never follows`,
-      facts,
-    );
+  if (status >= 300 && status < 400) throw redirectRefused(endpoint, status, facts);
   throw new PlatformError(endpoint, 'unknown_error', `answered ${status}`, facts);
-}
-
-function codeOf(error: unknown): string {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? code : 'broken';
 }

@@ -6,7 +6,7 @@ import * as z from 'zod';
 import type { Call, Content, Endpoint, WireBody, WireProfile, WireRequest } from '../contract/index.ts';
 import { startDeadline } from './deadline.ts';
 import { multipartBody, type StreamedBody } from './multipart-body.ts';
-import { PlatformError } from './platform-error.ts';
+import { PlatformError, redirectRefused, unanswered } from './platform-error.ts';
 import { proxyFor } from './proxy.ts';
 import { parseRetryAfter } from './retry-policy.ts';
 
@@ -50,7 +50,7 @@ export function createHttpTransport(options: { baseUrl: string; apiKey: string; 
   return {
     async send(call, input, sendOptions) {
       const secrets = [options.apiKey, ...sendOptions.secrets];
-      const answer = await exchange(http, call.endpoint, call.encode(input), sendOptions, secrets);
+      const answer = await exchange(http, call.endpoint, call.encode(input), sendOptions);
       const body = parseBody(answer.body);
       if (answer.status >= 200 && answer.status < 300) return decode(call, body, answer);
       throw answerError(call.endpoint, options.profile, answer, body.value, secrets);
@@ -68,13 +68,7 @@ interface Answer {
   readonly header: (name: string) => string | undefined;
 }
 
-async function exchange(
-  http: Axios,
-  endpoint: Endpoint,
-  request: WireRequest,
-  options: SendOptions,
-  secrets: readonly string[],
-): Promise<Answer> {
+async function exchange(http: Axios, endpoint: Endpoint, request: WireRequest, options: SendOptions): Promise<Answer> {
   const deadline = startDeadline(options.timeoutMs, options.signal);
   const watch: BodyWatch = { onMoved: () => deadline.restart(), failure: null };
   const body = encodeBody(request.body, watch);
@@ -100,15 +94,8 @@ async function exchange(
     if (watch.failure !== null) throw watch.failure.error;
     if (isTooLarge(error))
       throw new PlatformError(endpoint, 'unexpected_answer', `answered with more than ${maxAnswerBytes} bytes`);
-    if (deadline.isOver)
-      throw new PlatformError(
-        endpoint,
-        'timeout',
-        `no answer within ${options.timeoutMs} ms${body.data instanceof Readable ? ' after the last byte that moved' : ''}`,
-      );
-    // Never the axios error itself, not even as cause: it holds the address and the headers, secrets included.
-    const reason = isAxiosError(error) ? (error.code ?? error.message) : String(error);
-    throw new PlatformError(endpoint, 'connection_failed', `connection failed (${scrub(reason, secrets)})`);
+    const moved = body.data instanceof Readable ? ' after the last byte that moved' : '';
+    throw unanswered(endpoint, error, deadline.isOver ? `no answer within ${options.timeoutMs} ms${moved}` : null);
   } finally {
     deadline.clear();
     if (body.data instanceof Readable) body.data.destroy();
@@ -254,8 +241,8 @@ function answerError(
     retryAfterMs: parseRetryAfter(answer.header('retry-after'), answer.header('date')),
   };
   if (answer.status < 400) {
-    const reason = `answered ${answer.status}, a redirect, which the app never follows; set PLATFORM_URL to the platform's final address`;
-    return new PlatformError(endpoint, 'redirect_refused', reason, facts);
+    const advice = "; set PLATFORM_URL to the platform's final address";
+    return redirectRefused(endpoint, answer.status, facts, advice);
   }
   const error = profile.decodeError(answer.status, body);
   const message = error.message === null ? '' : `: ${scrub(error.message, secrets).slice(0, 500)}`;

@@ -16,6 +16,21 @@ export interface IdentityTokenStore {
   write(token: IdentityToken): Promise<void>;
 }
 
+/** How a call uses the token. */
+interface TokenUse<T> {
+  readonly repeat: (attempt: () => Promise<T>) => Promise<T>;
+  readonly before: (signal?: AbortSignal) => Promise<void>;
+  /** A renewal that fails is repeated. */
+  readonly isPatient: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Expired by its code; or a 403 whose code the profile does not know, which may mean the same (spec 7). */
+function mayBeStaleToken(error: PlatformError): boolean {
+  if (error.code === 'token_expired' || error.code === 'token_revoked') return true;
+  return error.platformStatus === 403 && error.code === 'unknown_error';
+}
+
 /** How long before its expiry a token is renewed. */
 export const renewAheadMs = 5 * 60_000;
 /** A token that lives for less than an hour is renewed ahead by this share of its life. */
@@ -48,8 +63,52 @@ export class TokenKeeper {
     this.#renewAheadMs = Math.min(renewAheadMs, tokenLifetimeMs * renewAheadShare);
   }
 
+  /**
+   * Makes a call with the token. If the platform takes the token for expired or revoked, renews it and makes the call once more. `repeat` repeats a call by
+   * its own policy: each repeat takes the token that is held by then. `before` runs before each request. Throws the error of the call, or of the renewal if
+   * that may succeed later.
+   */
+  async use<T>(call: (token: string) => Promise<T>, { repeat, before, isPatient, signal }: TokenUse<T>): Promise<T> {
+    let token = await this.#current(signal);
+    const round = () => {
+      let tries = 0;
+      return repeat(async () => {
+        await before(signal);
+        // Another call may have renewed the token while this one waited for its repeat: the old one is good no more.
+        if (tries++ > 0) token = (await this.#store.read()).token;
+        return call(token);
+      });
+    };
+    try {
+      return await round();
+    } catch (error) {
+      if (!(error instanceof PlatformError) || !mayBeStaleToken(error)) throw error;
+      token = await this.#successorOf(token, error, isPatient, signal);
+      return round();
+    }
+  }
+
+  /** The token to repeat a call with after `error`. Throws `error` if there is none. */
+  async #successorOf(
+    used: string,
+    error: PlatformError,
+    isPatient: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<string> {
+    const held = await this.#store.read();
+    if (held.token !== used) return held.token; // rotated by another call while this one was under way
+    if (error.code === 'token_revoked') throw error;
+    try {
+      return (await this.renew(used, signal, isPatient)).token;
+    } catch (renewal) {
+      signal?.throwIfAborted();
+      // A renewal that could not be asked for says nothing of the token: the caller may try again later.
+      throw renewal instanceof PlatformError && renewal.isTransient ? renewal : error;
+    }
+  }
+
   /** The token to use now, renewed first where it ends within `renewAheadMs`. */
-  async current(signal?: AbortSignal): Promise<string> {
+  async #current(signal?: AbortSignal): Promise<string> {
     const held = await this.#store.read();
     const now = this.#now();
     if (held.expiresAtMs === null || held.expiresAtMs - now > this.#renewAheadMs || now < this.#noAheadBeforeMs)
@@ -73,7 +132,7 @@ export class TokenKeeper {
    */
   async keepAlive(signal?: AbortSignal): Promise<void> {
     const held = await this.#store.read();
-    if (held.expiresAtMs !== null) return void (await this.current(signal));
+    if (held.expiresAtMs !== null) return void (await this.#current(signal));
     const now = this.#now();
     if (now < this.#noAheadBeforeMs) return;
     this.#noAheadBeforeMs = now + renewAheadPauseMs;

@@ -202,48 +202,17 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       { now, tokenLifetimeMs: profile.limits.tokenLifetimeMs },
     );
 
-    async function call<Input extends { token: string }, Output>(
+    const call = <Input extends { token: string }, Output>(
       wire: Call<Input, Output>,
       input: Omit<Input, 'token'>,
       { signal }: CallOptions = {},
       isPatient = true,
-    ): Promise<Output> {
-      const again = (attempt: () => Promise<Output>) => (isPatient ? repeat(attempt, signal) : attempt());
-      let token = await keeper.current(signal);
-      let tries = 0;
-      // Another call may have renewed the token while this one waited for its repeat: the old one is good no more.
-      const attempt = async () => {
-        await mayCall(signal);
-        if (tries++ > 0) token = (await store.read()).token;
-        return sendOnce(wire, { ...input, token } as Input, signal, [token]);
-      };
-      try {
-        return await again(attempt);
-      } catch (error) {
-        if (!(error instanceof PlatformError) || !mayBeStaleToken(error)) throw error;
-        token = await staleTokenSuccessor(token, error, { signal, isPatient });
-        tries = 0;
-        return again(attempt);
-      }
-    }
-
-    /** A token to repeat the call with after `error`; throws `error` where there is none. */
-    async function staleTokenSuccessor(
-      used: string,
-      error: PlatformError,
-      { signal, isPatient }: CallOptions & { readonly isPatient: boolean },
-    ): Promise<string> {
-      const held = await store.read();
-      if (held.token !== used) return held.token; // rotated by another call while this one was under way
-      if (error.code === 'token_revoked') throw error;
-      try {
-        return (await keeper.renew(used, signal, isPatient)).token;
-      } catch (renewal) {
-        signal?.throwIfAborted();
-        // A renewal that could not be asked for says nothing of the token: the caller may try again later.
-        throw renewal instanceof PlatformError && renewal.isTransient ? renewal : error;
-      }
-    }
+    ): Promise<Output> =>
+      keeper.use((token) => sendOnce(wire, { ...input, token } as Input, signal, [token]), {
+        repeat: (attempt) => (isPatient ? repeat(attempt, signal) : attempt()),
+        before: mayCall,
+        ...{ isPatient, signal },
+      });
 
     return {
       keepAlive: ({ signal } = {}) => keeper.keepAlive(signal),
@@ -300,12 +269,6 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       repeat(() => observed('stac.data', o?.signal, () => downloadTo(wanted, o?.signal)), o?.signal),
     close: () => transport.close(),
   };
-}
-
-/** Expired by its code; or a 403 whose code the profile does not know, which may mean the same (spec 7). */
-function mayBeStaleToken(error: PlatformError): boolean {
-  if (error.code === 'token_expired' || error.code === 'token_revoked') return true;
-  return error.platformStatus === 403 && error.code === 'unknown_error';
 }
 
 function describe(error: PlatformError, more: object): object {

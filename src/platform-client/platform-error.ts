@@ -54,3 +54,28 @@ export class PlatformError extends KitError {
     return this.platformStatus !== null && (transient4xx.has(this.platformStatus) || this.platformStatus >= 500);
   }
 }
+
+/** The error of an answer that leads elsewhere: the app never follows a redirect. `advice` says what to do. */
+export const redirectRefused = (
+  endpoint: Endpoint,
+  status: number,
+  facts: ConstructorParameters<typeof PlatformError>[3],
+  advice = '',
+): PlatformError =>
+  new PlatformError(
+    endpoint,
+    'redirect_refused',
+    `answered ${status}, a redirect, which the app never follows${advice}`,
+    facts,
+  );
+
+/**
+ * The error of a call that got no whole answer. `ended` is the reason if the call's own deadline ended it. Leaves out the cause and its message, which may
+ * hold the address and the headers.
+ */
+export function unanswered(endpoint: Endpoint, error: unknown, ended: string | null): PlatformError {
+  if (ended !== null) return new PlatformError(endpoint, 'timeout', ended);
+  const { code } = error as { code?: unknown };
+  const reason = typeof code === 'string' && /^[A-Z][A-Z0-9_]*$/.test(code) ? code : 'broken';
+  return new PlatformError(endpoint, 'connection_failed', `connection failed (${reason})`);
+}
