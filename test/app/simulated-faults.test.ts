@@ -26,7 +26,7 @@ const fault: fc.Arbitrary<SimFault> = fc.oneof(
       kind: fc.constant('call'),
       name: fc.constantFrom(...simCalls),
       nth: fc.nat(6),
-      what: fc.constantFrom('not done', 'done, answer lost', 'killed before', 'killed after', 'stopped'),
+      what: fc.constantFrom('not done', 'done, answer lost', 'killed before', 'killed after', 'stopped', 'slow'),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('kill'), atMs, process }) },
@@ -42,6 +42,10 @@ const fault: fc.Arbitrary<SimFault> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant('platform away'), atMs, forMs: fc.integer({ min: 200, max: 60_000 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('clock jump'), atMs, byMs: fc.integer({ min: -60_000, max: 60_000 }) }),
   },
 );
 const plans = (workers: fc.Arbitrary<number>): fc.Arbitrary<SimPlan> =>

@@ -27,6 +27,8 @@ const here = new AsyncLocalStorage<SimProcess | undefined>();
  */
 export class VirtualClock {
   nowMs = 1_700_000_000_000;
+  /** How far the machines' wall clocks are ahead. Timers and monotonic clocks do not follow it. */
+  aheadMs = 0;
   readonly #fromMs = this.nowMs;
   #events: Event[] = [];
   #orders = 0;
@@ -122,7 +124,7 @@ export class VirtualClock {
       clearInterval: clear,
     };
     Object.assign(globalThis, fakes);
-    Date.now = () => this.nowMs;
+    Date.now = () => this.nowMs + this.aheadMs;
     performance.now = () => this.elapsedMs;
     Math.random = random;
     return () => {

@@ -54,18 +54,19 @@ export const simCalls = [
   ...(['operation.create', 'operation.status', 'upload.initiate', 'upload.chunk', 'upload.complete'] as const),
 ] as const;
 
-/** What goes wrong. Of a call by its name and its number among those, so that every await is met; of the rest by its time. `stopped`: the caller, for longer than its lease. */
+/** What goes wrong. Of a call by its name and its number among those, so that every await is met; of the rest by its time. `stopped`: the caller, for longer than its lease. `slow`: the answer. A clock jumps on all machines. */
 export type SimFault =
   | {
       readonly kind: 'call';
       readonly name: (typeof simCalls)[number];
       readonly nth: number;
-      readonly what: 'not done' | 'done, answer lost' | 'killed before' | 'killed after' | 'stopped';
+      readonly what: 'not done' | 'done, answer lost' | 'killed before' | 'killed after' | 'stopped' | 'slow';
     }
   | { readonly kind: 'kill'; readonly atMs: number; readonly process: number }
   | { readonly kind: 'terminate'; readonly atMs: number; readonly process: number }
   | { readonly kind: 'pause'; readonly atMs: number; readonly process: number; readonly forMs: number }
-  | { readonly kind: 'database away' | 'platform away'; readonly atMs: number; readonly forMs: number };
+  | { readonly kind: 'database away' | 'platform away'; readonly atMs: number; readonly forMs: number }
+  | { readonly kind: 'clock jump'; readonly atMs: number; readonly byMs: number };
 
 export interface SimPlan {
   readonly seed: number;
@@ -91,6 +92,7 @@ const endsWithinMs = 150_000;
 const afterMs = 65_000;
 const restartAfterMs = 1_500;
 const stoppedForMs = 18_000;
+const slowMs = 9_000;
 /** Until what was asked for last is there, or refused. */
 const settleMs = 2_000;
 /** Of nothing: what makes an output here is no step. */
@@ -251,7 +253,7 @@ class World {
     const strike = fault?.kind === 'call' ? fault.what : null;
     const latency = () => 1 + Math.floor(this.#random() * (to === 'platform' ? 40 : 6));
     return new Promise<T>((resolve, reject) => {
-      const answer = (tell: () => void) => this.#clock.schedule(latency(), process, tell);
+      const answer = (tell: () => void) => this.#clock.schedule(strike === 'slow' ? slowMs : latency(), process, tell);
       const arrive = async () => {
         if (strike) this.#note(`${what} (${nth}): ${strike}`, process);
         // A worker asks anew a second later.
@@ -276,6 +278,10 @@ class World {
   }
 
   #strike(fault: Exclude<SimFault, { kind: 'call' }>): void {
+    if (fault.kind === 'clock jump') {
+      this.#clock.aheadMs += fault.byMs;
+      return this.#note(`the clocks jump by ${fault.byMs} ms`);
+    }
     if (!('process' in fault)) {
       const what = fault.kind === 'database away' ? 'database' : 'platform';
       this.#away[what] = Math.max(this.#away[what], this.#clock.nowMs + fault.forMs);
@@ -560,7 +566,9 @@ class World {
       const left = [...this.#disk].filter((path) => path.includes(`/${id}/`));
       if (isFinal(run.state) && left.length > 0) tell(`ended, and ${left.join(', ')} is still there`);
       if (states.at(-1) !== run.state) tell(`is ${run.state}, and its history ends ${states.at(-1)}`);
-      const endMs = this.#cancelled.get(id) ?? run.updatedAtMs;
+      // A run's own times are those of a clock that may have jumped.
+      const hasJumped = this.#plan.faults.some(({ kind }) => kind === 'clock jump');
+      const endMs = this.#cancelled.get(id) ?? (hasJumped ? Infinity : run.updatedAtMs);
       // A worker hears of an end from the database: what that was away for, or answered in vain, does not count, up to the lease, after which it calls no more.
       const deaf = (atMs: number) =>
         Math.min(
