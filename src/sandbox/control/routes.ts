@@ -170,9 +170,10 @@ export function controlRoutes(options: ControlOptions): Router {
     .all(methodNotAllowed('GET'));
   router
     .route('/launches/:launchId/verdict')
-    .get((req, res) => {
+    .get(async (req, res) => {
       const { format } = parseValues(verdictQuery, req.query);
       const launch = launches.get(req.params.launchId);
+      await verdicts.read([launch.id]);
       const verdict = verdicts.of(launch.id).verdict;
       if (format === 'junit') res.type('application/xml').send(junitXml([{ name: launch.id, verdict }]));
       else res.json({ launchId: launch.id, appId: launch.appId, ...verdict });

@@ -53,8 +53,10 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
     const waiting = operations.countRequested(asked);
     const page = pageOf({ page: req.query['waiting'] }, waiting, pendingPerPage);
     const decidedPage = pageOf(req.query, operations.count(asked) - waiting, decidedPerPage);
+    const shown = operations.page(pendingPerPage, { isWaiting: true, skip: page.skip, appId: asked });
+    await verdicts.read(shown.map(({ launchId }) => launchId));
     const pending = await Promise.all(
-      operations.page(pendingPerPage, { isWaiting: true, skip: page.skip, appId: asked }).map(async (operation) => ({
+      shown.map(async (operation) => ({
         ...viewOperation(operation, options),
         ...(await viewRequest(operation, options)),
         ...appOf(operation),

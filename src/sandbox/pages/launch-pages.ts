@@ -101,9 +101,11 @@ export function launchPages(options: LaunchPagesOptions): Router {
   const faultOf = ({ detail }: { detail: Readonly<Record<string, unknown>> }) =>
     detail['fault'] ? faultText(detail['fault'] as FaultEffect) : null;
 
-  router.get('/launches', (req, res) => {
+  router.get('/launches', async (req, res) => {
     const page = pageOf(req.query, launches.count(), launchesPerPage);
-    const shown = launches.listNewest(page.size, page.skip).map((launch) => {
+    const newest = launches.listNewest(page.size, page.skip);
+    await verdicts.read(newest.map(({ id }) => id));
+    const shown = newest.map((launch) => {
       const { verdict, count } = verdicts.of(launch.id);
       return {
         ...viewLaunch(launch),
@@ -115,8 +117,9 @@ export function launchPages(options: LaunchPagesOptions): Router {
     render(res, 'launches', { launches: shown, page, now: iso(clock.now()) });
   });
 
-  router.get('/launches/:launchId', (req, res) => {
+  router.get('/launches/:launchId', async (req, res) => {
     const launch = launches.get(req.params.launchId);
+    await verdicts.read([launch.id]);
     // What is no good in a hand-made address is as if it were not there.
     const asked =
       inspectorQuery.safeParse(Object.fromEntries(Object.entries(req.query).filter(([, value]) => value !== '')))

@@ -33,19 +33,21 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
   /** Tokens are in no address of the sandbox: what opens an app waits here for the page that is redirected to. */
   const openings = new Map<string, Opening>();
 
-  function show(
+  async function show(
     req: Request,
     res: Response,
     registering: { values: Readonly<Record<string, unknown>>; problems: Readonly<Record<string, string>> } = {
       values: {},
       problems: {},
     },
-  ): void {
+  ): Promise<void> {
     const userId = parseCookie(req.get('cookie') ?? '')[actingUserCookie];
-    const shown = apps.list().map((app) => {
-      const launch = launches.newestOf(app.id);
-      return { ...app, verdict: launch && { launchId: launch.id, result: verdicts.of(launch.id).verdict.result } };
-    });
+    const newest = apps.list().map((app) => ({ app, launchId: launches.newestOf(app.id)?.id ?? null }));
+    await verdicts.read(newest.flatMap(({ launchId }) => launchId ?? []));
+    const shown = newest.map(({ app, launchId }) => ({
+      ...app,
+      verdict: launchId && { launchId, result: verdicts.of(launchId).verdict.result },
+    }));
     render(res, 'marketplace', {
       apps: shown,
       users: users.list(),

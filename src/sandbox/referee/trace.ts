@@ -39,7 +39,7 @@ export class Trace {
   #clock: SandboxClock;
   #log: Logger;
   #redact: <T>(value: T) => T;
-  #judged: Statement<[string, number], JudgedRow>;
+  #judged: Statement<[string, number, number], JudgedRow>;
   #extent: Statement<[{ launchId: string }], { oldestId: number; newestId: number }>;
   #lateness = new Lateness();
   /** Start of this process, and the time since the last call before it. */
@@ -49,7 +49,7 @@ export class Trace {
   constructor(database: SandboxDatabase, clock: SandboxClock, log: Logger, redact: <T>(value: T) => T) {
     this.#redact = redact;
     this.#judged = database.prepare(
-      'select id, at, duration_ms, endpoint, status, delivered, detail from calls where launch_id = ? and id > ? order by id',
+      'select id, at, duration_ms, endpoint, status, delivered, detail from calls where launch_id = ? and id > ? order by id limit ?',
     );
     this.#extent = database.prepare(
       `select coalesce((select id from calls where launch_id = @launchId order by id limit 1), 0) as oldestId,
@@ -188,9 +188,9 @@ export class Trace {
     });
   }
 
-  /** Returns the calls with a larger id than `afterId` for the referee, oldest first. Ids follow the ends of the calls. */
-  calls(launchId: string, afterId = 0): TracedCall[] {
-    const calls = this.#judged.all(launchId, afterId).map((row) => ({
+  /** Returns the calls with a larger id than `afterId` for the referee, oldest first: those with the lowest ids, if there is a `limit`. Ids follow the ends of the calls. */
+  calls(launchId: string, afterId = 0, limit: number | null = null): TracedCall[] {
+    const calls = this.#judged.all(launchId, afterId, limit ?? -1).map((row) => ({
       id: row.id,
       at: row.at,
       endedAt: row.at + row.duration_ms,

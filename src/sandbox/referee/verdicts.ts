@@ -1,3 +1,4 @@
+import { setImmediate as tick } from 'node:timers/promises';
 import type { Rule } from './rules/rule.ts';
 import type { Trace } from './trace.ts';
 import { inOrder, type TracedCall } from './traced-call.ts';
@@ -6,12 +7,15 @@ import { judge, type Verdict } from './verdict.ts';
 /** Limits of the cache: verdicts, and calls of all of them together. The least recently used entries go first. */
 const most = { verdicts: 500, calls: 50_000 };
 
+/** Calls that are read at once while other requests wait. */
+const portion = 5_000;
+
 interface Known {
-  readonly newestId: number;
-  readonly count: number;
-  readonly verdict: Verdict;
   /** Oldest first. Null if they were evicted. */
-  calls: readonly TracedCall[] | null;
+  calls: TracedCall[] | null;
+  /** Id of the newest call that was read. */
+  readId: number;
+  judged: { readonly newestId: number; readonly verdict: Verdict; readonly count: number } | null;
 }
 
 /** Caches verdicts, because pages request them often. New calls of a launch renew its verdict, and only these calls are read. */
@@ -25,21 +29,45 @@ export class Verdicts {
     this.#rules = rules;
   }
 
+  /** Reads the calls of launches in portions, between which other requests are answered. `of` then reads what came since. */
+  async read(launchIds: readonly string[]): Promise<void> {
+    for (const launchId of launchIds)
+      while (this.#isStale(launchId) && this.#readCalls(launchId, portion) === portion) await tick();
+  }
+
   /** With the number of calls that it is of. */
-  of(launchId: string): { verdict: Verdict; count: number } {
-    const { oldestId, newestId } = this.#trace.extent(launchId);
+  of(launchId: string): { readonly verdict: Verdict; readonly count: number } {
     const known = this.#known.get(launchId);
-    if (known?.newestId === newestId) return known;
-    const before = (known?.calls ?? []).filter(({ id }) => id >= oldestId);
-    const added = this.#trace.calls(launchId, before.length > 0 ? known!.newestId : 0);
-    const calls = [...before, ...added];
+    if (known?.judged && !this.#isStale(launchId)) return known.judged;
+    this.#readCalls(launchId, null);
+    const { newestId, oldestId } = this.#trace.extent(launchId);
+    const read = this.#known.get(launchId)!;
+    const calls = read.calls!.filter(({ id }) => id >= oldestId);
     // A long call may have begun before known calls.
     if (calls.some((call, i) => i > 0 && inOrder(calls[i - 1]!, call) > 0)) calls.sort(inOrder);
     const verdict = judge(calls, this.#trace.missing(launchId), this.#rules);
-    this.#known.delete(launchId);
-    this.#known.set(launchId, { newestId, count: calls.length, verdict, calls });
+    const judged = { newestId, verdict, count: calls.length };
+    this.#known.set(launchId, { calls, readId: read.readId, judged });
     this.#makeRoom();
-    return { verdict, count: calls.length };
+    return judged;
+  }
+
+  #isStale(launchId: string): boolean {
+    return this.#known.get(launchId)?.judged?.newestId !== this.#trace.extent(launchId).newestId;
+  }
+
+  /** Reads the next calls, all without a `limit`. Gives their number. The launch becomes the last that was used. */
+  #readCalls(launchId: string, limit: number | null): number {
+    const known = this.#known.get(launchId) ?? { calls: null, readId: 0, judged: null };
+    if (known.calls === null) [known.calls, known.readId] = [[], 0];
+    const added = this.#trace.calls(launchId, known.readId, limit);
+    for (const call of added) {
+      known.calls.push(call);
+      known.readId = Math.max(known.readId, call.id);
+    }
+    this.#known.delete(launchId);
+    this.#known.set(launchId, known);
+    return added.length;
   }
 
   #makeRoom(): void {
