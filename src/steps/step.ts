@@ -136,7 +136,7 @@ export interface StepDeclaration {
    * refuses unknown names; missing ones take their default or are an error. Forms and documents are made of it.
    */
   readonly parameters: z.ZodObject;
-  /** The step's own tests, as data (docs/steps.md): `new URL('./cases.json', import.meta.url)`. Default: none. */
+  /** The step's own tests, as data (docs/steps-testing.md): `new URL('./cases.json', import.meta.url)`. Default: none. */
   readonly cases?: URL;
   /** Models of the platform (spec 4.7) that it runs, by their ids: the app looks for them before it asks for approval. Default: none. */
   readonly platformModels?: readonly string[];

@@ -29,7 +29,7 @@ async function snippetsOf(page: string): Promise<Snippet[]> {
   );
 }
 
-const pages = ['steps.md', 'inference.md'];
+const pages = ['steps.md', 'steps-inputs-outputs.md', 'steps-python.md', 'steps-testing.md', 'inference.md'];
 const all = (await Promise.all(pages.map(snippetsOf))).flat();
 const shown = all.filter(({ language }) => language === 'ts');
 

@@ -75,7 +75,7 @@ export function beginStamp(known: ProvenanceKnown, inputs: readonly InputFiles[]
         const said = readMetadata(path)[provenanceTag];
         if (said !== undefined && said !== metadata[provenanceTag])
           console.warn(
-            `${basename(path)} still says what made its input: write the job's metadata into a COG (docs/steps.md)`,
+            `${basename(path)} still says what made its input: write the job's metadata into a COG (docs/steps-inputs-outputs.md)`,
           );
       }
       return read;
