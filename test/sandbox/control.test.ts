@@ -12,6 +12,7 @@ import {
   startSandbox,
   type TestSandbox,
 } from '../support/sandbox.ts';
+import { onlyInAll } from '../support/tags.ts';
 
 /** fetch sets Host, Origin and Sec-Fetch-Site by itself: these requests are made by hand. */
 function bareRequest(
@@ -442,4 +443,17 @@ test('reset: launches, files, faults, trace and clock are as seeded; keys stay',
 
 test('health: ok', async () => {
   expect((await (await startSandbox()).request('GET', '/health')).body).toEqual({ status: 'ok' });
+});
+
+test('lists of operations have the newest thousand', { tags: [onlyInAll] }, async () => {
+  const sandbox = await startSandbox();
+  const { launchId, token } = await sandbox.launch();
+  for (let i = 0; i < 1_002; i++)
+    await sandbox.app('POST', `/operation/${token}`, { body: { name: `operation ${i}` } });
+  for (const path of ['operations', `launches/${launchId}`]) {
+    const { operations } = await sandbox.control('GET', path);
+    expect(operations.map(({ name }: { name: string }) => name)).toEqual(
+      Array.from({ length: 1_000 }, (_, i) => `operation ${1_001 - i}`),
+    );
+  }
 });

@@ -77,6 +77,8 @@ export const traceQuery = z.object({ format: z.enum(['json', 'har'], 'must be js
 export const verdictQuery = z.object({ format: z.enum(['json', 'junit'], 'must be json or junit').default('json') });
 
 /** The last instant that can be written as ISO 8601 with four digits of year. */
+/** Operations in one response. Each may hold 64 KiB of parameters. */
+const maxOperations = 1_000;
 const endOfCalendarMs = Date.UTC(9999, 11, 31);
 
 /** The sandbox's own calls, under `/sandbox`: no part of the platform. */
@@ -182,7 +184,7 @@ export function controlRoutes(options: ControlOptions): Router {
 
   router
     .route('/operations')
-    .get((_req, res) => void res.json({ operations: operations.list(null).map(viewOperation) }))
+    .get((_req, res) => void res.json({ operations: operations.list(null, maxOperations).map(viewOperation) }))
     .all(methodNotAllowed('GET'));
   for (const [path, status] of [
     ['approve', 'APPROVED'],
@@ -299,7 +301,7 @@ export function controlRoutes(options: ControlOptions): Router {
       renewPolicy: launch.renewPolicy,
       createdAt: iso(launch.createdAtMs),
       expiresAt: iso(tokens.expiryOf(launch.id)),
-      operations: operations.list(launch.id).map(viewOperation),
+      operations: operations.list(launch.id, maxOperations).map(viewOperation),
       uploads: uploadSessions.listByLaunch(launch.id).map((upload) => ({
         uploadId: upload.id,
         key: upload.key,

@@ -129,7 +129,7 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...get,
     id: 'listOperations',
-    summary: 'Operations, newest first',
+    summary: 'The newest 1,000 operations, newest first',
     path: '/sandbox/operations',
     response: answers.operations,
   },
