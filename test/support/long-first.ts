@@ -13,6 +13,7 @@ const long = [
   'browser/',
   'simulated-',
   'commands/tutorial',
+  'commands/new-step',
   'drift/',
   'steps/numbers',
   'app/step-host',
