@@ -16,11 +16,13 @@ export interface IdentityTokenStore {
   write(token: IdentityToken): Promise<void>;
 }
 
-/** How a call uses the token. */
+/** Options of `TokenKeeper.use`. */
 interface TokenUse<T> {
+  /** Repeats a request by the policy of the call. */
   readonly repeat: (attempt: () => Promise<T>) => Promise<T>;
+  /** Runs before each request. */
   readonly before: (signal?: AbortSignal) => Promise<void>;
-  /** A renewal that fails is repeated. */
+  /** True if a failed renewal is repeated. */
   readonly isPatient: boolean;
   readonly signal: AbortSignal | undefined;
 }
@@ -64,9 +66,8 @@ export class TokenKeeper {
   }
 
   /**
-   * Makes a call with the token. If the platform takes the token for expired or revoked, renews it and makes the call once more. `repeat` repeats a call by
-   * its own policy: each repeat takes the token that is held by then. `before` runs before each request. Throws the error of the call, or of the renewal if
-   * that may succeed later.
+   * Makes a call with the token. If the platform rejects the token as expired or revoked, renews it and makes the call once more. Each repeated request uses
+   * the current token. Throws the error of the call, or that of the renewal if the renewal may succeed later.
    */
   async use<T>(call: (token: string) => Promise<T>, { repeat, before, isPatient, signal }: TokenUse<T>): Promise<T> {
     let token = await this.#current(signal);
@@ -74,7 +75,7 @@ export class TokenKeeper {
       let tries = 0;
       return repeat(async () => {
         await before(signal);
-        // Another call may have renewed the token while this one waited for its repeat: the old one is good no more.
+        // Another call may have renewed the token while this one waited. The old token is then invalid.
         if (tries++ > 0) token = (await this.#store.read()).token;
         return call(token);
       });
@@ -88,7 +89,7 @@ export class TokenKeeper {
     }
   }
 
-  /** The token to repeat a call with after `error`. Throws `error` if there is none. */
+  /** Returns the token for the second call after `error`. Throws `error` if there is none. */
   async #successorOf(
     used: string,
     error: PlatformError,
@@ -102,7 +103,7 @@ export class TokenKeeper {
       return (await this.renew(used, signal, isPatient)).token;
     } catch (renewal) {
       signal?.throwIfAborted();
-      // A renewal that could not be asked for says nothing of the token: the caller may try again later.
+      // A renewal that got no answer leaves the token's state open, and the caller may try again later.
       throw renewal instanceof PlatformError && renewal.isTransient ? renewal : error;
     }
   }

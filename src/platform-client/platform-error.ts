@@ -55,7 +55,7 @@ export class PlatformError extends KitError {
   }
 }
 
-/** The error of an answer that leads elsewhere: the app never follows a redirect. `advice` says what to do. */
+/** Makes the error for a redirect, because the app follows none. `advice` ends the message. */
 export const redirectRefused = (
   endpoint: Endpoint,
   status: number,
@@ -70,8 +70,8 @@ export const redirectRefused = (
   );
 
 /**
- * The error of a call that got no whole answer. `ended` is the reason if the call's own deadline ended it. Leaves out the cause and its message, which may
- * hold the address and the headers.
+ * Makes the error for a call without a complete response. `ended` is the message if the deadline of the call ended it. The error leaves out the cause, which
+ * may contain the address and the headers.
  */
 export function unanswered(endpoint: Endpoint, error: unknown, ended: string | null): PlatformError {
   if (ended !== null) return new PlatformError(endpoint, 'timeout', ended);

@@ -31,7 +31,7 @@ export interface BandStatistics {
 interface Accumulator {
   /** Adds the first `count` values. */
   add(values: ArrayLike<number>, count: number): void;
-  /** Null if no pixel counts. */
+  /** Null if no valid pixel has a finite value. */
   readonly values: BandStatistics | null;
 }
 
@@ -47,8 +47,9 @@ export function accumulatorOf(
 /** Sums of the valid values of a strip. */
 interface StripSums {
   count: number;
-  /** Sum of the differences from a value, and of their squares. */
+  /** Sum of the differences from `near`. */
   sum: number;
+  /** Sum of the squares of these differences. */
   sumOfSquares: number;
   min: number;
   max: number;

@@ -400,10 +400,10 @@ function byWindow(of: (...windows: Float64Array[]) => number | readonly number[]
 
 const none = new Float64Array(0);
 
-/** Pixels in which a first one that every band has is looked for. */
+/** Number of pixels in which `requireNumbers` looks for one that every band has. */
 const maxTried = 10_000;
 
-/** Throws if the function of a pixel does not return one number for each output band. Tries the first pixel that every band has. True if there is one. */
+/** Throws if the function of a pixel does not return one number for each output band. Tries the first pixel that every band has, and returns false if there is none. */
 function requireNumbers(of: OfMany, inputs: readonly Float64Array[], count: number): boolean {
   const at = inputs[0]?.subarray(0, maxTried).findIndex((_, i) => inputs.every((values) => !Number.isNaN(values[i])));
   if (at === undefined || at < 0) return false;

@@ -32,7 +32,7 @@ test.each(['one pixle', 'case: a tilted plane'])('%s cannot be exempted', (name)
   );
 });
 
-test('a step that throws is told with the line of its own code, and an estimate that is no number is told', async () => {
+test('a failed step shows the line of its code, and an estimate must be a number', async () => {
   const cases = readCases(
     await written({
       cases: [
@@ -54,7 +54,7 @@ test('a step that throws is told with the line of its own code, and an estimate 
   );
 });
 
-test('cases that are no JSON are told with their file', async () => {
+test('an error in the JSON of cases names their file', async () => {
   const file = await written({});
   await writeFile(file, '{ "cases": [}');
   expect(() => readCases(file)).toThrow(/cases\.json cannot be read: .*JSON/);

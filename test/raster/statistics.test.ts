@@ -26,7 +26,7 @@ test.each([
   expect(stdDev).toBeCloseTo(Math.sqrt(stored.reduce((sum, value) => sum + (value - mean) ** 2, 0) / stored.length), 6);
 });
 
-test('real numbers: nodata, NaN and infinite values are left out, in strips of any length', () => {
+test('statistics of real numbers leave out nodata, NaN and infinite values', () => {
   const values = Float32Array.from({ length: 100_003 }, (_, i) => (i % 11 === 0 ? [-9_999, NaN, Infinity, -Infinity][i % 4]! : (i % 1_000) / 8)); // oxfmt-ignore
   const accumulator = accumulatorOf({ dataType: 'Float32', noDataValue: -9_999 }, 1);
   accumulator.add(values, 70_001);

@@ -16,7 +16,7 @@ const poll = (id: number): TracedCall => ({
   detail: { operationId: 'op', operationStatus: 'REQUESTED', tokenNumber: 1 },
 });
 
-/** A trace of polls once a second, which is too often. */
+/** Makes a trace with a poll each second, which is too often. */
 function traceOf(count: number) {
   const stored = Array.from({ length: count }, (_, i) => poll(i + 1));
   const reads: number[] = [];
@@ -32,12 +32,12 @@ function traceOf(count: number) {
   return { trace, stored, reads };
 }
 
-test('a long trace is read in portions, and other work comes between them', async () => {
+test('a long trace is read in portions, and other work runs between them', async () => {
   const { trace, stored, reads } = traceOf(23_000);
   const verdicts = new Verdicts(trace, rulesOf(assumedLimits));
   let turns = 0;
   const other = setInterval(() => (turns += 1), 0);
-  // A call that comes meanwhile counts.
+  // A call during the reading counts.
   setImmediate(() => stored.push(poll(23_001)));
   await verdicts.read(['launch']);
   clearInterval(other);

@@ -1,7 +1,7 @@
 import { defineApp } from '../../src/app/definition/app-definition.ts';
 import { band, definePixelStep } from '../../src/steps/index.ts';
 
-/** A step whose function throws, and whose estimate is no number. */
+/** A step that throws, with an estimate that is not a number. */
 export default defineApp({
   id: 'faulty-steps',
   name: 'Faulty steps',

@@ -30,9 +30,9 @@ export interface Played {
 }
 
 const lookEveryMs = 50;
-/** So many calls more than were recorded end the play: when all causes were played, and when the next waits for its call. */
+/** The play ends after this many more calls than were recorded: `after` all causes were played, or `before` the next cause. */
 const maxMore = { after: 5, before: 20 };
-/** Limit of the play's time besides the calls' own waits. */
+/** Time limit of a play, without the intervals between polls. */
 const maxMs = 120_000;
 const appId = 'played';
 

@@ -188,7 +188,7 @@ export class Trace {
     });
   }
 
-  /** Returns the calls with a larger id than `afterId` for the referee, oldest first: those with the lowest ids, if there is a `limit`. Ids follow the ends of the calls. */
+  /** Returns the calls with a larger id than `afterId` for the referee, oldest first. `limit` selects those with the lowest ids. Ids follow the ends of the calls. */
   calls(launchId: string, afterId = 0, limit: number | null = null): TracedCall[] {
     const calls = this.#judged.all(launchId, afterId, limit ?? -1).map((row) => ({
       id: row.id,

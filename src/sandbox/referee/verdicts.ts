@@ -7,7 +7,7 @@ import { judge, type Verdict } from './verdict.ts';
 /** Limits of the cache: verdicts, and calls of all of them together. The least recently used entries go first. */
 const most = { verdicts: 500, calls: 50_000 };
 
-/** Calls that are read at once while other requests wait. */
+/** Number of calls that are read before other requests are answered. */
 const portion = 5_000;
 
 interface Known {
@@ -29,7 +29,7 @@ export class Verdicts {
     this.#rules = rules;
   }
 
-  /** Reads the calls of launches in portions, between which other requests are answered. `of` then reads what came since. */
+  /** Reads the calls of launches in portions, and lets other requests run between them. `of` then reads only later calls. */
   async read(launchIds: readonly string[]): Promise<void> {
     for (const launchId of launchIds)
       while (this.#isStale(launchId) && this.#readCalls(launchId, portion) === portion) await tick();
@@ -37,10 +37,10 @@ export class Verdicts {
 
   /** With the number of calls that it is of. */
   of(launchId: string): { readonly verdict: Verdict; readonly count: number } {
-    const known = this.#known.get(launchId);
-    if (known?.judged && !this.#isStale(launchId)) return known.judged;
-    this.#readCalls(launchId, null);
     const { newestId, oldestId } = this.#trace.extent(launchId);
+    const known = this.#known.get(launchId);
+    if (known?.judged?.newestId === newestId) return known.judged;
+    this.#readCalls(launchId, null);
     const read = this.#known.get(launchId)!;
     const calls = read.calls!.filter(({ id }) => id >= oldestId);
     // A long call may have begun before known calls.
@@ -56,7 +56,7 @@ export class Verdicts {
     return this.#known.get(launchId)?.judged?.newestId !== this.#trace.extent(launchId).newestId;
   }
 
-  /** Reads the next calls, all without a `limit`. Gives their number. The launch becomes the last that was used. */
+  /** Reads the next calls, at most `limit`, and returns their number. Marks the launch as the most recently used. */
   #readCalls(launchId: string, limit: number | null): number {
     const known = this.#known.get(launchId) ?? { calls: null, readId: 0, judged: null };
     if (known.calls === null) [known.calls, known.readId] = [[], 0];

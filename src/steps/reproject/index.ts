@@ -105,8 +105,8 @@ function requirePlausible(
   code: string,
 ): void {
   const pixel = Math.abs(geoTransform?.[1] ?? 0);
-  // Pixels of equal degrees are fewer towards the poles, and a result has at least one row and one column.
-  const isFew = !srs?.isGeographic() && Math.max(x, 2) * Math.max(y, 2) < minShare * from.x * from.y;
+  // Pixels of equal degrees are fewer towards the poles.
+  const isFew = !srs?.isGeographic() && x * y < minShare * from.x * from.y;
   if (!isFew && pixel < widerThanEarth) return;
   throw new KitError(
     'grid_implausible',

@@ -158,7 +158,7 @@ async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder
   };
 }
 
-/** The first place of a stack that lies in the folder of a file, as ` (step.ts:12:3)`; empty if there is none. */
+/** Returns the first line of a stack that lies in the folder of a file, such as ` (step.ts:12:3)`, or an empty text. */
 function placeIn(stack: string, file: URL): string {
   const folder = new URL('.', file).href;
   const frame = stack.split('\n').find((line) => line.includes(folder));

@@ -27,7 +27,7 @@ const here = new AsyncLocalStorage<SimProcess | undefined>();
  */
 export class VirtualClock {
   nowMs = 1_700_000_000_000;
-  /** How far the machines' wall clocks are ahead. Timers and monotonic clocks do not follow it. */
+  /** Milliseconds by which the wall clocks of all machines are ahead of real time. Timers and monotonic clocks ignore it. */
   aheadMs = 0;
   readonly #fromMs = this.nowMs;
   #events: Event[] = [];

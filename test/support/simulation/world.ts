@@ -54,7 +54,10 @@ export const simCalls = [
   ...(['operation.create', 'operation.status', 'upload.initiate', 'upload.chunk', 'upload.complete'] as const),
 ] as const;
 
-/** What goes wrong. Of a call by its name and its number among those, so that every await is met; of the rest by its time. `stopped`: the caller, for longer than its lease. `slow`: the answer. A clock jumps on all machines. */
+/**
+ * A fault. A fault of a call has the name and number of the call, so that plans reach every await. The others have a time. `stopped` stops the caller for
+ * longer than its lease, and `slow` delays the response. A clock jump affects all machines.
+ */
 export type SimFault =
   | {
       readonly kind: 'call';
@@ -566,7 +569,7 @@ class World {
       const left = [...this.#disk].filter((path) => path.includes(`/${id}/`));
       if (isFinal(run.state) && left.length > 0) tell(`ended, and ${left.join(', ')} is still there`);
       if (states.at(-1) !== run.state) tell(`is ${run.state}, and its history ends ${states.at(-1)}`);
-      // A run's own times are those of a clock that may have jumped.
+      // The times in a run come from a clock that may have jumped.
       const hasJumped = this.#plan.faults.some(({ kind }) => kind === 'clock jump');
       const endMs = this.#cancelled.get(id) ?? (hasJumped ? Infinity : run.updatedAtMs);
       // A worker hears of an end from the database: what that was away for, or answered in vain, does not count, up to the lease, after which it calls no more.
