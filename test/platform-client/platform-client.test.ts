@@ -240,6 +240,19 @@ describe('abort', () => {
       expect((await called).message).toBe('enough');
     }
   });
+
+  test('before a call sends nothing', async () => {
+    const { calls, server } = await start([ok]);
+    const signal = AbortSignal.abort(new Error('enough'));
+    const content = { sizeBytes: 1, open: async function* () {} };
+    for (const called of [
+      calls.userDetail({ signal }),
+      calls.getOperation({ operationId: 'op' }, { signal }),
+      calls.uploadChunk({ uploadId: 'upload', key: 'key', partNumber: 1, content }, { signal }),
+    ])
+      expect((await failure(called)).message).toBe('enough');
+    expect(server.requests).toEqual([]);
+  });
 });
 
 describe('the identity token', () => {

@@ -71,6 +71,8 @@ export class SimPlatform {
       effect: (process: SimProcess) => T,
     ): Promise<T> => {
       await mayCall(signal);
+      // An HTTP client sends nothing for a signal that is already aborted.
+      signal?.throwIfAborted();
       const process = this.#clock.process()!;
       const answer = await call(
         endpoint,
