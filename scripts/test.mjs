@@ -51,6 +51,8 @@ function run(args, options) {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, { cwd: root, ...options });
     let said = '';
+    // Ctrl-C reaches the child by itself.
+    for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (bytes) => (said += bytes));
     child.once('error', reject);
     child.once('close', (status) => resolve({ status: status ?? 1, said }));

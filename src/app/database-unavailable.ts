@@ -24,7 +24,7 @@ export class QuietClient extends pg.Client {
 /** SQLSTATE classes of errors in the query: data, constraints, syntax and names. A wrong password, a missing permission and a missing database are errors of the database: the operator can correct them, so runs wait. */
 const ofTheQuestion = /^(22|23|42(?!501)|0A|21|26|3[4F])/;
 
-/** Turns an error into a `DatabaseAwayError` if the database itself failed; returns any other error as it is. */
+/** Turns an error into a `DatabaseUnavailableError` if the database itself failed; returns any other error as it is. */
 export function asDatabaseError(error: unknown): unknown {
   if (error instanceof KitError || !(error instanceof Error)) return error;
   return isOfQuestion(error) ? error : new DatabaseUnavailableError(error);
@@ -45,7 +45,7 @@ const nothingToDo: SqliteStatement = {
   iterate: () => [][Symbol.iterator](),
 };
 
-/** What Kysely asks of better-sqlite3. */
+/** Wraps a SQLite file for Kysely. Failures of the disk become `DatabaseUnavailableError`. */
 export function tellingFile(file: SqliteDatabase & { readonly inTransaction: boolean }): SqliteDatabase {
   const telling =
     <Args extends unknown[], T>(call: (...args: Args) => T) =>
@@ -72,7 +72,7 @@ export function tellingFile(file: SqliteDatabase & { readonly inTransaction: boo
   };
 }
 
-/** A pool of which every failure that is the database's own is a `DatabaseAwayError`: told apart where it arises. */
+/** Wraps a pool. Failures of the database itself become `DatabaseUnavailableError`. */
 export function tellingPool(pool: PostgresPool): PostgresPool {
   const rethrow = (error: unknown): never => {
     throw asDatabaseError(error);

@@ -67,7 +67,7 @@ export class TokenKeeper {
 
   /**
    * Makes a call with the token. If the platform rejects the token as expired or revoked, renews it and makes the call once more. Each repeated request uses
-   * the current token. Throws the error of the call, or that of the renewal if the renewal may succeed later.
+   * the current token. Throws the error of the call, or that of the renewal if the platform did not refuse it.
    */
   async use<T>(call: (token: string) => Promise<T>, { repeat, before, isPatient, signal }: TokenUse<T>): Promise<T> {
     let token = await this.#current(signal);
@@ -103,8 +103,8 @@ export class TokenKeeper {
       return (await this.renew(used, signal, isPatient)).token;
     } catch (renewal) {
       signal?.throwIfAborted();
-      // A renewal that got no answer leaves the token's state open, and the caller may try again later.
-      throw renewal instanceof PlatformError && renewal.isTransient ? renewal : error;
+      // Only a refusal ends the session. After any other failure, as of the store, the caller may try again later.
+      throw renewal instanceof PlatformError && !renewal.isTransient ? error : renewal;
     }
   }
 

@@ -6,6 +6,10 @@ import { describe, expect, test, vi } from 'vitest';
 import { simCalls, simulate, type SimFault, type SimPlan, type SimRun } from '../support/simulation/world.ts';
 
 vi.mock('node:timers/promises', async () => (await import('../support/simulation/virtual-clock.ts')).timersPromises);
+vi.mock('node:fs/promises', async (original) => {
+  const { fsPromises } = await import('../support/simulation/virtual-disk.ts');
+  return fsPromises(await original<typeof import('node:fs/promises')>());
+});
 
 /** An interrupted simulation would go on beside the next one, which has the same clock: only a hang reaches this limit. */
 const timeout = 900_000 * Math.max(1, Number(env['SIMULATIONS'] ?? 0) / 1_000);
@@ -26,7 +30,15 @@ const fault: fc.Arbitrary<SimFault> = fc.oneof(
       kind: fc.constant('call'),
       name: fc.constantFrom(...simCalls),
       nth: fc.nat(6),
-      what: fc.constantFrom('not done', 'done, answer lost', 'killed before', 'killed after', 'stopped', 'slow'),
+      what: fc.constantFrom(
+        'not done',
+        'refused',
+        'done, answer lost',
+        'killed before',
+        'killed after',
+        'stopped',
+        'slow',
+      ),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('kill'), atMs, process }) },
@@ -37,12 +49,17 @@ const fault: fc.Arbitrary<SimFault> = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc.record({ kind: fc.constant('database away'), atMs, forMs: fc.integer({ min: 200, max: 20_000 }) }),
+    arbitrary: fc.record({
+      kind: fc.constantFrom('database away', 'database refuses'),
+      atMs,
+      forMs: fc.integer({ min: 200, max: 20_000 }),
+    }),
   },
   {
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant('platform away'), atMs, forMs: fc.integer({ min: 200, max: 60_000 }) }),
   },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('deployment'), atMs }) },
   {
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant('clock jump'), atMs, byMs: fc.integer({ min: -60_000, max: 60_000 }) }),
@@ -53,6 +70,7 @@ const plans = (workers: fc.Arbitrary<number>): fc.Arbitrary<SimPlan> =>
     seed: fc.nat(),
     workers,
     sharesDisk: fc.boolean(),
+    isInexact: fc.boolean(),
     runs: fc.array(run, { minLength: 1, maxLength: 3 }),
     faults: fc.array(fault, { maxLength: 6 }),
   });
@@ -83,10 +101,11 @@ const oneRun: SimRun = {
 
 /** Known ways to go wrong, before chance looks for others. `processes`: those that may have the run. */
 function worlds(workers: number, processes: readonly number[]): SimPlan[] {
-  const world = (faults: readonly SimFault[], run: Partial<SimRun> = {}): SimPlan => ({
+  const world = (faults: readonly SimFault[], run: Partial<SimRun> = {}, isInexact = false): SimPlan => ({
     seed: 1,
     workers,
     sharesDisk: false,
+    isInexact,
     runs: [{ ...oneRun, ...run }],
     faults,
   });
@@ -113,10 +132,41 @@ function worlds(workers: number, processes: readonly number[]): SimPlan[] {
       { kind: 'call', name: 'upload.chunk', nth: 0, what: 'killed before' },
       { kind: 'platform away', atMs: 7_500, forMs: 80_000 },
     ]),
+    // The output is gone after its first part, and is made again with other bytes.
+    world([{ kind: 'call', name: 'upload.chunk', nth: 1, what: 'killed before' }], { outputs: 2 }, true),
+    world([{ kind: 'call', name: 'upload.chunk', nth: 4, what: 'killed before' }], { outputs: 2 }, true),
+    // The answer to the request is lost, and the next version repeats it.
+    world([
+      { kind: 'call', name: 'operation.create', nth: 0, what: 'done, answer lost' },
+      { kind: 'deployment', atMs: 700 },
+    ]),
+    // The password of the database was changed: some connections work, and some are refused.
+    ...(['store.transition', 'store.record', 'store.claim', 'tokens.read'] as const).map((name) =>
+      world([{ kind: 'call', name, nth: 1, what: 'refused' }]),
+    ),
+    world([{ kind: 'database refuses', atMs: 7_000, forMs: 8_000 }]),
+    // The platform refuses the token, and its renewal has no answer, or is not written down.
+    ...(['token.renew', 'tokens.write'] as const).flatMap((name) =>
+      (['done, answer lost', 'not done'] as const).map((what) =>
+        world([{ kind: 'call', name, nth: 0, what }], { decideAfterMs: 40_000 }),
+      ),
+    ),
+    // It is stopped when it has asked which runs it has, and wakes with an answer that is long out of date.
+    ...[8, 9].map((nth) =>
+      world([{ kind: 'call', name: 'store.heldBy', nth, what: 'stopped' }], { decideAfterMs: 60_000 }),
+    ),
     ...processes.flatMap((process) => [
       world([{ kind: 'kill', atMs: 3_000, process }]),
       // It is stopped while it processes, another begins, and it wakes with a result in its hands.
       world([{ kind: 'pause', atMs: 6_000, process, forMs: 18_000 }], { stepMs: 10_000 }),
+      // The clocks jump back while it is stopped, and another takes the run.
+      world(
+        [
+          { kind: 'pause', atMs: 12_000, process, forMs: 18_000 },
+          { kind: 'clock jump', atMs: 25_000, byMs: -60_000 },
+        ],
+        { decideAfterMs: 60_000 },
+      ),
       // It is stopped while it waits for the decision, another asks, and it wakes to ask too.
       world([{ kind: 'pause', atMs: 6_000, process, forMs: 18_000 }], { decideAfterMs: 40_000 }),
     ]),

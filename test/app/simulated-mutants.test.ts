@@ -103,6 +103,61 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     },
   ],
   [
+    'an operation whose request is made anew when it is repeated',
+    alone,
+    /is FAILED: .*idempotency_key_reused/,
+    {
+      file: 'src/app/runs/stages/create-operation.ts',
+      from: 'run.operation ?? operationOf(',
+      to: 'operationOf(',
+    },
+  ],
+  [
+    'an upload that goes on with the bytes of another attempt',
+    many,
+    /contains other bytes/,
+    { file: 'src/app/runs/stages/upload.ts', from: '{ outputs: [], upload: null }', to: '{ outputs: [] }' },
+    { file: 'src/app/runs/stages/process.ts', from: 'provenance, upload: null, result', to: 'provenance, result' },
+  ],
+  [
+    'a refused password as a mistake in the query',
+    alone,
+    /is FAILED/,
+    { file: 'src/app/database-unavailable.ts', from: '/^(22|23|', to: '/^(22|23|28|' },
+  ],
+  [
+    'a token that is not renewed when the platform refuses it',
+    alone,
+    /is FAILED: .*token_expired/,
+    {
+      file: 'src/platform-client/identity-token.ts',
+      from: "if (error.code === 'token_expired' || error.code === 'token_revoked') return true;",
+      to: '',
+    },
+  ],
+  [
+    'a renewed token that cannot be written down, as the end of the session',
+    alone,
+    /is FAILED: .*token_expired/,
+    {
+      file: 'src/platform-client/identity-token.ts',
+      from: 'throw renewal instanceof PlatformError && !renewal.isTransient ? error : renewal;',
+      to: 'throw renewal instanceof PlatformError && renewal.isTransient ? renewal : error;',
+    },
+  ],
+  [
+    'a lease that counts from its answer',
+    many,
+    /was polled by|later|twice|has 2 files/,
+    { file: engine, from: 'lease.renewed(fromMs);', to: 'lease.renewed(lease.now());' },
+  ],
+  [
+    'a lease by a clock that can be set back',
+    many,
+    /was polled by|later|twice|has 2 files/,
+    { file: 'src/app/runs/worker-lease.ts', from: 'clock = () => performance.now()', to: 'clock = () => Date.now()' },
+  ],
+  [
     'a janitor that does not know where the output is',
     alone,
     /was removed, and/,
@@ -139,7 +194,7 @@ async function simulateIn(folder: string, world: string): Promise<string> {
     [join(projectRoot, 'node_modules/vitest/vitest.mjs'), 'run', 'test/app/simulated-faults.test.ts', '-t', world],
     {
       cwd: folder,
-      env: { ...process.env, SIMULATIONS: '17', SIMULATIONS_SHRINK: 'no', SIMULATIONS_SEED: '1', NO_COLOR: '1' },
+      env: { ...process.env, SIMULATIONS: '40', SIMULATIONS_SHRINK: 'no', SIMULATIONS_SEED: '1', NO_COLOR: '1' },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );

@@ -46,3 +46,15 @@ test('a call that is aborted before the renewal starts none', async () => {
   await expect(keeper.renew('first', abort.signal)).rejects.toThrow('aborted');
   expect(renewals).toBe(0);
 });
+
+test('a renewed token that cannot be written down ends no session', async () => {
+  const expired = new PlatformError('operation.status', 'token_expired', 'it has ended', { platformStatus: 403 });
+  const away = new Error('the database is away');
+  const store = {
+    read: async () => ({ token: 'first', expiresAtMs: null }),
+    write: () => Promise.reject(away),
+  };
+  const keeper = new TokenKeeper(store, async () => ({ token: 'second' }), { now: () => 0, tokenLifetimeMs: hourMs });
+  const use = { repeat: <T>(attempt: () => Promise<T>) => attempt(), before: async () => {}, signal: undefined };
+  await expect(keeper.use(() => Promise.reject(expired), { ...use, isPatient: false })).rejects.toBe(away);
+});

@@ -5,7 +5,7 @@ import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
 
 export default class ClosingTable implements Reporter {
   #isFiltered = false;
-  /** File that `.ci/run` reads the counts from. Vitest runs inside tests must not write to it. */
+  /** File that `.ci/run` reads the counts and the failed tests from. Vitest runs inside tests must not write to it. */
   readonly #counts = process.env['TEST_COUNTS'];
 
   constructor() {
@@ -56,7 +56,10 @@ export default class ClosingTable implements Reporter {
     const failed = inState('failed').length + broken + unexplained.length;
     const line = `${inState('passed').length} passed, ${failed} failed`;
     console.log(`\n${line}`);
-    if (this.#counts) appendFileSync(this.#counts, `${line}\n`);
+    const failures = inState('failed').map(
+      (one) => `${one.module.relativeModuleId} > ${one.fullName}: ${one.result().errors?.[0]?.message.split('\n')[0]}`,
+    );
+    if (this.#counts) appendFileSync(this.#counts, [line, ...failures, ''].join('\n'));
   }
 }
 

@@ -1,29 +1,48 @@
-import { limits } from '../../../src/contract/index.ts';
-import { PlatformError, type LaunchCalls } from '../../../src/platform-client/index.ts';
+import { limits, type Content, type Endpoint } from '../../../src/contract/index.ts';
+import { TokenKeeper } from '../../../src/platform-client/identity-token.ts';
+import { PlatformError, type IdentityTokenStore, type LaunchCalls } from '../../../src/platform-client/index.ts';
 import type { SimProcess, VirtualClock } from './virtual-clock.ts';
-import type { SimRun } from './world.ts';
+import type { Failure, SimRun } from './world.ts';
 
 interface SimOperation {
   readonly id: string;
   /** Whose it is. */
   readonly runId: string;
+  /** The request that created it. */
+  readonly body: string;
   status: 'REQUESTED' | 'APPROVED' | 'REJECTED';
-  readonly files: string[];
+  readonly files: SimFile[];
   readonly polls: { atMs: number; process: SimProcess }[];
   /** Whom a decision has reached. */
   readonly told: Set<SimProcess>;
 }
 
-interface SimUpload {
-  readonly operation: SimOperation;
-  parts: number;
-  fileId: string | null;
+interface SimFile {
+  readonly id: string;
+  readonly bytes: Buffer;
 }
 
-export type SimCall = <T>(what: string, lost: () => Error, effect: () => T) => Promise<T>;
+interface SimUpload {
+  readonly operation: SimOperation;
+  readonly parts: Buffer[];
+  file: SimFile | null;
+}
+
+export type SimCall = <T>(what: string, failed: (why: Failure) => Error, effect: () => T) => Promise<T>;
 
 /** Between two polls of one operation, as they come in: the least interval, less what two calls may differ by on their way. */
 const leastGapMs = limits.pollIntervalMs.min - 100;
+/** Short, so that every run renews its token, often two workers at once. A renewal is accepted at any later time. */
+const tokenLifetimeMs = 20_000;
+const firstToken = 'token-0';
+
+async function bytesOf(content: Content): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  for await (const part of content.open()) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+const isoOf = (atMs: number) => new Date(atMs).toISOString();
 
 /** The platform's external-app group, as far as the engine sees it, and who holds the app to its rules. */
 export class SimPlatform {
@@ -36,6 +55,9 @@ export class SimPlatform {
   #uploads = new Map<string, SimUpload>();
   #calls: { what: string; runId: string; atMs: number; process: SimProcess }[] = [];
   #ids = 0;
+  /** The launch's token, and its successor until that is used (policy `rotate`). */
+  #token: { value: string; endsAtMs: number };
+  #successor: { value: string; endsAtMs: number } | null = null;
 
   #runOf: (key: string) => string;
 
@@ -46,6 +68,7 @@ export class SimPlatform {
     fault: (fault: string) => void,
   ) {
     this.#clock = clock;
+    this.#token = { value: firstToken, endsAtMs: clock.nowMs + tokenLifetimeMs };
     this.#runOf = runOf;
     this.#note = note;
     this.#fault = fault;
@@ -63,24 +86,39 @@ export class SimPlatform {
     return this.operationsOf(runId).some(({ status }) => status === 'APPROVED');
   }
 
-  /** The calls of one worker; `mayCall` as the real client asks it. */
-  calls(mayCall: (signal: AbortSignal | undefined) => Promise<void>, call: SimCall): LaunchCalls {
-    const ask = async <T>(
+  /** The calls of one worker. `before` runs before each request, as in the real client. */
+  calls(
+    before: (signal: AbortSignal | undefined) => Promise<void>,
+    call: SimCall,
+    tokens: IdentityTokenStore,
+  ): LaunchCalls {
+    const failed = (endpoint: Endpoint) => (why: Failure) =>
+      // A launch whose token cannot be renewed is over.
+      why === 'lost' || endpoint === 'token.renew'
+        ? new PlatformError(endpoint, 'connection_failed', 'no answer')
+        : new PlatformError(endpoint, 'token_expired', 'the token has ended', { platformStatus: 403 });
+    const keeper = new TokenKeeper(
+      tokens,
+      (token) => call('token.renew', failed('token.renew'), () => this.#renew(token)),
+      { now: Date.now, tokenLifetimeMs },
+    );
+    const ask = <T>(
       endpoint: 'operation.create' | 'operation.status' | 'upload.initiate' | 'upload.chunk' | 'upload.complete',
       signal: AbortSignal | undefined,
       effect: (process: SimProcess) => T,
     ): Promise<T> => {
-      await mayCall(signal);
-      // An HTTP client sends nothing for a signal that is already aborted.
-      signal?.throwIfAborted();
-      const process = this.#clock.process()!;
-      const answer = await call(
-        endpoint,
-        () => new PlatformError(endpoint, 'connection_failed', 'no answer'),
-        () => effect(process),
-      );
-      signal?.throwIfAborted();
-      return answer;
+      const send = async (token: string) => {
+        // An HTTP client sends nothing for a signal that is already aborted.
+        signal?.throwIfAborted();
+        const process = this.#clock.process()!;
+        const answer = await call(endpoint, failed(endpoint), () => {
+          this.#authorize(endpoint, token);
+          return effect(process);
+        });
+        signal?.throwIfAborted();
+        return answer;
+      };
+      return keeper.use(send, { repeat: (attempt) => attempt(), before, isPatient: false, signal });
     };
     const seen = (what: string, operation: SimOperation, process: SimProcess) => {
       this.#calls.push({ what, runId: operation.runId, atMs: this.#clock.nowMs, process });
@@ -99,11 +137,16 @@ export class SimPlatform {
       return upload;
     };
     return {
-      keepAlive: async () => {},
+      keepAlive: ({ signal } = {}) => keeper.keepAlive(signal),
       userDetail: async () => ({ id: 'u' }),
-      createOperation: ({ idempotencyKey }, { signal } = {}) =>
+      createOperation: ({ idempotencyKey, operation: wanted }, { signal } = {}) =>
         ask('operation.create', signal, (process) => {
-          const operation = this.#operations.get(idempotencyKey) ?? this.#begin(idempotencyKey);
+          const body = JSON.stringify(wanted);
+          const operation = this.#operations.get(idempotencyKey) ?? this.#begin(idempotencyKey, body);
+          if (operation.body !== body)
+            throw new PlatformError('operation.create', 'idempotency_key_reused', 'the body is another', {
+              platformStatus: 400,
+            });
           seen('create', operation, process);
           return { operationId: operation.id };
         }),
@@ -131,42 +174,67 @@ export class SimPlatform {
           if (operation.status !== 'APPROVED')
             this.#fault(`${operation.id} is ${operation.status}, and an upload was begun`);
           const uploadId = `upload-${(this.#ids += 1)}`;
-          this.#uploads.set(uploadId, { operation, parts: 0, fileId: null });
+          this.#uploads.set(uploadId, { operation, parts: [], file: null });
           return { uploadId, key: 'key' };
         }),
-      uploadChunk: ({ uploadId, partNumber }, { signal } = {}) =>
-        ask('upload.chunk', signal, (process) => {
-          const upload = uploadOf('upload.chunk', uploadId);
-          seen(`chunk ${partNumber}`, upload.operation, process);
-          if (upload.fileId !== null && partNumber > upload.parts)
-            throw new PlatformError('upload.chunk', 'upload_completed', 'it is', { platformStatus: 409 });
-          if (partNumber > upload.parts + 1)
-            throw new PlatformError('upload.chunk', 'chunk_out_of_order', 'another is next', {
+      uploadChunk: async ({ uploadId, partNumber, content }, { signal } = {}) => {
+        const bytes = await bytesOf(content);
+        return ask('upload.chunk', signal, (process) => {
+          const { operation, parts, file } = uploadOf('upload.chunk', uploadId);
+          seen(`chunk ${partNumber}`, operation, process);
+          const refuse = (code: 'upload_completed' | 'chunk_out_of_order' | 'chunk_conflict') => {
+            throw new PlatformError('upload.chunk', code, code, {
               platformStatus: 409,
-              expectedPart: upload.parts + 1,
+              expectedPart: parts.length + 1,
             });
-          upload.parts = Math.max(upload.parts, partNumber);
+          };
+          if (file && partNumber > parts.length) refuse('upload_completed');
+          if (partNumber > parts.length + 1) refuse('chunk_out_of_order');
+          if (!(parts[partNumber - 1] ??= bytes).equals(bytes)) refuse('chunk_conflict');
           return { partNumber };
-        }),
-      completeUpload: ({ uploadId }, { signal } = {}) =>
+        });
+      },
+      completeUpload: ({ uploadId, fileSize }, { signal } = {}) =>
         ask('upload.complete', signal, (process) => {
           const upload = uploadOf('upload.complete', uploadId);
           seen('complete', upload.operation, process);
-          if (upload.parts !== 3)
-            throw new PlatformError('upload.complete', 'upload_incomplete', `${upload.parts} parts`, {
+          const bytes = Buffer.concat(upload.parts);
+          if (bytes.length !== fileSize)
+            throw new PlatformError('upload.complete', 'upload_incomplete', `${bytes.length} bytes`, {
               platformStatus: 409,
             });
-          if (upload.fileId === null) upload.operation.files.push((upload.fileId = `file-${(this.#ids += 1)}`));
-          return { fileId: upload.fileId, size: 25 };
+          if (!upload.file) upload.operation.files.push((upload.file = { id: `file-${(this.#ids += 1)}`, bytes }));
+          return { fileId: upload.file.id, size: bytes.length };
         }),
     };
   }
 
-  #begin(key: string): SimOperation {
+  #renew(token: string): { token: string; expiresAt: string } {
+    const endsAtMs = this.#clock.nowMs + tokenLifetimeMs;
+    if (token === this.#successor?.value) this.#token = this.#successor;
+    else if (token !== this.#token.value)
+      throw new PlatformError('token.renew', 'token_revoked', 'it is', { platformStatus: 403 });
+    else if (this.#successor) return { token: this.#successor.value, expiresAt: isoOf(this.#successor.endsAtMs) };
+    this.#successor = { value: `token-${(this.#ids += 1)}`, endsAtMs };
+    this.#note(`${token} is renewed: ${this.#successor.value}`);
+    return { token: this.#successor.value, expiresAt: isoOf(endsAtMs) };
+  }
+
+  #authorize(endpoint: Endpoint, token: string): void {
+    const refuse = (code: 'token_expired' | 'token_revoked') => {
+      throw new PlatformError(endpoint, code, code, { platformStatus: 403 });
+    };
+    if (token === this.#successor?.value) [this.#token, this.#successor] = [this.#successor, null];
+    if (token !== this.#token.value) refuse('token_revoked');
+    if (this.#token.endsAtMs <= this.#clock.nowMs) refuse('token_expired');
+  }
+
+  #begin(key: string, body: string): SimOperation {
     const runId = this.#runOf(key);
     const operation: SimOperation = {
       id: `${runId} op-${(this.#ids += 1)}`,
       runId,
+      body,
       status: 'REQUESTED',
       files: [],
       polls: [],

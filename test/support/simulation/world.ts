@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { assumedLimits } from '../../../src/contract/index.ts';
-import { DatabaseUnavailableError } from '../../../src/app/database-unavailable.ts';
+import { asDatabaseError } from '../../../src/app/database-unavailable.ts';
 import type { AppTables } from '../../../src/app/database.ts';
+import { SqlLaunchStore } from '../../../src/app/launch/sql-launch-store.ts';
 import { migrate } from '../../../src/app/migrations.ts';
 import type { Provenance } from '../../../src/app/processing/provenance.ts';
 import type { StepHost } from '../../../src/app/processing/step-host.ts';
@@ -11,15 +13,16 @@ import { createRunEngine, type RunEngine, type RunEngineOptions } from '../../..
 import { localProgress } from '../../../src/app/runs/run-progress.ts';
 import { LocalRunQueue } from '../../../src/app/runs/run-queue.ts';
 import { isFinal, type RunState } from '../../../src/app/runs/run-state.ts';
-import type { Run, RunOutput, RunStore } from '../../../src/app/runs/run.ts';
+import type { Run, RunStore } from '../../../src/app/runs/run.ts';
 import { SqlRunStore } from '../../../src/app/runs/sql-run-store.ts';
 import { leaseMs, WorkerLease } from '../../../src/app/runs/worker-lease.ts';
 import { WorkFolders, type AttemptFolders } from '../../../src/app/runs/work-folders.ts';
-import { abortableSleep } from '../../../src/platform-client/index.ts';
+import { abortableSleep, type IdentityTokenStore } from '../../../src/platform-client/index.ts';
 import type { AnyStep } from '../../../src/steps/step.ts';
 import { seeded } from '../../../lab/models/seeded.ts';
 import { SimPlatform } from './platform.ts';
 import { VirtualClock, type SimProcess } from './virtual-clock.ts';
+import { virtualDisk } from './virtual-disk.ts';
 
 export interface SimRun {
   readonly atMs: number;
@@ -51,24 +54,37 @@ export const simCalls = [
     ] as const
   ).map((name) => `store.${name}` as const),
   ...(['insert', 'fetch', 'complete', 'fail'] as const).map((name) => `queue.${name}` as const),
+  ...(['tokens.read', 'tokens.write', 'token.renew'] as const),
   ...(['operation.create', 'operation.status', 'upload.initiate', 'upload.chunk', 'upload.complete'] as const),
 ] as const;
 
 /**
- * A fault. A fault of a call has the name and number of the call, so that plans reach every await. The others have a time. `stopped` stops the caller for
- * longer than its lease, and `slow` delays the response. A clock jump affects all machines.
+ * A fault. A fault of a call has the name and number of the call, so that plans reach every await. The others have a time. `refused` refuses the caller's
+ * credentials once, `stopped` stops the caller for longer than its lease, and `slow` delays the response. A clock jump affects all machines. A deployment ends all processes and starts them with the next version.
  */
 export type SimFault =
   | {
       readonly kind: 'call';
       readonly name: (typeof simCalls)[number];
       readonly nth: number;
-      readonly what: 'not done' | 'done, answer lost' | 'killed before' | 'killed after' | 'stopped' | 'slow';
+      readonly what:
+        | 'not done'
+        | 'refused'
+        | 'done, answer lost'
+        | 'killed before'
+        | 'killed after'
+        | 'stopped'
+        | 'slow';
     }
   | { readonly kind: 'kill'; readonly atMs: number; readonly process: number }
   | { readonly kind: 'terminate'; readonly atMs: number; readonly process: number }
   | { readonly kind: 'pause'; readonly atMs: number; readonly process: number; readonly forMs: number }
-  | { readonly kind: 'database away' | 'platform away'; readonly atMs: number; readonly forMs: number }
+  | {
+      readonly kind: 'database away' | 'database refuses' | 'platform away';
+      readonly atMs: number;
+      readonly forMs: number;
+    }
+  | { readonly kind: 'deployment'; readonly atMs: number }
   | { readonly kind: 'clock jump'; readonly atMs: number; readonly byMs: number };
 
 export interface SimPlan {
@@ -77,6 +93,8 @@ export interface SimPlan {
   readonly workers: number;
   /** Workers see each other's files. */
   readonly sharesDisk: boolean;
+  /** Each attempt of a step makes other bytes. */
+  readonly isInexact?: boolean;
   readonly runs: readonly SimRun[];
   readonly faults: readonly SimFault[];
 }
@@ -108,13 +126,23 @@ const noProvenance: Provenance = {
   software: {},
   digest: '0'.repeat(64),
 };
-const step = {
-  id: 'step',
-  version: '1.0.0',
-  title: 'Step',
-  description: '',
-  output: { sourceType: 'RASTER', fileName: 'out.tif' },
-} as unknown as AnyStep;
+const stepOf = (deployment: number) =>
+  ({
+    id: 'step',
+    version: `1.0.${deployment}`,
+    title: `Step ${deployment}`,
+    description: '',
+    output: { sourceType: 'RASTER', fileName: 'out.tif' },
+  }) as unknown as AnyStep;
+const outputBytes = 25;
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+/** Why a call failed: there is no response, or the caller's credentials are refused. */
+export type Failure = 'lost' | 'refused';
+/** PostgreSQL's errors. */
+const databaseError = (why: Failure): Error =>
+  why === 'lost'
+    ? Object.assign(new Error('connection terminated'), { code: '57P01' })
+    : Object.assign(new Error('password authentication failed'), { code: '28P01' });
 const emptyDatabase = await (async () => {
   const file = new Sqlite(':memory:');
   const database = new Kysely<AppTables>({ dialect: new SqliteDialect({ database: file }) });
@@ -125,7 +153,7 @@ const emptyDatabase = await (async () => {
       id: 'launch',
       first_token_hash: '',
       latest_token_hash: null,
-      sealed_token: '',
+      sealed_token: 'token-0',
       token_expires_at: null,
       user: '{"id":"u"}',
       created_at: 0,
@@ -159,6 +187,8 @@ class World {
   #random: () => number;
   #calls = new Map<string, number>();
   #away = { database: 0, platform: 0 };
+  #databaseRefusesUntilMs = 0;
+  #deployments = 0;
   #databaseAway: { fromMs: number; toMs: number }[] = [];
   #file = new Sqlite(emptyDatabase);
   #database = new Kysely<AppTables>({ dialect: new SqliteDialect({ database: this.#file }) });
@@ -175,7 +205,7 @@ class World {
     }
   >();
   #jobIds = 0;
-  #disk = new Set<string>();
+  #disk = new Map<string, Buffer>();
   #platform: SimPlatform;
   #workers: SimWorker[];
   #history: string[] = [];
@@ -198,6 +228,8 @@ class World {
     );
     const names =
       plan.workers === 0 ? ['alone'] : ['web', ...Array.from({ length: plan.workers }, (_, i) => `worker-${i + 1}`)];
+    virtualDisk.read = (path) =>
+      path.startsWith(`${this.#rootOf(clock.process()!.name)}/`) ? this.#disk.get(path) : undefined;
     this.#workers = names.map((name) => ({ name, process: { name, isDead: true, pausedUntilMs: 0 }, engine: null }));
   }
 
@@ -246,7 +278,7 @@ class World {
   #call<T>(
     what: string,
     to: 'database' | 'platform' | null,
-    lost: () => Error,
+    failed: (why: Failure) => Error,
     effect: () => Promise<T> | T,
   ): Promise<T> {
     const process = this.#clock.process()!;
@@ -265,7 +297,9 @@ class World {
         if (strike === 'stopped') process.pausedUntilMs = this.#clock.nowMs + stoppedForMs;
         if (strike === 'killed before') return this.#kill(process);
         if (strike === 'not done' || (to && this.#away[to] > this.#clock.nowMs))
-          return void answer(() => reject(lost()));
+          return void answer(() => reject(failed('lost')));
+        if (strike === 'refused' || (to === 'database' && this.#databaseRefusesUntilMs > this.#clock.nowMs))
+          return void answer(() => reject(failed('refused')));
         let tell: () => void;
         try {
           const value = await effect();
@@ -274,7 +308,7 @@ class World {
           tell = () => reject(error);
         }
         if (strike === 'killed after') return this.#kill(process);
-        answer(strike === 'done, answer lost' ? () => reject(lost()) : tell);
+        answer(strike === 'done, answer lost' ? () => reject(failed('lost')) : tell);
       };
       this.#clock.schedule(latency(), undefined, () => void arrive());
     });
@@ -285,11 +319,21 @@ class World {
       this.#clock.aheadMs += fault.byMs;
       return this.#note(`the clocks jump by ${fault.byMs} ms`);
     }
+    if (fault.kind === 'deployment') {
+      this.#deployments += 1;
+      this.#note('the next version is deployed');
+      for (const worker of this.#workers) this.#terminate(worker);
+      return;
+    }
     if (!('process' in fault)) {
-      const what = fault.kind === 'database away' ? 'database' : 'platform';
-      this.#away[what] = Math.max(this.#away[what], this.#clock.nowMs + fault.forMs);
-      if (what === 'database') this.#databaseAway.push({ fromMs: this.#clock.nowMs, toMs: this.#away.database });
-      return this.#note(`the ${what} is away for ${fault.forMs} ms`);
+      const fromMs = this.#clock.nowMs;
+      const toMs = fromMs + fault.forMs;
+      if (fault.kind === 'platform away') this.#away.platform = Math.max(this.#away.platform, toMs);
+      else this.#databaseAway.push({ fromMs, toMs });
+      if (fault.kind === 'database away') this.#away.database = Math.max(this.#away.database, toMs);
+      if (fault.kind === 'database refuses')
+        this.#databaseRefusesUntilMs = Math.max(this.#databaseRefusesUntilMs, toMs);
+      return this.#note(`${fault.kind} for ${fault.forMs} ms`);
     }
     const worker = this.#workers[fault.process % this.#workers.length]!;
     if (worker.process.isDead) return;
@@ -298,7 +342,11 @@ class World {
       worker.process.pausedUntilMs = this.#clock.nowMs + fault.forMs;
       return this.#note(`is stopped for ${fault.forMs} ms`, worker.process);
     }
-    const { process, engine } = worker;
+    this.#terminate(worker);
+  }
+
+  #terminate({ process, engine }: SimWorker): void {
+    if (process.isDead) return;
     this.#note('is asked to end', process);
     this.#clock.as(process, () => void engine?.stop().then(() => this.#kill(process)));
   }
@@ -326,18 +374,26 @@ class World {
   #engine(machine: string, name: string): RunEngine {
     const isShared = machine !== 'alone';
     const lease = new WorkerLease(name, { isShared });
+    const inDatabase = <T>(what: string, effect: () => Promise<T> | T) =>
+      this.#call(what, 'database', (why) => asDatabaseError(databaseError(why)) as Error, effect);
     const real = new SqlRunStore(this.#database, Date.now);
     const store = new Proxy(real, {
       get:
         (target, method: keyof RunStore) =>
         (...args: unknown[]) =>
-          this.#call(
-            `store.${method}`,
-            'database',
-            () => new DatabaseUnavailableError(new Error('connection terminated')),
-            () => Reflect.apply(target[method] as (...given: unknown[]) => unknown, target, args),
+          inDatabase(`store.${method}`, () =>
+            Reflect.apply(target[method] as (...given: unknown[]) => unknown, target, args),
           ),
     }) as RunStore;
+    const plain = {
+      seal: async (_launch: string, token: string) => token,
+      open: async (_launch: string, token: string) => token,
+    };
+    const held = new SqlLaunchStore(this.#database, plain, { isShared }).tokens('launch');
+    const tokens: IdentityTokenStore = {
+      read: () => inDatabase('tokens.read', () => held.read()),
+      write: (token) => inDatabase('tokens.write', () => held.write(token)),
+    };
     const log = (level: string) => (facts: object, message: string) => {
       if (level !== 'info' || 'state' in facts)
         this.#note(
@@ -350,16 +406,17 @@ class World {
       error: log('error'),
       child: () => logger,
     };
+    const calls = this.#platform.calls(
+      (signal) => lease.held(signal),
+      (what, failed, effect) => this.#call(what, 'platform', failed, effect),
+      tokens,
+    );
     return createRunEngine({
       store,
       queue: isShared ? new PgBossRunQueue(this.#boss()) : new LocalRunQueue(),
       progress: localProgress(),
       lease,
-      callsOf: () =>
-        this.#platform.calls(
-          (signal) => lease.held(signal),
-          (what, lost, effect) => this.#call(what, 'platform', lost, effect),
-        ),
+      callsOf: () => calls,
       ownerOf: async () => 'u',
       steps: this.#steps(),
       settings: {
@@ -377,24 +434,22 @@ class World {
     });
   }
 
+  #rootOf(machine: string): string {
+    return this.#plan.sharesDisk ? 'disk' : machine;
+  }
+
   #folders(machine: string, store: RunStore): AttemptFolders {
-    const root = this.#plan.sharesDisk ? 'disk' : machine;
-    const folders = new WorkFolders(root, store, {
+    const root = this.#rootOf(machine);
+    return new WorkFolders(root, store, {
       names: async (folder) => [
         ...new Set(
-          [...this.#disk]
+          [...this.#disk.keys()]
             .filter((path) => path.startsWith(`${folder}/`))
             .map((path) => path.slice(folder.length + 1).split('/')[0]!),
         ),
       ],
       remove: async (folder) => this.#remove(folder),
     });
-    return {
-      of: (runId, claim) => folders.of(runId, claim),
-      tidy: () => folders.tidy(),
-      tidyRun: (runId) => folders.tidyRun(runId),
-      holds: async ({ path }: RunOutput) => this.#disk.has(path) && path.startsWith(root),
-    };
   }
 
   #remove(folder: string): void {
@@ -407,12 +462,13 @@ class World {
       !isFinal(run.state) &&
       (claim === undefined || claim === String(run.claim) || run.outputs?.includes(`"${folder}/`));
     // What another machine has claimed on a disk of its own is not in this folder.
-    if (isOwned && [...this.#disk].some((path) => path.startsWith(`${folder}/`)))
+    if (isOwned && [...this.#disk.keys()].some((path) => path.startsWith(`${folder}/`)))
       this.#faults.push(`${folder} was removed, and ${runId} is ${run.state} with claim ${run.claim}`);
-    for (const path of this.#disk) if (path.startsWith(`${folder}/`)) this.#disk.delete(path);
+    for (const path of this.#disk.keys()) if (path.startsWith(`${folder}/`)) this.#disk.delete(path);
   }
 
   #steps(): StepHost {
+    const step = stepOf(this.#deployments);
     return {
       steps: [step],
       find: () => step,
@@ -429,21 +485,23 @@ class World {
         this.#stepping.set(process, mine);
         if (mine.includes(runId)) this.#faults.push(`${process.name} processes ${runId} twice at a time`);
         mine.push(runId);
-        this.#attempts.set(runId, (this.#attempts.get(runId) ?? 0) + 1);
+        const attempt = (this.#attempts.get(runId) ?? 0) + 1;
+        this.#attempts.set(runId, attempt);
         this.#note(`processes ${runId}`);
-        this.#disk.add(`${workFolder}/input.tif`);
+        this.#disk.set(`${workFolder}/input.tif`, Buffer.alloc(0));
         try {
           await abortableSleep((input as { size: number }).size, signal);
         } finally {
           mine.splice(mine.indexOf(runId), 1);
         }
         if (!this.#platform.isApproved(runId)) this.#faults.push(`${runId} was processed without an approval`);
-        const outputs = Array.from({ length: this.#platform.wanted.get(runId)?.outputs ?? 1 }, (_, i) => ({
-          path: `${workFolder}/out-${i + 1}.tif`,
-          sizeBytes: 25,
-          sha256: `${runId} ${i + 1}`,
-        }));
-        for (const { path } of outputs) this.#disk.add(path);
+        const outputs = Array.from({ length: this.#platform.wanted.get(runId)?.outputs ?? 1 }, (_, i) => {
+          const path = `${workFolder}/out-${i + 1}.tif`;
+          const made = `${runId} ${i + 1} ${this.#plan.isInexact ? attempt : ''}`;
+          const bytes = createHash('sha256').update(made).digest().subarray(0, outputBytes);
+          this.#disk.set(path, bytes);
+          return { path, sizeBytes: bytes.length, sha256: sha256(bytes) };
+        });
         return { outputs, result: null, provenance: noProvenance };
       },
     };
@@ -451,8 +509,7 @@ class World {
 
   /** What the adapter asks of pg-boss, with its policy `exclusive`, its retries and its heartbeat. */
   #boss(): Boss {
-    const away = () => Object.assign(new Error('connection terminated'), { code: '57P01' });
-    const call = <T>(what: string, effect: () => T) => this.#call(`queue.${what}`, 'database', away, effect);
+    const call = <T>(what: string, effect: () => T) => this.#call(`queue.${what}`, 'database', databaseError, effect);
     const settle = (ids: unknown, end: (key: string) => void) => {
       for (const [key, { id }] of this.#jobs) if ((ids as string[]).includes(id)) end(key);
     };
@@ -555,10 +612,19 @@ class World {
       if (run.state === 'FAILED') tell(`is FAILED: ${JSON.stringify(run.failure)}`);
       if (operations.length > 1) tell(`has ${operations.length} operations`);
       const wanted = this.#platform.wanted.get(id)?.outputs ?? 1;
-      if (run.state === 'COMPLETED' && files.length !== wanted) tell(`has ${files.length} files, not ${wanted}`);
-      const named = run.files.map(({ fileId }) => fileId);
-      if (run.state === 'COMPLETED' && named.join() !== files.join())
-        tell(`names file ${named.join()}, the platform has ${files.join()}`);
+      // An output that was made anew with other bytes is another file.
+      const inPlatform = this.#plan.isInexact
+        ? files.filter((file) => run.files.some(({ fileId }) => fileId === file.id))
+        : files;
+      if (run.state === 'COMPLETED' && inPlatform.length !== wanted)
+        tell(`has ${inPlatform.length} files, not ${wanted}`);
+      const named = run.files.map(({ fileId }) => fileId).join();
+      const present = inPlatform.map((file) => file.id).join();
+      if (run.state === 'COMPLETED' && named !== present) tell(`names file ${named}, the platform has ${present}`);
+      for (const { fileId, sha256: digest } of run.files) {
+        const file = files.find((one) => one.id === fileId);
+        if (file && sha256(file.bytes) !== digest) tell(`says what ${fileId} contains, and it contains other bytes`);
+      }
       if (run.state === 'REJECTED' && this.#platform.wanted.get(id)?.decision !== 'REJECTED')
         tell('is REJECTED, and was approved');
       if (run.state === 'COMPLETED' && this.#platform.wanted.get(id)?.decision === 'REJECTED')
@@ -566,7 +632,7 @@ class World {
       const states = (await store.history(id)).map(({ state }) => state);
       if (states.includes('PROCESSING') && states.indexOf('APPROVED') > states.indexOf('PROCESSING'))
         tell(`was processed before it was approved: ${states.join(' ')}`);
-      const left = [...this.#disk].filter((path) => path.includes(`/${id}/`));
+      const left = [...this.#disk.keys()].filter((path) => path.includes(`/${id}/`));
       if (isFinal(run.state) && left.length > 0) tell(`ended, and ${left.join(', ')} is still there`);
       if (states.at(-1) !== run.state) tell(`is ${run.state}, and its history ends ${states.at(-1)}`);
       // The times in a run come from a clock that may have jumped.

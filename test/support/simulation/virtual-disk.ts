@@ -1,0 +1,17 @@
+/** Opens a file of a simulated machine. Undefined if there is none. Each simulation sets it. */
+export const virtualDisk: { read(path: string): Buffer | undefined } = { read: () => undefined };
+
+/** Stands in for `node:fs/promises`: `open` opens the files of simulated machines. */
+export const fsPromises = <Real extends object>(real: Real) => ({
+  ...real,
+  async open(path: string) {
+    const bytes = virtualDisk.read(path);
+    if (!bytes) throw Object.assign(new Error(`there is no ${path}`), { code: 'ENOENT' });
+    return {
+      async read(buffer: Buffer, offset: number, length: number, position: number) {
+        return { bytesRead: bytes.copy(buffer, offset, position, position + length), buffer };
+      },
+      async close() {},
+    };
+  },
+});
