@@ -32,6 +32,8 @@ export default defineConfig({
     // Real servers, real polling, real child processes on shared machines: wide, and no test measures time by it.
     testTimeout: 900_000,
     hookTimeout: 600_000,
+    // Vitest's own limit is a second.
+    expect: { poll: { timeout: 300_000 } },
     reporters: ['default', new ClosingTable()],
   },
 });

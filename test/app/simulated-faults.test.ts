@@ -115,6 +115,7 @@ function worlds(workers: number, processes: readonly number[]): SimPlan[] {
     world([{ kind: 'call', name: 'store.record', nth: 0, what: 'not done' }]),
     world([], { cancelAtMs: 4_500 }),
     // The run is cancelled while the worker waits for the database's answer.
+    world([{ kind: 'call', name: 'store.claim', nth: 0, what: 'slow' }], { cancelAtMs: 1_000 }),
     world([{ kind: 'call', name: 'store.record', nth: 0, what: 'slow' }], { stepMs: 0, cancelAtMs: 3_500 }),
     // The cancel is committed, and its answer is lost; and so is the answer to who asks what became of it.
     ...[[], [{ kind: 'call', name: 'store.find', nth: 0, what: 'not done' } as const]].map((more) =>

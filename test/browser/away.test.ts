@@ -43,7 +43,7 @@ describe('in a browser', { timeout: 900_000, ...needing('chromium') }, () => {
     isDown = true;
     await begin(page, 'Hillshade');
     await page.locator('#not-live').waitFor();
-    expect(await page.locator('#not-live').textContent()).toContain('The page keeps trying');
+    await expect.poll(() => page.locator('#not-live').textContent()).toContain('The page keeps trying');
     await expect.poll(() => refused, { timeout: 600_000 }).toBeGreaterThan(2);
     isDown = false;
     await page.locator('#not-live').waitFor({ state: 'hidden' });
@@ -83,7 +83,7 @@ describe('in a browser', { timeout: 900_000, ...needing('chromium') }, () => {
     await page.getByRole('button', { name: 'Ask for approval' }).isEnabled();
     await page.clock.fastForward(31_000);
     await page.getByRole('button', { name: 'Search again' }).waitFor();
-    expect(await page.locator('#found').textContent()).toContain('the platform does not respond');
+    await expect.poll(() => page.locator('#found').textContent()).toContain('the platform does not respond');
   });
 
   test('parameters may have the names of the form’s own fields', async () => {
@@ -93,7 +93,7 @@ describe('in a browser', { timeout: 900_000, ...needing('chromium') }, () => {
     await page.getByLabel('An input').fill('12');
     await page.getByRole('button', { name: 'Ask for approval' }).click();
     await page.locator('#problem-input').waitFor();
-    expect(await page.locator('#problem-input').textContent()).toMatch(/^An input must be at most 9/);
+    await expect.poll(() => page.locator('#problem-input').textContent()).toMatch(/^An input must be at most 9/);
     await page.getByLabel('An input').fill('3');
     await page.getByRole('button', { name: 'Ask for approval' }).click();
     await page.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();

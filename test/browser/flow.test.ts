@@ -53,8 +53,8 @@ describe('in a browser', needing('chromium'), () => {
     await it.page.getByRole('button', { name: /^Approve/ }).click();
     await reached(tab, 'COMPLETED');
     await tab.locator('#map[data-ready]').waitFor({ timeout: 900_000 });
-    expect(await tab.getByText(/^all of [\d,]+ features$/).count()).toBe(2);
-    expect(await tab.getByRole('img', { name: /^Histogram of elevation/ }).count()).toBe(1);
+    await expect.poll(() => tab.getByText(/^all of [\d,]+ features$/).count()).toBe(2);
+    await expect.poll(() => tab.getByRole('img', { name: /^Histogram of elevation/ }).count()).toBe(1);
     clean(it);
   });
 
@@ -72,9 +72,9 @@ describe('in a browser', needing('chromium'), () => {
     await reached(tab, 'COMPLETED');
     await tab.locator('#map[data-ready]').waitFor({ timeout: 900_000 });
     // In the step's colours, with their numbers, and not in grey.
-    expect(await tab.getByRole('img', { name: /^Histogram of normalized difference, from -0.2 to 0.9$/ }).count()).toBe(
-      1,
-    );
+    await expect
+      .poll(() => tab.getByRole('img', { name: /^Histogram of normalized difference, from -0.2 to 0.9$/ }).count())
+      .toBe(1);
     expect(JSON.parse((await tab.locator('#result').textContent()) ?? '')).toMatchObject({
       href: expect.stringMatching(/picture\.png$/) as string,
     });
@@ -104,7 +104,7 @@ describe('in a browser', needing('chromium'), () => {
     await tab.getByRole('button', { name: 'Ask for approval' }).click();
     await tab.getByText('Choose each input.').waitFor();
     await tab.getByRole('radio', { name: /^After/ }).check();
-    expect(await tab.locator('#chosen').textContent()).toBe('Nothing is chosen.');
+    await expect.poll(() => tab.locator('#chosen').textContent()).toBe('Nothing is chosen.');
     await tab.locator('#items input').nth(1).check();
     await tab.getByRole('radio', { name: /^Before/ }).check();
     await tab.locator('#chosen', { hasText: /^Chosen: / }).waitFor();
@@ -215,7 +215,7 @@ describe('in a browser', needing('chromium'), () => {
     await reached(tab, 'EXPIRED');
     await tab.getByRole('link', { name: 'Edit and run again' }).click();
     await tab.locator('#new-run[data-ready]').waitFor();
-    expect(await tab.getByLabel('A synthetic scene').isChecked()).toBe(true);
+    await expect.poll(() => tab.getByLabel('A synthetic scene').isChecked()).toBe(true);
     clean(it);
   });
 

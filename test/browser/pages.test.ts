@@ -176,11 +176,11 @@ describe('every page', needing('chromium'), () => {
       await page.goto(sandbox.url + path);
       await page.locator('#map').hover();
       await page.waitForTimeout(1_500);
-      expect(await page.locator('#map .map-picture').isVisible()).toBe(true);
+      await expect.poll(() => page.locator('#map .map-picture').isVisible()).toBe(true);
       expect(await page.locator('#map').getAttribute('data-ready')).toBeNull();
     }
     // The land, and the items upon it.
-    expect(await page.locator('.map-picture rect').count()).toBeGreaterThan(10);
+    await expect.poll(() => page.locator('.map-picture rect').count()).toBeGreaterThan(10);
     expect((await fetch(`${sandbox.url}/assets/shared/map/world.svg`)).headers.get('content-type')).toContain('svg');
   });
 
@@ -216,8 +216,8 @@ describe('the sandbox', needing('chromium'), () => {
     await page.getByLabel('Launch address').fill('ftp://nowhere');
     await page.getByRole('button', { name: 'Register' }).click();
     await page.locator('#problem-launchUrl').waitFor();
-    expect(await page.locator('#problem-id').textContent()).toContain('must be 1 to 64');
-    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Mine');
+    await expect.poll(() => page.locator('#problem-id').textContent()).toContain('must be 1 to 64');
+    await expect.poll(() => page.getByLabel('Name', { exact: true }).inputValue()).toBe('Mine');
     await page.getByLabel('Id').fill('mine');
     await page.getByLabel('Launch address').fill('http://127.0.0.1:9/launch');
     await page.getByRole('button', { name: 'Register' }).click();
@@ -260,12 +260,12 @@ describe('the sandbox', needing('chromium'), () => {
     await page.goto(`${sandbox.url}/catalog?bbox=-10,-60,10,-50`);
     await page.locator('#map').hover();
     await page.locator('#map[data-ready]').waitFor();
-    expect(await page.locator('main strong').first().textContent()).toBe('0');
+    await expect.poll(() => page.locator('main strong').first().textContent()).toBe('0');
     await page.getByRole('button', { name: 'Zoom out' }).click();
     await page.waitForTimeout(800);
     await page.getByRole('button', { name: 'Search what the map shows' }).click();
     await page.waitForURL(/bbox=(?!-10%2C)/);
-    expect(await page.getByLabel('Box', { exact: true }).inputValue()).toMatch(/^-?\d+\.\d{4},/);
+    await expect.poll(() => page.getByLabel('Box', { exact: true }).inputValue()).toMatch(/^-?\d+\.\d{4},/);
     expect(complaints).toEqual([]);
   });
 
@@ -290,7 +290,7 @@ describe('the sandbox', needing('chromium'), () => {
     await page.locator('#map[data-ready]').waitFor();
     const picture = `fetch(JSON.parse(document.querySelector('#item').textContent).previewHref).then(async (response) => (await createImageBitmap(await response.blob())).width)`;
     expect(await page.evaluate<number>(picture)).toBeGreaterThan(10);
-    expect(await page.locator('.classes li').count()).toBeGreaterThan(1);
+    await expect.poll(() => page.locator('.classes li').count()).toBeGreaterThan(1);
     expect(complaints).toEqual([]);
   });
 

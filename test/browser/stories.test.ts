@@ -119,7 +119,7 @@ describe('a story', needing('chromium'), () => {
       await tab.getByText(/^Chosen: .*jacksboro/i).waitFor();
       await tab.locator('input[name="azimuth"]').fill('999');
       await tab.getByRole('button', { name: 'Ask for approval' }).click();
-      expect(await tab.locator('#problem-azimuth').textContent()).toMatch(/^[A-Z].*must be.*\.$/);
+      await expect.poll(() => tab.locator('#problem-azimuth').textContent()).toMatch(/^[A-Z].*must be.*\.$/);
       await tab.locator('input[name="azimuth"]').fill('315');
       await tab.getByRole('button', { name: 'Ask for approval' }).click();
       await tab.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
@@ -184,13 +184,13 @@ describe('a story', needing('chromium'), () => {
       // What is checked stays so, whatever comes meanwhile.
       await sandbox.app('POST', `/operation/${token}`, { body: { name: 'Four' } });
       await page.getByLabel('Check Four').waitFor();
-      expect(await page.getByLabel('Check One').isChecked()).toBe(true);
-      expect(await page.getByLabel('Check Two').isChecked()).toBe(false);
+      await expect.poll(() => page.getByLabel('Check One').isChecked()).toBe(true);
+      await expect.poll(() => page.getByLabel('Check Two').isChecked()).toBe(false);
       await page.getByRole('button', { name: 'Approve the checked' }).click();
       await page.getByRole('button', { name: 'Reject Two' }).click();
       await page.getByRole('button', { name: 'Reject Four' }).click();
       await page.getByText('Nothing waits for a decision').waitFor();
-      expect(await page.locator('#history .pill.ok').count()).toBe(2);
+      await expect.poll(() => page.locator('#history .pill.ok').count()).toBe(2);
 
       await page.goto(`${sandbox.url}/launches/${launchId}`);
       page.on('dialog', (dialog) => void dialog.accept());
@@ -236,7 +236,7 @@ describe('without JavaScript', needing('chromium'), () => {
     await page.goto(launchUrl);
     await page.getByRole('link', { name: 'Hillshade' }).click();
     await page.locator('noscript p').waitFor();
-    expect(await page.locator('noscript p').textContent()).toContain('needs JavaScript');
+    await expect.poll(() => page.locator('noscript p').textContent()).toContain('needs JavaScript');
     await plain.close();
   });
 });

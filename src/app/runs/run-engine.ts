@@ -70,6 +70,9 @@ const overlookedAfterMs = 10_000;
 /** How often folders are looked for that nobody owns, and leases of workers that are long dead. */
 const tidyEveryMs = 60_000;
 const forgottenAfterMs = 3_600_000;
+/** A claim whose answer took so long is repeated, so many times in all. */
+const lateClaimMs = 2_000;
+const claimsAtMost = 3;
 /** Pause before another attempt, after something outside stopped a run. */
 const tryAgainMs = 1_000;
 /** How often a worker renews the tokens of launches whose approved runs wait for a worker. */
@@ -129,7 +132,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     };
     activeRuns.set(runId, entry);
     try {
-      const run = await store.claim(runId, worker);
+      const run = await claim(runId);
       if (run === null) return leave(runId, entry);
       entry.claim = run.claim;
       entry.launchId = run.launchId;
@@ -141,6 +144,15 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     } catch (error) {
       leave(runId, entry);
       throw error;
+    }
+  }
+
+  /** Claims the run. Repeats a claim with a late answer, because the run may have ended in the meantime. */
+  async function claim(runId: string): Promise<Run | null> {
+    for (let tries = 1; ; tries++) {
+      const fromMs = lease.now();
+      const run = await store.claim(runId, worker);
+      if (run === null || tries === claimsAtMost || lease.now() - fromMs < lateClaimMs) return run;
     }
   }
 
@@ -171,7 +183,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       try {
         await abortableSleep(tryAgainMs, entry.abort.signal);
         await outage.over(entry.abort.signal);
-        const run = await store.claim(runId, worker);
+        const run = await claim(runId);
         entry.claim = run?.claim ?? 0;
         return run;
       } catch (error) {

@@ -2,7 +2,7 @@ import { limits, type Content, type Endpoint } from '../../../src/contract/index
 import { TokenKeeper } from '../../../src/platform-client/identity-token.ts';
 import { PlatformError, type IdentityTokenStore, type LaunchCalls } from '../../../src/platform-client/index.ts';
 import type { SimProcess, VirtualClock } from './virtual-clock.ts';
-import type { Failure, SimRun } from './world.ts';
+import type { SimRun } from './world.ts';
 
 interface SimOperation {
   readonly id: string;
@@ -28,7 +28,7 @@ interface SimUpload {
   file: SimFile | null;
 }
 
-export type SimCall = <T>(what: string, failed: (why: Failure) => Error, effect: () => T) => Promise<T>;
+export type SimCall = <T>(what: string, lost: () => Error, effect: () => T) => Promise<T>;
 
 /** Between two polls of one operation, as they come in: the least interval, less what two calls may differ by on their way. */
 const leastGapMs = limits.pollIntervalMs.min - 100;
@@ -57,6 +57,7 @@ export class SimPlatform {
   #ids = 0;
   /** The launch's token, and its successor until that is used (policy `rotate`). */
   #token: { value: string; endsAtMs: number };
+  #renewedAtMs = -Infinity;
   #successor: { value: string; endsAtMs: number } | null = null;
 
   #runOf: (key: string) => string;
@@ -92,14 +93,10 @@ export class SimPlatform {
     call: SimCall,
     tokens: IdentityTokenStore,
   ): LaunchCalls {
-    const failed = (endpoint: Endpoint) => (why: Failure) =>
-      // A launch whose token cannot be renewed is over.
-      why === 'lost' || endpoint === 'token.renew'
-        ? new PlatformError(endpoint, 'connection_failed', 'no answer')
-        : new PlatformError(endpoint, 'token_expired', 'the token has ended', { platformStatus: 403 });
+    const lost = (endpoint: Endpoint) => () => new PlatformError(endpoint, 'connection_failed', 'no answer');
     const keeper = new TokenKeeper(
       tokens,
-      (token) => call('token.renew', failed('token.renew'), () => this.#renew(token)),
+      (token) => call('token.renew', lost('token.renew'), () => this.#renew(token)),
       { now: Date.now, tokenLifetimeMs },
     );
     const ask = <T>(
@@ -111,7 +108,7 @@ export class SimPlatform {
         // An HTTP client sends nothing for a signal that is already aborted.
         signal?.throwIfAborted();
         const process = this.#clock.process()!;
-        const answer = await call(endpoint, failed(endpoint), () => {
+        const answer = await call(endpoint, lost(endpoint), () => {
           this.#authorize(endpoint, token);
           return effect(process);
         });
@@ -209,12 +206,18 @@ export class SimPlatform {
     };
   }
 
+  /** The platform ends the token early, unless it has just renewed it: a second refusal ends the session. */
+  endToken(): void {
+    if (this.#clock.nowMs - this.#renewedAtMs > 5_000) this.#token.endsAtMs = this.#clock.nowMs;
+  }
+
   #renew(token: string): { token: string; expiresAt: string } {
     const endsAtMs = this.#clock.nowMs + tokenLifetimeMs;
     if (token === this.#successor?.value) this.#token = this.#successor;
     else if (token !== this.#token.value)
       throw new PlatformError('token.renew', 'token_revoked', 'it is', { platformStatus: 403 });
     else if (this.#successor) return { token: this.#successor.value, expiresAt: isoOf(this.#successor.endsAtMs) };
+    this.#renewedAtMs = this.#clock.nowMs;
     this.#successor = { value: `token-${(this.#ids += 1)}`, endsAtMs };
     this.#note(`${token} is renewed: ${this.#successor.value}`);
     return { token: this.#successor.value, expiresAt: isoOf(endsAtMs) };

@@ -298,7 +298,8 @@ class World {
         if (strike === 'killed before') return this.#kill(process);
         if (strike === 'not done' || (to && this.#away[to] > this.#clock.nowMs))
           return void answer(() => reject(failed('lost')));
-        if (strike === 'refused' || (to === 'database' && this.#databaseRefusesUntilMs > this.#clock.nowMs))
+        if (strike === 'refused' && to === 'platform') this.#platform.endToken();
+        if (to === 'database' && (strike === 'refused' || this.#databaseRefusesUntilMs > this.#clock.nowMs))
           return void answer(() => reject(failed('refused')));
         let tell: () => void;
         try {
