@@ -26,7 +26,7 @@ export default defineConfig({
     // As the servers are started: what is compiled is kept, for their children too.
     execArgv: ['--import', new URL('./scripts/preload.mjs', import.meta.url).href],
     // Half of the time is spent waiting: for the platform's polling, for browsers, for processes that start again.
-    maxWorkers: 3,
+    maxWorkers: 4,
     maxConcurrency: 3,
     sequence: { sequencer: LongFirst },
     // Real servers, real polling, real child processes on shared machines: wide, and no test measures time by it.

@@ -30,7 +30,7 @@ export async function pageOf(benches: BenchResults): Promise<string> {
 
 Made by \`npm run bench -- --write\`: change the benches, not this page. ${rows.filter(isMet).length} of ${rows.length} goals are met.
 
-These machines are shared, and seconds differ from day to day by half. Read the ratios: ours and the peer are measured in one run, on the same bytes and the same disk; where there are several rounds they take turns. A ratio of time, CPU or memory below 1 means that the kit takes less than its peer, a ratio of throughput above 1 that it does more. Of several rounds the median stands first, the least and the most in parentheses.
+These machines are shared, and seconds differ from day to day by half. Read the ratios: ours and the peer are measured in one run, on the same bytes and the same disk; where there are several rounds they take turns. A ratio of time, CPU or memory below 1 means that the kit takes less than its peer. A ratio of throughput above 1 means that the kit does more. Of several rounds the median stands first, the least and the most in parentheses.
 
 ## Limits that no code of ours moves
 

@@ -21,14 +21,14 @@ const table = (head: string[], rows: string[][]) =>
 
 export function pageOfSteps(steps: Readonly<Record<string, AnyStep>>, pictures: readonly string[]): string {
   const rows = Object.entries(steps).map(([name, { id, title, description }]) => [
-    pictures.includes(`${id}.png`) ? `<img src="${id}.png" alt="" width="120">` : '',
+    pictures.includes(`${id}.png`) ? `<img src="./${id}.png" alt="" width="120">` : '',
     `[${title}](${id}.md)`,
     `\`${name}\``,
     description,
   ]);
   return `# The kit's steps
 
-Import a step from \`marketplace-app-kit\` (in a fork: \`../index.ts\`) and list it in your \`app.ts\`. \`npm run lab -- scripts/reference.ts\` generates these pages from the code. [What a step is given](step-api.md) is the reference for your own.
+Import a step from \`marketplace-app-kit\` (in a fork: \`../index.ts\`) and list it in your \`app.ts\`. \`npm run lab -- scripts/reference.ts\` generates these pages from the code. [Step API](step-api.md) is the reference for your own.
 
 ${table(['', 'Step', 'Export', 'What it does'], rows)}
 `;

@@ -1,4 +1,4 @@
-/** What a step is given, from the types and their comments. */
+/** The page of the step API, from the types and their comments. */
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
@@ -34,7 +34,7 @@ export function pageOfTypes(): string {
     const file = program.getSourceFile(source(path))!;
     return names.map((name) => sectionOf(file, name));
   });
-  return `# What a step is given
+  return `# Step API
 
 \`npm run lab -- scripts/reference.ts\` generates this page from the types and their comments. The host calls a step's \`run\` with a \`StepJob\`, in a separate process.
 

@@ -28,19 +28,21 @@ export function publicSurface(): Surface {
   );
 }
 
-function exportsSurface(): Record<string, string> {
+export interface PublicExport {
+  /** Name of the entry point, as in package.json: `.` or `./app`. */
+  readonly entry: string;
+  readonly name: string;
+  readonly symbol: ts.Symbol;
+  readonly checker: ts.TypeChecker;
+}
+
+/** Returns the exports of all entry points of the package. */
+export function publicExports(): PublicExport[] {
   const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     exports: Record<string, { default?: string }>;
   };
-  const entries = Object.entries(exports).flatMap(([name, { default: path }]) =>
-    path === undefined
-      ? []
-      : [
-          {
-            name: name === '.' ? 'kit' : name.slice(2),
-            file: join(root, path.replace('./dist/', 'src/').replace(/\.js$/, '.ts')),
-          },
-        ],
+  const entries = Object.entries(exports).flatMap(([entry, { default: path }]) =>
+    path === undefined ? [] : [{ entry, file: join(root, path.replace('./dist/', 'src/').replace(/\.js$/, '.ts')) }],
   );
   const config = ts.getParsedCommandLineOfConfigFile(
     join(root, 'tsconfig.json'),
@@ -52,16 +54,23 @@ function exportsSurface(): Record<string, string> {
     config.options,
   );
   const checker = program.getTypeChecker();
+  return entries.flatMap(({ entry, file }) =>
+    checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(file)!)!).map((exported) => ({
+      entry,
+      name: exported.name,
+      symbol: exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported,
+      checker,
+    })),
+  );
+}
+
+function exportsSurface(): Record<string, string> {
   const surface: Record<string, string> = {};
-  for (const { name, file } of entries) {
-    const module = checker.getSymbolAtLocation(program.getSourceFile(file)!)!;
-    for (const exported of checker.getExportsOfModule(module)) {
-      const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
-      const texts = (symbol.declarations ?? [])
-        .filter((one) => !one.getSourceFile().fileName.includes('/node_modules/'))
-        .map((one) => declarationText(one, checker));
-      surface[`exports/${name}/${exported.name}`] = texts.join(' ') || 'of a package';
-    }
+  for (const { entry, name, symbol, checker } of publicExports()) {
+    const texts = (symbol.declarations ?? [])
+      .filter((one) => !one.getSourceFile().fileName.includes('/node_modules/'))
+      .map((one) => declarationText(one, checker));
+    surface[`exports/${entry === '.' ? 'kit' : entry.slice(2)}/${name}`] = texts.join(' ') || 'of a package';
   }
   return surface;
 }

@@ -32,8 +32,9 @@ export type SimCall = <T>(what: string, lost: () => Error, effect: () => T) => P
 
 /** Between two polls of one operation, as they come in: the least interval, less what two calls may differ by on their way. */
 const leastGapMs = limits.pollIntervalMs.min - 100;
-/** Short, so that every run renews its token, often two workers at once. A renewal is accepted at any later time. */
-const tokenLifetimeMs = 20_000;
+/** The first token is short, so that runs renew it, often two workers at once. A renewed one outlives every stop of a process. A renewal is accepted at any later time. */
+const firstTokenMs = 20_000;
+const tokenLifetimeMs = 90_000;
 const firstToken = 'token-0';
 
 async function bytesOf(content: Content): Promise<Buffer> {
@@ -69,7 +70,7 @@ export class SimPlatform {
     fault: (fault: string) => void,
   ) {
     this.#clock = clock;
-    this.#token = { value: firstToken, endsAtMs: clock.nowMs + tokenLifetimeMs };
+    this.#token = { value: firstToken, endsAtMs: clock.nowMs + firstTokenMs };
     this.#runOf = runOf;
     this.#note = note;
     this.#fault = fault;
