@@ -29,7 +29,7 @@ export interface EstimateInput {
   readonly bandCount: number;
 }
 
-/** What a run will about take: right within a factor of two. */
+/** An estimate of what a run takes, right within a factor of two. */
 export interface StepEstimate {
   readonly outputBytes: number;
   /** Of processing, on two cores. */
@@ -163,7 +163,7 @@ export interface ModelRequest {
   readonly area?: Area;
 }
 
-/** What the host hands to a step's `run`, in a child process of its own. */
+/** Arguments of a step's `run`. The host calls it in a separate child process. */
 export interface StepJob<
   Parameters,
   Outputs extends string = string,

@@ -44,7 +44,7 @@ export interface StepHost {
   /** Throws `KitError` with code `unknown_step`. */
   find(stepId: string): AnyStep;
   /**
-   * Checks parameters and input, and returns what a run would get and about take. Throws
+   * Checks parameters and input, and returns what a run would get, with its estimate. Throws
    * `KitError` (400), so that no user is asked to approve what cannot run.
    */
   check(stepId: string, parameters: unknown, input: RunInput, signal?: AbortSignal): Promise<CheckedStep>;

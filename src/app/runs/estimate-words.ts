@@ -13,7 +13,7 @@ function timeInWords(seconds: number): string {
   return seconds < 5_400 ? `${Math.round(seconds / 60)} minutes` : `${Number((seconds / 3_600).toPrecision(2))} hours`;
 }
 
-/** What a run will about take, as its user reads it before the approval. */
+/** Describes an estimate for the user who decides on the approval. */
 export function estimateInWords({ outputBytes, seconds, memoryBytes }: StepEstimate): string {
   return `About ${bytesInWords(outputBytes)} of output, ${timeInWords(seconds)} of processing and ${bytesInWords(memoryBytes)} of memory.`;
 }

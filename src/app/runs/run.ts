@@ -40,7 +40,7 @@ export interface Run {
   readonly stepVersion: string;
   readonly parameters: StepParameters;
   readonly input: RunInput;
-  /** What its user was told that it would about take; null where nothing was. */
+  /** The estimate that its user saw before the approval; null without one. */
   readonly estimate: StepEstimate | null;
   /** Sent with the create call, so that a repeat makes no second operation. */
   readonly idempotencyKey: string;

@@ -1,0 +1,60 @@
+/** The mechanical rules of the project's English: words that the pages avoid, and sentences that a reader can hold. */
+import { globSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { TextlintKernel } from '@textlint/kernel';
+import { describe, expect, test } from 'vitest';
+import terminology from 'textlint-rule-terminology';
+import maxWordCount from 'textlint-rule-en-max-word-count';
+import { projectRoot } from '../support/folders.ts';
+
+/** Vitest and Node import its default export differently. */
+const { default: markdown } = createRequire(import.meta.url)(
+  '@textlint/textlint-plugin-markdown',
+) as typeof import('@textlint/textlint-plugin-markdown');
+/** Patterns, and the words that replace them. */
+const terms = [
+  ['anew', 'again'],
+  ['mend(s|ed|ing)?', 'fix'],
+  ['in place of', 'instead of'],
+  ['whoever', 'anyone who'],
+  ['whatever', 'any'],
+  ['of (its|their|his) own', 'own'],
+  ['otherwise than', 'differently from'],
+  ['about take', 'take about'],
+  ['is told', 'receives'],
+  ['some (\\d+)', 'about'],
+  ['in order to', 'to'],
+];
+/** The rule counts a chain of clauses with semicolons as one sentence, and code as words. */
+const maxWords = 30;
+const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: projectRoot, exclude: ['CHANGELOG.md'] });
+const isGenerated = (page: string) => page.startsWith('docs/reference/') || page === 'docs/performance.md';
+
+async function findings(page: string, text: string): Promise<string[]> {
+  const { messages } = await new TextlintKernel().lintText(text, {
+    filePath: page,
+    ext: '.md',
+    plugins: [{ pluginId: 'markdown', plugin: markdown }],
+    rules: [
+      { ruleId: 'terminology', rule: terminology, options: { defaultTerms: false, terms } },
+      ...(isGenerated(page) ? [] : [{ ruleId: 'words', rule: maxWordCount, options: { max: maxWords } }]),
+    ],
+  });
+  return messages.map(({ loc, message }) => `${page}:${loc.start.line} ${message}`);
+}
+
+test('pages avoid the words of the list, and sentences have at most 30 words', async () => {
+  expect(pages.length).toBeGreaterThan(60);
+  const all = await Promise.all(pages.map((page) => findings(page, readFileSync(join(projectRoot, page), 'utf8'))));
+  expect(all.flat()).toEqual([]);
+});
+
+describe('finds', () => {
+  test.each([
+    ['a word of the list', 'The app mends it.', /“mends”, use “fix”/],
+    ['a long sentence', `${'word '.repeat(31)}.`, /maximum word count/],
+  ])('%s', async (_name, text, says) => {
+    expect((await findings('README.md', text)).join()).toMatch(says);
+  });
+});
