@@ -9,7 +9,7 @@ export function pageOfExports(): string {
   const parts = [...byEntry].map(([entry, exports]) => {
     const rows = exports
       .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-      .map((one) => `| \`${one.name}\` | ${kindOf(one.symbol)} | ${firstSentence(one)} |`);
+      .map((one) => `| \`${one.name}\` | ${kindOf(commented(one))} | ${firstSentence(one)} |`);
     return `## \`${packageName}${entry.slice(1)}\`\n\n| Name | Kind | About |\n| --- | --- | --- |\n${rows.join('\n')}`;
   });
   return `# Package exports
@@ -27,8 +27,18 @@ function kindOf({ flags }: ts.Symbol): string {
   return 'type';
 }
 
-function firstSentence({ symbol, checker }: PublicExport): string {
-  const text = ts.displayPartsToString(symbol.getDocumentationComment(checker)).replace(/\s+/g, ' ');
+/** An entry point that loads its module late exports a binding without a comment. The comment is that of the module's export. */
+function commented({ name, symbol, checker }: PublicExport): ts.Symbol {
+  const late = symbol.declarations?.find(ts.isBindingElement);
+  const load = late && ts.isVariableDeclaration(late.parent.parent) ? late.parent.parent.initializer : undefined;
+  if (!load) return symbol;
+  const found = checker.getPropertyOfType(checker.getTypeAtLocation(load), name) ?? symbol;
+  return found.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(found) : found;
+}
+
+function firstSentence(one: PublicExport): string {
+  const comment = commented(one).getDocumentationComment(one.checker);
+  const text = ts.displayPartsToString(comment).replace(/\s+/g, ' ');
   const [first] = /^.*?[.:](?= [A-Z]|$)/.exec(text) ?? [text];
   return first.replaceAll('|', '\\|');
 }

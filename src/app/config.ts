@@ -34,10 +34,12 @@ export class Secret {
   }
 }
 
-/** What a process does: `web` serves users, `worker` takes runs further, `all` both. */
+/** The work of a process: `web` serves users, `worker` takes runs further, `all` both. */
 export const roles = ['all', 'web', 'worker'] as const;
+/** The work of a process: pages (`web`), runs (`worker`), or both (`all`). */
 export type Role = (typeof roles)[number];
 
+/** Settings of an app, read from the environment by `readAppConfig`. Times are in milliseconds, sizes in bytes. */
 export interface AppConfig {
   /** `--role`, default all. `web` and `worker` need PostgreSQL. */
   readonly role: Role;

@@ -45,11 +45,13 @@ import { errorBoundary, notFound } from './web/errors.ts';
 import { loggedPath } from './web/logged-path.ts';
 import { requireSameOrigin } from './web/same-origin.ts';
 
+/** A clock: milliseconds since 1970. */
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
 }
 
+/** Options of `createApp`. Stores that are missing are opened as the settings say. */
 export interface AppOptions {
   readonly config: AppConfig;
   /** What the app is. `createApp` throws `DefinitionError` if no app can be that. */
@@ -66,6 +68,7 @@ export interface AppOptions {
   readonly retry?: Partial<RetryPolicy> | undefined;
 }
 
+/** An app: its Express application, its worker and its end. */
 export interface App {
   readonly handler: RequestListener;
   /** Starts to take runs, unless the role is `web`. Returns how many runs an earlier process left unfinished. */

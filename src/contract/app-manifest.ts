@@ -11,7 +11,7 @@ function isLaunchUrl(value: string): boolean {
   return isPlainHost && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
 }
 
-/** What an app tells the marketplace of itself. @assumed app-manifest */
+/** The manifest that an app sends to the marketplace. @assumed app-manifest */
 export const appManifest = z.object({
   id: z
     .string('is missing')
@@ -31,4 +31,5 @@ export const appManifest = z.object({
     .max(256 * 1024)
     .optional(),
 });
+/** An app as the marketplace knows it (spec 3): id, name, launch address and launch mode. */
 export type AppManifest = z.output<typeof appManifest>;

@@ -1,4 +1,4 @@
-/** What the kit takes for granted where the specification is silent, each by its name. */
+/** An assumption of the kit where the specification is silent, by its name. */
 export interface Assumption {
   /** What marks in the code name it by. */
   readonly id: string;
@@ -439,6 +439,7 @@ export const assumptions = [
   ),
 ] as const satisfies readonly Assumption[];
 
+/** The id of an assumption, as `docs/contract.md` lists it. */
 export type AssumptionId = (typeof assumptions)[number]['id'];
 
 function entry<const Id extends string>(

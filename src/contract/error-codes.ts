@@ -72,7 +72,9 @@ export const platformErrors = {
   internal_error: { status: 500, message: 'Internal Server Error', fixedBy: 'platform', cause: 'The platform failed.' },
 } as const satisfies Readonly<Record<string, PlatformErrorRow>>; // oxfmt-ignore
 
+/** A code of the platform's errors. `docs/reference/errors.md` lists them. */
 export type ErrorCode = keyof typeof platformErrors;
+/** The platform's error codes, each with status, message, cause and the person who can fix it. */
 export const errorCodes = Object.keys(platformErrors) as [ErrorCode, ...ErrorCode[]];
 
 export const validationDetail = z.object({
@@ -80,6 +82,7 @@ export const validationDetail = z.object({
   path: z.string(),
   message: z.string(),
 });
+/** A wrong value of a request, and the reason (spec 7). */
 export type ValidationDetail = z.infer<typeof validationDetail>;
 
 /** The error body that the sandbox sends. */
@@ -93,6 +96,7 @@ export const errorBody = z.object({
   /** `chunk_out_of_order` only: the part number that came. */
   received: z.int().optional(),
 });
+/** The body of an error response (spec 7). */
 export type ErrorBody = z.infer<typeof errorBody>;
 
 /** Zod's issues as the contract's `details`. */

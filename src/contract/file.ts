@@ -24,12 +24,16 @@ export const sourceTypes = [
   'IMAGE',
   'CZML',
 ] as const;
+/** The kinds of data in a file (spec 2.8). */
 export const sourceType = z.enum(sourceTypes);
+/** The kind of data in a file (spec 2.8). */
 export type SourceType = z.infer<typeof sourceType>;
 
 /** Spec 3.2. */
 export const fileStatuses = ['QUEUED', 'IN_PROGRESS', 'COMPLETED', 'FAILED'] as const;
+/** The states of a file in the platform (spec 3.2). */
 export const fileStatus = z.enum(fileStatuses);
+/** The state of a file in the platform (spec 3.2). */
 export type FileStatus = z.infer<typeof fileStatus>;
 
 // oxlint-disable-next-line no-control-regex -- control characters are what is refused
@@ -50,7 +54,7 @@ export const fileName = z
     `must be at most ${limits.fileNameBytes} bytes of UTF-8`,
   );
 
-/** Where the items of a user's files are. @assumed uploads-collection */
+/** The collection of the items of a user's files. @assumed uploads-collection */
 export const collectionOfUploads = (userId: string): string => `uploads-${userId}`;
 
 /**

@@ -43,7 +43,7 @@ function isOneGeometry(text: string): boolean {
 
 export const tooManyPositions = `must have at most ${limits.geometryPositions} positions`;
 
-/** What is wrong with a geometry in longitude and latitude; null where nothing is. */
+/** Returns the fault in a geometry in longitude and latitude, or null. */
 export function faultOf(geometry: Geometry): string | null {
   if (geometry.type === 'GeometryCollection' && positionsOf(geometry).length > limits.geometryPositions)
     return tooManyPositions;

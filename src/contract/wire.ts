@@ -9,6 +9,7 @@ export interface Content {
   open(): AsyncIterable<Uint8Array>;
 }
 
+/** The body of a request: none, JSON, a multipart form, or raw bytes. */
 export type WireBody =
   | { readonly kind: 'json'; readonly value: unknown }
   /** Without a file, urlencoded. */
@@ -20,6 +21,7 @@ export type WireBody =
     }
   | { readonly kind: 'raw'; readonly mediaType: string; readonly content: Content };
 
+/** The method of an HTTP request. */
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH';
 
 /** One HTTP request of the platform's interface, before base URL and API key. */
@@ -32,7 +34,7 @@ export interface WireRequest {
   readonly body?: WireBody | undefined;
 }
 
-/** How one call stands on the wire: `encode` for what the app sends, `decode` for the 2xx body it gets. */
+/** A call on the wire: `encode` for what the app sends, `decode` for the 2xx body it gets. */
 export interface Call<Input, Output> {
   readonly endpoint: Endpoint;
   encode(input: Input): WireRequest;
@@ -118,5 +120,5 @@ const anyInstant = z
   .union([z.iso.datetime({ offset: true }), z.number().min(0).max(8.64e15)])
   .transform((given) => new Date(given).toISOString());
 
-/** What is read and never written, all the way down. */
+/** A type whose parts are all read-only. */
 export type Immutable<T> = T extends object ? { readonly [K in keyof T]: Immutable<T[K]> } : T;

@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import type { CatalogNode } from '../contract/index.ts';
 import { PlatformError } from './platform-error.ts';
 
+/** A collection of the catalog, with the path of catalogs that leads to it. */
 export interface CollectionEntry {
   readonly id: string;
   readonly title: string;

@@ -9,6 +9,7 @@ import { PlatformError, redirectRefused, unanswered } from './platform-error.ts'
 import { proxyFor } from './proxy.ts';
 import { parseRetryAfter } from './retry-policy.ts';
 
+/** A download: its address, the file that takes it, and its limits in bytes. */
 export interface Download {
   /** The temporary link as the platform gave it. Holds a signature: never logged. */
   readonly href: string;

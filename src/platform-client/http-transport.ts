@@ -10,6 +10,7 @@ import { PlatformError, redirectRefused, unanswered } from './platform-error.ts'
 import { proxyFor } from './proxy.ts';
 import { parseRetryAfter } from './retry-policy.ts';
 
+/** Options of one request: its time limit in milliseconds, and a signal that ends it. */
 export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
   /** Time until the answer must be there; for a streamed body, counted from the last piece that moved. */
@@ -18,6 +19,7 @@ export interface SendOptions {
   readonly secrets: readonly string[];
 }
 
+/** Sends requests to the platform. `createHttpTransport` makes one. */
 export interface HttpTransport {
   /** Sends one request once. Throws `PlatformError`, or the signal's reason where the caller aborted. */
   send<Input, Output>(call: Call<Input, Output>, input: Input, options: SendOptions): Promise<Output>;

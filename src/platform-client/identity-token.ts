@@ -1,6 +1,7 @@
 import type { RenewedToken } from '../contract/index.ts';
 import { PlatformError } from './platform-error.ts';
 
+/** An identity token and its end. */
 export interface IdentityToken {
   readonly token: string;
   /** Epoch milliseconds; null where the platform did not say: a launch hands over a token, and not its end (spec 4.8). */
@@ -10,7 +11,7 @@ export interface IdentityToken {
 /** Renews a token. Retries only if `isPatient` is true. */
 export type RenewCall = (token: string, options: { readonly isPatient: boolean }) => Promise<RenewedToken>;
 
-/** Where a launch's token is kept. `write` must be durable when it resolves: a renewed token is used only after it. */
+/** The store of a launch's token. `write` must be durable when it resolves: a renewed token is used only after it. */
 export interface IdentityTokenStore {
   read(): Promise<IdentityToken>;
   write(token: IdentityToken): Promise<void>;
@@ -33,7 +34,7 @@ function mayBeStaleToken(error: PlatformError): boolean {
   return error.platformStatus === 403 && error.code === 'unknown_error';
 }
 
-/** How long before its expiry a token is renewed. */
+/** The time in milliseconds before its expiry at which a token is renewed. */
 export const renewAheadMs = 5 * 60_000;
 /** A token that lives for less than an hour is renewed ahead by this share of its life. */
 const renewAheadShare = 1 / 12;

@@ -46,6 +46,7 @@ export interface ObservedCall {
   readonly durationMs: number;
 }
 
+/** Options of `createPlatformClient`: address, API key, wire profile, retries and time limits. */
 export interface PlatformClientOptions {
   /** The spec's {base_url}, without a trailing slash. */
   readonly baseUrl: string;
@@ -67,10 +68,12 @@ export interface PlatformClientOptions {
 
 const longCalls: ReadonlySet<Endpoint> = new Set(['upload.chunk', 'file.chunk', 'upload.complete', 'file.complete']);
 
+/** Options of a call: a signal that ends it. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of the calls of one launch. */
 export interface LaunchOptions {
   /** Awaited before each try of a call; rejects where none may be made any more. Default: calls at once. */
   readonly mayCall?: (signal: AbortSignal | undefined) => Promise<void>;
@@ -95,6 +98,7 @@ export interface LaunchCalls {
   completeUpload(completion: CompleteUploadRequest, options?: CallOptions): Promise<CompletedUpload>;
 }
 
+/** The platform's calls. `launch` returns those of one launch. */
 export interface PlatformClient {
   /** The calls of the launch whose token `store` keeps. One per launch and process: renewals are shared within it. */
   launch(store: IdentityTokenStore, options?: LaunchOptions): LaunchCalls;

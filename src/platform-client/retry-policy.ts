@@ -2,7 +2,7 @@ import pRetry from 'p-retry';
 import { abortableSleep } from './abortable-sleep.ts';
 import { PlatformError } from './platform-error.ts';
 
-/** How a failed call is repeated: exponential backoff with jitter, or what the platform's `Retry-After` asks. */
+/** The policy for repeats of a failed call: exponential backoff with jitter, or what the platform's `Retry-After` asks. */
 export interface RetryPolicy {
   /** Repeats after the first try. Default 5. */
   readonly retries: number;
@@ -14,6 +14,7 @@ export interface RetryPolicy {
   readonly maxRetryAfterMs: number;
 }
 
+/** The number of tries of a call, and the pauses between them in milliseconds. */
 export const defaultRetryPolicy: RetryPolicy = {
   retries: 5,
   minDelayMs: 250,

@@ -5,7 +5,7 @@ import { BandReader } from './band-reader.ts';
 import { classesOf, type RasterClass } from './class-table.ts';
 import { ramps } from './ramps.ts';
 
-/** How a single band is drawn; three bands are drawn as red, green and blue. */
+/** The picture of a single band; three bands are drawn as red, green and blue. */
 export interface PreviewStyle {
   readonly ramp: keyof typeof ramps;
   /** Values drawn with the first and the last colour; without it the 2nd and 98th percentile. */

@@ -11,6 +11,7 @@ export class SandboxConfigError extends KitError {
   }
 }
 
+/** Settings of a sandbox, read from the environment by `readSandboxConfig`. Times are in milliseconds, sizes in bytes. */
 export interface SandboxConfig {
   /** `HOST`, default 127.0.0.1. */
   readonly host: string;
@@ -37,6 +38,7 @@ export interface SandboxConfig {
 }
 
 export const seeds = ['demo', 'none'] as const;
+/** The content of a new sandbox. */
 export type Seed = (typeof seeds)[number];
 
 const environment = z.object({

@@ -33,6 +33,7 @@ import { callContext } from './web/call-context.ts';
 import { errorBoundary, methodNotAllowed, pathNotFound } from './web/error-boundary.ts';
 import { adaptWire, changesOf } from './web/wire-adapter.ts';
 
+/** Options of `createSandbox`. */
 export interface SandboxOptions {
   readonly config: SandboxConfig;
   readonly log: Logger;
@@ -50,6 +51,7 @@ export interface SandboxOptions {
   readonly whyNoInference?: () => string | null;
 }
 
+/** A sandbox: the listener of its HTTP server, its API key and its end. */
 export interface Sandbox {
   readonly handler: RequestListener;
   /** A key that was made because there was none; null where `SANDBOX_API_KEY` or an earlier start gave one. */

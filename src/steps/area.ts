@@ -7,6 +7,7 @@ export type Area =
   | { readonly type: 'Polygon'; readonly coordinates: readonly (readonly Position[])[] }
   | { readonly type: 'MultiPolygon'; readonly coordinates: readonly (readonly (readonly Position[])[])[] };
 
+/** Limits of an area parameter. */
 export interface AreaLimits {
   /** Default: any. */
   readonly mostSquareKilometres?: number;

@@ -69,7 +69,7 @@ export interface PixelProgram {
   readonly isStored: boolean;
 }
 
-/** What the program finds in `{job}`. */
+/** The content of `{job}`, for the program. */
 export interface CommandJob {
   /** The files of the first input with rasters. */
   readonly inputs: readonly CommandFile[];

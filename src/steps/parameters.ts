@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import * as z from 'zod';
 import { areaSchema, type AreaLimits } from './area.ts';
 
-/** How forms and documents show a parameter. */
+/** The words of a parameter in forms and documents. */
 export interface ParameterWords {
   readonly title: string;
   readonly description: string;
@@ -31,7 +31,7 @@ export function band({
   });
 }
 
-/** How GDAL computes a pixel from several. */
+/** The ways in which GDAL computes a pixel from several. */
 export const resamplings = [
   'near',
   'bilinear',

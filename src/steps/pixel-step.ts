@@ -32,6 +32,7 @@ export type BlockFunction = (inputs: readonly Float64Array[], outputs: readonly 
 const computePart = 0.5;
 const bytesOf = (type: string) => Number(/(\d+)$/.exec(type)?.[1] ?? 8) / 8;
 
+/** The raster that a pixel step writes: its bands and their overviews. */
 export interface PixelOutput {
   readonly path: string;
   /** All bands have one type. Integer bands need a nodata value if pixels may be missing. */

@@ -25,6 +25,7 @@ export const readingParameters = {
   }),
 };
 
+/** Parameters that all pixel steps have: scaling and nodata of the input. */
 export interface ReadingParameters {
   readonly scaling: string;
   readonly nodata?: number | undefined;

@@ -14,6 +14,7 @@ import type { SyntheticKind } from '../raster/synthetic-bands.ts';
 import type { readerOf } from '../raster/band-reader.ts';
 import type { eachStrip, walkBands, walkStrips } from '../raster/block-walk.ts';
 
+/** A band of an output: its name, data type and nodata value. */
 export interface BandDeclaration {
   readonly description: string;
   /** GDAL's name: `Byte`, `UInt16`, `Float32`, ... */
@@ -21,7 +22,7 @@ export interface BandDeclaration {
   readonly nodata?: number | undefined;
 }
 
-/** What is known of an input before anybody fetches it. */
+/** Facts about an input before the app fetches it. */
 export interface EstimateInput {
   /** Pixels. */
   readonly width: number;
@@ -63,10 +64,11 @@ export interface VectorInput extends InputItems {
   readonly kind: 'vector';
 }
 
+/** An input of a step: rasters or features. */
 export type InputDeclaration = RasterInput | VectorInput;
 
 type Inputs = Readonly<Record<string, InputDeclaration>>;
-/** What a step finds of an input. */
+/** An input, as a step gets it. */
 export type InputOf<Declaration extends InputDeclaration> =
   | (Declaration extends { readonly kind: 'vector' } ? Features : Scene)
   | (Declaration extends { readonly optional: true } ? undefined : never);
@@ -120,9 +122,10 @@ export interface FileOutput extends OutputFile {
   readonly kind: 'file';
 }
 
+/** An output of a step: a raster, features, or any file. */
 export type OutputDeclaration = RasterOutput | VectorOutput | FileOutput;
 
-/** What a step is, for the host, the forms and the docs. */
+/** The declaration of a step, for the host, the forms and the docs. */
 export interface StepDeclaration {
   /** `[a-z][a-z0-9-]*`, unique in the registry. */
   readonly id: string;

@@ -6,7 +6,7 @@ import { openLaunch } from './app-session.ts';
 import type { RunningApp } from './start-app.ts';
 import type { RunningSandbox } from './start-sandbox.ts';
 
-/** What a run is asked for: the body of the app's `POST api/runs`. */
+/** A wanted run: the body of the app's `POST api/runs`. */
 export interface WantedRun {
   readonly stepId: string;
   readonly parameters?: object;
@@ -16,6 +16,7 @@ export interface WantedRun {
   readonly timeoutMs?: number;
 }
 
+/** The end of a run that `deliver` has driven, with the bytes of its files. */
 export interface Delivered {
   readonly run: RunView;
   readonly launchId: string;

@@ -7,15 +7,21 @@ import type { newFault } from '../sandbox/control/fault.ts';
 import { sandboxCall, type SandboxAddress } from './sandbox-call.ts';
 
 type Answers = { readonly [Name in keyof typeof controlAnswers]: z.output<(typeof controlAnswers)[Name]> };
+/** An operation that the sandbox holds. */
 export type SandboxOperation = Answers['operation'];
+/** A launch that the sandbox has made. */
 export type SandboxLaunch = Answers['newLaunch'];
+/** The verdict of the referee on a launch. */
 export type SandboxVerdict = Answers['verdict'];
+/** A call of the sandbox's trace. */
 export type SandboxCall = Answers['trace']['calls'][number];
+/** A fault to arm. `docs/sandbox.md` lists its effects. */
 export type SandboxFault = z.input<typeof newFault>;
 
 /** An operation by its id, or the one that a launch's app asks for: that is waited for. */
 export type WhichOperation = string | { readonly launchId: string; readonly timeoutMs?: number };
 
+/** Wishes for a new launch: app, user, renewal policy and launch mode. */
 export interface LaunchWish {
   /** Of the marketplace's users, by default the first. */
   readonly userId?: string;

@@ -7,6 +7,7 @@ import { scratchFolder } from '../files/index.ts';
 import { serve } from '../server/index.ts';
 import { confinementOfTests } from './start-sandbox.ts';
 
+/** Options of `startApp`. */
 export interface StartAppOptions extends Partial<Pick<AppOptions, 'stores' | 'clock' | 'http'>> {
   /** The platform: its address, and the key that the app calls it with. */
   readonly platform: { readonly url: string; readonly apiKey: string };

@@ -8,6 +8,7 @@ import { createSandbox } from '../sandbox/create-sandbox.ts';
 import { serve } from '../server/index.ts';
 import { sandboxControl, type SandboxControl } from './sandbox-control.ts';
 
+/** Options of `startSandbox`. */
 export interface StartSandboxOptions {
   /** What the catalog begins with. Default: `none`, which starts at once. */
   readonly seed?: Seed;

@@ -12,7 +12,7 @@ export interface AppPage {
   readonly data?: (context: { readonly user: UserDetail }) => object | Promise<object>;
 }
 
-/** What an app is: everything that the kit asks of a fork. */
+/** The definition of an app: everything that the kit asks of a fork. */
 export interface AppDefinition {
   /** `import.meta.url` of the module that exports it as default: child processes load the steps from there. */
   readonly module: string;

@@ -371,7 +371,7 @@ function isProfile(value: unknown): boolean {
   );
 }
 
-/** What the app tells the marketplace about itself, except its address. */
+/** Returns the manifest of the app, except its address. */
 export function manifestOf(definition: AppDefinition) {
   const { id, name, description } = definition;
   return { id, name, description, icon: iconDataUrl(definition) };

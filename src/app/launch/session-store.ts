@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { Store, type SessionData } from 'express-session';
 import type { AppDatabase } from '../database.ts';
 
-/** How long a browser's session lives: as long as a launch's token can (contract, "Tokens"). */
+/** The lifetime of a browser's session in milliseconds: as long as a launch's token can (contract, "Tokens"). */
 export const sessionLifetimeMs = 12 * 3_600_000;
 
-/** Where browsers' sessions are kept: a store of express-session, which forgets what has expired when it is asked to. */
+/** The store of browsers' sessions: a store of express-session, which forgets what has expired when it is asked to. */
 export interface SessionStore extends Store {
   sweep(): Promise<void>;
 }

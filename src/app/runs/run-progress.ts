@@ -3,7 +3,7 @@ import type { AppDatabase } from '../database.ts';
 import { RecentMap } from '../recent-map.ts';
 import type { Run } from './run.ts';
 
-/** What a run does at the moment. Nothing relies on it: it may be gone with the process, and the run's state is not. */
+/** The progress of a run at the moment. Nothing relies on it: it may be gone with the process, and the run's state is not. */
 export interface RunProgress {
   /** 0 to 1; null where there is no telling. */
   readonly fraction: number | null;
@@ -12,6 +12,7 @@ export interface RunProgress {
   readonly bytes: { readonly sent: number; readonly total: number } | null;
 }
 
+/** The progress of a run that reports none. */
 export const noProgress: RunProgress = { fraction: null, note: null, bytes: null };
 
 /** Whose progress it is. */

@@ -28,6 +28,7 @@ export interface RunQueue {
   close(): Promise<void>;
 }
 
+/** The part of a worker that a queue calls. */
 export interface QueueWorker {
   /** Resolves when this worker has the run, or when nobody needs to take it. If it rejects, the queue offers the run again, to this worker or another. */
   take(run: Pick<QueuedRun, 'runId' | 'lane'>): Promise<void>;

@@ -13,6 +13,7 @@ export const runStates = [
   'CANCELLED',
   'FAILED',
 ] as const;
+/** The state of a run. */
 export type RunState = (typeof runStates)[number];
 
 const transitions = {

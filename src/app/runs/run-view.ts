@@ -35,6 +35,7 @@ export function viewRun(run: Run, history: readonly RunStateChange[], progress: 
     updatedAt: iso(run.updatedAtMs),
   };
 }
+/** A run as the app's HTTP API shows it. */
 export type RunView = ReturnType<typeof viewRun>;
 
 /** The view of many runs at once: their histories come in one query, and only what is under way has progress. */

@@ -30,6 +30,7 @@ export interface RunFile {
   readonly sizeBytes: number;
 }
 
+/** A run, as the store keeps it. Times are in milliseconds since 1970. */
 export interface Run {
   readonly id: string;
   /** Id of the user whose launch it belongs to. */
@@ -63,7 +64,7 @@ export interface Run {
   readonly updatedAtMs: number;
 }
 
-/** What nothing is known of before a run begins. */
+/** The facts of a run before it begins. */
 export const initialRun = {
   operationId: null,
   operationExpiresAtMs: null,
@@ -75,7 +76,7 @@ export const initialRun = {
   claim: 0,
 } as const satisfies Partial<Run>;
 
-/** What a stage learns on the way; committed together with the state it leads to, or by itself. */
+/** Facts that a stage learns on the way; committed together with the state it leads to, or by itself. */
 export type RunFacts = Partial<
   Pick<Run, 'operationId' | 'operationExpiresAtMs' | 'outputs' | 'provenance' | 'upload' | 'files' | 'failure'>
 > & {
@@ -83,6 +84,7 @@ export type RunFacts = Partial<
   readonly result?: RunResult | null;
 };
 
+/** A state that a run has reached, and the time. */
 export interface RunStateChange {
   readonly state: RunState;
   readonly atMs: number;
@@ -100,6 +102,7 @@ export interface RunStage {
   readonly outcome: string | null;
 }
 
+/** A run that has not ended. */
 export interface UnfinishedRun {
   readonly id: string;
   readonly owner: string;
@@ -108,11 +111,13 @@ export interface UnfinishedRun {
   readonly turn: number;
 }
 
+/** A page of a list of runs: its size, and the run before it. */
 export interface RunPage {
   readonly limit: number;
   readonly before?: string | undefined;
 }
 
+/** The number and the time of the last change of a launch's runs, and whether one of them is unfinished. */
 export interface LaunchChanges {
   readonly number: number;
   /** 0 where nothing has changed yet. */
@@ -121,7 +126,7 @@ export interface LaunchChanges {
   readonly isUnderWay: boolean;
 }
 
-/** Where runs are kept. What a call has acknowledged is durable. */
+/** The store of runs. What a call has acknowledged is durable. */
 export interface RunStore {
   create(run: Run): Promise<void>;
   find(id: string): Promise<Run | null>;

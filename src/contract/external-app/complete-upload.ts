@@ -8,8 +8,11 @@ const path = '/public/external-app/file/:token/upload/complete';
 const { request, response } = completeFileUpload;
 const read = tolerant(response, []);
 
+/** Body of step 7, complete (spec 4.8). */
 export type CompleteUploadRequest = z.output<typeof request>;
+/** Input of step 7, complete (spec 4.8). */
 export type CompleteUploadInput = { token: string; completion: CompleteUploadRequest };
+/** Answer to step 7, complete (spec 4.8). The size is in bytes. */
 export type CompletedUpload = z.output<typeof read>;
 
 /** Step 7: POST /file/{token}/upload/complete (spec 4.8). */

@@ -35,12 +35,14 @@ const response = z.object({
 });
 const read = tolerant(response, ['operationId']);
 
+/** Body of step 3, create an operation (spec 4.8). */
 export type OperationRequest = z.output<typeof request>;
 /**
  * `idempotencyKey` is sent as the `Idempotency-Key` header: the same key, launch and body give the same
  * operation again. A platform that ignores the header makes a second operation when an answer was lost.
  */
 export type CreateOperationInput = { token: string; idempotencyKey: string; operation: OperationRequest };
+/** Answer to step 3, create an operation (spec 4.8). */
 export type CreatedOperation = z.output<typeof read>;
 
 /** Step 3: POST /operation/{token} (spec 4.8). */

@@ -14,7 +14,9 @@ const request = z.object({
 const response = z.object({ uploadId: z.string().min(1), key: z.string().min(1) });
 const read = tolerant(response, ['uploadId', 'key']);
 
+/** Input of step 5, initiate an upload (spec 4.8). */
 export type InitiateUploadInput = { token: string; upload: z.output<typeof request> };
+/** Answer to step 5, initiate an upload (spec 4.8). */
 export type InitiatedUpload = z.output<typeof read>;
 
 /** Step 5: POST /file/{token}/upload/initiate (spec 4.8). */

@@ -18,7 +18,9 @@ const response = z.object({
 });
 const read = tolerant(response, ['status']);
 
+/** Input of step 4, the status of an operation (spec 4.8). */
 export type OperationStatusInput = { token: string; operationId: string };
+/** Answer to step 4, the status of an operation (spec 4.8). */
 export type OperationView = z.output<typeof read>;
 
 /** Step 4: GET /operation/{token}?operationId= (spec 4.8). */

@@ -7,6 +7,7 @@ const path = '/public/external-app/token/:token/renew';
 const response = z.object({ token: z.string().min(1), expiresAt: instant });
 const read = tolerant(response, []);
 
+/** Input of step 1, renew the identity token (spec 4.8). */
 export type RenewTokenInput = { token: string };
 /** `token` may be a new one; missing means that the old one lives on. */
 export type RenewedToken = z.output<typeof read>;

@@ -10,6 +10,7 @@ const { fields, fileField } = uploadFileChunk;
 const response = z.object({ message: z.string(), partNumber: z.int(), size: z.int() });
 const read = tolerant(response, []);
 
+/** Input of step 6, upload a chunk (spec 4.8). */
 export type UploadChunkInput = {
   token: string;
   uploadId: string;
@@ -18,6 +19,7 @@ export type UploadChunkInput = {
   partNumber: number;
   content: Content;
 };
+/** Answer to step 6, upload a chunk (spec 4.8). The size is in bytes. */
 export type UploadedChunk = z.output<typeof read>;
 
 /** Step 6: POST /file/{token}/upload/chunk (spec 4.8). */

@@ -13,7 +13,9 @@ const response = z.object({
 /** The app must know whose launch it is, to keep the users' belongings apart. */
 const read = tolerant(response, ['id']);
 
+/** Input of step 2, the user's details (spec 4.8). */
 export type UserDetailInput = { token: string };
+/** Answer to step 2, the user's details (spec 4.8). */
 export type UserDetail = z.output<typeof read>;
 
 /** Step 2: GET /user/{token}/detail (spec 4.8). */

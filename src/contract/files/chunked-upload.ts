@@ -11,7 +11,9 @@ const partNumberRule = `must be an integer from ${limits.firstPartNumber} to ${l
 
 const begun = z.object({ uploadId: z.string().min(1), key: z.string().min(1) });
 const readBegun = tolerant(begun, ['uploadId', 'key']);
+/** Input of `generateUploadId` (spec 4.4). */
 export type GenerateUploadIdInput = { fileName: string };
+/** Answer to `generateUploadId` (spec 4.4). */
 export type BegunUpload = z.output<typeof readBegun>;
 
 /** POST /public/file/generateUploadId (spec 4.4), `fileName` from the query or the form; the kit's client sends a form. */
@@ -30,6 +32,7 @@ export const generateUploadId = {
 } as const satisfies Call<GenerateUploadIdInput, BegunUpload> & Record<string, unknown>;
 
 const taken = tolerant(z.object({ message: z.string() }), []);
+/** Input of `uploadFileChunk` (spec 4.4). */
 export type UploadFileChunkInput = {
   uploadId: string;
   key: string;
@@ -110,7 +113,9 @@ const completion = z.object({
   acquisitionDate: z.union([z.iso.date(), z.iso.datetime({ offset: true })], 'must be an ISO 8601 date').optional(),
 });
 const readFile = tolerant(uploadedFile, ['fileId']);
+/** Input of `completeFileUpload` (spec 4.4). */
 export type CompleteFileUploadInput = { completion: z.output<typeof completion> };
+/** Answer to `completeFileUpload` (spec 4.4). The size is in bytes. */
 export type UploadedFile = z.output<typeof readFile>;
 
 /** POST /public/file/completeUpload (spec 4.4), a JSON body. */

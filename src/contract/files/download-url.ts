@@ -17,6 +17,7 @@ const read = z
   .transform((text) => text.trim())
   .pipe(z.url({ protocol: /^https?$/ }));
 
+/** Input of `getDownloadUrl` (spec 4.6). */
 export type DownloadUrlInput = { fileId: string; useDefaultContentType?: boolean };
 
 /** GET /public/file/download/url (spec 4.6): a pre-signed URL as plain text, valid 24 hours. */

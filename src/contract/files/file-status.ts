@@ -8,7 +8,9 @@ const path = '/public/file/status/:id';
 const response = z.object({ id: z.string(), originalName: z.string(), status: fileStatus, createdAt: z.int() });
 const read = tolerant(response, ['status']);
 
+/** Input of `getFileStatus` (spec 4.5). */
 export type FileStatusInput = { fileId: string };
+/** Answer to `getFileStatus` (spec 4.5). */
 export type FileStatusView = z.output<typeof read>;
 
 /** GET /public/file/status/{id} (spec 4.5). */

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { fileName, sourceType } from '../file.ts';
 import { instant } from '../wire.ts';
 
-/** What every finished upload answers (spec 2.4). */
+/** The answer to every finished upload (spec 2.4). */
 export const uploadedFile = z.object({
   fileId: z.string().min(1),
   originalName: z.string(),

@@ -4,12 +4,15 @@ import { instant, tolerant, type Call } from '../wire.ts';
 
 /** Task of a model. @assumed inference-types (spec 2.6: InferenceJobType not shown) */
 export const inferenceTypes = ['SEGMENTATION', 'CLASSIFICATION', 'DETECTION'] as const;
+/** The kind of a model's result (spec 4.7). */
 export type InferenceType = (typeof inferenceTypes)[number];
 
-/** What this platform says of a job. @assumed inference-statuses: the complete set; the spec names both spellings, and leaves the list open (3.3) */
+/** The words of this platform for the state of a job. @assumed inference-statuses: the complete set; the spec names both spellings, and leaves the list open (3.3) */
 export const inferenceStatuses = ['SUBMITTED', 'RUNNING', 'DONE', 'FAILED'] as const;
+/** The status of an inference job in the platform's words (spec 3.3). */
 export type InferenceStatus = (typeof inferenceStatuses)[number];
 
+/** The state of an inference job, as the client understands it (spec 3.3). */
 export type InferenceState = 'waiting' | 'running' | 'done' | 'failed';
 
 /** A status as a client understands it: both spellings of the spec's lists (3.3), the usual words for an end without a result, and any other word as still going. */
@@ -42,8 +45,10 @@ const model = z.object({
   labels: z.array(z.string()),
 });
 const models = z.array(model);
+/** A model as the platform lists it (spec 4.7). */
 export type ModelView = z.infer<typeof model>;
 const readModels = z.array(tolerant(model, ['id']));
+/** Models as the client reads them (spec 4.7). */
 export type KnownModels = z.output<typeof readModels>;
 
 /** GET /public/inference/models (spec 4.7). @assumed model-fields: the names of the fields, and that it answers an array */
@@ -63,9 +68,11 @@ export const inferenceJob = z.object({
   type: z.enum(inferenceTypes),
   startedAt: instant,
 });
+/** An inference job as the platform shows it (spec 4.7). */
 export type InferenceJobView = z.infer<typeof inferenceJob>;
 /** As a client reads it: any word is a status. */
 const readJob = tolerant(inferenceJob.extend({ status: z.string() }), ['id', 'status']);
+/** An inference job as the client reads it (spec 4.7). */
 export type KnownJob = z.output<typeof readJob>;
 
 const area = wktGeometry.refine(
@@ -73,6 +80,7 @@ const area = wktGeometry.refine(
   'must be a POLYGON or a MULTIPOLYGON',
 );
 
+/** Input of `runInference` (spec 4.7). */
 export type RunInferenceInput = {
   modelId: string;
   fileId: string;

@@ -22,5 +22,5 @@ export const callChanges = z.strictObject({
   response: z.record(z.string(), responseField).optional(),
 });
 
-/** How one call of a platform differs from the assumed one. */
+/** Differences between a call of a platform and the assumed one. */
 export type CallChanges = z.input<typeof callChanges>;

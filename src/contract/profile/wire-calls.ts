@@ -12,7 +12,7 @@ import { downloadInference, getInferenceStatus, listModels, runInference } from 
 import { stacPaths } from '../stac/objects.ts';
 import type { HttpMethod } from '../wire.ts';
 
-/** Where a value stands in a request. */
+/** The place of a value in a request. */
 export type FieldPlace = 'path' | 'query' | 'header' | 'body';
 
 /** One call as the contract assumes it: what a change of the wire can name. */
@@ -105,5 +105,6 @@ export const wireCalls = {
   ),
 } as const satisfies Record<string, AssumedCall>;
 
+/** The name of a call of the wire profile. */
 export type WireCallName = keyof typeof wireCalls;
 export const wireCallNames = Object.keys(wireCalls) as WireCallName[];

@@ -48,7 +48,7 @@ const schema = z.strictObject({
 });
 
 /**
- * Where a platform's wire differs from the one that the contract assumes. Plain data: it may stand in a JSON file, the app's
+ * Differences between a platform's wire and the one that the contract assumes. Plain data: it may stand in a JSON file, the app's
  * client is made of it (`wireProfile`), and the sandbox can speak it.
  */
 export type WireChanges = z.input<typeof schema>;

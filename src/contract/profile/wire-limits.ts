@@ -1,6 +1,6 @@
 import { limits } from '../limits.ts';
 
-/** What of the wire's limits an app has to keep to. Times in milliseconds, sizes in bytes. */
+/** Limits of the wire that an app must keep to. Times in milliseconds, sizes in bytes. */
 export interface WireLimits {
   /** How long an operation waits for its decision (spec 3.1). */
   readonly operationWindowMs: number;
@@ -18,7 +18,7 @@ export interface WireLimits {
   readonly maxPartNumber: number;
 }
 
-/** As spec section 8 says, and where it is silent as `limits` assumes. */
+/** The limits of spec section 8, and `limits` where it is silent. */
 export const assumedLimits: WireLimits = {
   operationWindowMs: limits.operationWindowMs,
   pollIntervalMs: limits.pollIntervalMs,

@@ -46,7 +46,7 @@ import type { Call } from '../wire.ts';
 import type { WireChanges } from './wire-changes.ts';
 import { assumedLimits, type WireLimits } from './wire-limits.ts';
 
-/** What an error answer says, in the kit's words. `code` is null where the platform's is not known. */
+/** An error answer, in the kit's words. `code` is null where the platform's is not known. */
 export interface WireError {
   readonly code: ErrorCode | null;
   readonly message: string | null;

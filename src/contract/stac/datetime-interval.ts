@@ -56,7 +56,7 @@ const rule =
 /** `start/end`, one end may be `..` or empty (spec 4.2). @assumed open-interval */
 export const datetimeInterval = z.string(rule).transform((text, context) => parseInterval(text, context));
 
-/** As `datetimeInterval`, and a single instant. */
+/** A `datetimeInterval` or a single instant. */
 export const datetimeFilter = z.string(rule).transform((text, context) => {
   const instant = parseInstant(text);
   return instant === null ? parseInterval(text, context) : { startMs: Math.ceil(instant), endMs: Math.floor(instant) };

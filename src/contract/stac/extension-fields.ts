@@ -30,7 +30,7 @@ export const extensionFields = {
   'sar:beam_ids': z.array(z.string()),
 } as const;
 
-/** What is wrong with the properties of the two extensions; null where nothing is. */
+/** Returns the fault in the properties of the two extensions, or null. */
 export function extensionFault(
   properties: Readonly<Record<string, unknown>>,
 ): { path: string; message: string } | null {

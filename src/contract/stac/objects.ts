@@ -14,6 +14,7 @@ export const conformanceClasses = [
   'http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/geojson',
 ] as const;
 
+/** The version of STAC that the sandbox speaks. */
 export const stacVersion = '1.0.0';
 
 /** Spec 2.3: every item names both. */
@@ -53,6 +54,7 @@ export const stacLink = z
     merge: z.boolean().optional(),
   })
   .meta({ id: 'Link' });
+/** A link of a STAC object. */
 export type StacLink = Immutable<z.infer<typeof stacLink>>;
 
 const asset = z.object({ href, title: z.string(), type: mediaType, roles: z.array(z.string()) });
@@ -75,6 +77,7 @@ export const stacCatalog = z
     links: z.array(stacLink),
   })
   .meta({ id: 'Catalog' });
+/** A STAC Catalog (spec 2.1). */
 export type StacCatalog = Immutable<z.infer<typeof stacCatalog>>;
 
 /** Spec 2.2 */
@@ -95,6 +98,7 @@ export const stacCollection = z
     assets: z.object({ thumbnail: asset }),
   })
   .meta({ id: 'Collection' });
+/** A STAC Collection (spec 2.2). */
 export type StacCollection = Immutable<z.infer<typeof stacCollection>>;
 
 const ring = z.array(z.array(z.number()).min(2)).min(4);
@@ -131,6 +135,7 @@ export const stacItem = z
     stac_extensions: z.array(z.string()),
   })
   .meta({ id: 'Item' });
+/** A STAC Item (spec 2.3). */
 export type StacItem = Immutable<z.infer<typeof stacItem>>;
 
 /** An item of which `fields` left something out. */
@@ -168,7 +173,7 @@ export const searchPage = z
   })
   .meta({ id: 'SearchPage' });
 
-/** What `sortby` takes, as a JSON Schema of items (STAC's sort extension). */
+/** The properties that `sortby` takes, as a JSON Schema of items (STAC's sort extension). */
 export const stacSortables = z
   .object({
     $schema: z.literal('https://json-schema.org/draft/2019-09/schema'),

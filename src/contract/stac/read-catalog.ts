@@ -37,6 +37,7 @@ export interface CatalogBand {
   readonly nodata?: number | undefined;
 }
 
+/** A page of items, as the client reads it. */
 export interface CatalogItems {
   readonly items: readonly CatalogItem[];
   readonly numberMatched?: number | undefined;
@@ -155,6 +156,7 @@ function readNode(body: unknown): CatalogNode {
   return { id, title, description, children: (links ?? []).flatMap(childOf) };
 }
 
+/** Input of `getCatalog` (spec 4.1). */
 export type GetCatalogInput = { catalogId: string | null };
 /** GET /public/stac/ (null: the root) and /public/stac/catalogs/{catalogId} (spec 4.1). */
 export const getCatalog = {
@@ -166,6 +168,7 @@ export const getCatalog = {
   decode: readNode,
 } as const satisfies Call<GetCatalogInput, CatalogNode>;
 
+/** Input of `getCollection` (spec 4.1). */
 export type GetCollectionInput = { collectionId: string };
 /** GET /public/stac/collections/{collectionId} (spec 4.1). */
 export const getCollection = {
@@ -177,6 +180,7 @@ export const getCollection = {
   decode: readNode,
 } as const satisfies Call<GetCollectionInput, CatalogNode>;
 
+/** Input of `getItem` (spec 4.1). */
 export type GetItemInput = { collectionId: string; itemId: string };
 /** GET /public/stac/collections/{collectionId}/items/{id} (spec 4.1). */
 export const getItem = {
@@ -188,6 +192,7 @@ export const getItem = {
   decode: readItem,
 } as const satisfies Call<GetItemInput, CatalogItem>;
 
+/** Input of `searchItems` (spec 4.2). */
 export interface SearchItemsInput {
   /** [west, south, east, north]. */
   readonly bbox: readonly number[];

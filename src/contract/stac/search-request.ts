@@ -159,8 +159,11 @@ export const strictSearchRequest = lenient.extend({
   datetime: datetimeInterval,
 });
 
+/** Body of a search (spec 4.2). */
 export type SearchRequest = z.output<typeof lenient>;
+/** A property by which a search sorts, and the direction. */
 export type SortRule = z.output<typeof sortRule>;
+/** Fields that a search includes and excludes. */
 export type FieldSet = z.output<typeof fields>;
 
 const list = (text: string) => text.split(',').filter((one) => one !== '');

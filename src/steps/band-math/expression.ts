@@ -6,6 +6,7 @@ export interface Expression {
   evaluate(values: readonly ArrayLike<number>[], out: { [i: number]: number }, count: number): void;
 }
 
+/** The text is no expression. The message says why and where. */
 export class ExpressionError extends Error {}
 
 type Values = ArrayLike<number>;

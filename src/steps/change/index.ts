@@ -10,7 +10,7 @@ const measures = {
 
 const scene = { synthetic: 'multispectral' } as const;
 
-/** What has changed in a band between two dates, as Float32. No data where either has none, or no finite number comes out. */
+/** The change of a band between two dates, as Float32. No data where either has none, or no finite number comes out. */
 export default definePixelStep({
   id: 'change',
   version: '2.0.0',

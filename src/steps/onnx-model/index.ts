@@ -6,6 +6,7 @@ import { modelFile, type Model } from '../../raster/model/model-file.ts';
 import { estimateCog } from '../estimate.ts';
 import { defineStep, z, type AnyStep } from '../step.ts';
 
+/** Options of `onnxModel`: the folder of the model, and the words of its form. */
 export interface OnnxModelOptions {
   /** Folder with `model.onnx` and `model.json` (docs/inference.md), beside your `app.ts`: `new URL('./models/water/', import.meta.url)`. */
   readonly folder: URL;

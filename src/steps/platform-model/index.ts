@@ -6,6 +6,7 @@ import type { SceneBand } from '../../raster/scene.ts';
 import { area } from '../parameters.ts';
 import { defineStep, z, type AnyStep } from '../step.ts';
 
+/** Options of `platformModel`: the model of the platform, and the words of its form. */
 export interface PlatformModelOptions {
   /** The model's, as the platform lists it (spec 4.7). */
   readonly modelId: string;

@@ -31,6 +31,7 @@ const wet = { ramp: 'drywet', range: [-0.8, 0.8] } as const;
 /** Built-up areas and bare soil: high values are bright. */
 const bare = { ramp: 'gray', range: [-0.6, 0.6] } as const;
 
+/** The spectral indices of the kit, by name. */
 export const spectralIndices = {
   NDVI: { name: 'Vegetation', formula: '(nir - red) / (nir + red)', reference: 'Rouse et al. 1974', ...vegetation },
   GNDVI: {

@@ -22,6 +22,7 @@ export function casesOf(step: AnyStep): StepCases {
 /** Of one test: the first runs many small inputs, and the large ones take their time on a busy machine. */
 const timeoutMs = 300_000;
 
+/** Functions of a test runner that the step tests need. */
 export interface StepTestTools {
   /** Vitest's, or what is like it. */
   readonly test: (name: string, run: () => Promise<void>, timeoutMs?: number) => unknown;

@@ -19,7 +19,7 @@ export function notingWorker(take: QueueWorker['take'] = async () => {}, room: Q
   return { given, worker };
 }
 
-/** What a queue of runs promises, whatever it is made of. `make` gives an empty one, which its caller stops and closes. */
+/** Tests of a queue of runs, of any kind. `make` gives an empty one, which its caller stops and closes. */
 export function runQueueSuite({ test, expect }: SuiteTools, make: () => Promise<RunQueue>): void {
   test('what is added is given once, whether before or after work began', async () => {
     const queue = await make();

@@ -33,7 +33,7 @@ export function newRun(more: Partial<Run> = {}): Run {
 }
 
 /**
- * What a store of runs promises, whatever it is made of. `open` gives an empty one, whose times are `now`'s (epoch
+ * Tests of a store of runs, of any kind. `open` gives an empty one, whose times are `now`'s (epoch
  * milliseconds); the suite asks for two. Call it within a `describe` of your own.
  */
 export function runStoreSuite(

@@ -1,6 +1,6 @@
 import type { expect } from 'vitest';
 
-/** What a suite writes its tests with: vitest's, which a test file hands in. */
+/** Vitest's functions, which a test file hands to a suite. */
 export interface SuiteTools {
   readonly test: (name: string, run: () => Promise<void>) => void;
   readonly expect: typeof expect;

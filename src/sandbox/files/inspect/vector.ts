@@ -2,6 +2,7 @@ import { extname, join } from 'node:path';
 import gdal from 'gdal-async';
 import type { SourceType } from '../../../contract/index.ts';
 import { boxOf, footprintOf, footprintOfBox, type Box, type Footprint } from '../../../raster/footprint.ts';
+import { srsOfLayer } from '../../../raster/layer-srs.ts';
 import { toLonLat } from '../../../raster/lon-lat.ts';
 import { notA, nowhere, type Found, type Inspector } from './facts.ts';
 import { readEnds } from './read-ends.ts';
@@ -160,19 +161,21 @@ function toCamelCase(name: string): string {
 /** Box round all layers; null where none has features with a place. `isDegrees`: where they name no reference system. */
 function footprint(dataset: gdal.Dataset, isDegrees: boolean): Footprint | null {
   const boxes = dataset.layers.map((layer): Box | null => {
-    if (layer.features.count(true) === 0 || (!layer.srs && !isDegrees)) return null;
+    if (layer.features.count(true) === 0) return null;
+    const srs = srsOfLayer(gdal, layer);
+    if (!srs && !isDegrees) return null;
     const extent = extentOf(layer);
     if (extent === null) return null;
     const { minX, minY, maxX, maxY } = extent;
     if (![minX, minY, maxX, maxY].every(Number.isFinite)) return null;
-    if (!layer.srs) return areDegrees(minX, minY, maxX, maxY) ? [minX, minY, maxX, maxY] : null;
+    if (!srs) return areDegrees(minX, minY, maxX, maxY) ? [minX, minY, maxX, maxY] : null;
     const corners = [
       [minX, minY],
       [maxX, minY],
       [maxX, maxY],
       [minX, maxY],
     ];
-    const outline = footprintOf(corners, layer.srs.isGeographic() ? (x, y) => [x, y] : toLonLat(gdal, layer.srs));
+    const outline = footprintOf(corners, srs.isGeographic() ? (x, y) => [x, y] : toLonLat(gdal, srs));
     return outline && boxOf(outline);
   });
   const known = boxes.filter((box) => box !== null);

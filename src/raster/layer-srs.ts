@@ -1,0 +1,24 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type Gdal from 'gdal-async';
+
+let collectGarbage: (() => void) | undefined;
+
+// oxlint-disable-next-line no-restricted-properties -- The only place that may.
+const wktOf = (layer: Gdal.Layer): string | null => layer.srs?.toWKT() ?? null;
+
+/**
+ * Returns the reference system of a layer, or null. Use it instead of `layer.srs`: gdal-async keeps the object of `layer.srs` under the address of GDAL's own
+ * object, which ends with the dataset. GDAL may then give that address to the reference system of a raster, and gdal-async returns the layer's instead.
+ * So this function drops the object before the dataset can be closed, and returns another.
+ */
+export function srsOfLayer(gdal: typeof Gdal, layer: Gdal.Layer): Gdal.SpatialReference | null {
+  const wkt = wktOf(layer);
+  if (wkt === null) return null;
+  if (!collectGarbage) {
+    setFlagsFromString('--expose-gc');
+    collectGarbage = runInNewContext('gc') as () => void;
+  }
+  collectGarbage();
+  return gdal.SpatialReference.fromWKT(wkt);
+}

@@ -1,0 +1,45 @@
+/** A layer's reference system never stands in for a raster's. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import gdal from 'gdal-async';
+import { expect, test } from 'vitest';
+import { srsOfLayer } from '../../src/raster/layer-srs.ts';
+import { testFolder } from '../support/folders.ts';
+
+test("after a layer's dataset is closed, a raster still has its own reference system", async () => {
+  const folder = await testFolder();
+  const area = join(folder, 'area.geojson');
+  const geometry = { type: 'Point', coordinates: [15, 48] };
+  await writeFile(
+    area,
+    JSON.stringify({ type: 'FeatureCollection', features: [{ type: 'Feature', properties: {}, geometry }] }),
+  );
+  const raster = gdal.drivers.get('GTiff').create(join(folder, 'a.tif'), 1, 1, 1, 'Byte');
+  raster.srs = gdal.SpatialReference.fromEPSG(32633);
+  const isWrong = () => !raster.srs?.isProjected();
+  const wrongAfter = (read: (layer: gdal.Layer) => gdal.SpatialReference | null) => {
+    let wrong = 0;
+    for (let i = 0; i < 300; i++) {
+      const dataset = gdal.open(area);
+      expect(read(dataset.layers.get(0))?.isGeographic()).toBe(true);
+      dataset.close();
+      wrong += Number(isWrong()) + Number(isWrong());
+    }
+    return wrong;
+  };
+  expect(wrongAfter((layer) => srsOfLayer(gdal, layer))).toBe(0);
+  // Without the function the test sees the fault.
+  // oxlint-disable-next-line no-restricted-properties -- It shows the fault.
+  expect(wrongAfter((layer) => layer.srs)).toBeGreaterThan(0);
+  // No object of these is left to the other tests of this process.
+  wrongAfter((layer) => srsOfLayer(gdal, layer));
+  raster.close();
+});
+
+test('a layer without a reference system has none', async () => {
+  const path = join(await testFolder(), 'points.csv');
+  await writeFile(path, 'name,value\na,1\n');
+  const dataset = gdal.open(path);
+  expect(srsOfLayer(gdal, dataset.layers.get(0))).toBeNull();
+  dataset.close();
+});
