@@ -103,7 +103,7 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     },
   ],
   [
-    'an operation whose request is made anew when it is repeated',
+    'an operation with a new request at each repeat',
     alone,
     /is FAILED: .*idempotency_key_reused/,
     {
@@ -113,7 +113,7 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     },
   ],
   [
-    'an upload that goes on with the bytes of another attempt',
+    'an upload that continues with the bytes of another attempt',
     many,
     /contains other bytes/,
     { file: 'src/app/runs/stages/upload.ts', from: '{ outputs: [], upload: null }', to: '{ outputs: [] }' },
