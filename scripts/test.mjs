@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const isAll = process.argv[2] === 'all';
 const given = process.argv.slice(isAll ? 3 : 2);
-/** `npm test` has just checked. */
+/** Runs after `npm test`, which has done the checks. */
 const isRest = isAll && process.env.TEST_ALL === 'rest';
 
 /** Programs of packages, and scripts of the kit. */
@@ -19,6 +19,14 @@ const checks = [
   ['docs/reference', null, '--import', './scripts/preload.mjs', 'scripts/reference.ts', '--check'],
 ];
 const atOnce = 2;
+const children = new Set();
+let isEnding = false;
+// Ctrl-C reaches the children by itself.
+for (const signal of ['SIGTERM', 'SIGHUP'])
+  process.on(signal, () => {
+    isEnding = true;
+    for (const child of children) child.kill(signal);
+  });
 
 if (given.length === 0 && !isRest && !(await checkAll())) process.exitCode = 1;
 else {
@@ -35,7 +43,7 @@ async function checkAll() {
   let passed = true;
   await Promise.all(
     Array.from({ length: atOnce }, async () => {
-      for (let next = waiting.shift(); next; next = waiting.shift()) {
+      for (let next = waiting.shift(); next && !isEnding; next = waiting.shift()) {
         const [name, program, ...args] = next;
         const began = Date.now();
         const path = program === null ? [] : [join(root, 'node_modules', program)];
@@ -53,10 +61,12 @@ function run(args, options) {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, { cwd: root, ...options });
     let said = '';
-    // Ctrl-C reaches the child by itself.
-    for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+    children.add(child);
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (bytes) => (said += bytes));
     child.once('error', reject);
-    child.once('close', (status) => resolve({ status: status ?? 1, said }));
+    child.once('close', (status) => {
+      children.delete(child);
+      resolve({ status: status ?? 1, said });
+    });
   });
 }

@@ -8,17 +8,16 @@ let collectGarbage: (() => void) | undefined;
 const wktOf = (layer: Gdal.Layer): string | null => layer.srs?.toWKT() ?? null;
 
 /**
- * Returns the reference system of a layer, or null. Use it instead of `layer.srs`: gdal-async keeps the object of `layer.srs` under the address of GDAL's own
+ * Returns the reference system of each layer, or null. Use it instead of `layer.srs`: gdal-async keeps the object of `layer.srs` under the address of GDAL's own
  * object, which ends with the dataset. GDAL may then give that address to the reference system of a raster, and gdal-async returns the layer's instead.
- * So this function drops the object before the dataset can be closed, and returns another.
+ * So this function drops the objects before the dataset can be closed, and returns others. It takes some milliseconds, however many layers there are.
  */
-export function srsOfLayer(gdal: typeof Gdal, layer: Gdal.Layer): Gdal.SpatialReference | null {
-  const wkt = wktOf(layer);
-  if (wkt === null) return null;
+export function srsOfLayers(gdal: typeof Gdal, layers: readonly Gdal.Layer[]): (Gdal.SpatialReference | null)[] {
+  const wkts = layers.map(wktOf);
   if (!collectGarbage) {
     setFlagsFromString('--expose-gc');
     collectGarbage = runInNewContext('gc') as () => void;
   }
   collectGarbage();
-  return gdal.SpatialReference.fromWKT(wkt);
+  return wkts.map((wkt) => (wkt === null ? null : gdal.SpatialReference.fromWKT(wkt)));
 }

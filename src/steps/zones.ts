@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type Gdal from 'gdal-async';
 import * as z from 'zod';
 import { KitError } from '../contract/kit-error.ts';
-import { srsOfLayer } from '../raster/layer-srs.ts';
+import { srsOfLayers } from '../raster/layer-srs.ts';
 
 export interface Zone {
   /** The label, or else the number of the feature, from 1. */
@@ -54,7 +54,8 @@ export function placeZones(
       status: 422,
     });
   const layer = dataset.layers.get(0);
-  const own = srsOfLayer(gdal, layer) ?? (crs === undefined ? null : gdal.SpatialReference.fromUserInput(crs));
+  const [declared] = srsOfLayers(gdal, [layer]);
+  const own = declared ?? (crs === undefined ? null : gdal.SpatialReference.fromUserInput(crs));
   if (!own)
     throw new KitError(
       'zones_not_placed',

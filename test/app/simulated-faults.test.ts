@@ -87,7 +87,7 @@ const endOnFailure = env['SIMULATIONS_SHRINK'] === 'no';
 /** The same plans each time, unless `SIMULATIONS` asks for a search: a rare fault must not fail an unrelated change. */
 const searches = env['SIMULATIONS'] !== undefined && env['SIMULATIONS_SEED'] === undefined;
 const seed = searches ? {} : { seed: Number(env['SIMULATIONS_SEED'] ?? 1) };
-/** What is made anew for each simulation, and is told in its history. */
+/** Identifiers in a history, which differ in each simulation. */
 const runIds = /[\w-]{22}/g;
 
 const oneRun: SimRun = {

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import gdal from 'gdal-async';
 import { expect, test } from 'vitest';
-import { srsOfLayer } from '../../src/raster/layer-srs.ts';
+import { srsOfLayers } from '../../src/raster/layer-srs.ts';
 import { testFolder } from '../support/folders.ts';
 
 test("after a layer's dataset is closed, a raster still has its own reference system", async () => {
@@ -27,12 +27,13 @@ test("after a layer's dataset is closed, a raster still has its own reference sy
     }
     return wrong;
   };
-  expect(wrongAfter((layer) => srsOfLayer(gdal, layer))).toBe(0);
+  const safely = (layer: gdal.Layer) => srsOfLayers(gdal, [layer])[0] ?? null;
+  expect(wrongAfter(safely)).toBe(0);
   // Without the function the test sees the fault.
   // oxlint-disable-next-line no-restricted-properties -- It shows the fault.
   expect(wrongAfter((layer) => layer.srs)).toBeGreaterThan(0);
   // No object of these is left to the other tests of this process.
-  wrongAfter((layer) => srsOfLayer(gdal, layer));
+  wrongAfter(safely);
   raster.close();
 });
 
@@ -40,6 +41,6 @@ test('a layer without a reference system has none', async () => {
   const path = join(await testFolder(), 'points.csv');
   await writeFile(path, 'name,value\na,1\n');
   const dataset = gdal.open(path);
-  expect(srsOfLayer(gdal, dataset.layers.get(0))).toBeNull();
+  expect(srsOfLayers(gdal, [dataset.layers.get(0)])).toEqual([null]);
   dataset.close();
 });

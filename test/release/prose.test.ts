@@ -6,26 +6,13 @@ import { TextlintKernel } from '@textlint/kernel';
 import { describe, expect, test } from 'vitest';
 import terminology from 'textlint-rule-terminology';
 import maxWordCount from 'textlint-rule-en-max-word-count';
+import terms from '../support/avoided-words.json' with { type: 'json' };
 import { projectRoot } from '../support/folders.ts';
 
 /** Vitest and Node import its default export differently. */
 const { default: markdown } = createRequire(import.meta.url)(
   '@textlint/textlint-plugin-markdown',
 ) as typeof import('@textlint/textlint-plugin-markdown');
-/** Patterns, and the words that replace them. */
-const terms = [
-  ['anew', 'again'],
-  ['mend(s|ed|ing)?', 'fix'],
-  ['in place of', 'instead of'],
-  ['whoever', 'anyone who'],
-  ['whatever', 'any'],
-  ['of (its|their|his) own', 'own'],
-  ['otherwise than', 'differently from'],
-  ['about take', 'take about'],
-  ['is told', 'receives'],
-  ['some (\\d+)', 'about'],
-  ['in order to', 'to'],
-];
 /** The rule counts a chain of clauses with semicolons as one sentence, and code as words. */
 const maxWords = 30;
 const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: projectRoot, exclude: ['CHANGELOG.md'] });
@@ -51,10 +38,11 @@ test('pages avoid the words of the list, and sentences have at most 30 words', a
 });
 
 describe('finds', () => {
+  const [[first, instead] = []] = terms;
   test.each([
-    ['a word of the list', 'The app mends it.', /“mends”, use “fix”/],
-    ['a long sentence', `${'word '.repeat(31)}.`, /maximum word count/],
+    ['a word of the list', `The app does it ${first}.`, `“${first}”, use “${instead}”`],
+    ['a long sentence', `${'word '.repeat(maxWords + 1)}.`, 'maximum word count'],
   ])('%s', async (_name, text, says) => {
-    expect((await findings('README.md', text)).join()).toMatch(says);
+    expect((await findings('README.md', text)).join()).toContain(says);
   });
 });

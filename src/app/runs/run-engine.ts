@@ -70,9 +70,10 @@ const overlookedAfterMs = 10_000;
 /** How often folders are looked for that nobody owns, and leases of workers that are long dead. */
 const tidyEveryMs = 60_000;
 const forgottenAfterMs = 3_600_000;
-/** A claim whose answer took so long is repeated, so many times in all. */
+/** A claim that takes this long is repeated. */
 const lateClaimMs = 2_000;
-const claimsAtMost = 3;
+/** Maximum number of claims in a row. */
+const maxClaims = 3;
 /** Pause before another attempt, after something outside stopped a run. */
 const tryAgainMs = 1_000;
 /** How often a worker renews the tokens of launches whose approved runs wait for a worker. */
@@ -152,7 +153,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     for (let tries = 1; ; tries++) {
       const fromMs = lease.now();
       const run = await store.claim(runId, worker);
-      if (run === null || tries === claimsAtMost || lease.now() - fromMs < lateClaimMs) return run;
+      if (run === null || tries === maxClaims || lease.now() - fromMs < lateClaimMs) return run;
     }
   }
 

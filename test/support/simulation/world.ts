@@ -613,7 +613,7 @@ class World {
       if (run.state === 'FAILED') tell(`is FAILED: ${JSON.stringify(run.failure)}`);
       if (operations.length > 1) tell(`has ${operations.length} operations`);
       const wanted = this.#platform.wanted.get(id)?.outputs ?? 1;
-      // An output that was made anew with other bytes is another file.
+      // A step that runs again may write other bytes: the platform then has another file.
       const inPlatform = this.#plan.isInexact
         ? files.filter((file) => run.files.some(({ fileId }) => fileId === file.id))
         : files;

@@ -2,7 +2,7 @@ import { extname, join } from 'node:path';
 import gdal from 'gdal-async';
 import type { SourceType } from '../../../contract/index.ts';
 import { boxOf, footprintOf, footprintOfBox, type Box, type Footprint } from '../../../raster/footprint.ts';
-import { srsOfLayer } from '../../../raster/layer-srs.ts';
+import { srsOfLayers } from '../../../raster/layer-srs.ts';
 import { toLonLat } from '../../../raster/lon-lat.ts';
 import { notA, nowhere, type Found, type Inspector } from './facts.ts';
 import { readEnds } from './read-ends.ts';
@@ -160,9 +160,11 @@ function toCamelCase(name: string): string {
 
 /** Box round all layers; null where none has features with a place. `isDegrees`: where they name no reference system. */
 function footprint(dataset: gdal.Dataset, isDegrees: boolean): Footprint | null {
-  const boxes = dataset.layers.map((layer): Box | null => {
+  const layers = dataset.layers.map((layer) => layer);
+  const systems = srsOfLayers(gdal, layers);
+  const boxes = layers.map((layer, i): Box | null => {
     if (layer.features.count(true) === 0) return null;
-    const srs = srsOfLayer(gdal, layer);
+    const srs = systems[i];
     if (!srs && !isDegrees) return null;
     const extent = extentOf(layer);
     if (extent === null) return null;
