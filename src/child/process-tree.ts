@@ -12,6 +12,31 @@ export function processTree(pid: number): number[] {
   return tree;
 }
 
+/** A process, with the time of its start: the kernel may give its number to another. */
+export interface KnownProcess {
+  readonly pid: number;
+  readonly startedAt: string;
+}
+
+/** Returns the first child of a process, or null. */
+export function firstChildOf(pid: number): KnownProcess | null {
+  const [child] = (hasChildrenFiles ? childrenByTask : childrenByScan())(pid);
+  const startedAt = child === undefined ? null : statOf(child)?.startedAt;
+  return child === undefined || !startedAt ? null : { pid: child, startedAt };
+}
+
+/** True if the process is gone or a zombie. The first process of a PID namespace becomes a zombie after all others of the namespace have ended. */
+export function hasEnded({ pid, startedAt }: KnownProcess): boolean {
+  const stat = statOf(pid);
+  return stat?.startedAt !== startedAt || stat.state === 'Z' || stat.state === 'X';
+}
+
+/** Fields 3, 4 and 22 of `/proc/PID/stat` (proc(5)). The name of the program, in parentheses, may hold spaces and parentheses. */
+function statOf(pid: number | string): { state: string; parent: number; startedAt: string } | null {
+  const fields = /^.*\) (.*)$/s.exec(readText(`/proc/${pid}/stat`))?.[1]?.split(' ');
+  return fields ? { state: fields[0]!, parent: Number(fields[1]), startedAt: fields[19]! } : null;
+}
+
 export interface TreeUsage {
   readonly processes: number;
   /** Threads of all of them. */
@@ -49,8 +74,7 @@ function childrenByTask(pid: number): number[] {
 function childrenByScan(): (pid: number) => number[] {
   const byParent = new Map<number, number[]>();
   for (const name of listOf('/proc').filter((one) => /^\d+$/.test(one))) {
-    // The name of the program, in parentheses, may hold spaces and parentheses.
-    const parent = Number(/^.*\) \S+ (\d+)/s.exec(readText(`/proc/${name}/stat`))?.[1] ?? NaN);
+    const parent = statOf(name)?.parent ?? NaN;
     byParent.set(parent, [...(byParent.get(parent) ?? []), Number(name)]);
   }
   return (pid) => byParent.get(pid) ?? [];

@@ -19,7 +19,7 @@ import {
   type ChildLimits,
 } from './limits.ts';
 import { LineSplitter } from './line-splitter.ts';
-import { processTree } from './process-tree.ts';
+import { firstChildOf, hasEnded, processTree, type KnownProcess } from './process-tree.ts';
 import { folderUse } from '../files/index.ts';
 import { childLimits, fromChild, type FromChild, type ToChild } from './protocol.ts';
 
@@ -83,6 +83,9 @@ export class ChildRunner {
   #ranOutOfMemory = false;
   /** Its own code has begun: before that, only the machine can have ended it. */
   #isReady = false;
+  #ready = Promise.withResolvers<void>();
+  /** First process of the child's PID namespace. Null if the child is not confined. */
+  #first: KnownProcess | null = null;
 
   constructor({ confinement, place, limits, onPrinted, inspectPort }: RunnerOptions) {
     this.#isConfined = confinement.kind === 'bubblewrap';
@@ -106,7 +109,7 @@ export class ChildRunner {
       this.#child.stdio[channelDescriptor] as Duplex,
       (message) => {
         if (this.#isReady) this.#onMessage(message);
-        else if (fromChild.safeParse(message).data?.type === 'ready') this.#isReady = true;
+        else if (fromChild.safeParse(message).data?.type === 'ready') this.#becomeReady();
         else this.#stopNow(new ChildJobError('job_crashed', 'the process was ended: it sent no valid answer'));
       },
       (fault) => fault !== null && this.#stopNow(new ChildJobError('job_crashed', `the process was ended: ${fault}`)),
@@ -147,6 +150,12 @@ export class ChildRunner {
       onMemory: (bytes) => this.#onMemory?.(bytes),
       onOver: (error) => this.#stopNow(error),
     });
+  }
+
+  #becomeReady(): void {
+    this.#isReady = true;
+    if (this.#isConfined && this.#child.pid !== undefined) this.#first = firstChildOf(this.#child.pid);
+    this.#ready.resolve();
   }
 
   /** False once the process has ended: by a crash, a limit or a cancel. */
@@ -224,6 +233,10 @@ export class ChildRunner {
   async #converse(job: Job): Promise<{ answer: Answer | null; exit: string }> {
     const { promise, resolve } = Promise.withResolvers<Answer>();
     const asking: Asking = { over: new AbortController(), isBusy: false };
+    // A job may end the process at once. By then its namespace must be known.
+    await Promise.race([this.#ready.promise, this.#gone]);
+    // A cancelled job does not start.
+    if (this.#ending !== null) return { answer: null, exit: '' };
     this.#onMessage = (message) => {
       const read = fromChild.safeParse(message);
       if (!read.success)
@@ -316,11 +329,13 @@ export class ChildRunner {
     return this.#stderr.trim().split('\n').at(-1) || undefined;
   }
 
-  /** After the exit: a process that it left behind may hold its streams, and is ended. */
+  /** After the exit: ends the processes that it left behind, which may hold its streams, and waits until they are gone. */
   async #drained(): Promise<void> {
     const { pid, stdout, stderr } = this.#child;
-    if (!this.#isConfined && pid !== undefined) signal(-pid);
     const closed = new Promise<void>((resolve) => this.#child.once('close', () => resolve()));
+    if (!this.#isConfined && pid !== undefined) signal(-pid);
+    // Bubblewrap exits with the program, and the kernel ends the rest of the namespace only then.
+    for (; this.#first && !hasEnded(this.#first); await sleep(killAgainMs)) signal(this.#first.pid);
     await Promise.race([closed, sleep(drainMs)]);
     stdout?.destroy();
     stderr?.destroy();

@@ -11,6 +11,7 @@ import { testConfinement } from '../support/confinement.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
 import { layTrap } from '../support/hostile-job.ts';
 import { longestOwnWorkMs } from '../support/own-work.ts';
+import { processesIn } from '../support/processes.ts';
 import { victimTree } from '../support/victim-tree.ts';
 import { confined, fileNeeds, needing, python } from '../support/needs.ts';
 
@@ -50,6 +51,19 @@ describe('files of the host', () => {
     expect(await readdir(folder)).toEqual([]);
     expect(await digest()).toBe(before);
   });
+
+  test.each(['leaves processes that go on', 'leaves processes that go on, and crashes'])(
+    'a child that %s: they are gone before the host touches its folder',
+    async (deed) => {
+      for (let i = 0; i < 5; i++) {
+        const { pool, folder, run } = await startPool();
+        await run(deed).catch(() => {});
+        await pool.close();
+        expect(processesIn(folder)).toEqual([]);
+        expect(await readdir(folder)).toEqual([]);
+      }
+    },
+  );
 
   test.each(['leaves a link as its output', 'leaves a hard link as its output', 'leaves a folder as its output'])(
     'a child of a pool that %s',

@@ -81,6 +81,14 @@ export const deeds: Readonly<Record<string, (workFolder: string, victim: string)
       detached: true,
     }).unref();
   },
+  'leaves processes that go on': (folder) => {
+    for (let i = 0; i < 3; i++)
+      spawn('sh', ['-c', 'while :; do :; done', folder], { stdio: 'ignore', detached: true }).unref();
+  },
+  'leaves processes that go on, and crashes': (folder, victim) => {
+    void deeds['leaves processes that go on']!(folder, victim);
+    process.kill(process.pid, 'SIGKILL');
+  },
   'is honest': (folder) => writeFileSync(join(folder, 'output'), 'honest'),
 };
 
