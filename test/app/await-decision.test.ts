@@ -79,6 +79,12 @@ test('patience: the platform and the machine have it each, and progress alone re
   expect([patience.unanswered(), patience.machineFailed()]).toEqual([20, false]);
 });
 
+test('patience: the first failure of the machine never ends it, however fast the clock runs', () => {
+  let nowMs = 0;
+  const patience = new Patience(10, () => (nowMs += 10));
+  expect([patience.machineFailed(), patience.machineFailed()]).toEqual([false, true]);
+});
+
 test('a failure before this attempt ends with the first answer', async () => {
   const late = (at: number) => (at === 50 ? null : at < 52 ? 'REQUESTED' : 'REJECTED');
   const failed = (patience: Patience) => void patience.unanswered();

@@ -117,14 +117,14 @@ describe.each(['query', 'form_post'])('the browser that began a session, %s', (m
     await sandbox.control('POST', 'faults', {
       launchId: one.launchId,
       endpoint: 'user.detail',
-      effect: { delayMs: 1_500 },
+      effect: { delayMs: 3_000 },
     });
     const impatient = new AbortController();
     const first = begin(one, impatient.signal);
     await new Promise((resolve) => setTimeout(resolve, 500));
     impatient.abort();
     await expect(first).rejects.toThrow();
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    await new Promise((resolve) => setTimeout(resolve, 3_500));
     expect((await begin(one)).status).toBe(303);
   });
 });

@@ -313,9 +313,9 @@ describe.concurrent('cancel', () => {
 
 describe('folders', () => {
   test('go when nobody owns them: runs that ended, attempts that another has replaced; an output that is still needed stays', async () => {
-    const { store, engine, reach } = await start({
-      process: () => new Promise((resolve) => setTimeout(resolve, 3_000)),
-    });
+    const ended = Promise.withResolvers<undefined>();
+    const { store, engine, reach } = await start({ process: () => ended.promise });
+    cleanUpLater(() => ended.resolve(undefined));
     const { id } = await engine.start('launch', wanted);
     await reach(id, 'PROCESSING');
     const root = await testFolder();

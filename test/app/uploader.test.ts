@@ -55,7 +55,7 @@ test('chunks in order, progress saved before it is relied on, then complete', as
 describe('goes on from the first part that was not acknowledged', () => {
   test('after an abort', async () => {
     const { upload, saved, parts, fault } = await start();
-    await fault('upload.chunk', { delayMs: 500 }, { after: 2 });
+    await fault('upload.chunk', { delayMs: 10_000 }, { after: 2 });
     const abort = new AbortController();
     const stopped = upload(null, abort.signal);
     while (saved.length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -117,7 +117,7 @@ describe('faults', () => {
     expect(saved.map(({ acknowledgedParts }) => acknowledgedParts)).toEqual([0, 1, 2, 3, 4, 5]);
     // It fails on the platform's side at complete: parts cleaned up, session gone, as the spec says.
     const second = await start(platform);
-    await second.fault('upload.complete', { delayMs: 300 });
+    await second.fault('upload.complete', { delayMs: 3_000 });
     const before = new Set(await readdir(join(platform.dataDir, 'blobs')));
     const uploading = second.upload();
     while (second.saved.length < 6) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -74,7 +74,7 @@ describe('repeats what may get better', () => {
   });
 
   test('a timeout', async () => {
-    const { calls, server } = await start([{ afterMs: 60_000, answer: ok }, ok], { timeoutMs: 200 });
+    const { calls, server } = await start([{ afterMs: 60_000, answer: ok }, ok], { timeoutMs: 2_000 });
     expect(await calls.userDetail()).toEqual(user);
     expect(server.requests).toHaveLength(2);
   });
@@ -96,7 +96,7 @@ describe('repeats what may get better', () => {
   });
 
   test('a chunk whose answer does not come; one whose bytes trickle for longer than that is waited for', async () => {
-    const timeouts = { timeoutMs: 60_000, chunkTimeoutMs: 600 };
+    const timeouts = { timeoutMs: 60_000, chunkTimeoutMs: 2_000 };
     const chunk = (pauseMs: number) => ({
       uploadId: 'u',
       key: 'k',
@@ -115,7 +115,7 @@ describe('repeats what may get better', () => {
     await silent.calls.uploadChunk(chunk(0));
     expect(silent.server.requests).toHaveLength(2);
     const slow = await start([json(200, {})], timeouts);
-    await slow.calls.uploadChunk(chunk(200));
+    await slow.calls.uploadChunk(chunk(600));
     expect(slow.server.requests).toHaveLength(1);
   });
 

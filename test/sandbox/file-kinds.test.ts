@@ -175,7 +175,7 @@ describe('a file that breaks the reader', () => {
     ['hangs it', 'hang', 'bytes'],
   ])('%s: FAILED, and the server goes on with the next', async (_what, name) => {
     const job = new URL('../support/breaking-inspect-job.ts', import.meta.url);
-    const own = await startSandbox({ inspection: { job, limits: { timeoutMs: 3_000 } } });
+    const own = await startSandbox({ inspection: { job, limits: { timeoutMs: 10_000 } } });
     const { fileId } = (await uploadDirectly(own, someBytes(10), name)).body;
     const next = (await uploadDirectly(own, someBytes(10), 'good')).body.fileId;
     expect(await finalStatus(own, fileId)).toBe('FAILED');

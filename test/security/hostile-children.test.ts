@@ -31,7 +31,7 @@ async function startPool(limits?: ChildLimits) {
 describe('files of the host', () => {
   test('control: whoever removes such a folder by its path loses others', async () => {
     const { folder: victim, digest, before } = await victimTree();
-    for (let i = 0; i < 20 && (await digest()) === before; i++) {
+    for (let i = 0; i < 200 && (await digest()) === before; i++) {
       const folder = await testFolder();
       layTrap(folder, victim);
       await sleep(300);

@@ -26,8 +26,9 @@ export class Patience {
 
   /** The machine failed. Returns true if the run gives it up. */
   machineFailed(): boolean {
-    this.#machineFailsSinceMs ??= this.#now();
-    return this.#now() - this.#machineFailsSinceMs >= this.#limitMs;
+    const nowMs = this.#now();
+    this.#machineFailsSinceMs ??= nowMs;
+    return nowMs - this.#machineFailsSinceMs >= this.#limitMs;
   }
 
   /** A stage has ended, or a part is acknowledged. */
