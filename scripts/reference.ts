@@ -7,7 +7,6 @@ import { laidOut } from './laid-out.ts';
 import { withAssumptions } from './reference/assumptions-table.ts';
 import { withNeeds } from './reference/needs-table.ts';
 import { pageOfCommands } from './reference/commands-page.ts';
-import { pageOfExports } from './reference/exports-page.ts';
 import { pageOfErrors } from './reference/errors-page.ts';
 import { pageOfStep, pageOfSteps } from './reference/step-page.ts';
 import { pageOfTypes } from './reference/types-page.ts';
@@ -24,7 +23,6 @@ const pages = new Map<string, string>([
   ['README.md', pageOfSteps(kitSteps, pictures)],
   ['step-api.md', pageOfTypes()],
   ['errors.md', pageOfErrors()],
-  ['exports.md', pageOfExports()],
   ['commands.md', await pageOfCommands()],
   ...Object.entries(kitSteps).map(([name, step]) => [`${step.id}.md`, pageOfStep(name, step, pictures)] as const),
 ]);

@@ -28,16 +28,16 @@ export async function pageOf(benches: BenchResults): Promise<string> {
   const rows = Object.values(benches).flatMap((one) => one.rows);
   const text = `# Performance
 
-Made by \`npm run bench -- --write\`: change the benches, not this page. ${rows.filter(isMet).length} of ${rows.length} goals are met.
+\`npm run bench -- --write\` makes this page. ${rows.filter(isMet).length} of ${rows.length} goals are met.
 
-These machines are shared, and seconds differ from day to day by half. Read the ratios: ours and the peer are measured in one run, on the same bytes and the same disk; where there are several rounds they take turns. A ratio of time, CPU or memory below 1 means that the kit takes less than its peer. A ratio of throughput above 1 means that the kit does more. Of several rounds the median stands first, the least and the most in parentheses.
+The machines are shared, and seconds differ by half from day to day. Read the ratios: the kit and its peer were measured in one run, in turns, on the same bytes and the same disk. Below 1, the kit takes less time, CPU or memory than its peer. For throughput, above 1 is better. Values are medians; the range is in parentheses.
 
-## Limits that no code of ours moves
+## Limits outside the kit
 
-- The app asks for a decision every 2 to 5 seconds, as the interface demands. On average half an interval passes between an approval and the poll that sees it.
-- An upload is bounded by a copy of the same file: \`cp\` stands beside it.
-- A Cloud Optimized GeoTIFF is compressed by GDAL, on every core. Of a step that writes one this takes most of the time, and GDAL's own programs pay it too.
-- An acknowledged part survives the end of the process, not a power cut: see [reliability.md](reliability.md).
+- The app asks for a decision every 2 to 5 seconds, as the interface requires. On average half an interval passes between an approval and the poll that sees it.
+- An upload cannot be faster than a copy of the same file, so \`cp\` is its peer.
+- A Cloud Optimized GeoTIFF is compressed by GDAL, on every core. Compression dominates the run time of any step that writes one, and GDAL's own programs pay the same cost.
+- An acknowledged part survives the end of the process, not a power cut ([Reliability](reliability.md)).
 
 ${Object.entries(benches)
   .map(

@@ -38,7 +38,7 @@ export class ConfinementError extends KitError {
 
 const remedy =
   'The kit opens foreign files in child processes that bubblewrap keeps from everything else. Install it (apt-get install bubblewrap) and let it make ' +
-  'user namespaces: docs/security.md has the flags for Docker and Kubernetes. STEP_CONFINEMENT=none starts without, which is right only where every file is your own.';
+  'user namespaces: docs/deploy.md has the options for Docker and Kubernetes. STEP_CONFINEMENT=none starts without, which is right only where every file is your own.';
 
 /** Where the time of a start goes: the probe starts a child, which loads GDAL. */
 const probeTimeoutMs = 60_000;

@@ -53,7 +53,7 @@ export const assumptions = [
   entry(
     'app-manifest',
     '1',
-    'an app tells `{id, name, description, launchUrl, launchMode, icon?}` of itself',
+    'an app’s manifest has the fields `{id, name, description, launchUrl, launchMode, icon?}`',
     'contract/app-manifest.ts',
     'appManifest',
     { byHand: 'register the app' },

@@ -15,7 +15,7 @@ export type SandboxLaunch = Answers['newLaunch'];
 export type SandboxVerdict = Answers['verdict'];
 /** A call of the sandbox's trace. */
 export type SandboxCall = Answers['trace']['calls'][number];
-/** A fault to arm. `docs/sandbox.md` lists its effects. */
+/** A fault to arm. `docs/rehearse-faults.md` lists its effects. */
 export type SandboxFault = z.input<typeof newFault>;
 
 /** An operation by its id, or the one that a launch's app asks for: that is waited for. */
@@ -46,7 +46,7 @@ export interface SandboxControl {
   nextOperation(launchId: string, timeoutMs?: number): Promise<SandboxOperation>;
   /** Moves the platform's clock: of one launch, or of everything. */
   advance(advanceMs: number, launchId?: string): Promise<void>;
-  /** Makes calls fail as said (docs/sandbox.md, "Faults"). */
+  /** Makes calls fail as said (docs/rehearse-faults.md). */
   arm(fault: SandboxFault): Promise<void>;
   /** What the referee says of a launch so far, rule by rule. */
   verdict(launchId: string): Promise<SandboxVerdict>;

@@ -24,7 +24,7 @@ async function launch(page: Page, context: BrowserContext, sandboxUrl: string, u
     context.waitForEvent('page'),
     page.getByRole('button', { name: 'Launch', exact: true }).click(),
   ]);
-  await tab.getByRole('heading', { name: 'Process and deliver' }).waitFor();
+  await tab.getByRole('heading', { name: 'Run an analysis' }).waitFor();
   return tab;
 }
 
@@ -104,7 +104,7 @@ describe('in a browser', needing('chromium'), () => {
     await tab.getByRole('button', { name: 'Ask for approval' }).click();
     await tab.getByText('Choose each input.').waitFor();
     await tab.getByRole('radio', { name: /^After/ }).check();
-    await expect.poll(() => tab.locator('#chosen').textContent()).toBe('Nothing is chosen.');
+    await expect.poll(() => tab.locator('#chosen').textContent()).toBe('No input selected.');
     await tab.locator('#items input').nth(1).check();
     await tab.getByRole('radio', { name: /^Before/ }).check();
     await tab.locator('#chosen', { hasText: /^Chosen: / }).waitFor();
@@ -161,7 +161,7 @@ describe('in a browser', needing('chromium'), () => {
     await begin(tab, 'Cloud Optimized GeoTIFF', 'item');
     await it.page.goto(`${it.sandbox.url}/approvals`);
     await it.page.getByRole('button', { name: /^Approve/ }).click();
-    await it.page.getByText('Nothing waits for a decision').waitFor();
+    await it.page.getByText('No pending approvals').waitFor();
     await reached(tab, 'COMPLETED');
     await tab.locator('#map[data-ready]').waitFor({ timeout: 900_000 });
     const [item] = await Promise.all([
@@ -180,7 +180,7 @@ describe('in a browser', needing('chromium'), () => {
     const it = await start();
     const tab = await launch(it.page, it.context, it.sandbox.url);
     await it.page.goto(`${it.sandbox.url}/approvals`);
-    await it.page.getByText('Nothing waits').waitFor();
+    await it.page.getByText('No pending approvals').waitFor();
     await begin(tab, 'Hillshade');
     await it.page.getByRole('button', { name: 'Reject Hillshade' }).click();
     await reached(tab, 'REJECTED');
@@ -222,9 +222,9 @@ describe('in a browser', needing('chromium'), () => {
   test('in a frame of the marketplace', async () => {
     const it = await start();
     await it.page.goto(it.sandbox.url);
-    await it.page.getByRole('button', { name: 'Launch beside approvals' }).click();
+    await it.page.getByRole('button', { name: 'Launch with approvals panel' }).click();
     const frame = it.page.frameLocator('iframe[name="app"]');
-    await frame.getByRole('heading', { name: 'Process and deliver' }).waitFor();
+    await frame.getByRole('heading', { name: 'Run an analysis' }).waitFor();
     await frame.getByRole('link', { name: 'Hillshade' }).click();
     await frame.locator('#new-run[data-ready]').waitFor();
     await frame.getByLabel('A synthetic scene').check();
@@ -238,7 +238,7 @@ describe('in a browser', needing('chromium'), () => {
     await frame.locator('#new-run[data-ready]').waitFor();
     await it.page.reload();
     await it.page.getByRole('button', { name: 'Launch it again' }).click();
-    await frame.getByRole('heading', { name: 'Process and deliver' }).waitFor();
+    await frame.getByRole('heading', { name: 'Run an analysis' }).waitFor();
     await frame.getByText('from another launch').waitFor();
     clean(it);
   });
@@ -269,7 +269,7 @@ describe('in a browser', needing('chromium'), () => {
       }
       throw new Error(`the keyboard does not reach ${String(name)}`);
     };
-    await tab.getByRole('heading', { name: 'Process and deliver' }).waitFor();
+    await tab.getByRole('heading', { name: 'Run an analysis' }).waitFor();
     await press(tab, 'Hillshade');
     await tab.keyboard.press('Enter');
     await tab.locator('#new-run[data-ready]').waitFor();

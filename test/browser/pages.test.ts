@@ -263,7 +263,7 @@ describe('the sandbox', needing('chromium'), () => {
     await expect.poll(() => page.locator('main strong').first().textContent()).toBe('0');
     await page.getByRole('button', { name: 'Zoom out' }).click();
     await page.waitForTimeout(800);
-    await page.getByRole('button', { name: 'Search what the map shows' }).click();
+    await page.getByRole('button', { name: 'Search this area' }).click();
     await page.waitForURL(/bbox=(?!-10%2C)/);
     await expect.poll(() => page.getByLabel('Box', { exact: true }).inputValue()).toMatch(/^-?\d+\.\d{4},/);
     expect(complaints).toEqual([]);

@@ -67,7 +67,7 @@ describe('a story', needing('chromium'), () => {
 
       const [inspector] = await Promise.all([
         context.waitForEvent('page'),
-        page.getByRole('link', { name: 'Inspect, and arm a fault' }).click(),
+        page.getByRole('link', { name: 'Inspect and inject faults' }).click(),
       ]);
       await inspector.getByText('Faults and clock').click();
       await inspector.getByRole('button', { name: 'Arm the fault' }).click();
@@ -126,7 +126,7 @@ describe('a story', needing('chromium'), () => {
       expect(await tab.title()).toBe('awaiting approval · Hillshade');
       const [approvals] = await Promise.all([
         context.waitForEvent('page'),
-        tab.getByRole('link', { name: 'Decide in the platform' }).click(),
+        tab.getByRole('link', { name: 'Review request' }).click(),
       ]);
       await approvals.getByRole('button', { name: 'Approve Hillshade' }).click();
       await tab.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 900_000 });
@@ -141,7 +141,7 @@ describe('a story', needing('chromium'), () => {
         page.getByRole('button', { name: 'Launch', exact: true }).click(),
       ]);
       await again.getByText('from another launch').waitFor();
-      await again.getByRole('link', { name: 'Ended otherwise' }).click();
+      await again.getByRole('link', { name: 'Failed or cancelled' }).click();
       await again.getByText('No such run').waitFor();
       await again.getByRole('link', { name: 'Completed' }).click();
       await again.getByRole('link', { name: 'Hillshade' }).last().click();
@@ -189,7 +189,7 @@ describe('a story', needing('chromium'), () => {
       await page.getByRole('button', { name: 'Approve the checked' }).click();
       await page.getByRole('button', { name: 'Reject Two' }).click();
       await page.getByRole('button', { name: 'Reject Four' }).click();
-      await page.getByText('Nothing waits for a decision').waitFor();
+      await page.getByText('No pending approvals').waitFor();
       await expect.poll(() => page.locator('#history .pill.ok').count()).toBe(2);
 
       await page.goto(`${sandbox.url}/launches/${launchId}`);
@@ -223,7 +223,7 @@ describe('without JavaScript', needing('chromium'), () => {
     const page = await plain.newPage();
     await page.goto(`${sandbox.url}/approvals`);
     await page.getByRole('button', { name: 'Approve Plain' }).click();
-    await page.getByText('Nothing waits for a decision').waitFor();
+    await page.getByText('No pending approvals').waitFor();
     expect((await sandbox.control('GET', 'operations')).operations[0]?.status).toBe('APPROVED');
     const { launchUrl } = (await (
       await fetch(`${sandbox.url}/sandbox/launches`, {

@@ -38,13 +38,16 @@ test('docs/configuration.md names every setting, and no other', async () => {
   const documented = new Set(
     [...page.matchAll(/`([A-Z][A-Z_]+)`/g)]
       .map(([, name]) => name!)
-      .filter((name) => !name.endsWith('_FILE') && !['X', 'NAME', 'PATH', 'NODE_ENV'].includes(name)),
+      .filter(
+        (name) =>
+          !name.endsWith('_FILE') && !['X', 'NAME', 'PATH', 'NODE_ENV', 'MY_APP', 'PLATFORM_TOKEN'].includes(name),
+      ),
   );
   expect([...documented].sort()).toEqual([...settings].sort());
 });
 
-test('docs/security.md names attacks that tests try', async () => {
-  const page = await text('docs/security.md');
+test('test/security/README.md names attacks that tests try', async () => {
+  const page = await text('test/security/README.md');
   const rows = [...page.matchAll(/^\|[^|]+\| `([a-z-]+\.test\.ts)` \| (.+) \|$/gm)];
   expect(rows.length).toBeGreaterThan(12);
   for (const [, file, names] of rows) {
@@ -65,6 +68,17 @@ test('docs/contract.md names every file of the contract that assumes something',
 test('docs/sandbox.md names every path that the sandbox serves', async () => {
   const page = await text('docs/sandbox.md');
   for (const path of await endpoints()) expect(page, path).toContain(path);
+});
+
+test('docs/app-api.md names every call of the app', async () => {
+  const page = await text('docs/app-api.md');
+  const routers = ['src/app/runs/routes.ts', 'src/app/catalog/routes.ts'];
+  const code = (await Promise.all(routers.map(text))).join('');
+  const calls = [...code.matchAll(/router\.(get|post)\('([^']+)'/g)].map(
+    ([, method, path]) => `${method!.toUpperCase()} api${path!.replaceAll(/:(\w+)/g, '{$1}')}`,
+  );
+  expect(calls.length).toBeGreaterThan(10);
+  for (const call of calls) expect(page).toContain(`\`${call}\``);
 });
 
 test('docs/platform.md names every section and path, and files that are there', async () => {

@@ -1,5 +1,5 @@
 // @module-tag all
-/** Back-ups as docs/operations.md says: a run that waited when the back-up was made is completed after the restore. */
+/** Back-ups as docs/data-and-secrets.md says: a run that waited when the back-up was made is completed after the restore. */
 import { execFile } from 'node:child_process';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -109,6 +109,6 @@ test('each metric of the app is documented', async () => {
     stepLoad: () => ({ running: 0, waiting: 0 }),
     readiness: { ready: true, dependencies: { database: 'ok', platform: 'ok' } },
   });
-  const page = await readFile(join(projectRoot, 'docs', 'operations.md'), 'utf8');
+  const page = await readFile(join(projectRoot, 'docs', 'monitor.md'), 'utf8');
   for (const [, name] of text.matchAll(/^# TYPE (app_\S+)/gm)) expect(page).toContain(`\`${name}\``);
 });

@@ -59,7 +59,7 @@ export const confined = async (): Promise<Condition> =>
   unless(
     (await testConfinement()).kind === 'bubblewrap',
     'bubblewrap does not work here',
-    'install bubblewrap, and let it make user namespaces (docs/security.md)',
+    'install bubblewrap, and let it make user namespaces (docs/deploy.md)',
   );
 
 /** Python with its standard library. */

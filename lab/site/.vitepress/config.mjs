@@ -65,7 +65,10 @@ export default defineConfig({
     },
   },
   themeConfig: {
-    nav: [{ text: `Version ${version}`, link: '/upgrading' }],
+    nav: [
+      { text: 'Package exports', link: '/api/index.html', target: '_self' },
+      { text: `Version ${version}`, link: '/upgrading' },
+    ],
     sidebar: sidebar(),
     outline: [2, 3],
     search: { provider: 'local' },

@@ -4,8 +4,7 @@ import type { AppDatabase } from '../database.ts';
 import type { Launch, LaunchPage, LaunchStore } from './launch-store.ts';
 import { hashToken, type TokenSealer } from './sealed-token.ts';
 
-const tokenErased = () =>
-  new KitError('token_erased', 'this session has ended, and the app has erased its token', { status: 409 });
+const tokenErased = () => new KitError('token_erased', 'your session has expired', { status: 409 });
 
 /** Replaces a sealed token that was erased. */
 const erased = '';

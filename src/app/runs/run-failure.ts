@@ -45,7 +45,7 @@ function describe(error: unknown): RunFailure {
   if (failureKindOf(error) === 'world')
     return failure(
       'world_away',
-      'the disk or another part of the machine that the app runs on was out of order for too long',
+      'the disk or another resource of the app’s server was unavailable for too long',
       'platform',
     );
   const advice = adviceOf('step_defect', 'operator');

@@ -126,7 +126,7 @@ export function resultOfScenario({
   return outcomeOf(found);
 }
 
-/** A failure that the user has named beforehand: `*` stands for any scenario, `outcome` for what did not come. */
+/** A failure that the user has named beforehand. `*` is any scenario, and `outcome` a missing delivery. */
 export interface ExpectedFailure {
   readonly scenario: string;
   readonly rule: string;

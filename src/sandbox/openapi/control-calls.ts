@@ -93,7 +93,7 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...getOne,
     id: 'getOtherCalls',
-    summary: 'Calls that no launch is known of: by a key that is nobody’s own, to data that no operation names',
+    summary: 'Calls that cannot be attributed to a launch',
     path: '/sandbox/trace',
     query: traceQuery,
     response: z.union([answers.trace, answers.har]),

@@ -29,7 +29,8 @@ export default definePixelStep({
   parameters: z.object({
     measure: z.enum(['difference', 'relative', 'normalized']).default('difference').meta({
       title: 'Measure',
-      description: 'After minus before; that, of the value before; or of the sum of both.',
+      description:
+        '`difference`: after - before. `relative`: (after - before) / before. `normalized`: (after - before) / (after + before).',
     }),
   }),
   inputs: {

@@ -27,7 +27,7 @@ export default defineStep({
   inputs: {
     raster: {
       title: 'Raster',
-      description: 'One raster that says where it lies.',
+      description: 'A georeferenced raster.',
       mostItems: 1,
       synthetic: 'multispectral',
     },

@@ -13,12 +13,12 @@ export default definePixelStep({
     bandA: band({
       default: 'nir',
       title: 'Band A',
-      description: 'Common name (nir, red, green, swir16), name (B5) or number of the band that counts positively.',
+      description: 'Band A (added): common name (nir, red, green, swir16), name (B5) or number.',
     }),
     bandB: band({
       default: 'red',
       title: 'Band B',
-      description: 'The band that counts negatively, named in the same way.',
+      description: 'Band B (subtracted), named in the same way.',
     }),
   },
   input: {

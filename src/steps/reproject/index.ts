@@ -36,7 +36,7 @@ export default defineStep({
   inputs: {
     input: {
       title: 'Raster',
-      description: 'One raster that says where it lies.',
+      description: 'A georeferenced raster.',
       mostItems: 1,
       synthetic: 'multispectral',
     },

@@ -178,8 +178,8 @@ function showChosen() {
     titles.length > 0
       ? `${titles.length === 1 ? 'Chosen' : `${titles.length} items are chosen`}: ${titles.join(', ')}`
       : other
-        ? 'Chosen: the one that is marked above.'
-        : 'Nothing is chosen.';
+        ? 'Selected: the one marked above.'
+        : 'No input selected.';
   offerBands();
   foresee();
   drawItems();

@@ -72,10 +72,10 @@ async function show() {
       : undefined;
     find('read-out').textContent =
       value === undefined
-        ? 'Point at the result to read its value.'
+        ? 'Hover or tap for values.'
         : value === null
           ? 'No data here.'
-          : `${names.get(value) || result.name || 'Value'}: ${value}${result.unit ? ` ${result.unit}` : ''}${names.get(value) ? '' : ' (nearby, of a small copy)'}`;
+          : `${names.get(value) || result.name || 'Value'}: ${value}${result.unit ? ` ${result.unit}` : ''}${names.get(value) ? '' : ' (approximate, from the preview)'}`;
   });
 }
 
@@ -93,7 +93,7 @@ const told = {
   REJECTED: 'It was rejected.',
   APPROVED: 'The platform has your approval; processing begins.',
   COMPLETED: 'Completed: the output is in the platform.',
-  FAILED: 'It failed.',
+  FAILED: 'The run failed.',
   EXPIRED: 'Nobody decided in time.',
 };
 let state = stateOf();
