@@ -1,7 +1,9 @@
-// Keeps the parts of a page that are marked `data-live` as the server has them: fetches the page anew when an event says so.
+// @ts-check
+// Keeps the parts of a page that are marked `data-live` as the server has them: fetches the page again when an event says so.
 import { Idiomorph } from '/assets/vendor/idiomorph/idiomorph.esm.js';
+import { all } from './dom.js';
 
-const regions = () => [...document.querySelectorAll('[data-live]')];
+const regions = () => all('[data-live]', Element);
 let busy = false;
 let again = false;
 let ended = false;
@@ -11,19 +13,26 @@ const keep = () => ({
   // Idiomorph leaves all content of the active element as it is, so a region that has the focus would never change.
   ignoreActiveValue: document.activeElement?.matches('input, select, textarea') ?? false,
   callbacks: {
+    /**
+     * @param {string} name
+     * @param {Element} node
+     */
     beforeAttributeUpdated: (name, node) =>
       !(node.tagName === 'DETAILS' && name === 'open') && !(node.tagName === 'INPUT' && name === 'checked'),
   },
 });
 
-/** An event names what has changed; a page says by `data-topics` what it shows. */
+/**
+ * True if an event concerns this page: the event names topics, and the page its own in `data-topics`.
+ * @param {string} changed
+ */
 function concerns(changed) {
   const { topics } = document.documentElement.dataset;
   if (!topics || changed === '') return true;
   return topics.split(' ').some((topic) => changed.split(' ').includes(topic));
 }
 
-/** At most so often: what changes many times a second is fetched once. */
+/** Shortest time between two fetches, however many changes there are. */
 const pauseMs = 700;
 
 async function refresh() {
@@ -31,7 +40,7 @@ async function refresh() {
   if (busy) return void (again = true);
   busy = true;
   try {
-    const response = await fetch(document.documentElement.dataset.source ?? location.href, {
+    const response = await fetch(document.documentElement.dataset['source'] ?? location.href, {
       headers: { accept: 'text/html' },
       cache: 'no-cache',
     });
@@ -41,7 +50,7 @@ async function refresh() {
     document.dispatchEvent(new CustomEvent('fetched', { detail: fresh }));
     for (const region of regions()) {
       const next = fresh.getElementById(region.id);
-      if (next) Idiomorph.morph(region, next, keep());
+      if (next) void Idiomorph.morph(region, next, keep());
     }
     document.dispatchEvent(new CustomEvent('live'));
   } catch {
@@ -60,8 +69,12 @@ async function refresh() {
 const notice = Object.assign(document.createElement('p'), { className: 'notice warn', id: 'not-live', hidden: true });
 notice.setAttribute('role', 'status');
 document.querySelector('main')?.prepend(notice);
+/** @type {ReturnType<typeof setTimeout> | undefined} */
 let noticing;
-/** Shows the notice after a delay, because most connections recover within seconds. Null hides it. */
+/**
+ * Shows the notice after a delay, because most connections recover within seconds. Null hides it.
+ * @param {string | null} text
+ */
 function say(text, afterMs = 3_000) {
   clearTimeout(noticing);
   if (text === null) notice.hidden = true;
@@ -72,7 +85,9 @@ function say(text, afterMs = 3_000) {
     }, afterMs);
 }
 
+/** @type {EventSource | null} */
 let source = null;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
 let retrying;
 let tries = 0;
 const firstRetryMs = 2_000;
@@ -80,9 +95,10 @@ const longestRetryMs = 30_000;
 
 function listen() {
   clearTimeout(retrying);
-  if (source || ended || document.hidden || regions().length === 0) return;
-  source = new EventSource(document.documentElement.dataset.events);
-  source.addEventListener('change', ({ data }) => concerns(data) && refresh());
+  const { events } = document.documentElement.dataset;
+  if (source || ended || document.hidden || regions().length === 0 || events === undefined) return;
+  source = new EventSource(events);
+  source.addEventListener('change', ({ data }) => concerns(String(data)) && refresh());
   source.addEventListener('open', () => {
     tries = 0;
     say(null);
@@ -104,7 +120,10 @@ function stop() {
   source?.close();
   source = null;
 }
-/** True if the session has ended or the page's subject is gone. */
+/**
+ * True if the session has ended or the page's subject is gone.
+ * @param {Response} response
+ */
 function isOver({ status }) {
   if (status < 400 || status >= 500 || status === 408 || status === 429) return false;
   ended = true;

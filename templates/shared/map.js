@@ -1,28 +1,62 @@
-// A map that says where: Natural Earth at 1:10m as vector tiles, a graticule, a scale, the pointer's place. Footprints, pictures laid on their corners, an area drawn by hand.
+// @ts-check
+// Maps: Natural Earth at 1:10m as vector tiles, a graticule, a scale, the pointer's place. Footprints, pictures on their corners, an area drawn by hand.
 import { color, graticule, loadLibrary, places } from './map-base.js';
 
-/** West may be greater than east: then the box goes over the antimeridian. */
-export const boundsOf = ([west, south, east, north]) => [
+/** @import { Bounds, Library, Place } from './map-base.js' */
+/** @import { ExpressionSpecification, LngLat, Map as LibraryMap } from 'maplibre-gl' */
+/** @import { Feature, FeatureCollection, Geometry, MultiPolygon, Polygon } from 'geojson' */
+
+/** @typedef {readonly number[]} Box west, south, east, north in degrees */
+/** @typedef {[Place, Place, Place, Place]} Corners clockwise from the upper left */
+
+/**
+ * A map of a page.
+ * @typedef {object} PageMap
+ * @property {LibraryMap} view
+ * @property {boolean} isDrawing true while the user draws, so that a click chooses nothing
+ * @property {(place: LngLat, content: Node) => unknown} openPopup
+ */
+
+/**
+ * Returns a box as bounds. If west is greater than east, the box crosses the antimeridian.
+ * @param {Box} box
+ * @returns {Bounds}
+ */
+export const boundsOf = ([west = 0, south = 0, east = 0, north = 0]) => [
   [west, south],
   [east < west ? east + 360 : east, north],
 ];
 
-/** The box around all of them. */
-export function boundsAround(boxes) {
-  const all = boxes.map(boundsOf);
-  const edge = (corner, axis, pick) => pick(...all.map((one) => one[corner][axis]));
+/**
+ * Returns the bounds of all boxes.
+ * @param {readonly Box[]} boxes
+ * @returns {Bounds}
+ */
+export const boundsAround = (boxes) => boundsOfPlaces(boxes.flatMap(boundsOf));
+
+/**
+ * Returns the bounds of all places.
+ * @param {readonly Place[]} all
+ * @returns {Bounds}
+ */
+export function boundsOfPlaces(all) {
+  const [lons, lats] = [all.map(([lon]) => lon), all.map(([, lat]) => lat)];
   return [
-    [edge(0, 0, Math.min), edge(0, 1, Math.min)],
-    [edge(1, 0, Math.max), edge(1, 1, Math.max)],
+    [Math.min(...lons), Math.min(...lats)],
+    [Math.max(...lons), Math.max(...lats)],
   ];
 }
 
-/** Resolves when somebody means the map: with the pointer, a finger, the keyboard. Until then its picture stands there, and nothing is fetched. */
+/**
+ * Resolves when the user touches the map with the pointer, a finger or the keyboard. Until then the page shows a picture and fetches nothing.
+ * @param {HTMLElement} container
+ * @returns {Promise<void>}
+ */
 export function whenWanted(container) {
   const wake = Object.assign(document.createElement('button'), {
     type: 'button',
     className: 'plain tiny wake',
-    textContent: 'Move the map',
+    textContent: 'Interact with map',
   });
   container.append(wake);
   return new Promise((resolve) => {
@@ -31,19 +65,23 @@ export function whenWanted(container) {
   }).then(() => wake.remove());
 }
 
-/** Gives the map once it can be drawn on; null where the browser has no WebGL: the picture stays, and the page's list must do. */
-export async function createMap(
-  container,
-  {
-    tiles = container.dataset.tiles,
-    bounds = [
-      [-180, -60],
-      [180, 75],
-    ],
-  } = {},
-) {
+/** @type {Bounds} */
+const inhabited = [
+  [-180, -60],
+  [180, 75],
+];
+
+/**
+ * Returns the map once it can be drawn on; null if the browser has no WebGL: the page keeps the picture and its list.
+ * @param {HTMLElement} container
+ * @param {{ tiles?: string | undefined, bounds?: Bounds }} [options]
+ * @returns {Promise<PageMap | null>}
+ */
+export async function createMap(container, { tiles = container.dataset['tiles'], bounds = inhabited } = {}) {
   const picture = container.querySelector('.map-picture');
+  /** @type {LibraryMap} */
   let map;
+  /** @type {Library} */
   let maplibregl;
   try {
     maplibregl = await loadLibrary();
@@ -65,7 +103,7 @@ export async function createMap(
             maxzoom: 6,
           },
           graticule: { type: 'geojson', data: { type: 'FeatureCollection', features: [] } },
-          ...(tiles ? { tiles: { type: 'raster', tiles: [tiles], tileSize: 256 } } : {}),
+          ...(tiles ? { tiles: { type: /** @type {const} */ ('raster'), tiles: [tiles], tileSize: 256 } } : {}),
         },
         layers: [
           { id: 'sea', type: 'background', paint: { 'background-color': color('--sea') } },
@@ -113,7 +151,7 @@ export async function createMap(
             'source-layer': 'borders',
             paint: { 'line-color': color('--border'), 'line-dasharray': [3, 2], 'line-width': 0.9 },
           },
-          ...(tiles ? [{ id: 'tiles', type: 'raster', source: 'tiles' }] : []),
+          ...(tiles ? [{ id: 'tiles', type: /** @type {const} */ ('raster'), source: 'tiles' }] : []),
           places('cities', 2, 11, { filter: ['<=', ['get', 'rank'], 4], opacity: 0.9 }),
           places('towns', 5, 11, { filter: ['>', ['get', 'rank'], 4], opacity: 0.8 }),
         ],
@@ -126,7 +164,7 @@ export async function createMap(
   map.addControl(new maplibregl.NavigationControl({ showCompass: false }));
   map.addControl(new maplibregl.ScaleControl({ maxWidth: 120 }), 'bottom-left');
   map.addControl(new maplibregl.AttributionControl({ compact: false }), 'bottom-right');
-  const drawGraticule = () => map.getSource('graticule').setData(graticule(map.getZoom(), map.getBounds().toArray()));
+  const drawGraticule = () => setData(map, 'graticule', graticule(map.getZoom(), map.getBounds().toArray()));
   map.on('moveend', drawGraticule);
   const readOut = Object.assign(document.createElement('output'), { className: 'coordinates', hidden: true });
   readOut.setAttribute('aria-live', 'off');
@@ -140,17 +178,42 @@ export async function createMap(
   await new Promise((resolve) => map.once('load', resolve));
   drawGraticule();
   picture?.remove();
-  map.popupOf = (lngLat, content) =>
-    new maplibregl.Popup({ maxWidth: '20rem' }).setLngLat(lngLat).setDOMContent(content).addTo(map);
-  container.dataset.ready = 'true';
-  return map;
+  container.dataset['ready'] = 'true';
+  return {
+    view: map,
+    isDrawing: false,
+    openPopup: (place, content) =>
+      new maplibregl.Popup({ maxWidth: '20rem' }).setLngLat(place).setDOMContent(content).addTo(map),
+  };
 }
 
+/** @type {FeatureCollection} */
+const nothing = { type: 'FeatureCollection', features: [] };
+
+/**
+ * Replaces the features of a source.
+ * @param {LibraryMap} map
+ * @param {string} id
+ * @param {FeatureCollection} data
+ */
+function setData(map, id, data) {
+  const source = /** @type {import('maplibre-gl').GeoJSONSource | undefined} */ (map.getSource(id));
+  void source?.setData(data);
+}
+
+/**
+ * Returns a longitude between -180 and 180 degrees.
+ * @param {number} lng
+ */
 export const wrap = (lng) => ((((lng + 180) % 360) + 360) % 360) - 180;
 
-/** The box that is seen: west, south, east, north; the whole Earth where it goes round. */
-export function seenBox(map) {
-  const bounds = map.getBounds();
+/**
+ * Returns the box that the map shows; all longitudes if it shows the Earth more than once.
+ * @param {PageMap} map
+ * @returns {[number, number, number, number]}
+ */
+export function seenBox({ view }) {
+  const bounds = view.getBounds();
   const [west, south, east, north] = [
     bounds.getWest(),
     Math.max(-90, bounds.getSouth()),
@@ -160,16 +223,32 @@ export function seenBox(map) {
   return east - west >= 360 ? [-180, south, 180, north] : [wrap(west), south, wrap(east), north];
 }
 
+/**
+ * @param {Polygon | MultiPolygon} footprint
+ * @returns {Place}
+ */
 function centerOf({ type, coordinates }) {
-  const ring = type === 'MultiPolygon' ? coordinates[0][0] : coordinates[0];
+  const ring = (type === 'MultiPolygon' ? coordinates[0]?.[0] : coordinates[0]) ?? [];
   const corners = ring.slice(0, -1);
-  return [0, 1].map((axis) => corners.reduce((sum, corner) => sum + corner[axis], 0) / corners.length);
+  /** @param {0 | 1} axis */
+  const mean = (axis) => corners.reduce((sum, corner) => sum + (corner[axis] ?? 0), 0) / corners.length;
+  return [mean(0), mean(1)];
 }
 
-/** Draws footprints; `onChosen` is told the properties of all that lie under a click, and its place. */
+/**
+ * Draws footprints. `onChosen` gets the properties of all footprints under a click, and its place.
+ * @param {PageMap} map
+ * @param {Feature<Polygon | MultiPolygon>[]} features
+ * @param {(properties: any[], place: LngLat) => void} [onChosen]
+ */
 export function drawFootprints(map, features, onChosen) {
+  const { view } = map;
+  /** @type {FeatureCollection} */
   const data = { type: 'FeatureCollection', features };
-  // A dot for each, where its footprint is too small to be seen.
+  /**
+   * A dot for each footprint that is too small to be seen.
+   * @type {FeatureCollection}
+   */
   const dots = {
     type: 'FeatureCollection',
     features: features.map(({ geometry, properties }) => ({
@@ -178,16 +257,16 @@ export function drawFootprints(map, features, onChosen) {
       properties,
     })),
   };
-  const source = map.getSource('footprints');
-  if (source) {
-    source.setData(data);
-    map.getSource('dots').setData(dots);
+  if (view.getSource('footprints')) {
+    setData(view, 'footprints', data);
+    setData(view, 'dots', dots);
     return;
   }
-  map.addSource('footprints', { type: 'geojson', data });
-  map.addSource('dots', { type: 'geojson', data: dots });
+  view.addSource('footprints', { type: 'geojson', data });
+  view.addSource('dots', { type: 'geojson', data: dots });
+  /** @type {ExpressionSpecification} */
   const isChosen = ['boolean', ['get', 'chosen'], false];
-  map.addLayer({
+  view.addLayer({
     id: 'footprints',
     type: 'fill',
     source: 'footprints',
@@ -196,7 +275,7 @@ export function drawFootprints(map, features, onChosen) {
       'fill-opacity': ['case', isChosen, 0.45, 0.2],
     },
   });
-  map.addLayer({
+  view.addLayer({
     id: 'outlines',
     type: 'line',
     source: 'footprints',
@@ -205,7 +284,7 @@ export function drawFootprints(map, features, onChosen) {
       'line-width': ['case', isChosen, 3, 1.5],
     },
   });
-  map.addLayer({
+  view.addLayer({
     id: 'dots',
     type: 'circle',
     source: 'dots',
@@ -218,74 +297,106 @@ export function drawFootprints(map, features, onChosen) {
     },
   });
   if (!onChosen) return;
-  map.on('click', ({ point: { x, y }, lngLat }) => {
+  view.on('click', ({ point: { x, y }, lngLat }) => {
     if (map.isDrawing) return;
-    const hit = map.queryRenderedFeatures(
+    const hit = view.queryRenderedFeatures(
       [
         [x - 12, y - 12],
         [x + 12, y + 12],
       ],
       { layers: ['dots'] },
     );
-    const under = map.queryRenderedFeatures([x, y], { layers: ['footprints'] });
+    const under = view.queryRenderedFeatures([x, y], { layers: ['footprints'] });
     const found = [
       ...new Map([...under, ...hit].map(({ properties }) => [JSON.stringify(properties), properties])).values(),
     ];
     if (found.length > 0) onChosen(found, lngLat);
   });
   for (const layer of ['footprints', 'dots']) {
-    map.on('mouseenter', layer, () => (map.getCanvas().style.cursor = 'pointer'));
-    map.on('mouseleave', layer, () => (map.getCanvas().style.cursor = ''));
+    view.on('mouseenter', layer, () => (view.getCanvas().style.cursor = 'pointer'));
+    view.on('mouseleave', layer, () => (view.getCanvas().style.cursor = ''));
   }
 }
 
-/** Of a box, clockwise from the upper left. The map ends before the poles. */
+/**
+ * Returns a place on the map, which ends before the poles.
+ * @param {Place} place
+ * @returns {Place}
+ */
+export const onMap = ([lon, lat]) => [lon, Math.max(-85, Math.min(85, lat))];
+
+/**
+ * Returns the corners of a box on the map.
+ * @param {Box} box
+ * @returns {Corners}
+ */
 export function cornersOf(box) {
   const [[west, south], [east, north]] = boundsOf(box);
-  return [
-    [west, north],
-    [east, north],
-    [east, south],
-    [west, south],
-  ].map(([lon, lat]) => [lon, Math.max(-85, Math.min(85, lat))]);
+  return [onMap([west, north]), onMap([east, north]), onMap([east, south]), onMap([west, south])];
 }
 
-/** Lays an image on its corners, clockwise from the upper left; below the names of places. */
+/**
+ * Adds a layer of a picture below the names of places.
+ * @param {PageMap} map
+ * @param {string} id of layer and source
+ */
+function addPicture({ view }, id) {
+  view.addLayer(
+    { id, type: 'raster', source: id, paint: { 'raster-fade-duration': 0, 'raster-resampling': 'nearest' } },
+    'cities',
+  );
+}
+
+/**
+ * Draws an image on its corners.
+ * @param {PageMap} map
+ * @param {string} url
+ * @param {Corners} coordinates
+ */
 export function drawImage(map, url, coordinates, id = 'preview') {
-  map.addSource(id, { type: 'image', url, coordinates });
-  map.addLayer(
-    { id, type: 'raster', source: id, paint: { 'raster-fade-duration': 0, 'raster-resampling': 'nearest' } },
-    'cities',
-  );
+  map.view.addSource(id, { type: 'image', url, coordinates });
+  addPicture(map, id);
 }
 
-/** The same of a canvas, which can be drawn on again: then call what this gives. */
+/**
+ * Draws a canvas on its corners. Call the returned function after each change of the canvas.
+ * @param {PageMap} map
+ * @param {HTMLCanvasElement} canvas
+ * @param {Corners} coordinates
+ * @param {string} id
+ */
 export function drawCanvas(map, canvas, coordinates, id) {
-  map.addSource(id, { type: 'canvas', canvas, coordinates, animate: false });
-  map.addLayer(
-    { id, type: 'raster', source: id, paint: { 'raster-fade-duration': 0, 'raster-resampling': 'nearest' } },
-    'cities',
-  );
+  const { view } = map;
+  view.addSource(id, { type: 'canvas', canvas, coordinates, animate: false });
+  addPicture(map, id);
   return () => {
-    const source = map.getSource(id);
+    const source = /** @type {import('maplibre-gl').CanvasSource} */ (view.getSource(id));
     source.play();
-    map.once('render', () => source.pause());
-    map.triggerRepaint();
+    void view.once('render', () => source.pause());
+    view.triggerRepaint();
   };
 }
 
-/** Lets a box be drawn with the pointer or a finger; `onDrawn` is told west, south, east, north. */
+/**
+ * Lets the user draw a box with the pointer or a finger. Returns a function that shows a box, or none.
+ * @param {PageMap} map
+ * @param {HTMLButtonElement} button
+ * @param {(box: [number, number, number, number]) => void} onDrawn
+ * @returns {(box: Box | null) => void}
+ */
 export function drawBox(map, button, onDrawn) {
-  const canvas = map.getCanvas();
-  map.addSource('area', { type: 'geojson', data: { type: 'FeatureCollection', features: [] } });
-  map.addLayer({
+  const { view } = map;
+  const canvas = view.getCanvas();
+  view.addSource('area', { type: 'geojson', data: nothing });
+  view.addLayer({
     id: 'area',
     type: 'line',
     source: 'area',
     paint: { 'line-color': color('--result'), 'line-width': 2.5, 'line-dasharray': [2, 1] },
   });
+  /** @param {Box | null} box */
   const show = (box) =>
-    map.getSource('area').setData({
+    setData(view, 'area', {
       type: 'FeatureCollection',
       features: box
         ? [
@@ -297,9 +408,10 @@ export function drawBox(map, button, onDrawn) {
           ]
         : [],
     });
+  /** @param {PointerEvent} event */
   const placeOf = (event) => {
     const { left, top } = canvas.getBoundingClientRect();
-    return map.unproject([event.clientX - left, event.clientY - top]);
+    return view.unproject([event.clientX - left, event.clientY - top]);
   };
   button.setAttribute('aria-pressed', 'false');
   button.addEventListener('click', () => {
@@ -310,25 +422,31 @@ export function drawBox(map, button, onDrawn) {
     map.isDrawing = isOn;
     canvas.style.cursor = isOn ? 'crosshair' : '';
     canvas.style.touchAction = isOn ? 'none' : '';
-    map.dragPan[isOn ? 'disable' : 'enable']();
+    view.dragPan[isOn ? 'disable' : 'enable']();
   });
+  /** @type {LngLat | null} */
   let from = null;
   canvas.addEventListener('pointercancel', () => (from = null));
-  const boxTo = (to) => [
-    Math.min(from.lng, to.lng),
-    Math.min(from.lat, to.lat),
-    Math.max(from.lng, to.lng),
-    Math.max(from.lat, to.lat),
+  /**
+   * @param {LngLat} one
+   * @param {LngLat} other
+   * @returns {[number, number, number, number]}
+   */
+  const boxBetween = (one, other) => [
+    Math.min(one.lng, other.lng),
+    Math.min(one.lat, other.lat),
+    Math.max(one.lng, other.lng),
+    Math.max(one.lat, other.lat),
   ];
   canvas.addEventListener('pointerdown', (event) => {
     if (button.getAttribute('aria-pressed') !== 'true') return;
     from = placeOf(event);
     canvas.setPointerCapture(event.pointerId);
   });
-  canvas.addEventListener('pointermove', (event) => from && show(boxTo(placeOf(event))));
+  canvas.addEventListener('pointermove', (event) => from && show(boxBetween(from, placeOf(event))));
   canvas.addEventListener('pointerup', (event) => {
     if (!from) return;
-    const [west, south, east, north] = boxTo(placeOf(event));
+    const [west, south, east, north] = boxBetween(from, placeOf(event));
     from = null;
     button.click();
     if (east - west > 1e-6 && north - south > 1e-6)
@@ -337,37 +455,51 @@ export function drawBox(map, button, onDrawn) {
   return show;
 }
 
-/** What a press of `button` begins: each click on the map sets a corner; a click on the first one, or the button again, ends it, and Escape gives it up. Returns what shows rings. */
+/**
+ * Lets the user draw a polygon after a press of `button`. Each click on the map sets a corner. A click on the first corner
+ * or on the button ends the polygon, and Escape gives it up. Returns a function that shows a geometry, or none.
+ * @param {PageMap} map
+ * @param {HTMLButtonElement} button
+ * @param {string} id of the layers
+ * @param {(polygon: Polygon) => void} onDrawn
+ * @returns {(geometry: Geometry | null) => void}
+ */
 export function drawPolygon(map, button, id, onDrawn) {
-  const canvas = map.getCanvas();
+  const { view } = map;
+  const canvas = view.getCanvas();
   const idle = button.textContent;
-  map.addSource(id, { type: 'geojson', data: { type: 'FeatureCollection', features: [] } });
-  map.addLayer({ id: `${id}-inside`, type: 'fill', source: id, paint: { 'fill-color': color('--result'), 'fill-opacity': 0.15 } }); // oxfmt-ignore
-  map.addLayer({ id, type: 'line', source: id, paint: { 'line-color': color('--result'), 'line-width': 2.5 } });
-  map.addLayer({ id: `${id}-corners`, type: 'circle', source: id, paint: { 'circle-color': color('--result'), 'circle-radius': 4 } }); // oxfmt-ignore
+  view.addSource(id, { type: 'geojson', data: nothing });
+  view.addLayer({ id: `${id}-inside`, type: 'fill', source: id, paint: { 'fill-color': color('--result'), 'fill-opacity': 0.15 } }); // oxfmt-ignore
+  view.addLayer({ id, type: 'line', source: id, paint: { 'line-color': color('--result'), 'line-width': 2.5 } });
+  view.addLayer({ id: `${id}-corners`, type: 'circle', source: id, paint: { 'circle-color': color('--result'), 'circle-radius': 4 } }); // oxfmt-ignore
+  /** @param {Geometry | null} geometry */
   const show = (geometry) =>
-    map.getSource(id).setData({
+    setData(view, id, {
       type: 'FeatureCollection',
       features: geometry ? [{ type: 'Feature', properties: {}, geometry }] : [],
     });
+  /**
+   * Corners of the polygon that is being drawn.
+   * @type {Place[] | null}
+   */
   let corners = null;
+  /** @type {Geometry | null} */
   let shown = null;
-  const showCorners = () => {
-    const type = corners.length > 1 ? 'LineString' : 'MultiPoint';
-    show(corners.length > 0 ? { type, coordinates: corners } : null);
-  };
+  /** @param {boolean} isKept */
   function end(isKept) {
-    const [drawn, isWhole] = [corners, corners.length > 2 && isKept];
+    const [first, ...others] = corners ?? [];
     corners = null;
     // Others hear of the same click after this.
     setTimeout(() => (map.isDrawing = false));
     canvas.style.cursor = '';
     button.setAttribute('aria-pressed', 'false');
     button.textContent = idle;
-    if (!isWhole) return show(shown);
-    shown = { type: 'Polygon', coordinates: [[...drawn, drawn[0]]] };
-    show(shown);
-    onDrawn(shown);
+    if (!isKept || first === undefined || others.length < 2) return show(shown);
+    /** @type {Polygon} */
+    const drawn = { type: 'Polygon', coordinates: [[first, ...others, first]] };
+    shown = drawn;
+    show(drawn);
+    onDrawn(drawn);
   }
   button.setAttribute('aria-pressed', 'false');
   button.addEventListener('click', () => {
@@ -380,21 +512,18 @@ export function drawPolygon(map, button, id, onDrawn) {
     button.setAttribute('aria-pressed', 'true');
     button.textContent = 'End the area';
     show(null);
-    map.getContainer().scrollIntoView({ block: 'nearest' });
+    view.getContainer().scrollIntoView({ block: 'nearest' });
   });
   document.addEventListener('keydown', ({ key }) => key === 'Escape' && corners && end(false));
-  map.on('click', ({ lngLat, point }) => {
+  view.on('click', ({ lngLat, point }) => {
     if (!corners) return;
-    const first = corners.length > 2 ? map.project(corners[0]) : null;
+    const first = corners.length > 2 && corners[0] ? view.project(corners[0]) : null;
     if (first && Math.hypot(first.x - point.x, first.y - point.y) < 12) return end(true);
     corners.push([Number(wrap(lngLat.lng).toFixed(6)), Number(lngLat.lat.toFixed(6))]);
-    showCorners();
+    show({ type: corners.length > 1 ? 'LineString' : 'MultiPoint', coordinates: corners });
   });
   return (geometry) => {
     shown = geometry;
     show(geometry);
   };
 }
-
-/** What a page has put into a data block, by its id. */
-export const dataOf = (id) => JSON.parse(document.getElementById(id).textContent);

@@ -1,4 +1,7 @@
-// What every page has: times in the reader's zone, buttons that copy, and questions before what cannot be undone.
+// @ts-check
+// Parts of every page: times in the reader's zone, buttons that copy, and questions before what cannot be undone.
+import { all, around, first } from './dom.js';
+
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const clock = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
@@ -8,34 +11,43 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hour12: false,
 });
 const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' });
+/** @param {Date} date */
 const zoneOf = (date) => zone.formatToParts(date).find(({ type }) => type === 'timeZoneName')?.value ?? '';
 
+/** @param {Document} root */
 function localize(root) {
-  for (const element of root.querySelectorAll('time[datetime]')) {
+  // Elements of a document that was parsed belong to this window, too.
+  for (const element of all('time[datetime]', HTMLTimeElement, root)) {
     const date = new Date(element.dateTime);
     if (Number.isNaN(date.getTime())) continue;
     element.textContent =
-      element.dataset.clock === undefined ? `${full.format(date)} ${zoneOf(date)}` : clock.format(date);
+      element.dataset['clock'] === undefined ? `${full.format(date)} ${zoneOf(date)}` : clock.format(date);
     element.title = element.dateTime;
   }
 }
 function retitle() {
-  const title = document.querySelector('[data-title]')?.dataset.title;
+  const title = first('[data-title]', HTMLElement)?.dataset['title'];
   if (title) document.title = title;
 }
-// Before it takes the place of what is there: nothing flickers.
-document.addEventListener('fetched', ({ detail }) => localize(detail));
+// Before it replaces the page's own: nothing flickers.
+document.addEventListener('fetched', (event) => {
+  if (event instanceof CustomEvent && event.detail instanceof Document) localize(event.detail);
+});
 document.addEventListener('live', retitle);
 localize(document);
 retitle();
 
-/** The key that the API page has made in this tab, in the place of `$API_KEY`: in the copy, not on the page. */
+/**
+ * Replaces `$API_KEY` in a copied text by the key that the API page has made in this tab. The page keeps its text.
+ * @param {string} text
+ */
 const withKey = (text) => text.replace('$API_KEY', sessionStorage.getItem('api-key') ?? '$API_KEY');
 
 document.addEventListener('click', async (event) => {
-  const button = event.target.closest?.('[data-copy]');
+  const button = around(event, '[data-copy]', HTMLElement);
   if (!button) return;
-  const text = button.dataset.copy || document.querySelector(button.dataset.copyFrom)?.textContent || '';
+  const { copy, copyFrom } = button.dataset;
+  const text = copy || (copyFrom ? document.querySelector(copyFrom)?.textContent : null) || '';
   try {
     await navigator.clipboard.writeText(withKey(text));
     say(button, 'Copied');
@@ -43,8 +55,15 @@ document.addEventListener('click', async (event) => {
     say(button, 'Cannot copy here');
   }
 });
-/** Original labels of buttons that show a message for a moment. */
+/**
+ * Original labels of buttons that show a message for a moment.
+ * @type {WeakMap<HTMLElement, string | null>}
+ */
 const wordsOf = new WeakMap();
+/**
+ * @param {HTMLElement} button
+ * @param {string} word
+ */
 function say(button, word) {
   const before = wordsOf.get(button) ?? button.textContent;
   wordsOf.set(button, before);
@@ -56,6 +75,7 @@ function say(button, word) {
 }
 
 document.addEventListener('submit', (event) => {
-  const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
+  const form = event.target instanceof HTMLElement ? event.target : null;
+  const question = event.submitter?.dataset['confirm'] ?? form?.dataset['confirm'];
   if (question && !confirm(question)) event.preventDefault();
 });

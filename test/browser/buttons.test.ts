@@ -47,9 +47,9 @@ async function fill(page: Page, pressed: ReadonlySet<string>): Promise<void> {
   for (const [selector, value] of Object.entries(fields))
     for (const field of await page.locator(selector).all()) await field.fill(value);
   // The drawing tools are shown once the map is there, which the catalog asks for first.
-  const moveMap = page.getByRole('button', { name: 'Move the map' });
+  const moveMap = page.getByRole('button', { name: 'Interact with map' });
   const draw = page.locator('#draw');
-  if ((await moveMap.isVisible()) && pressed.has('Move the map')) {
+  if ((await moveMap.isVisible()) && pressed.has('Interact with map')) {
     await moveMap.dispatchEvent('click');
     await draw.waitFor();
   } else if ((await draw.count()) > 0 && !(await moveMap.isVisible())) await draw.waitFor();

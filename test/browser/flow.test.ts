@@ -1,11 +1,14 @@
 // @module-tag all
 /** What a person does, in Chromium, on real servers: from the marketplace to the result, and every other end. */
+import { copyFile, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { BrowserContext, Page } from 'playwright-core';
 import type { AppDefinition } from '../../src/app/definition/app-definition.ts';
 import { startApp } from '../support/app.ts';
 import severalInputs from '../support/several-inputs.ts';
 import { visit, type Visit } from '../support/browser.ts';
+import { projectRoot } from '../support/folders.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { needing } from '../support/needs.ts';
 
@@ -45,6 +48,26 @@ const reached = (tab: Page, state: string) => tab.locator(`#run[data-state="${st
 const clean = ({ complaints }: Pick<Visit, 'complaints'>) => expect(complaints).toEqual([]);
 
 describe('in a browser', needing('chromium'), () => {
+  test("a file of the app's own folder is chosen again for a run that is edited", async () => {
+    const it = await start();
+    const inputs = join(it.app.dataDir, 'inputs');
+    await mkdir(inputs, { recursive: true });
+    await copyFile(join(projectRoot, 'scenes/olinda-landsat7.tif'), join(inputs, 'own.tif'));
+    const tab = await launch(it.page, it.context, it.sandbox.url);
+    await tab.getByRole('link', { name: 'Normalized difference' }).click();
+    await tab.locator('#new-run[data-ready]').waitFor();
+    await tab.getByLabel("own.tif, from the app's own folder").check();
+    await tab.getByRole('button', { name: 'Ask for approval' }).click();
+    await tab.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
+    await tab.getByRole('link', { name: 'Edit and run again' }).click();
+    await tab.locator('#new-run[data-ready]').waitFor();
+    await expect.poll(() => tab.getByLabel("own.tif, from the app's own folder").isChecked()).toBe(true);
+    expect(await tab.locator('#chosen').textContent()).toBe('Selected: own.tif.');
+    await tab.getByRole('button', { name: 'Ask for approval' }).click();
+    await tab.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
+    clean(it);
+  });
+
   test('features are on the map too, with the numbers of their fields', async () => {
     const it = await start({ webgl: true });
     const tab = await launch(it.page, it.context, it.sandbox.url);
@@ -107,7 +130,7 @@ describe('in a browser', needing('chromium'), () => {
     await expect.poll(() => tab.locator('#chosen').textContent()).toBe('No input selected.');
     await tab.locator('#items input').nth(1).check();
     await tab.getByRole('radio', { name: /^Before/ }).check();
-    await tab.locator('#chosen', { hasText: /^Chosen: / }).waitFor();
+    await tab.locator('#chosen', { hasText: /^Selected: / }).waitFor();
     const names = await tab.locator('.slot-chosen').allTextContents();
     expect(new Set(names).size).toBe(3);
     expect(names[2]).toBe('nothing is chosen');
@@ -293,7 +316,7 @@ describe('in a browser', needing('chromium'), () => {
     const app = it.page.frameLocator('iframe[name="app"]');
     await app.getByText("With olinda-landsat7 of the platform's catalog").waitFor();
     await app.getByRole('link', { name: 'Normalized difference' }).click();
-    await app.getByText('Chosen: Olinda, Landsat 7').waitFor();
+    await app.getByText('Selected: Olinda, Landsat 7').waitFor();
     await app.getByRole('button', { name: 'Ask for approval' }).click();
     await app.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
     await it.page.reload();

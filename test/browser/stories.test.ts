@@ -55,9 +55,9 @@ describe('a story', needing('chromium'), () => {
       await page.mouse.down();
       await page.mouse.move(...to, { steps: 5 });
       await page.mouse.up();
-      await app.getByText(/^1 items are shown/).waitFor();
+      await app.getByText(/^1 compatible item,/).waitFor();
       await app.locator('#items input:not(:disabled)').first().check();
-      await app.getByText('Chosen: Olinda, Landsat 7').waitFor();
+      await app.getByText('Selected: Olinda, Landsat 7').waitFor();
       await app.getByRole('button', { name: 'Ask for approval' }).click();
       await page.getByRole('button', { name: 'Approve Normalized difference' }).click();
       await app.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 900_000 });
@@ -74,7 +74,7 @@ describe('a story', needing('chromium'), () => {
       await inspector.getByText('fired 0 of 1').waitFor();
       await app.getByRole('link', { name: 'Edit and run again' }).click();
       await app.locator('#new-run[data-ready]').waitFor();
-      await app.getByText('Chosen: Olinda, Landsat 7').waitFor();
+      await app.getByText('Selected: Olinda, Landsat 7').waitFor();
       await app.getByRole('button', { name: 'Ask for approval' }).click();
       await page.getByRole('button', { name: 'Approve Normalized difference' }).click();
       // By itself: the wound, what caused it, and the chunk that came again.
@@ -111,12 +111,12 @@ describe('a story', needing('chromium'), () => {
         .getByText(/jacksboro/i)
         .first();
       // The list is made anew by the search for the collection.
-      await tab.getByText('looked at 1 of 1').waitFor();
+      await tab.getByText('searched 1 of 1').waitFor();
       await item.scrollIntoViewIfNeeded();
       const before = await tab.evaluate<number>('scrollY');
       await item.tap().catch(() => item.click());
       expect(Math.abs((await tab.evaluate<number>('scrollY')) - before)).toBeLessThan(844);
-      await tab.getByText(/^Chosen: .*jacksboro/i).waitFor();
+      await tab.getByText(/^Selected: .*jacksboro/i).waitFor();
       await tab.locator('input[name="azimuth"]').fill('999');
       await tab.getByRole('button', { name: 'Ask for approval' }).click();
       await expect.poll(() => tab.locator('#problem-azimuth').textContent()).toMatch(/^[A-Z].*must be.*\.$/);

@@ -32,6 +32,7 @@ const elsewhere: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^npm run test:(all|fresh|images)\b/, '.ci/run'],
   [/^npm run (bench|lab)\b/, 'measurements, run by hand; the files that they name are there'],
   [/^npm run setup\b/, 'the set-up of every command'],
+  [/^npm run docs\b/, 'test/release/site'],
   [/^npx marketplace-app-kit certify\b/, 'test/package'],
   [/^npx marketplace-app-kit forget-user\b/, 'test/commands/forget-user'],
   [/^gdalinfo 'STACIT/, 'a running sandbox'],

@@ -1,6 +1,6 @@
 import { json, Router } from 'express';
 import * as z from 'zod';
-import { bbox, type CatalogItem } from '../../contract/index.ts';
+import { bbox } from '../../contract/index.ts';
 import { inputsOf } from '../../steps/step.ts';
 import type { LaunchStore } from '../launch/launch-store.ts';
 import type { OwnUploads } from './own-uploads.ts';
@@ -9,7 +9,7 @@ import type { PlatformClient } from '../../platform-client/index.ts';
 import { parseRequest } from '../web/errors.ts';
 import { pageDeadline, whileAsked } from '../web/page-call.ts';
 import { incompatibilityReason } from '../processing/fit.ts';
-import { namesOf } from '../processing/input-facts.ts';
+import { viewItem } from './found-item.ts';
 
 const everywhere: [number, number, number, number] = [-180, -90, 180, 90];
 /** Needs both ends: the interface shows no open interval. */
@@ -83,20 +83,4 @@ export function catalogRoutes({ client, steps, launches, uploads }: CatalogRoute
     });
   });
   return router;
-}
-
-/** Holds no link to the data: the app itself fetches that once the run is approved. */
-function viewItem(item: CatalogItem, onlyCollection: string | undefined) {
-  return {
-    collectionId: item.collection ?? onlyCollection ?? null,
-    itemId: item.id,
-    title: item.name ?? item.title ?? item.id,
-    datetime: item.datetime ?? null,
-    sourceType: item.sourceType ?? null,
-    cloudCover: item.cloudCover ?? null,
-    bands: item.bands?.map((band) => namesOf(band)[0] ?? '') ?? null,
-    bbox: item.bbox ?? null,
-    geometry: item.geometry ?? null,
-    previewHref: item.previewHref ?? null,
-  };
 }

@@ -1,21 +1,26 @@
+// @ts-check
 // Cancel and retry.
-document.addEventListener('click', async ({ target }) => {
-  const { action, then } = target.dataset ?? {};
-  if (!action) return;
-  target.disabled = true;
-  const said = document.querySelector('#action-problem');
+import { around, byId } from './shared/dom.js';
+
+document.addEventListener('click', async (event) => {
+  const button = around(event, '[data-action]', HTMLButtonElement);
+  const { action, then } = button?.dataset ?? {};
+  if (!button || !action) return;
+  button.disabled = true;
+  const problem = byId('action-problem', HTMLElement);
   try {
     const response = await fetch(action, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: '{}',
     });
+    /** @type {{ id: string, error: string }} */
     const answer = await response.json();
-    if (response.ok && then) return void location.assign(then + answer.id);
-    said.textContent = response.ok ? '' : answer.error;
+    if (response.ok && then) return location.assign(then + answer.id);
+    problem.textContent = response.ok ? '' : answer.error;
   } catch {
-    said.textContent = 'The app does not answer; try again in a moment.';
+    problem.textContent = 'The app does not answer; try again in a moment.';
   }
-  said.hidden = said.textContent === '';
-  target.disabled = false;
+  problem.hidden = problem.textContent === '';
+  button.disabled = false;
 });

@@ -1,9 +1,28 @@
-// The result on the map, as soon as it is there: in the step's own colours, laid on its corners; before and after; the value under the pointer.
-import { cornersOf, createMap, drawCanvas, drawImage } from './shared/map.js';
+// @ts-check
+// The result of a run on the map, in the step's colours: before and after, and the value under the pointer.
+import { around, byId, dataOf, first } from './shared/dom.js';
+import { boundsOfPlaces, cornersOf, createMap, drawCanvas, drawImage, onMap } from './shared/map.js';
 
-const find = (id) => document.getElementById(id);
+/** @import { Box, Corners, PageMap } from './shared/map.js' */
+/** @import { Place } from './shared/map-base.js' */
+
+/**
+ * The data block of the page, by `run.eta`. `box` or `corners` place the picture.
+ * @typedef {object} Result
+ * @property {string} href
+ * @property {Corners} [corners]
+ * @property {Box} [box] of a picture that the platform drew, whose pixels a page may not read
+ * @property {{ href: string, box: Box } | null} [input]
+ * @property {string | null} [values] address of the values
+ * @property {string | null} [name]
+ * @property {string | null} [unit]
+ */
+/** @typedef {{ width: number, height: number, rows: (number | null)[] }} Values */
+/** @typedef {{ values: Values | null, classes: { value: number, name: string }[] | null }} KnownValues */
+
 let shown = false;
 
+/** @param {string} href */
 async function pictureOf(href) {
   const image = new Image();
   image.src = href;
@@ -11,75 +30,102 @@ async function pictureOf(href) {
   return image;
 }
 
+/**
+ * @param {string | null | undefined} address
+ * @returns {Promise<KnownValues | null>}
+ */
+async function valuesAt(address) {
+  if (!address) return null;
+  return fetch(address).then(
+    (response) => response.json(),
+    () => null,
+  );
+}
+
 async function show() {
-  const result = JSON.parse(find('result').textContent);
+  /** @type {Result | null} */
+  const result = dataOf('result');
   if (shown || !result) return;
   shown = true;
-  find('map-place').hidden = false;
-  // The map ends before the poles.
-  const corners = (result.corners ?? cornersOf(result.box)).map(([lon, lat]) => [
-    lon,
-    Math.max(-85, Math.min(85, lat)),
-  ]);
-  const bounds = [0, 1].map((end) =>
-    [0, 1].map((axis) => (end === 0 ? Math.min : Math.max)(...corners.map((corner) => corner[axis]))),
-  );
-  const map = await createMap(find('map'), { bounds });
+  byId('map-place', HTMLElement).hidden = false;
+  const [upperLeft, upperRight, lowerRight, lowerLeft] = result.corners ?? cornersOf(result.box ?? []);
+  /** @type {Corners} */
+  const corners = [onMap(upperLeft), onMap(upperRight), onMap(lowerRight), onMap(lowerLeft)];
+  const bounds = boundsOfPlaces(corners);
+  const map = await createMap(byId('map', HTMLElement), { bounds });
   if (!map) return;
-  find('map-controls').hidden = false;
-  const opacity = find('opacity');
-  opacity.addEventListener('input', () => map.setPaintProperty('preview', 'raster-opacity', opacity.value / 100));
-  map.fitBounds(bounds, { padding: 40, animate: false });
-  // Of the platform's, which need not let its pixels be read.
-  if (result.box) return void drawImage(map, result.href, corners);
+  byId('map-controls', HTMLElement).hidden = false;
+  const opacity = byId('opacity', HTMLInputElement);
+  opacity.addEventListener('input', () =>
+    map.view.setPaintProperty('preview', 'raster-opacity', Number(opacity.value) / 100),
+  );
+  map.view.fitBounds(bounds, { padding: 40, animate: false });
+  if (result.box) return drawImage(map, result.href, corners);
   if (result.input) drawImage(map, result.input.href, cornersOf(result.input.box), 'input');
-  const [picture, known] = await Promise.all([
-    pictureOf(result.href),
-    result.values
-      ? fetch(result.values).then(
-          (response) => response.json(),
-          () => null,
-        )
-      : null,
-  ]);
+  const [picture, known] = await Promise.all([pictureOf(result.href), valuesAt(result.values)]);
+  offerComparison(map, picture, corners, Boolean(result.input));
+  if (known?.values) offerValues(map, corners, result, known.values, known.classes ?? []);
+}
+
+/**
+ * @param {PageMap} map
+ * @param {HTMLImageElement} picture
+ * @param {Corners} corners
+ * @param {boolean} hasInput
+ */
+function offerComparison(map, picture, corners, hasInput) {
   const canvas = Object.assign(document.createElement('canvas'), {
     width: picture.naturalWidth,
     height: picture.naturalHeight,
   });
   const pen = canvas.getContext('2d');
+  if (!pen) return;
   pen.drawImage(picture, 0, 0);
   const redraw = drawCanvas(map, canvas, corners, 'preview');
-
-  const compare = find('compare');
-  find('compare-place').hidden = !result.input;
+  const compare = byId('compare', HTMLInputElement);
+  byId('compare-place', HTMLElement).hidden = !hasInput;
   compare.addEventListener('input', () => {
-    const from = Math.round((canvas.width * compare.value) / 100);
+    const from = Math.round((canvas.width * Number(compare.value)) / 100);
     pen.clearRect(0, 0, canvas.width, canvas.height);
     if (from < canvas.width)
       pen.drawImage(picture, from, 0, canvas.width - from, canvas.height, from, 0, canvas.width - from, canvas.height);
     redraw();
   });
+}
 
-  const values = known?.values;
-  if (!values) return;
-  find('read-out').hidden = false;
-  const names = new Map((known.classes ?? []).map(({ value, name }) => [value, name]));
-  map.on('mousemove', ({ lngLat }) => {
+/**
+ * @param {PageMap} map
+ * @param {Corners} corners
+ * @param {Result} result
+ * @param {Values} values
+ * @param {{ value: number, name: string }[]} classes
+ */
+function offerValues(map, corners, result, values, classes) {
+  const readOut = byId('read-out', HTMLElement);
+  readOut.hidden = false;
+  const names = new Map(classes.map(({ value, name }) => [value, name]));
+  /** @param {number | null | undefined} value */
+  function inWords(value) {
+    if (value === undefined) return 'Hover or tap for values.';
+    if (value === null) return 'No data here.';
+    const name = names.get(value);
+    const unit = result.unit ? ` ${result.unit}` : '';
+    return `${name || result.name || 'Value'}: ${value}${unit}${name ? '' : ' (approximate, from the preview)'}`;
+  }
+  map.view.on('mousemove', ({ lngLat }) => {
     const [column, row] = placeIn(corners, [lngLat.lng, lngLat.lat]);
     const isInside = column >= 0 && column < 1 && row >= 0 && row < 1;
-    const value = isInside
-      ? values.rows[Math.floor(row * values.height) * values.width + Math.floor(column * values.width)]
-      : undefined;
-    find('read-out').textContent =
-      value === undefined
-        ? 'Hover or tap for values.'
-        : value === null
-          ? 'No data here.'
-          : `${names.get(value) || result.name || 'Value'}: ${value}${result.unit ? ` ${result.unit}` : ''}${names.get(value) ? '' : ' (approximate, from the preview)'}`;
+    const index = Math.floor(row * values.height) * values.width + Math.floor(column * values.width);
+    readOut.textContent = inWords(isInside ? values.rows[index] : undefined);
   });
 }
 
-/** Where a point lies in four corners, from the upper left, 0 to 1: as in a parallelogram, which they nearly are. */
+/**
+ * Returns the place of a point within four corners, from the upper left, 0 to 1. The corners are nearly a parallelogram.
+ * @param {Corners} corners
+ * @param {Place} point
+ * @returns {[number, number]}
+ */
 function placeIn([origin, right, , below], [x, y]) {
   const [ax, ay, bx, by] = [right[0] - origin[0], right[1] - origin[1], below[0] - origin[0], below[1] - origin[1]];
   const [dx, dy] = [x - origin[0], y - origin[1]];
@@ -88,29 +134,31 @@ function placeIn([origin, right, , below], [x, y]) {
 }
 
 // A notification when a decision came, or the run ended, if the user wants.
-const stateOf = () => find('run').dataset.state;
-const told = {
-  REJECTED: 'It was rejected.',
-  APPROVED: 'The platform has your approval; processing begins.',
-  COMPLETED: 'Completed: the output is in the platform.',
-  FAILED: 'The run failed.',
-  EXPIRED: 'Nobody decided in time.',
-};
+const stateOf = () => byId('run', HTMLElement).dataset['state'] ?? '';
+const told = new Map([
+  ['REJECTED', 'It was rejected.'],
+  ['APPROVED', 'The platform has your approval; processing begins.'],
+  ['COMPLETED', 'Completed: the output is in the platform.'],
+  ['FAILED', 'The run failed.'],
+  ['EXPIRED', 'Nobody decided in time.'],
+]);
 let state = stateOf();
 let wants = false;
 function offer() {
-  const button = find('notify');
+  const button = first('#notify', HTMLElement);
   if (!button || !('Notification' in window) || Notification.permission === 'denied') return;
   button.hidden = wants;
 }
-document.addEventListener('click', async ({ target }) => {
-  if (target.id !== 'notify') return;
+document.addEventListener('click', async (event) => {
+  const button = around(event, '#notify', HTMLElement);
+  if (!button) return;
   wants = (await Notification.requestPermission()) === 'granted';
-  target.hidden = wants;
+  button.hidden = wants;
 });
+/** @param {string} body */
 function notify(body) {
   try {
-    new Notification(document.querySelector('h1').textContent, { body });
+    new Notification(document.querySelector('h1')?.textContent ?? '', { body });
   } catch {
     // Some browsers let only a service worker notify; the title says it, too.
   }
@@ -119,7 +167,8 @@ document.addEventListener('live', () => {
   const now = stateOf();
   void show();
   offer();
-  if (wants && now !== state && told[now]) notify(told[now]);
+  const words = told.get(now);
+  if (wants && now !== state && words) notify(words);
   state = now;
 });
 offer();

@@ -1,43 +1,44 @@
-// The found items on the map, once somebody means it; the box that is seen, or one that is drawn, as a search.
-import {
-  boundsAround,
-  boundsOf,
-  createMap,
-  dataOf,
-  drawBox,
-  drawFootprints,
-  seenBox,
-  whenWanted,
-} from './shared/map.js';
+// @ts-check
+// Shows the found items on the map as soon as the user touches it, and searches the visible box or a drawn one.
+import { byId, dataOf } from './shared/dom.js';
+import { boundsAround, boundsOf, createMap, drawBox, drawFootprints, seenBox, whenWanted } from './shared/map.js';
 
-const form = document.querySelector('#search');
+/** @typedef {{ title: string, href: string, day: string, thumbHref: string }} Found */
+
+const form = byId('search', HTMLFormElement);
+const field = /** @type {HTMLInputElement} */ (form.elements.namedItem('bbox'));
+/** @type {(import('geojson').Feature<import('geojson').Polygon, Found> & { bbox: [number, number, number, number] })[]} */
 const items = dataOf('items');
-const place = document.querySelector('#map');
-const asked = form.elements.bbox.value.split(',').map(Number);
+const place = byId('map', HTMLElement);
+const asked = field.value.split(',').map(Number);
 const isBox = asked.length === 4 && asked.every(Number.isFinite);
 
 await whenWanted(place);
 const map = await createMap(place, isBox ? { bounds: boundsOf(asked) } : {});
 if (map) {
   if (!isBox && location.search && items.length > 0)
-    map.fitBounds(boundsAround(items.map(({ bbox }) => bbox)), { padding: 60, maxZoom: 9, animate: false });
-  drawFootprints(map, items, (found, lngLat) => map.popupOf(lngLat, about(found)));
+    map.view.fitBounds(boundsAround(items.map(({ bbox }) => bbox)), { padding: 60, maxZoom: 9, animate: false });
+  drawFootprints(map, items, (found, lngLat) => map.openPopup(lngLat, about(found)));
+  /** @param {readonly number[]} box */
   const search = (box) => {
-    form.elements.bbox.value = box.map((n) => n.toFixed(4)).join(',');
+    field.value = box.map((n) => n.toFixed(4)).join(',');
     form.requestSubmit();
   };
-  const [here, draw] = ['#search-here', '#draw'].map((id) => document.querySelector(id));
+  const [here, draw] = [byId('search-here', HTMLButtonElement), byId('draw', HTMLButtonElement)];
   here.hidden = draw.hidden = false;
   here.addEventListener('click', () => search(seenBox(map)));
   const show = drawBox(map, draw, search);
   if (isBox) show(asked);
 }
 
-/** One with its picture; several as a list. */
+/**
+ * One item with its picture; several as a list.
+ * @param {Found[]} found
+ */
 function about(found) {
   const part = document.createElement('div');
-  if (found.length === 1)
-    part.append(Object.assign(document.createElement('img'), { src: found[0].thumbHref, alt: '' }));
+  const [only, another] = found;
+  if (only && !another) part.append(Object.assign(document.createElement('img'), { src: only.thumbHref, alt: '' }));
   const list = part.appendChild(document.createElement('ul'));
   for (const { title, href, day } of found.slice(0, 30)) {
     const line = list.appendChild(document.createElement('li'));

@@ -1,18 +1,22 @@
-// Decides without leaving the page: the app beside it stays as it is.
-const problem = document.querySelector('#frame-problem');
+// @ts-check
+// Decides without leaving the page, so that the app next to it stays as it is.
+import { byId } from './shared/dom.js';
+
+const problem = byId('frame-problem', HTMLElement);
 document.addEventListener('submit', async (event) => {
-  if (event.target.dataset.here === undefined) return;
+  const { target: form, submitter } = event;
+  if (!(form instanceof HTMLFormElement) || form.dataset['here'] === undefined) return;
   event.preventDefault();
-  const { submitter } = event;
-  submitter.disabled = true;
-  // Where it was decided the answer leads to the list of approvals.
-  const response = await fetch(event.target.action, { method: 'POST', redirect: 'manual' }).catch(() => null);
+  const button = submitter instanceof HTMLButtonElement ? submitter : null;
+  if (button) button.disabled = true;
+  // After a decision the response leads to the list of approvals.
+  const response = await fetch(form.action, { method: 'POST', redirect: 'manual' }).catch(() => null);
   problem.hidden = response?.type === 'opaqueredirect';
   problem.textContent = problem.hidden
     ? ''
     : response === null
       ? 'The sandbox does not answer.'
       : `The decision came too late (${response.status}).`;
-  submitter.disabled = false;
+  if (button) button.disabled = false;
   document.dispatchEvent(new Event('refresh'));
 });

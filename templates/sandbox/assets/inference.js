@@ -1,33 +1,38 @@
+// @ts-check
 // Starts a job; the list keeps itself up to date.
-const form = document.querySelector('#run');
-const problem = form.querySelector('.problem');
+import { byId, first } from './shared/dom.js';
+
+const form = byId('run', HTMLFormElement);
+const problem = first('.problem', HTMLElement, form);
+const button = first('[type="submit"]', HTMLButtonElement, form);
+
+/** @param {string} text */
+function say(text) {
+  if (!problem) return;
+  problem.hidden = text === '';
+  problem.textContent = text;
+}
+
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
-  const { modelId, fileId, geometry } = form.elements;
-  const button = form.querySelector('[type="submit"]');
-  button.disabled = true;
+  if (button) button.disabled = true;
   try {
-    await begin(modelId, fileId, geometry);
+    say(await begin());
   } catch {
-    problem.hidden = false;
-    problem.textContent = 'The sandbox cannot be reached. Try again in a moment.';
+    say('The sandbox cannot be reached. Try again in a moment.');
   } finally {
-    button.disabled = false;
+    if (button) button.disabled = false;
   }
 });
 
-async function begin(modelId, fileId, geometry) {
-  const response = await fetch('/browser/public/inference/run', {
-    method: 'POST',
-    body: new URLSearchParams({
-      modelId: modelId.value,
-      fileId: fileId.value,
-      ...(geometry.value.trim() ? { geometry: geometry.value.trim() } : {}),
-    }),
-  });
-  const answer = await response.json();
-  problem.hidden = response.ok;
-  problem.textContent = response.ok
-    ? ''
-    : [answer.error, ...(answer.details ?? []).map(({ path, message }) => `${path} ${message}`)].join('; ');
+/** Returns the reason why the job did not begin; an empty text if it did. */
+async function begin() {
+  const fields = new URLSearchParams();
+  for (const [name, value] of new FormData(form))
+    if (typeof value === 'string' && value.trim()) fields.set(name, value.trim());
+  const response = await fetch('/browser/public/inference/run', { method: 'POST', body: fields });
+  if (response.ok) return '';
+  /** @type {{ error: string, details?: { path: string, message: string }[] }} */
+  const { error, details = [] } = await response.json();
+  return [error, ...details.map(({ path, message }) => `${path} ${message}`)].join('; ');
 }

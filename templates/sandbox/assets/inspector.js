@@ -1,6 +1,10 @@
-// The inspector without loading the page anew: a call into the pane, a part of the time into the drawing. All of it stands in the address.
+// @ts-check
+// The inspector without a new page: a call opens in the pane, and a part of the time fills the drawing. The address holds both.
+import { around, byId, first } from './shared/dom.js';
+
 const refresh = () => document.dispatchEvent(new Event('refresh'));
 
+/** @param {Record<string, string | number | null>} changes of the address; null removes a parameter */
 function go(changes) {
   const url = new URL(location.href);
   for (const [name, value] of Object.entries(changes))
@@ -11,67 +15,81 @@ function go(changes) {
   refresh();
 }
 
+/**
+ * The part of the time that a drawing shows, in milliseconds, and its place in the drawing's units.
+ * @param {SVGSVGElement} drawing
+ */
+function scaleOf({ dataset }) {
+  const number = (/** @type {string} */ name) => Number(dataset[name]);
+  return { from: number('from'), span: number('span'), x: number('x'), width: number('width') };
+}
+
 document.addEventListener('click', (event) => {
-  const link = event.target.closest?.('[data-call]');
+  const link = around(event, '[data-call]', Element);
   if (link && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
-    go({ call: link.dataset.call });
+    go({ call: callOf(link) });
     if (innerWidth < 1024)
-      document.addEventListener('live', () => document.querySelector('#pane').scrollIntoView(), { once: true });
+      document.addEventListener('live', () => document.querySelector('#pane')?.scrollIntoView(), { once: true });
     return;
   }
-  const drawing = document.querySelector('svg.timeline');
-  const { zoom, pan, whole } = event.target.closest?.('[data-zoom], [data-pan], [data-whole]')?.dataset ?? {};
+  const drawing = first('svg.timeline', SVGSVGElement);
+  const { zoom, pan, whole } = around(event, '[data-zoom], [data-pan], [data-whole]', HTMLElement)?.dataset ?? {};
   if (whole !== undefined) {
     event.preventDefault();
     go({ from: null, to: null });
   } else if (drawing && (zoom || pan)) {
-    const [from, span] = [Number(drawing.dataset.from), Number(drawing.dataset.span)];
-    const size = zoom ? Math.max(200, span * zoom) : span;
-    // Around the call that is chosen, if it is there to be seen.
+    const { from, span, x, width } = scaleOf(drawing);
+    const size = zoom ? Math.max(200, span * Number(zoom)) : span;
+    // Around the chosen call, if the drawing shows it.
     const chosen = drawing.querySelector('.chosen');
-    const middle =
-      zoom && chosen
-        ? from + ((Number(chosen.getAttribute('x')) - Number(drawing.dataset.x)) / Number(drawing.dataset.width)) * span
-        : from + span / 2;
-    const start = middle - size / 2 + (pan ? span * pan : 0);
+    const middle = zoom && chosen ? from + ((Number(chosen.getAttribute('x')) - x) / width) * span : from + span / 2;
+    const start = middle - size / 2 + (pan ? span * Number(pan) : 0);
     go({ from: Math.round(start), to: Math.round(start + size) });
   }
 });
 
+/** @param {Element} link */
+const callOf = (link) => link.getAttribute('data-call') ?? '';
+
 // Up and down through the list.
-document.querySelector('#calls').addEventListener('keydown', (event) => {
-  const row = event.target.closest('tr');
+byId('calls', HTMLElement).addEventListener('keydown', (event) => {
+  const row = around(event, 'tr', HTMLTableRowElement);
   const next =
     event.key === 'ArrowDown' ? row?.nextElementSibling : event.key === 'ArrowUp' ? row?.previousElementSibling : null;
-  const link = next?.querySelector('[data-call]');
+  const link = next ? first('[data-call]', HTMLElement, next) : null;
   if (!link) return;
   event.preventDefault();
   link.focus();
-  go({ call: link.dataset.call });
+  go({ call: callOf(link) });
 });
 
 // A part of the time, by dragging over it.
-const place = document.querySelector('#timeline');
+const place = byId('timeline', HTMLElement);
+/** @typedef {{ x: number, ms: number }} Moment place in the drawing, and time */
+/** @type {{ drawing: SVGSVGElement, at: Moment, isDrag: boolean, box: SVGRectElement | null } | null} */
 let begun = null;
-const timeAt = (drawing, clientX) => {
+/**
+ * @param {SVGSVGElement} drawing
+ * @param {number} clientX
+ * @returns {Moment}
+ */
+function momentAt(drawing, clientX) {
   const { left, width } = drawing.getBoundingClientRect();
+  const scale = scaleOf(drawing);
   const units = ((clientX - left) / width) * drawing.viewBox.baseVal.width;
-  const share = Math.max(0, Math.min(1, (units - Number(drawing.dataset.x)) / Number(drawing.dataset.width)));
-  return {
-    x: Number(drawing.dataset.x) + share * Number(drawing.dataset.width),
-    ms: Number(drawing.dataset.from) + share * Number(drawing.dataset.span),
-  };
-};
+  const share = Math.max(0, Math.min(1, (units - scale.x) / scale.width));
+  return { x: scale.x + share * scale.width, ms: scale.from + share * scale.span };
+}
 place.addEventListener('pointerdown', (event) => {
-  const drawing = event.target.closest('svg.timeline');
+  const drawing = around(event, 'svg.timeline', SVGSVGElement);
   if (drawing && event.button === 0 && event.pointerType === 'mouse')
-    begun = { drawing, at: timeAt(drawing, event.clientX) };
+    begun = { drawing, at: momentAt(drawing, event.clientX), isDrag: false, box: null };
 });
 place.addEventListener('pointermove', (event) => {
   if (!begun) return;
   const { drawing, at } = begun;
-  const now = timeAt(drawing, event.clientX);
+  const now = momentAt(drawing, event.clientX);
   if (Math.abs(now.x - at.x) < 6) return;
   event.preventDefault();
   begun.isDrag = true;
@@ -83,25 +101,26 @@ place.addEventListener('pointermove', (event) => {
     width: Math.abs(now.x - at.x),
     height: drawing.viewBox.baseVal.height,
   }))
-    begun.box.setAttribute(name, value);
+    begun.box.setAttribute(name, String(value));
 });
 addEventListener('pointerup', (event) => {
   const was = begun;
   begun = null;
   was?.box?.remove();
   if (!was?.isDrag) return;
-  const swallow = (click) => click.stopPropagation();
+  const swallow = (/** @type {Event} */ click) => click.stopPropagation();
   addEventListener('click', swallow, { capture: true, once: true });
   setTimeout(() => removeEventListener('click', swallow, { capture: true }));
-  const [from, to] = [was.at.ms, timeAt(was.drawing, event.clientX).ms].sort((a, b) => a - b);
-  go({ from: Math.round(from), to: Math.round(to) });
+  const [one, other] = [was.at.ms, momentAt(was.drawing, event.clientX).ms];
+  go({ from: Math.round(Math.min(one, other)), to: Math.round(Math.max(one, other)) });
 });
 place.addEventListener('dragstart', (event) => event.preventDefault());
 
-if (location.hash === '#controls') document.querySelector('#controls').open = true;
+const controls = first('#controls', HTMLDetailsElement);
+if (controls && location.hash === '#controls') controls.open = true;
 
-// A verdict's rule is opened where a link leads to it.
+// A link to a rule of the verdict opens it.
 addEventListener('hashchange', () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (target?.tagName === 'DETAILS') target.open = true;
+  if (target instanceof HTMLDetailsElement) target.open = true;
 });

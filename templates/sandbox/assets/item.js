@@ -1,13 +1,18 @@
+// @ts-check
 // The item's preview, laid on its place.
-import { boundsOf, cornersOf, createMap, dataOf, drawFootprints, drawImage } from './shared/map.js';
+import { byId, dataOf, first } from './shared/dom.js';
+import { boundsOf, cornersOf, createMap, drawFootprints, drawImage } from './shared/map.js';
 
+/** @type {{ box: import('./shared/map.js').Box, previewHref: string, footprint: import('geojson').Polygon }} */
 const item = dataOf('item');
-const map = await createMap(document.querySelector('#map'), { bounds: boundsOf(item.box) });
+const map = await createMap(byId('map', HTMLElement), { bounds: boundsOf(item.box) });
 if (map) {
-  map.fitBounds(boundsOf(item.box), { padding: 40, animate: false });
+  map.view.fitBounds(boundsOf(item.box), { padding: 40, animate: false });
   drawImage(map, item.previewHref, cornersOf(item.box));
   drawFootprints(map, [{ type: 'Feature', geometry: item.footprint, properties: {} }]);
-  map.setPaintProperty('footprints', 'fill-opacity', 0);
-  const opacity = document.querySelector('#opacity');
-  opacity?.addEventListener('input', () => map.setPaintProperty('preview', 'raster-opacity', opacity.value / 100));
+  map.view.setPaintProperty('footprints', 'fill-opacity', 0);
+  const opacity = first('#opacity', HTMLInputElement);
+  opacity?.addEventListener('input', () =>
+    map.view.setPaintProperty('preview', 'raster-opacity', Number(opacity.value) / 100),
+  );
 }

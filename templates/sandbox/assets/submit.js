@@ -1,4 +1,8 @@
+// @ts-check
 // Sends the launch's form by itself; its button is for browsers without scripts.
-const form = document.querySelector('#launch');
-form.querySelector('[data-launch]').hidden = true;
+import { byId, first } from './shared/dom.js';
+
+const form = byId('launch', HTMLFormElement);
+const button = first('[data-launch]', HTMLElement, form);
+if (button) button.hidden = true;
 form.submit();
