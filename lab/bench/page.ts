@@ -19,6 +19,7 @@ const titles: Readonly<Record<string, string>> = {
   stac: 'The catalog',
   pgstac: 'The catalog beside pgstac',
   waiting: 'Waiting for approval',
+  outages: 'Restarts and outages',
   crowded: 'Many launches and runs',
   pages: 'Pages',
 };

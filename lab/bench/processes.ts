@@ -20,19 +20,27 @@ export interface BenchProcess {
   kill(): Promise<void>;
 }
 
+/** `onLog` gets what the process writes to stderr; without it, stderr is shown. `env` replaces variables. */
+export interface ProcessOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly onLog?: (text: string) => void;
+}
+
 /** Starts a script of the bench or the kit and waits for its `<name> ready <url>`. */
 export async function startProcess(
   script: URL,
   name: string,
   args: readonly string[],
   env: Record<string, string>,
+  { onLog }: Pick<ProcessOptions, 'onLog'> = {},
 ): Promise<BenchProcess> {
   // A peer runs as its own documents start it.
   const settings = name === 'peer' ? [] : ['--import', preload];
   const child = spawn(process.execPath, [...settings, script.pathname, ...args], {
     env: { PATH: process.env['PATH'], ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', onLog ? 'pipe' : 'inherit'],
   });
+  child.stderr?.on('data', (bytes: Buffer) => onLog?.(bytes.toString()));
   const killWithParent = () => child.kill('SIGKILL');
   process.once('exit', killWithParent);
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));

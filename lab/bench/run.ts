@@ -21,6 +21,7 @@ const benches = {
   stac: [],
   pgstac: [],
   waiting: ['--seconds', '40'],
+  outages: [],
   crowded: [],
   pages: [],
 } satisfies Record<string, string[]>;

@@ -1,18 +1,13 @@
 /** `npm run lab -- lab/bench/waiting.ts`: what it costs the app to wait for many approvals, beside a bare loop of the same calls in the same run. */
-import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { limits } from '../../src/contract/index.ts';
-import { openLaunch } from '../../src/testing/app-session.ts';
-import { loadMyApp } from '../../src/commands/my-app.ts';
-import { trialRun } from '../../src/commands/trial-run.ts';
 import { startProcess, type BenchProcess } from './processes.ts';
 import { tell, type BenchRow } from './rows.ts';
-
-const trial = trialRun(await loadMyApp(), 64);
+import { intervalMs, startWaiting } from './waiting-runs.ts';
 
 const { values } = parseArgs({
   options: {
@@ -22,9 +17,6 @@ const { values } = parseArgs({
   },
 });
 const [runs, seconds, folder] = [Number(values.runs), Number(values.seconds), resolve(values.folder)];
-const launches = 20;
-const intervalMs = 3_000;
-const apiKey = randomBytes(24).toString('base64url');
 
 interface Call {
   readonly at: string;
@@ -32,41 +24,8 @@ interface Call {
   readonly detail: { readonly operationId?: string };
 }
 
-await rm(folder, { recursive: true, force: true });
-await mkdir(folder, { recursive: true });
-const sandbox = await startProcess(
-  new URL('../../src/commands/sandbox.ts', import.meta.url),
-  'sandbox',
-  ['--port', '0', '--seed', 'none', '--data', join(folder, 'sandbox')],
-  { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' },
-);
-const app = await startProcess(new URL('../../src/commands/app.ts', import.meta.url), 'app', [], {
-  PLATFORM_URL: sandbox.url,
-  RUNS_PER_USER: String(runs),
-  PLATFORM_API_KEY: apiKey,
-  APP_SECRET: randomBytes(32).toString('base64url'),
-  DATA_DIR: join(folder, 'app'),
-  LAUNCHES_PER_MINUTE: '100000',
-  POLL_INTERVAL_MS: String(intervalMs),
-  PORT: '0',
-  LOG_LEVEL: 'error',
-});
-let operations: { operationId: string; launchId: string }[] = [];
-let tokens = new Map<string, string>();
+const { app, sandbox, apiKey, launches, operations, control, end } = await startWaiting({ folder, runs });
 try {
-  await control('apps', { id: 'bench', name: 'Bench', launchUrl: `${app.url}/launch` });
-  const opened = await Promise.all(
-    Array.from({ length: launches }, async () =>
-      control<{ launchId: string; token: string; launchUrl: string }>('launches', { appId: 'bench' }),
-    ),
-  );
-  for (const { launchUrl } of opened) {
-    const session = await openLaunch(launchUrl);
-    for (let i = 0; i < runs / launches; i++) await session.startRun(trial);
-  }
-  const list = async () => (await control<{ operations: typeof operations }>('operations')).operations;
-  for (operations = await list(); operations.length < runs; operations = await list()) await sleep(500);
-  tokens = new Map(opened.map(({ launchId, token }) => [launchId, token]));
   console.log(`${operations.length} runs wait for approval, asked for every ${intervalMs} ms; ${seconds} s of each\n`);
   await sleep(2 * intervalMs);
 
@@ -74,7 +33,7 @@ try {
   const ours = await measure(app, seconds);
   const until = Date.now();
   const gaps = await gapsBetween(
-    opened.map(({ launchId }) => launchId),
+    launches.map(({ launchId }) => launchId),
     from,
     until,
   );
@@ -110,11 +69,11 @@ try {
   );
 } finally {
   await app.kill().catch(() => {});
-  await sandbox.stop();
-  await rm(folder, { recursive: true, force: true });
+  await end();
 }
 
 async function measureBare(client: 'fetch' | 'axios') {
+  const tokens = new Map(launches.map(({ launchId, token }) => [launchId, token]));
   const config = join(folder, `bare-poll-${client}.json`);
   const asked = operations.map(({ operationId, launchId }) => ({ operationId, token: tokens.get(launchId) }));
   await writeFile(config, JSON.stringify({ url: sandbox.url, apiKey, intervalMs, client, operations: asked }), {
@@ -127,16 +86,6 @@ async function measureBare(client: 'fetch' | 'axios') {
   } finally {
     await bare.kill();
   }
-}
-
-async function control<T>(path: string, body?: object): Promise<T> {
-  const response = await fetch(`${sandbox.url}/sandbox/${path}`, {
-    method: body ? 'POST' : 'GET',
-    headers: body ? { 'content-type': 'application/json' } : {},
-    body: body ? JSON.stringify(body) : null,
-  });
-  if (!response.ok) throw new Error(`the sandbox answered ${response.status} to ${path}`);
-  return (await response.json()) as T;
 }
 
 /** CPU of a process, in ms per second, and the mean of its resident set. */

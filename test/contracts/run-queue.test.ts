@@ -1,7 +1,8 @@
 /** What a queue of runs promises, within one process and between many. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test, type TestOptions } from 'vitest';
-import { PgBossRunQueue } from '../../src/app/runs/pg-boss-run-queue.ts';
+import { PgBossRunQueue, type Boss } from '../../src/app/runs/pg-boss-run-queue.ts';
+import { RepeatedFailure } from '../../src/app/runs/repeated-failure.ts';
 import { LocalRunQueue, type RunQueue } from '../../src/app/runs/run-queue.ts';
 import { notingWorker, queued, runQueueSuite } from '../../src/testing/suites/run-queue-suite.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
@@ -53,6 +54,29 @@ test('in one process: a restart with many runs lets requests through between its
   });
   expect(taken).toBe(1_000);
   expect(Math.max(most, taken - before)).toBeLessThan(100);
+});
+
+test('a database that is away: one line for each lane, and one more for each five minutes', async () => {
+  const logged: string[] = [];
+  const boss = { fetch: () => Promise.reject(new Error('connect ECONNREFUSED')) } as unknown as Boss;
+  const queue = new PgBossRunQueue(boss);
+  await queue.work({ take: async () => {}, room: () => 1, log: { warn: (_, message) => void logged.push(message) } });
+  await sleep(2_000);
+  await queue.stop();
+  expect(logged.toSorted()).toEqual([
+    'could not ask the queue for runs (process)',
+    'could not ask the queue for runs (wait)',
+  ]);
+
+  let nowMs = 0;
+  const times: unknown[] = [];
+  const log = { warn: ({ times: n }: { times?: number }) => void times.push(n) };
+  const failure = new RepeatedFailure(log, 'what', () => nowMs);
+  for (; nowMs < 301_000; nowMs += 1_000) failure.failed(new Error('away'));
+  expect(times).toEqual([1, 301]);
+  failure.succeeded();
+  failure.failed(new Error('away'));
+  expect(times).toEqual([1, 301, 1]);
 });
 
 describe('between processes', () => {

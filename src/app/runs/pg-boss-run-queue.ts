@@ -3,6 +3,7 @@ import { PgBoss, type Job } from 'pg-boss';
 import { KitError } from '../../contract/index.ts';
 import { asDatabaseError, QuietClient } from '../database-unavailable.ts';
 import { reasonOf } from '../database.ts';
+import { RepeatedFailure } from './repeated-failure.ts';
 import type { StageLog } from './stages/stage.ts';
 import { giveAgainMs, type Lane, type QueuedRun, type QueueWorker, type RunQueue } from './run-queue.ts';
 
@@ -55,13 +56,14 @@ export class PgBossRunQueue implements RunQueue {
         max: 4,
         schedule: false,
         supervise: supervises,
-        superviseIntervalSeconds: 1,
-        monitorIntervalSeconds: 1,
+        superviseIntervalSeconds: 5,
+        monitorIntervalSeconds: 5,
       },
       ...poolOptions,
     });
     // Errors of pg-boss' own background work; a failed call throws to its caller.
-    boss.on('error', (error) => log.warn({ err: error }, 'the queue reported an error'));
+    const background = new RepeatedFailure(log, 'the queue reported an error');
+    boss.on('error', (error) => background.failed(error));
     const options = {
       heartbeatSeconds,
       expireInSeconds: longestSeconds,
@@ -105,16 +107,17 @@ export class PgBossRunQueue implements RunQueue {
   }
 
   async #take(lane: Lane, worker: QueueWorker): Promise<void> {
+    const failure = new RepeatedFailure(worker.log, `could not ask the queue for runs (${lane})`);
     while (!this.#stopping.signal.aborted) {
       const room = Math.min(batch, worker.room(lane));
-      const given = room <= 0 ? 0 : await this.#give(lane, room, worker);
+      const given = room <= 0 ? 0 : await this.#give(lane, room, worker, failure);
       // A full batch: there may be more.
       if (given < batch) await sleep(lookEveryMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
     }
   }
 
   /** Returns how many jobs there were. Runs that were taken leave the queue; it offers the others again, and those whose outcome is unknown. */
-  async #give(lane: Lane, batchSize: number, worker: QueueWorker): Promise<number> {
+  async #give(lane: Lane, batchSize: number, worker: QueueWorker, failure: RepeatedFailure): Promise<number> {
     try {
       const jobs = await this.#boss.fetch(queueOf(lane), { batchSize });
       const isTaken = await Promise.all(jobs.map((job) => this.#isTaken(job, lane, worker)));
@@ -122,9 +125,10 @@ export class PgBossRunQueue implements RunQueue {
       const [taken, left] = [ids(true), ids(false)];
       if (taken.length > 0) await this.#boss.complete(queueOf(lane), taken);
       if (left.length > 0) await this.#boss.fail(queueOf(lane), left);
+      failure.succeeded();
       return jobs.length;
     } catch (error) {
-      worker.log.warn({ err: error, lane }, 'could not ask the queue for runs; trying again');
+      failure.failed(error);
       return 0;
     }
   }

@@ -105,7 +105,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   const activeRuns = new Map<string, ActiveRun>();
   /** Includes runs that were handed over. */
   const underWay = new Set<Promise<void>>();
-  const repeats = new Repeats((error, what) => options.log.error({ err: error }, what));
+  // An outage of the database has its own lines.
+  const repeats = new Repeats((error, what) => {
+    if (!isAway(error)) options.log.error({ err: error }, what);
+  });
   let stopping = false;
   const stopped = new AbortController();
   const outage = new Outage(options.log, () => lease.now());
