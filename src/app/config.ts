@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { assumedLimits, keyReadsAllUploads, KitError, type WireLimits } from '../contract/index.ts';
 import { serverVariables } from '../server/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../child/index.ts';
+import { codeOf } from '../files/index.ts';
 
 /** A setting that stops the start: names the variable, the value (never a secret's) and the rule. */
 export class ConfigError extends KitError {
@@ -280,9 +281,7 @@ function readSecret(env: NodeJS.ProcessEnv, name: string): Secret | null {
   try {
     return new Secret(readFileSync(file, 'utf8').trim());
   } catch (error) {
-    throw new ConfigError(
-      `${name}_FILE=${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`,
-    );
+    throw new ConfigError(`${name}_FILE=${file} cannot be read: ${codeOf(error) ?? 'unknown error'}`);
   }
 }
 
@@ -335,7 +334,7 @@ function makeOnce(path: string, text: string): boolean {
     linkSync(whole, path);
     return true;
   } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
+    const code = codeOf(error) ?? '';
     if (code === 'EEXIST') return false;
     if (!withoutLinks.has(code)) throw error;
     if (existsSync(path)) return false;

@@ -1,7 +1,7 @@
 import type { PostgresPool, PostgresPoolClient, SqliteDatabase, SqliteStatement } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
-import { isOfTheWorld } from '../files/index.ts';
+import { codeOf, isOfTheWorld } from '../files/index.ts';
 
 /** The database failed for a reason of its own: it is away, is full, or has ended the connection. Ask again. */
 export class DatabaseUnavailableError extends KitError {
@@ -32,10 +32,8 @@ export function asDatabaseError(error: unknown): unknown {
 
 /** The driver's own errors, of a connection that broke or could not be made, have no code. */
 function isOfQuestion(error: unknown): boolean {
-  const { code } = (error ?? {}) as { code?: unknown };
-  return (
-    error instanceof TypeError || (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && ofTheQuestion.test(code))
-  );
+  const code = codeOf(error);
+  return error instanceof TypeError || (code !== null && /^[0-9A-Z]{5}$/.test(code) && ofTheQuestion.test(code));
 }
 
 const nothingToDo: SqliteStatement = {

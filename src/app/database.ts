@@ -4,7 +4,7 @@ import Sqlite from 'better-sqlite3';
 import { Kysely, PostgresDialect, sql, SqliteDialect } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
-import { ensurePrivateFile, isOfTheWorld } from '../files/index.ts';
+import { codeOf, ensurePrivateFile, isOfTheWorld } from '../files/index.ts';
 import { DatabaseUnavailableError, QuietClient, tellingFile, tellingPool } from './database-unavailable.ts';
 import { migrate } from './migrations.ts';
 
@@ -210,8 +210,7 @@ const messageOf = (error: unknown) => {
 
 /** The code of a connection's or a database's error, which holds no address. */
 export function reasonOf(error: unknown): string {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? code : 'no answer';
+  return codeOf(error) ?? 'no answer';
 }
 
 function sqlite(dataDir: string): SqliteDialect {

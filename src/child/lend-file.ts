@@ -1,5 +1,6 @@
 import { link, mkdir, rm, symlink } from 'node:fs/promises';
 import { extname, join } from 'node:path';
+import { codeOf } from '../files/index.ts';
 
 /** A foreign file that a job is to open. */
 export interface LentFile {
@@ -42,9 +43,9 @@ export class CannotLinkError extends Error {}
 export async function makeLinks(lends: readonly Lend[], { mayBeSymbolic }: { mayBeSymbolic: boolean }): Promise<void> {
   for (const { from, to } of lends) {
     await mkdir(join(to, '..'), { recursive: true });
-    await link(from, to).catch((cause: NodeJS.ErrnoException) => {
+    await link(from, to).catch((cause: unknown) => {
       // Another file system, one that has no links, or another owner's file.
-      if (!['EXDEV', 'EPERM', 'EACCES', 'EMLINK', 'ENOTSUP'].includes(cause.code ?? '')) throw cause;
+      if (!['EXDEV', 'EPERM', 'EACCES', 'EMLINK', 'ENOTSUP'].includes(codeOf(cause) ?? '')) throw cause;
       if (!mayBeSymbolic) throw new CannotLinkError(`${from} cannot be linked`, { cause });
       return symlink(from, to);
     });

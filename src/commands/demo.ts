@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { assumedLimits, KitError } from '../contract/index.ts';
-import { scratchFolder } from '../files/index.ts';
+import { codeOf, scratchFolder } from '../files/index.ts';
 import { callerFolder } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
 import { flow, type Demo } from './demo/flow.ts';
@@ -67,8 +67,8 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
   const stagedFiles = await stageInputs(options.inputs, scene);
   for (const [name, path] of Object.entries(options.namedInputs)) await stageNamed(name, path, join(inputDir, name));
   // Before anything runs: an output that cannot be written must not cost a whole run.
-  await mkdir(options.outDir, { recursive: true }).catch((cause: NodeJS.ErrnoException) => {
-    throw new KitError('bad_arguments', `--out ${options.outDir} cannot be made or written to (${cause.code})`, {
+  await mkdir(options.outDir, { recursive: true }).catch((cause: unknown) => {
+    throw new KitError('bad_arguments', `--out ${options.outDir} cannot be made or written to (${codeOf(cause)})`, {
       cause,
     });
   });

@@ -1,7 +1,7 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { KitError } from '../contract/index.ts';
-import { kitFolder } from '../files/index.ts';
+import { codeOf, kitFolder } from '../files/index.ts';
 import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
 import { defineCommand } from './command.ts';
 
@@ -40,9 +40,9 @@ export default defineCommand(import.meta, {
     const name = basename(folder);
     if (!/^[a-z0-9][a-z0-9._-]{0,213}$/.test(name))
       throw wrongArguments(`${name} cannot be the name of a package: use a-z, 0-9, ., _ and -`, usage);
-    const there = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return [];
-      throw new KitError('bad_arguments', `${folder} cannot be used (${error.code})`);
+    const there = await readdir(folder).catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return [];
+      throw new KitError('bad_arguments', `${folder} cannot be used (${codeOf(error)})`);
     });
     if (there.length > 0) throw new KitError('bad_arguments', `${folder} is not empty: new wrote nothing`);
 

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
 import { assumedProfile, KitError } from '../contract/index.ts';
-import { scratchFolder } from '../files/index.ts';
+import { codeOf, scratchFolder } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { bundle as bundleSchema, bundleFormat, type Bundle } from '../sandbox/bundles/bundle.ts';
 import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
@@ -191,8 +191,8 @@ async function replay(recorded: Bundle, { launchUrl, startRequest, patienceMs, p
 }
 
 async function readBundle(path: string): Promise<Bundle> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new UnplayableError(`${path} cannot be read (${error.code})`);
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new UnplayableError(`${path} cannot be read (${codeOf(error)})`);
   });
   const value = jsonOf(text);
   const read = bundleSchema.safeParse(value);

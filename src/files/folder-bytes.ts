@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { codeOf } from './system-error.ts';
 
 /** An honest job makes fewer entries, and folders less deep: beyond that a folder counts as endless. */
 const maxEntries = 20_000;
@@ -30,7 +31,7 @@ export async function folderUse(folder: string): Promise<{ bytes: number; larges
 async function count(path: string, depth: number, use: FolderUse): Promise<void> {
   if (use.bytes === Infinity) return;
   const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW).catch(
-    (error: NodeJS.ErrnoException) => {
+    (error: unknown) => {
       if (!isGone(error)) use.bytes = Infinity;
       return null;
     },
@@ -54,11 +55,11 @@ async function count(path: string, depth: number, use: FolderUse): Promise<void>
       }
     }
   } catch (error) {
-    if (!isGone(error as NodeJS.ErrnoException)) use.bytes = Infinity;
+    if (!isGone(error)) use.bytes = Infinity;
   } finally {
     await folder.close();
   }
 }
 
 /** Removed meanwhile, or replaced by something that is no folder: the next look sees what is there then. */
-const isGone = ({ code }: NodeJS.ErrnoException) => code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP';
+const isGone = (error: unknown) => ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(codeOf(error) ?? '');

@@ -1,5 +1,6 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { codeOf } from './system-error.ts';
 
 const ofOwnerOnly = 0o600;
 
@@ -12,7 +13,7 @@ export function ensurePrivateFolder(path: string): void {
   try {
     chmodSync(path, 0o700);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error;
+    if (codeOf(error) !== 'EPERM') throw error;
   }
 }
 

@@ -16,8 +16,14 @@ const ofTheWorld = new Set([
 
 const ofSqlite = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL|NOMEM)/;
 
+/** The code of an error, as the system's and the database's errors have one; null if it has none. */
+export function codeOf(error: unknown): string | null {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null;
+  return typeof code === 'string' ? code : null;
+}
+
 /** True for an error of the system, or of a database in a file, that is about the machine and not about the request. */
 export function isOfTheWorld(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' && (ofTheWorld.has(code) || ofSqlite.test(code));
+  const code = codeOf(error);
+  return code !== null && (ofTheWorld.has(code) || ofSqlite.test(code));
 }

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { isLoopbackName, KitError } from '../contract/index.ts';
 import { serverVariables } from '../server/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../child/index.ts';
+import { codeOf } from '../files/index.ts';
 
 export class SandboxConfigError extends KitError {
   constructor(message: string) {
@@ -121,9 +122,7 @@ export function readSecret(env: NodeJS.ProcessEnv, name: string): string | null 
     try {
       value = readFileSync(file, 'utf8').trim();
     } catch (error) {
-      throw new SandboxConfigError(
-        `${name}_FILE=${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`,
-      );
+      throw new SandboxConfigError(`${name}_FILE=${file} cannot be read: ${codeOf(error) ?? 'unknown error'}`);
     }
   }
   if (value !== null && !/^[\x21-\x7e]+$/.test(value))

@@ -1,11 +1,11 @@
 import { ChildJobError } from '../child/index.ts';
-import { isOfTheWorld } from '../files/index.ts';
+import { codeOf, isOfTheWorld } from '../files/index.ts';
 
 /** As the system, the database and the watch over child processes call it. */
 const ofFullDisk: readonly unknown[] = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'disk_full'];
 
 export function isDiskFullError(error: unknown): boolean {
-  return ofFullDisk.includes((error as { code?: unknown } | null)?.code);
+  return ofFullDisk.includes(codeOf(error));
 }
 
 /** Says nothing of what was asked, only of the machine: the same may be well when it is asked again. */

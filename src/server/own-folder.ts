@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { KitError } from '../contract/kit-error.ts';
-import { ensurePrivateFile } from '../files/index.ts';
+import { codeOf, ensurePrivateFile } from '../files/index.ts';
 
 /** Another process works in the data folder. */
 export class FolderInUseError extends KitError {
@@ -26,7 +26,7 @@ export function ownFolder(folder: string): () => void {
     lock.exec('begin exclusive');
   } catch (error) {
     lock.close();
-    if ((error as { code?: unknown }).code !== 'SQLITE_BUSY') throw error;
+    if (codeOf(error) !== 'SQLITE_BUSY') throw error;
     throw new FolderInUseError(folder, pidIn(pidPath));
   }
   writeFileSync(pidPath, String(process.pid), { mode: 0o600 });

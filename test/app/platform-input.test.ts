@@ -12,6 +12,7 @@ import { testConfinement } from '../support/confinement.ts';
 import { testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { zip } from '../support/other-files.ts';
+import { codeOf } from '../../src/files/index.ts';
 
 const raster = geoTiff({ width: 4, height: 3, value: (x) => x });
 const reference = { collectionId: 'a', itemId: 'x' };
@@ -246,7 +247,7 @@ describe('what is not fetched', () => {
       const { fetchIt, folder } = await start(send(archive));
       const outcome = await fetchIt().then(
         (paths) => paths,
-        (error: { code: string }) => error.code,
+        (error: unknown) => codeOf(error) ?? 'no code',
       );
       if (typeof outcome === 'string') expect(outcome).toBe('archive_broken');
       else for (const path of outcome) expect(path.startsWith(join(folder, '0'))).toBe(true);

@@ -155,7 +155,7 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
       script,
     ).then(
       ({ faults }) => faults.join('\n'),
-      (error: Error) => error.message,
+      (error: unknown) => String(error),
     );
     expect(found).toMatch(/ended by itself|did not end|no run reached/);
   });

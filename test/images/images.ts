@@ -222,7 +222,7 @@ async function play(engine: Engine): Promise<void> {
   for (const one of [web, ...workers])
     await until(`${one.name} is healthy`, () => isHealthy(one)).then(
       () => check(`${one.name} is healthy`, true),
-      (error: Error) => check(`${one.name} is healthy`, false, `${error.message}\n${logsOf(one)}`),
+      (error: unknown) => check(`${one.name} is healthy`, false, `${String(error)}\n${logsOf(one)}`),
     );
 
   const drive = (...args: string[]) =>

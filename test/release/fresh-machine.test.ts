@@ -15,7 +15,7 @@ test(
     const { stdout } = await promisify(execFile)('node', ['scripts/fresh.mjs', '--part'], {
       cwd: projectRoot,
       maxBuffer: 64 * 1024 * 1024,
-    }).catch((error: { stdout: string }) => error);
+    }).catch((error: unknown) => error as { stdout: string });
     const skipped = /^test:fresh skipped: (.*)$/m.exec(stdout)?.[1];
     if (skipped !== undefined) {
       context.task.meta.skipped = { why: skipped, remedy: 'npm run test:fresh says it too' };

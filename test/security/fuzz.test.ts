@@ -8,7 +8,7 @@ import { projectRoot } from '../support/folders.ts';
 test('a minute of odd requests: no 5xx, none late, memory back to where it was', async () => {
   const args = ['--expose-gc', '--import', './scripts/preload.mjs', 'lab/drill/fuzz.ts', '--seconds', '60'];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: projectRoot }).catch(
-    (error: { stdout: string }) => error,
+    (error: unknown) => error as { stdout: string },
   );
   expect(stdout).toMatch(/^no fault$/m);
 });

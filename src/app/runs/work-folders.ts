@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, readdir } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { removeFolder } from '../../files/index.ts';
+import { codeOf, removeFolder } from '../../files/index.ts';
 import { isFinal } from './run-state.ts';
 import type { RunOutput, RunStore } from './run.ts';
 
@@ -61,8 +61,8 @@ export class WorkFolders implements AttemptFolders {
 
   /** Read once more, into one buffer. */
   async holds(output: RunOutput, signal: AbortSignal): Promise<boolean> {
-    const file = await open(output.path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return null;
+    const file = await open(output.path).catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return null;
       throw error;
     });
     if (!file) return false;
@@ -84,8 +84,8 @@ export class WorkFolders implements AttemptFolders {
 }
 
 async function namesIn(folder: string): Promise<string[]> {
-  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
+  return readdir(folder).catch((error: unknown) => {
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return [];
     throw error;
   });
 }

@@ -4,7 +4,7 @@ import { KitError } from '../../contract/index.ts';
 import { junitXml } from '../../sandbox/referee/junit.ts';
 import { timelineOf } from '../../sandbox/referee/timeline.ts';
 import { worst } from '../../sandbox/referee/verdict.ts';
-import { kitFolder } from '../../files/index.ts';
+import { codeOf, kitFolder } from '../../files/index.ts';
 import type { CertifyOptions } from './options.ts';
 import type { Report } from './report.ts';
 
@@ -23,8 +23,8 @@ export async function writeReports(
   const failed: string[] = [];
   for (const [path, text] of files) {
     if (path === null) continue;
-    await writeFile(path, text()).catch((error: NodeJS.ErrnoException) =>
-      failed.push(`${path} cannot be written (${error.code})`),
+    await writeFile(path, text()).catch((error: unknown) =>
+      failed.push(`${path} cannot be written (${codeOf(error)})`),
     );
   }
   if (failed.length > 0) throw new KitError('report_not_written', failed.join('\n'));

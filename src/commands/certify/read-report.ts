@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { KitError } from '../../contract/index.ts';
 import { exitStatusOf, type ExpectedFailure, type Report } from './report.ts';
 import { levels, type Level } from './scenarios.ts';
+import { codeOf } from '../../files/index.ts';
 
 const outcome = z.enum(['PASSED', 'WARNING', 'FAILED', 'NOT_EXERCISED']);
 /** Fields that the verification reads. The signature is over all of them. */
@@ -30,8 +31,8 @@ const report = z.looseObject({
 
 /** Reads a report that `certify --json` wrote. Throws `KitError` for anything else, with the field that is wrong. */
 export async function readReport(path: string): Promise<Report> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new KitError('bad_arguments', `${path} cannot be read (${error.code})`);
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new KitError('bad_arguments', `${path} cannot be read (${codeOf(error)})`);
   });
   const isNone = (why: string) =>
     new KitError('bad_arguments', `${path} is not a report of certify (--json FILE writes one): ${why}`);

@@ -11,6 +11,7 @@ import {
 } from 'jose';
 import { KitError } from '../../contract/index.ts';
 import { digestOfTrace, digestOfTraces, type Report } from './report.ts';
+import { codeOf } from '../../files/index.ts';
 
 /** What a signature is over: the report without it. */
 const signedText = ({ signature: _signature, ...unsigned }: Report): Buffer => Buffer.from(JSON.stringify(unsigned));
@@ -25,8 +26,8 @@ export async function readPublicKey(path: string): Promise<KeyObject> {
 }
 
 async function readKey(path: string, kind: string, parse: (pem: string) => KeyObject): Promise<KeyObject> {
-  const pem = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new KitError('bad_arguments', `${path} cannot be read (${error.code})`);
+  const pem = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new KitError('bad_arguments', `${path} cannot be read (${codeOf(error)})`);
   });
   try {
     const key = parse(pem);

@@ -6,6 +6,7 @@ import type { Bundle, BundledInput } from '../../sandbox/bundles/bundle.ts';
 import { bringFile, type BroughtItem } from '../bring-file.ts';
 import type { OwnSandbox } from '../own-sandbox.ts';
 import { sha256Of } from '../sha256-of.ts';
+import { codeOf } from '../../files/index.ts';
 
 /** The run cannot be played again: the message says why. */
 export class UnplayableError extends KitError {
@@ -34,8 +35,8 @@ export async function bringInputs({ inputs }: Pick<Bundle, 'inputs'>, options: B
   const given = new Map<string, string>();
   for (const path of options.paths)
     given.set(
-      await sha256Of(path).catch((error: NodeJS.ErrnoException) => {
-        throw new UnplayableError(`--input ${path} cannot be read (${error.code})`);
+      await sha256Of(path).catch((error: unknown) => {
+        throw new UnplayableError(`--input ${path} cannot be read (${codeOf(error)})`);
       }),
       path,
     );
@@ -87,7 +88,7 @@ async function placeLocal(path: string, name: string, inputDir: string | null): 
     await mkdir(dirname(place), { recursive: true });
     await copyFile(path, place, constants.COPYFILE_FICLONE);
   } catch (error) {
-    throw new UnplayableError(`its input ${name} cannot be put there (${(error as NodeJS.ErrnoException).code})`);
+    throw new UnplayableError(`its input ${name} cannot be put there (${codeOf(error)})`);
   }
 }
 

@@ -6,6 +6,7 @@ import { isDiskFullError } from '../machine-error.ts';
 import { externalAppRules, fileRules, noRoom } from '../uploads/upload-rules.ts';
 import { contextOf } from './call-context.ts';
 import { SandboxError } from './sandbox-error.ts';
+import { codeOf } from '../../files/index.ts';
 
 /** The calls that answer a full disk with 507; of the others spec 7 says 500. */
 const saysDiskFull = /^\/(public\/file|sandbox)\//;
@@ -63,7 +64,7 @@ export function errorBoundary(log: Logger): ErrorRequestHandler {
 }
 
 /** Another process holds the lock of the database's file. */
-const isBusyDatabase = (error: unknown) => /^SQLITE_BUSY/.test(String((error as { code?: unknown } | null)?.code));
+const isBusyDatabase = (error: unknown) => /^SQLITE_BUSY/.test(codeOf(error) ?? '');
 
 /** body-parser and the router name the client's faults by `status` and `type`. */
 function asSandboxError(error: unknown): SandboxError {

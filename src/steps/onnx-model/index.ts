@@ -5,6 +5,7 @@ import { classColors } from '../../raster/class-table.ts';
 import { modelFile, type Model } from '../../raster/model/model-file.ts';
 import { estimateCog } from '../estimate.ts';
 import { defineStep, z, type AnyStep } from '../step.ts';
+import { codeOf } from '../../files/index.ts';
 
 /** Options of `onnxModel`: the folder of the model, and the words of its form. */
 export interface OnnxModelOptions {
@@ -60,7 +61,7 @@ export function onnxModel({ folder: given, id, description, ...words }: OnnxMode
       const first = bands[0]!;
       for (const band of bands) raster.requireSameGrid(first, band);
       const { classify } = await import('../../raster/model/classify.ts').catch((cause: unknown) => {
-        if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause;
+        if (codeOf(cause) !== 'ERR_MODULE_NOT_FOUND') throw cause;
         throw new KitError(
           'not_installed',
           `${id} runs a model, and onnxruntime-node is not installed where the app runs: npm install onnxruntime-node`,

@@ -6,6 +6,7 @@ import type { Run, RunFile, RunOutput } from '../run.ts';
 import { requireOperation } from './await-decision.ts';
 import { commitTransition, retryWhileDown } from './retry.ts';
 import type { Stage, StageContext } from './stage.ts';
+import { codeOf } from '../../../files/index.ts';
 
 /**
  * UPLOADING to COMPLETED: one output after the other, from the first part that was not acknowledged; back to PROCESSING
@@ -86,7 +87,7 @@ async function uploadOne(
 
 /** True if the output was removed or became shorter after the check. */
 function isOutputGone(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
+  const code = codeOf(error);
   return code === 'ENOENT' || (error instanceof UploadError && code === 'output_changed');
 }
 
