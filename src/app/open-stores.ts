@@ -10,6 +10,7 @@ import { localProgress, sharedProgress, type ProgressBoard } from './runs/run-pr
 import { LocalRunQueue, type RunQueue } from './runs/run-queue.ts';
 import type { RunStore } from './runs/run.ts';
 import { SqlRunStore } from './runs/sql-run-store.ts';
+import { RepeatedFailure } from './runs/repeated-failure.ts';
 
 /** Stores for data that outlives a request. `src/testing` has a test suite for each, which your own stores can run. */
 export interface AppStores {
@@ -51,7 +52,7 @@ export async function openStores(
   };
   const ownProgress = () =>
     isShared
-      ? sharedProgress(database, (error) => log.warn({ err: error }, 'could not write the progress of runs'))
+      ? sharedProgress(database, new RepeatedFailure(log, 'could not write the progress of runs'))
       : localProgress();
   const close = async () => {
     await database.destroy();

@@ -92,7 +92,16 @@ export async function fetchTo(
       ...proxyFor(url.hostname),
     });
     refuseUnlessOk(response, endpoint);
-    const decoder = decoders[String(response.headers['content-encoding'] ?? 'identity')];
+    const encoding = String(response.headers['content-encoding'] ?? 'identity').toLowerCase();
+    const decoder = decoders[encoding];
+    if (decoder === undefined && encoding !== 'identity') {
+      response.data.destroy();
+      throw new PlatformError(
+        endpoint,
+        'unexpected_answer',
+        'answered with a content encoding that the app did not ask for',
+      );
+    }
     const length = Number(response.headers['content-length'] ?? NaN);
     const totalBytes = Number.isSafeInteger(length) && decoder === undefined ? length : null;
     const tooLarge = () =>

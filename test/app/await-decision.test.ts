@@ -91,6 +91,26 @@ test('a failure before this attempt ends with the first answer', async () => {
   expect(await waitFor(late, 15 * minute, failed)).toMatchObject({ state: 'REJECTED', minutes: 52 });
 });
 
+test.each([
+  [15, 10],
+  [5, 5],
+])('with a patience of %i min, the app waits %i min if Retry-After asks for ten', async (patienceMin, waitMin) => {
+  const busy = () =>
+    new PlatformError('upload.chunk', 'unknown_error', 'later', { platformStatus: 429, retryAfterMs: 10 * minute });
+  const [abort, pauses]: [AbortController, number[]] = [new AbortController(), []];
+  const context = {
+    ...{ patience: new Patience(patienceMin * minute, () => 0), now: () => 0, signal: abort.signal, report: () => {} },
+    log: {
+      warn: ({ pauseMs }: { pauseMs: number }) => {
+        pauses.push(pauseMs);
+        setTimeout(() => abort.abort(new Error('seen')));
+      },
+    },
+  } as unknown as StageContext;
+  await expect(retryWhileDown(context, () => Promise.reject(busy()))).rejects.toThrow('seen');
+  expect(pauses).toEqual([waitMin * minute]);
+});
+
 test('a refusal is an answer: the next call has its whole patience', async () => {
   let nowMs = 0;
   const patience = new Patience(10 * minute, () => nowMs);

@@ -275,6 +275,16 @@ describe('what is tried again', () => {
     expect(seen).toHaveLength(2);
   });
 
+  test('a link that has ended, once, by a fresh one', async () => {
+    const ended = (res: ServerResponse) => void res.writeHead(403).end('Request has expired');
+    const { fetchIt, seen } = await start((res, _req, tries) => (tries > 1 ? send(raster)(res) : ended(res)));
+    expect((await readFile((await fetchIt())[0]!)).equals(raster)).toBe(true);
+    expect(seen).toHaveLength(2);
+    const always = await start(ended);
+    await expect(always.fetchIt()).rejects.toMatchObject({ platformStatus: 403 });
+    expect(always.seen).toHaveLength(2);
+  });
+
   test('503; and where it stays, the reason is told without the address', async () => {
     const { fetchIt, seen } = await start((res) => void res.writeHead(503).end());
     const error = (await fetchIt().catch((thrown: unknown) => thrown)) as {

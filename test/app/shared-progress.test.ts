@@ -13,7 +13,7 @@ test('a run that is gone costs no other run its progress', needing('postgresql')
   const cluster = await startPostgres();
   const database = await openDatabase({ dataDir: await testFolder(), databaseUrl: await cluster.create() });
   const errors: unknown[] = [];
-  const board = sharedProgress(database, (error) => errors.push(error));
+  const board = sharedProgress(database, { failed: (error) => void errors.push(error), succeeded: () => {} });
   cleanUpLater(async () => {
     await board.close();
     await database.destroy();

@@ -1,8 +1,11 @@
 /** The child process that a step runs in: its limits, its death, and what it may not see. */
 import { access, rm, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
-import { folderBytes } from '../../src/files/index.ts';
+import { ChildJobError } from '../../src/child/index.ts';
+import { codeOf, folderBytes } from '../../src/files/index.ts';
+import type { PlatformInput } from '../../src/app/processing/platform-input.ts';
 import { createWorkSpace } from '../../src/app/processing/work-space.ts';
 import toySteps from '../support/toy-steps/app.ts';
 import badSteps from '../support/bad-steps.ts';
@@ -74,6 +77,53 @@ describe('limits', () => {
       ...{ code: 'job_disk_exceeded', kind: 'user' },
       data: { limit: 50 * 2 ** 20 },
     });
+  });
+
+  test('runs hold no input before their step is near, and their wait for a fetch does not count as one', async () => {
+    const folder = await testFolder();
+    const gate = Promise.withResolvers<undefined>();
+    let [begun, isOpen] = [0, false];
+    const { host } = await startStepHost({
+      concurrency: 1,
+      limits: { timeoutMs: 2_000 },
+      platformInput: {
+        check: async () => [],
+        fetch: async (_items: unknown, to: string) => {
+          begun += 1;
+          await mkdir(to, { recursive: true });
+          const path = join(to, 'a.tif');
+          await writeFile(path, 'pixels');
+          if (isOpen) await sleep(300);
+          return [{ path, ofItem: null }];
+        },
+      } as unknown as PlatformInput,
+      inChild: async () => {
+        await gate.promise;
+        throw new ChildJobError('job_failed', 'this step has no output', { kind: 'user' });
+      },
+    });
+    const step = host.find('cog');
+    const signal = new AbortController().signal;
+    const codes = Array.from({ length: 12 }, (_, i) =>
+      host
+        .run(
+          {
+            ...{ owner: 'tester', stepId: 'cog', stepVersion: step.version, parameters: {} },
+            input: { type: 'platform', items: [{ collectionId: 'c', itemId: 'i' }] },
+            workFolder: join(folder, String(i)),
+          },
+          { signal, onProgress: () => {} },
+        )
+        .catch((error: unknown) => codeOf(error)),
+    );
+    await expect.poll(() => begun).toBe(2);
+    await sleep(300);
+    expect([begun, host.load().waiting]).toEqual([2, 11]);
+    isOpen = true;
+    gate.resolve(undefined);
+    // The last one waits for longer than a fetch may take.
+    expect(new Set(await Promise.all(codes))).toEqual(new Set(['job_failed']));
+    expect(begun).toBe(12);
   });
 
   test('all work folders together: many runs that wait share a look at the folder', async () => {

@@ -113,8 +113,8 @@ function suites(name: string, open: () => Promise<AppDatabase>): void {
       const run = newRun({ id: 'r', launchId: 'l' });
       await runs.create(run);
       return {
-        writer: sharedProgress(database, () => {}),
-        reader: sharedProgress(database, () => {}),
+        writer: sharedProgress(database, { failed: () => {}, succeeded: () => {} }),
+        reader: sharedProgress(database, { failed: () => {}, succeeded: () => {} }),
         run,
         changes: async () => (await runs.changesOf('l')).number,
       };

@@ -445,6 +445,11 @@ describe('a download', () => {
       'connection_failed',
     ],
     ['a redirect', 'HTTP/1.1 302 X\r\nLocation: /\r\nContent-Length: 0\r\n\r\n', 'redirect_refused'],
+    [
+      'an encoding that nobody asked for',
+      fileAnswer.replace('200 OK', '200 OK\r\nContent-Encoding: zstd'),
+      'unexpected_answer',
+    ],
     ['more than the app takes', fileAnswer.replace('5', '500'), 'asset_too_large'],
   ])('is refused: %s', async ([, answer, code]) => {
     const { client, server } = await start([answer], { retry: { retries: 0 } });

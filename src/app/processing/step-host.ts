@@ -134,6 +134,8 @@ export function createStepHost(options: StepHostOptions): StepHost {
   const { inChild = runInChild } = options;
   const queue = new FairQueue(options.concurrency);
   const fetches = new FairQueue(options.concurrency);
+  /** Runs that hold an input of the platform: so many wait for their step, beside those that run. The others hold nothing yet. */
+  const withInput = new FairQueue(2 * options.concurrency);
   const looks = new FairQueue(options.concurrency);
   const code = new CodeDigests(options.definition.module);
 
@@ -160,7 +162,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     const fetched = chosen.filter(({ source }) => source.type === 'platform');
     const sources: Source[] = [];
     let bytesTaken = 0;
-    const { timed, isLate } = fetched.length > 0 ? inTime(signal) : { timed: signal, isLate: () => false };
+    let time: ReturnType<typeof inTime> | null = null;
     for (const { name, declared, source } of chosen) {
       const kind = kindOf(declared);
       if (source.type === 'synthetic') sources.push({ name, kind, synthetic: { size: source.size }, paths: [] });
@@ -168,18 +170,21 @@ export function createStepHost(options: StepHostOptions): StepHost {
         sources.push({ name, kind, synthetic: null, paths: await findFiles(options.inputDir, source.path, kind) });
       else {
         const part = fetched.findIndex((one) => one.name === name);
-        const fetching: FetchOptions = {
-          kind,
-          bytesTaken,
-          signal: timed,
-          patiently,
-          onProgress: (fraction) => onProgress((part + fraction) / fetched.length),
-        };
         // Fetches have a queue of their own, so that waiting for the platform keeps no step from running.
-        const fetch = () => options.platformInput.fetch(source.items, join(folder, name), fetching);
-        const files = await fetches.run(owner, fetch, timed).catch((error: unknown) => {
+        const fetch = () => {
+          // The wait for this turn does not count.
+          time ??= inTime(signal);
+          return options.platformInput.fetch(source.items, join(folder, name), {
+            kind,
+            bytesTaken,
+            signal: time.timed,
+            patiently,
+            onProgress: (fraction) => onProgress((part + fraction) / fetched.length),
+          });
+        };
+        const files = await fetches.run(owner, fetch, signal).catch((error: unknown) => {
           signal.throwIfAborted();
-          throw isLate()
+          throw time?.isLate()
             ? new KitError('job_timeout', `the app could not fetch the input within ${options.limits?.timeoutMs} ms`, {
                 status: 422,
               })
@@ -361,7 +366,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     steps,
     find,
     check,
-    load: () => ({ running: queue.running, waiting: queue.waiting }),
+    load: () => ({ running: queue.running, waiting: queue.waiting + withInput.waiting }),
     canStartChildren: () => !lacksProcesses,
     async run(task, { signal, onProgress, onPrinted, patiently = (call) => call() }) {
       signal.throwIfAborted();
@@ -370,24 +375,27 @@ export function createStepHost(options: StepHostOptions): StepHost {
       const parameters = checkParameters(step, task.parameters);
       const inputFolder = join(task.workFolder, 'input');
       await removeFolder(task.workFolder);
-      await options.workSpace?.waitForRoom(signal, () => onProgress(0, 'waiting for room among the work folders'));
-      try {
-        const isFetched = chosenInputs(step, task.input).some(({ source }) => source.type === 'platform');
-        const onFetched = (fraction: number) =>
-          onProgress(fraction * fetchPart, 'fetching the input from the platform');
-        const sources = await sourcesOf(task, step, inputFolder, { signal, patiently, onProgress: onFetched });
-        const onStep = (fraction: number, note: string | null) =>
-          onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
-        return await queue.run(
-          task.owner,
-          () => runStep({ ...task, parameters }, step, sources, { signal, onProgress: onStep, onPrinted, patiently }),
-          signal,
-        );
-      } finally {
-        await Promise.all(
-          ['input', 'step', 'desk'].map((name) => join(task.workFolder, name)).map((folder) => removeFolder(folder)),
-        );
-      }
+      const isFetched = chosenInputs(step, task.input).some(({ source }) => source.type === 'platform');
+      const work = async () => {
+        await options.workSpace?.waitForRoom(signal, () => onProgress(0, 'waiting for room among the work folders'));
+        try {
+          const onFetched = (fraction: number) =>
+            onProgress(fraction * fetchPart, 'fetching the input from the platform');
+          const sources = await sourcesOf(task, step, inputFolder, { signal, patiently, onProgress: onFetched });
+          const onStep = (fraction: number, note: string | null) =>
+            onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
+          return await queue.run(
+            task.owner,
+            () => runStep({ ...task, parameters }, step, sources, { signal, onProgress: onStep, onPrinted, patiently }),
+            signal,
+          );
+        } finally {
+          await Promise.all(
+            ['input', 'step', 'desk'].map((name) => join(task.workFolder, name)).map((folder) => removeFolder(folder)),
+          );
+        }
+      };
+      return isFetched ? withInput.run(task.owner, work, signal) : work();
     },
   };
 }

@@ -1,17 +1,20 @@
-import type { StageLog } from './stages/stage.ts';
+/** Where the lines go. */
+interface FailureLog {
+  warn(facts: object, message: string): void;
+}
 
 /** Shortest time between two lines about the same failure. */
 const againAfterMs = 5 * 60_000;
 
 /** A failure of work that is repeated often. The log has one line for its beginning, and one for each five minutes until the work succeeds. */
 export class RepeatedFailure {
-  #log: Pick<StageLog, 'warn'>;
+  #log: FailureLog;
   #what: string;
   #now: () => number;
   #loggedAtMs: number | null = null;
   #times = 0;
 
-  constructor(log: Pick<StageLog, 'warn'>, what: string, now: () => number = Date.now) {
+  constructor(log: FailureLog, what: string, now: () => number = Date.now) {
     this.#log = log;
     this.#what = what;
     this.#now = now;

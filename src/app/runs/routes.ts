@@ -162,7 +162,9 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
     res.json(await view(await engine.cancel(await findRun(req.params))));
   });
   router.post('/runs/:runId/retry', async (req, res) => {
-    res.status(201).json(await view(await engine.retry(await findRun(req.params))));
+    const ended = await findRun(req.params);
+    const run = await asked(req.params, res, () => engine.retry(ended, pageDeadline()), [starts, startsWaiting]);
+    res.status(201).json(await view(run));
   });
   return router;
 }

@@ -21,7 +21,7 @@ export interface RunEngine {
   /** Commits a new run and queues it. Throws where step or parameters are wrong, `busy` where too many runs wait for processing, and `too_many_runs` where the user has too many. */
   start(launchId: string, wanted: NewRun, signal?: AbortSignal): Promise<Run>;
   /** Starts a new run, and so a new operation, with what an ended run asked for (spec 3.1). Throws `run_not_ended`. */
-  retry(run: Run): Promise<Run>;
+  retry(run: Run, signal?: AbortSignal): Promise<Run>;
   /** Ends the run where it is. An operation that waits in the platform is left to its user and its 30 minutes. */
   cancel(run: Run): Promise<Run>;
   /** What the run does at the moment, in whichever process. */
@@ -94,6 +94,8 @@ interface ActiveRun {
   launchId: string | null;
   state: RunState;
   readonly patience: Patience;
+  /** Number of runs that had ended when the work folders of others left this run no room. */
+  endedBefore: number;
   done: Promise<void>;
 }
 
@@ -110,6 +112,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     if (!isAway(error)) options.log.error({ err: error }, what);
   });
   let stopping = false;
+  /** Number of runs of this worker that have ended, and freed their folders. */
+  let ended = 0;
   const stopped = new AbortController();
   const outage = new Outage(options.log, () => lease.now());
   /** Returns true if the database is away. The lease is then renewed at once, and runs wait for that renewal. */
@@ -132,6 +136,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       launchId: null,
       state: 'CREATED',
       patience: new Patience(settings.platformPatienceMs, now),
+      endedBefore: -1,
       done: Promise.resolve(),
     };
     activeRuns.set(runId, entry);
@@ -234,13 +239,14 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     } catch (error) {
       // It may have been cancelled elsewhere. Whoever stops has no time to look: the next start does.
       if (signal.reason instanceof Released) return stopping ? undefined : folders.tidyRun(runId);
-      const ended = await end(run, error, patience, log);
+      const after = await end(run, error, entry, log);
       // `forget-user` has removed the run.
-      if (ended === null) return folders.tidyRun(runId);
-      run = ended;
+      if (after === null) return folders.tidyRun(runId);
+      run = after;
     }
     if (!isFinal(run.state)) return;
     await folders.tidyRun(runId);
+    ended += 1;
   }
 
   /** Moves the run from this lane to the lane of its next stage. */
@@ -255,7 +261,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   async function end(
     { id, claim }: Run,
     error: unknown,
-    patience: Patience,
+    entry: ActiveRun,
     log: RunEngineOptions['log'],
   ): Promise<Run | null> {
     const run = await store.find(id);
@@ -267,7 +273,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     // Waits for a database without limit: while it is away, nothing can be committed either. Calls of the platform have used up their patience when they throw.
     if (
       error instanceof DatabaseUnavailableError ||
-      (kind === 'world' && !(error instanceof PlatformError) && !patience.machineFailed())
+      (kind === 'world' &&
+        !(error instanceof PlatformError) &&
+        (isCrowdedOut(error, entry) || !entry.patience.machineFailed()))
     )
       throw error;
     if (isSessionOver(error)) await options.onSessionOver?.(run.launchId);
@@ -284,6 +292,13 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const failed = await store.transition(run, 'FAILED', { failure });
     options.onFailed?.(failure.code);
     return failed;
+  }
+
+  /** True if other runs took the disk space, and one has ended since the last such failure: the run's next turn is better, so it uses up no patience. */
+  function isCrowdedOut(error: unknown, entry: ActiveRun): boolean {
+    if (!(error instanceof KitError) || error.code !== 'work_disk_full' || entry.endedBefore === ended) return false;
+    entry.endedBefore = ended;
+    return true;
   }
 
   async function findRun(id: string): Promise<Run> {
@@ -351,13 +366,13 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   return {
     start,
-    async retry(run) {
+    async retry(run, signal) {
       if (!isFinal(run.state)) {
         throw new KitError('run_not_ended', `run ${run.id} is ${run.state}; cancel it first, or wait for its end`, {
           status: 409,
         });
       }
-      return start(run.launchId, run);
+      return start(run.launchId, run, signal);
     },
     async cancel(run) {
       if (isFinal(run.state)) throw new IllegalTransitionError(run.id, run.state, 'CANCELLED');

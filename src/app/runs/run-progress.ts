@@ -2,6 +2,7 @@ import { DatabaseUnavailableError } from '../database-unavailable.ts';
 import type { AppDatabase } from '../database.ts';
 import { RecentMap } from '../recent-map.ts';
 import type { Run } from './run.ts';
+import type { RepeatedFailure } from './repeated-failure.ts';
 
 /** The progress of a run at the moment. Nothing relies on it: it may be gone with the process, and the run's state is not. */
 export interface RunProgress {
@@ -54,7 +55,10 @@ export function localProgress(): ProgressBoard {
 const writeEveryMs = 500;
 
 /** The board of many processes: writes changes twice a second, however often progress changes. */
-export function sharedProgress(database: AppDatabase, onError: (error: unknown) => void): ProgressBoard {
+export function sharedProgress(
+  database: AppDatabase,
+  failure: Pick<RepeatedFailure, 'failed' | 'succeeded'>,
+): ProgressBoard {
   const changed = new Map<string, { launchId: string; progress: RunProgress }>();
   let writing = Promise.resolve();
   const insert = (rows: { run_id: string; progress: string }[]) =>
@@ -91,8 +95,12 @@ export function sharedProgress(database: AppDatabase, onError: (error: unknown) 
         .set((of) => ({ changes: of('changes', '+', 1) }))
         .where('launch_id', '=', id)
         .execute();
+    failure.succeeded();
   };
-  const timer = setInterval(() => (writing = writing.then(write).catch(onError)), writeEveryMs);
+  const timer = setInterval(
+    () => (writing = writing.then(write).catch((error: unknown) => failure.failed(error))),
+    writeEveryMs,
+  );
   timer.unref();
   return {
     report: ({ id, launchId }, progress) => void changed.set(id, { launchId, progress }),
