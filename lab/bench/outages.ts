@@ -22,7 +22,7 @@ tell([...(await restarted(Number(values.runs))), ...(await onPostgresql(Number(v
 
 /** SQLite: the app ends and starts again. From its first answer on, `/health` is asked again and again. */
 async function restarted(runs: number): Promise<BenchRow[]> {
-  const waiting = await startWaiting({ folder, runs });
+  const waiting = await startWaiting({ folder, runs, isHasty: true });
   try {
     await waiting.app.stop();
     const app = await waiting.restart();

@@ -29,7 +29,7 @@ export async function pageOf(benches: BenchResults): Promise<string> {
   const rows = Object.values(benches).flatMap((one) => one.rows);
   const text = `# Performance
 
-\`npm run bench -- --write\` makes this page. ${rows.filter(isMet).length} of ${rows.length} goals are met.
+This page is for operators who size machines, and for people who change the kit. \`npm run bench -- --write\` makes this page. ${rows.filter(isMet).length} of ${rows.length} goals are met.
 
 The machines are shared, and seconds differ by half from day to day. Read the ratios: the kit and its peer were measured in one run, in turns, on the same bytes and the same disk. Below 1, the kit takes less time, CPU or memory than its peer. For throughput, above 1 is better. Values are medians; the range is in parentheses.
 

@@ -31,9 +31,14 @@ export interface Waiting {
   readonly end: () => Promise<void>;
 }
 
-/** Starts `runs` runs and waits until their operations exist. `env` has further settings of the app. */
+/** Starts `runs` runs and waits until their operations exist. `env` has further settings of the app. `isHasty` starts runs of all launches at once, which leaves the app a larger heap. */
 export async function startWaiting(
-  { folder, runs, env = {} }: { folder: string; runs: number; env?: Record<string, string> },
+  {
+    folder,
+    runs,
+    env = {},
+    isHasty = false,
+  }: { folder: string; runs: number; env?: Record<string, string>; isHasty?: boolean },
   options: ProcessOptions = {},
 ): Promise<Waiting> {
   const apiKey = randomBytes(24).toString('base64url');
@@ -78,12 +83,12 @@ export async function startWaiting(
   const launches = await Promise.all(
     Array.from({ length: launchCount }, () => control<Launched>('launches', { appId: 'bench' })),
   );
-  await Promise.all(
-    launches.map(async ({ launchUrl }) => {
-      const session = await openLaunch(launchUrl);
-      for (let i = 0; i < runs / launchCount; i++) await session.startRun(trial);
-    }),
-  );
+  async function startRuns({ launchUrl }: Launched): Promise<void> {
+    const session = await openLaunch(launchUrl);
+    for (let i = 0; i < runs / launchCount; i++) await session.startRun(trial);
+  }
+  if (isHasty) await Promise.all(launches.map(startRuns));
+  else for (const launch of launches) await startRuns(launch);
   const waitingOf = async (launchId: string) =>
     (await control<{ operations: { operationId: string }[] }>(`launches/${launchId}`)).operations;
   const operations: { operationId: string; launchId: string }[] = [];

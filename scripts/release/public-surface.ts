@@ -162,7 +162,7 @@ function inOrder(type: string | undefined): string | undefined {
 
 /** Of those, what the section of `docs/upgrading.md` for the next release does not name in backticks. */
 export function untold(broken: readonly string[], upgrading: string): string[] {
-  const [, next = ''] = /^## Next$([^]*?)(?=^## |(?![^]))/m.exec(upgrading) ?? [];
+  const [, next = ''] = /^## Unreleased$([^]*?)(?=^## |(?![^]))/m.exec(upgrading) ?? [];
   const named = new Set([...next.matchAll(/`([^`]+)`/g)].map(([, name]) => name));
   // The name of a command is a word that any sentence may hold.
   const isTold = (name: string) =>

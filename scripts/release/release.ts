@@ -29,7 +29,7 @@ await runCommand(async () => {
     });
   edit('CHANGELOG.md', (text) => text.replace('## Unreleased\n', `## Unreleased\n\n## ${version} - ${date}\n`));
   edit('docs/upgrading.md', (text) =>
-    text.replace(/## Next\n(?:\nNothing yet\.\n)?/, `## Next\n\nNothing yet.\n\n## To ${version}\n`),
+    text.replace(/## Unreleased\n(?:\nNothing yet\.\n)?/, `## Unreleased\n\nNothing yet.\n\n## To ${version}\n`),
   );
   console.log(
     `lab/releases/${version}.json is written. Look at the changes, commit them, and tag the commit v${version}.`,

@@ -103,6 +103,15 @@ test('docs/platform.md names every section and path, and files that are there', 
   for (const path of named) await expect(stat(join(projectRoot, path)), path).resolves.toBeDefined();
 });
 
+/** Anchors of headings, as GitHub makes them. */
+const anchorsOf = (page: string) =>
+  [...page.matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
+    title!
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
 test('every link between the pages leads somewhere', async () => {
   const pages = [
     ...['README.md', 'CONTRIBUTING.md', 'examples/README.md', 'examples/python/README.md'],
@@ -111,8 +120,10 @@ test('every link between the pages leads somewhere', async () => {
       .map((name) => `docs/${name}`),
   ];
   for (const page of pages) {
-    for (const [, link] of (await text(page)).matchAll(/\]\(([^)#:]+)\)/g)) {
-      await expect(stat(join(projectRoot, page, '..', link!)), `${page}: ${link}`).resolves.toBeDefined();
+    for (const [, path = '', anchor] of (await text(page)).matchAll(/\]\(([^)#:]*)(?:#([^)]+))?\)/g)) {
+      const target = path === '' ? page : join(page, '..', path);
+      await expect(stat(join(projectRoot, target)), `${page}: ${path}`).resolves.toBeDefined();
+      if (anchor !== undefined) expect(anchorsOf(await text(target)), `${page}: ${path}`).toContain(anchor);
     }
   }
 });

@@ -71,10 +71,12 @@ describe('a change is found', () => {
 
   test('and must be told of in the next section, by its name', () => {
     const broken = ['exports/app/createApp', 'settings/app/KEEP_DAYS'];
-    expect(untold(broken, '## Next\n\nNothing yet.\n\n## To 0.2.0\n\n`createApp` and `KEEP_DAYS`')).toEqual(broken);
-    expect(untold(broken, '## Next\n\n- `createApp` wants a clock.\n\n## To 0.2.0')).toEqual([
+    expect(untold(broken, '## Unreleased\n\nNothing yet.\n\n## To 0.2.0\n\n`createApp` and `KEEP_DAYS`')).toEqual(
+      broken,
+    );
+    expect(untold(broken, '## Unreleased\n\n- `createApp` wants a clock.\n\n## To 0.2.0')).toEqual([
       'settings/app/KEEP_DAYS',
     ]);
-    expect(untold(broken, '## Next\n\n`createApp`, `settings/app/KEEP_DAYS`')).toEqual([]);
+    expect(untold(broken, '## Unreleased\n\n`createApp`, `settings/app/KEEP_DAYS`')).toEqual([]);
   });
 });

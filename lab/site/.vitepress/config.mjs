@@ -52,6 +52,15 @@ export default defineConfig({
   rewrites: toIndex,
   ignoreDeadLinks: [/^https?:\/\/(localhost|127\.0\.0\.1)/],
   markdown: {
+    // As GitHub makes them, so that a link leads to the same place on both.
+    anchor: {
+      slugify: (title) =>
+        title
+          .trim()
+          .toLowerCase()
+          .replace(/[^\p{L}\p{N}_ -]/gu, '')
+          .replaceAll(' ', '-'),
+    },
     config(markdown) {
       markdown.core.ruler.push('links', ({ tokens, env: { path } }) => {
         for (const token of tokens.flatMap(({ children }) => children ?? [])) {
