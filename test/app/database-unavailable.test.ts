@@ -59,7 +59,7 @@ describe('a database that is away at the start', () => {
     expect(reasons).toEqual([expect.stringContaining('ECONNREFUSED')]);
   });
 
-  test('is an error when the wait is over; a wrong password is one at once', async () => {
+  test('is an error when the wait is over, without its password', async () => {
     const databaseUrl = `postgres://u:hidden@127.0.0.1:${await freePort()}/d`;
     const opened = openDatabase({ dataDir: await testFolder(), databaseUrl, waitMs: 1_500 });
     await expect(opened).rejects.toMatchObject({ code: 'database_unavailable' });

@@ -3,15 +3,16 @@ import { describe, expect, test } from 'vitest';
 import { Secret } from '../../src/app/config.ts';
 import { openDatabase } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
+import { SqlSessionStore } from '../../src/app/launch/session-store.ts';
 import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
-import { openSession, sessionOf, startApp } from '../support/app.ts';
+import { openSession, sessionOf, startApp, type StartAppOptions } from '../support/app.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';
 import { startSandbox } from '../support/sandbox.ts';
 
-async function start() {
+async function start(options: StartAppOptions = {}) {
   const sandbox = await startSandbox();
-  const app = await startApp(sandbox.url, {});
+  const app = await startApp(sandbox.url, options);
   await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${app.url}/launch` });
   const launch = (userId?: string) => sandbox.launch({ appId: 'tested', userId });
   return { sandbox, app, launch };
@@ -127,6 +128,29 @@ describe.each(['query', 'form_post'])('the browser that began a session, %s', (m
     await new Promise((resolve) => setTimeout(resolve, 3_500));
     expect((await begin(one)).status).toBe(303);
   });
+});
+
+test('a browser that leaves while its session is stored begins it at its next request', async () => {
+  const database = await openDatabase({ dataDir: await testFolder(), databaseUrl: null });
+  const sessions = new SqlSessionStore(database, Date.now);
+  const [reached, gate] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+  const set = sessions.set.bind(sessions);
+  sessions.set = (id, data, done) => {
+    reached.resolve(undefined);
+    void gate.promise.then(() => set(id, data, done));
+  };
+  const { launch } = await start({ stores: { sessions } });
+  cleanUpLater(() => database.destroy());
+  const { launchUrl } = await launch();
+  const leaving = new AbortController();
+  const left = fetch(launchUrl, { redirect: 'manual', signal: leaving.signal });
+  await reached.promise;
+  leaving.abort();
+  await expect(left).rejects.toThrow();
+  // The app is in this process, and sees the end of the connection meanwhile.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  gate.resolve(undefined);
+  await expect.poll(async () => (await open(launchUrl)).status).toBe(303);
 });
 
 test('the token that a renewal gave has begun the session too, and begins no second one', async () => {

@@ -33,6 +33,8 @@ export function launchRoutes(options: {
     );
     if (launch === null) return;
     await openSession(req, launch.id);
+    // The cookie reaches nobody, so the next request begins the session.
+    if (res.closed) return void (await options.launches.forget([launch.id]));
     res.redirect(303, `${launchPath(launch.id)}/${hint}`);
   }
 
