@@ -112,6 +112,25 @@ describe(
         const wanted = Object.entries(manifest.peerDependencies).filter(([name]) => name !== 'onnxruntime-node');
         await run('npm', ['install', ...npm, ...wanted.map((one) => one.join('@'))], { cwd: empty });
         for (const entry of ofSandbox) await load(entry);
+        // With the types of what they import, and with those of packages checked.
+        await run('npm', ['install', ...npm, 'typescript', '@types/node@24'], { cwd: empty });
+        const lines = entries.map((entry, i) => `export * as e${i} from 'marketplace-app-kit${entry.slice(1)}';`);
+        await writeFile(join(empty, 'all.ts'), lines.join('\n'));
+        const options =
+          '--ignoreConfig --noEmit --strict --skipLibCheck false --module nodenext --target es2024 --lib es2025';
+        const checked = run(
+          join(empty, 'node_modules/.bin/tsc'),
+          [...options.split(' '), '--types', 'node', 'all.ts'],
+          {
+            cwd: empty,
+          },
+        );
+        expect(
+          await checked.then(
+            () => '',
+            (error: unknown) => (error as { stdout: string }).stdout,
+          ),
+        ).toBe('');
       },
       timeout,
     );
