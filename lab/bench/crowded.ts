@@ -1,14 +1,12 @@
 /** `npm run lab -- lab/bench/crowded.ts`: pages and calls of an app with 2,000 launches and 10,000 ended runs, and of a sandbox with 2,000 launches. */
-import { randomBytes } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import Sqlite from 'better-sqlite3';
 import { openLaunch } from '../../src/testing/app-session.ts';
 import { loadMyApp } from '../../src/commands/my-app.ts';
 import { trialRun } from '../../src/commands/trial-run.ts';
-import { startProcess } from './processes.ts';
 import { tell } from './rows.ts';
+import { startServers } from './servers.ts';
 
 const trial = trialRun(await loadMyApp(), 64);
 
@@ -22,28 +20,9 @@ const { values } = parseArgs({
 const [launches, runs, folder] = [Number(values.launches), Number(values.runs), resolve(values.folder)];
 const calls = 30;
 const goalMs = 50;
-const apiKey = randomBytes(24).toString('base64url');
 
-await rm(folder, { recursive: true, force: true });
-await mkdir(folder, { recursive: true });
-const sandbox = await startProcess(
-  new URL('../../src/commands/sandbox.ts', import.meta.url),
-  'sandbox',
-  ['--port', '0', '--seed', 'none', '--data', join(folder, 'sandbox')],
-  { SANDBOX_API_KEY: apiKey, LOG_LEVEL: 'error' },
-);
-const env = {
-  PLATFORM_URL: sandbox.url,
-  PLATFORM_API_KEY: apiKey,
-  APP_SECRET: randomBytes(32).toString('base64url'),
-  DATA_DIR: join(folder, 'app'),
-  PORT: '0',
-  LOG_LEVEL: 'error',
-  LAUNCHES_PER_MINUTE: '100000',
-};
-const app = await startProcess(new URL('../../src/commands/app.ts', import.meta.url), 'app', [], env);
+const { app, sandbox, apiKey, control, end } = await startServers({ folder });
 try {
-  await control('apps', { id: 'bench', name: 'Bench', launchUrl: `${app.url}/launch` });
   let last = { launchId: '', token: '', launchUrl: '' };
   for (let i = 0; i < launches; i++) {
     last = await control('launches', { appId: 'bench' });
@@ -95,18 +74,7 @@ try {
   ]);
 } finally {
   await app.kill().catch(() => {});
-  await sandbox.stop();
-  await rm(folder, { recursive: true, force: true });
-}
-
-async function control<T>(path: string, body?: object): Promise<T> {
-  const response = await fetch(`${sandbox.url}/sandbox/${path}`, {
-    method: body ? 'POST' : 'GET',
-    headers: body ? { 'content-type': 'application/json' } : {},
-    body: body ? JSON.stringify(body) : null,
-  });
-  if (!response.ok) throw new Error(`the sandbox answered ${response.status} to ${path}`);
-  return (await response.json()) as T;
+  await end();
 }
 
 /** Copies of the one run that there is, as if they had ended: half of them in its own launch, the others in launches of one each. */

@@ -47,8 +47,8 @@ async function restarted(runs: number): Promise<BenchRow[]> {
 /** PostgreSQL: first nothing happens, then the database is away. */
 async function onPostgresql(runs: number): Promise<BenchRow[]> {
   const place = await mkdtemp(join(tmpdir(), 'kit-bench-'));
-  await chmod(place, 0o755);
   // PostgreSQL runs as another user.
+  await chmod(place, 0o755);
   const cluster = await startCluster(join(place, 'postgresql'), { isDurable: true });
   let logged = '';
   try {

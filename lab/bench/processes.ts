@@ -20,10 +20,9 @@ export interface BenchProcess {
   kill(): Promise<void>;
 }
 
-/** `onLog` gets what the process writes to stderr; without it, stderr is shown. `env` replaces variables. */
+/** `onLog` receives the text that the process writes to stderr; without it, stderr is shown. */
 export interface ProcessOptions {
-  readonly env?: Readonly<Record<string, string>>;
-  readonly onLog?: (text: string) => void;
+  readonly onLog?: ((text: string) => void) | undefined;
 }
 
 /** Starts a script of the bench or the kit and waits for its `<name> ready <url>`. */
@@ -32,7 +31,7 @@ export async function startProcess(
   name: string,
   args: readonly string[],
   env: Record<string, string>,
-  { onLog }: Pick<ProcessOptions, 'onLog'> = {},
+  { onLog }: ProcessOptions = {},
 ): Promise<BenchProcess> {
   // A peer runs as its own documents start it.
   const settings = name === 'peer' ? [] : ['--import', preload];

@@ -1,4 +1,4 @@
 import { wireProfile } from '../index.ts';
 
-/** Where your platform's wire differs from the contract's (docs/wire-profile.md). Nothing here: it does not. */
+/** Differences of your platform's HTTP interface from the contract (docs/wire-profile.md). Empty: there are none. */
 export default wireProfile({ name: 'assumed' });

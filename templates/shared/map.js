@@ -237,9 +237,10 @@ function centerOf({ type, coordinates }) {
 
 /**
  * Draws footprints. `onChosen` gets the properties of all footprints under a click, and its place.
+ * @template {object} Properties
  * @param {PageMap} map
- * @param {Feature<Polygon | MultiPolygon>[]} features
- * @param {(properties: any[], place: LngLat) => void} [onChosen]
+ * @param {Feature<Polygon | MultiPolygon, Properties>[]} features
+ * @param {(properties: Properties[], place: LngLat) => void} [onChosen]
  */
 export function drawFootprints(map, features, onChosen) {
   const { view } = map;
@@ -310,7 +311,7 @@ export function drawFootprints(map, features, onChosen) {
     const found = [
       ...new Map([...under, ...hit].map(({ properties }) => [JSON.stringify(properties), properties])).values(),
     ];
-    if (found.length > 0) onChosen(found, lngLat);
+    if (found.length > 0) onChosen(/** @type {Properties[]} */ (found), lngLat);
   });
   for (const layer of ['footprints', 'dots']) {
     view.on('mouseenter', layer, () => (view.getCanvas().style.cursor = 'pointer'));

@@ -228,6 +228,16 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
     await reach((await engine.start('launch', wanted)).id, 'COMPLETED');
   });
 
+  test("a lack of room by other runs' files uses up no patience before another run has had the time to end", async () => {
+    const { engine, reach } = await start({
+      patienceMs: 1,
+      process: async (_folder, attempt) => {
+        if (attempt < 3) throw new ChildJobError('work_disk_full', 'too little room', { kind: 'world' });
+      },
+    });
+    await reach((await engine.start('launch', wanted)).id, 'COMPLETED');
+  });
+
   test('a disk that stays full: FAILED when the patience is over, and not before', async () => {
     const { engine, reach, store } = await start({
       patienceMs: 1,

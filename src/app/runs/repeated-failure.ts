@@ -1,4 +1,4 @@
-/** Where the lines go. */
+/** Receives the lines. */
 interface FailureLog {
   warn(facts: object, message: string): void;
 }

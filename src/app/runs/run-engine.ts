@@ -275,7 +275,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       error instanceof DatabaseUnavailableError ||
       (kind === 'world' &&
         !(error instanceof PlatformError) &&
-        (isCrowdedOut(error, entry) || !entry.patience.machineFailed()))
+        (excuseCrowding(error, entry) || !entry.patience.machineFailed()))
     )
       throw error;
     if (isSessionOver(error)) await options.onSessionOver?.(run.launchId);
@@ -294,8 +294,11 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     return failed;
   }
 
-  /** True if other runs took the disk space, and one has ended since the last such failure: the run's next turn is better, so it uses up no patience. */
-  function isCrowdedOut(error: unknown, entry: ActiveRun): boolean {
+  /**
+   * Excuses a failure by the disk space of other runs, once for each run that ends: its space makes the next turn better.
+   * Returns true if the failure uses up no patience.
+   */
+  function excuseCrowding(error: unknown, entry: ActiveRun): boolean {
     if (!(error instanceof KitError) || error.code !== 'work_disk_full' || entry.endedBefore === ended) return false;
     entry.endedBefore = ended;
     return true;

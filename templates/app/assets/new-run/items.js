@@ -68,7 +68,7 @@ export function showChosen() {
 function drawItems() {
   if (!map) return;
   const { items } = current();
-  /** @type {Feature<Polygon | MultiPolygon>[]} */
+  /** @type {Feature<Polygon | MultiPolygon, { key: string, chosen: boolean }>[]} */
   const features = found.flatMap((item) => {
     const { geometry, whyNot } = item;
     if (!geometry || whyNot) return [];
