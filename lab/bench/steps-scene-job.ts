@@ -16,7 +16,7 @@ interface SceneInput {
 const rowsAtOnce = 512;
 
 /** The area in longitude and latitude. */
-const job: Job<SceneInput, object> = async ({ side, pixel, west, north, middle }, { workFolder }) => {
+const job: Job<SceneInput, object> = ({ side, pixel, west, north, middle }, { workFolder }) => {
   for (const name of ['scene', 'tiles']) mkdirSync(join(workFolder, name), { recursive: true });
   let seed = 1;
   const noise = () => ((seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) | 0) >>> 16) / 65_536;

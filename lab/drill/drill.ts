@@ -168,9 +168,7 @@ async function reach(
   const deadline = performance.now() + patienceMs;
   for (let topUpAtMs = 0; ;) {
     const runs = await world.runs();
-    const found = runs
-      .filter((run) => run.state === state)
-      .toSorted((a, b) => Number(b.updatedAt) - Number(a.updatedAt))[0];
+    const found = runs.filter((run) => run.state === state).toSorted((a, b) => b.updatedAt - a.updatedAt)[0];
     if (found) return found;
     if (performance.now() > deadline)
       throw new Error(`no run reached ${state} within ${patienceMs} ms\n${await standing(world, launchId, runs)}`);
@@ -190,6 +188,7 @@ async function reach(
 function decideAsUser(platform: DrillPlatform, random: () => number, share: number): { stop(): Promise<void> } {
   let stopping = false;
   const deciding = (async () => {
+    // oxlint-disable-next-line typescript/no-unnecessary-condition -- `stop` sets it
     while (!stopping) {
       for (const { operationId, status } of await platform.operations()) {
         if (status === 'REQUESTED' && random() < share)

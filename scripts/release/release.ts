@@ -13,7 +13,7 @@ const path = (name: string) => join(root, name);
 const edit = (name: string, change: (text: string) => string) =>
   writeFileSync(path(name), change(readFileSync(path(name), 'utf8')));
 
-await runCommand(async () => {
+await runCommand(() => {
   const [version = ''] = process.argv.slice(2);
   if (!/^\d+\.\d+\.\d+$/.test(version))
     throw new KitError('bad_arguments', 'usage: npm run lab -- scripts/release/release.ts VERSION, such as 0.3.0');

@@ -225,12 +225,17 @@ function sqlite(dataDir: string): SqliteDialect {
   return new SqliteDialect({ database: tellingFile(file) });
 }
 
+/** Reads 64-bit integers as numbers, which is exact for counts and for times in milliseconds. By default `pg` reads them as texts. */
+const types = new pg.TypeOverrides();
+types.setTypeParser(pg.types.builtins.INT8, Number);
+
 function postgres(connectionString: string, options: pg.PoolConfig): PostgresDialect {
   const pool = new pg.Pool({
     connectionString,
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
     Client: QuietClient,
+    types,
     ...options,
   });
   // A connection that breaks while it is idle: the next query opens another.

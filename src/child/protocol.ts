@@ -64,4 +64,4 @@ export interface ChildContext extends JobContext {
 }
 
 /** The default export of a job module. Input and output cross a process boundary: plain data only. */
-export type Job<Input, Output> = (input: Input, context: ChildContext) => Promise<Output>;
+export type Job<Input, Output> = (input: Input, context: ChildContext) => Output | Promise<Output>;

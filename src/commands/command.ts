@@ -14,13 +14,13 @@ export interface Command {
 
 /** Defines the command of a module. To import the module does nothing; Node runs the command if the module is its entry. */
 export function defineCommand(meta: ImportMeta, command: Command): Command {
-  // Node before 24.2 does not have `main`.
+  // oxlint-disable-next-line typescript/no-unnecessary-condition -- Node before 24.2 does not have `main`
   if (meta.main ?? process.argv[1] === fileURLToPath(meta.url)) void runCommand(command.run);
   return command;
 }
 
 /** Runs a command: a `KitError` ends it with its message and status 1, anything else is a defect and shows its stack. */
-export async function runCommand(main: () => Promise<number | void>): Promise<void> {
+export async function runCommand(main: () => number | void | Promise<number | void>): Promise<void> {
   // A reader such as `head` may close the output early. Exit handlers clean up.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;

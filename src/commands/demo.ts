@@ -55,6 +55,7 @@ export default defineCommand(import.meta, {
     } finally {
       await cleanUp();
       // Half of a demo may still wait for something.
+      // oxlint-disable-next-line typescript/no-unnecessary-condition -- a signal sets it during an await
       if (isInterrupted) process.exit(130);
     }
   },

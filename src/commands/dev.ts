@@ -128,11 +128,12 @@ export default defineCommand(import.meta, {
       await before?.stop(3_000);
       if (isStopping) return;
       const service = await start[name]();
+      // oxlint-disable-next-line typescript/no-unnecessary-condition -- a signal sets it during an await
       if (isStopping) return service.stop();
       // A service ends if its code has a mistake. The next change starts it again.
       service.ended.catch(
         (error: unknown) =>
-          running.get(name) === service && (running.delete(name), console.error(String((error as Error).message))),
+          running.get(name) === service && (running.delete(name), console.error((error as Error).message)),
       );
       running.set(name, service);
       urls.set(name, service.url);

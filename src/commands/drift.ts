@@ -141,7 +141,7 @@ async function platformTarget(address: string, level: Level, profile: WireProfil
     apiKey,
     profile,
     pace: isLoopbackName(new URL(url).hostname) ? unpaced : considerate,
-    token: async () => given,
+    token: () => Promise.resolve(given),
     async approve(operationId, token) {
       console.log(`approve the operation "drift" (${operationId}) in the platform; waiting for up to 30 minutes`);
       const { getOperation } = profile.calls;

@@ -15,7 +15,7 @@ export function fitBlockCache(datasets: readonly gdal.Dataset[]): void {
   let bytes = 0;
   for (const dataset of datasets)
     dataset.bands.forEach(({ blockSize, dataType }) => {
-      bytes += dataset.rasterSize.x * (blockSize?.y ?? 1) * sampleBytes(dataType);
+      bytes += dataset.rasterSize.x * blockSize.y * sampleBytes(dataType);
     });
   const wanted = Math.min(maxBytes, Math.max(leastBytes, 2 * bytes));
   gdal.config.set('GDAL_CACHEMAX', String(Math.ceil(wanted / mebibyte)));

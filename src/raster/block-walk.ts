@@ -24,7 +24,7 @@ export async function eachStrip(
   context: JobContext,
 ): Promise<void> {
   const { x: width, y: height } = bands[0].size;
-  const blockRows = Math.max(...bands.map((band) => band.blockSize?.y ?? 1));
+  const blockRows = Math.max(...bands.map((band) => band.blockSize.y));
   const wantedRows = Math.floor(stripPixels / arrays / width);
   const rows = Math.min(height, Math.max(blockRows, Math.floor(wantedRows / blockRows) * blockRows));
   for (let y = 0; y < height; y += rows) {

@@ -17,10 +17,7 @@ export type Difference = string | null;
 const stripRows = 256;
 
 /** The first of the two files that it is lent is held against the second. */
-const job: Job<CompareInput, Difference> = async (
-  { kind },
-  { files: [path = '', against = ''], workFolder, signal },
-) => {
+const job: Job<CompareInput, Difference> = ({ kind }, { files: [path = '', against = ''], workFolder, signal }) => {
   if (kind === 'file') return readFileSync(path).equals(readFileSync(against)) ? null : 'the bytes differ';
   if (kind === 'vector') return differenceOfFeatures(path, against, workFolder);
   const [a, b] = [openRaster(path), openRaster(against)];

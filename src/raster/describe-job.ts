@@ -15,7 +15,7 @@ const maxCharacters = 500;
 const finite = (numbers: number[] | null) => (numbers?.every(Number.isFinite) ? numbers : null);
 
 /** Job: what the rasters that it is lent hold, by the names that steps find their bands by. Of features only that they can be read. */
-const job: Job<{ readonly kind: 'raster' | 'vector' }, DescribedInput> = async ({ kind }, { files }) => {
+const job: Job<{ readonly kind: 'raster' | 'vector' }, DescribedInput> = ({ kind }, { files }) => {
   if (kind === 'vector') {
     openFeatures(files).close();
     return { bands: [], width: 0, height: 0 };

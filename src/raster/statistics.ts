@@ -210,7 +210,7 @@ export function statisticsOf(readers: readonly BandReader[]): (BandStatistics | 
   const [first] = readers;
   if (!first) return [];
   const { x: width, y: height } = first.band.size;
-  const blockRows = first.band.blockSize?.y ?? 1;
+  const blockRows = first.band.blockSize.y;
   const rows = Math.min(height, Math.max(1, Math.ceil(stripPixels / width / blockRows)) * blockRows);
   const buffer = new ArrayBuffer(width * rows * Float64Array.BYTES_PER_ELEMENT);
   const bands = readers.map((reader) => new WholeBand(reader, buffer, readers.length));

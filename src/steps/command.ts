@@ -280,6 +280,7 @@ function describe(
   return {
     inputs: filesOf(scene, place),
     namedInputs: Object.fromEntries(
+      // oxlint-disable-next-line typescript/no-unnecessary-condition -- an optional input may be absent
       Object.entries(inputs).flatMap(([name, input]) => (input ? [[name, filesOf(input, place)]] : [])),
     ),
     output: place.output(outputPath),

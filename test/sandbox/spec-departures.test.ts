@@ -70,7 +70,7 @@ describe('an optional field that is null is absent', () => {
     });
     const form = new FormData();
     for (const [name, value] of Object.entries({ uploadId: begun.uploadId, key: begun.key, partNumber: '1' }))
-      form.append(name, String(value));
+      form.append(name, value);
     form.append('file', new Blob(['0123456789']), 'part');
     expect(
       (await fetch(`${sandbox.url}/public/file/uploadChunk`, { method: 'POST', headers: key, body: form })).status,
@@ -205,7 +205,7 @@ test('several polygons of a file are one footprint, but for those across the ant
     });
     const form = new FormData();
     for (const [name, value] of Object.entries({ uploadId: begun.uploadId, key: begun.key, partNumber: '1' }))
-      form.append(name, String(value));
+      form.append(name, value);
     const bytes = geoTiff({ width: 3, height: 3, value: () => 1 });
     form.append('file', new Blob([new Uint8Array(bytes)]), 'part');
     await fetch(`${sandbox.url}/public/file/uploadChunk`, { method: 'POST', headers: key, body: form });

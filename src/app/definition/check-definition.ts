@@ -130,6 +130,7 @@ const step = z.object({
     .record(
       partName,
       z.discriminatedUnion('kind', [rasterInput, vectorInput], {
+        // oxlint-disable-next-line typescript/no-unnecessary-condition -- Zod's type names fewer codes than it gives
         error: ({ code }) => (code === 'invalid_union' ? 'its kind must be raster or vector' : undefined),
       }),
     )
@@ -142,6 +143,7 @@ const step = z.object({
     .record(
       partName,
       z.discriminatedUnion('kind', [rasterOutput, vectorOutput, otherOutput], {
+        // oxlint-disable-next-line typescript/no-unnecessary-condition -- as above
         error: ({ code }) => (code === 'invalid_union' ? 'its kind must be raster, vector or file' : undefined),
       }),
     )
@@ -181,6 +183,7 @@ const definition = z.strictObject(
 /** Throws `DefinitionError` where the app cannot be what its definition says. */
 export function checkDefinition(given: AppDefinition): void {
   const module =
+    // oxlint-disable-next-line typescript/no-unnecessary-condition -- a fork's JavaScript may give anything
     typeof given?.module === 'string' && given.module.startsWith('file:')
       ? fileURLToPath(given.module)
       : 'its definition';
@@ -359,6 +362,7 @@ function isProfile(value: unknown): boolean {
   if (value === null || typeof value !== 'object') return false;
   const profile = value as Partial<WireProfile>;
   const isCall = (name: WireCallName) =>
+    // oxlint-disable-next-line typescript/no-unnecessary-condition -- a fork's profile may lack a call
     (['encode', 'decode'] as const).every((half) => typeof profile.calls?.[name]?.[half] === 'function');
   return (
     typeof profile.name === 'string' &&

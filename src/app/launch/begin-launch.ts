@@ -55,8 +55,11 @@ export async function beginLaunch(
 function memoryStore(first: IdentityToken): IdentityTokenStore {
   let held = first;
   return {
-    read: async () => held,
-    write: async (token) => void (held = token),
+    read: () => Promise.resolve(held),
+    write: (token) => {
+      held = token;
+      return Promise.resolve();
+    },
   };
 }
 

@@ -81,6 +81,7 @@ export function hasBegunHere(req: Request, launchId: string): boolean {
 export function rememberBegun(config: AppConfig): RequestHandler {
   return (req, res, next) => {
     onHeaders(res, () => {
+      // oxlint-disable-next-line typescript/no-unnecessary-condition -- a request that ends before the session middleware has none
       const launchId = req.session?.launchId;
       if (launchId === undefined || res.statusCode !== 303) return;
       const begun = [launchId, ...begunIn(req).filter((one) => one !== launchId)].slice(0, maxBegun);
@@ -99,7 +100,7 @@ export function rememberBegun(config: AppConfig): RequestHandler {
 
 /** Lets only the launch's own session through; to everybody else the launch does not exist. */
 export const requireLaunchSession: RequestHandler<{ launchId: string }> = (req, _res, next) => {
-  if (req.session?.launchId !== undefined && req.session.launchId === req.params.launchId) return next();
+  if (req.session.launchId === req.params.launchId) return next();
   throw new RequestError(
     404,
     'no_session',

@@ -59,7 +59,7 @@ export class SqlLaunchStore implements LaunchStore {
       .select(['id', 'user', 'created_at'])
       .where('id', '=', id)
       .executeTakeFirst();
-    return row ? { id: row.id, user: JSON.parse(row.user) as UserDetail, createdAtMs: Number(row.created_at) } : null;
+    return row ? { id: row.id, user: JSON.parse(row.user) as UserDetail, createdAtMs: row.created_at } : null;
   }
 
   async listBegunBefore({ begunBeforeMs, limit, after = '', withToken = false }: LaunchPage): Promise<string[]> {
@@ -100,7 +100,7 @@ export class SqlLaunchStore implements LaunchStore {
           .executeTakeFirstOrThrow();
         if (row.sealed_token === erased) throw tokenErased();
         const erasures = this.#erasures;
-        const expiresAtMs = row.token_expires_at === null ? null : Number(row.token_expires_at);
+        const expiresAtMs = row.token_expires_at;
         const held = { token: await this.#sealer.open(launchId, row.sealed_token), expiresAtMs };
         // Skipped if the token was erased while it was being opened.
         if (erasures === this.#erasures) this.#known?.set(launchId, held);

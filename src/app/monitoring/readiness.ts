@@ -42,10 +42,10 @@ export async function checkReadiness({
   freeBytes = systemFreeBytes,
 }: ReadinessOptions): Promise<Readiness> {
   const [worker, children, disk, database, platform] = await Promise.all([
-    check('takes no runs yet', async () => {
+    check('takes no runs yet', () => {
       if (!isWorking()) throw new Error();
     }),
-    check('cannot be started', async () => {
+    check('cannot be started', () => {
       if (!canStartChildren()) throw new Error();
     }),
     check('is nearly full', async () => {
@@ -65,8 +65,8 @@ export async function checkReadiness({
   };
 }
 
-async function check(reason: string, work: () => Promise<void>): Promise<Check> {
-  return inTime(work()).then(
+async function check(reason: string, work: () => unknown): Promise<Check> {
+  return inTime(Promise.resolve().then(work)).then(
     (): Check => 'ok',
     (): Check => `failed: ${reason}`,
   );

@@ -77,7 +77,7 @@ export function launchPages({
 
   router.get('/', async (req, res) => {
     const launch = await launchOf(req.params);
-    const owner = ownerOf(launch);
+    const owner = launch.user.id;
     const before = textOf(req.query['before']);
     const filter = Object.hasOwn(filters, textOf(req.query['show']) ?? '')
       ? (textOf(req.query['show']) as keyof typeof filters)
@@ -105,7 +105,7 @@ export function launchPages({
     if (!step) throw new RequestError(404, 'unknown_step', 'this app has no such step');
     const from = textOf(req.query['from']);
     const earlier = from === undefined ? null : await store.find(from);
-    const isOwn = earlier !== null && earlier.stepId === step.id && earlier.owner === ownerOf(launch);
+    const isOwn = earlier !== null && earlier.stepId === step.id && earlier.owner === launch.user.id;
     const chosen = chosenInput(step, textOf(req.query['item']));
     send(res, 'new-run', launch, {
       step,
@@ -157,7 +157,7 @@ export function launchPages({
 
   function send(res: Response, name: string, launch: Launch, data: object): void {
     const { user } = launch;
-    const who = user.name ?? user.email ?? user.id ?? 'an unnamed user';
+    const who = user.name ?? user.email ?? user.id;
     res.type('html').send(
       pages.render(name, {
         ...data,
@@ -184,7 +184,7 @@ export function launchPages({
     '/events',
     changeEvents(async (params) => {
       const launch = await launchOf(params);
-      const owner = ownerOf(launch);
+      const owner = launch.user.id;
       const look = async () => {
         const [{ number, lastAtMs, isUnderWay }, lastMs] = await Promise.all([
           store.changesOf(launch.id),
@@ -201,7 +201,7 @@ export function launchPages({
 
   /** The item that the platform has made of a run's file; null where there is none, or none yet, or the platform is away. */
   async function resultOf({ state, files: [file] }: Run, { user }: Launch): Promise<CatalogItem | null> {
-    if (state !== 'COMPLETED' || !file?.fileId || !user.id) return null;
+    if (state !== 'COMPLETED' || !file?.fileId) return null;
     return client
       .getItem(profile.uploadsCollection(user.id), file.fileId, { signal: AbortSignal.timeout(2_000) })
       .catch(() => null);
@@ -224,8 +224,6 @@ export function launchPages({
   return router;
 }
 
-/** If a launch's user has no id, the launch itself owns its runs. */
-const ownerOf = ({ id, user }: Launch): string => user.id ?? id;
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /** West, south, east, north. */

@@ -83,17 +83,17 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
     declared.forEach((band, i) => {
       const got = actual[i];
       if (got?.dataType !== band.dataType)
-        fail(`wrote band ${i + 1} as ${got?.dataType}, but declares ${band.dataType}`);
+        return fail(`wrote band ${i + 1} as ${got?.dataType}, but declares ${band.dataType}`);
       // A raster that names no value for gaps may get one. Alpha, or a mask if valid pixels have the declared value, may take its place.
       const isMasked =
-        got?.nodata === undefined &&
+        got.nodata === undefined &&
         (alphaOf(output) !== null ||
           (band.nodata !== undefined && maskOf(output.bands.get(i + 1)) !== null && hasValid(output, band.nodata)));
       const mayName =
         declaration.bands === 'as-input' &&
         (band.nodata === undefined || isMasked || !canKeepNodata(band.dataType, band.nodata));
-      if (!mayName && !Object.is(got?.nodata, band.nodata))
-        fail(`wrote nodata ${got?.nodata} in band ${i + 1}, but declares ${band.nodata}`);
+      if (!mayName && !Object.is(got.nodata, band.nodata))
+        fail(`wrote nodata ${got.nodata} in band ${i + 1}, but declares ${band.nodata}`);
     });
   } finally {
     output.close();

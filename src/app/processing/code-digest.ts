@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Dirent } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,15 +10,12 @@ const isCode = (path: string) =>
   !path.split(sep).some((part) => part === 'node_modules' || part === 'data' || part.startsWith('.')) &&
   !/(^|[/\\])(cases\.json|[^/\\]*\.md|__pycache__[/\\].*)$/.test(path);
 
-/** Node had another name for it before 20.12. */
-const folderOf = (entry: Dirent): string => entry.parentPath ?? (entry as unknown as { path: string }).path;
-
 /** SHA-256 of a folder's code: names and contents, whatever the order in which the system lists them. */
 export async function digestOfFolder(folder: string): Promise<string> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const names = entries
     .filter((entry) => entry.isFile())
-    .map((entry) => join(folderOf(entry), entry.name).slice(folder.length + 1))
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
     .filter(isCode)
     .sort();
   const hash = createHash('sha256');

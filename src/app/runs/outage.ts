@@ -49,6 +49,7 @@ export class Outage {
   async over(signal: AbortSignal): Promise<void> {
     if (this.#sinceMs === null) return;
     this.#waitedFor += 1;
+    // oxlint-disable-next-line typescript/no-unnecessary-condition -- `end` may run during a sleep
     while (this.#sinceMs !== null) await abortableSleep(lookEveryMs, signal);
   }
 }

@@ -93,8 +93,9 @@ export class PgBossRunQueue implements RunQueue {
     }
   }
 
-  async work(worker: QueueWorker): Promise<void> {
+  work(worker: QueueWorker): Promise<void> {
     this.#loops = lanes.map((lane) => this.#take(lane, worker));
+    return Promise.resolve();
   }
 
   async stop(): Promise<void> {

@@ -90,7 +90,7 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
 
   async function findRun(params: { launchId?: string; runId: string }): Promise<Run> {
     const run = await store.find(params.runId);
-    if (run?.launchId !== launchOf(params) || !run)
+    if (!run || run.launchId !== launchOf(params))
       throw new RequestError(404, 'run_not_found', 'this launch has no such run');
     return run;
   }

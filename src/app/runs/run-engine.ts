@@ -196,6 +196,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         entry.claim = run?.claim ?? 0;
         return run;
       } catch (error) {
+        // oxlint-disable-next-line typescript/no-unnecessary-condition -- it may be aborted during an await
         if (!entry.abort.signal.aborted && !isAway(error))
           options.log.warn({ err: error, runId }, 'could not claim the run; trying again');
       }
@@ -393,6 +394,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await renew();
       if (stopping) return 0;
       await queue.work({ take, room, log: options.log });
+      // oxlint-disable-next-line typescript/no-unnecessary-condition -- `stop` may run during an await
       if (stopping) return 0;
       repeats.every(renewEveryMs, 'could not renew the lease', async () => lease.isDue && renewLease());
       repeats.every(recoverEveryMs, 'could not look for overlooked runs', () => recover(overlookedAfterMs));

@@ -43,12 +43,12 @@ export function localProgress(): ProgressBoard {
       known.set(id, progress);
       count(launchId);
     },
-    get: async (runId) => known.get(runId) ?? noProgress,
+    get: (runId) => Promise.resolve(known.get(runId) ?? noProgress),
     changesOf: (launchId) => changes.get(launchId) ?? 0,
     clear({ id, launchId }) {
       if (known.delete(id)) count(launchId);
     },
-    close: async () => {},
+    close: () => Promise.resolve(),
   };
 }
 

@@ -8,7 +8,7 @@ export const toUnfinished = (row: Pick<RunRow, 'id' | 'owner' | 'state' | 'turn'
   id: row.id,
   owner: row.owner,
   state: row.state as RunState,
-  turn: Number(row.turn),
+  turn: row.turn,
 });
 
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value));
@@ -76,15 +76,15 @@ export function fromRow(row: RunRow): Run {
     idempotencyKey: row.idempotency_key,
     operation: parsed(row.operation_request),
     operationId: row.operation_id,
-    operationExpiresAtMs: row.operation_expires_at === null ? null : Number(row.operation_expires_at),
+    operationExpiresAtMs: row.operation_expires_at,
     outputs,
     provenance: parsed(row.provenance),
     upload: parsed(row.upload),
     files: (parsed<Partial<RunFile>[]>(row.files) ?? []).map((file, i) => asFile(file, outputs[i])),
     failure: parsed(row.failure),
     estimate: parsed(row.estimate),
-    claim: Number(row.claim),
-    createdAtMs: Number(row.created_at),
-    updatedAtMs: Number(row.updated_at),
+    claim: row.claim,
+    createdAtMs: row.created_at,
+    updatedAtMs: row.updated_at,
   };
 }

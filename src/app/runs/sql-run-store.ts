@@ -66,19 +66,19 @@ export class SqlRunStore implements RunStore {
   async countByOwner(owner: string, states?: readonly RunState[]): Promise<number> {
     const query = this.#database
       .selectFrom('runs')
-      .select((of) => of.fn.countAll().as('count'))
+      .select((of) => of.fn.countAll<number>().as('count'))
       .where('owner', '=', owner);
     const { count } = await (states ? query.where('state', 'in', states) : query).executeTakeFirstOrThrow();
-    return Number(count);
+    return count;
   }
 
   async lastChangeOf(owner: string): Promise<number> {
     const { at } = await this.#database
       .selectFrom('runs')
-      .select((of) => of.fn.max('updated_at').as('at'))
+      .select((of) => of.fn.max<number | null>('updated_at').as('at'))
       .where('owner', '=', owner)
       .executeTakeFirstOrThrow();
-    return Number(at ?? 0);
+    return at ?? 0;
   }
 
   /** Newest first: a number of rows at a time, from where the last page ended, whatever has been added since. */
@@ -109,8 +109,8 @@ export class SqlRunStore implements RunStore {
       .where('launch_id', '=', launchId)
       .executeTakeFirst();
     return {
-      number: Number(row?.changes ?? 0),
-      lastAtMs: Number(row?.changed_at ?? 0),
+      number: row?.changes ?? 0,
+      lastAtMs: row?.changed_at ?? 0,
       isUnderWay: Boolean(row?.is_under_way),
     };
   }
@@ -150,16 +150,16 @@ export class SqlRunStore implements RunStore {
     return this.#database.transaction().execute(async (trx) => {
       const waiting = trx.selectFrom('runs').where('state', 'in', ['APPROVED', 'PROCESSING']).where('id', '!=', id);
       const { last } = await waiting
-        .select((of) => of.fn.max('turn').as('last'))
+        .select((of) => of.fn.max<number | null>('turn').as('last'))
         .where('owner', '=', owner)
         // Other approved runs have no turn yet, because their workers have not handed them over.
         .where((of) => of.or([of('worker', 'is', null), of('state', '=', 'PROCESSING')]))
         .executeTakeFirstOrThrow();
       const { first } = await waiting
-        .select((of) => of.fn.min('turn').as('first'))
+        .select((of) => of.fn.min<number | null>('turn').as('first'))
         .where('worker', 'is', null)
         .executeTakeFirstOrThrow();
-      const turn = Math.max(last === null ? 0 : Number(last) + 1, Number(first ?? 0));
+      const turn = Math.max(last === null ? 0 : last + 1, first ?? 0);
       await trx.updateTable('runs').set({ turn }).where('id', '=', id).execute();
       return turn;
     });
@@ -168,11 +168,11 @@ export class SqlRunStore implements RunStore {
   async countUnfinishedOf(owner: string): Promise<number> {
     const { count } = await this.#database
       .selectFrom('runs')
-      .select((of) => of.fn.countAll().as('count'))
+      .select((of) => of.fn.countAll<number>().as('count'))
       .where('owner', '=', owner)
       .where('state', 'in', unfinished)
       .executeTakeFirstOrThrow();
-    return Number(count);
+    return count;
   }
 
   async history(id: string): Promise<RunStateChange[]> {
@@ -189,7 +189,7 @@ export class SqlRunStore implements RunStore {
       .orderBy('seq')
       .orderBy('at')
       .execute();
-    for (const row of rows) histories.get(row.run_id)?.push({ state: row.state as RunState, atMs: Number(row.at) });
+    for (const row of rows) histories.get(row.run_id)?.push({ state: row.state as RunState, atMs: row.at });
     return histories;
   }
 
@@ -204,10 +204,10 @@ export class SqlRunStore implements RunStore {
       .execute();
     return rows.map((row) => ({
       state: row.state as RunState,
-      attempt: Number(row.attempt),
+      attempt: row.attempt,
       worker: row.worker,
-      begunAtMs: Number(row.begun_at),
-      endedAtMs: row.ended_at === null ? null : Number(row.ended_at),
+      begunAtMs: row.begun_at,
+      endedAtMs: row.ended_at,
       outcome: row.outcome,
     }));
   }
@@ -258,7 +258,7 @@ export class SqlRunStore implements RunStore {
       .where('worker', '=', worker)
       .where('state', 'in', unfinished)
       .execute();
-    return new Map(rows.map(({ id, claim }) => [id, Number(claim)]));
+    return new Map(rows.map(({ id, claim }) => [id, claim]));
   }
 
   release(worker: string): Promise<UnfinishedRun[]> {
@@ -357,9 +357,9 @@ export class SqlRunStore implements RunStore {
   }
 
   async countByState(states?: readonly RunState[]): Promise<Partial<Record<RunState, number>>> {
-    const query = this.#database.selectFrom('runs').select(['state', (of) => of.fn.countAll().as('n')]);
+    const query = this.#database.selectFrom('runs').select(['state', (of) => of.fn.countAll<number>().as('n')]);
     const rows = await (states ? query.where('state', 'in', states) : query).groupBy('state').execute();
-    return Object.fromEntries(rows.map(({ state, n }) => [state, Number(n)]));
+    return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
   }
 
   transition(run: Run, to: RunState, facts: RunFacts = {}): Promise<Run> {

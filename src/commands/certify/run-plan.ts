@@ -102,7 +102,7 @@ async function runScenario(
 /** True for a failed restart and for a 5xx response of the sandbox. */
 const isOwnFailure = (error: unknown): error is KitError =>
   error instanceof KitError &&
-  (error.code === 'restart_failed' || (error.code === 'sandbox_error' && (error.status ?? 500) >= 500));
+  (error.code === 'restart_failed' || (error.code === 'sandbox_error' && error.status >= 500));
 
 /** With the item's names in place of `{collectionId}` and `{itemId}`. */
 function startOn(request: StartRequest | null, item: BroughtItem | undefined): StartRequest | null {

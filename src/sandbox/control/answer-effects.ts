@@ -26,7 +26,7 @@ function tap(
   const tapped = effect({ write, end: (bytes) => end(bytes, done) });
   const bytesOf = (chunk: unknown): Buffer =>
     typeof chunk === 'string' || chunk instanceof Uint8Array ? Buffer.from(chunk as string) : Buffer.alloc(0);
-  const callbackOf = (values: readonly unknown[]) => values.find((one) => typeof one === 'function') as () => void;
+  const callbackOf = (values: readonly unknown[]) => values.find((one): one is () => void => typeof one === 'function');
   res.write = ((...values: unknown[]) => {
     const callback = callbackOf(values);
     if (callback) process.nextTick(callback);

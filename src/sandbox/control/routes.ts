@@ -142,7 +142,7 @@ export function controlRoutes(options: ControlOptions): Router {
   router
     .route('/launches/:launchId/revoke')
     .post(jsonBody, (req, res) => {
-      launches.revoke(String(req.params['launchId']));
+      launches.revoke(req.params['launchId']);
       res.status(204).end();
     })
     .all(methodNotAllowed('POST'));
@@ -195,7 +195,7 @@ export function controlRoutes(options: ControlOptions): Router {
       .post(
         jsonBody,
         (req, res) =>
-          void res.json(viewOperation(operations.decide(String(req.params['operationId']), status, 'a control call'))),
+          void res.json(viewOperation(operations.decide(req.params['operationId'], status, 'a control call'))),
       )
       .all(methodNotAllowed('POST'));
   }

@@ -112,7 +112,7 @@ export function fileRoutes(options: FileRoutesOptions): Router {
   router
     .route(getFileStatus.path)
     .get(...before('file.status', admin), (req, res) => {
-      const file = getFile(String(req.params['id']));
+      const file = getFile(req.params['id']);
       res.json({ id: file.id, originalName: file.originalName, status: file.status, createdAt: file.createdAtMs });
     })
     .all(methodNotAllowed('GET'));
@@ -130,7 +130,7 @@ export function fileRoutes(options: FileRoutesOptions): Router {
     .route('/download/:fileId')
     .get(...before('file.download', link), (req, res, next) => {
       const { useDefaultContentType = false } = contextOf(res);
-      const file = getFile(String(req.params['fileId']));
+      const file = getFile(req.params['fileId']);
       sendAsDownload(res, file.originalName, (useDefaultContentType && file.mediaType) || 'application/octet-stream');
       readRange(req, file.size);
       res.sendFile(file.blob, { root: blobDir, dotfiles: 'allow', cacheControl: false }, (error) => {

@@ -47,6 +47,7 @@ function* featuresOf(
   const { geoTransform: t, srs } = classes;
   const pixelArea = t ? Math.abs((t[1] ?? 1) * (t[5] ?? 1) - (t[2] ?? 0) * (t[4] ?? 0)) : 1;
   const place = placing(srs);
+  // oxlint-disable-next-line typescript/no-unnecessary-condition -- gdal-async's type lacks the null after the last one
   for (let feature = layer.features.first(); feature !== null; feature = layer.features.next()) {
     const found = Number(feature.fields.get('class'));
     const geometry = feature.getGeometry() as gdal.Polygon;

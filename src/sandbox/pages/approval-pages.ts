@@ -95,7 +95,7 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
     router.post(`/approvals/:operationId/${name}`, (req, res) => {
       const isOfInspector = req.query['from'] === 'inspector';
       const { launchId } = operations.decide(
-        String(req.params['operationId']),
+        req.params['operationId'],
         status,
         isOfInspector
           ? 'the inspector'

@@ -99,9 +99,9 @@ export function catalogBrowser({ catalog, assets, objects, sources, apps, render
       item: { ...viewItem(item, assets), collection: collection?.title ?? item.collectionId },
       properties: flatten(item.properties).filter(({ path }) => path !== 'description'),
       bands: item.source.kind === 'scene' ? item.source.files : [],
-      assets: Object.entries(json.assets).map(([name, asset]) => ({
-        title: asset.title ?? name,
-        type: asset.type ?? '',
+      assets: Object.values(json.assets).map((asset) => ({
+        title: asset.title,
+        type: asset.type,
         href: localHref(asset.href),
       })),
       dataHref: localHref(assets.data(item)),

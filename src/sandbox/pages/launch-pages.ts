@@ -264,7 +264,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
   }
 
   router.post('/launches/:launchId/clock', form, async (req, res) => {
-    const { id } = launches.get(String(req.params['launchId']));
+    const { id } = launches.get(req.params['launchId']);
     const minutes = Number((req.body as Record<string, unknown>)['minutes']);
     if (!(minutes > 0 && minutes <= 1_000_000))
       throw invalid([{ path: 'minutes', message: 'must be more than 0 and at most 1,000,000' }]);
@@ -273,7 +273,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
     res.redirect(303, `/launches/${id}`);
   });
   router.post('/launches/:launchId/faults', form, (req, res) => {
-    const { id } = launches.get(String(req.params['launchId']));
+    const { id } = launches.get(req.params['launchId']);
     const { endpoint, effect, after, times } = req.body as Record<string, unknown>;
     faults.arm(
       parseValues(newFault, {
@@ -287,12 +287,12 @@ export function launchPages(options: LaunchPagesOptions): Router {
     res.redirect(303, `/launches/${id}#controls`);
   });
   router.post('/launches/:launchId/faults/:faultId/disarm', (req, res) => {
-    const { id } = launches.get(String(req.params['launchId']));
-    faults.disarm(String(req.params['faultId']));
+    const { id } = launches.get(req.params['launchId']);
+    faults.disarm(req.params['faultId']);
     res.redirect(303, `/launches/${id}#controls`);
   });
   router.post('/launches/:launchId/revoke', (req, res) => {
-    const { id } = launches.get(String(req.params['launchId']));
+    const { id } = launches.get(req.params['launchId']);
     launches.revoke(id);
     res.redirect(303, `/launches/${id}`);
   });

@@ -32,7 +32,7 @@ export function catalogPages(catalog: Catalog, sources: ItemSources, publicUrl: 
   router
     .route(catalogPaths.preview)
     .get(async (req, res) => {
-      const boxes = collectionsUnder(getCatalog(String(req.params['catalogId'])).id).flatMap(({ id }) => {
+      const boxes = collectionsUnder(getCatalog(req.params['catalogId']).id).flatMap(({ id }) => {
         const extent = catalog.extentOf(id);
         return extent ? [extent.box] : [];
       });
@@ -45,7 +45,7 @@ export function catalogPages(catalog: Catalog, sources: ItemSources, publicUrl: 
   router
     .route(catalogPaths.about)
     .get((req, res) => {
-      const found = getCatalog(String(req.params['catalogId']));
+      const found = getCatalog(req.params['catalogId']);
       res.set('Content-Security-Policy', "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'");
       res.type('html').send(
         eta.render('about-catalog', {

@@ -11,7 +11,7 @@ export interface ProjectedPlace {
   readonly size: readonly [number, number];
 }
 
-const job: Job<readonly ProjectedPlace[], (Footprint | null)[]> = async (places) =>
+const job: Job<readonly ProjectedPlace[], (Footprint | null)[]> = (places) =>
   places.map(({ epsg, origin: [west, north], size: [width, height] }) => {
     const corners = [
       [west, north],

@@ -75,7 +75,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
   router
     .route(stacPaths.catalog)
     .get(...browse, (req, res) => {
-      const found = collections.findCatalog(String(req.params['catalogId']));
+      const found = collections.findCatalog(req.params['catalogId']);
       if (!found) throw new SandboxError('catalog_not_found');
       res.json(objects.catalog(found));
     })

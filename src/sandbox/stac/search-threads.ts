@@ -61,6 +61,7 @@ export class SearchThreads {
       this.#jobs.set(this.#start(), null);
     }
     await this.#firstThread.promise;
+    // oxlint-disable-next-line typescript/no-unnecessary-condition -- `close` may run during an await
     if (this.#isClosed) throw closed;
     if (this.#waiting.length >= this.#maxWaiting)
       throw new SandboxError('busy', {

@@ -112,6 +112,7 @@ export async function readFileForm(
       path: options.fileField,
       message: `is required: the form's file part is called ${JSON.stringify(shown(name))}, and must be called ${JSON.stringify(options.fileField)}`,
     });
+  // oxlint-disable-next-line typescript/no-unnecessary-condition -- a listener sets it
   if (isOverfull) faults.push({ path: '', message: `must have at most ${maxFields} fields` });
   else if (files !== 1 && misnamed.size === 0)
     faults.push({ path: options.fileField, message: files === 0 ? 'is required' : 'must come once' });

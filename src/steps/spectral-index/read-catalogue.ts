@@ -93,6 +93,7 @@ function formulaOfBands(
     isKnown &&= Object.hasOwn(constants, name) || polarizations.includes(name);
     return name;
   });
+  // oxlint-disable-next-line typescript/no-unnecessary-condition -- the callback above sets it
   if (!isKnown) return null;
   try {
     parseExpression(named, Object.fromEntries(Object.keys(constants).map((name) => [name, 1])));

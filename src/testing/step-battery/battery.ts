@@ -251,7 +251,7 @@ function boundsHold(step: AnyStep, good: StepParameters): void {
       ...(type === 'number' || type === 'integer' ? ['text', null] : []),
     ];
     for (const value of bad)
-      if (!isRefused({ ...good, [name]: value })) fail(`it takes ${JSON.stringify(value)?.slice(0, 60)} as ${name}`);
+      if (!isRefused({ ...good, [name]: value })) fail(`it takes ${JSON.stringify(value).slice(0, 60)} as ${name}`);
     if ((type === 'number' || type === 'integer') && !choices && (minimum === undefined || maximum === undefined))
       fail(`${name} has no bounds: give it .min() and .max()`);
   }

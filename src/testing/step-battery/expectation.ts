@@ -132,6 +132,7 @@ function oracle(
       if (is === place.file.nodata) isMissing = true;
       return is;
     });
+    // oxlint-disable-next-line typescript/no-unnecessary-condition -- the callback above sets it
     return isMissing || !Number.isFinite(Math.fround(result)) ? null : stored(result, 'Float64');
   };
 }

@@ -16,7 +16,7 @@ export interface Looked {
 
 const typeOf = (ogr: string) => fieldTypes.find((one) => ogr.startsWith(one)) ?? 'string';
 
-const job: Job<{ readonly kind: 'raster' | 'vector' }, Looked> = async ({ kind }, { files: [path = ''] }) => {
+const job: Job<{ readonly kind: 'raster' | 'vector' }, Looked> = ({ kind }, { files: [path = ''] }) => {
   const output = readOutput(path, kind);
   if (kind === 'vector') return { output, dataTypes: [], layer: layerOf(path) };
   const dataset = openRaster(path);

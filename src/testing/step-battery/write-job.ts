@@ -5,7 +5,7 @@ import type { Job } from '../../child/in-child.ts';
 import { writeRaster } from './battery-job.ts';
 import { isRaster, type FileRecipe } from './cases.ts';
 
-const job: Job<{ readonly inputs: Readonly<Record<string, readonly FileRecipe[]>> }, null> = async (
+const job: Job<{ readonly inputs: Readonly<Record<string, readonly FileRecipe[]>> }, null> = (
   { inputs },
   { workFolder },
 ) => {

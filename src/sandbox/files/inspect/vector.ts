@@ -124,6 +124,7 @@ function countFeatures(layer: gdal.Layer, wanted: RegExp | undefined, sourceType
   try {
     for (
       let feature = layer.features.first();
+      // oxlint-disable-next-line typescript/no-unnecessary-condition -- gdal-async's type lacks the null after the last one
       feature !== null && count < checkedFeatures;
       feature = layer.features.next()
     ) {
