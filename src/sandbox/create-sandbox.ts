@@ -109,10 +109,11 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     ...{ ...files.stores, ...inference.stores, ...externalApp.stores },
   };
   const whose = createCallAttribution({ ...stores, items: stores.catalog.items });
-  const platform = { ...stores, unavailable, before: beforeCall({ ...stores, whose }), afterClockMoved: sweep, reset };
-  const slices: Slice<object, typeof platform>[] = [
-    ...[identity, referee, marketplace, control, catalog, files, inference, externalApp, pages],
-  ];
+  const opened = [identity, referee, marketplace, control, catalog, files, inference, externalApp, pages];
+  const topics = opened.flatMap((slice: Pick<Slice, 'topics'>) => slice.topics ?? []);
+  const before = beforeCall({ ...stores, whose });
+  const platform = { ...stores, topics, unavailable, before, afterClockMoved: sweep, reset };
+  const slices: Slice<object, typeof platform>[] = opened;
   const lastFirst = slices.toReversed();
 
   async function sweep(): Promise<void> {

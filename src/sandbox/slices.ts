@@ -39,12 +39,17 @@ export interface Folders {
   readonly workDir: string;
 }
 
+/** Topics of pages, each with tables that it shows. */
+export type Topics = readonly (readonly [topic: string, tables: readonly string[]])[];
+
 /**
  * A part of the platform. `Stores` are for other slices and for routes; `Needs` is what its routes take.
  * Slices start in the order in which they open. They forget and close in reverse order.
  */
 export interface Slice<Stores extends object = object, Needs = object> {
   readonly stores: Stores;
+  /** Tables that its pages show, by topic. A page reloads if a table of its topics changes. */
+  readonly topics?: Topics;
   /** Returns its routes. */
   readonly routes?: (needs: Needs) => RequestHandler;
   /** Prepares data and starts background work. */

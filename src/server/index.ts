@@ -1,5 +1,5 @@
 /** What every HTTP server of the kit needs: app, sandbox and the demo's pages. */
-export { OpenStreams } from './open-streams.ts';
+export { EventStreams } from './event-streams.ts';
 export { FolderInUseError, ownFolder } from './own-folder.ts';
 export { hostNameOf, isLocalRequest, wasForwarded } from './request-origin.ts';
 export { serve, type Served, type ServeOptions } from './serve.ts';

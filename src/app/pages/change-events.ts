@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import { OpenStreams } from '../../server/index.ts';
+import { EventStreams } from '../../server/index.ts';
 import { RequestError } from '../web/errors.ts';
 
 /** Interval between two looks, and so the age that a page may have. */
@@ -35,7 +35,7 @@ interface Watch {
 
 /** Server-sent events: `change` whenever a look has `seen` something else, and every `atLeastEveryMs` while something is moving. */
 export function changeEvents(watchedBy: (params: object) => Promise<Watched>): RequestHandler {
-  const streams = new OpenStreams(maxStreams);
+  const streams = new EventStreams(maxStreams);
   const watches = new Map<string, Watch>();
 
   function listen({ subject, look }: Watched, listener: (look: Look) => void, log: Pick<Logger, 'warn'>): () => void {
@@ -71,30 +71,23 @@ export function changeEvents(watchedBy: (params: object) => Promise<Watched>): R
   return async (req, res) => {
     const watched = await watchedBy(req.params);
     if (res.closed) return;
-    if (req.method === 'HEAD') return void res.type('text/event-stream').end();
-    const close = streams.open(watched.owner);
-    if (close === null)
-      throw new RequestError(
-        429,
-        'too_many_streams',
-        'You have too many pages of this app open, or everybody together has. Close some and reload this page: until then it does not update.',
-      );
-    res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
-    res.flushHeaders();
-    res.write('retry: 1000\n\n');
-    let [seen, toldAt] = ['', performance.now()];
-    const stop = listen(
-      watched,
-      (now) => {
-        if (now.seen === seen && !(now.isMoving && performance.now() - toldAt > atLeastEveryMs)) return;
-        [seen, toldAt] = [now.seen, performance.now()];
-        res.write('event: change\ndata: \n\n');
+    streams.serve(req, res, {
+      owner: watched.owner,
+      refusal: () =>
+        new RequestError(
+          429,
+          'too_many_streams',
+          'You have too many pages of this app open, or everybody together has. Close some and reload this page: until then it does not update.',
+        ),
+      begin(send) {
+        let [seen, toldAt] = ['', performance.now()];
+        const tell = (now: Look) => {
+          if (now.seen === seen && !(now.isMoving && performance.now() - toldAt > atLeastEveryMs)) return;
+          [seen, toldAt] = [now.seen, performance.now()];
+          send('');
+        };
+        return listen(watched, tell, req.log);
       },
-      req.log,
-    );
-    req.once('close', () => {
-      stop();
-      close();
     });
   };
 }

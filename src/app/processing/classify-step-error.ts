@@ -9,6 +9,7 @@ const construction = /^(?:new\s+)?Error\s*\(/;
 /**
  * A plain `Error` means one of two things: a library could not read a file, which is the user's to mend, or a step gave up
  * without saying how. The stack of the second begins where the step's code constructs it. Gives the error, or a `Defect`.
+ * Steps of integrators call GDAL themselves, so no wrapper of the kit can stand around these calls.
  */
 export function classifyStepError(error: unknown): unknown {
   if (!(error instanceof Error) || error.constructor !== Error || typeof error.stack !== 'string') return error;

@@ -213,7 +213,12 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const workFolder = folders.of(runId, run.claim);
     const report = (now: RunProgress) => progress.report(claimed, now);
     const context: StageContext = {
-      ...options,
+      store,
+      steps: options.steps,
+      ownerOf: options.ownerOf,
+      settings: options.settings,
+      folders,
+      now,
       calls: options.callsOf(run.launchId),
       workFolder,
       madeHere: { digests: new Set() },

@@ -24,6 +24,7 @@ export function openControl(services: Services, { events }: MarketplaceStores): 
   const rateLimit = new RateLimit(database, machineNow);
   return {
     stores: { faults, rateLimit },
+    topics: [['launches', ['faults', 'clock_offsets']]],
     routes(needs) {
       const { items } = needs.catalog;
       const { blobDir, workDir } = folders;

@@ -15,6 +15,7 @@ export function openExternalApp(
   const operations = new Operations(database, clock, events, profile.limits);
   return {
     stores: { operations },
+    topics: [['operations', ['operations']]],
     routes: (needs) => externalAppRoutes({ ...needs, operations }),
     forget: () => void database.exec('delete from operations'),
   };

@@ -55,6 +55,10 @@ export function openFiles(
   };
   return {
     stores: { files, uploadSessions, uploads, processing, fileApi },
+    topics: [
+      ['files', ['files']],
+      ['calls', ['uploads', 'upload_parts']],
+    ],
     routes: ({ before }) => fileRoutes({ ...fileApi, keys, before }),
     async start() {
       await uploads.open();

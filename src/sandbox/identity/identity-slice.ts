@@ -17,6 +17,10 @@ export function openIdentity({ config, database, clock, signer, profile }: Servi
   if (config.apiKey !== null) keys.admit(config.apiKey);
   return {
     stores: { keys, users: new Users(database), tokens: new IdentityTokens(database, clock, signer, profile.limits) },
+    topics: [
+      ['apps', ['users']],
+      ['launches', ['tokens']],
+    ],
     madeApiKey: keys.list().length === 0 ? keys.create(permissions).apiKey : null,
     forget: () => void database.exec('delete from tokens'),
   };

@@ -29,6 +29,7 @@ export async function openInference(
   const inferenceApi = { models, jobs, runner, files, unavailable };
   return {
     stores: { models, jobs, runner, inferenceApi },
+    topics: [['jobs', ['inference_jobs']]],
     routes: ({ before }) => inferenceRoutes({ ...inferenceApi, keys, before }),
     start() {
       jobs.requeueUnfinished();

@@ -20,6 +20,10 @@ export function openMarketplace(
   const launches = new Launches(database, clock, tokens, apps, users, events, profile.launchTokenField);
   return {
     stores: { apps, events, launches },
+    topics: [
+      ['apps', ['apps']],
+      ['launches', ['launches', 'launch_events']],
+    ],
     forget: () => void database.exec('delete from launches; delete from launch_events'),
   };
 }

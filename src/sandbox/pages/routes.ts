@@ -17,6 +17,7 @@ import { catalogBrowser } from './catalog-browser.ts';
 import { filePages, type FilePagesOptions } from './file-pages.ts';
 import { launchPages, type LaunchPagesOptions } from './launch-pages.ts';
 import { liveChanges } from './live-changes.ts';
+import type { Topics } from '../slices.ts';
 import { marketplacePages } from './marketplace-pages.ts';
 import { requirePageAccess, signInRoutes } from './page-access.ts';
 import { pageRenderer } from './page.ts';
@@ -25,6 +26,7 @@ import { sceneUploads, type SceneUploadsOptions } from './scene-uploads.ts';
 export interface SandboxPagesOptions extends Omit<LaunchPagesOptions, 'render'>, Omit<FilePagesOptions, 'render'> {
   readonly keys: ApiKeys;
   readonly database: SandboxDatabase;
+  readonly topics: Topics;
   readonly signer: Signer;
   readonly adminKey: string | null;
   readonly mapTiles: string | null;
@@ -48,7 +50,7 @@ const pageKeys: Pick<ApiKeys, 'find'> = { find: () => ({ id: 'pages', permission
 
 /** The sandbox's pages: what a person does with a browser. */
 export function sandboxPages(options: SandboxPagesOptions): Router {
-  const { apps, operations, database, signer, adminKey, clock, publicUrl } = options;
+  const { apps, operations, database, topics, signer, adminKey, clock, publicUrl } = options;
   const router = Router({ caseSensitive: true });
   const render = pageRenderer({ apps, mapTiles: options.mapTiles, pendingCount: () => operations.countRequested() });
 
@@ -56,7 +58,7 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
   const guarded = Router({ caseSensitive: true });
   guarded.use((req, _res, next) => next(isOfPages.test(req.path) ? undefined : 'router'));
   guarded.use(requireOwnHost(publicUrl), access);
-  guarded.get('/events', liveChanges(database));
+  guarded.get('/events', liveChanges(database, topics));
   // Pages alone: a file is what it is.
   guarded.use((req, res, next) => (req.path.startsWith(browserApi) ? next() : compressed(req, res, next)));
   guarded.use(marketplacePages({ ...options, render }));

@@ -29,6 +29,7 @@ export function openReferee(
   const trace = new Trace(database, clock, log, redact);
   return {
     stores: { trace, redact, verdicts: new Verdicts(trace, rulesOf(profile.limits)) },
+    topics: [['calls', ['calls']]],
     forget: () => trace.clear(),
     close: () => trace.close(),
   };
