@@ -1,7 +1,6 @@
 import { pino } from 'pino';
 import { readAppConfig } from '../app/config.ts';
 import { createApp } from '../app/create-app.ts';
-import { readArguments } from './arguments.ts';
 import { confine } from './confine.ts';
 import { defineCommand, stopOnSignal } from './command.ts';
 import { loadMyApp } from './my-app.ts';
@@ -26,13 +25,13 @@ const ownUmask = 0o077;
 
 export default defineCommand(import.meta, {
   usage,
-  async run() {
+  options: { role: { type: 'string' } },
+  async run({ values }) {
     process.umask(ownUmask);
-    const options = readOptions();
     const definition = await loadMyApp();
     const limits = definition.profile?.limits;
     const config = readAppConfig(process.env, (warning) => console.error(`warning: ${warning}`), {
-      ...options,
+      ...values,
       limits,
     });
     const log = pino(
@@ -65,7 +64,3 @@ export default defineCommand(import.meta, {
     console.log(`app ready ${served.url}`);
   },
 });
-
-function readOptions() {
-  return readArguments(usage, { options: { role: { type: 'string' } } }).values;
-}

@@ -9,23 +9,46 @@ export function wrongArguments(message: string, usage: string): KitError {
   return new KitError('bad_arguments', `${message}\n\n${usage}`);
 }
 
-/**
- * Reads a command line. `--help` prints the usage and ends the process; an argument that is not in `options` is an error with
- * the usage below it. Throws `KitError`.
- */
-export function readArguments<Config extends Omit<ParseArgsConfig, 'args'>>(
+export type Options = NonNullable<ParseArgsConfig['options']>;
+
+/** Options and arguments that a command takes, as `parseArgs` of Node takes them. */
+export type ArgumentsConfig = {
+  readonly options: Options;
+  readonly allowPositionals?: boolean;
+};
+
+/** Values and arguments of a command line. */
+export type Given<Config extends ArgumentsConfig> = ReturnType<typeof parseArgs<Config>>;
+
+/** Reads a command line. `--help` prints the usage and ends the process. Throws `KitError`, with the usage, for an unknown argument. */
+export function readArguments<const Config extends ArgumentsConfig>(
   usage: string,
   config: Config,
   args: readonly string[] = process.argv.slice(2),
-): ReturnType<typeof parseArgs<Config>> {
+): Given<Config> {
   if (args.some((arg, i) => arg === '--help' && !args.slice(0, i).includes('--'))) {
     console.log(usage);
     process.exit(0);
   }
   try {
     // `args` changes nothing of what they are parsed into.
-    return parseArgs({ ...config, args: [...args] }) as ReturnType<typeof parseArgs<Config>>;
+    return parseArgs({ ...config, args: unambiguous(args, config) }) as Given<Config>;
   } catch (error) {
     throw wrongArguments((error as Error).message, usage);
   }
+}
+
+const isOption = (arg: string) => /^--[a-z-]*(=|$)/.test(arg);
+
+/** Marks arguments that begin with a hyphen and are no options: ids may begin with one, and the kit has no short options. */
+function unambiguous(args: readonly string[], { options }: ArgumentsConfig): string[] {
+  const line: string[] = [];
+  const alone: string[] = [];
+  for (const [i, arg] of args.entries()) {
+    if (arg === '--') return [...line, '--', ...alone, ...args.slice(i + 1)];
+    if (!arg.startsWith('-') || isOption(arg)) line.push(arg);
+    else if (options[args[i - 1]?.slice(2) ?? '']?.type === 'string') line.push(`${line.pop()}=${arg}`);
+    else alone.push(arg);
+  }
+  return alone.length === 0 ? line : [...line, '--', ...alone];
 }

@@ -8,7 +8,13 @@ import { assumedProfile, KitError } from '../contract/index.ts';
 import { scratchFolder } from '../files/index.ts';
 import { bringChallengeItems } from './certify/challenge-items.ts';
 import { challengePlan } from './certify/challenge.ts';
-import { usage, readCertifyOptions, type CertifyOptions, type VerifyOptions } from './certify/options.ts';
+import {
+  certifyArguments,
+  usage,
+  readCertifyOptions,
+  type CertifyOptions,
+  type VerifyOptions,
+} from './certify/options.ts';
 import { tableOf, writeReports } from './certify/outputs.ts';
 import { readReport, unmetDemand } from './certify/read-report.ts';
 import { exitStatusOf, summarize, type ExpectedFailure } from './certify/report.ts';
@@ -35,8 +41,9 @@ const restartMs = 60_000;
 
 export default defineCommand(import.meta, {
   usage,
-  async run() {
-    const options = readCertifyOptions(process.argv.slice(2), callerFolder());
+  ...certifyArguments,
+  async run(given) {
+    const options = readCertifyOptions(given, callerFolder());
     return 'reportFile' in options ? verify(options) : certify(options);
   },
 });

@@ -11,5 +11,5 @@ else
     if (!command) throw new KitError('bad_arguments', `there is no command ${name}\n\n${usage}`);
     if (command.startsSandbox) requireSandboxPackages();
     const { default: loaded } = await command.load();
-    return loaded.run();
+    return loaded.start();
   });

@@ -1,22 +1,39 @@
 import { fileURLToPath } from 'node:url';
 import { KitError } from '../contract/kit-error.ts';
+import { readArguments, type Given, type Options } from './arguments.ts';
 
 /** Ctrl-C, what asks a process to end, and the end of its terminal. */
 export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** A command of the kit, as `marketplace-app-kit NAME` runs it. */
-export interface Command {
+export interface Command<Taken extends Options, Positionals extends boolean> {
   /** The text of `--help`. */
   readonly usage: string;
-  /** Reads the command line, and returns the exit status. Default status: 0. */
-  readonly run: () => Promise<number | void>;
+  /** Options, as Node's `parseArgs` takes them. */
+  readonly options: Taken;
+  /** True if it takes arguments beside its options. Default false. */
+  readonly allowPositionals?: Positionals;
+  /** Runs the command. Returns its exit status, by default 0. Throws `KitError`. */
+  readonly run: (given: Given<{ options: Taken; allowPositionals: Positionals }>) => Promise<number | void>;
+}
+
+/** A command that reads its own line. */
+export interface DefinedCommand {
+  readonly usage: string;
+  /** Reads the arguments of this process, and runs the command. */
+  readonly start: () => Promise<number | void>;
 }
 
 /** Defines the command of a module. To import the module does nothing; Node runs the command if the module is its entry. */
-export function defineCommand(meta: ImportMeta, command: Command): Command {
+export function defineCommand<Taken extends Options, const Positionals extends boolean = false>(
+  meta: ImportMeta,
+  { usage, options, allowPositionals, run }: Command<Taken, Positionals>,
+): DefinedCommand {
+  const config = { options, allowPositionals: (allowPositionals ?? false) as Positionals };
+  const start = async () => run(readArguments(usage, config));
   // oxlint-disable-next-line typescript/no-unnecessary-condition -- Node before 24.2 does not have `main`
-  if (meta.main ?? process.argv[1] === fileURLToPath(meta.url)) void runCommand(command.run);
-  return command;
+  if (meta.main ?? process.argv[1] === fileURLToPath(meta.url)) void runCommand(start);
+  return { usage, start };
 }
 
 /** Runs a command: a `KitError` ends it with its message and status 1, anything else is a defect and shows its stack. */

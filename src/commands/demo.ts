@@ -7,7 +7,7 @@ import { codeOf, scratchFolder } from '../files/index.ts';
 import { callerFolder } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
 import { flow, type Demo } from './demo/flow.ts';
-import { usage, readDemoOptions } from './demo/options.ts';
+import { demoArguments, usage, readDemoOptions } from './demo/options.ts';
 import { createReport } from './demo/report.ts';
 import { stageInputs, stageNamed } from './demo/stage-inputs.ts';
 import { freePort } from './free-port.ts';
@@ -19,8 +19,9 @@ const importedCollection = 'scene';
 
 export default defineCommand(import.meta, {
   usage,
-  async run() {
-    const given = readDemoOptions(process.argv.slice(2), callerFolder());
+  ...demoArguments,
+  async run(line) {
+    const given = readDemoOptions(line, callerFolder());
     const definition = await loadMyApp();
     const options = { ...given, stepId: given.stepId ?? definition.steps[0]!.id, definition };
     if (!definition.steps.some(({ id }) => id === options.stepId))

@@ -5,7 +5,7 @@ import openInBrowser from 'open';
 import { isLoopbackName } from '../contract/index.ts';
 import { kitFolder } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
-import { callerFolder, readArguments } from './arguments.ts';
+import { callerFolder } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
 import { logLines } from './dev/log-lines.ts';
 import { watchFiles, type FileWatch } from './dev/watch-files.ts';
@@ -56,8 +56,16 @@ type Name = keyof typeof concerns;
 
 export default defineCommand(import.meta, {
   usage,
-  async run() {
-    const options = readOptions();
+  options: {
+    port: { type: 'string', default: '4010' },
+    'app-port': { type: 'string', default: '3000' },
+    'inspect-steps': { type: 'string' },
+    host: { type: 'string', default: '127.0.0.1' },
+    data: { type: 'string', default: 'data/dev' },
+    import: { type: 'string', multiple: true, default: [] },
+    'no-open': { type: 'boolean', default: false },
+  },
+  async run({ values: options }) {
     const definition = await loadMyApp();
     const room = dirname(fileURLToPath(definition.module));
     const own: Record<Name, string[]> = {
@@ -200,18 +208,4 @@ export default defineCommand(import.meta, {
 /** What the app says of itself. */
 async function manifestOf(app: string): Promise<object> {
   return (await (await fetch(`${app}/manifest`)).json()) as object;
-}
-
-function readOptions() {
-  return readArguments(usage, {
-    options: {
-      port: { type: 'string', default: '4010' },
-      'app-port': { type: 'string', default: '3000' },
-      'inspect-steps': { type: 'string' },
-      host: { type: 'string', default: '127.0.0.1' },
-      data: { type: 'string', default: 'data/dev' },
-      import: { type: 'string', multiple: true, default: [] },
-      'no-open': { type: 'boolean', default: false },
-    },
-  }).values;
 }

@@ -12,7 +12,7 @@ import { considerate, levels, unpaced, type Level, type Target } from '../drift/
 import { scratchFolder } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { openApi31 } from '../sandbox/openapi/document.ts';
-import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
+import { callerFolder, wrongArguments } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
 import { knownDifferences, recording } from './drift/recorded-files.ts';
 import { readJson, requireWritable } from './files.ts';
@@ -40,18 +40,16 @@ const unreadableMs = 60_000;
 
 export default defineCommand(import.meta, {
   usage,
-  async run() {
-    const { values } = readArguments(usage, {
-      options: {
-        platform: { type: 'string' },
-        level: { type: 'string', default: 'read' },
-        profile: { type: 'string' },
-        record: { type: 'string' },
-        against: { type: 'string' },
-        expect: { type: 'string' },
-        json: { type: 'string' },
-      },
-    });
+  options: {
+    platform: { type: 'string' },
+    level: { type: 'string', default: 'read' },
+    profile: { type: 'string' },
+    record: { type: 'string' },
+    against: { type: 'string' },
+    expect: { type: 'string' },
+    json: { type: 'string' },
+  },
+  async run({ values }) {
     const folder = callerFolder();
     const level = levels.find((one) => one === values.level);
     if (level === undefined) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);

@@ -4,7 +4,6 @@ import { readDatabaseSettings } from '../app/config.ts';
 import { openDatabase } from '../app/database.ts';
 import { forgetUser, keptOfUser, type KeptOfUser } from '../app/forget-user.ts';
 import { KitError } from '../contract/index.ts';
-import { readArguments } from './arguments.ts';
 import { defineCommand } from './command.ts';
 
 const usage = `usage: marketplace-app-kit forget-user USER_ID [--yes]: removes all that the app keeps about a user
@@ -18,11 +17,9 @@ DATABASE_URL     postgres://...; without it, SQLite below DATA_DIR (default data
 
 export default defineCommand(import.meta, {
   usage,
-  async run() {
-    const { values, positionals } = readArguments(usage, {
-      options: { yes: { type: 'boolean' } },
-      allowPositionals: true,
-    });
+  options: { yes: { type: 'boolean' } },
+  allowPositionals: true,
+  async run({ values, positionals }) {
     const [userId, ...more] = positionals;
     if (userId === undefined || userId === '' || more.length > 0)
       throw new KitError('bad_arguments', `name one user, by the id that the platform gives\n\n${usage}`);

@@ -1,4 +1,4 @@
-import type { Command } from './command.ts';
+import type { DefinedCommand } from './command.ts';
 
 interface ListedCommand {
   /** One line of the usage. */
@@ -9,7 +9,7 @@ interface ListedCommand {
   readonly isSpecial?: boolean;
   /** True if it starts a sandbox, or is one. */
   readonly startsSandbox?: boolean;
-  readonly load: () => Promise<{ readonly default: Command }>;
+  readonly load: () => Promise<{ readonly default: DefinedCommand }>;
 }
 
 /** The commands of the kit, in the order of the usage. `setup` runs before the kit's packages are there, so it is a script. */

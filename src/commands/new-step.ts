@@ -13,7 +13,7 @@ import { confinementSettings, confinementVariables, runInChild, type Confinement
 import { scratchFolder } from '../files/index.ts';
 import { batteryOf, casesOf } from '../testing/step-battery/index.ts';
 import type { Looked } from '../testing/step-battery/look-job.ts';
-import { readArguments, wrongArguments } from './arguments.ts';
+import { wrongArguments } from './arguments.ts';
 import { defineCommand } from './command.ts';
 import { confine } from './confine.ts';
 import { loadMyApp } from './my-app.ts';
@@ -66,16 +66,14 @@ const tinyInput = {
 
 export default defineCommand(import.meta, {
   usage,
-  async run() {
-    const { values, positionals } = readArguments(usage, {
-      allowPositionals: true,
-      options: {
-        lang: { type: 'string', default: 'ts' },
-        bands: { type: 'string' },
-        from: { type: 'string' },
-        file: { type: 'string' },
-      },
-    });
+  allowPositionals: true,
+  options: {
+    lang: { type: 'string', default: 'ts' },
+    bands: { type: 'string' },
+    from: { type: 'string' },
+    file: { type: 'string' },
+  },
+  async run({ values, positionals }) {
     const [id, more] = positionals;
     if (id === undefined || more !== undefined)
       throw wrongArguments('new-step needs one argument: the id of the step', usage);

@@ -2,7 +2,7 @@ import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { KitError } from '../contract/index.ts';
 import { codeOf, kitFolder } from '../files/index.ts';
-import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
+import { callerFolder, wrongArguments } from './arguments.ts';
 import { defineCommand } from './command.ts';
 
 const usage = `usage: marketplace-app-kit new FOLDER [--kit SPEC]: a project of your own that depends on this kit
@@ -28,11 +28,9 @@ interface Manifest {
 
 export default defineCommand(import.meta, {
   usage,
-  async run() {
-    const { values, positionals } = readArguments(usage, {
-      allowPositionals: true,
-      options: { kit: { type: 'string' } },
-    });
+  allowPositionals: true,
+  options: { kit: { type: 'string' } },
+  async run({ values, positionals }) {
     const [given] = positionals;
     if (given === undefined || positionals.length > 1)
       throw wrongArguments('new needs one argument: the folder of the project', usage);

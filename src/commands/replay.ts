@@ -7,7 +7,7 @@ import { assumedProfile, KitError } from '../contract/index.ts';
 import { codeOf, scratchFolder } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { bundle as bundleSchema, bundleFormat, type Bundle } from '../sandbox/bundles/bundle.ts';
-import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
+import { callerFolder, wrongArguments } from './arguments.ts';
 import { OpenError } from './certify/browser.ts';
 import { readStartRequest, type StartRequest } from './certify/options.ts';
 import { onInterrupt, defineCommand } from './command.ts';
@@ -42,31 +42,18 @@ const ofAnyFormat = z.object({ format: z.string() });
 
 export default defineCommand(import.meta, {
   usage,
-  async run() {
-    // An id of a run may begin with a hyphen, which stands for an option.
-    const args = process.argv.slice(2);
-    const at = args.indexOf('--run');
-    const joined =
-      at < 0 || args[at + 1] === undefined
-        ? args
-        : [...args.slice(0, at), `--run=${args[at + 1]}`, ...args.slice(at + 2)];
-    const { values, positionals } = readArguments(
-      usage,
-      {
-        allowPositionals: true,
-        options: {
-          run: { type: 'string' },
-          sandbox: { type: 'string', default: 'http://127.0.0.1:4010' },
-          save: { type: 'string' },
-          'launch-url': { type: 'string' },
-          'start-request': { type: 'string' },
-          port: { type: 'string' },
-          input: { type: 'string', multiple: true, default: [] },
-          patience: { type: 'string', default: '20' },
-        },
-      },
-      joined,
-    );
+  allowPositionals: true,
+  options: {
+    run: { type: 'string' },
+    sandbox: { type: 'string', default: 'http://127.0.0.1:4010' },
+    save: { type: 'string' },
+    'launch-url': { type: 'string' },
+    'start-request': { type: 'string' },
+    port: { type: 'string' },
+    input: { type: 'string', multiple: true, default: [] },
+    patience: { type: 'string', default: '20' },
+  },
+  async run({ values, positionals }) {
     const [given, more] = positionals;
     if (more !== undefined || (given === undefined) === (values.run === undefined))
       throw wrongArguments('give a LAUNCH_ID, a FILE, or --run RUN_ID', usage);

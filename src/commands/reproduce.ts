@@ -21,7 +21,7 @@ import { scratchFolder } from '../files/index.ts';
 import { compareJob, type CompareInput } from '../raster/index.ts';
 import { isCommand } from '../steps/command.ts';
 import { outputsOf, type AnyStep } from '../steps/step.ts';
-import { callerFolder, readArguments, wrongArguments } from './arguments.ts';
+import { callerFolder, wrongArguments } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
 import { confine } from './confine.ts';
 import { loadMyApp } from './my-app.ts';
@@ -38,19 +38,11 @@ const usage = `usage: npx marketplace-app-kit reproduce FILE|RUN [options]: make
 
 Exits 0 only if the outputs have the same bytes, or with other software the same pixels or features.`;
 
-/** An id of a run, which may begin with a hyphen like an option. */
-const isRunId = (text: string) => /^[A-Za-z0-9_-]{22}$/.test(text);
-
 export default defineCommand(import.meta, {
   usage,
-  async run() {
-    const args = process.argv.slice(2);
-    const isRun = (arg: string, i: number) => isRunId(arg) && args[i - 1] !== '--input';
-    const { values, positionals } = readArguments(
-      usage,
-      { allowPositionals: true, options: { input: { type: 'string', multiple: true, default: [] } } },
-      [...args.filter((arg, i) => !isRun(arg, i)), '--', ...args.filter(isRun)],
-    );
+  allowPositionals: true,
+  options: { input: { type: 'string', multiple: true, default: [] } },
+  async run({ values, positionals }) {
     const [what, more] = positionals;
     if (what === undefined || more !== undefined) throw wrongArguments('give one FILE or RUN', usage);
     const definition = await loadMyApp();

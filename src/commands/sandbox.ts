@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { pino } from 'pino';
 import { readSandboxConfig } from '../sandbox/config.ts';
 import { createSandbox } from '../sandbox/create-sandbox.ts';
-import { callerFolder, readArguments } from './arguments.ts';
+import { callerFolder } from './arguments.ts';
 import { confine } from './confine.ts';
 import { importWithProgress } from './sandbox/import.ts';
 import { defineCommand, stopOnSignal } from './command.ts';
@@ -25,18 +25,25 @@ const ownUmask = 0o077;
 
 export default defineCommand(import.meta, {
   usage,
-  async run() {
+  options: {
+    port: { type: 'string' },
+    data: { type: 'string' },
+    seed: { type: 'string' },
+    import: { type: 'string', multiple: true, default: [] },
+    profile: { type: 'string' },
+  },
+  async run({ values: { data, import: paths, profile: profileFile, ...others } }) {
     process.umask(ownUmask);
-    const options = readOptions();
-    const config = readSandboxConfig(process.env, options);
+    const inCaller = (path: string) => resolve(callerFolder(), path);
+    const config = readSandboxConfig(process.env, { ...others, ...(data !== undefined && { data: inCaller(data) }) });
     const log = pino(
       { level: config.logLevel, base: { service: 'sandbox' } },
       pino.destination({ dest: 2, sync: true }),
     );
-    const profile = options.profile === undefined ? undefined : await readWireProfile(options.profile, callerFolder());
+    const profile = profileFile === undefined ? undefined : await readWireProfile(profileFile, callerFolder());
     const confinement = await confine(config.confinement, [config.dataDir]);
     const sandbox = await createSandbox({ config, log, confinement, profile });
-    for (const path of options.import) await importWithProgress(sandbox, path);
+    for (const path of paths) await importWithProgress(sandbox, inCaller(path));
     const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' }).catch(
       async (error: unknown) => {
         await sandbox.close();
@@ -56,22 +63,3 @@ export default defineCommand(import.meta, {
     console.log(`sandbox ready ${served.url}`);
   },
 });
-
-/** Paths are relative to the folder that the command was called in. */
-function readOptions() {
-  const {
-    data,
-    import: paths,
-    ...others
-  } = readArguments(usage, {
-    options: {
-      port: { type: 'string' },
-      data: { type: 'string' },
-      seed: { type: 'string' },
-      import: { type: 'string', multiple: true, default: [] },
-      profile: { type: 'string' },
-    },
-  }).values;
-  const path = (given: string) => resolve(callerFolder(), given);
-  return { ...others, ...(data !== undefined && { data: path(data) }), import: paths.map(path) };
-}

@@ -4,7 +4,7 @@ import { batteryOf, casesOf } from '../testing/step-battery/index.ts';
 import { KitError } from '../contract/index.ts';
 import { confinementSettings, confinementVariables } from '../child/index.ts';
 import * as z from 'zod';
-import { readArguments, wrongArguments } from './arguments.ts';
+import { wrongArguments } from './arguments.ts';
 import { defineCommand } from './command.ts';
 import { confine } from './confine.ts';
 import { loadMyApp } from './my-app.ts';
@@ -22,11 +22,9 @@ const toldOf = (error: unknown) => (error instanceof Error ? error.message : Str
 
 export default defineCommand(import.meta, {
   usage,
-  async run() {
-    const { values, positionals } = readArguments(usage, {
-      allowPositionals: true,
-      options: { bail: { type: 'boolean', default: false }, side: { type: 'string', default: '4096' } },
-    });
+  allowPositionals: true,
+  options: { bail: { type: 'boolean', default: false }, side: { type: 'string', default: '4096' } },
+  async run({ values, positionals }) {
     const largeSide = Number(values.side);
     if (!Number.isInteger(largeSide) || largeSide < 2_048 || largeSide > 16_384)
       throw wrongArguments(`--side ${values.side} must be a whole number from 2048 to 16384`, usage);

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { flow } from '../../src/commands/demo/flow.ts';
-import { readDemoOptions } from '../../src/commands/demo/options.ts';
+import { readArguments } from '../../src/commands/arguments.ts';
+import { demoArguments, readDemoOptions, usage } from '../../src/commands/demo/options.ts';
 import type { Report } from '../../src/commands/demo/report.ts';
 import { stageInputs, stageNamed } from '../../src/commands/demo/stage-inputs.ts';
 import myApp from '../../src/my-app/app.ts';
@@ -104,7 +105,7 @@ async function demoInPlace(line: string, folder: string): Promise<void> {
   })();
   const { sandbox, app, inputDir } = await place;
   const split = await run('bash', ['-c', `set -- ${line.slice(demoCommand.length)}; printf '%s\\0' "$@"`]);
-  const given = readDemoOptions(split.stdout.split('\0').slice(0, -1), folder);
+  const given = readDemoOptions(readArguments(usage, demoArguments, split.stdout.split('\0').slice(0, -1)), folder);
   const scene = `scene-${++demos}`;
   const stagedFiles = await stageInputs(given.inputs, join(inputDir, scene));
   for (const [name, path] of Object.entries(given.namedInputs)) await stageNamed(name, path, join(inputDir, name));

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { readArguments, wrongArguments } from '../arguments.ts';
+import { wrongArguments, type Given } from '../arguments.ts';
 import { levels, scenarios, type Level } from './scenarios.ts';
 
 /** How an app that waits for a click is told to begin: a request to where its launch led. */
@@ -75,33 +75,33 @@ const optionsOfVerify: readonly string[] = ['public-key', 'level', 'challenge', 
 
 const wrong = (message: string) => wrongArguments(message, usage);
 
-/** Reads the command line; paths are relative to `cwd`. Throws `KitError`. */
-export function readCertifyOptions(args: readonly string[], cwd: string): CertifyOptions | VerifyOptions {
-  const { values, positionals } = readArguments(
-    usage,
-    {
-      allowPositionals: true,
-      options: {
-        'launch-url': { type: 'string' },
-        'launch-mode': { type: 'string' },
-        'start-request': { type: 'string' },
-        port: { type: 'string' },
-        patience: { type: 'string' },
-        scenario: { type: 'string', multiple: true },
-        expect: { type: 'string' },
-        level: { type: 'string' },
-        challenge: { type: 'string' },
-        'restart-command': { type: 'string' },
-        'sign-key': { type: 'string' },
-        'public-key': { type: 'string' },
-        json: { type: 'string' },
-        junit: { type: 'string' },
-        html: { type: 'string' },
-        profile: { type: 'string' },
-      },
-    },
-    args,
-  );
+export const certifyArguments = {
+  allowPositionals: true,
+  options: {
+    'launch-url': { type: 'string' },
+    'launch-mode': { type: 'string' },
+    'start-request': { type: 'string' },
+    port: { type: 'string' },
+    patience: { type: 'string' },
+    scenario: { type: 'string', multiple: true },
+    expect: { type: 'string' },
+    level: { type: 'string' },
+    challenge: { type: 'string' },
+    'restart-command': { type: 'string' },
+    'sign-key': { type: 'string' },
+    'public-key': { type: 'string' },
+    json: { type: 'string' },
+    junit: { type: 'string' },
+    html: { type: 'string' },
+    profile: { type: 'string' },
+  },
+} as const;
+
+/** Reads the values of a command line. Paths are relative to `cwd`. Throws `KitError`. */
+export function readCertifyOptions(
+  { values, positionals }: Given<typeof certifyArguments>,
+  cwd: string,
+): CertifyOptions | VerifyOptions {
   const path = (file: string | undefined) => (file === undefined ? null : resolve(cwd, file));
   const level = levels.find((one) => one === values.level) ?? null;
   if (values.level !== undefined && level === null) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { readArguments, wrongArguments } from '../arguments.ts';
+import { wrongArguments, type Given } from '../arguments.ts';
 
 export const decisions = ['approve', 'reject', 'expire'] as const;
 
@@ -30,21 +30,18 @@ Exits 0 only if the platform's file is COMPLETED and equal to the step's output.
 
 const wrong = (message: string) => wrongArguments(message, usage);
 
-/** Reads the command line. Paths are relative to where the user called npm. Throws `KitError`. */
-export function readDemoOptions(args: readonly string[], cwd: string): DemoOptions {
-  const { values } = readArguments(
-    usage,
-    {
-      options: {
-        input: { type: 'string', multiple: true, default: [] },
-        step: { type: 'string' },
-        param: { type: 'string', multiple: true, default: [] },
-        out: { type: 'string', default: 'data/demo' },
-        decision: { type: 'string', default: 'approve' },
-      },
-    },
-    args,
-  );
+export const demoArguments = {
+  options: {
+    input: { type: 'string', multiple: true, default: [] as string[] },
+    step: { type: 'string' },
+    param: { type: 'string', multiple: true, default: [] as string[] },
+    out: { type: 'string', default: 'data/demo' },
+    decision: { type: 'string', default: 'approve' },
+  },
+} as const;
+
+/** Reads the values of a command line. Paths are relative to `cwd`. Throws `KitError`. */
+export function readDemoOptions({ values }: Given<typeof demoArguments>, cwd: string): DemoOptions {
   const decision = decisions.find((known) => known === values.decision);
   if (!decision) throw wrong(`--decision ${values.decision} must be one of ${decisions.join(', ')}`);
   const parameters: Record<string, string> = {};
