@@ -23,7 +23,7 @@ export default defineConfig({
     tags: [{ name: onlyInAll, description: 'Only npm run test:all runs it.' }],
     pool: 'forks',
     setupFiles: ['test/support/each-file.ts'],
-    // As the servers are started: what is compiled is kept, for their children too.
+    // Starts like the servers: keeps compiled code, for their children too.
     execArgv: ['--import', new URL('./scripts/preload.mjs', import.meta.url).href],
     // Half of the time is spent waiting: for the platform's polling, for browsers, for processes that start again.
     maxWorkers: 4,

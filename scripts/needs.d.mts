@@ -1,8 +1,8 @@
 export interface Need {
   readonly what: string;
-  /** Of each row, one must be there. */
+  /** Groups of alternatives: one program of each group must be there. */
   readonly programs: readonly (readonly string[])[];
-  /** Where else programs may lie. */
+  /** Further folders that may hold programs. */
   readonly folders?: string;
   readonly pythonModules?: readonly string[];
   readonly debian: readonly string[];

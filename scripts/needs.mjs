@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 const kit = dirname(dirname(fileURLToPath(import.meta.url)));
 const written = join(kit, 'src', 'needs.json');
 
-/** As `src/child/bubblewrap.ts` has it. */
+/** Same value as in `src/child/bubblewrap.ts`. */
 const pathOfSteps = '/usr/local/bin:/usr/bin:/bin';
 
 export const needs = JSON.parse(readFileSync(existsSync(written) ? written : join(kit, 'dist', 'needs.json'), 'utf8'));
@@ -26,7 +26,7 @@ function expand(pattern) {
   return existsSync(above) ? readdirSync(above).map((name) => join(above, name, below)) : [];
 }
 
-/** What is missing of a need, in words; null where nothing is. */
+/** Describes the missing part of a need; null if nothing is missing. */
 export function missingOf({ programs, folders, pythonModules = [] }) {
   const missing = programs.find((names) => findProgram(names, folders) === null);
   if (missing) return `${missing[0]} is not installed`;

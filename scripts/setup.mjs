@@ -316,7 +316,7 @@ async function ensureSystemGdal() {
   requireGdalVersion();
 }
 
-/** As root, or by sudo. */
+/** Runs the command as root, or by sudo. */
 function runApt(command) {
   const isRoot = process.getuid?.() === 0;
   const words = `${isRoot ? '' : process.env.CI ? 'sudo -n ' : 'sudo '}${command}`.split(' ');
@@ -328,8 +328,8 @@ function runApt(command) {
 }
 
 /**
- * What confines the processes that open foreign files. Servers start without it on a developer's machine, and say so:
- * where it cannot be installed from here, this says how.
+ * Installs bubblewrap, which confines the processes that open foreign files. On a developer's machine, servers start
+ * without it and report that. If it cannot be installed from here, this prints how to install it.
  */
 async function provideBubblewrap() {
   if (process.platform !== 'linux') return 'not on this system';

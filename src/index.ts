@@ -1,4 +1,4 @@
-/** What an app is described with. Nothing here starts anything: child processes load it too. */
+/** Functions and types to describe an app. Nothing here starts anything: child processes load it too. */
 export { defineApp, type AppDefinition, type AppPage } from './app/definition/app-definition.ts';
 export { assumedProfile, wireProfile, type WireChanges, type WireProfile } from './contract/index.ts';
 export * from './steps/index.ts';

@@ -29,7 +29,7 @@ async function poll({ token, operationId }: { token: string; operationId: string
   for (;;) {
     // A server may close a connection just as it is used again: asked the next time, as nobody waits for this answer.
     const seen = await status(token, operationId).catch(() => 'REQUESTED');
-    // What is measured is waiting: a loop that ends would be measured as cheap.
+    // This measures waiting. A loop that ends would be measured as cheap.
     if (seen !== 'REQUESTED') throw new Error(`an operation that nobody decides is ${seen}`);
     await sleep(intervalMs * (0.9 + 0.2 * Math.random()));
   }

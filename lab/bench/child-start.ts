@@ -8,7 +8,7 @@ import { ChildPool, establishConfinement, runInChild, type Confinement } from '.
 
 const { values } = parseArgs({ options: { runs: { type: 'string', default: '20' } } });
 const runs = Number(values.runs);
-/** What a step may take until it begins. */
+/** Longest accepted time until a step begins, in milliseconds. */
 const goalMs = 250;
 
 const module = new URL('../../src/child/probe-job.ts', import.meta.url);

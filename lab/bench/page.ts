@@ -1,7 +1,6 @@
 import { laidOut } from '../../scripts/laid-out.ts';
 import { isMet, tableOf, type BenchRow } from './rows.ts';
 
-/** What one bench has measured. */
 export interface BenchResult {
   /** ISO 8601. */
   readonly at: string;

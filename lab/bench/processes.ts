@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-/** As the npm scripts start the servers. */
+/** Preload module, as for the servers that the npm scripts start. */
 const preload = new URL('../../scripts/preload.mjs', import.meta.url).href;
 
 /** USER_HZ: 100 on every Linux. */
@@ -13,7 +13,7 @@ export interface BenchProcess {
   readonly pid: number;
   /** Highest resident set so far, in MiB (Linux: VmHWM). */
   peakMiB(): number;
-  /** Of its threads, in user and system mode, so far (Linux: /proc/PID/stat). */
+  /** CPU time of the process's threads so far, in user and system mode (Linux: /proc/PID/stat). */
   cpuSeconds(): number;
   stop(): Promise<void>;
   /** SIGKILL; resolves when it is gone. */

@@ -71,7 +71,7 @@ for (const name of names.filter((one) => wanted.includes(one))) {
 }
 await rm(rowsFile, { force: true });
 
-// Of benches that were not run now the page keeps what was measured last.
+// The page keeps the last results of benches that were not run now.
 const kept = new URL('./results.json', import.meta.url);
 if (values.write) {
   const before = JSON.parse(await readFile(kept, 'utf8').catch(() => '{}')) as BenchResults;

@@ -19,7 +19,7 @@ export function startCatalog(folder: string, ...more: string[]): Promise<BenchPr
 
 export const iso = (ms: number) => new Date(ms).toISOString();
 
-/** As the interface wants it. */
+/** Request body in the form that the interface expects. */
 export const bodyOf = (query: PeerQuery) => ({
   bbox: query.box,
   collections: query.collections,

@@ -275,7 +275,7 @@ interface Row {
   readonly id: string;
   readonly ours: Measured;
   readonly theirs: Measured;
-  /** Of each round, ours over theirs. */
+  /** Our time divided by theirs, for each round. */
   readonly timeRatios: readonly number[];
   readonly seconds: readonly number[];
   readonly peerSeconds: readonly number[];

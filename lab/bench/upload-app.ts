@@ -13,7 +13,7 @@ import { sandboxControl } from '../../src/testing/sandbox-control.ts';
 import { startProcess } from './processes.ts';
 
 const apiKey = 'bench-key';
-/** As often as the app's own page looks. */
+/** Interval between looks, in milliseconds: the same as for the app's own page. */
 const watchEveryMs = 1000;
 
 export interface UploadResult {

@@ -1,4 +1,7 @@
-/** What sending costs the app: its uploader, and a bare `fetch` of forms of the same file, from this process into one sandbox in turns. */
+/**
+ * Measures the app's cost of sending. Its uploader and a bare `fetch` of forms send the same file from this process into one
+ * sandbox, in turns.
+ */
 import { openAsBlob } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';

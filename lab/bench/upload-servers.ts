@@ -1,6 +1,6 @@
 /**
- * What a server does for an upload: 64 MiB chunks of random bytes, one after the other, into the sandbox, `@tus/server` and
- * multer, and `cp` of as much, in turns in one run. CPU is that of the server's process alone.
+ * Measures a server's work for an upload of 64 MiB chunks of random bytes, one after the other. The sandbox, `@tus/server`,
+ * multer and a `cp` of as much take turns in one run. CPU is that of the server's process alone.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -15,7 +15,7 @@ const chunkBytes = 64 * 1024 * 1024;
 const sliceBytes = 1024 * 1024;
 const apiKey = 'bench-key';
 
-/** What one way took for the upload. */
+/** Cost of the upload by one way. */
 export interface ServerResult {
   readonly seconds: number;
   readonly cpuSeconds: number;

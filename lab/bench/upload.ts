@@ -98,7 +98,7 @@ for (const mib of values['end-to-end'].split(',').filter(Boolean).map(Number)) {
     },
   );
 }
-// What completing would take longer if it waited for the disk: docs/reliability.md says why it does not.
+// Extra time of completing if it waited for the disk. docs/reliability.md explains why it does not.
 const path = join(values.folder, 'sync');
 const file = await open(path, 'w');
 const bytes = randomBytes(1024 * 1024);

@@ -6,7 +6,7 @@ import type { RunFacts, Stop, World } from './world.ts';
 /** Judged by answers as the platform gave them, which the proxy, or a kill of the app, may have kept from it. */
 const ofWhatWasHeard = ['poll-stops'];
 
-/** What can be under way from before a stop until after it. */
+/** Longest time that a call may be under way around a stop, in milliseconds. */
 const callLastsMs = 5_000;
 const toldLength = 1_000;
 
@@ -30,7 +30,7 @@ export async function hasFault(world: World, launchId: string): Promise<boolean>
   return (await violationsOf(platform, launchId, stops)).length > 0;
 }
 
-/** What the referee holds against the app. */
+/** Violations by the app that the referee has found. */
 async function violationsOf(platform: DrillPlatform, launchId: string, stops: readonly Stop[]) {
   return (await platform.failedRules(launchId)).flatMap(({ rule, violations }) => {
     const ofTheApp = ofWhatWasHeard.includes(rule)

@@ -28,7 +28,7 @@ export interface DrillOptions extends DrillPlan {
   readonly isShared?: boolean;
   /** Two loops burn both cores beside it. */
   readonly isBusy?: boolean;
-  /** How long a run may take to reach a state, and all of them to end, in milliseconds. Default 180,000. */
+  /** Time limit for a run to reach a state, and for all runs to end, in milliseconds. Default 180,000. */
   readonly patienceMs?: number;
   /** Share of the waiting operations that the user decides each quarter of a second. Default 0.5. */
   readonly decisionShare?: number;
@@ -43,11 +43,11 @@ export interface DrillOptions extends DrillPlan {
 
 export interface DrillResult {
   readonly counts: Counts;
-  /** What the faults of each family did, in the words of its effects. */
+  /** Effects of the faults of each family, in words. */
   readonly did: Readonly<Partial<Record<Family, string>>>;
   readonly runs: number;
   readonly states: Readonly<Partial<Record<RunState, number>>>;
-  /** What was lost, done twice or ended wrongly; empty where nothing. */
+  /** Things that were lost, done twice or ended wrongly; empty if there are none. */
   readonly faults: readonly string[];
   readonly operations: number;
   readonly files: number;
@@ -98,7 +98,7 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
       const lostBefore = await timesCalled(world, launchId, options.lose);
       await prepare(world, family, state, options, random);
       const found = await reach(state, world, session, launchId, atOnce, patienceMs);
-      // Where one call's answer is to be lost, the fault waits for that call, however long a busy machine takes to make it.
+      // If one call's answer is to be lost, the fault waits for that call, however long a busy machine takes to make it.
       const isLost = async () => (await timesCalled(world, launchId, options.lose)) > lostBefore;
       if (options.lose !== undefined) await within(longestWaitForCallMs, isLost);
       else if (delayMs > 0) await sleep(delayMs);
@@ -134,7 +134,7 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
   }
 }
 
-/** How often the platform has seen calls of this endpoint. */
+/** Number of calls of this endpoint that the platform has seen. */
 async function timesCalled({ platform }: World, launchId: string, endpoint: string | undefined): Promise<number> {
   if (endpoint === undefined) return 0;
   return (await platform.calls(launchId)).filter((call) => call.endpoint === endpoint).length;
@@ -218,7 +218,7 @@ async function untilAllEnded(world: World, launchId: string, patienceMs: number)
   }
 }
 
-/** Of each run that did not get on: where it stands, what the platform saw of it last, and where to read on. */
+/** Describes each run that did not end, with the latest calls that the platform saw, and names the logs. */
 async function standing(world: World, launchId: string, runs: readonly RunFacts[]): Promise<string> {
   const [calls, uploads] = await Promise.all([world.platform.calls(launchId), world.platform.uploads(launchId)]);
   const ofRun = (run: RunFacts) => [

@@ -59,7 +59,7 @@ async function alarmOf(id: string, mutations: readonly Mutation[]): Promise<stri
     if (/^\d+ passed, 0 failed(, \d+ exempt)?$/m.test(out)) return null;
     return /FAIL {2}(.*)/.exec(out)?.[1] ?? errors.trim().split('\n').at(-1) ?? 'it did not start';
   } finally {
-    // What a step has begun may still write.
+    // Processes that a step has started may still write.
     await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }

@@ -10,7 +10,7 @@ export const faultStates = [
 ] as const satisfies readonly RunState[];
 export type FaultState = (typeof faultStates)[number];
 
-/** What can go wrong, each with what it needs: a shared database, or a disk that can be filled. */
+/** Families of faults, each with its requirement, such as a shared database or a disk that can be filled. */
 export const families = {
   'app killed': 'alone',
   'app stopped': 'alone',
@@ -41,11 +41,11 @@ export interface DrillPlan {
   readonly states?: readonly FaultState[];
   /** Endpoint whose answers are lost before every kill of the app. Default: every other time, one that belongs to the state. */
   readonly lose?: string;
-  /** How long a silent platform says nothing. Default 20,000. */
+  /** Length of the platform's silence, in milliseconds. Default 20,000. */
   readonly silenceMs?: number;
 }
 
-/** How often each family has met a run in each state. */
+/** Number of times that each family has met a run in each state. */
 export type Counts = Record<Family, Record<FaultState, number>>;
 
 export function noCounts(): Counts {
@@ -56,7 +56,7 @@ export function noCounts(): Counts {
 export const total = (counts: Readonly<Record<FaultState, number>>): number =>
   Object.values(counts).reduce((sum, n) => sum + n, 0);
 
-/** How long after a run reached the state a fault falls at most, so that it falls anywhere in it. */
+/** Longest delay of a fault after a run has reached the state, in milliseconds. A fault can thus fall anywhere in the state. */
 const spreadMs: Readonly<Record<FaultState, number>> = {
   CREATED: 350,
   AWAITING_APPROVAL: 400,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What the drill does and sees in the sandbox: as the marketplace, as the user, and as the judge. */
+/** Actions and views of the drill in the sandbox: as the marketplace, as the user, and as the judge. */
 export interface DrillPlatform {
   launch(appUrl: string): Promise<{ launchId: string; launchUrl: string }>;
   operations(): Promise<PlatformOperation[]>;

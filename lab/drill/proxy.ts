@@ -1,7 +1,10 @@
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** What becomes of a call on its way: nothing; its connection is cut; its answer never comes; its answer is cut short, or is another's; nobody is there. */
+/**
+ * Treatment of a call. `pass`: none. `cut`: its connection is cut. `stall`: its answer never comes. `truncate`: its answer
+ * is cut short. `garbage`: its answer is another's. `silent`: nobody is there.
+ */
 export type ProxyMode = 'pass' | 'cut' | 'stall' | 'truncate' | 'garbage' | 'silent';
 
 /** Stands between the app and the platform. */

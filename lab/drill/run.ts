@@ -34,7 +34,7 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 });
-// What it started ends with it, however that is asked for.
+// Processes that the drill has started end with it, on every ending signal.
 for (const signal of endingSignals) process.once(signal, () => process.exit(130));
 
 const wrongNumber = (['each', 'least', 'silence', 'seed', 'rounds'] as const).find(

@@ -25,7 +25,7 @@ const noNodata =
   '  bands.forEach(({ nodata }, i) => {\n    if (nodata !== undefined) view.bands.get(i + 1).noDataValue = nodata;\n  });\n';
 const overviews = "'OVERVIEWS=IGNORE_EXISTING'";
 
-/** Of every step that goes through strips. */
+/** Mutants of every step that works in strips. */
 const ofEachStrip = [
   one(
     'the last row is left out',
@@ -237,14 +237,14 @@ const ofRasters = [
   one('no data is not marked', raster, noNodata, ''),
 ];
 
-/** Of every step that hands a raster of its own to `writeCog`. */
+/** Mutants of every step that passes its own raster to `writeCog`. */
 const ofCogs = (): StepMutant[] => [
   one('lossy compression', raster, '`COMPRESS=${options.compression}`', "'COMPRESS=LERC', 'MAX_Z_ERROR=5'"),
   one('another reference system', raster, overviews, `${overviews}, 'TARGET_SRS=EPSG:3857'`),
   one('nothing is written', raster, '.createCopy(\n      path,', ".createCopy(\n      path + '.tif',"),
 ];
 
-/** Of a step whose progress nobody hears of, what is cancelled is not told either. */
+/** Mutants of a step's output declaration. */
 const ofOwnDeclaration = (file: string, fileName: string, nodata = 'nodata: -9999'): StepMutant[] => [
   one('a promise of another type', file, `dataType: 'Float32', ${nodata} }`, `dataType: 'Int16', ${nodata} }`),
   one('an output of another name', file, `fileName: '${fileName}'`, "fileName: 'other.tif', optional: true"),

@@ -4,14 +4,14 @@ import { lostAnswer } from './plan.ts';
 import { manyCalls, slowCalls } from './platform.ts';
 import type { RunFacts, Service, World } from './world.ts';
 
-/** How long each lasts, in turn. */
+/** Lengths of each kind of trouble, in turn, in milliseconds. */
 const outagesMs = [2_000, 5_000, 20_000];
 const platformTroubleMs = [1_000, 3_000, 6_000];
 const diskFullMs = [2_000, 5_000, 9_000];
 /** Longer than a worker's lease. */
 const stoppedMs = { shared: 14_000, alone: 4_000 };
 
-/** What a fault did, for the table. */
+/** Effect of a fault, for the table. */
 export interface Effect {
   readonly what: 'calls' | 'connections' | 'seconds away' | 'times';
   readonly amount: number;
@@ -61,7 +61,7 @@ export async function strike(
   }
 }
 
-/** What is armed before it: calls that take long enough to be met, and before a kill of the app answers that are lost. */
+/** Arms calls that are slow enough for the fault to meet. Before a kill of the app, arms lost answers too. */
 export async function prepare(
   world: World,
   family: Family,
@@ -77,7 +77,7 @@ export async function prepare(
   ]);
 }
 
-/** Who has the run by now, where one process does. Its pid is in its name. */
+/** Process that has the run by now, if there is one. Its pid is in its name. */
 function workerOf(world: World, run: RunFacts | undefined): Service {
   const pid = Number(run?.worker?.split(':').at(1));
   return world.workers.find((one) => one.pid === pid) ?? world.workers[0]!;

@@ -188,7 +188,7 @@ async function away(cluster: Cluster, forMs: number): Promise<void> {
   await cluster.start();
 }
 
-/** How many there were. */
+/** Returns the number of connections that it cut. */
 async function cutConnections(cluster: Cluster, url: string): Promise<number> {
   const rows = await cluster.query(
     url,
@@ -228,7 +228,7 @@ async function startService({
 
   async function start(): Promise<void> {
     isWanted = true;
-    // Where it listened before, so that addresses stay good.
+    // Listens on the same port as before, so that addresses stay valid.
     const given = port === undefined ? env : { ...env, PORT: port };
     const log = openSync(logFile, 'a');
     child = spawn(process.execPath, ['--import', preload, fileURLToPath(script), ...args], {

@@ -18,7 +18,7 @@ interface Context {
 }
 
 /** Every `@assumed` names an entry of src/contract/assumptions.ts, and that a probe of `npm run drift`. */
-const namedAssumptions = {
+export const namedAssumptions = {
   meta: {
     type: 'problem',
     schema: [],
@@ -43,6 +43,3 @@ const namedAssumptions = {
     },
   }),
 };
-
-/** oxlint plugin with the kit's rules. */
-export default { meta: { name: 'kit' }, rules: { 'named-assumptions': namedAssumptions } };

@@ -25,7 +25,7 @@ const makesReducedScene = [
   `mv data/demo/band-math.tif data/demo/${reducedScene}/pan.tif`,
 ];
 
-/** What each step is shown by; in an order in which each finds what it takes. */
+/** Example of each step, in an order in which each step finds its inputs. */
 export const examples: Readonly<Record<string, Example>> = {
   ndvi: { inputs: { input: olinda }, about: ofOlinda },
   'ndvi-python': { inputs: { input: olinda }, about: `${ofOlinda} The pixels are those of \`ndvi\`.` },

@@ -1,4 +1,4 @@
-/** What the kit promises to those who build on it, as data: a release writes it down, and a test compares. */
+/** Promises of the kit to those who build on it, as data. A release writes them down, and a test compares them. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -77,7 +77,7 @@ function exportsSurface(): Record<string, string> {
 
 const printer = ts.createPrinter({ removeComments: true });
 
-/** Of types the declaration; of values their type, so that a body may change. */
+/** Text of a type's declaration. For a value it is the text of its type, so that a body may change. */
 function declarationText(declaration: ts.Declaration, checker: ts.TypeChecker): string {
   if (ts.isInterfaceDeclaration(declaration) || ts.isTypeAliasDeclaration(declaration))
     return inOneLine(printer.printNode(ts.EmitHint.Unspecified, declaration, declaration.getSourceFile()));
@@ -148,7 +148,7 @@ function tablesSurface(): Record<string, string> {
   );
 }
 
-/** What is not as it was: removed, or changed. What is new asks nothing of anybody. */
+/** Promises that were removed or changed. A new promise asks nothing of anybody. */
 export function brokenPromises(before: Surface, now: Surface): string[] {
   return Object.keys(before).filter((name) => inOrder(before[name]) !== inOrder(now[name]));
 }
@@ -160,7 +160,7 @@ function inOrder(type: string | undefined): string | undefined {
     .replace(/"[^"]*"(?: \| "[^"]*")+/g, (words) => words.split(' | ').toSorted().join());
 }
 
-/** Of those, what the section of `docs/upgrading.md` for the next release does not name in backticks. */
+/** Broken promises that the section of `docs/upgrading.md` for the next release does not name in backticks. */
 export function untold(broken: readonly string[], upgrading: string): string[] {
   const [, next = ''] = /^## Unreleased$([^]*?)(?=^## |(?![^]))/m.exec(upgrading) ?? [];
   const named = new Set([...next.matchAll(/`([^`]+)`/g)].map(([, name]) => name));

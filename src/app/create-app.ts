@@ -54,16 +54,16 @@ export interface Clock {
 /** Options of `createApp`. Stores that are missing are opened as the settings say. */
 export interface AppOptions {
   readonly config: AppConfig;
-  /** What the app is. `createApp` throws `DefinitionError` if no app can be that. */
+  /** Describes the app. `createApp` throws `DefinitionError` if the definition is not valid. */
   readonly definition: AppDefinition;
   readonly log: Logger;
-  /** How children are kept from everything that is not theirs. */
+  /** Keeps child processes from everything that is not theirs. */
   readonly confinement: Confinement;
   /** The app makes missing stores in the database of `config`; if all are given, it opens no database. */
   readonly stores?: Partial<AppStores>;
   /** Default: the machine's. */
   readonly clock?: Clock;
-  /** What carries calls to the platform. Default: HTTP to `config.platformUrl`. */
+  /** Transport for calls to the platform. Default: HTTP to `config.platformUrl`. */
   readonly http?: HttpTransport;
   readonly retry?: Partial<RetryPolicy> | undefined;
 }
@@ -80,9 +80,12 @@ export interface App {
 }
 
 const dayMs = 86_400_000;
-/** How many launches' calls it keeps, so that they share a token's renewal; the least recently used one makes room. */
+/** Maximum number of launches with kept calls, which share a token's renewal. A new launch replaces the least recently used one. */
 const maxLaunches = 10_000;
-/** How often the app removes expired sessions, tokens that nobody can use any more, and whatever it has kept long enough. */
+/**
+ * Interval between sweeps, in milliseconds. A sweep removes expired sessions, tokens that nobody can use, and data
+ * whose storage time is over.
+ */
 const sweepEveryMs = 3_600_000;
 
 /** An app, wired. It listens nowhere yet: the caller serves `handler`. */
@@ -301,7 +304,7 @@ function requestLog(log: Logger): RequestHandler {
   });
 }
 
-/** What pages may load: the app's own, and pictures of the platform's items. */
+/** Limits the sources that pages may load from: the app itself, and the origins of the platform's pictures. */
 function securityHeaders({
   embeddedIn,
   assetOrigins,
@@ -313,7 +316,7 @@ function securityHeaders({
     ...(mapTiles === null ? [] : [new URL(mapTiles.replace(/[{}]/g, '')).origin]),
   ].filter(isPlainOrigin);
   return helmet({
-    // Where a frame is allowed `frame-ancestors` says so; this header cannot name an origin.
+    // If the app allows a frame, `frame-ancestors` names its origin. This header cannot name an origin.
     xFrameOptions: embeddedIn === null ? { action: 'sameorigin' } : false,
     referrerPolicy: { policy: 'no-referrer' },
     contentSecurityPolicy: {

@@ -27,7 +27,7 @@ export interface LaunchRow {
   created_at: number;
 }
 
-/** How often runs of a launch have changed, and when the last time. */
+/** Number of changes to the runs of a launch, and the time of the last change. */
 export interface LaunchChangesRow {
   launch_id: string;
   changes: number;
@@ -55,7 +55,7 @@ export interface RunRow {
   files: string | null;
   failure: string | null;
   estimate: string | null;
-  /** How often a worker has taken the run: only the last may write. */
+  /** Number of times that workers have claimed the run. Only the latest claim may write. */
   claim: number;
   /** The worker that has the run; null if nobody has it or it has ended. */
   worker: string | null;
@@ -133,7 +133,7 @@ export interface DatabaseOptions {
   readonly dataDir: string;
   /** Address of PostgreSQL. Null: SQLite under `dataDir`. */
   readonly databaseUrl: string | null;
-  /** How long to retry if PostgreSQL does not answer, in milliseconds. Default 0. */
+  /** Maximum time to retry if PostgreSQL does not answer, in milliseconds. Default 0. */
   readonly waitMs?: number;
   /** Called once, when the wait begins. */
   readonly onWait?: (reason: string) => void;

@@ -110,7 +110,7 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
   ),
   // Runs and launches may lie in stores of their own: neither refers to the other's table.
   '009-apart': apart,
-  // What a run was said to take, when its user was asked.
+  // The estimate that the user saw before the approval.
   '010-estimates': statements(`alter table runs add column estimate text`),
   // Lists since a run has several outputs.
   '011-several-outputs': statements(
@@ -119,7 +119,7 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
     `update runs set outputs = '[' || outputs || ']' where outputs is not null`,
     `update runs set files = '[' || files || ']' where files is not null`,
   ),
-  // What made a run's outputs.
+  // Facts about the making of a run's outputs.
   '012-provenance': statements(`alter table runs add column provenance text`),
   // The body of the create call, which a repeat must not change.
   '013-operation-requests': statements(`alter table runs add column operation_request text`),

@@ -11,7 +11,7 @@ export interface SweptStores {
 
 export interface SweepOptions {
   readonly nowMs: number;
-  /** How long ended runs are kept, and launches with their users' details. */
+  /** Time for which ended runs are kept, and launches with their users' details. */
   readonly keepMs: number;
   /** The platform's limits: how long a token is of use. */
   readonly limits: Pick<WireLimits, 'tokenLifetimeMaxMs' | 'tokenRenewalGraceMs'>;

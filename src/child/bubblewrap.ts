@@ -4,7 +4,7 @@ import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { kitRoot } from '../files/index.ts';
 
-/** What one child process may read and write, beside programs and libraries. */
+/** Files and folders that one child process may read and write, in addition to programs and libraries. */
 export interface ChildPlace {
   /** Made by the caller; the only folder that the child can write to. */
   readonly workFolder: string;
@@ -16,11 +16,11 @@ export interface ChildPlace {
   readonly lends: readonly { readonly from: string; readonly to: string }[];
 }
 
-/** What differs between machines; the first that works is taken. */
+/** Differences between machines. The first variant that works is used. */
 export interface BubblewrapVariant {
   /** A /proc of the child's own. A container whose /proc is masked lets nobody mount one: there the child has none. */
   readonly hasProc: boolean;
-  /** Whether the kernel filters the child's system calls (`seccomp.ts`). */
+  /** True if the kernel filters the child's system calls (`seccomp.ts`). */
   readonly filters: boolean;
   /** Takes the right to make further namespaces away; bubblewrap 0.8 and later. */
   readonly disablesUserNamespaces: boolean;
@@ -54,7 +54,7 @@ const systemFolders = [
 export const programPath = '/usr/local/bin:/usr/bin:/bin';
 /** Links into /usr on a merged system, folders on others. */
 const rootFolders = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
-/** What the loader, time zones, fonts and Debian's alternatives are found by; nothing that names a user or a secret. */
+/** Settings for the loader, time zones, fonts and Debian's alternatives. None names a user or a secret. */
 const settings = ['/etc/ld.so.cache', '/etc/alternatives', '/etc/localtime', '/etc/fonts'];
 
 /** The kit's code and its packages, wherever a package manager has put them. */
@@ -65,8 +65,8 @@ function codeFolders(): string[] {
 }
 
 /**
- * What a module of somebody's project may import: what lies beside it, the rest of the `src` that it is in, and the packages of
- * the project. Never the project's folder as a whole: data may lie there.
+ * Lists the code that a module of a project may import: its folder, the rest of the `src` that contains it, and the
+ * project's packages. Never the whole folder of the project, because data may be there.
  */
 export function codeBeside(module: URL): string[] {
   const folder = dirname(fileURLToPath(module));
@@ -77,7 +77,7 @@ export function codeBeside(module: URL): string[] {
   return [folder, ...ofProject, join(root, 'package.json'), ...packagesFor(folder)].filter((path) => existsSync(path));
 }
 
-/** Where Node looks for packages, from this folder on upwards. */
+/** Lists the folders in which Node looks for packages, from this folder upwards. */
 function packagesFor(from: string): string[] {
   const found: string[] = [];
   for (let folder = from; ; folder = dirname(folder)) {
@@ -96,7 +96,7 @@ export function bubblewrapArguments(
   const system = systemFolders.filter((path) => existsSync(path));
   const covered = (path: string) => [...system, ...rootFolders].some((folder) => isInside(path, folder));
   const reads = [...codeFolders(), process.execPath, ...options.readable, ...place.reads];
-  // What the servers keep stays out of sight, wherever it lies.
+  // Data of the servers stays hidden, in any folder.
   const hidden = options.hidden.filter(
     (path) => existsSync(path) && (covered(path) || reads.some((one) => isInside(path, one))),
   );

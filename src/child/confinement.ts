@@ -4,11 +4,11 @@ import type { ChildGroup, GroupLimits } from './cgroup.ts';
 /** Hard limits that the system holds one process to, and what it inherits to others. */
 export interface ProcessLimits {
   readonly memoryBytes: number;
-  /** Of one file. */
+  /** Maximum size of one file. */
   readonly fileBytes: number;
 }
 
-/** How child processes are kept from everything that is not theirs. Every child is started by one. */
+/** Keeps child processes from everything that is not theirs. A confinement starts every child. */
 export interface Confinement {
   readonly kind: 'bubblewrap' | 'none';
   /** For the log and for `/ready`. */
@@ -19,7 +19,7 @@ export interface Confinement {
   group(limits: GroupLimits): ChildGroup | null;
   /** Called with the modules that a child is about to import. */
   warmUp(modules: readonly URL[]): void;
-  /** What the program reads on descriptor 4: the filter of system calls; null where there is none. */
+  /** The filter of system calls, which the program reads on descriptor 4. Null if there is none. */
   readonly filter: Buffer | null;
   /** All of a child's environment. */
   environment(workFolder: string): Readonly<Record<string, string>>;

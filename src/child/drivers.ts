@@ -14,7 +14,7 @@ export const rasterDrivers = [...plainRasterDrivers, ...confinedRasterDrivers] a
 /** Vector drivers that read the one file they are given. */
 export const vectorDrivers = ['GeoJSON', 'GPKG', 'FlatGeobuf', 'KML', 'GML', 'CSV', 'ESRI Shapefile'] as const;
 
-/** What the kit's own code works with, never on a foreign file. */
+/** Drivers for the kit's own code, never for a foreign file. */
 const ownDrivers = ['COG', 'MEM', 'Memory', 'VRT'] as const;
 
 /** Every other driver is taken out of GDAL in a child process (`GDAL_SKIP`): whatever a file brings it to open, it has nothing to open it with. */

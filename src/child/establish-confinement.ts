@@ -25,7 +25,7 @@ export interface ConfinementOptions {
   readonly readable?: readonly string[];
   /** Told in one line where children run unconfined and nobody has asked for that. */
   readonly warn: (message: string) => void;
-  /** Where programs are looked for. Default: the process's own. */
+  /** Search path for programs. Default: the process's own. */
   readonly path?: string;
 }
 
@@ -40,7 +40,7 @@ const remedy =
   'The kit opens foreign files in child processes that bubblewrap keeps from everything else. Install it (apt-get install bubblewrap) and let it make ' +
   'user namespaces: docs/deploy.md has the options for Docker and Kubernetes. STEP_CONFINEMENT=none starts without, which is right only where every file is your own.';
 
-/** Where the time of a start goes: the probe starts a child, which loads GDAL. */
+/** Maximum time for the probe. It starts a child that loads GDAL, which takes most of the time. */
 const probeTimeoutMs = 60_000;
 const nodeArguments = ['--disable-warning=ExperimentalWarning'];
 
@@ -157,7 +157,7 @@ function limitArguments({ memoryBytes, fileBytes }: ProcessLimits, { dataBytes }
   ];
 }
 
-/** What `make` gives, once a child of it has run and has told what GDAL it has. */
+/** Returns the result of `make`, after one of its children has run and has reported its GDAL. */
 async function probed(make: (known: ProbeOutput) => Confinement): Promise<Confinement> {
   const folder = scratchFolder('probe');
   try {
@@ -192,7 +192,7 @@ function pathsOf(variables: readonly string[]): string[] {
     .filter((path) => path !== '' && existsSync(path));
 }
 
-/** Where nobody listens: what GDAL might fetch where there is no namespace to stop it, it cannot. */
+/** An address where nobody listens. Without a namespace, it stops GDAL from fetching anything. */
 const noNetwork = 'http://127.0.0.1:9';
 
 /** Made from nothing: where things are found, and what GDAL must not do. `CONFINED` tells the child what it may open. */
@@ -210,7 +210,7 @@ function environment(workFolder: string, { drivers }: ProbeOutput, confined: 'ye
     HOME: workFolder,
     TMPDIR: workFolder,
     CPL_TMPDIR: workFolder,
-    // Of both kinds, raster and vector. Names hold spaces, so they are separated by commas.
+    // Drivers of both kinds, raster and vector. Names contain spaces, so commas separate them.
     GDAL_SKIP: drivers.filter((name) => !kept.has(name)).join(','),
     GDAL_CACHEMAX: '128',
     GDAL_DISABLE_READDIR_ON_OPEN: 'EMPTY_DIR',

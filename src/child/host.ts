@@ -21,7 +21,7 @@ export interface ChildJobOptions extends ChildJob {
   readonly inspectPort?: number | undefined;
 }
 
-/** Where a confined child finds the files that it is lent. */
+/** Folder in which a confined child finds the files that the host lends. */
 const confinedInputs = '/input';
 
 /**

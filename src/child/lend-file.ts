@@ -7,7 +7,7 @@ export interface LentFile {
   readonly path: string;
   /** Its own name: GDAL's drivers judge by names. */
   readonly name: string;
-  /** What may lie beside it, the file's name with this suffix: of our own making. */
+  /** Files of our own that may be next to this one. Each has the file's name with the suffix appended. */
   readonly beside?: readonly { readonly suffix: string; readonly path: string }[];
 }
 
@@ -26,7 +26,7 @@ export interface Lend {
   readonly to: string;
 }
 
-/** Where a child finds each file below `folder`, alone with what may lie beside it; and every place that has to be there for it. */
+/** Plans a path for each file below `folder`, alone with the files that may be next to it. `lends` lists every link to make. */
 export function planLending(files: readonly LentFile[], folder: string): { paths: string[]; lends: Lend[] } {
   const paths = files.map(({ name }, i) => join(folder, String(i), plainName(name)));
   const lends = files.flatMap(({ path, beside = [] }, i) => {

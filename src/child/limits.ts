@@ -4,7 +4,7 @@ import { folderBytes } from '../files/index.ts';
 import { processTree, usageOf } from './process-tree.ts';
 import type { FailureKind } from './protocol.ts';
 
-/** What one child and all that it starts may use together. */
+/** Limits for one child together with all processes that it starts. */
 export interface ChildLimits {
   /** Default 1 hour. */
   readonly timeoutMs?: number;
@@ -19,7 +19,7 @@ export interface ChildLimits {
 /** A job that failed by itself carries the code that it threw; the host's own codes are `job_crashed`, `job_timeout`, `job_memory_exceeded`, `job_disk_exceeded` and `job_processes_exceeded`. */
 export class ChildJobError extends KitError {
   readonly kind: FailureKind;
-  /** Where in the child it arose, for a log; null where it did not arise in the job. */
+  /** Position in the child's code where the error arose, for a log. Null if it did not arise in the job. */
   readonly childStack: string | null;
 
   constructor(
@@ -86,7 +86,7 @@ export function diskFull(): ChildJobError {
 }
 
 export interface WatchOptions {
-  /** Of the first process; undefined where none was started. */
+  /** Id of the first process. Undefined if none was started. */
   readonly pid: number | undefined;
   readonly workFolder: string;
   readonly limits: Required<ChildLimits>;

@@ -8,7 +8,7 @@ const maxLines = 1_000;
 export class LineSplitter {
   #rest = '';
   #tell: (line: string) => void;
-  /** Of this second. */
+  /** Number of lines in the current second. */
   #told = 0;
   #secondEndsMs = 0;
 

@@ -16,7 +16,7 @@ export interface ChildPoolOptions {
   readonly confinement: Confinement;
   /** Holds the children's folders. Must be on the same file system as the files that children are lent, because the pool lends by link. */
   readonly folder: string;
-  /** What a child may use; `timeoutMs` is a job's. */
+  /** Limits for each child. `timeoutMs` applies to each job. */
   readonly limits?: ChildLimits | undefined;
   /** Most processes. Default 2. */
   readonly size?: number;
@@ -66,7 +66,7 @@ export class ChildPool {
     this.#turns = new FairQueue(this.#options.size);
   }
 
-  /** As `runInChild`, in the pool's next free process. */
+  /** Runs a job like `runInChild`, in the pool's next free process. */
   async run<Output>(job: PoolJob<Output>): Promise<Output> {
     const { queueSize } = this.#options;
     // Nobody's many fill all the places.
@@ -103,7 +103,7 @@ export class ChildPool {
     }
   }
 
-  /** What cannot be lent by link is lent to a child of its own. */
+  /** Runs the job in a separate child, because its files cannot be lent by link. */
   async #runAlone<Output>(job: PoolJob<Output>): Promise<Output> {
     const { confinement, limits } = this.#options;
     const folder = join(this.#options.folder, randomUUID());

@@ -1,4 +1,4 @@
-/** What Linux's /proc tells of a process and of everything that it has started. Elsewhere a tree is empty. */
+/** Facts from Linux's /proc about a process and everything that it has started. On other systems a tree is empty. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 /** Not every kernel is built with it. */

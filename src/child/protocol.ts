@@ -9,8 +9,8 @@ export type ToChild =
   | { type: 'end' };
 
 /**
- * Whose failure it is: the user's (say what to change), the world's (disk, system: try again), or a defect of ours
- * (its stack is for the log).
+ * Cause of a failure. `user`: the message must name the change to make. `world`: disk or system, so the user tries
+ * again. `defect`: ours, with a stack for the log.
  */
 export type FailureKind = 'user' | 'world' | 'defect';
 
@@ -45,7 +45,7 @@ export const fromChild = z.discriminatedUnion('type', [
 ]);
 export type FromChild = z.output<typeof fromChild>;
 
-/** How a job tells how far it is, and learns that it is to stop. */
+/** Lets a job report its progress, and learn that it has to stop. */
 export interface JobContext {
   /** Aborted when the host cancels. A message reaches the child only between synchronous GDAL calls: await something now and then. */
   readonly signal: AbortSignal;
@@ -53,9 +53,9 @@ export interface JobContext {
   readonly progress: (fraction: number, note?: string) => void;
 }
 
-/** What a job is given beside its input. */
+/** Everything that a job receives in addition to its input. */
 export interface ChildContext extends JobContext {
-  /** Where the job finds the foreign files that it was lent, in their order; absolute, and read-only. */
+  /** Paths of the foreign files that the host lends to the job, in their order. They are absolute, and the files are read-only. */
   readonly files: readonly string[];
   /** The one folder that the job may write to. */
   readonly workFolder: string;

@@ -25,14 +25,14 @@ import { childLimits, fromChild, type FromChild, type ToChild } from './protocol
 
 /** GDAL's words for a write that failed, where it has removed the file since. The disk itself has room. */
 const isCutShort = ({ message }: { readonly message: string }) => /\bwrite error\b|file too large/i.test(message);
-/** Of the limit to one file: the last write may have been cut off whole. */
+/** Share of the limit for one file. The last write may have been cut off entirely. */
 const almostFull = 0.9;
 /** After a cancel message, before SIGKILL. */
 const graceMs = 1_000;
 /** By then bubblewrap has made its namespaces, or never will. */
 const startMs = 500;
 const killAgainMs = 5;
-/** What a process wrote before it ended may still be on its way. */
+/** Wait for output that a process wrote before it ended and that may still be on its way. */
 const drainMs = 200;
 const stderrTailBytes = 2_000;
 const printedBytesEachTick = 1024 * 1024;
@@ -41,7 +41,7 @@ const printedTickMs = 100;
 type Answer = Exclude<FromChild, { type: 'ready' | 'progress' | 'ask' }>;
 type Job = ChildJob & { readonly paths: readonly string[] };
 
-/** Of one job. */
+/** The state of one job's requests. */
 interface Asking {
   /** Aborted when the job has ended. */
   readonly over: AbortController;
@@ -75,7 +75,7 @@ export class ChildRunner {
   #watch: LimitWatch;
   /** Ends that are due. */
   #timers: NodeJS.Timeout[] = [];
-  /** Why it is being ended; null where it may go on. */
+  /** Reason why the process is being ended. Null if it may continue. */
   #ending: { readonly error: unknown } | null = null;
   #onMemory: ((bytes: number) => void) | undefined;
   /** The kernel's own hold on the tree, where there is one. */
@@ -288,7 +288,7 @@ export class ChildRunner {
     return limitError('job_disk_exceeded', 'wrote a larger file than', this.#limits.diskBytes, 'bytes');
   }
 
-  /** Whether some file has come as near to its limit as a library's next write would have gone beyond. */
+  /** True if the largest file is so close to its limit that a library's next write would have exceeded it. */
   async #isFileFull(): Promise<boolean> {
     const { largestFileBytes } = await folderUse(this.#workFolder);
     return largestFileBytes >= this.#limits.diskBytes * almostFull;

@@ -20,7 +20,7 @@ export function createWarmUp(
     if (name === null || seen.has(name)) return;
     seen.add(name);
     try {
-      // Whoever makes the mark does the work, and nobody after.
+      // The process that creates the mark does the work, and no later process repeats it.
       closeSync(openSync(join(cacheFolder, name), 'wx'));
     } catch {
       return;

@@ -14,7 +14,7 @@ export interface BroughtFile {
   readonly path: string;
   readonly fileName: string;
   readonly sourceType: SourceType;
-  /** As its uploader tells them (spec 4.4). Default: none. */
+  /** Properties that the uploader gives (spec 4.4). Default: none. */
   readonly properties?: Readonly<Record<string, unknown>>;
 }
 

@@ -34,9 +34,9 @@ import { readWireProfile } from './wire-profile.ts';
 const trialSide = 256;
 /** An item of a challenge, filled in for each scenario. */
 const placeholder = { collectionId: '{collectionId}', itemId: '{itemId}' };
-/** How long an app that is started beside the certifier may take until it answers. */
+/** Time limit for the first answer of an app that the certifier starts, in milliseconds. */
 const appStartMs = 120_000;
-/** How long a restart of it may take. */
+/** Time limit for a restart of the app, in milliseconds. */
 const restartMs = 60_000;
 
 export default defineCommand(import.meta, {

@@ -96,7 +96,7 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
       APP_SECRET: randomBytes(32).toString('base64url'),
       DATA_DIR: join(folder, 'app'),
       INPUT_DIR: inputDir,
-      // As often as the platform allows: somebody looks on.
+      // Polls as often as the platform allows, because somebody looks on.
       POLL_INTERVAL_MS: process.env['POLL_INTERVAL_MS'] ?? String(pollIntervalMs.min),
       PORT: '0',
       HOST: '127.0.0.1',

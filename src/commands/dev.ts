@@ -205,7 +205,6 @@ export default defineCommand(import.meta, {
   },
 });
 
-/** What the app says of itself. */
 async function manifestOf(app: string): Promise<object> {
   return (await (await fetch(`${app}/manifest`)).json()) as object;
 }

@@ -35,7 +35,7 @@ differences are those expected (docs/drift.md).`;
 
 const wrong = (message: string) => wrongArguments(message, usage);
 const approvalMs = 30 * 60_000;
-/** Where the answer cannot be read nobody can tell: the person gets this long. */
+/** Time that the person gets if nobody can read the answer, in milliseconds. */
 const unreadableMs = 60_000;
 
 export default defineCommand(import.meta, {
@@ -164,7 +164,7 @@ async function platformTarget(address: string, level: Level, profile: WireProfil
   };
 }
 
-/** What is typed is shown nowhere. */
+/** Asks without showing the typed text. */
 async function ask(question: string): Promise<string> {
   if (!process.stdin.isTTY)
     throw new KitError(

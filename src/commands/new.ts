@@ -11,7 +11,7 @@ const usage = `usage: marketplace-app-kit new FOLDER [--kit SPEC]: a project of 
 
 It writes an app with an example step, its test, a README and a workflow. npm run demo and npm test set up the rest.`;
 
-/** What a project's tests need beside the kit and its sandbox, at the versions that the kit itself is tested with. */
+/** Packages that a project's tests need besides the kit and its sandbox, at the versions that the kit itself is tested with. */
 const ownTools = ['@types/node', 'geotiff', 'onnxruntime-node', 'typescript', 'vitest'];
 /** The room as the kit has it, and what its imports are called from outside. */
 const room = ['src/my-app', 'templates/my-app', 'test/my-app'];

@@ -92,7 +92,7 @@ export default defineCommand(import.meta, {
 });
 
 interface Wanted {
-  /** Of another app; undefined for one's own. */
+  /** Launch address of another app; undefined for your own app. */
   readonly launchUrl: string | undefined;
   readonly startRequest: StartRequest | null;
   readonly patienceMs: number;
@@ -195,7 +195,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Of a file that is none: what of it, and where. */
+/** Describes the fault of a file that is no bundle, and its place. */
 function whatIsWrong(value: unknown, error: z.ZodError): string {
   if (value === undefined) return 'it is not JSON, or not the whole of it';
   const format = ofAnyFormat.safeParse(value).data?.format;
@@ -205,7 +205,7 @@ function whatIsWrong(value: unknown, error: z.ZodError): string {
   return issue ? `${issue.path.join('.') || 'it'}: ${issue.message}` : 'it has no fields';
 }
 
-/** As the app has cut its parts: an output of one part tells no more than that it fits. */
+/** Size of the parts that the app has cut. An output of one part shows only that it fits. */
 function partBytesOf({ effects }: Bundle): number {
   const sizes = effects.flatMap(({ endpoint, partNumber, size }) =>
     endpoint === 'upload.chunk' && partNumber === 1 && size !== undefined ? [size] : [],

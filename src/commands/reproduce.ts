@@ -103,7 +103,7 @@ async function reproduce({ recorded, paths, definition, confinement, folder, sig
   }
   console.log(`input              the same, ${then.inputs.reduce((n, { files }) => n + files.length, 0)} files`);
   const isSameCode = now.step.code === then.step.code;
-  // Which version of a program has made the file nobody knows.
+  // Nobody knows which version of a program has made the file.
   const isSameSoftware =
     !isCommand(host.find(then.step.id)) && isSameCode && isDeepStrictEqual(now.software, then.software);
   if (!isSameCode) console.log("note               the step's code has changed, though its version is the same");
@@ -128,7 +128,7 @@ function softwareOf({ software }: Provenance): string {
     .join(', ');
 }
 
-/** Where the input comes from: the files that were given, or where the run had it. */
+/** Sources of the input: the given files, or the original sources of the run. */
 async function sourcesOf(
   { input, inputs }: Provenance,
   paths: readonly string[],

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { KitError } from '../contract/index.ts';
 
-/** As the npm scripts start the servers. */
+/** Preload module, as for the servers that the npm scripts start. */
 const preload = new URL('../../scripts/preload.mjs', import.meta.url).href;
 
 /** Start-up limit. Only a hung process reaches it, even on a busy machine. */
@@ -17,7 +17,7 @@ export interface ServiceProcess {
   stop(graceMs?: number): Promise<void>;
 }
 
-/** Who reads what a service writes, line by line. Default: its log goes to this process's stderr, and what else it says nowhere. */
+/** Readers of a service's output, line by line. Default: its log goes to this process's stderr, and its other output nowhere. */
 export interface ServiceOutput {
   readonly onLog?: (line: string) => void;
   readonly onOutput?: (line: string) => void;
@@ -34,7 +34,7 @@ export async function startService(
 ): Promise<ServiceProcess> {
   const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
   const child = spawn(process.execPath, ['--import', preload, script, ...args], {
-    // What they share is said here: a database, an admin key or an address of the user's own servers is none of theirs.
+    // Shared settings are given here. A database, an admin key or an address of the user's own servers is none of them.
     env: {
       ...process.env,
       DATABASE_URL: '',

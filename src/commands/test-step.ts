@@ -89,7 +89,7 @@ export default defineCommand(import.meta, {
   },
 });
 
-/** What does the step, where that is not its own process; null where it is. */
+/** Names the image or the model that does the step's work; null if the step's own process does it. */
 function workedElsewhere(step: AnyStep): string | null {
   const container = containerOf(step);
   if (container) return `its program runs in the image ${container.image}`;

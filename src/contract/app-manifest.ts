@@ -18,7 +18,7 @@ export const appManifest = z.object({
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 of A-Z a-z 0-9 . _ -, first a letter or digit'),
   name: z.string('is missing').min(1, 'must not be empty').max(200, 'must be at most 200 characters'),
   description: z.string().max(2000, 'must be at most 2000 characters').default(''),
-  /** Who makes it, and which version it is, for the marketplace's card. */
+  /** The publisher and the version of the app, for the marketplace's card. */
   publisher: z.string().max(200, 'must be at most 200 characters').optional(),
   version: z.string().max(50, 'must be at most 50 characters').optional(),
   launchUrl: z

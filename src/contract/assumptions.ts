@@ -1,12 +1,12 @@
 /** An assumption of the kit where the specification is silent, by its name. */
 export interface Assumption {
-  /** What marks in the code name it by. */
+  /** Name that marks in the code use for the assumption. */
   readonly id: string;
-  /** Of the specification, or of the contract. */
+  /** Clause of the specification, or of the contract. */
   readonly clause: string;
   /** One sentence. */
   readonly assumes: string;
-  /** Where to change it: a file below `src`, and a name in it. */
+  /** Place to change it: a file below `src`, and a name in that file. */
   readonly file: string;
   readonly symbol: string;
   /** The probe of `npm run drift` that tells, or what a person does to find out. */

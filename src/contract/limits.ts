@@ -45,7 +45,7 @@ export const limits = {
     filterOperators: 500,
     /** Strings, numbers, times and booleans of a filter. */
     filterLiterals: 5_000,
-    /** How often a filter names properties. */
+    /** Number of times that a filter names properties. */
     propertyReferences: 2_000,
     /** Characters of all patterns of a filter together. */
     patternCharacters: 1_000,

@@ -4,7 +4,7 @@ import type { Findings, Place, Probe } from './probes/probe.ts';
 import { probes } from './probes.ts';
 import { Conversation, levels, NotObserved, type Exchange, type Level, type Target } from './target.ts';
 
-/** What was seen of one platform. */
+/** Exchanges and missing probes of one platform. */
 export interface Observations {
   readonly exchanges: readonly Exchange[];
   /** Probes that could not be made, and why. */
@@ -17,7 +17,7 @@ export type DriftVerdict = (typeof verdicts)[number];
 
 export interface Difference {
   readonly exchange: string;
-  /** As `Facts` name it: `status`, `body.operationId`. */
+  /** Key in `Facts`: `status`, `body.operationId`. */
   readonly fact: string;
   readonly expected: string | null;
   readonly found: string | null;
@@ -60,7 +60,7 @@ export function unmadeOf({ missing }: Observations, level: Level): string[] {
   );
 }
 
-/** What one platform does otherwise than the other, which is the sandbox. */
+/** Returns the differences of a platform (`found`) from the sandbox (`expected`). */
 export function compare(expected: Observations, found: Observations): Difference[] {
   const others = keyed(found.exchanges);
   return [...keyed(expected.exchanges)].flatMap(([key, one]) => {
@@ -93,7 +93,7 @@ function differencesOf(one: Exchange, other: Exchange): Difference[] {
   for (const [fact, expected] of Object.entries(one.facts)) {
     const found = other.facts[fact];
     if (found !== undefined && isWithin(expected, found)) continue;
-    // Of an answer that is another altogether its status says all.
+    // An error response with another status is reported by its status alone.
     if (fact !== 'status' && one.facts['status'] !== other.facts['status'] && !isSuccess(other)) continue;
     // A list that holds nothing says nothing of what it holds.
     if (found === undefined && hasEmptyParent(fact, other)) continue;
@@ -199,11 +199,11 @@ function placeOf(
 export interface AssumptionVerdict {
   readonly id: AssumptionId;
   readonly verdict: DriftVerdict;
-  /** Why it was not observed. */
+  /** Reason why the assumption was not observed. */
   readonly reason: string | null;
 }
 
-/** Of every assumption whether it holds. */
+/** Returns a verdict for every assumption. */
 export function judge(
   found: Observations,
   expected: Observations,

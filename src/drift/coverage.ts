@@ -9,14 +9,14 @@ interface ApiDocument {
 export interface Share {
   readonly seen: number;
   readonly all: number;
-  /** What was not seen, by name. */
+  /** Names of unseen entries. */
   readonly missing: readonly string[];
 }
 
 export interface Coverage {
   readonly operations: Share;
   readonly statuses: Share;
-  /** Of answers of success, the first level. */
+  /** First-level fields of successful responses. */
   readonly fields: Share;
 }
 
@@ -31,7 +31,7 @@ interface Operation {
 const record = (value: unknown): Readonly<Record<string, unknown>> =>
   value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {};
 
-/** How much of what the document has of the platform's calls was seen. Calls of the sandbox's own do not count. */
+/** Returns the share of the platform's documented calls that was seen. The sandbox's own calls do not count. */
 export function coverageOf(exchanges: readonly Exchange[], document: ApiDocument): Coverage {
   const operations = operationsOf(document);
   const seen = new Map(operations.map((one) => [one, exchanges.filter((made) => isOf(one, made))]));

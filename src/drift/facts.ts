@@ -7,7 +7,7 @@ import {
   sourceTypes,
 } from '../contract/index.ts';
 
-/** What is looked at of an answer, by where it stands: `status`, `header.content-type`, `body.features[].id`. Shapes, not values. */
+/** Observed facts of a response by path: `status`, `header.content-type`, `body.features[].id`. Facts are shapes, not values. */
 export type Facts = Readonly<Record<string, string>>;
 
 /** An answer as it came. */
@@ -87,7 +87,7 @@ export function jsonOf({ headers, body }: RawAnswer): unknown {
   }
 }
 
-/** Of an item those that the specification names (2.3), and those that the app looks for. Others are the platform's own. */
+/** Item properties that the specification names (2.3) or the app looks for. Other properties are the platform's own. */
 const itemProperties: ReadonlySet<string> = new Set([
   'datetime',
   'name',

@@ -7,7 +7,7 @@ import type { Level } from './target.ts';
 /** In the order in which they are made: what one comes by the next ones use. */
 export const probes: readonly Probe[] = [...read, ...launch, ...write];
 
-/** What a level makes on the platform, for the person who is asked. */
+/** Objects that a level creates on the platform, described for the person who is asked. */
 export const creations: Readonly<Record<Level, string>> = {
   read: 'nothing: it sends GET, and POST to the search',
   launch:

@@ -33,7 +33,7 @@ export function withoutKnown(
   const is = (a: KnownDifference, b: KnownDifference) => a.exchange === b.exchange && a.fact === b.fact;
   return {
     unknown: differences.filter((one) => !known.some((other) => is(one, other))),
-    // What was not looked at this time may still be so.
+    // A difference that this run did not look at may still exist.
     gone: known.filter(
       (one) => seen.some(({ name }) => name === one.exchange) && !differences.some((other) => is(one, other)),
     ),
@@ -44,11 +44,10 @@ export function withoutKnown(
 export const isAsExpected = ({ result, gone }: DriftReport): boolean =>
   gone.length === 0 && verdicts.indexOf(result) < verdicts.indexOf('not observed');
 
-/** What was not looked at is not good: a level is green where all of its probes were made. */
+/** Missing probes are not good: a level is green only if all of its probes were made. */
 export const resultOf = (differences: readonly Difference[], isPartial: boolean): DriftVerdict =>
   worst([...differences.map(({ verdict }) => verdict), ...(isPartial ? (['not observed'] as const) : [])]);
 
-/** For people: the differences by their exchange, the assumptions, the coverage. */
 /** A refused key or token explains most differences that follow, so it comes first. */
 function refusals(exchanges: readonly Exchange[]): string[] {
   const refused = (name: string, ...statuses: string[]) =>

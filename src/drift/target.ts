@@ -36,7 +36,7 @@ export interface Target {
 
 /** One request with what came back, as a report shows it: no key, no token, no signature. */
 export interface Exchange {
-  /** Of the probe, and which of its requests. */
+  /** Name of the probe and of one of its requests. */
   readonly name: string;
   /** The call of the wire that it is; null for one that no profile knows. */
   readonly call: WireCallName | null;
@@ -45,7 +45,7 @@ export interface Exchange {
   readonly requestBody: string | null;
   readonly responseBody: string;
   readonly facts: Facts;
-  /** Why the profile cannot read the answer; null where it can, or where the app reads none. */
+  /** Reason why the profile cannot read the response; null if it can, or if the app reads none. */
   readonly unreadable: string | null;
   /** The app makes it too: one that fails is a fault of the app. */
   readonly isOfApp: boolean;
@@ -97,7 +97,7 @@ export class Conversation {
     this.#renewed = token;
   }
 
-  /** What must stand in no report. */
+  /** Keeps a secret out of every report. */
   hide(secret: string): void {
     this.#secrets.add(secret);
   }
@@ -159,7 +159,7 @@ export class Conversation {
       answer = await ask();
     }
     if (answer.status === 429) throw new NotObserved('the platform limits how often it is asked (429)');
-    // Whatever the platform calls it: the answer to a renewal holds a token.
+    // The response to a renewal holds a token, under any field name.
     if (call === 'renewToken') for (const text of longTexts(jsonOf(answer))) this.hide(text);
     // Records must not contain users' names.
     if (call === 'userDetail' && answer.status < 300)
@@ -211,7 +211,7 @@ export class Conversation {
     for (const secret of this.#secrets)
       for (const form of [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')])
         shown = shown.replaceAll(form, '[redacted]');
-    // What signs a temporary link is as good as a key while it lives.
+    // The signature of a temporary link is as good as a key until the link expires.
     shown = shown.replace(
       /([?&"]?(?:sig(?:nature)?|x-amz-[a-z-]+|token|access_token)"?\s*[=:]\s*"?)[^&"\s\\]+/gi,
       '$1[redacted]',
@@ -234,7 +234,7 @@ function textsOf(value: unknown): string[] {
 const longTexts = (value: unknown): string[] =>
   textsOf(value).filter((text) => text.length >= 16 && Number.isNaN(Date.parse(text)));
 
-/** What the app does something with: an answer that reads well and holds none of it is of no use. */
+/** Returns the parts of a response that the app uses. A readable response without them is useless. */
 function usesOf(output: unknown): Facts {
   const { items, children, ...one } = (output ?? {}) as { items?: unknown; children?: unknown; dataHref?: unknown };
   const some = (is: boolean) => (is ? 'some' : 'none');

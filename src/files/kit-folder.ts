@@ -9,7 +9,7 @@ export const kitRoot = fileURLToPath(new URL('../..', import.meta.url)).replace(
 /** The kit was installed by a package manager, and is not a repository of its own. */
 export const isPackage = !existsSync(join(kitRoot, 'src', 'commands'));
 
-/** Of the package. */
+/** Version of the kit's package. */
 export const kitVersion = (JSON.parse(readFileSync(join(kitRoot, 'package.json'), 'utf8')) as { version: string })
   .version;
 

@@ -21,6 +21,6 @@ export function ensurePrivateFolder(path: string): void {
 export function ensurePrivateFile(path: string): void {
   ensurePrivateFolder(dirname(path));
   closeSync(openSync(path, 'a', ofOwnerOnly));
-  // What SQLite left beside it, too.
+  // Files that SQLite left next to it need the same rights.
   for (const one of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(one)) chmodSync(one, ofOwnerOnly);
 }

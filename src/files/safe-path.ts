@@ -32,7 +32,7 @@ export async function resolveInside(root: string, path: string): Promise<string>
   return real;
 }
 
-/** As `resolveInside`, and a regular file. */
+/** Works like `resolveInside`, and requires a regular file. */
 export async function resolveFileInside(root: string, path: string): Promise<string> {
   const real = await resolveInside(root, path);
   if (!(await stat(real)).isFile()) throw new UnsafePathError(path, 'is not a regular file');

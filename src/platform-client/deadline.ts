@@ -10,8 +10,8 @@ export interface Deadline {
 }
 
 /**
- * As `AbortSignal.any([signal, AbortSignal.timeout(ms)])`, which would keep each of thousands of calls in
- * memory until its time is up, long after it was answered.
+ * Works like `AbortSignal.any([signal, AbortSignal.timeout(ms)])`, but holds no answered call in memory. With that
+ * expression, each of thousands of calls stays there until its time is up.
  */
 export function startDeadline(timeoutMs: number, signal?: AbortSignal): Deadline {
   const controller = new AbortController();

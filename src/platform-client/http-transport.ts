@@ -27,7 +27,7 @@ export interface HttpTransport {
 }
 
 const maxAnswerBytes = 4 * 1024 * 1024;
-/** As axios sets it when it takes a connection: an agent with another value costs two system calls a call. */
+/** The value that axios sets when it takes a connection. An agent with another value costs two system calls per call. */
 const keepAliveMsecs = 60_000;
 
 /** HTTP to one platform with one API key. Streams request bodies, keeps connections alive, follows no redirect. */
@@ -107,7 +107,7 @@ async function exchange(http: Axios, endpoint: Endpoint, request: WireRequest, o
 /** Axios has no code of its own for an answer beyond `maxContentLength`. */
 const isTooLarge = (error: unknown) => isAxiosError(error) && error.message.startsWith('maxContentLength');
 
-/** As axios would write it, which does it twice for each call. */
+/** Writes the address in the same form as axios, which would do it twice for each call. */
 function addressOf({ path, query = {} }: WireRequest): string {
   const text = new URLSearchParams(query).toString();
   return text === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${text}`;

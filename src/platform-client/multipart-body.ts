@@ -32,7 +32,7 @@ export function multipartBody({ fields, file }: Extract<WireBody, { kind: 'multi
   };
 }
 
-/** As browsers write names (HTML standard, multipart/form-data encoding). */
+/** Writes names in the same form as browsers (HTML standard, multipart/form-data encoding). */
 function quote(name: string): string {
   return name.replace(/"/g, '%22').replace(/\r/g, '%0D').replace(/\n/g, '%0A');
 }

@@ -53,7 +53,7 @@ export interface PlatformClientOptions {
   readonly apiKey: string;
   /** Default: the wire as the contract assumes it. */
   readonly profile?: WireProfile | undefined;
-  /** What carries the calls; the client closes it. Default: HTTP to `baseUrl`. */
+  /** Transport for the calls. The client closes it. Default: HTTP to `baseUrl`. */
   readonly transport?: HttpTransport | undefined;
   readonly retry?: Partial<RetryPolicy> | undefined;
   /** Per try, for every call but chunks and completions. Default 30,000. */

@@ -21,7 +21,7 @@ export class PlatformError extends KitError {
   readonly requestId: string | null;
   readonly details: readonly ValidationDetail[];
   readonly expectedPart: number | null;
-  /** What `Retry-After` asked for; null without one. */
+  /** Delay that `Retry-After` asked for. Null without that header. */
   readonly retryAfterMs: number | null;
 
   constructor(

@@ -15,7 +15,7 @@ const landsat8: Bands = {
   11: ['lwir12'],
   QA: ['qa'],
 };
-/** Of the Thematic Mappers of Landsat 4 to 7. */
+/** Bands of the Thematic Mappers on Landsat 4 to 7. */
 const landsat4to7: Bands = {
   1: ['blue'],
   2: ['green'],
@@ -68,8 +68,9 @@ const tables: Readonly<Record<Sensor, Bands>> = {
 };
 
 /**
- * Whose files these are, by their names: Sentinel-2 writes two digits (`B04`) and `B8A`; Landsat as few as it needs,
- * after a scene's name that begins with sensor and satellite (`LE07_...`, `LT5...`). Without one, that of Landsat 8.
+ * Finds the sensor by the file names. Sentinel-2 writes two digits (`B04`) and `B8A`; Landsat writes as few digits as
+ * it needs. A Landsat scene's name begins with sensor and satellite (`LE07_...`, `LT5...`). Default: the sensor of
+ * Landsat 8.
  */
 export function sensorOfFileNames(fileNames: readonly string[]): Sensor {
   if (fileNames.some((name) => /^B(0\d|8A)$/.test(bandOfFileName(name) ?? ''))) return 'sentinel-2';

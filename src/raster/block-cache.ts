@@ -4,7 +4,7 @@ import gdal from 'gdal-async';
 const mebibyte = 1024 ** 2;
 const leastBytes = 16 * mebibyte;
 const maxBytes = 128 * mebibyte;
-/** Of a sample, by the end of GDAL's name. */
+/** Bytes of a sample, from the number at the end of GDAL's type name. */
 const sampleBytes = (type: string | null) => Number(/(\d+)$/.exec(type ?? '')?.[1] ?? 8) / 8;
 
 /**

@@ -100,7 +100,7 @@ export async function walkBands(
   const arrays = Math.max(1, (inputs.length + outputs.length) / 3);
   await eachStrip({ bands: [first, ...outputs, ...readers.map(({ band }) => band)], arrays }, visit, context);
   outputs.forEach((band, i) => keepStatistics(band, statistics[i]!.values));
-  // What follows may be one long call of GDAL, in which nothing is collected.
+  // The next step may be one long call of GDAL, during which no garbage is collected.
   for (const { buffer } of [...buffers, ...results]) release(buffer);
 }
 

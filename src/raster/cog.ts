@@ -11,7 +11,7 @@ export interface CogOptions {
   readonly compression: (typeof cogCompressions)[number];
   /** Side of a tile in pixels. */
   readonly blockSize: number;
-  /** How overviews are made. */
+  /** Resampling method for overviews. */
   readonly resampling: (typeof cogResamplings)[number];
 }
 
@@ -65,7 +65,7 @@ function storedStatistics(source: gdal.Dataset): (BandStatistics | null)[] {
   return bands.map((band) => (isUnknown(band) ? counted.shift() : keptStatistics(band)) ?? null);
 }
 
-/** Where pixels lie. */
+/** Size and position of the pixels. */
 export interface Grid {
   readonly width: number;
   readonly height: number;
@@ -92,7 +92,7 @@ export function gridOf(dataset: gdal.Dataset): Grid {
 }
 
 export interface NewRaster {
-  /** Where the pixels are kept until the caller is done with the result. */
+  /** File that keeps the pixels until the caller is done with the result. */
   readonly path: string;
   readonly grid: Grid;
   readonly dataType: string;

@@ -48,7 +48,7 @@ const job: Job<CompareInput, Difference> = ({ kind }, { files: [path = '', again
 };
 export default job;
 
-/** What a raster says beside its pixels. */
+/** Describes a raster without its pixels. */
 function describe(dataset: gdal.Dataset): Readonly<Record<string, unknown>> {
   return {
     size: dataset.rasterSize,

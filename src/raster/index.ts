@@ -1,4 +1,4 @@
-/** What the server processes use: nothing here loads GDAL, which lives in child processes only. */
+/** Exports for the server processes. Nothing here loads GDAL, which runs in child processes only. */
 export type { ItemBand, ItemFacts, Reading, Scaling, ValueScale } from './band-reader.ts';
 export { bandNames, bandOfFileName, sensorOfFileNames, type Sensor } from './band-names.ts';
 export { classColors } from './class-table.ts';

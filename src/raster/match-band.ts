@@ -1,6 +1,6 @@
 import { KitError } from '../contract/kit-error.ts';
 
-/** What is wrong with an input, in words its owner can act on. */
+/** Describes a problem with an input, in words that its owner can act on. */
 export class SceneError extends KitError {
   constructor(
     code: 'band_not_found' | 'band_ambiguous' | 'grids_differ' | 'not_one_raster' | 'not_one_layer' | 'complex_values',
@@ -15,13 +15,13 @@ export class SceneError extends KitError {
 export interface NamedBand {
   /** Every name it goes by, the common name first where it has one. */
   readonly names: readonly string[];
-  /** Where it is, in words; null where the item does not say. */
+  /** Location of the band, in words. Null if the item does not give one. */
   readonly place: string | null;
   /** The pixels that it lies on, where that is known. */
   readonly grid?: BandGrid | null;
 }
 
-/** What is known of a band's pixels before its file is read. */
+/** Facts about a band's pixels, known before its file is read. */
 export interface BandGrid {
   readonly width: number;
   readonly height: number;
@@ -29,10 +29,10 @@ export interface BandGrid {
   readonly geoTransform: readonly number[] | null;
 }
 
-/** Of a pixel. */
+/** Tolerance, as a share of a pixel. */
 const slack = 1e-3;
 
-/** Why two bands cannot lie on the same pixels, in words; null where they may. */
+/** Describes in words why two bands cannot share the same pixels. Null if they may. */
 export function gridDifference(a: BandGrid, b: BandGrid): string | null {
   const size = ({ width, height }: BandGrid) => `${width} x ${height} pixels`;
   if (size(a) !== size(b)) return `${size(a)} and ${size(b)}`;

@@ -12,7 +12,7 @@ export interface PreviewStyle {
   readonly range?: readonly [number, number];
   /** The value of the middle colour if `range` is not given. The range then extends equally to both sides. */
   readonly centre?: number;
-  /** What its values are counted in, for the legend: `m`, `°C`. */
+  /** Unit of the values, for the legend: `m`, `°C`. */
   readonly unit?: string;
   /** The band holds classes: each is drawn in its colour, and named in the legend. Default: those of the file's own colour table. */
   readonly classes?: readonly RasterClass[];

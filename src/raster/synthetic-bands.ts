@@ -1,4 +1,4 @@
-/** What a synthetic input shows: bands of a satellite scene, its colours in coarse pixels beside a panchromatic band in fine ones, or heights. */
+/** Content of a synthetic input: bands of a satellite scene; coarse colour bands with a fine panchromatic band; or heights. */
 export type SyntheticKind = 'multispectral' | 'panchromatic' | 'elevation';
 
 /** Bands of the synthetic scenes, in their order. */

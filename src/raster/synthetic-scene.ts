@@ -84,7 +84,10 @@ export interface SyntheticScene {
   readonly size: number;
   /** Projected CRS, and the north-western corner in it. Default: UTM 33N. */
   readonly place?: { readonly epsg: number; readonly origin: readonly [number, number] };
-  /** Where in the endless synthetic landscape the scene lies, in pixels; a scene elsewhere looks different. Default: its beginning, with the slanted edges of a swath. */
+  /**
+   * Position of the scene in the endless synthetic landscape, in pixels. Scenes at other positions look different.
+   * Default: the beginning, with the slanted edges of a swath.
+   */
   readonly shift?: number;
 }
 

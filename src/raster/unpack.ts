@@ -19,9 +19,9 @@ export interface UnpackLimits {
   readonly bytes: number;
 }
 
-/** What the job of `unpack-job.ts` is given. */
+/** Input of the job in `unpack-job.ts`. */
 export interface UnpackInput {
-  /** What is wanted of the archive. */
+  /** Kind of data to take from the archive. */
   readonly kind: 'raster' | 'vector';
   readonly limits: UnpackLimits;
 }

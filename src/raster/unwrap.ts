@@ -14,7 +14,7 @@ export class GzipError extends ArchiveError {}
 export interface Unwrapped {
   /** In the folder. */
   readonly path: string;
-  /** Of what it was wrapped in. */
+  /** Media type of the wrapper. */
   readonly mediaType: 'application/gzip' | 'application/zip';
 }
 

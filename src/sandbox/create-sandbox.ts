@@ -37,7 +37,7 @@ import { adaptWire, changesOf } from './web/wire-adapter.ts';
 export interface SandboxOptions {
   readonly config: SandboxConfig;
   readonly log: Logger;
-  /** How children are kept from everything that is not theirs. */
+  /** Confinement that keeps child processes from everything that is not theirs. */
   readonly confinement: Confinement;
   /** The wire that it speaks, which must be data (`wireProfile`). Default: as the contract assumes it. */
   readonly profile?: WireProfile | undefined;
@@ -45,9 +45,9 @@ export interface SandboxOptions {
   readonly machineNow?: () => number;
   /** Free bytes under a folder. Default: what the system says. */
   readonly freeBytes?: ((folder: string) => Promise<number>) | undefined;
-  /** How uploaded files are looked at. Default: by what `files/inspect` finds. */
+  /** Inspection of uploaded files. Default: `files/inspect`. */
   readonly inspection?: Pick<FileProcessingOptions, 'job' | 'limits'>;
-  /** Why no model can be run, null where they can. Default: whether onnxruntime-node is installed. */
+  /** Returns the reason why no model can run, or null if models can. Default: checks for onnxruntime-node. */
   readonly whyNoInference?: () => string | null;
 }
 

@@ -93,7 +93,7 @@ const migrations: readonly (string | ((database: SandboxDatabase) => void))[] = 
   `,
   // When a sandbox that had been killed began again: calls just before may not be in the trace.
   'create table trace_gaps (at integer not null) strict',
-  // What happened to a launch besides its calls; of no launch where it was for all. `at` as in `calls`.
+  // Events of a launch besides its calls; null `launch_id`: of all launches. `at` has the same meaning as in `calls`.
   `
   create table launch_events (id integer primary key, launch_id text, at integer not null, kind text not null, text text not null, moved_ms integer not null) strict;
   create index launch_events_by_launch on launch_events (launch_id, at);
@@ -105,11 +105,11 @@ const migrations: readonly (string | ((database: SandboxDatabase) => void))[] = 
   `,
   // A key that is an app's own.
   'alter table api_keys add column app_id text',
-  // What an event was about, for programs.
+  // Subject of an event, for programs.
   `alter table launch_events add column data text not null default '{}'`,
   // A part that comes again is held against its bytes; its digest is taken where somebody asks.
   'alter table upload_parts drop column sha256',
-  // What was made of the items, and is kept in files, is void after any other change than a new item.
+  // Files made from the items become invalid after any change except a new item.
   `
   insert into settings values ('item-rewrites', '0');
   create trigger items_replaced after update on items begin
@@ -164,7 +164,7 @@ function searchBySql(database: SandboxDatabase): void {
   `);
 }
 
-/** How long a write waits for another process. The driver is synchronous: nothing else happens meanwhile. */
+/** Longest wait of a write for another process. The driver is synchronous: nothing else happens meanwhile. */
 const busyTimeoutMs = 250;
 
 /** Opens (and makes, where new) the sandbox's database. WAL: a kill -9 loses nothing that was acknowledged. */

@@ -1,7 +1,7 @@
 import { ChildJobError } from '../child/index.ts';
 import { codeOf, isOfTheWorld } from '../files/index.ts';
 
-/** As the system, the database and the watch over child processes call it. */
+/** Codes of a full disk from the system, the database and the watch over child processes. */
 const ofFullDisk: readonly unknown[] = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'disk_full'];
 
 export function isDiskFullError(error: unknown): boolean {

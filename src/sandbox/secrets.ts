@@ -6,7 +6,7 @@ export function newId(prefix: string): string {
   return `${prefix}_${randomBytes(16).toString('base64url')}`;
 }
 
-/** How long every secret is that the sandbox makes. */
+/** Length of every secret that the sandbox makes. */
 export const secretCharacters = 43;
 
 /** A new secret of 256 random bits, URL-safe. */
@@ -14,7 +14,7 @@ export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** What is kept of a key or token. Both are random, so a plain hash tells nothing. */
+/** Returns the stored form of a key or token. Both are random, so a plain hash reveals nothing. */
 export function hashSecret(secret: string): string {
   return hash('sha256', secret, 'base64url');
 }

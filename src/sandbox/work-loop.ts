@@ -56,7 +56,7 @@ export class WorkLoop<Job> {
     await Promise.all(this.#running);
   }
 
-  /** As `stop`, and ready for more. */
+  /** Stops, and makes the loop ready for more work. */
   async restart(): Promise<void> {
     await this.stop();
     this.#abort = new AbortController();

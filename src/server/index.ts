@@ -1,4 +1,4 @@
-/** What every HTTP server of the kit needs: app, sandbox and the demo's pages. */
+/** Parts that every HTTP server of the kit needs: app, sandbox and the demo's pages. */
 export { EventStreams } from './event-streams.ts';
 export { FolderInUseError, ownFolder } from './own-folder.ts';
 export { hostNameOf, isLocalRequest, wasForwarded } from './request-origin.ts';

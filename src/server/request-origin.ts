@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 const forwardingHeaders =
   /^(forwarded(-.*)?|via|x-(original-)?forwarded(-.*)?|.*-real-ip|(.*-)?client-ip|.*-connecting-ip(v6)?|cf-(ray|visitor|ipcountry)|x-envoy-.*|x-cluster-.*|x-proxyuser-ip|x-remote-(ip|addr)|cdn-loop|x-amzn-trace-id|proxy-.*)$/i;
 
-/** What of a request tells where it came from. */
+/** The parts of a request that show its origin. */
 export interface RequestOrigin {
   readonly headers: Readonly<Record<string, unknown>>;
   readonly socket: { readonly remoteAddress?: string | undefined };

@@ -38,8 +38,8 @@ export interface Command {
    */
   readonly cog?: CogOptions;
   /**
-   * How the program tells how far it is: `json`, lines such as `{"progress": 0.12, "note": "..."}` on descriptor 3, in an image on stdout; `percent`, `12 %` or
-   * GDAL's `0...10...20` on stdout. Default `json`.
+   * Format in which the program reports its progress. `json`: lines such as `{"progress": 0.12, "note": "..."}` on
+   * descriptor 3, in an image on stdout. `percent`: `12 %` or GDAL's `0...10...20` on stdout. Default `json`.
    */
   readonly progress?: 'json' | 'percent';
   /** Declared bands of the output, which the program reads from the job file. Default: none. */
@@ -75,9 +75,9 @@ export interface CommandJob {
   readonly inputs: readonly CommandFile[];
   /** The files of each input, by its name. */
   readonly namedInputs: Readonly<Record<string, readonly CommandFile[]>>;
-  /** Where the first output goes. */
+  /** Path of the first output. */
   readonly output: string;
-  /** Where each goes, by its name. */
+  /** Path of each output, by its name. */
   readonly outputs: Readonly<Record<string, string>>;
   /** Declared bands of the output. Empty if `command` has no `outputBands`. */
   readonly outputBands: readonly BandDeclaration[];
@@ -89,7 +89,10 @@ export interface CommandJob {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** What a program writes as `error.json` into its work folder before it ends with another code than 0: the user reads `message`. */
+/**
+ * Content of `error.json`. A program writes it into its work folder before it ends with a code other than 0. The user reads
+ * `message`.
+ */
 const refusal = z.object({
   message: z
     .string()
@@ -103,21 +106,21 @@ const refusal = z.object({
 
 const progressLine = z.object({ progress: z.number().min(0).max(1), note: z.string().max(500).optional() });
 const placeholder = /\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
-/** What stands for itself in every command. */
+/** Placeholders with the same meaning in every command. */
 export const reserved = new Set(['input', 'inputs', 'output', 'work', 'job', 'code']);
 const maxErrorCharacters = 1_000_000;
 const errorFile = 'error.json';
 const jobFile = 'job.json';
 const graceMs = 1_000;
-/** Where the program is done, of the bar. */
+/** Share of the progress bar at which the program is done. */
 const cogFrom = 0.6;
 const tailCharacters = 2_000;
 /** Holds the helper for programs in Python. */
 const pythonFolder = fileURLToPath(new URL('./python', import.meta.url));
 
-/** Where a program finds what it works with. */
+/** Paths of the files that a program works with. */
 interface Place {
-  /** Of a raster or features that the step was given. */
+  /** Path of a raster or features that the step was given. */
   input(path: string): string;
   output(path: string): string;
   readonly work: string;
@@ -234,7 +237,7 @@ function conclude(program: string, how: number | string, errors: string, told: s
   );
 }
 
-/** Whether a program does the step. */
+/** True if a program does the step. */
 export const isCommand = (step: AnyStep): boolean =>
   (Reflect.get(step, 'run') as Partial<CommandRun>).argv !== undefined;
 
@@ -244,7 +247,7 @@ export function programOf(step: AnyStep): string | null {
   return argv === undefined || image !== undefined ? null : argv[0];
 }
 
-/** What is declared of the container in which a program does the step; null where none does. */
+/** Declared facts of the container in which a program does the step; null if none does. */
 export function containerOf(step: AnyStep): { readonly image: string; readonly progress: Command['progress'] } | null {
   const { image, progress } = Reflect.get(step, 'run') as Partial<CommandRun>;
   return image === undefined ? null : { image, progress };
@@ -391,7 +394,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What a line of a program's tells of its progress; null where it tells none. */
+/** Reads the progress in a line of a program's output; null if there is none. */
 export function progressOf(line: string): { readonly progress: number; readonly note?: string | undefined } | null {
   if (!line.startsWith('{')) return null;
   return progressLine.safeParse(parsed(line)).data ?? null;

@@ -1,4 +1,4 @@
-/** Where a container finds what it works with. Host and child agree on it. */
+/** Paths of files in a container. Host and child agree on them. */
 export const inContainer = {
   inputs: '/input',
   work: '/work',

@@ -1,4 +1,4 @@
-/** What a step is made with, and the steps that the kit brings. */
+/** Functions to make a step, and the steps that the kit brings. */
 import aspect from './aspect/index.ts';
 import change from './change/index.ts';
 import clip from './clip/index.ts';

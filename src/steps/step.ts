@@ -33,7 +33,7 @@ export interface EstimateInput {
 /** An estimate of what a run takes, right within a factor of two. */
 export interface StepEstimate {
   readonly outputBytes: number;
-  /** Of processing, on two cores. */
+  /** Time of processing on two cores. */
   readonly seconds: number;
   /** Resident, at the peak. */
   readonly memoryBytes: number;
@@ -42,7 +42,7 @@ export interface StepEstimate {
 interface InputItems {
   /** Beside others, on the form. Default: its name. */
   readonly title?: string;
-  /** What a user has to bring, in words. */
+  /** Describes the input that a user has to bring. */
   readonly description: string;
   /** Source types of the items that fit; the app offers no others, and says so. Default: all that hold rasters, or features. */
   readonly sourceTypes?: readonly SourceType[];
@@ -111,7 +111,7 @@ export const fieldTypes = ['string', 'integer', 'real', 'boolean', 'date', 'date
 /** Features or rows that come out, in one layer. The host opens it and holds it against this. */
 export interface VectorOutput extends OutputFile {
   readonly kind: 'vector';
-  /** Of every feature; `None` for a table. */
+  /** Geometry of every feature; `None` for a table. */
   readonly geometry: (typeof vectorGeometries)[number];
   /** The fields, all of them, each with its type. */
   readonly fields: Readonly<Record<string, (typeof fieldTypes)[number]>>;
@@ -160,9 +160,9 @@ export interface ModelRequest {
   readonly modelId: string;
   /** In the work folder. */
   readonly path: string;
-  /** What the platform is told of the file. Default `MULTISPECTRAL`. */
+  /** Source type of the file, for the platform. Default `MULTISPECTRAL`. */
   readonly sourceType?: SourceType;
-  /** Where the model is to look. Default: everywhere. */
+  /** Area in which the model looks. Default: everywhere. */
   readonly area?: Area;
 }
 
@@ -180,11 +180,14 @@ export interface StepJob<
   readonly inputs: { readonly [Name in keyof Takes]: InputOf<Takes[Name]> };
   /** Write the output here; where there are several, the first. */
   readonly outputPath: string;
-  /** Where each output goes, by its name. */
+  /** Path of each output, by its name. */
   readonly outputs: Readonly<Record<Outputs, string>>;
   /** For temporary files; removed after the run. */
   readonly workFolder: string;
-  /** What made the output, for its own metadata: `writeCog` writes it, and the host adds it to GeoTIFF, GeoPackage and GeoJSON; for a COG that you write in another way. */
+  /**
+   * Provenance for the output's own metadata. `writeCog` writes it, and the host adds it to GeoTIFF, GeoPackage and GeoJSON.
+   * Use it for a COG that you write in another way.
+   */
   readonly metadata: Readonly<Record<string, string>>;
   /** GDAL itself. To open further files, don't: paths in an input must not decide what is read. */
   readonly gdal: typeof gdal;
@@ -209,15 +212,15 @@ export interface StepJob<
      */
     readonly runModel: (request: ModelRequest) => Promise<string>;
   };
-  /** What `command` with an `image` works by. */
+  /** Functions that `command` with an `image` needs. */
   readonly container: {
-    /** Where a container finds an input file. */
+    /** Path of an input file in a container. */
     readonly pathOf: (path: string) => string;
     /** Runs a program in the declared image, with `files` (texts by name) in its work folder. */
     readonly run: (
       argv: readonly string[],
       files: Readonly<Record<string, string>>,
-      /** Where it ends, of the step's bar. */
+      /** Share of the step's progress bar at which the program ends. */
       upTo: number,
     ) => Promise<{ readonly exitCode: number | null; readonly errors: string; readonly folder: string }>;
   };

@@ -10,7 +10,7 @@ export interface Zone {
   readonly name: string;
   /** Value of the field `label` as text; null if it has none. */
   readonly label: string | null;
-  /** Of a MultiPolygon, in longitude and latitude. */
+  /** Coordinates of a MultiPolygon, in longitude and latitude. */
   readonly coordinates: readonly unknown[];
 }
 

@@ -12,7 +12,7 @@ export interface WantedRun {
   readonly parameters?: object;
   /** Default: a raster of 64 pixels a side that code makes, of the kind that the step declares. */
   readonly input?: object;
-  /** How long the run may take once it is approved. Default 60,000. */
+  /** Time limit for a run once it is approved, in milliseconds. Default 60,000. */
   readonly timeoutMs?: number;
 }
 
@@ -20,7 +20,7 @@ export interface WantedRun {
 export interface Delivered {
   readonly run: RunView;
   readonly launchId: string;
-  /** What the platform gives back for the file: the bytes that a user would download. */
+  /** Bytes that the platform returns for the file: the bytes that a user would download. */
   readonly bytes: Uint8Array;
 }
 

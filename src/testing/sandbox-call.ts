@@ -1,6 +1,6 @@
 import { KitError } from '../contract/index.ts';
 
-/** Where a sandbox is, and the key to its control API where it wants one. */
+/** Address of a sandbox, and the key to its control API if it needs one. */
 export interface SandboxAddress {
   readonly url: string;
   readonly adminKey?: string | undefined;

@@ -23,13 +23,13 @@ export type WhichOperation = string | { readonly launchId: string; readonly time
 
 /** Wishes for a new launch: app, user, renewal policy and launch mode. */
 export interface LaunchWish {
-  /** Of the marketplace's users, by default the first. */
+  /** Id of one of the marketplace's users. Default: the first user. */
   readonly userId?: string;
-  /** What a renewal gives: the same token with more time (default), or another one. */
+  /** Result of a renewal: the same token with more time (default), or another token. */
   readonly renewPolicy?: 'extend' | 'rotate';
-  /** How the token reaches the app. Default: `query`. */
+  /** Way in which the token reaches the app. Default: `query`. */
   readonly launchMode?: AppManifest['launchMode'];
-  /** How the marketplace knows the app. Default: one for each address and way of launching. */
+  /** Description of the app in the marketplace. Default: one for each address and way of launching. */
   readonly app?: Pick<AppManifest, 'id' | 'name'> & Partial<Pick<AppManifest, 'description' | 'icon'>>;
 }
 
@@ -48,7 +48,7 @@ export interface SandboxControl {
   advance(advanceMs: number, launchId?: string): Promise<void>;
   /** Makes calls fail as said (docs/rehearse-faults.md). */
   arm(fault: SandboxFault): Promise<void>;
-  /** What the referee says of a launch so far, rule by rule. */
+  /** Verdict of the referee on a launch so far, rule by rule. */
   verdict(launchId: string): Promise<SandboxVerdict>;
   /** Every call that a launch's app has made, oldest first. */
   trace(launchId: string): Promise<SandboxCall[]>;

@@ -18,7 +18,7 @@ export interface StartAppOptions extends Partial<Pick<AppOptions, 'stores' | 'cl
 /** An app in this process. It ends with the process, or by `close`; nothing of it stays. */
 export interface RunningApp extends AsyncDisposable {
   readonly url: string;
-  /** What a marketplace launches. */
+  /** Address that a marketplace launches. */
   readonly launchUrl: string;
   close(): Promise<void>;
 }

@@ -10,13 +10,13 @@ import { sandboxControl, type SandboxControl } from './sandbox-control.ts';
 
 /** Options of `startSandbox`. */
 export interface StartSandboxOptions {
-  /** What the catalog begins with. Default: `none`, which starts at once. */
+  /** Initial content of the catalog. Default: `none`, which starts at once. */
   readonly seed?: Seed;
   /** Items, rasters or folders of scenes, for the catalog. Default: none. */
   readonly imports?: readonly string[];
   /** The wire that it speaks, made of data. Default: as the contract assumes it. */
   readonly profile?: WireProfile | undefined;
-  /** Where it listens. Default: 0, any free port. */
+  /** Port to listen on. Default: 0, any free port. */
   readonly port?: number;
   /** Further settings, by their names in docs/configuration.md. */
   readonly env?: Readonly<Record<string, string>>;
@@ -35,7 +35,7 @@ export interface RunningSandbox extends SandboxControl, AsyncDisposable {
 
 let confinement: Promise<Confinement> | null = null;
 
-/** How foreign files are kept in, found out once for the process. */
+/** Confinement of foreign files, found out once for the process. */
 export function confinementOfTests(): Promise<Confinement> {
   return (confinement ??= establishConfinement({ mode: 'auto', warn: (message) => console.warn(message) }));
 }

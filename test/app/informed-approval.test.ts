@@ -1,5 +1,5 @@
 // @module-tag all
-/** What a user is asked to approve can run, says what it takes, and is what runs; and whoever writes the step sees its mistakes. */
+/** A run that a user is asked to approve can run, shows its cost, and runs as shown. The author of a step sees its mistakes. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -142,7 +142,7 @@ describe('before anybody is asked', () => {
     expect([await change('other', 'other'), await change('grids', 'other'), await change('other', 'moved')]).toEqual([
       200, 400, 400,
     ]);
-    // What does not ask for it takes them as they are.
+    // A step that does not ask for the same pixels takes the rasters as they are.
     expect((await ask('runs/check', { stepId: 'mosaic', input: local('grids') })).status).toBe(200);
   });
 

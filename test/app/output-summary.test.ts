@@ -1,5 +1,5 @@
 // @module-tag all
-/** What stays of an output for people: picture, place, numbers, histogram, legend. */
+/** Summary of an output for people: picture, place, numbers, histogram, legend. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';

@@ -1,4 +1,4 @@
-/** What is handed to `createApp` it uses, and makes nothing in its place. */
+/** The app uses the objects that `createApp` is given, and makes none instead of them. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -73,7 +73,7 @@ test('with every store, a clock and a transport: no database is opened, no call 
   expect(existsSync(join(dataDir, 'app.db'))).toBe(false);
   await app.close();
   expect(asked.at(-1)).toBe('closed');
-  // What was handed in is its owner's to close.
+  // The owner of a given object closes it.
   expect(await stores.launches.find(id)).not.toBeNull();
 });
 

@@ -1,5 +1,5 @@
 // @module-tag all
-/** What made an output: in its metadata, in the run, and enough to make it again. */
+/** Provenance of an output: in its metadata, in the run, and enough to make it again. */
 import { appendFile, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

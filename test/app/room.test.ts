@@ -1,4 +1,4 @@
-/** What a fork's room does to the app: its name, icon, templates and pages. */
+/** Effects of a fork's app folder on the app: its name, icon, templates and pages. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,7 +10,7 @@ import { testFolder } from '../support/folders.ts';
 import { startSandbox } from '../support/sandbox.ts';
 
 async function room(files: Readonly<Record<string, string>>): Promise<URL> {
-  // As below a package manager's own folder.
+  // The path is as below a package manager's own folder.
   const folder = join(await testFolder(), '.store', 'room');
   for (const [name, content] of Object.entries(files)) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
@@ -60,7 +60,7 @@ test('a template, a part or an asset of the fork stands in for that of the kit, 
   const about = await page('pages/about');
   expect(about).toContain('Hello &lt;amina');
   expect(about).toMatch(/pages\/about" aria-current="page">About us/);
-  // Of the kit, with the fork's part in it.
+  // A page of the kit, with the fork's part in it.
   const step = await page('new/cog');
   expect(step).toContain('Cloud Optimized GeoTIFF');
   expect(step).toContain('About us');

@@ -1,4 +1,4 @@
-/** What a run lives through: a database that is away, a disk that is full, defects, cancels, and attempts that died. */
+/** Life of a run: a database that is away, a disk that is full, defects, cancels, and attempts that died. */
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -316,7 +316,7 @@ describe.concurrent('cancel', () => {
     const { engine, store } = await start();
     const run = await engine.start('launch', wanted);
     await vi.waitFor(async () => expect((await store.find(run.id))!.state).not.toBe('CREATED'), 300_000);
-    // As the page knew it.
+    // Cancels the run as the page knew it.
     expect((await engine.cancel(run)).state).toBe('CANCELLED');
   });
 });

@@ -1,4 +1,4 @@
-/** What keeps launches apart, and the app in the frames where it belongs. */
+/** Separation of launches, and the frames where the app belongs. */
 import { request } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { launchApp, smallRun, startApp, type StartAppOptions } from '../support/app.ts';
@@ -11,7 +11,7 @@ async function start(options: StartAppOptions = {}) {
   return { sandbox, app };
 }
 
-/** What everybody may ask for, or what a launch itself is. */
+/** Routes that are open to everybody, or that begin a launch. */
 const open = [
   'GET /',
   'GET /health',

@@ -66,7 +66,7 @@ describe('limits', () => {
     running.catch(() => {});
     await vi.waitFor(() => expect(notes).toContain('waiting for room among the work folders'), 300_000);
     await expect(access(join(folder, 'mine'))).rejects.toMatchObject({ code: 'ENOENT' });
-    // What the others hold is no fault of the user's: the step is tried again.
+    // Files of other runs are no fault of the user's: the step is tried again.
     await writeFile(join(folder, 'another'), Buffer.alloc(10 * 2 ** 20));
     await expect(running).rejects.toMatchObject({
       ...{ code: 'work_disk_full', kind: 'world', status: 503 },

@@ -1,5 +1,5 @@
 // @module-tag all
-/** What a person does, in Chromium, on real servers: from the marketplace to the result, and every other end. */
+/** Actions of a person in Chromium on real servers: from the marketplace to the result, and every other end. */
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -181,7 +181,7 @@ describe('a story', needing('chromium'), () => {
       await page.goto(`${sandbox.url}/approvals`);
       await page.getByLabel('All on this page').check();
       await page.getByLabel('Check Two').uncheck();
-      // What is checked stays so, whatever comes meanwhile.
+      // Checked boxes stay checked, even if other operations come meanwhile.
       await sandbox.app('POST', `/operation/${token}`, { body: { name: 'Four' } });
       await page.getByLabel('Check Four').waitFor();
       await expect.poll(() => page.getByLabel('Check One').isChecked()).toBe(true);

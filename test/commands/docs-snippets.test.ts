@@ -1,4 +1,7 @@
-/** What the docs show of steps is no more than text until somebody copies it: each piece is compiled, and what it declares is held to the app's own rules. */
+/**
+ * Pieces of code about steps in the docs are only text until somebody copies them. Each is compiled, and its declarations
+ * are held to the app's own rules.
+ */
 import { execFileSync } from 'node:child_process';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -33,7 +36,7 @@ const pages = ['steps.md', 'steps-inputs-outputs.md', 'steps-python.md', 'steps-
 const all = (await Promise.all(pages.map(snippetsOf))).flat();
 const shown = all.filter(({ language }) => language === 'ts');
 
-/** What stands for `// ...`, and for what a fragment of a declaration lies in. */
+/** Code that replaces `// ...`, and code around a fragment of a declaration. */
 const around = `
 const given = {
   id: 'shown',

@@ -1,4 +1,4 @@
-/** What README and docs show is true. */
+/** README and docs are true. */
 import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';

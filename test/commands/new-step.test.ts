@@ -109,7 +109,7 @@ test('an app lists one step more; a list that is made elsewhere is left alone', 
   expect(listed('[\n  cog // the example]\n]')).toBe('[\n  cog, mine // the example]\n] });\n');
   const commented = registered(`// steps: [a, b] are listed below\n${app}`, 'mine', './x');
   expect(commented).toMatch(/^\/\/ steps: \[a, b\] are listed below\n[^]*steps: \[cog, mine,/);
-  // What would not parse is not written.
+  // Code that would not parse is not written.
   expect(registered(steps('[cog] as'), 'mine', './x')).toBeNull();
   expect(registered(app.replace('[cog,\n  ]', 'all'), 'mine', './x')).toBeNull();
   expect(registered(app.replace('[cog,', '[cog, ...[hillshade],'), 'mine', './x')).toBeNull();

@@ -41,7 +41,7 @@ test('the app imports nothing that npm ci --omit=dev leaves out', async () => {
           .join('/'),
       ),
   );
-  // What it surely uses: an empty walk would prove nothing.
+  // Packages that the app surely uses: an empty walk would prove nothing.
   for (const name of ['express', 'axios', 'kysely', 'gdal-async', 'pg-boss', 'sharp']) expect(packages).toContain(name);
   // Only a step that runs a model asks for it, when it runs, and says what to install.
   const asked = new Set(['onnxruntime-node']);

@@ -1,4 +1,4 @@
-/** What the catalog's requests accept and refuse (spec 4.2; contract, "STAC"). */
+/** Requests that the catalog accepts and refuses (spec 4.2; contract, "STAC"). */
 import { describe, expect, test } from 'vitest';
 import {
   bbox,

@@ -17,7 +17,7 @@ interface Fixture {
   readonly call: (calls: LaunchCalls) => Promise<unknown>;
   readonly responseBody: unknown;
   readonly decoded: unknown;
-  /** What the sandbox's answer must look like: each field's form. */
+  /** Required form of each field of the sandbox's answer. */
   readonly responseForm: Readonly<Record<string, RegExp>>;
 }
 

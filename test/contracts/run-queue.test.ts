@@ -1,4 +1,4 @@
-/** What a queue of runs promises, within one process and between many. */
+/** Promises of a queue of runs, within one process and between many. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test, type TestOptions } from 'vitest';
 import { PgBossRunQueue, type Boss } from '../../src/app/runs/pg-boss-run-queue.ts';

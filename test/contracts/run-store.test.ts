@@ -1,4 +1,4 @@
-/** What the stores promise, whichever database they are in; the suites are those that any store of a fork's can run. */
+/** Promises of the stores in each database. Any store of a fork's can run the same suites. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { sql, type Kysely } from 'kysely';

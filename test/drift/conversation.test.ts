@@ -1,4 +1,4 @@
-/** What the probes send and keep: a rate limit is waited for, and no record holds a name. */
+/** Requests and records of the probes: a rate limit is waited for, and no record holds a name. */
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

@@ -115,7 +115,7 @@ function changeOf(seed: number): Case {
       kind === 'plain' ? 'error' : ['word', 'redirect', 'query'].includes(kind) || next() < 0.75 ? 'success' : 'error';
     const answers = answersOf(route, on);
     if (answers.length === 0) continue;
-    // What is free to be so or otherwise is no change of the interface: a link's title, a list of detail, what a band is called.
+    // Changes of free content are no change of the interface: a link's title, a list of detail, a band's name.
     const fields = [...new Set(answers.flatMap(({ facts }) => Object.keys(facts)))].filter(
       (fact) =>
         fact.startsWith('body.') &&

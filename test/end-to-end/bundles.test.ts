@@ -74,7 +74,7 @@ async function again(
 
 /** Age of a token that ends ten minutes later. */
 const oldTokenMs = assumedLimits.tokenLifetimeMs - 10 * 60_000;
-/** What is done to runs that begin with such a token. */
+/** Stories of runs that begin with such a token. */
 const withOldToken = ['the token ends, and the status fails', 'renewed'];
 
 type Story = (it: {
@@ -195,7 +195,7 @@ test('what was uploaded comes with it, or is asked for by its digest', { timeout
   await expect(again({ ...bundle, inputs: outside })).rejects.toThrow(/is no path below a folder/);
 });
 
-/** What a well-made small app does of a story: the run that its mutants are held to. */
+/** Runs a well-made small app through a story. Its mutants are held to that run. */
 async function goodRun(
   story: (it: { platform: RunningSandbox; launchId: string }) => Promise<void>,
   isTokenOld: boolean,

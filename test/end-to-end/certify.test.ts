@@ -29,7 +29,7 @@ import { isThere, needing, python } from '../support/needs.ts';
 
 const shortPlan = ['approve-at-once', 'approve-late', 'reject', 'never-answered', 'token-expires-rotate'];
 
-/** What every plan of these tests is run with. A plan waits for all the patience only where an app never does what it should. */
+/** Options of every plan of these tests. A plan waits for all the patience only if an app never does what it should. */
 const usual = (patienceMs = 60_000) =>
   ({
     launchMode: 'query',
@@ -234,7 +234,7 @@ test('a level is reached by all its scenarios and those below, and can be demand
   expect(reached(scenario('protocol'), scenario('robust'), scenario('exemplary', 'NOT_EXERCISED'))).toBe('robust');
   expect(reached(scenario('protocol'), scenario('exemplary'))).toBe('protocol');
   expect(reached(scenario('robust'))).toBeNull();
-  // Of the published plan these are none.
+  // None of these scenarios is in the published plan.
   expect(report([scenario('protocol'), scenario('robust')]).level).toBeNull();
   const robust = of([scenario('protocol'), scenario('robust')]);
   expect([exitStatusOf(robust), exitStatusOf(robust, 'robust'), exitStatusOf(robust, 'exemplary')]).toEqual([0, 0, 1]);
@@ -283,7 +283,7 @@ test('a fault that somebody took away has fired no times; what the certifier can
   expect(report([broken!])).toMatchObject({ status: 'INTERRUPTED', level: null });
 });
 
-/** What an app under test could try on the certifier's machine: it takes its faults away, and moves the clock. */
+/** Attacks of an app under test on the certifier's machine: it takes its faults away, and moves the clock. */
 async function cheat(run: ReturnType<typeof startCommand>, answers: Set<number>): Promise<void> {
   const ended = run.exited.then(() => true);
   const pause = () => Promise.race([ended, sleep(200, false)]);
@@ -328,7 +328,7 @@ test('npm run certify: the reference app passes the whole plan; reports are writ
       key,
       ...Object.entries(files).flatMap(([kind, path]) => [`--${kind}`, path]),
     ],
-    // As often as the platform allows: a busy machine then delays a poll by 3 s before it is late.
+    // Polls as often as the platform allows: a busy machine then delays a poll by 3 s before it is late.
     { POLL_INTERVAL_MS: '2000' },
   );
   const answers = new Set<number>();

@@ -43,7 +43,7 @@ async function start(options: StartAppOptions & { renewPolicy?: 'extend' | 'rota
   };
 }
 
-/** What must hold of every run that went well: order of states and calls, one file, and its bytes. */
+/** Requires of every run that went well: the order of states and calls, one file, and its bytes. */
 async function expectDelivered(
   { sandbox, launchId, session }: Awaited<ReturnType<typeof start>>,
   runId: string,

@@ -1,4 +1,4 @@
-/** What a child process is lent is not what it has written, and is not its own to write to. */
+/** Files that are lent to a child process are not its output, and it may not write to them. */
 import { mkdtemp, open, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

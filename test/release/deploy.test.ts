@@ -1,4 +1,4 @@
-/** What `deploy/` ships: manifests that Kubernetes accepts, and alerts and a dashboard over metrics that the app has. */
+/** Content of `deploy/`: manifests that Kubernetes accepts, and alerts and a dashboard over metrics that the app has. */
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Deployment } from 'kubernetes-models/apps/v1';

@@ -1,5 +1,5 @@
 // @module-tag all
-/** What was promised holds, or is told. */
+/** Promises hold, or the docs name the change. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

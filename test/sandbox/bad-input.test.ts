@@ -1,4 +1,4 @@
-/** What comes in broken, hostile or far too large gets a clear 4xx, and nothing is lost. */
+/** Broken, hostile or far too large input gets a clear 4xx, and nothing is lost. */
 import { request as httpRequest } from 'node:http';
 import { readdir } from 'node:fs/promises';
 import fc from 'fast-check';

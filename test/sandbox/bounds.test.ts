@@ -1,4 +1,4 @@
-/** What others do to the sandbox costs its callers a moment, and no more. */
+/** Actions of others cost the sandbox's callers only a moment. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { Request, Response } from 'express';

@@ -21,7 +21,7 @@ async function killable(prepare: (dataDir: string) => Promise<void> = async () =
     });
     return sandboxClient(server.url, dataDir, async () => {});
   };
-  /** As after a power cut, with another port. */
+  /** Starts as after a power cut, with another port. */
   const killAndStart = async () => {
     await server.kill('SIGKILL');
     return start();
@@ -150,6 +150,6 @@ test('the referee does not accuse by answers that a kill may have kept from its 
     (await sandbox.app('POST', `/file/${token}/upload/initiate`, { body: { operationId, fileName: 'a.tif' } })).status,
   ).toBe(200);
   expect(await rule(sandbox, launchId)).not.toBe('failed');
-  // What came before the kill is judged as ever.
+  // Calls before the kill are judged as ever.
   expect(await rule(sandbox, upload.launchId)).toBe('failed');
 });

@@ -17,7 +17,7 @@ const operation = async (sandbox: TestSandbox, name: string, parameters: object 
   const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name, parameters } })).body;
   return { token, launchId, operationId };
 };
-/** As a form of the page sends it. */
+/** Sends a form as the page does. */
 const submit = (sandbox: TestSandbox, path: string, fields: readonly (readonly [string, string])[] = []) =>
   fetch(sandbox.url + path, {
     method: 'POST',
@@ -87,7 +87,7 @@ describe('approvals', () => {
 });
 
 describe('the inspector', () => {
-  /** What happened besides calls, in order. */
+  /** Events besides calls, in order. */
   const causesOf = (text: string) =>
     [...text.matchAll(/<li><time[^>]*>[^<]*<\/time> <strong>([^<]+)<\/strong> ([^<]*)<\/li>/g)].map(
       ([, kind, what]) => `${kind} ${what}`,
@@ -162,7 +162,7 @@ describe('the inspector', () => {
       .replaceAll('&#39;', "'")
       .replaceAll('&quot;', '"')
       .replaceAll('&amp;', '&');
-    // What a shell makes of it, word by word.
+    // Words that a shell makes of the command.
     const words = execFileSync('/bin/bash', ['-c', `curl() { printf '%s\\0' "$@"; }; ${shown}`], {
       env: { API_KEY: 'key', IDENTITY_TOKEN: 'token', PATH: '' },
     })

@@ -381,7 +381,7 @@ test('token-scope: going on with the old token after the rotated one was used', 
   expect((await verdictOf(it)).by['token-scope']).toBe('passed');
   it.wait(2_500);
   await it.poll(it.operationId, renewed);
-  // What came with the old one before is no fault.
+  // Calls that came before with the old token are no fault.
   expect((await verdictOf(it)).by['token-scope']).toBe('passed');
   it.wait(2_500);
   expect((await it.poll(it.operationId, it.token)).status).toBe(403);

@@ -160,7 +160,7 @@ describe('Landsat', () => {
       instruments: ['tm'],
       description: expect.stringContaining('red (B3), nir (B4)') as string,
     });
-    // Whoever unpacks them has only their names to go by.
+    // Anyone who unpacks the files has only their names to go by.
     expect(await namesInZip(await bytesOf(byMetadata.items[0]!.assets.data.href))).toEqual([
       'LT05_a_B3.TIF',
       'LT05_a_B4.TIF',

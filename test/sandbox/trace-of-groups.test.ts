@@ -61,7 +61,7 @@ test('data of an item belongs to the launch whose operation names it; before the
   await sandbox.request('POST', '/sandbox/clock', { body: { advanceMs: 60_000, launchId: early.launchId } });
   expect((await fetch(item.assets.data.href, { headers: { range: 'bytes=0-9' } })).status).toBe(206);
   await sleep(20);
-  // Of two that name it the approved one: who has an answer may fetch.
+  // If two operations name the item, the approved one counts: a user with an answer may fetch.
   const approved = await operationFor(sandbox, late.token, item.id);
   await sandbox.request('POST', `/sandbox/operations/${approved}/approve`, { body: {} });
   const whole = await fetch(item.assets.data.href);

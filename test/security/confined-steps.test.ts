@@ -1,4 +1,4 @@
-/** What a step tries from inside its process: stopped where it is confined, and shown to work where it is not. */
+/** Attacks by a step from inside its process: stopped if it is confined, and shown to work if it is not. */
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -76,7 +76,7 @@ test('confinement works here: without it the rest of this file shows nothing', a
   expect((await testConfinement('required')).kind).toBe('bubblewrap');
 });
 
-/** What is tried, at what, and whether a control of it needs root. */
+/** Attacks, each with its target. The last field is true if a control of it needs root. */
 const attempts: [name: string, attack: string, target: () => Promise<string> | string, needsRoot?: true][] = [
   ['the environment of the app', 'read', () => `/proc/${process.pid}/environ`],
   ['the memory map of the app', 'read', () => `/proc/${process.pid}/maps`],

@@ -16,7 +16,7 @@ const options = { timeout: 900_000, tags: [onlyInAll] };
 const honest = 'is honest';
 /** The swap is a race, so it is tried several times. */
 const acts = [...Object.keys(deeds), ...Array.from({ length: 5 }, () => 'swaps a folder for a link')];
-/** What a server must notice by itself. */
+/** Deeds that a server must notice by itself. */
 const noticed = Object.keys(deeds).filter((deed) => /^(sends|hides|makes) /.test(deed));
 
 test('uploads that take the inspection over', options, async () => {

@@ -136,12 +136,12 @@ export async function launchApp(
 /** A small run: what it processes does not matter. */
 export const smallRun = { stepId: 'cog', input: { type: 'synthetic', size: 128 } };
 
-/** What came of a launch: states, the calls that the platform saw, and the file. */
+/** Number of upload calls of a launch that the platform saw. */
 export async function uploadCalls(sandbox: TestSandbox, launchId: string): Promise<number> {
   return (await sandbox.trace(launchId)).filter(({ endpoint }) => endpoint.startsWith('upload.')).length;
 }
 
-/** What the platform gives back for a file. */
+/** Bytes that the platform returns for a file. */
 export async function fetchedBytes(sandbox: TestSandbox, fileId: string | null | undefined): Promise<Buffer> {
   const { text } = await sandbox.request('GET', `/public/file/download/url?fileId=${fileId}`, {
     headers: { 'x-api-key': apiKey },

@@ -9,10 +9,13 @@ import { needs, type NeedName } from '../../scripts/needs.mjs';
 
 /** Files that the battery is spread over: each runs beside the others. */
 const parts = 3;
-/** Of one check: the first runs many small inputs, and the large ones take their time on a busy machine. */
+/**
+ * Time limit of one check, in milliseconds. The first check runs many small inputs, and the large inputs are slow on a busy
+ * machine.
+ */
 const timeout = 900_000;
 
-/** What steps in other languages need of the machine. */
+/** Software that steps in other languages need on the machine. */
 const needsOfSteps: readonly NeedName[] = ['gdal-programs', 'python-gdal'];
 const provides = (name: NeedName, program: string) => needs[name].programs.some((names) => names.includes(program));
 

@@ -10,7 +10,7 @@ const executablePath = findProgram(needs.chromium.programs[0]!) ?? undefined;
 export interface Visit {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** What pages said on the console, requests to other hosts, and scripts that failed. */
+  /** Console errors of pages, requests to other hosts, and scripts that failed. */
   readonly complaints: string[];
 }
 
@@ -77,7 +77,7 @@ export async function visit(
 
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe finds on a page, of any impact. */
+/** Violations that axe finds on a page, of any impact. */
 export async function violationsOf(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(

@@ -10,8 +10,8 @@ interface Directory {
 }
 
 /**
- * What is wrong with a file as a Cloud Optimized GeoTIFF, by the format's own rules (as rio-cogeo has
- * them); empty where nothing is. Reads classic little-endian TIFF by hand.
+ * Defects of a file as a Cloud Optimized GeoTIFF, by the format's own rules (as rio-cogeo has them); empty if there are
+ * none. Reads classic little-endian TIFF by hand.
  */
 export function cogDefects(path: string): string[] {
   const bytes = readFileSync(path);

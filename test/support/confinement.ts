@@ -2,7 +2,7 @@ import { establishConfinement, type Confinement, type ConfinementMode } from '..
 
 const known = new Map<ConfinementMode, Promise<Confinement>>();
 
-/** As the servers find it, asked once for all tests of a file. */
+/** Confinement as the servers find it, established once for all tests of a file. */
 export function testConfinement(mode: ConfinementMode = 'auto'): Promise<Confinement> {
   const confinement = known.get(mode) ?? establishConfinement({ mode, warn: (message) => console.warn(message) });
   known.set(mode, confinement);

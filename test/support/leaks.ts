@@ -21,7 +21,7 @@ export function formsOf(secret: string): string[] {
   ];
 }
 
-/** Where `secrets` stand in `texts`, as `<place>: <form number>`; never the secret itself. */
+/** Finds `secrets` in `texts`. Returns the number of each, its form and its place, never the secret itself. */
 export function findLeaks(secrets: readonly string[], texts: ReadonlyMap<string, string>): string[] {
   const leaks: string[] = [];
   for (const [s, secret] of secrets.entries()) {

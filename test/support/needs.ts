@@ -1,4 +1,4 @@
-/** What tests need beside npm's packages. A test that lacks it is skipped, with a reason that `report.ts` prints. */
+/** Needs of tests besides npm's packages. A test that lacks one is skipped, with a reason that `report.ts` prints. */
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -8,7 +8,7 @@ import { findProgram, installCommand, missingOf, needs, type NeedName } from '..
 import { indexCatalogueFolder, landsatFolder, projectRoot } from './folders.ts';
 import { testConfinement } from './confinement.ts';
 
-/** Why a test was skipped, and what a person does about it. */
+/** Reason for a skipped test, and a remedy for a person. */
 export interface SkipReason {
   readonly why: string;
   readonly remedy: string;

@@ -31,7 +31,7 @@ export interface SeenAnswer {
   readonly body: string;
 }
 
-/** What an answer has that the OpenAPI document does not say; null where it is as described. */
+/** Part of an answer that the OpenAPI document does not describe; null if it describes everything. */
 export function faultOfAnswer({ method, path, status, mediaType, body }: SeenAnswer): string | null {
   if (method === 'OPTIONS' || !/^\/(public|sandbox|health)/.test(path)) return null;
   const there = routes

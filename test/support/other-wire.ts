@@ -56,7 +56,7 @@ export const otherProfile = wireProfile({
 export interface OtherPlatform {
   readonly url: string;
   readonly token: string;
-  /** What was called, in order. */
+  /** Calls so far, in order. */
   readonly calls: string[];
   /** The finished files. */
   readonly files: Map<string, Buffer>;

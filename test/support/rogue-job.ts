@@ -1,4 +1,4 @@
-/** What a child can do that a file has taken over: not only compute what is wrong, but misuse what it shares with its host. */
+/** Deeds of a child that a file has taken over. It computes wrong results, and misuses the things that it shares with its host. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -57,7 +57,7 @@ const deeds: Readonly<Record<string, (workFolder: string, target: string) => unk
     writeFileSync(target, 'written');
     return readFileSync(target, 'utf8');
   },
-  // Where root does not run the tests, the kernel refuses some; those that are there stay.
+  // If root does not run the tests, the kernel refuses some threads. The others stay.
   threads: async () => {
     execFileSync(
       '/usr/bin/python3',

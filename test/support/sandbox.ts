@@ -126,7 +126,7 @@ export async function startSandbox(options: StartOptions = {}): Promise<TestSand
     ...rest,
   });
   await prepare?.(sandbox, dataDir);
-  // Of another wire the document says nothing.
+  // The OpenAPI document does not describe another HTTP format.
   const watched =
     rest.profile || isBroken ? { handler: sandbox.handler, check: () => {} } : watchAnswers(sandbox.handler);
   const served = await serve(watched.handler, { host: config.host, port: config.port, portSetting: '--port' });
@@ -193,7 +193,7 @@ export async function send(url: string, init: RequestInit): Promise<Answer> {
   const text = await response.text();
   let body: unknown = text;
   if (/json/.test(response.headers.get('content-type') ?? '')) body = JSON.parse(text);
-  // What it is, the test says and checks.
+  // The test states and checks the type of the body.
   return { status: response.status, headers: response.headers, text, body: body as AnswerBody };
 }
 

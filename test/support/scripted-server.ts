@@ -7,7 +7,7 @@ export interface ScriptedServer {
   readonly requests: string[];
 }
 
-/** What to do with a request: answer with these bytes, or, for `cut`, cut the connection. */
+/** Response to a request: these bytes, or, for `cut`, a cut of the connection. */
 export type ScriptedAnswer = string | Buffer | { afterMs: number; answer: string };
 
 /**

@@ -22,7 +22,7 @@ export interface ItemPage {
   readonly sortby: { field: string; direction: string }[];
 }
 
-/** What a STAC object does not fulfil, by stac-node-validator with the published schemas; empty where nothing. */
+/** Faults of a STAC object, by stac-node-validator with the published schemas; empty if there are none. */
 export async function faultsOf(object: unknown): Promise<unknown[]> {
   const report = await validate(object as object, {
     loader,

@@ -5,7 +5,7 @@ import { createRaster, gridOf, writeCog } from '../../src/raster/cog.ts';
 import { openRaster } from '../../src/raster/open-raster.ts';
 
 export interface StackInput {
-  /** Of the files that the job is lent, in their order. */
+  /** Band names of the files that the job is lent, in their order. */
   readonly bands: readonly string[];
 }
 

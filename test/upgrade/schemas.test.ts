@@ -177,7 +177,7 @@ for (const [name, options, make] of adapters)
       });
       expect((await runs.history('waits')).map(({ state }) => state)).toEqual(['CREATED', 'AWAITING_APPROVAL']);
       expect((await runs.stages('waits')).map(({ worker }) => worker)).toEqual(['gone:1']);
-      // What came since is filled in.
+      // Newer values are filled in.
       expect(await runs.summary('done')).toEqual({ ...keptSummary, features: null, readings: [] });
       expect([...(await runs.picture('done'))!]).toEqual([0, 1, 2]);
       await sql`update run_results set summary = '{"width":3}'`.execute(database);

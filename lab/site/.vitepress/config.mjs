@@ -52,7 +52,7 @@ export default defineConfig({
   rewrites: toIndex,
   ignoreDeadLinks: [/^https?:\/\/(localhost|127\.0\.0\.1)/],
   markdown: {
-    // As GitHub makes them, so that a link leads to the same place on both.
+    // Makes anchors as GitHub does, so that a link leads to the same place on both.
     anchor: {
       slugify: (title) =>
         title

@@ -23,7 +23,7 @@ const itemSearch = z.strictObject({
   datetime: z.string().default(everTime),
   /** The step that the items are for: each then says why it does not fit, if it does not. */
   stepId: z.string().optional(),
-  /** Which of its inputs, by name. Default: the first. */
+  /** Name of the step's input that the items are for. Default: the first input. */
   input: z.string().optional(),
   limit: z.int().min(1).max(200).default(20),
   offset: z.int().min(0).default(0),
@@ -39,7 +39,7 @@ export interface CatalogRoutesOptions {
   readonly uploads: OwnUploads;
 }
 
-/** What the user can choose a run's input from: collections of the platform, and items by search. */
+/** Routes that list the choices for a run's input: the platform's collections, and the items that a search finds. */
 export function catalogRoutes({ client, steps, launches, uploads }: CatalogRoutesOptions): Router {
   const router = Router({ mergeParams: true });
   const launchOf = (params: object) => launches.find((params as { launchId: string }).launchId);

@@ -8,7 +8,7 @@ export interface AppPage {
   readonly title: string;
   /** Name of a template in the app's own folder, without `.eta`. */
   readonly template: string;
-  /** What the template finds in `it`, beside `it.user`. Default: nothing more. */
+  /** Returns data that the template reads from `it`, in addition to `it.user`. Default: no data. */
   readonly data?: (context: { readonly user: UserDetail }) => object | Promise<object>;
 }
 
@@ -24,7 +24,7 @@ export interface AppDefinition {
   readonly description: string;
   /** An SVG or PNG file of at most 180 kB. Default: the kit's. */
   readonly icon?: URL;
-  /** What the app offers, in this order. */
+  /** Steps that the app offers, in this order. */
   readonly steps: readonly AnyStep[];
   /** The platform's wire. Default: as the contract assumes it. */
   readonly profile?: WireProfile;

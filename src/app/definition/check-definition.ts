@@ -226,7 +226,7 @@ export function checkDefinition(given: AppDefinition): void {
   if (problems.length > 0) throw new DefinitionError(module, problems);
 }
 
-/** Whether a name within the step means something else already. */
+/** True if the name already has another meaning within the step. */
 const isTaken = (one: AnyStep, name: string): boolean =>
   reserved.has(name) || Object.hasOwn(one.parameters.shape, name) || Object.hasOwn(one.inputs ?? {}, name);
 

@@ -11,7 +11,7 @@ export function limitLaunches(perMinute: number): RequestHandler {
     limit: perMinute,
     standardHeaders: 'draft-8',
     legacyHeaders: false,
-    // Whose address counts is decided by `trust proxy` alone.
+    // Only `trust proxy` decides which address counts.
     validate: { xForwardedForHeader: false },
     handler: (_req, _res, next) =>
       next(

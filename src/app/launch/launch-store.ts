@@ -8,7 +8,7 @@ export interface Launch {
   readonly createdAtMs: number;
 }
 
-/** Which launches a sweep looks at: at most `limit`, in the order of their ids, behind `after`. */
+/** Selects the launches of one sweep query: at most `limit` launches that follow `after`, sorted by id. */
 export interface LaunchPage {
   readonly begunBeforeMs: number;
   readonly limit: number;

@@ -13,7 +13,7 @@ export interface Rendered extends MetricsSources {
   readonly readiness: Pick<Readiness, 'ready' | 'dependencies'>;
 }
 
-/** What the app tells Prometheus. No label holds what a user wrote. */
+/** Metrics for Prometheus. No label contains text that a user wrote. */
 export interface Metrics {
   observeCall(call: ObservedCall): void;
   observeStage(state: RunState, seconds: number): void;

@@ -10,7 +10,10 @@ export interface ReadinessOptions {
   readonly isWorking: () => boolean;
   /** False if the last child process could not start. */
   readonly canStartChildren: () => boolean;
-  /** How the process confines foreign files. Only reported, never a failed check: if confinement is required and missing, the process does not start. */
+  /**
+   * Describes the confinement of foreign files. Reported only, never a failed check: a process that lacks a required
+   * confinement does not start.
+   */
   readonly confinement: string;
   /** Free bytes under a folder. Default: what the system says. */
   readonly freeBytes?: (folder: string) => Promise<number>;

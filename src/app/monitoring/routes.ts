@@ -28,7 +28,7 @@ export function monitoringRoutes({ metrics, sources, readiness, publicMetrics }:
   return router;
 }
 
-/** How long an answer is reused, so that frequent requests do not call the platform more often. */
+/** Time for which an answer is reused, so that frequent requests do not call the platform more often. */
 const readyForMs = 2_000;
 
 function lookedAtSeldom<T>(look: () => Promise<T>): () => Promise<T> {
@@ -45,7 +45,7 @@ const nothingHere = () => new RequestError(404, 'not_found', 'There is nothing h
 /** The proxy serves users; Prometheus asks each process directly. */
 const notForwarded: RequestHandler = (req, _res, next) => next(wasForwarded(req) ? nothingHere() : undefined);
 
-/** What a proxy passes on is not of this machine, whatever address it comes from. */
+/** A request that a proxy passes on does not count as local, from any address. */
 const onLoopbackOnly: RequestHandler = (req, _res, next) => {
   if (isLocalRequest(req)) return next();
   throw nothingHere();

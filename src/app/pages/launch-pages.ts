@@ -35,7 +35,7 @@ export interface LaunchPagesOptions {
 
 const runsPerPage = 25;
 const maxInputs = 1_000;
-/** What the list of runs can be narrowed to. */
+/** Filters for the list of runs. */
 const filters = {
   open: runStates.filter((state) => !isFinal(state)),
   done: ['COMPLETED'],
@@ -179,7 +179,10 @@ export function launchPages({
     throw new RequestError(404, 'run_not_found', 'You have no such run.');
   }
 
-  /** Whether anything of the launch has changed, or a run of the same user has moved elsewhere: two questions, however many runs there are. */
+  /**
+   * Reports a change of the launch, or a change of state in the user's other runs. Each look makes two queries, for any
+   * number of runs.
+   */
   router.get(
     '/events',
     changeEvents(async (params) => {

@@ -155,7 +155,7 @@ function checkVector(path: string, { geometry, fields }: VectorOutput, fail: Fai
       const found = geometryName(feature);
       if (found !== geometry) fail(`wrote feature ${features} as ${found}, but declares ${geometry}`);
     });
-    // What CSV says is text.
+    // All values in CSV are text.
     const isText = output.driver.description === 'CSV';
     const found = new Map(layer.fields.map((field) => [field.name, field.type]));
     // GeoJSON without features says nothing of fields.

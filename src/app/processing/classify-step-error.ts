@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Defect } from '../../child/in-child.ts';
 
-/** Of the first frame of a stack. */
+/** Matches the file, line and column in the first frame of a stack. */
 const place = /^\s+at (?:.*\()?((?:file:\/\/|\/)[^\n]*?):(\d+):(\d+)\)?$/m;
 const construction = /^(?:new\s+)?Error\s*\(/;
 

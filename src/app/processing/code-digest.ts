@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { kitFolder, kitVersion } from '../../files/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
 
-/** What lies beside code and makes no pixel. */
+/** Excludes files next to the code that do not affect any pixel. */
 const isCode = (path: string) =>
   !path.split(sep).some((part) => part === 'node_modules' || part === 'data' || part.startsWith('.')) &&
   !/(^|[/\\])(cases\.json|[^/\\]*\.md|__pycache__[/\\].*)$/.test(path);
@@ -42,7 +42,7 @@ async function kitSoftware(): Promise<Record<string, string>> {
   return { 'marketplace-app-kit': `${kitVersion}+${digest}` };
 }
 
-/** What is known of an app's code, read once: what runs is what was loaded. What could not be read is read again. */
+/** Digests of an app's code. A digest is read once, because the process runs the code that it loaded. A failed read is repeated. */
 export class CodeDigests {
   #module: string;
   #steps = new Map<string, Promise<string>>();

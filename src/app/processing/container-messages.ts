@@ -1,9 +1,12 @@
-/** What a step's child and its host say of a container. */
+/** Messages about containers between a step's child and its host. */
 import * as z from 'zod';
 
 const plainName = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/);
 
-/** What a step's child asks of the engine. A child may ask anything: it is held to this, and what runs is in the declared image. */
+/**
+ * Request from a step's child to the engine. A child may send anything, so this schema checks it. The program runs in
+ * the declared image.
+ */
 export const containerQuestion = z.strictObject({
   type: z.literal('run-container'),
   argv: z.array(z.string().max(100_000)).min(1).max(1_000),
@@ -11,7 +14,7 @@ export const containerQuestion = z.strictObject({
   files: z.record(plainName, z.string().max(10_000_000)),
   /** Files of the child's own folder that the container reads. */
   gives: z.array(plainName).max(100),
-  /** Where the program is done, of the step's bar. */
+  /** Position of the step's progress bar when the program ends. */
   upTo: z.number().min(0).max(1),
 });
 export type ContainerQuestion = z.output<typeof containerQuestion>;

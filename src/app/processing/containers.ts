@@ -45,15 +45,15 @@ const lookEveryMs = 500;
 const tailCharacters = 2_000;
 const maxSaid = 1_000_000;
 const callMs = 30_000;
-/** How long an image that was there counts as there. */
+/** Time for which an image that was found counts as present. */
 const knownMs = 60_000;
-/** How long whoever writes more than anybody reads waits, each time. */
+/** Length of each pause in reading, if a program writes faster than the lines are used. */
 const breathMs = 50;
 /** The engine's own failure, not the program's. */
 const engineFailed = 125;
 /** By what a program ends that the kernel has ended: for its memory, or for the size of a file. */
 const ended = { byMemory: 128 + 9, byFileSize: 128 + 25 };
-/** Of the app's environment, what an engine's client asks for; never a secret of the app. */
+/** Variables of the app's environment that an engine's client needs. None is a secret of the app. */
 const clientVariables =
   /^(PATH|HOME|USER|TMPDIR|XDG_[A-Z_]+|DOCKER_[A-Z_]+|CONTAINER_HOST|CONTAINERS_[A-Z_]+|DBUS_SESSION_BUS_ADDRESS)$/;
 
@@ -152,7 +152,7 @@ export function createContainers(engine: string, owner: string): Containers {
       if (uid === 0)
         for (const path of [at.work, at.output, ...Object.keys(question.files).map((name) => join(at.work, name))])
           await chown(path, user, group);
-      // Whatever the umask is.
+      // The modes must not depend on the umask.
       for (const entry of await readdir(at.input, { withFileTypes: true }))
         if (entry.isDirectory()) await chmod(join(at.input, entry.name), 0o755);
       await chmod(at.input, 0o755);
@@ -248,7 +248,7 @@ export function createContainers(engine: string, owner: string): Containers {
           ending = tooMuch(limits);
         if (ending === null && exitCode === ended.byMemory)
           ending = limitError('job_memory_exceeded', 'used more memory than', limits.memoryBytes, 'bytes');
-        // Where the client has ended in another way than the program, the container may be there yet.
+        // If the client ended in another way than the program, the container may still exist.
         if (ending !== null || exitCode === null || exitCode === engineFailed) await remove(name);
         if (ending !== null) throw ending as Error;
         if (exitCode === null || exitCode === engineFailed)

@@ -9,7 +9,7 @@ import { containerQuestion } from './container-messages.ts';
 import type { Containers } from './containers.ts';
 import { openModelDesk, type ModelRunOptions, type PlatformModels } from './platform-models.ts';
 
-/** What the host does for steps that a confined process cannot do itself. */
+/** Services of the host for steps, because a confined process cannot do these things itself. */
 export interface ExternalServices {
   /** Default: steps that run the platform's models are refused. */
   readonly platformModels?: PlatformModels & { readonly maxResultBytes: number };

@@ -16,12 +16,12 @@ import { inputsOf, mainInput, type AnyStep } from '../../steps/step.ts';
 import type { InputKind } from './run-input.ts';
 import { InvalidParametersError, parameterSchema, type StepParameters } from './step-parameters.ts';
 
-/** What is known of a run's input before anybody is asked to approve it; null where nobody says. */
+/** Facts about a run's input, known before anybody is asked to approve the run. Null if a fact is unknown. */
 export interface InputFacts {
   readonly bands: readonly (NamedBand & { readonly isGridSure?: boolean })[] | null;
-  /** Whether a band that is not among `bands` by this name is not in the input: a catalog may leave out names that a file has. */
+  /** True if a name that `bands` lacks is not in the input either. A catalog may leave out names that a file has. */
   readonly settles: (name: string) => boolean;
-  /** Of the largest raster, in pixels. */
+  /** Size of the largest raster, in pixels. */
   readonly size: { readonly width: number; readonly height: number } | null;
 }
 
@@ -49,7 +49,7 @@ function bandsOf({ id, bands = [], shape: [height, width] = [] }: CatalogItem, i
   }));
 }
 
-/** Of the scene that code makes for a step. */
+/** Returns the facts about a scene that code makes for a step. */
 export function factsOfSynthetic(kind: SyntheticKind, size: number): InputFacts {
   return {
     bands: syntheticBands[kind].map((name, i) => ({
@@ -82,7 +82,7 @@ const described = z.object({
 });
 const describeTimeoutMs = 60_000;
 
-/** Of files of the app's own folder: a child opens them. Rejects with `ChildJobError` where they are not of that kind. */
+/** Reads the facts about files in the app's own folder in a child. Rejects with `ChildJobError` if the files are not of that kind. */
 export async function factsOfFiles(
   paths: readonly string[],
   kind: InputKind,

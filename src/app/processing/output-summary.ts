@@ -13,7 +13,7 @@ const byte = z.int().min(0).max(255);
 /** Describes the valid values of a band, from at most 1,024 x 1,024 of them. */
 const bandSummary = z.strictObject({
   name: z.string().max(200),
-  /** What its values are counted in; null where the step does not say. */
+  /** Unit of the values. Null if the step does not declare one. */
   unit: z.string().max(40).nullable().default(null),
   min: z.number(),
   mean: z.number(),
@@ -44,7 +44,7 @@ const bandSummary = z.strictObject({
     .default(null),
 });
 
-/** What the app keeps of an output for people to look at after its file is gone. */
+/** Facts about an output that the app keeps for people after the file is gone. */
 export const outputSummary = z.strictObject({
   width: z.int().positive(),
   height: z.int().positive(),
@@ -60,7 +60,10 @@ export const outputSummary = z.strictObject({
     .refine(({ width, height, rows }) => rows.length === width * height)
     .nullable()
     .default(null),
-  /** How many features the output has, whose fields `bands` then describes; `width` and `height` are those of their picture. Null for a raster. */
+  /**
+   * Number of features in the output. `bands` then describes their fields, and `width` and `height` are the size of
+   * their picture. Null for a raster.
+   */
   features: z.int().min(0).nullable().default(null),
   /** The bands that have a valid value, at most the first sixteen. */
   bands: z.array(bandSummary).max(16),

@@ -8,7 +8,7 @@ import yazl from 'yazl';
 import type { Provenance } from './provenance.ts';
 import type { RunOutput } from './take-outputs.ts';
 
-/** Of every entry, so that the same outputs make the same archive. */
+/** Modification time of every entry, so that the same outputs make the same archive. */
 const mtime = new Date('1980-01-01T12:00:00Z');
 
 /** Puts a run's outputs, and what made them, into one zip at `path`, stored as they are (rasters do not shrink), and removes them. */

@@ -10,7 +10,7 @@ import { namesOf } from './input-facts.ts';
 import { extensionsOf, InputError, type InputKind, type ItemReference } from './run-input.ts';
 
 export interface FetchOptions {
-  /** What the run's other inputs take already of the bytes that it may have. */
+  /** Bytes that the run's other inputs already use of its limit. */
   readonly bytesTaken: number;
   readonly kind: InputKind;
   readonly signal: AbortSignal;
@@ -73,7 +73,7 @@ export function createPlatformInput({
     return { ...item, dataHref: item.dataHref };
   }
 
-  /** Of at most `bytesLeft`. */
+  /** Fetches one item, of at most `bytesLeft`. */
   async function fetchOne(
     reference: ItemReference,
     folder: string,

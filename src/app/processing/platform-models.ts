@@ -11,12 +11,12 @@ import type { AnyStep } from '../../steps/step.ts';
 import { fileGroupCalls } from '../upload/file-group-calls.ts';
 import { uploadFile } from '../upload/uploader.ts';
 
-/** Of one run. */
+/** Maximum number of model requests in one run. */
 const maxQuestions = 100;
-/** How long a model that was there counts as there. */
+/** Time for which a model that was found counts as present. */
 const knownMs = 60_000;
 
-/** What a step asks of a model. A child process may ask anything: it is held to this, and the file to the child's own folder. */
+/** Request of a step to a model. A child may send anything, so this schema checks it. The file must be in the child's own folder. */
 export const modelQuestion = z.strictObject({
   type: z.literal('run-model'),
   modelId: z.string().min(1).max(200),
@@ -29,7 +29,7 @@ export type ModelQuestion = z.output<typeof modelQuestion>;
 
 export interface ModelRunOptions {
   readonly signal: AbortSignal;
-  /** What is done, in words. */
+  /** Called with a sentence about the current activity. */
   readonly onNote: (note: string) => void;
   readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
 }

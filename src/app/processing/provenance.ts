@@ -6,14 +6,14 @@ import type { ParameterValue } from './step-parameters.ts';
 
 const sha256 = z.hash('sha256');
 
-/** What a terminal shows as it is. */
+/** Text without control characters, which a terminal shows unchanged. */
 const printable = (most: number) =>
   z
     .string()
     .regex(/^\P{Cc}*$/u)
     .max(most);
 
-/** Of a file within a folder, and never of one elsewhere: what a foreign file says of itself is read by this, too. */
+/** Name of a file within a folder, never a path elsewhere. This rule also checks names that a foreign file contains. */
 const plainName = printable(255).refine((name) => isPathSegment(name) && !/[/\\]/.test(name));
 
 /** Metadata of a band from its catalog item. The computed values depend on it. */
@@ -39,7 +39,7 @@ export type ReadInputs = z.output<typeof readInputs>;
 
 const software = z.record(printable(100), printable(200));
 
-/** What has made a file: enough to make it again, and to see that it comes out the same. */
+/** Facts about the making of a file. They are enough to make it again, and to check that the result is the same. */
 export const provenance = z.strictObject({
   /** `code`: SHA-256 of the step's own files. */
   step: z.strictObject({ id: printable(64), version: printable(64), code: sha256 }),
@@ -47,7 +47,7 @@ export const provenance = z.strictObject({
     z.string(),
     z.custom<ParameterValue>((value) => value !== undefined && value !== null),
   ),
-  /** What was chosen: items of the catalog, a path, or a size. */
+  /** The chosen input: items of the catalog, a path, or a size. */
   input: runInput,
   inputs: readInputs,
   /** Null where there was none, as in a test. */
@@ -59,7 +59,7 @@ export const provenance = z.strictObject({
 });
 export type Provenance = z.output<typeof provenance>;
 
-/** What is known before the step's process has opened anything. */
+/** Provenance known before the step's process has opened anything. */
 export type ProvenanceKnown = Omit<Provenance, 'inputs' | 'digest'>;
 
 /** Null for a text that is no provenance, or of which a part has changed since it was written. */

@@ -6,7 +6,7 @@ import { resolveFileInside, resolveInside } from '../../files/index.ts';
 import { rasterExtensions, vectorExtensions } from '../../raster/index.ts';
 import { inputsOf, type AnyStep, type InputDeclaration } from '../../steps/step.ts';
 
-/** Of one path segment: a dot or two would be another address. */
+/** One path segment. A dot or two dots would lead to another address. */
 const identifier = z.string().min(1).max(512).refine(isPathSegment, 'must be an identifier');
 
 /** An item of the platform's catalog. */
@@ -14,8 +14,8 @@ const itemReference = z.strictObject({ collectionId: identifier, itemId: identif
 export type ItemReference = z.output<typeof itemReference>;
 
 /**
- * What a run processes: items of the platform, their rasters together; a raster made by code; or one (a
- * file, or a folder of single-band files) under `INPUT_DIR`.
+ * Sources of a run's input: items of the platform, a raster made by code, or one file or folder of single-band files
+ * under `INPUT_DIR`. Rasters of several items are processed together.
  */
 const sources = [
   z.strictObject({
@@ -35,7 +35,7 @@ const sources = [
 const inputSource = z.discriminatedUnion('type', sources);
 export type InputSource = z.output<typeof inputSource>;
 
-/** Of a step with several inputs: each by its name. */
+/** Inputs of a step that has several, each by its name. */
 const namedInputs = z.strictObject({
   type: z.literal('named'),
   inputs: z.record(z.string().max(40), inputSource).refine((inputs) => Object.keys(inputs).length <= 20),
@@ -110,7 +110,7 @@ export async function findFiles(inputDir: string, path: string, kind: InputKind)
   return Promise.all(names.map((name) => resolveFileInside(inputDir, join(path, name))));
 }
 
-/** What can be given as a local input: the files and folders right under `inputDir`. */
+/** Lists the possible local inputs: the files and folders directly under `inputDir`. */
 export async function listInputs(inputDir: string, kind: InputKind): Promise<string[]> {
   const entries = await readdir(inputDir, { withFileTypes: true }).catch(() => []);
   return entries

@@ -27,7 +27,7 @@ export interface Stamp {
   settle(made: readonly MadeOutput[]): Promise<ReadInputs>;
 }
 
-/** Of a trial, whose output nobody keeps. */
+/** Stamp of a trial. Nobody keeps its output. */
 export const noStamp: Stamp = { metadata: {}, settle: () => Promise.resolve([]) };
 
 function writtenFacts({ observedAt, bands }: ItemFacts = { observedAt: null, bands: [] }) {

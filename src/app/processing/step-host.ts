@@ -65,7 +65,7 @@ export interface CheckedStep {
   readonly parameters: StepParameters;
   /** Null where the step makes none, or nothing is known of the input. */
   readonly estimate: StepEstimate | null;
-  /** What may yet keep the run from going well, in sentences. */
+  /** Reasons why the run may still fail, in sentences. */
   readonly warnings: readonly string[];
 }
 
@@ -77,7 +77,7 @@ export interface StepOutputs {
 }
 
 export interface StepTask {
-  /** Who owns the task: owners take turns. */
+  /** Owner of the task. Owners take turns. */
   readonly owner: string;
   readonly stepId: string;
   /** The version that was approved: no other runs. */
@@ -115,9 +115,9 @@ export interface StepHostOptions extends ExternalServices {
   readonly inChild?: typeof runInChild;
   /** Steps that run at the same time; the others wait. */
   readonly concurrency: number;
-  /** Where the platform wants one file of a run: several outputs become one zip. Default false. */
+  /** True if the platform wants one file per run: several outputs then become one zip. Default false. */
   readonly packsOutputs?: boolean;
-  /** Where a debugger attaches to a step, which waits for it. Default: none. */
+  /** Port on which a step waits for a debugger. Default: none. */
   readonly inspectPort?: number | undefined;
   /** Told of a step's mistake that keeps no run from going on. */
   readonly onDefect?: (error: unknown, what: string) => void;
@@ -151,7 +151,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     return step;
   }
 
-  /** What is processed: rasters that the child makes, or files that it is lent. */
+  /** Returns the sources to process: rasters that the child makes, or files that the host lends to it. */
   async function sourcesOf(
     { owner, input }: StepTask,
     step: AnyStep,
@@ -408,7 +408,7 @@ function workDiskFull(cause: ChildJobError): ChildJobError {
   });
 }
 
-/** What the user has approved is not what would run. */
+/** The step's version is not the one that the user approved. */
 class StepVersionGoneError extends KitError {
   constructor({ id, version }: AnyStep, approved: string) {
     super(

@@ -53,11 +53,11 @@ export interface StepJobInput {
   }[];
 }
 
-/** What the step has left in its work folder, checked. */
+/** Checked output that the step left in its work folder. */
 export interface StepOutput {
   /** In the order of the declaration. */
   readonly outputs: readonly StepFile[];
-  /** Of the first raster or features. Null where there is none, or it could not be made, which is no fault of the output. */
+  /** Result of the first raster or features. Null if there is none, or if it could not be made, which is no fault of the output. */
   readonly result: RunResult | null;
   readonly inputs: ReadInputs;
   readonly gdalVersion: string;
@@ -177,7 +177,7 @@ async function runModel(
   );
 }
 
-/** What a step's container reads: files that the host has lent, and what this process has made itself. */
+/** Runs a step's container. It reads files that the host lent and files that this process made. */
 function containerOf({ files, ask }: Pick<ChildContext, 'files' | 'ask'>): StepJob<never>['container'] {
   const gives = new Set<string>();
   return {
@@ -221,7 +221,7 @@ async function openInputs(input: StepJobInput, step: AnyStep, { files, workFolde
   return { inputs: Object.fromEntries(opened), scene: (main as Scene | undefined) ?? openScene([]), close };
 }
 
-/** What the step is about to read, by input. */
+/** Lists the files that the step will read, by input. */
 function filesOf({ inputs }: StepJobInput, files: readonly string[]) {
   let from = 0;
   return inputs.map(({ name, fileCount, ofItems }) => ({
@@ -248,7 +248,7 @@ function withoutSummary(error: unknown): null {
   return null;
 }
 
-/** Of the first output that has a place. */
+/** Returns the result of the first output that has a place. */
 async function resultOf(
   made: readonly MadeOutput[],
   parameters: StepParameters,

@@ -20,7 +20,7 @@ export class InvalidParametersError extends KitError {
 export type ParameterValue = string | number | boolean | Area;
 export type StepParameters = Readonly<Record<string, ParameterValue>>;
 
-/** What forms and the API show of one parameter: JSON Schema, draft-07. */
+/** One parameter as forms and the API show it: JSON Schema, draft-07. */
 export interface ParameterView {
   readonly type?: 'string' | 'number' | 'integer' | 'boolean' | 'object';
   readonly title?: string;
@@ -35,7 +35,7 @@ export interface ParameterView {
   readonly format?: string;
   /** `band`: one of the input's bands; `crs`: an EPSG code; `area`: GeoJSON. */
   readonly kind?: string;
-  /** Of a band: the input that has it. */
+  /** The input that has the band, for a parameter that names a band. */
   readonly of?: string;
   /** Titles of the choices, and the bands that each needs. A form finds them by typing. */
   readonly choices?: Readonly<Record<string, { readonly title: string; readonly bands?: readonly string[] }>>;

@@ -83,7 +83,7 @@ function drawOnto(
       dataset,
       [
         ...(field === null ? ['-burn', '1'] : ['-a', field, '-where', `"${field.replaceAll('"', '""')}" IS NOT NULL`]),
-        // What is thinner than a pixel is drawn all the same.
+        // GDAL also draws features that are thinner than a pixel.
         ...(isArea ? [] : ['-at']),
         ...['-te', west, south, east, north, '-ts', ...sides, '-ot', 'Float32', '-init', 'nan', '-a_nodata', 'nan'],
         ...['-of', 'GTiff'],

@@ -41,7 +41,7 @@ export async function summarize(path: string, style: PreviewStyle): Promise<RunR
         (band) => summarizeBand(band, band.id === shown ? style : null, band.id === shown ? classes : null) ?? [],
       );
     const histogram = bands.find(({ colors }) => colors !== null)?.histogram;
-    // As the histogram has it, so that its colours are those of the picture.
+    // The picture uses the histogram's range, so that both have the same colours.
     const picture = await renderPreview(
       dataset,
       pictureSide,
@@ -107,7 +107,7 @@ export function statisticsOf(
   }
   const mean = sum / valid.length;
   for (const value of valid) squares += (value - mean) * (value - mean);
-  // As the picture is stretched where the step does not say: to the 2nd and 98th percentile.
+  // The picture has the same stretch if the step sets no range: the 2nd to the 98th percentile.
   const [low, high] = style?.range ?? rangeOf(chosen(valid), style ?? { ramp: 'gray' });
   const colors =
     style && !classes

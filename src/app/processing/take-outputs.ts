@@ -11,7 +11,7 @@ export interface RunOutput {
   readonly sha256: string;
 }
 
-/** What a step's child answers, held to its shape. */
+/** Schema for the answer of a step's child. */
 export const answered = z.object({
   outputs: z
     .array(z.object({ name: z.string(), sizeBytes: z.int().positive(), sha256: z.hash('sha256') }))

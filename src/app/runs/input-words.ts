@@ -11,7 +11,7 @@ function sourceInWords(source: InputSource, isShort: boolean): string {
   return `${ids.join(', ')}${items.length > shortItems ? ` and ${items.length - shortItems} more` : ''}`;
 }
 
-/** What a run takes, in words; for a row of a table, no more than that bears. */
+/** Describes a run's input in words. `isShort` keeps the text short enough for a table row. */
 export function inputInWords(input: RunInput, { isShort = false } = {}): string {
   if (input.type !== 'named') return sourceInWords(input, isShort);
   return Object.entries(input.inputs)

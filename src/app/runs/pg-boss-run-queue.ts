@@ -14,7 +14,7 @@ const queueOf = (lane: Lane) => `runs-${lane}`;
 const heartbeatSeconds = 10;
 const longestSeconds = 60;
 const retries = 1_000_000;
-/** How often a worker with room looks for runs. */
+/** Interval at which a worker with free capacity looks for runs. */
 const lookEveryMs = 500;
 const batch = 200;
 /** pg-boss hands its options to the pool of its connections. One whose other end is gone without a word is given up; its own upgrades have to be done by then. */
@@ -29,7 +29,7 @@ const rethrow = (error: unknown): never => {
   throw asDatabaseError(error);
 };
 
-/** What is asked of pg-boss. */
+/** The part of pg-boss that the queue uses. */
 export type Boss = Pick<PgBoss, 'insert' | 'complete' | 'fail' | 'stop'> & {
   fetch(name: string, options: { batchSize: number }): Promise<Pick<Job<RunJob>, 'id' | 'data'>[]>;
 };

@@ -133,7 +133,7 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
     ]);
     res.status(201).json(await view(run));
   });
-  // What asking for approval would say, without asking: refused as that is.
+  // Checks a run without asking for approval. Rejects the same requests as the call that asks.
   router.post('/runs/check', json({ limit: '256kb' }), async (req, res) => {
     const { stepId, parameters, input } = parseRequest(newRun, req.body);
     const checked = await asked(req.params, res, async (launchId, gone) => {

@@ -24,7 +24,7 @@ export interface RunEngine {
   retry(run: Run, signal?: AbortSignal): Promise<Run>;
   /** Ends the run where it is. An operation that waits in the platform is left to its user and its 30 minutes. */
   cancel(run: Run): Promise<Run>;
-  /** What the run does at the moment, in whichever process. */
+  /** Current progress of the run, in any process. */
   progress(runId: string): Promise<RunProgress>;
   /** A number that changes whenever the progress of the launch's runs has changed and the launch itself does not say so. */
   progressChangesOf(launchId: string): number;
@@ -64,10 +64,13 @@ export interface RunEngineOptions extends RunIntakeOptions {
 
 /** Runs that one worker looks after at once. */
 const maxDriven = 10_000;
-/** How often a worker looks for runs that no living worker has, and how long a run may wait for its turn before it is queued again. */
+/**
+ * Interval between searches for runs that no living worker has. `overlookedAfterMs`: the time that a run may wait for
+ * its turn before it is queued again.
+ */
 const recoverEveryMs = 2_500;
 const overlookedAfterMs = 10_000;
-/** How often folders are looked for that nobody owns, and leases of workers that are long dead. */
+/** Interval between removals of folders that nobody owns, and of leases of workers that died long ago. */
 const tidyEveryMs = 60_000;
 const forgottenAfterMs = 3_600_000;
 /** A claim that takes this long is repeated. */
@@ -76,9 +79,9 @@ const lateClaimMs = 2_000;
 const maxClaims = 3;
 /** Pause before another attempt, after something outside stopped a run. */
 const tryAgainMs = 1_000;
-/** How often a worker renews the tokens of launches whose approved runs wait for a worker. */
+/** Interval at which a worker renews the tokens of launches whose approved runs wait for a worker. */
 const keepAliveEveryMs = 60_000;
-/** What stopping waits for a database that is away: others find the runs anyway. */
+/** Maximum wait, when stopping, for a database that is away. Other workers find the runs anyway. */
 const releaseWithinMs = 3_000;
 
 class Cancelled extends Error {}

@@ -1,4 +1,4 @@
-/** What is kept beside a run: its states, the stages that workers did, its result, and how often its launch has changed. */
+/** Records about a run: its states, the stages that workers did, its result, and the number of changes to its launch. */
 import { sql, type Kysely } from 'kysely';
 import type { AppTables } from '../database.ts';
 import type { RunResult } from '../processing/output-summary.ts';

@@ -16,7 +16,7 @@ export interface RunProgress {
 /** The progress of a run that reports none. */
 export const noProgress: RunProgress = { fraction: null, note: null, bytes: null };
 
-/** Whose progress it is. */
+/** The run that reports progress. */
 type Reported = Pick<Run, 'id' | 'launchId'>;
 
 /** Workers write the progress of their runs here, and pages read it. */

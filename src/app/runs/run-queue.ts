@@ -32,12 +32,12 @@ export interface RunQueue {
 export interface QueueWorker {
   /** Resolves when this worker has the run, or when nobody needs to take it. If it rejects, the queue offers the run again, to this worker or another. */
   take(run: Pick<QueuedRun, 'runId' | 'lane'>): Promise<void>;
-  /** How many runs of the lane there is room for now. */
+  /** Returns the number of runs of the lane that the worker can take now. */
   room(lane: Lane): number;
   readonly log: Pick<StageLog, 'warn'>;
 }
 
-/** How long the queue waits before it offers a run again that a worker could not take: the obstacle, usually the database, needs a moment. */
+/** Pause before the queue offers a run again that a worker could not take. The obstacle, usually the database, needs a moment. */
 export const giveAgainMs = 1_000;
 
 /** A take is a transaction of a synchronous driver: after so many of them requests get their turn. */

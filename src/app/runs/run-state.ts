@@ -29,7 +29,7 @@ const transitions = {
   FAILED: [],
 } as const satisfies Readonly<Record<RunState, readonly RunState[]>>;
 
-/** Which state may follow which. Only APPROVED, PROCESSING itself (a repeat) and a lost output lead to PROCESSING. */
+/** Lists the states that may follow each state. Only APPROVED, PROCESSING itself (a repeat) and a lost output lead to PROCESSING. */
 export const runTransitions: Readonly<Record<RunState, readonly RunState[]>> = transitions;
 
 /** A state that no other follows. */

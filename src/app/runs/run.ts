@@ -8,14 +8,14 @@ import type { StepParameters } from '../processing/step-parameters.ts';
 import type { UploadProgress } from '../upload/uploader.ts';
 import type { RunState } from './run-state.ts';
 
-/** Why a run failed, and what its user can do. Holds no secret. */
+/** Reason for a run's failure, and advice for its user. Contains no secret. */
 export interface RunFailure {
   readonly code: string;
   readonly message: string;
   readonly advice: string;
   /** The platform's request id, where the failure was an answer of the platform. */
   readonly requestId: string | null;
-  /** Of a defect, for those who write steps; only with `SHOW_DEFECTS`. */
+  /** Stack of a defect, for authors of steps. Present only with `SHOW_DEFECTS`. */
   readonly stack?: string;
 }
 
@@ -25,7 +25,7 @@ export type { RunOutput };
 export interface RunFile {
   readonly fileId: string | null;
   readonly fileName: string;
-  /** Of what was uploaded: an output that is made again and is the same needs no second upload. */
+  /** Digest of the uploaded bytes. An output that is made again and is the same needs no second upload. */
   readonly sha256: string;
   readonly sizeBytes: number;
 }
@@ -49,16 +49,16 @@ export interface Run {
   readonly operation: OperationRequest | null;
   readonly operationId: string | null;
   readonly operationExpiresAtMs: number | null;
-  /** What the step has made, in the order in which it is uploaded; empty before. */
+  /** Outputs of the step, in the order of their upload. Empty until they exist. */
   readonly outputs: readonly RunOutput[];
-  /** What made the outputs; null before. */
+  /** Provenance of the outputs. Null until they exist. */
   readonly provenance: Provenance | null;
-  /** Of the first output that is no file yet. */
+  /** Progress of the first output that is not a file on the platform yet. */
   readonly upload: UploadProgress | null;
-  /** What the platform has. */
+  /** Files that the platform has. */
   readonly files: readonly RunFile[];
   readonly failure: RunFailure | null;
-  /** How often a worker has taken the run: what an earlier one still writes is refused. */
+  /** Number of times that workers have claimed the run. The store rejects writes under an earlier claim. */
   readonly claim: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
@@ -93,7 +93,7 @@ export interface RunStateChange {
 /** One stage of a run, as one worker did it. */
 export interface RunStage {
   readonly state: RunState;
-  /** Which claim of the run it belongs to, from 1. */
+  /** Number of the run's claim that the stage belongs to, from 1. */
   readonly attempt: number;
   readonly worker: string;
   readonly begunAtMs: number;
@@ -132,7 +132,7 @@ export interface RunStore {
   find(id: string): Promise<Run | null>;
   /** Newest first: at most `limit`, of those that are older than the run `before` where there is one. */
   listByLaunch(launchId: string, page: RunPage): Promise<Run[]>;
-  /** As `listByLaunch`, for one user over all launches; only runs in one of `states` if they are given. */
+  /** Lists one user's runs over all launches, like `listByLaunch`. If `states` is given, lists only runs in one of those states. */
   listByOwner(owner: string, page: RunPage & { readonly states?: readonly RunState[] | undefined }): Promise<Run[]>;
   countByOwner(owner: string, states?: readonly RunState[]): Promise<number>;
   /** When a run of the user last changed its state, over all launches; 0 where there is none. */
@@ -150,7 +150,7 @@ export interface RunStore {
   takeTurn(run: Pick<Run, 'id' | 'owner'>): Promise<number>;
   /** Counts one user's unfinished runs over all launches. */
   countUnfinishedOf(owner: string): Promise<number>;
-  /** What people read of the run's output; null where there is none. */
+  /** Summary of the run's output, for people. Null if there is none. */
   summary(id: string): Promise<OutputSummary | null>;
   /** The picture beside it, a PNG. */
   picture(id: string): Promise<Uint8Array | null>;
@@ -171,7 +171,7 @@ export interface RunStore {
   forgetWorkers(deadForMs: number): Promise<void>;
   /** Removes everything about runs that ended before then. Returns how many there were. */
   forget(endedBeforeMs: number): Promise<number>;
-  /** Which of the launches have runs; `unfinished`: that have not ended. */
+  /** Returns the launches that have runs. With `unfinished`, only runs that have not ended count. */
   launchesWithRuns(
     launchIds: readonly string[],
     options?: { readonly unfinished?: boolean },

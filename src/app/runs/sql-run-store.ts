@@ -16,7 +16,7 @@ import { addState, beginStage, countChange, endStage, forgetChanges, putResult }
 import { factColumns, fromRow, toRow, toUnfinished } from './run-rows.ts';
 import { leaseMs } from './worker-lease.ts';
 
-/** How many runs to remove at once: few enough that nobody waits long for the database meanwhile. */
+/** Number of runs to remove at once. It is small, so that nobody waits long for the database meanwhile. */
 const forgottenAtOnce = 200;
 const unfinished = runStates.filter((state) => !isFinal(state));
 
@@ -303,7 +303,7 @@ export class SqlRunStore implements RunStore {
       .select('summary')
       .where('run_id', '=', id)
       .executeTakeFirst();
-    // What an earlier version has kept lacks what is new; what nobody can read is not shown, and the run is.
+    // A summary from an earlier version lacks newer fields. If a summary is not readable, the run appears without it.
     return row ? (outputSummary.safeParse(JSON.parse(row.summary)).data ?? null) : null;
   }
 

@@ -11,11 +11,11 @@ export interface AttemptFolders {
   /** Takes away what nobody owns any more: all of runs that have ended, and attempts that another has replaced. */
   tidy(): Promise<void>;
   tidyRun(runId: string): Promise<void>;
-  /** Whether the output of an earlier attempt is there, byte for byte. Rejects with the signal's reason. */
+  /** True if the output of an earlier attempt is there, byte for byte. Rejects with the signal's reason. */
   holds(output: RunOutput, signal: AbortSignal): Promise<boolean>;
 }
 
-/** What tidying does to a disk. */
+/** The part of a disk that tidying uses. */
 export interface TidiedDisk {
   /** Names in a folder; empty if the folder does not exist. */
   names(folder: string): Promise<readonly string[]>;

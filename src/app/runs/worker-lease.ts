@@ -2,12 +2,12 @@ import { abortableSleep } from '../../platform-client/index.ts';
 
 /** A worker that has said nothing for so long counts as dead, and others may take its runs. */
 export const leaseMs = 10_000;
-/** How often a worker looks whether it has to say that it lives, and to ask what it still has. */
+/** Interval at which a worker checks whether to renew its lease, and whether to ask which runs it still has. */
 export const renewEveryMs = 1_000;
 /** So long before the lease is over the worker asks the platform for nothing more: a call that is under way takes its time. */
 const marginMs = 2_000;
 const lookAgainMs = 100;
-/** How often a worker asks what it still has, where nobody else can take it. */
+/** Interval at which a worker asks which runs it still has, if no other worker can take them. */
 const aloneEveryMs = 5_000;
 /** After a database was away for everybody, the others get so long to say that they live. */
 const settleMs = 3_000;
@@ -35,7 +35,7 @@ export class WorkerLease {
     return this.#clock();
   }
 
-  /** Whether it is time to renew it: always where others may take what this worker has. */
+  /** True if it is time to renew the lease. Always true if others may take this worker's runs. */
   get isDue(): boolean {
     return (
       this.#endsAtMs !== Infinity ||
@@ -44,7 +44,7 @@ export class WorkerLease {
     );
   }
 
-  /** What this worker has may have changed without its knowledge, as the database did not answer: until the next renewal it is due. */
+  /** Notes that this worker may have lost runs unnoticed, because the database did not answer. The lease is due until the next renewal. */
   doubt(): void {
     this.#doubtedAtMs = this.#clock();
   }

@@ -1,7 +1,10 @@
 import type { PlatformClient } from '../../platform-client/index.ts';
 import type { UploadOptions } from './uploader.ts';
 
-/** What an upload by an API key calls (spec 4.4), in place of a launch's calls. `properties`: what is told of the file with its completion. */
+/**
+ * Calls for an upload by an API key (spec 4.4), which replace a launch's calls. `properties`: facts about the file,
+ * sent with its completion.
+ */
 export const fileGroupCalls = (
   client: Pick<PlatformClient, 'generateUploadId' | 'uploadFileChunk' | 'completeFileUpload'>,
   properties: Readonly<Record<string, unknown>> = {},

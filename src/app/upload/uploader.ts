@@ -8,7 +8,7 @@ import {
 } from '../../contract/index.ts';
 import { PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
 
-/** How far an upload has come; enough to go on after a restart. */
+/** Progress of an upload. It is enough to continue after a restart. */
 export interface UploadProgress {
   readonly uploadId: string;
   readonly key: string;
@@ -23,7 +23,7 @@ export interface UploadTask {
   readonly sizeBytes: number;
   readonly fileName: string;
   readonly sourceType: SourceType;
-  /** What an earlier process had reached with the same bytes; null to begin. */
+  /** Progress of an earlier process with the same bytes. Null for a new upload. */
   readonly resume: UploadProgress | null;
 }
 
@@ -40,7 +40,7 @@ export interface UploadOptions {
   readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
 }
 
-/** What the platform takes of one upload. */
+/** Limits of the platform for one upload. */
 export type PartLimits = Pick<WireLimits, 'chunkBytes' | 'maxPartNumber'>;
 
 export class UploadError extends KitError {}

@@ -16,7 +16,7 @@ export function pageDeadline(ms = longestMs): AbortSignal {
   return over.signal;
 }
 
-/** As `pageDeadline`. Aborts also if the browser leaves. */
+/** Works like `pageDeadline`. Also aborts if the browser leaves. */
 export function whileAsked(res: Response, ms = longestMs): AbortSignal {
   const gone = new AbortController();
   res.once('close', () => gone.abort(new Error('nobody waits for the answer')));

@@ -13,7 +13,7 @@ export class Browser {
   #cookies = new Map<string, string>();
   #signal: AbortSignal;
   #tokenField: string;
-  /** What the page that the launch led to calls the app: its `application-name`, or its title; null where it says neither. */
+  /** Name of the app on the page that the launch led to: its `application-name`, or its title; null without either. */
   appName: string | null = null;
 
   /** `signal` ends what is under way; `tokenField` holds the token of a launch by form. */

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Scenario } from './scenarios.ts';
 
-/** What of a plan a seed decides. It stands in the report, and a signature covers it. */
+/** Parts of a plan that a seed decides. They stand in the report, and a signature covers them. */
 export interface Challenge {
   readonly seed: string;
   /** The people who launch the app. */
   readonly users: readonly { readonly name: string; readonly email: string; readonly organization: string }[];
   /** Scenes of the catalog, which an app under test may be asked to process. */
   readonly items: readonly { readonly fileName: string; readonly sizePixels: number; readonly shift: number }[];
-  /** What the scenarios became, in words, by their ids, in the order in which they began. */
+  /** Scenarios as drawn, in words, by their ids, in the order in which they began. */
   readonly drawn: Readonly<Record<string, string>>;
 }
 

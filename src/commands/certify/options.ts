@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { wrongArguments, type Given } from '../arguments.ts';
 import { levels, scenarios, type Level } from './scenarios.ts';
 
-/** How an app that waits for a click is told to begin: a request to where its launch led. */
+/** Request that starts an app that waits for a click. It goes to the place that the launch led to. */
 export interface StartRequest {
   readonly method: string;
   /** Relative to where the launch led. */
@@ -19,7 +19,7 @@ export interface CertifyOptions {
   /** The wire that the sandbox speaks; null for that of the app, or the contract's. */
   readonly profileFile: string | null;
   readonly port: string;
-  /** How long an app may take for what a scenario waits for. */
+  /** Time limit for each event that a scenario waits for, in milliseconds. */
   readonly patienceMs: number;
   /** Scenarios to run; all where none is named. */
   readonly only: readonly string[];

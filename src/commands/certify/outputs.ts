@@ -81,7 +81,7 @@ function htmlOf(report: Report): string {
 
 const toneOf = (kind: string) => (kind === 'approved' ? 'good' : kind === 'clock moved' ? 'plain' : 'bad');
 
-/** What there is to mend: each rule and each thing that did not come once, with the scenarios where it was seen. The worst first. */
+/** Findings to fix: each rule and each missing event once, with the scenarios where it was seen. The worst come first. */
 export function findingsOf({ scenarios, rules }: Report) {
   const ofRules = rules.flatMap(({ rule, clause }) => {
     const seen = scenarios.flatMap((scenario) =>

@@ -4,7 +4,7 @@ import { levels, scenarios as published, type Level, type Scenario } from './sce
 import type { Challenge } from './challenge.ts';
 import type { LaunchVerdict, PlanAct, TracedCall } from './watched-launch.ts';
 
-/** How far a scenario or the plan came. What was found is apart from it. */
+/** Progress of a scenario or the plan. Findings are apart from it. */
 export type Status = 'WAITING' | 'RUNNING' | 'FINISHED' | 'INTERRUPTED';
 export type Outcome = 'PASSED' | 'WARNING' | 'FAILED' | 'NOT_EXERCISED';
 
@@ -23,11 +23,11 @@ export interface ScenarioReport {
   readonly id: string;
   readonly title: string;
   readonly level: Level;
-  /** What the app calls itself on the page that a launch leads to; null where no page came. */
+  /** Name that the app gives itself on the page of a launch; null if no page came. */
   readonly appName: string | null;
   readonly status: Status;
   readonly result: Outcome;
-  /** What the scenario waited for in vain; null if everything came. */
+  /** Event that the scenario waited for in vain; null if everything came. */
   readonly missing: { readonly severity: 'failed' | 'warning'; readonly message: string } | null;
   readonly faults: readonly {
     readonly endpoint: string;
@@ -36,7 +36,7 @@ export interface ScenarioReport {
     readonly fired: number;
   }[];
   readonly rules: readonly RuleInScenario[];
-  /** What well-made apps do besides: no part of the result. */
+  /** Rules that well-made apps follow besides. They do not count for the result. */
   readonly advisories: readonly RuleInScenario[];
   readonly launches: readonly {
     readonly launchId: string;
@@ -58,7 +58,7 @@ export interface Report {
   readonly result: Outcome;
   /** The highest whose scenarios, and those below it, all came to their end; null where the app does not keep the protocol. */
   readonly level: Level | null;
-  /** What a seed decided of the plan; null for the published one. */
+  /** Parts of the plan that a seed decided; null for the published plan. */
   readonly challenge: Challenge | null;
   /** The worst of each rule over all scenarios, and the scenarios that exercised it. */
   readonly rules: readonly {
@@ -89,7 +89,7 @@ export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** Of one launch's calls. */
+/** Digest of the calls of one launch. */
 export const digestOfTrace = (calls: readonly TracedCall[]): string => sha256(JSON.stringify(calls));
 export const digestOfTraces = (scenarios: readonly ScenarioReport[]): string =>
   sha256(scenarios.flatMap(({ launches }) => launches.map((launch) => launch.sha256)).join('\n'));

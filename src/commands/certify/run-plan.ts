@@ -17,9 +17,9 @@ export interface PlanOptions {
   readonly tokenField: string;
   readonly startRequest: StartRequest | null;
   readonly patienceMs: number;
-  /** What `{collectionId}` and `{itemId}` of the start request stand for. Default: they stand for themselves. */
+  /** Items that replace `{collectionId}` and `{itemId}` in the start request. Default: nothing replaces them. */
   readonly items?: readonly BroughtItem[];
-  /** Who launches the app. Default: the sandbox's own users. */
+  /** Users who launch the app. Default: the sandbox's own users. */
   readonly users?: Challenge['users'];
   /** Ends the plan early: what runs is INTERRUPTED. */
   readonly signal: AbortSignal;

@@ -1,7 +1,10 @@
 import { assumedLimits, type WireLimits } from '../../contract/index.ts';
 import type { FaultEffect, FaultEndpoint, WatchedLaunch } from './watched-launch.ts';
 
-/** How well an app holds: what the protocol demands; when answers are lost, late or failing; when it is restarted and held back. */
+/**
+ * Levels of an app. `protocol`: it does what the protocol demands. `robust`: it holds if answers are lost, late or failing.
+ * `exemplary`: it holds if it is restarted and held back.
+ */
 export const levels = ['protocol', 'robust', 'exemplary'] as const;
 export type Level = (typeof levels)[number];
 
@@ -14,7 +17,7 @@ export interface Scenario {
   readonly isAlone?: boolean;
   /** So long after the plan it begins. Default 0. */
   readonly startMs?: number;
-  /** Who launches first, and on which of the plan's items, each by its number. Default 0. */
+  /** Number of the user who launches first, and number of the plan's item. Default 0. */
   readonly user?: number;
   readonly item?: number;
   /** Launches of as many users at once. Default 1. */
@@ -29,7 +32,7 @@ export interface Scenario {
     readonly after?: number;
     readonly times?: number;
   }[];
-  /** What it means where the app does not come to what is waited for: by the protocol it must, or well-made apps do. */
+  /** Severity if the app misses an awaited event: `failed` if the protocol demands it, `warning` if well-made apps reach it. */
   readonly missing: 'failed' | 'warning';
   act(launch: WatchedLaunch): Promise<void>;
 }

@@ -13,7 +13,7 @@ import { KitError } from '../../contract/index.ts';
 import { digestOfTrace, digestOfTraces, type Report } from './report.ts';
 import { codeOf } from '../../files/index.ts';
 
-/** What a signature is over: the report without it. */
+/** Text that a signature covers: the report without the signature. */
 const signedText = ({ signature: _signature, ...unsigned }: Report): Buffer => Buffer.from(JSON.stringify(unsigned));
 
 /** Reads an Ed25519 private key in PEM. Throws `KitError`. */
@@ -59,7 +59,10 @@ export function keyOfReport({ signature }: Report): string | null {
   return jwk ? createPublicKey({ key: jwk, format: 'jwk' }).export({ type: 'spki', format: 'pem' }).toString() : null;
 }
 
-/** Why a report is not to be believed; null where its digests are right and the signature is `trusted`'s, or where null its own key's. */
+/**
+ * Reason not to trust a report; null if its digests and its signature are right. Without `trusted`, the report's own key
+ * verifies the signature.
+ */
 export async function faultOfReport(report: Report, trusted: KeyObject | null): Promise<string | null> {
   for (const { id, launches } of report.scenarios) {
     if (launches.some(({ calls, sha256 }) => digestOfTrace(calls) !== sha256))

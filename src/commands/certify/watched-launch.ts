@@ -13,12 +13,12 @@ export type ArmedFault = z.output<typeof controlAnswers.faults>['faults'][number
 export type FaultEffect = z.output<typeof newFault>['effect'];
 export type FaultEndpoint = z.output<typeof newFault>['endpoint'];
 
-/** What a scenario waited for and did not come. */
+/** An event that a scenario waited for did not come. */
 export class NotSeen extends Error {}
 
 const lookEveryMs = 250;
 
-/** What the plan itself did to a launch. */
+/** An action of the plan itself on a launch. */
 export interface PlanAct {
   /** ISO 8601. */
   readonly at: string;

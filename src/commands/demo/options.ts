@@ -11,7 +11,7 @@ export interface DemoOptions {
   readonly namedInputs: Readonly<Record<string, string>>;
   /** Null for the app's first. */
   readonly stepId: string | null;
-  /** As given: the step's declaration says what they become. */
+  /** Values as given. The step's declaration decides their types. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly outDir: string;
   readonly decision: (typeof decisions)[number];

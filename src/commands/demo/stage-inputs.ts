@@ -5,7 +5,7 @@ import { KitError } from '../../contract/index.ts';
 import { rasterExtensions, vectorExtensions } from '../../raster/index.ts';
 import { isMetadataName } from '../../sandbox/stac/import/scene-metadata.ts';
 
-/** What a step of several inputs may take. */
+/** Extensions of the files that a step of several inputs may take. */
 const allExtensions = new Set([...rasterExtensions, ...vectorExtensions]);
 
 /** Brings one input of several into `folder`. Throws `KitError` for what is not there or neither raster nor features. */
@@ -38,7 +38,7 @@ async function bring(path: string, folder: string): Promise<void> {
   await link(await realpath(path), to).catch(() => copyFile(path, to, constants.COPYFILE_FICLONE));
 }
 
-/** Of a folder: when and by which satellite its scene was taken. */
+/** Metadata files of a folder, with the time and the satellite of its scene. */
 async function metadataOf(input: string): Promise<string[]> {
   if ((await stat(input)).isFile()) return [];
   return (await readdir(input)).filter(isMetadataName).map((name) => join(input, name));

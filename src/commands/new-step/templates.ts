@@ -1,4 +1,4 @@
-/** What `new-step` writes. */
+/** Files that `new-step` writes. */
 import type { VectorOutput } from '../../steps/step.ts';
 
 export interface StepNames {

@@ -20,14 +20,14 @@ export interface BringOptions {
   readonly paths: readonly string[];
   /** For what is on its way. */
   readonly folder: string;
-  /** Of the app that is played with; null where it is another's, of which nobody knows it. */
+  /** Input folder of the app that is played with; null for another's app, because nobody knows its folder. */
   readonly inputDir: string | null;
   readonly sandbox: Pick<OwnSandbox, 'url' | 'apiKey' | 'adminKey'>;
   readonly profile: WireProfile;
   readonly signal: AbortSignal;
 }
 
-/** What stands for the recorded items on the sandbox that is played on, by `collectionId/itemId`. */
+/** Items that replace the recorded items on the sandbox that is played on, by `collectionId/itemId`. */
 export type BroughtItems = ReadonlyMap<string, BroughtItem>;
 
 /** Puts what a run was given where it can be had again: into the catalog, or into the app's folder. Throws `UnplayableError`. */

@@ -14,17 +14,17 @@ export interface PlayOptions {
   readonly startRequest: StartRequest | null;
   readonly tokenField: string;
   readonly limits: Pick<WireLimits, 'pollIntervalMs'>;
-  /** How long nothing may come before it is over. */
+  /** Longest time without any event before the play ends, in milliseconds. */
   readonly patienceMs: number;
   readonly signal: AbortSignal;
   /** Stand for the items that were recorded. Default: they are there by the same names. */
   readonly items?: BroughtItems;
 }
 
-/** What came of it: the same bundle, made of the new launch; and the causes whose moment never came. */
+/** Result of a play: the bundle made of the new launch, and the causes with a moment that never came. */
 export interface Played {
   readonly bundle: Bundle;
-  /** What the referee says of it. */
+  /** Verdict of the referee on the new launch. */
   readonly rules: LaunchVerdict['rules'];
   readonly unfired: readonly string[];
 }

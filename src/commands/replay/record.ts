@@ -94,8 +94,8 @@ async function withLocalInputs(made: Bundle, inputDir: string): Promise<Bundle> 
 const readExtensions = new Set([...extensionsOf.raster, ...extensionsOf.vector]);
 
 /**
- * What the app reads of a local input: the rasters and features of a folder, or one file, each with what lies beside it under
- * its name; by the path that the run was given, and where it lies. None where it is gone.
+ * Files that the app reads of a local input: the rasters and features of a folder, or one file. Files beside them under the
+ * same name are included. Each has the path that the run was given, and its real path. Empty if the input is gone.
  */
 async function filesOf(inputDir: string, path: string): Promise<{ given: string; real: string }[]> {
   const real = await resolveInside(inputDir, path).catch(() => null);

@@ -34,7 +34,7 @@ export async function bringInputs({ input, inputs }: Provenance, paths: readonly
     for (const [i, { fileName, sha256, observedAt = null, bands = [] }] of files.entries()) {
       const found = given.find((one) => one.sha256 === sha256);
       if (!found) throw otherInput(name, fileName, sha256, given, inputs.flatMap((one) => one.files).length === 1);
-      // What was fetched may have the same name in two items.
+      // Fetched files of two items may have the same name.
       const into = source?.type === 'local' ? to : join(to, String(i));
       await mkdir(into, { recursive: true });
       await copyFile(found.path, join(into, fileName), constants.COPYFILE_FICLONE);

@@ -12,7 +12,7 @@ import { runInChild, type Confinement } from '../../child/index.ts';
 import { removeFolder } from '../../files/index.ts';
 import { metadataJob } from '../../raster/index.ts';
 
-/** What a file or a run says of how it was made. */
+/** Record in a file or a run of how it was made. */
 export interface Recorded {
   readonly provenance: Provenance;
   /** The file that is held against what comes out; null where there are only digests. */
@@ -33,7 +33,7 @@ const changed = (what: string) =>
     `${what} does not say what made it, or what it says has changed since. Files of this kit's runs do (GeoTIFF, GeoPackage, GeoJSON), and the JSON of a run; of any other give the run's id`,
   );
 
-/** Of an output, of the JSON of a run, or of a run in the app's database. Throws `KitError` where there is none. */
+/** Reads the record of an output, of the JSON of a run, or of a run in the app's database. Throws `KitError` if there is none. */
 export async function recordedOf(
   what: string,
   path: string,

@@ -96,7 +96,7 @@ const fileGeometry = z
     if (issue) context.addIssue({ code: 'custom', message: issue.message });
   });
 
-/** What an item of the file carries, in every page that shows it. @assumed file-properties */
+/** Properties that an item of the file carries, in every page that shows it. @assumed file-properties */
 const properties = jsonValue.refine(
   (value) => Buffer.byteLength(JSON.stringify(value ?? null)) <= limits.filePropertiesBytes,
   `must be at most ${limits.filePropertiesBytes} bytes of JSON`,

@@ -70,7 +70,7 @@ export const inferenceJob = z.object({
 });
 /** An inference job as the platform shows it (spec 4.7). */
 export type InferenceJobView = z.infer<typeof inferenceJob>;
-/** As a client reads it: any word is a status. */
+/** The job as a client reads it. Any word is a valid status. */
 const readJob = tolerant(inferenceJob.extend({ status: z.string() }), ['id', 'status']);
 /** An inference job as the client reads it (spec 4.7). */
 export type KnownJob = z.output<typeof readJob>;

@@ -67,7 +67,7 @@ function changeCall(name: WireCallName, call: Call<never, unknown>, changes: Cal
 /** A request of the assumed wire as it stands on the other. */
 function encodeAs(wanted: WireForm, assumed: WireForm, request: WireRequest): WireRequest {
   const inPath = matchPath(assumed.path, request.path);
-  // As the root of the catalog: of no call's path.
+  // A path of no call, such as the root of the catalog, stays unchanged.
   if (inPath === null) return request;
   const values: Record<string, unknown> = { ...inPath, ...request.query, ...fieldsOfBody(request.body) };
   for (const { field, place, name } of assumed.fields)

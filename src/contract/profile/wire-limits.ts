@@ -2,7 +2,7 @@ import { limits } from '../limits.ts';
 
 /** Limits of the wire that an app must keep to. Times in milliseconds, sizes in bytes. */
 export interface WireLimits {
-  /** How long an operation waits for its decision (spec 3.1). */
+  /** Time for which an operation waits for its decision (spec 3.1). */
   readonly operationWindowMs: number;
   /** Between two status calls (spec 4.8, rule 2). */
   readonly pollIntervalMs: { readonly min: number; readonly max: number };
@@ -10,7 +10,7 @@ export interface WireLimits {
   readonly tokenLifetimeMs: number;
   /** No renewal carries a token past this age of its launch. */
   readonly tokenLifetimeMaxMs: number;
-  /** How long after its end a token can still be renewed. */
+  /** Time after its end in which a token can still be renewed. */
   readonly tokenRenewalGraceMs: number;
   /** Largest chunk. */
   readonly chunkBytes: number;

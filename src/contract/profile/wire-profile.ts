@@ -91,17 +91,17 @@ export interface WireProfile {
   decodeError(status: number, body: unknown): WireError;
   /** Query parameter or form field in which a launch hands over the identity token. */
   readonly launchTokenField: string;
-  /** Where the app's pages send the user in the platform, below its address; null where there is no such page. */
+  /** Platform pages to which the app's pages send the user, below the platform's address. Null if there is no such page. */
   readonly pages: {
     readonly approvals: string | null;
     readonly item: ((collectionId: string, itemId: string) => string) | null;
   };
   readonly limits: WireLimits;
-  /** How a run with several outputs delivers them: each by an upload of its own, or all in one zip. */
+  /** Delivery of several outputs of a run: one upload for each, or one zip for all. */
   readonly severalOutputs: 'uploads' | 'zip';
   /** The collection in which the items of a user's uploads are. */
   uploadsCollection(userId: string): string;
-  /** What the profile was made of, where that is data, for a sandbox that is to speak it; null for one in code alone. */
+  /** Data that the profile was made from, for a sandbox that speaks it. Null if the profile is code alone. */
   readonly changes: WireChanges | null;
 }
 

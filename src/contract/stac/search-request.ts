@@ -117,7 +117,7 @@ function hasLines(coordinates: unknown[], depth: number): boolean {
   return depth === 1 ? coordinates.length >= 2 : coordinates.every((line) => Array.isArray(line) && line.length >= 2);
 }
 
-/** What other catalogs page and query by: refused, as a client would get the first page for ever. */
+/** Paging and query members of other catalogs. They are rejected, because a client would otherwise receive the first page forever. */
 const notHere = {
   page: z.undefined('is no member of a search: use offset, or follow the link next').optional(),
   token: z.undefined('is no member of a search: use offset, or follow the link next').optional(),
@@ -197,7 +197,7 @@ const fieldsText = z.string().transform((text) => ({
     .map((one) => one.slice(1)),
 }));
 
-/** What the query of a page has: `limit` and `offset`. */
+/** Members of a page's query: `limit` and `offset`. */
 const page = {
   limit: numberRule('must be an integer').pipe(limit).optional(),
   offset: numberRule('must be an integer').pipe(offset).optional(),

@@ -2,7 +2,7 @@ import type { Content } from '../../contract/index.ts';
 import { jsonOf, type RawAnswer } from '../facts.ts';
 import { NotObserved, type Conversation, type Level } from '../target.ts';
 
-/** Where what a probe looks at is written down: a file below `src`, and a name in it. */
+/** Place in the source that defines the probed behaviour: a file below `src` and a name in it. */
 export interface Place {
   readonly file: string;
   readonly symbol: string;
@@ -12,12 +12,12 @@ export interface Place {
 export interface Probe {
   readonly id: string;
   readonly level: Level;
-  /** Of what no call of the wire profile is. */
+  /** Place for facts that belong to no call of the wire profile. */
   readonly place: Place;
   run(at: Conversation, found: Findings): Promise<void>;
 }
 
-/** What earlier probes came by. */
+/** Results of earlier probes. */
 export interface Findings {
   catalogId?: string;
   collectionId?: string;
@@ -31,7 +31,7 @@ export interface Findings {
 }
 
 export const nobody = 'drift-nobody-knows-this-0000000000';
-/** Of a delivered file: one point. */
+/** Content of a delivered file: one point. */
 export const delivered = Buffer.from(
   JSON.stringify({
     type: 'FeatureCollection',
@@ -67,7 +67,7 @@ export function probe(id: string, level: Level, place: Place, run: Probe['run'])
   return { id, level, place, run };
 }
 
-/** What could be read of an answer; nothing of it where it is another. */
+/** Reads a response. Returns an empty object if `read` throws. */
 export function readable<T extends object>(read: () => T): Partial<T> {
   try {
     return read();

@@ -41,7 +41,7 @@ export const write = [
     const mark = at.exchanges.length;
     const answer = await at.call('approval/approved', 'getOperation', { token: await at.token(), operationId });
     const { status } = readable(() => at.target.profile.calls.getOperation.decode(jsonOf(answer)));
-    // What the person has decided is no difference of the platform.
+    // The person's decision is not a difference of the platform.
     if (status === 'REJECTED' || status === 'EXPIRED') {
       at.exchanges.length = mark;
       throw new NotObserved(`the operation is ${status}: nothing more is written`);

@@ -10,7 +10,7 @@ import type { Tile, TileReader } from './tiles.ts';
 /** No data, or outside of the area. */
 export const noClass = 255;
 
-/** Which pixels of a raster lie in an area. */
+/** Mask of the raster's pixels that are in an area. */
 export interface AreaMask {
   /** 1 for every pixel of the window whose centre is in the area; null where none can be. */
   read(x: number, y: number, width: number, height: number): Uint8Array | null;

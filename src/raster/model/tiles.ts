@@ -7,12 +7,12 @@ import type { SceneBand } from '../scene.ts';
 import type { Model } from './model-file.ts';
 import { valuesOf, type ModelValues } from './model-values.ts';
 
-/** What one run of the model reads (`tileSize` a side, perhaps beyond the raster) and the part of it that counts. */
+/** Window that one run of the model reads (`tileSize` per side, perhaps beyond the raster), and the part of it that counts. */
 export interface Tile {
-  /** Of what is read; may be negative. */
+  /** Upper left corner of the window. May be negative. */
   readonly x: number;
   readonly y: number;
-  /** Of what counts: the core, without the overlap but at the raster's edges. */
+  /** The part that counts: the window without the overlap, except at the raster's edges. */
   readonly core: { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
 }
 

@@ -9,7 +9,7 @@ import { results } from '../referee/verdict.ts';
 const after = z.strictObject({ endpoint: z.enum(platformEndpoints), nth: z.int().min(1) }).nullable();
 const label = z.string().regex(/^(operation|upload):\d{1,6}$/);
 
-/** What somebody did, each hung on an effect and not on a time. Null: before the app was opened. */
+/** An action on the run, tied to an effect instead of a time. Null `after`: before the app was opened. */
 const cause = z.discriminatedUnion('do', [
   z.strictObject({
     do: z.literal('start'),
@@ -29,7 +29,7 @@ const cause = z.discriminatedUnion('do', [
     do: z.literal('fault'),
     after,
     fault: newFault,
-    /** How often it struck. */
+    /** Number of times that the fault fired. */
     fired: z.int().min(0),
   }),
 ]);
@@ -58,7 +58,7 @@ const output = z.strictObject({
   fileName: z.string().max(255),
   sourceType,
   status: z.enum(fileStatuses),
-  /** Of size, place, types and pixels of a raster; null for anything else. */
+  /** SHA-256 of a raster's size, place, types and pixels; null for other files. */
   pixelsSha256: z.string().nullable(),
   /** SHA-256 of a vector file's features, or of any other file's bytes; null for rasters. Older bundles lack it. */
   contentSha256: z.string().nullable().optional(),
@@ -80,7 +80,7 @@ const input = z.strictObject({
       collectionId: z.string(),
       itemId: z.string(),
       sourceType,
-      /** As its uploader told them (spec 4.4). */
+      /** Properties that the uploader sent (spec 4.4). */
       properties: fileProperties,
     }),
     z.strictObject({ type: z.literal('local'), path: z.string() }),
@@ -100,17 +100,17 @@ export const bundleFormat = 'marketplace-run/2';
 export const bundle = z.strictObject({
   format: z.literal(bundleFormat),
   kit: z.string(),
-  /** What the sandbox's catalog began with. */
+  /** Initial content of the sandbox's catalog. */
   seed: z.enum(['demo', 'none']),
   renewPolicy: z.enum(renewPolicies),
   /** Besides what the seed makes. */
   inputs: z.array(input),
   causes: z.array(cause),
   effects: z.array(effect),
-  /** Of each rule. */
+  /** Result of each rule. */
   verdict: z.record(z.string(), z.enum(results)),
   outputs: z.array(output),
-  /** Why it cannot be played again; empty where it can. */
+  /** Reasons why the run cannot be played again; empty if it can. */
   obstacles: z.array(z.string()),
 });
 export type Bundle = z.output<typeof bundle>;

@@ -17,7 +17,7 @@ export class Labels {
   }
 }
 
-/** What calls did, oldest first; of each what does not differ from run to run. */
+/** Returns the effects of calls, oldest first, without details that differ from run to run. */
 export function effectsOf(calls: readonly TracedCall[], labels: Labels): Effect[] {
   return calls.map(({ endpoint, status, delivered, detail }): Effect => {
     const { operationId, uploadId, operationStatus, partNumber, size, fileSize, tokenNumber, code, foreign } = detail;

@@ -7,7 +7,7 @@ import type { Bundle, BundledInput } from './bundle.ts';
 /** A larger input is told by its digest alone. */
 const maxInputBytes = 8 * 1024 * 1024;
 
-/** How much of its inputs a bundle takes. */
+/** Space for inputs in a bundle. */
 export class Room {
   #bytes: number;
 
@@ -24,7 +24,7 @@ export class Room {
   }
 }
 
-/** What a run was given, as far as the platform has it; why not, where it cannot be had again. */
+/** Inputs of a run that the platform has, and the reasons why others cannot be provided again. */
 export interface FoundInputs {
   readonly inputs: BundledInput[];
   readonly obstacles: string[];

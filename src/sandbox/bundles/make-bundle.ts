@@ -114,7 +114,7 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
     const told = causes.reduce((sum, one) => sum + (one.do === 'fault' ? one.fired : 0), 0);
     if (struck > told)
       obstacles.push('calls were struck by what is no cause of this launch: a rate limit, or a fault for every launch');
-    // Whose token is revoked waits for nothing any more.
+    // After its token is revoked, a launch waits for nothing.
     const isRevoked = causes.some((one) => one.do === 'revoke');
     if (!isRevoked && operations.page(1, { isWaiting: true, launchId: launch.id }).length > 0)
       obstacles.push('an operation waits for a decision: the run has not ended');
@@ -150,7 +150,7 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
   };
 }
 
-/** What an app of this kit was asked to run, as its operation tells it; null for another's, which begins by itself. */
+/** Reads the requested run from the operation of an app of this kit; null for other apps, which start by themselves. */
 function startOf(parameters: unknown): Extract<Cause, { do: 'start' }>['body'] | null {
   const { step, input, ...others } = (parameters ?? {}) as Record<string, unknown>;
   const stepId = typeof step === 'string' ? /^(.+)@[^@]+$/.exec(step)?.[1] : undefined;

@@ -1,5 +1,5 @@
+/** Effects of a fault on a response after the work. */
 import { STATUS_CODES } from 'node:http';
-/** What a fault does to an answer after the work. */
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Response } from 'express';
 

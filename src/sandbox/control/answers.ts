@@ -1,4 +1,4 @@
-/** What the control calls answer (contract, "Sandbox control"). */
+/** Responses of the control calls (contract, "Sandbox control"). */
 import * as z from 'zod';
 import {
   appManifest,
@@ -53,7 +53,7 @@ const message = z.object({ headers: z.record(z.string(), z.string()), body: z.un
 const judgedRule = (of: readonly Rule[]) =>
   z.object({
     rule: z.enum(of.map(({ id }) => id)),
-    /** Where the service interface says so. */
+    /** Section of the service interface that states the rule. */
     clause: z.string(),
     holds: z.string(),
     result: z.enum(results),
@@ -131,12 +131,12 @@ export const controlAnswers = {
     size: z.int(),
     sourceType,
     status: fileStatus,
-    /** Why it is FAILED. */
+    /** Reason for the status FAILED. */
     reason: z.string().nullable(),
     mediaType: z.string().nullable(),
     sha256: z.string().nullable(),
     createdAt: instant,
-    /** Of the catalog; null where there is none, or not yet. */
+    /** Item of the catalog; null if there is none, or not yet. */
     item: z.object({ collectionId: z.string(), itemId: z.string() }).nullable(),
   }),
   job: z.object({
@@ -144,10 +144,10 @@ export const controlAnswers = {
     modelId: z.string(),
     type: z.enum(inferenceTypes),
     fileId: z.string(),
-    /** Whose the file is; null where that is gone. */
+    /** Owner of the file; null if the file is gone. */
     userId: z.string().nullable(),
     status: z.enum(inferenceStatuses),
-    /** Why it is FAILED. */
+    /** Reason for the status FAILED. */
     reason: z.string().nullable(),
     resultName: z.string().nullable(),
     startedAt: instant,
@@ -187,7 +187,7 @@ export const controlAnswers = {
     /** The worst of the rules': failed, warning, passed; not_exercised where none was. */
     result: z.enum(results),
     rules: z.array(judgedRule(rules)),
-    /** What well-made apps do besides; no part of the result. */
+    /** Rules that well-made apps follow in addition; not part of the result. */
     advisories: z.array(judgedRule(advisories)),
   }),
   reset: z.object({ status: z.literal('ok') }),

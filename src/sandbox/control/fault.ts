@@ -59,7 +59,7 @@ export interface Fault {
   readonly fired: number;
 }
 
-/** What an effect does, in words. */
+/** Describes an effect in words. */
 export function faultText(effect: FaultEffect): string {
   if ('afterWork' in effect) return `do the work, answer ${effect.status}`;
   if ('status' in effect)

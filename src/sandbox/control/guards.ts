@@ -31,7 +31,7 @@ export function requireOwnOrigin(publicUrl: () => string): RequestHandler {
   };
 }
 
-/** As `requireOwnOrigin`, for what changes state; reading is judged by the API key alone. */
+/** Applies `requireOwnOrigin` to calls that change state. Calls that only read need just the API key. */
 export function requireOwnOriginToChange(publicUrl: () => string): RequestHandler {
   const guard = requireOwnOrigin(publicUrl);
   return (req, res, next) => (isReading(req) ? next() : guard(req, res, next));

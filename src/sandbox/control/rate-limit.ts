@@ -14,7 +14,7 @@ export type RateLimitSetting = z.output<typeof newRateLimit>;
 
 const minuteMs = 60_000;
 
-/** How many calls a minute the platform takes, of one endpoint or of all together. None by default. It survives a restart; the count does not. */
+/** Limit of calls per minute, for one endpoint or all together. None by default. The setting survives a restart; the count does not. */
 export class RateLimit {
   #database: SandboxDatabase;
   /** Every call looks at it: kept beside the database, which nothing else writes. */

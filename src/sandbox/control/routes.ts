@@ -59,7 +59,7 @@ export const newKey = z.object({
   permissions: z
     .array(z.enum(permissions, `must be one of ${permissions.join(', ')}`))
     .min(1, 'must name at least one permission'),
-  /** Whose own it is: calls with it that carry no identity token are told apart by it. */
+  /** App that owns the key. The key identifies the app's calls without an identity token. */
   appId: z.string().optional(),
 });
 /** Body of `POST /sandbox/clock`. */
@@ -76,9 +76,9 @@ export const traceQuery = z.object({ format: z.enum(['json', 'har'], 'must be js
 /** Query of a launch's verdict. */
 export const verdictQuery = z.object({ format: z.enum(['json', 'junit'], 'must be json or junit').default('json') });
 
-/** The last instant that can be written as ISO 8601 with four digits of year. */
 /** Operations in one response. Each may hold 64 KiB of parameters. */
 const maxOperations = 1_000;
+/** The last instant that can be written as ISO 8601 with four digits of year. */
 const endOfCalendarMs = Date.UTC(9999, 11, 31);
 
 /** The sandbox's own calls, under `/sandbox`: no part of the platform. */

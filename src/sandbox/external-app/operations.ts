@@ -21,7 +21,7 @@ export interface Operation {
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
   readonly expiresAtMs: number;
-  /** Who approved or rejected it, in words; null where nobody has, or nobody said. */
+  /** Author of the decision, in words; null if there is no decision or no known author. */
   readonly decidedBy: string | null;
 }
 
@@ -158,7 +158,7 @@ export class Operations {
   ): Operation[] {
     const found: Operation[] = [];
     let skipped = 0;
-    // What has expired still stands as REQUESTED.
+    // Expired operations are still stored as REQUESTED.
     const rows = this.#database
       .prepare<{ appId: string | null; launchId: string | null }, OperationRow>(
         `select * from operations where ${isWaiting ? "status = 'REQUESTED'" : 'true'} ${launchId === null ? '' : 'and launch_id = @launchId'} ${appId === null ? '' : 'and launch_id in (select id from launches where app_id = @appId)'} order by created_at ${isWaiting ? 'asc' : 'desc'}, rowid ${isWaiting ? 'asc' : 'desc'}`,
@@ -187,7 +187,7 @@ export class Operations {
     return row ? this.#read(row) : null;
   }
 
-  /** How many wait for a decision; of one app where it is given. */
+  /** Counts the operations that wait for a decision, of all apps or of one. */
   countRequested(appId: string | null = null): number {
     const moved = JSON.stringify(this.#clock.movedLaunches());
     const ofApp = appId === null ? '' : 'and launch_id in (select id from launches where app_id = @appId)';
@@ -225,7 +225,7 @@ export class Operations {
     return this.find(id)!;
   }
 
-  /** How many there are in all; of one app where it is given. */
+  /** Counts all operations, or those of one app. */
   count(appId: string | null = null): number {
     return this.#database
       .prepare<[string | null, string | null], { n: number }>(

@@ -50,7 +50,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   const router = Router({ caseSensitive: true });
   const key = requireApiKey(keys, ['external_app'], () => new SandboxError('authentication_failed'));
 
-  /** What stands before every call's own work. `authenticate` gives the launch that the token stands for. */
+  /** Returns the handlers that run before the work of a call. `authenticate` returns the launch of the token. */
   function before(endpoint: ExternalAppEndpoint, authenticate: (token: string) => string): RequestHandler[] {
     const record: RequestHandler = (req, res, next) => {
       const caller = tokens.identify(tokenOf(req));

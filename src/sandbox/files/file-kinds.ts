@@ -1,6 +1,6 @@
 import type { SourceType } from '../../contract/index.ts';
 
-/** How a source type's claim is judged. */
+/** Kind of check for a source type's claim. */
 export type FileKind = 'raster' | 'vector' | 'pdf' | 'image' | 'czml' | 'tiles3d' | 'video' | 'any';
 
 /** @assumed source-types: what the platform takes for each of the spec's twenty source types (section 2.8) */

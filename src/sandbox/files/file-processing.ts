@@ -15,7 +15,7 @@ export interface FileProcessingOptions {
   readonly files: Files;
   readonly confinement: Confinement;
   readonly blobDir: string;
-  /** Where overviews go that were built of a raster, `<blob>.ovr`. */
+  /** Folder for overviews built for rasters, `<blob>.ovr`. */
   readonly overviewDir: string;
   readonly workDir: string;
   readonly log: Logger;
@@ -63,7 +63,7 @@ export class FileProcessing {
     return this.#loop.restart();
   }
 
-  /** As `stop`, for good. */
+  /** Stops processing for good. */
   async close(): Promise<void> {
     await this.#loop.stop();
     await this.#pool.close();
@@ -76,7 +76,7 @@ export class FileProcessing {
       files.complete(file.id, facts, () => publish(file, facts));
     } catch (error) {
       if (signal.aborted) return;
-      // Of this machine, not of the file: it is tried again.
+      // The machine failed, not the file, so the sandbox tries the file again.
       if (isOfTheMachine(error) && !isLastTry) throw error;
       const reason = error instanceof ChildJobError ? error.message : 'the sandbox could not process the file';
       log.info({ fileId: file.id, reason, err: error instanceof ChildJobError ? undefined : error }, 'file failed');

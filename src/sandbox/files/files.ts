@@ -14,9 +14,9 @@ export interface FileRecord {
   /** Name of the file's bytes in the blob folder. */
   readonly blob: string;
   readonly status: FileStatus;
-  /** Why it is FAILED. */
+  /** Reason for the status FAILED. */
   readonly reason: string | null;
-  /** As detected; null until it is processed. */
+  /** Detected media type; null until the file is processed. */
   readonly mediaType: string | null;
   readonly sha256: string | null;
   /** Null until it is COMPLETED. */
@@ -24,7 +24,7 @@ export interface FileRecord {
   readonly createdAtMs: number;
 }
 
-/** What its uploader says of a file (spec 4.4), for its item. */
+/** Properties from a file's uploader (spec 4.4), for its item. */
 export type FileProperties = Pick<
   CompleteUploadRequest,
   'vectorMappingProperties' | 'layerProperties' | 'geometry' | 'acquisitionDate'
@@ -119,7 +119,7 @@ export class Files {
       .map(fromRow);
   }
 
-  /** How many there are in all. */
+  /** Counts all files. */
   count(): number {
     return this.#database.prepare<[], { n: number }>('select count(*) as n from files').get()!.n;
   }
@@ -139,7 +139,7 @@ export class Files {
     this.#database.prepare(`update files set status = 'FAILED', reason = ? where id = ?`).run(reason, id);
   }
 
-  /** What a stopped process was at is queued again. */
+  /** Queues the unfinished files of a stopped process again. */
   requeueUnfinished(): void {
     this.#database.prepare(`update files set status = 'QUEUED' where status = 'IN_PROGRESS'`).run();
   }

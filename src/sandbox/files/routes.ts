@@ -34,7 +34,7 @@ export interface FileRoutesOptions {
   readonly processing: FileProcessing;
   readonly links: DownloadLinks;
   readonly blobDir: string;
-  /** Whose the files are that come without a launch: an API key belongs to nobody. */
+  /** Returns the owner of files that come without a launch: an API key belongs to nobody. */
   readonly uploaderId: () => string;
   readonly freeBytes?: ((folder: string) => Promise<number>) | undefined;
 }

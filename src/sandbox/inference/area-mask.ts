@@ -9,7 +9,10 @@ import { boxOfPositions } from '../../raster/footprint.ts';
 import type { AreaMask } from '../../raster/model/class-raster.ts';
 import { fromLonLat } from '../../raster/lon-lat.ts';
 
-/** Of a Polygon or MultiPolygon in longitude and latitude. Throws where the raster has no place. Burnt window by window: memory does not depend on the raster. */
+/**
+ * Creates the mask of a Polygon or MultiPolygon in longitude and latitude. Throws if the raster has no place.
+ * Burns it window by window, so memory does not depend on the raster.
+ */
 export function createAreaMask(
   area: Geometry,
   { srs, geoTransform, width, height }: Grid,

@@ -50,7 +50,7 @@ export async function writeBoxes({
       const { outputs } = await reader.run(tile);
       for (const box of boxesOf(outputs, tile, model)) {
         const [x, y] = [Math.floor((box.x0 + box.x1) / 2) - core.x, Math.floor((box.y0 + box.y1) / 2) - core.y];
-        // Of two tiles that see an object, the one whose core holds its centre tells of it.
+        // If two tiles see an object, the tile whose core holds its centre reports it.
         const isHere = x >= 0 && y >= 0 && x < core.width && y < core.height;
         if (isHere && (area === null || area[y * core.width + x] === 1)) found.push(box);
       }
@@ -95,7 +95,7 @@ function boxesOf(
   );
 }
 
-/** Of boxes of a class that overlap too much the most certain is kept (non-maximum suppression). */
+/** Removes a box that overlaps a more certain box of its class too much (non-maximum suppression). */
 export function suppressed(boxes: readonly DetectedBox[], maxOverlap: number): DetectedBox[] {
   const kept: DetectedBox[] = [];
   // By cells of a hundred pixels or so, so that many objects are not compared with each other.

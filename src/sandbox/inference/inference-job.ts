@@ -21,7 +21,7 @@ export interface InferenceInput {
 }
 
 export interface InferenceOutput {
-  /** What the result is: GeoTIFF or GeoJSON. */
+  /** Format of the result: GeoTIFF or GeoJSON. */
   readonly extension: 'tif' | 'geojson';
 }
 

@@ -12,7 +12,7 @@ export interface InferenceJob {
   /** GeoJSON. */
   readonly geometry: string | null;
   readonly status: InferenceStatus;
-  /** Why it FAILED. */
+  /** Reason for the status FAILED. */
   readonly reason: string | null;
   /** File name of the result, for its download. */
   readonly resultName: string | null;
@@ -79,7 +79,7 @@ export class InferenceJobs {
     this.#database.prepare(`update inference_jobs set status = 'FAILED', reason = ? where id = ?`).run(reason, id);
   }
 
-  /** What a stopped process was at is begun anew. */
+  /** Queues the unfinished jobs of a stopped process again. */
   requeueUnfinished(): void {
     this.#database.prepare(`update inference_jobs set status = 'SUBMITTED' where status = 'RUNNING'`).run();
   }

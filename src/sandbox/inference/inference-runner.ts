@@ -80,7 +80,7 @@ export class InferenceRunner {
       jobs.complete(job.id, `${parse(file.originalName).name}-${model.id}.${extension}`);
     } catch (error) {
       if (signal.aborted) return;
-      // Of this machine, not of the file: it is tried again.
+      // The machine failed, not the file, so the sandbox tries the job again.
       if (isOfTheMachine(error) && !isLastTry) throw error;
       const reason = error instanceof ChildJobError ? error.message : 'the sandbox could not run the model';
       log.info(

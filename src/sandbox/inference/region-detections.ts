@@ -57,7 +57,7 @@ function* featuresOf(
     const rings = coordinates
       .map((ring) => allPlaced(ring.map(([x = 0, y = 0]) => place(x, y))))
       .filter((ring) => ring !== null);
-    // What lies where there is no longitude and latitude, beyond a projection's world, is nowhere.
+    // A region beyond the limits of its projection has no longitude and latitude, so it has no place.
     if (rings.length < coordinates.length) continue;
     const areaM2 = srs?.isProjected() ? Math.round(geometry.getArea()) : undefined;
     yield {

@@ -27,7 +27,7 @@ export interface InferenceRoutesOptions {
   readonly files: Files;
   readonly keys: Pick<ApiKeys, 'find'>;
   readonly before: BeforeCall;
-  /** Why no model can be run; null where they can. */
+  /** Reason why no model can run; null if models can. */
   readonly unavailable: string | null;
 }
 
@@ -117,7 +117,7 @@ function view({ id, status, type, startedAtMs }: InferenceJob): InferenceJobView
   return { id, status, type, startedAt: iso(startedAtMs) };
 }
 
-/** Why onnxruntime cannot be used; null where it is installed. It is large, and wanted for nothing else. */
+/** Returns the reason why onnxruntime cannot be used; null if it is installed. Only inference needs this large package. */
 export function whyNoInference(): string | null {
   try {
     import.meta.resolve('onnxruntime-node');

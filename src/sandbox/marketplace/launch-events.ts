@@ -2,7 +2,7 @@ import type { SandboxClock } from '../clock.ts';
 import type { Fault } from '../control/fault.ts';
 import type { SandboxDatabase } from '../database.ts';
 
-/** What happens to a launch besides the calls that it makes. */
+/** Kinds of events of a launch besides its calls. */
 export type LaunchEventKind =
   | 'launched'
   | 'approved'
@@ -16,14 +16,14 @@ export interface LaunchEvent {
   /** Real: epoch milliseconds of the machine. */
   readonly atMs: number;
   readonly kind: LaunchEventKind;
-  /** What it was about, in words. */
+  /** Subject of the event, in words. */
   readonly text: string;
-  /** How far the clock was moved; 0 for everything else. */
+  /** Distance by which the clock was moved; 0 for all other events. */
   readonly movedMs: number;
   readonly data: EventData;
 }
 
-/** What an event was about, for programs. */
+/** Subject of an event, for programs. */
 export interface EventData {
   readonly operationId?: string;
   readonly fault?: Fault;
@@ -57,7 +57,7 @@ export class LaunchEvents {
       this.note(launchId, 'clock moved', `by ${spanText(byMs)}${launchId === null ? ', for every launch' : ''}`, byMs);
   }
 
-  /** Of the launch and of all, since the launch began: oldest first, the newest 500. */
+  /** Returns the events of the launch, and those of all launches since it began: the newest 500, oldest first. */
   list(launchId: string): LaunchEvent[] {
     return this.#database
       .prepare<[string, string, number], Omit<LaunchEvent, 'data'> & { data: string }>(

@@ -1,4 +1,4 @@
-/** How a renewal answers: the same token with a later expiry, or a new token (contract, "Tokens"). */
+/** Responses to a renewal: the same token with a later expiry, or a new token (contract, "Tokens"). */
 export const renewPolicies = ['extend', 'rotate'] as const;
 
 /** One launch of an app by a user: an external app session in the spec's words (4.8, rule 5). */

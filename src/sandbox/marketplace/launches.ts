@@ -100,7 +100,7 @@ export class Launches {
       .map(fromRow);
   }
 
-  /** Of an app; null where it was never launched. */
+  /** Returns the newest launch of an app; null if there was none. */
   newestOf(appId: string): Launch | null {
     const row = this.#database
       .prepare<[string], LaunchRow>(
@@ -110,7 +110,7 @@ export class Launches {
     return row ? fromRow(row) : null;
   }
 
-  /** How many there are in all. */
+  /** Counts all launches. */
   count(): number {
     return this.#database.prepare<[], { n: number }>('select count(*) as n from launches').get()!.n;
   }

@@ -6,7 +6,7 @@ export interface DocumentedCall {
   readonly summary: string;
   readonly tag: 'Catalog' | 'Files' | 'Inference' | 'External app' | 'Sandbox';
   readonly method: 'get' | 'post' | 'delete';
-  /** As Express writes it. */
+  /** Path in the syntax of Express. */
   readonly path: string;
   readonly query?: z.ZodObject;
   readonly headers?: z.ZodObject;
@@ -23,7 +23,7 @@ export interface DocumentedCall {
   readonly otherMediaTypes?: readonly string[];
   /** Beside success and 405; 401, 403 and the rest as the group has them. */
   readonly errors: readonly number[];
-  /** Where the specification has it. */
+  /** Section of the specification that describes the call. */
   readonly clause: string;
   /** A signed address: the API key is not needed. */
   readonly isSigned?: boolean;

@@ -10,7 +10,7 @@ export interface ApiPageOptions {
   readonly render: RenderPage;
 }
 
-/** What an example needs of JSON Schema. */
+/** Parts of JSON Schema that an example needs. */
 interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -145,7 +145,7 @@ function typeOf({ type, enum: values, anyOf, oneOf }: Schema): string {
   return [type ?? (anyOf ?? oneOf)?.map(typeOf).join(' | ') ?? 'any'].flat().join(' | ');
 }
 
-/** What is required, and what the demo world has a value for. */
+/** Returns an example: the required fields, and those for which the demo world has a value. */
 function exampleOf(name: string, given: Schema, schemas: Readonly<Record<string, Schema>>, depth: number): unknown {
   const schema = resolved(given, schemas);
   if (name in known) return known[name];

@@ -76,7 +76,7 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
     });
   });
 
-  /** How the app has behaved, and whether it still waits. */
+  /** Describes the app's behaviour so far, and whether it still waits. */
   function appOf({ id, launchId }: Operation) {
     const newest = trace.lastAboutAt(launchId, id);
     const isSilent = newest !== null && clock.machineNow() - newest > silentAfterMs;
@@ -145,7 +145,7 @@ export function viewOperation(
   };
 }
 
-/** What is asked for: the items that are named, with their places and bytes as far as these are known, and everything else in words. */
+/** Returns the items that an operation names, with their places and bytes as far as known, and all other parameters in words. */
 export async function viewRequest(
   { parameters }: Operation,
   { catalog, assets, sources }: Pick<ApprovalPagesOptions, 'catalog' | 'assets' | 'sources'>,

@@ -76,7 +76,7 @@ export function catalogBrowser({ catalog, assets, objects, sources, apps, render
     collection: catalog.collections.find(item.collectionId)?.title ?? item.collectionId,
   });
 
-  /** What somebody flew: imported scenes, then those that the sandbox begins with. */
+  /** Returns recorded scenes: imported scenes first, then the scenes that the sandbox starts with. */
   async function realScenes() {
     const shipped = catalog.collections.list().filter(({ keywords }) => keywords.includes(realKeyword));
     const collections = [...catalog.collections.list(importsCatalogId), ...shipped]
@@ -120,12 +120,12 @@ export function catalogBrowser({ catalog, assets, objects, sources, apps, render
   return router;
 }
 
-/** As a page shows it and a map draws it. */
+/** Returns an item for display on a page and a map. */
 export function viewItem(item: ItemRecord, assets: AssetLinks) {
   return {
     id: item.id,
     collectionId: item.collectionId,
-    // That of an upload is its file's id, as the interface wants it.
+    // The title of an upload is its file's id, because the interface requires this.
     title:
       item.source.kind === 'file' && typeof item.properties['name'] === 'string' ? item.properties['name'] : item.title,
     datetime: iso(item.datetimeMs),

@@ -41,7 +41,7 @@ export interface FilePagesOptions {
   readonly jobs: InferenceJobs;
   readonly sources: ItemSources;
   readonly runner: Pick<InferenceRunner, 'resultPath'>;
-  /** Why no model can be run; null where they can. */
+  /** Reason why no model can run; null if models can. */
   readonly unavailable: string | null;
   readonly render: RenderPage;
 }

@@ -26,7 +26,7 @@ const maxDrawn = 1_000;
 const maxOperations = 20;
 /** Drawn before a launch began, and after now. */
 const lifeMarginMs = 60_000;
-/** What the page offers to arm. */
+/** Faults that the page offers to arm. */
 const effects: readonly FaultEffect[] = [
   { reset: true },
   { dropResponse: true },
@@ -120,7 +120,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
   router.get('/launches/:launchId', async (req, res) => {
     const launch = launches.get(req.params.launchId);
     await verdicts.read([launch.id]);
-    // What is no good in a hand-made address is as if it were not there.
+    // The page ignores an invalid query from a hand-made address.
     const asked =
       inspectorQuery.safeParse(Object.fromEntries(Object.entries(req.query).filter(([, value]) => value !== '')))
         .data ?? {};
@@ -138,7 +138,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
     );
     const viewCall = (call: CallView) => ({ ...call, breaks: broken.get(call.id) ?? null, fault: faultOf(call) });
     const chosen = asked.call === undefined ? null : trace.find(launch.id, asked.call);
-    // What an app has said of itself may hold a key: this page is saved and sent on.
+    // Texts from an app may hold a key, and people save this page and send it on.
     const shown = options.redact(operations.list(launch.id, maxOperations));
     const names = options.redact(operations.names(launch.id));
     const noted = events.list(launch.id);
@@ -203,7 +203,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
     return toMs > fromMs ? { fromMs, toMs } : undefined;
   }
 
-  /** What was done, and what came of itself: the end of an operation's window, and of the newest token. */
+  /** Returns people's actions and the expiries: the end of an operation's window, and of the newest token. */
   function causesOf(launch: Launch, noted: readonly LaunchEvent[], ofLaunch: readonly Operation[]): DrawnCause[] {
     const tones: Partial<Record<LaunchEvent['kind'], DrawnCause['tone']>> = {
       approved: 'good',

@@ -16,7 +16,7 @@ const actingUserCookie = 'sandbox.user';
 /** Launches whose page beside the app was not loaded yet: the oldest makes room. */
 const maxOpenings = 200;
 
-/** How a browser opens the app of a new launch. */
+/** Request by which a browser opens the app of a new launch. */
 interface Opening {
   readonly method: 'get' | 'post';
   readonly action: string;

@@ -10,7 +10,7 @@ const cookieName = 'sandbox.admin';
 const purpose = 'sign-in to the pages';
 const signedInForMs = 12 * 3_600_000;
 
-/** As the control calls: without an admin key on loopback only; with one, for those who have signed in with it. */
+/** Protects the pages like the control calls: without an admin key, only loopback has access; with one, only signed-in people. */
 export function requirePageAccess(adminKey: string | null, signer: Signer, now: () => number): RequestHandler {
   if (adminKey === null) return requireAdmin(null);
   return (req, res, next) => {

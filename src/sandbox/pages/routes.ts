@@ -43,7 +43,7 @@ const isOfPages =
   /^\/(?:$|(?:events|marketplace|approvals|catalog|files|inference|launches|reset|docs|browser)(?:\/|$))/;
 /** Answers of these are for programs, whoever asks. */
 const isOfApi = /^\/(public|sandbox|catalogs|openapi\.json|browser)(\/|$)/;
-/** What the pages' own scripts call is answered by JSON. */
+/** Addresses that the pages' own scripts call; their responses are JSON. */
 const isForScripts = /^\/(browser\/|files\/scenes|docs\/key)/;
 const compressed = compression();
 const pageKeys: Pick<ApiKeys, 'find'> = { find: () => ({ id: 'pages', permissions, appId: null, createdAtMs: 0 }) };

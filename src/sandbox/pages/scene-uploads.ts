@@ -14,9 +14,9 @@ import { fileRules } from '../uploads/upload-rules.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
 
 const form = urlencoded({ extended: false, limit: '16kb' });
-/** Of one folder: a scene has a few dozen. */
+/** Limit for one folder: a scene has a few dozen files. */
 const maxFiles = 200;
-/** Of one file. */
+/** Limit for one file. */
 const maxBytes = 10 * 1024 ** 3;
 /** Folders that are being sent. */
 const maxOpen = 20;
@@ -24,13 +24,13 @@ const forgottenAfterMs = 3_600_000;
 const idleWhenFullMs = 60_000;
 
 export interface SceneUploadsOptions {
-  /** Where folders are gathered; emptied at each start. */
+  /** Folder that gathers incoming folders; emptied at each start. */
   readonly workFolder: string;
-  /** Where they go when they are whole: items read from there. */
+  /** Folder for complete folders: items read from there. */
   readonly folder: string;
   /** Takes a folder into the catalog. */
   readonly importPath: (path: string, progress: ImportProgress) => Promise<ImportResult>;
-  /** Whether a folder of that name would go into a collection that is none of imports. */
+  /** True if a folder of that name would go into a collection outside the imports. */
   readonly isForeign: (name: string) => boolean;
   readonly freeBytes?: ((folder: string) => Promise<number>) | undefined;
 }

@@ -26,8 +26,8 @@ export interface CallAttributionOptions {
 }
 
 /**
- * Whose launch a call without an identity token belongs to: of an item that an operation names in its parameters, that
- * operation's; by a key that is an app's own, the launch of the file that it names, or else the app's newest.
+ * Finds the launch of a call without an identity token. If an operation names the call's item in its parameters, this is
+ * the operation's launch. For an app's own key, it is the launch of the named file, or else the app's newest.
  */
 export function createCallAttribution({
   keys,

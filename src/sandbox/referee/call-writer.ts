@@ -28,9 +28,9 @@ export const unattributed = '-';
 export const maxOfLaunch = 50_000;
 /** Calls kept of all; waiting for room on the disk, of which the oldest go; written in one transaction. */
 const most = { ofAll: 1_000_000, waiting: 10_000, together: 100 };
-/** How often the bounds are looked after, in calls: it costs a walk over the launch's calls. */
+/** Calls between two checks of the bounds: a check walks over the launch's calls. */
 const boundEvery = 100;
-/** How long a call of nobody's may wait to be written down; milliseconds. */
+/** Longest wait before a call without a launch is written; milliseconds. */
 const nobodysWaitMs = 20;
 
 /** Writes calls down, in order: a launch's at once, nobody's a moment later, and all of them when the disk has room. */
@@ -91,7 +91,7 @@ export class CallWriter {
     const { lastInsertRowid } = this.#insertion.run(call);
     const id = Number(lastInsertRowid);
     if (id % boundEvery !== 0) return;
-    // Of this call's launch: whichever makes many calls comes by here soon.
+    // This checks only the call's own launch: a launch with many calls soon returns here.
     const { changes } = this.#database
       .prepare(
         'delete from calls where launch_id = ? and id <= (select id from calls where launch_id = ? order by id desc limit 1 offset ?)',

@@ -1,4 +1,4 @@
-/** What the trace keeps of a call: no key, no token, and no body without an end. */
+/** Parts of a call that the trace stores: no key, no token, and no unlimited body. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
 
@@ -61,7 +61,7 @@ export function tokensIn(body: unknown): string[] {
   return typeof token === 'string' ? [token] : [];
 }
 
-/** As it is, in an address, and as people encode it. */
+/** Returns a secret as it is, in an address, and in usual encodings. */
 const formsOf = (secret: string): string[] => [
   secret,
   encodeURIComponent(secret),

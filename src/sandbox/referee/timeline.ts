@@ -8,7 +8,7 @@ const plotWidth = 850;
 /** Operations with lanes of their own, the newest; calls of others share one group. */
 const maxGroups = 6;
 
-/** What a drawing needs of a call; `at` is ISO 8601. */
+/** Data of a call for a drawing; `at` is ISO 8601. */
 export interface DrawnCall {
   readonly id: number;
   readonly at: string;
@@ -19,7 +19,7 @@ export interface DrawnCall {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-/** What happened besides calls: drawn as a line through all lanes. */
+/** An event that is not a call, drawn as a line through all lanes. */
 export interface DrawnCause {
   readonly at: string;
   readonly kind: string;
@@ -36,7 +36,7 @@ export interface TimelineOptions {
   readonly causes?: readonly DrawnCause[];
   /** Names of operations, by id. */
   readonly operations?: ReadonlyMap<string, string>;
-  /** What of it is shown, in epoch milliseconds. Default: all. Lanes and ticks are those of all. */
+  /** Time span to show, in epoch milliseconds. Default: all. Lanes and the origin of the ticks do not depend on it. */
   readonly window?: { readonly fromMs: number; readonly toMs: number } | undefined;
   /** The calls that have lanes, whichever are shown. Default: those that are. */
   readonly lanesOf?: readonly DrawnCall[];

@@ -76,7 +76,7 @@ export class Trace {
   /** Nothing more comes: the next start knows that nothing is missing. */
   close(): void {
     this.#lateness.stop();
-    // What a full disk had no room for is missing.
+    // Calls are missing if a full disk had no space for them.
     if (this.#writer.writeAll()) this.#database.prepare(`delete from settings where name = 'trace-open'`).run();
   }
 
@@ -182,7 +182,7 @@ export class Trace {
           ),
         });
       } catch (error) {
-        // Of a body nested too deep to be looked through: the answer is gone already, and must not take the server with it.
+        // The body may be nested too deep to inspect. The answer is already sent, and the error must not stop the server.
         this.#log.error({ err: error, endpoint }, 'could not record a call');
       }
     });
@@ -238,7 +238,7 @@ export class Trace {
     if (wanted.outcome === 'lost') conditions.push('delivered = 0');
     if (wanted.outcome === 'fault') conditions.push("json_extract(detail, '$.fault') is not null");
     if (wanted.among) conditions.push('id in (select value from json_each(@among))');
-    // Of many calls the newest: it reads them whole.
+    // Text search reads calls whole, so it covers only the newest.
     if (wanted.text)
       conditions.push(
         "id in (select id from calls where launch_id = @launchId order by id desc limit @maxRead) and instr(lower(path || ' ' || detail || ' ' || request || ' ' || response || ' ' || coalesce(status, '')), lower(@text)) > 0",
@@ -273,7 +273,7 @@ export class Trace {
     return row ? view(row) : null;
   }
 
-  /** What a drawing needs of the newest `limit` calls that began in between, oldest first; epoch milliseconds of the machine. */
+  /** Returns drawing data of the newest `limit` calls that began in the interval, oldest first; epoch milliseconds of the machine. */
   drawn(launchId: string, fromMs: number, toMs: number, limit: number): DrawnCall[] {
     const rows = this.#database
       .prepare<[string, number, number, number], CallRow>(
@@ -305,7 +305,6 @@ export class Trace {
 const isDelivered = (req: Request, res: Response, { isUndelivered }: CallNotes): boolean =>
   res.writableFinished && !isUndelivered && req.method !== 'HEAD';
 
-/** Which of a launch's calls somebody wants to see. */
 export interface CallFilter {
   readonly endpoint?: PlatformEndpoint | undefined;
   /** Answered by 4xx or 5xx; without an answer that arrived; touched by an armed fault. */
@@ -331,7 +330,7 @@ function view(row: CallRow) {
     delivered: row.delivered === 1,
     requestBytes: row.request_bytes,
     responseBytes: row.response_bytes,
-    // Which operation an upload call was about may never have been read.
+    // The operation of an upload call may be unknown.
     detail: {
       ...(row.endpoint.startsWith('upload.') && { operationId: null }),
       ...(JSON.parse(row.detail) as Record<string, unknown>),

@@ -16,28 +16,28 @@ export interface TracedCall {
   readonly detail: CallDetail;
 }
 
-/** What the sandbox understood of a call. Each field is there as far as the call was read. */
+/** Details that the sandbox read from a call. A field is present if the sandbox read the call that far. */
 export interface CallDetail {
   /** Code of the error that it was answered with. */
   readonly code?: string;
   readonly operationId?: string;
-  /** Of that operation when the call came in. */
+  /** Status of that operation when the call came in. */
   readonly operationStatus?: OperationStatus;
   readonly uploadId?: string;
   readonly key?: string;
   readonly partNumber?: number;
   /** Bytes of a part, where it was read whole. */
   readonly size?: number;
-  /** What complete says that the file has. */
+  /** File size according to the complete call. */
   readonly fileSize?: number;
   readonly fileId?: string;
   /** 1 for the launch's first token, one more for each successor. */
   readonly tokenNumber?: number;
-  /** What the call names that belongs to another launch. */
+  /** Object of another launch that the call names. */
   readonly foreign?: 'operation' | 'upload' | 'key';
   /** Effect of an armed fault that fired. */
   readonly fault?: unknown;
-  /** Of a `stac.data` call: the item that it fetches; `operationId` is then the operation that names it. */
+  /** Item that a `stac.data` call fetches; `operationId` is then the operation that names it. */
   readonly itemId?: string;
   /** Total event-loop delay of the sandbox in the ten seconds before a status call. Left out below 50 ms. */
   readonly lateMs?: number;
@@ -45,7 +45,7 @@ export interface CallDetail {
   readonly heldMs?: number;
   /** Time that the sandbox was not running, for status calls in the ten seconds after its start. */
   readonly awayMs?: number;
-  /** What the answer's Retry-After asked for. */
+  /** Wait that the response's Retry-After requested. */
   readonly retryAfterSeconds?: number;
 }
 

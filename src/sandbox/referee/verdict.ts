@@ -25,7 +25,7 @@ export const rulesOf = (limits: Pick<WireLimits, 'pollIntervalMs'>): readonly Ru
 
 export const rules = rulesOf(assumedLimits);
 
-/** What well-made apps do and the protocol does not demand in so many words: apart from the rules, and no part of the result. */
+/** Habits of well-made apps that the protocol does not explicitly require: separate from the rules, and not part of the result. */
 export const advisories: readonly Rule[] = [noDataBeforeApproval, retryAfter];
 
 export const results = ['passed', 'warning', 'failed', 'not_exercised'] as const;

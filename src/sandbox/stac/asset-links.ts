@@ -106,7 +106,7 @@ export function readPreviewQuery({ bbox, sourceId, width, height }: Query): Part
   };
 }
 
-/** What is left out is the item's own. */
+/** Fills missing values from the item. */
 export function previewOf(asked: Partial<PreviewRequest>, item: ItemRecord): PreviewRequest {
   return { box: item.box, sourceId: item.title, ...shapeOf(item.box), ...asked };
 }

@@ -5,7 +5,7 @@ import type { SceneFile } from './items.ts';
 
 export interface ItemBand {
   readonly name: string;
-  /** Of the EO extension, `red`; null where the band has none. */
+  /** Common name of the EO extension, `red`; null if the band has none. */
   readonly commonName: string | null;
   /** The value is `stored * scale + offset`. Default: the stored number. */
   readonly scale?: { readonly scale: number; readonly offset: number } | undefined;
@@ -44,7 +44,7 @@ export function bandProperties(
 /** Bands that are called by their common names alone. */
 export const namedBands = (names: readonly string[]): ItemBand[] => names.map((name) => ({ name, commonName: null }));
 
-/** Of one file: by the band's own description, by what the file's name counts, by its colour, or by its number. */
+/** Returns the bands of one file. Their names come from the band's description, the file's name, the colour or the number. */
 export function bandsOfFile(fileName: string, { bands }: Pick<RasterFacts, 'bands'>): ItemBand[] {
   const [counted = []] = bands.length === 1 ? bandNames([fileName]) : [];
   return bands.map(({ description = '', color = '' }, i) => {

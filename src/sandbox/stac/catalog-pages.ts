@@ -11,7 +11,10 @@ import { uploadsCatalogId, type CatalogRecord } from './collections.ts';
 
 const templates = kitFolder('templates/sandbox');
 
-/** What the links `preview` and `about` of a catalog lead to (spec 2.1). They need no key, and so tell nothing of users: collections of uploads are left out. */
+/**
+ * Serves a catalog's links `preview` and `about` (spec 2.1). They need no key, so they leave out collections of uploads:
+ * nothing about users may show.
+ */
 export function catalogPages(catalog: Catalog, sources: ItemSources, publicUrl: () => string): Router {
   const router = Router({ caseSensitive: true });
   router.use('/catalogs', requireOwnHost(publicUrl));
@@ -23,7 +26,7 @@ export function catalogPages(catalog: Catalog, sources: ItemSources, publicUrl: 
     if (!found) throw new SandboxError('catalog_not_found');
     return found;
   }
-  /** Of a catalog and those below it, without those of users' uploads. */
+  /** Returns the collections of a catalog and of those below it, without users' uploads. */
   const collectionsUnder = (id: string): ReturnType<typeof collections.list> => [
     ...(id === uploadsCatalogId ? [] : collections.list(id)),
     ...collections.listCatalogs(id).flatMap((child) => collectionsUnder(child.id)),

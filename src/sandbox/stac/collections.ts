@@ -32,7 +32,7 @@ interface CollectionRow {
 export const rootCatalogId = 'root';
 export const uploadsCatalogId = 'uploads';
 export const importsCatalogId = 'imports';
-/** Of collections that hold what somebody flew, and not what code made. */
+/** Keyword of collections with recorded data, not data that code made. */
 export const realKeyword = 'real';
 
 const always: readonly CatalogRecord[] = [
@@ -81,7 +81,7 @@ export class Collections {
       .run({ ...collection, keywords: JSON.stringify(collection.keywords) });
   }
 
-  /** Where the files of a user are published. */
+  /** Returns the id of a user's uploads collection, which it creates if missing. */
   ensureUploadsOf(user: { id: string; name: string }, nowMs: number): string {
     const id = this.#uploadsCollection(user.id);
     if (!this.find(id)) {
@@ -120,7 +120,7 @@ export class Collections {
     return row ? fromRow(row) : null;
   }
 
-  /** Of one catalog, or all. */
+  /** Returns the collections of one catalog, or all. */
   list(catalogId: string | null = null): CollectionRecord[] {
     return this.#database
       .prepare<{ catalogId: string | null }, CollectionRow>(

@@ -26,7 +26,7 @@ const sceneJob = new URL('./scene-job.ts', import.meta.url);
 const previewLimits = { timeoutMs: 30_000, memoryBytes: 1024 ** 3 };
 const cacheBytes = 32 * 1024 * 1024;
 
-/** Who has a picture made, of what, until when. */
+/** Order for a picture: its input, its owner and its end. */
 interface Order<Output> {
   readonly module: URL;
   readonly input: unknown;
@@ -37,7 +37,7 @@ interface Order<Output> {
   readonly collect?: (workFolder: string, output: Output) => Promise<void>;
 }
 
-/** What is the sandbox's own. */
+/** Owner of the sandbox's own pictures. */
 const ownMaking = 'sandbox';
 
 export interface SourceFile {
@@ -45,7 +45,7 @@ export interface SourceFile {
   readonly name: string;
 }
 
-/** Of the demo world, in the project's `scenes`. */
+/** Returns the path of a demo file in the project's `scenes`. */
 const shippedPath = (fileName: string) => kitFolder(`scenes/${fileName}`);
 
 /** In true colour where a scene has it; else its first band. */
@@ -179,7 +179,7 @@ export class ItemSources {
     );
   }
 
-  /** What a child answers is a picture only where it is bytes. */
+  /** Returns a child's answer, which is a picture only if it is bytes. */
   async #picture(order: Order<unknown>): Promise<Uint8Array> {
     const answer = await this.#run(order);
     if (answer instanceof Uint8Array) return answer;
@@ -187,7 +187,7 @@ export class ItemSources {
   }
 
   async #run<Output>({ files = [], ...order }: Order<Output>): Promise<Output> {
-    // What fails here is ours, not the caller's: the cause goes to the log.
+    // A failure here is the sandbox's, not the caller's: the cause goes to the log.
     return this.#pool.run<Output>({ ...order, files }).catch((cause: unknown) => {
       if (cause instanceof ChildJobError) throw new Error('could not make a picture', { cause });
       if (cause instanceof PoolBusyError) throw new SandboxError('busy', { message: 'Internal Server Error' });
@@ -199,7 +199,7 @@ export class ItemSources {
     return this.#pool.close();
   }
 
-  /** What a picture is drawn of: one raster, or red, green and blue of a scene. */
+  /** Returns the rasters of a picture: one raster, or red, green and blue of a scene. */
   async #rastersOf(item: ItemRecord): Promise<LentFile[]> {
     const { source } = item;
     if ('isRaster' in source && !source.isRaster) return [];

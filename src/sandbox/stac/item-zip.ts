@@ -54,7 +54,7 @@ export async function sendItemZip(
     if (req.method === 'HEAD') return void res.end();
     const sent = pipeline(archive.outputStream, cutOut(part), res);
     sent.catch(() => {});
-    // Of a part the rest is not read.
+    // The rest of the archive after a part stays unread.
     await Promise.race([sent, once(res, 'finish'), fail.promise]).catch((error: unknown) => {
       // A reader that left is no failure; a file that went away ends the answer short, which its length tells.
       if (!res.headersSent) throw error;

@@ -4,7 +4,7 @@ import { boxOf, type Box, type Footprint } from '../../raster/footprint.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import { searchValuesOf } from './search-values.ts';
 
-/** Where a raster's pixels lie, in the projection extension's terms. */
+/** Position of a raster's pixels, in the projection extension's terms. */
 export interface RasterGrid {
   readonly epsg: number;
   /** Rows and columns. */
@@ -18,13 +18,13 @@ export interface SceneFile {
   readonly path: string;
   /** In the item's archive. Says whose bands are counted, where the file's own name does not. */
   readonly fileName: string;
-  /** As the file's name counts it: `B4`. */
+  /** Band in the file's name: `B4`. */
   readonly band: string;
   /** Common name, `red`; the band where it has none. */
   readonly name: string;
 }
 
-/** Where an item's pixels come from. `grid` is null for what is no raster with a known CRS. */
+/** Source of an item's pixels. `grid` is null unless it is a raster with a known CRS. */
 export type ItemSource =
   | {
       readonly kind: 'file';

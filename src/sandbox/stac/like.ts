@@ -25,7 +25,7 @@ export function likeMatcher(pattern: string): (text: string) => boolean {
   };
 }
 
-/** What stands between the pattern's %. */
+/** Returns the parts between the pattern's %. */
 function partsOf(pattern: string): Token[][] {
   const parts: Token[][] = [[]];
   const characters = [...pattern];

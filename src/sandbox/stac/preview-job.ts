@@ -158,7 +158,7 @@ function stretchOf(band: gdal.RasterBand): { low: number; factor: number } {
   return { low: at(0.02), factor: 255 / (at(0.98) - at(0.02) || 1) };
 }
 
-/** What has no pixels is shown by its footprint. */
+/** Draws the footprint of an item without pixels. */
 function drawFootprint({ footprint, box, width, height, format }: PreviewInput): Promise<Buffer> {
   const [west, south, , north] = box;
   const east = box[2] < west ? box[2] + 360 : box[2];

@@ -17,7 +17,7 @@ export class Shape {
   #places: Flatbush;
   /** From and to of each edge. */
   #ends: Float64Array;
-  /** Which polygon an edge is of, so that parts that overlap do not undo each other; -1 for a line's. */
+  /** Polygon of each edge, so that overlapping parts do not undo each other; -1 for an edge of a line. */
   #polygons: Int32Array;
   #tree: Flatbush | null;
 

@@ -149,7 +149,7 @@ export class StacObjects {
       collection: record.collectionId,
       geometry: record.footprint,
       bbox: record.box,
-      // Whoever made the item saw to the properties of the spec.
+      // The creator of the item provides the properties of the spec.
       properties: { datetime: iso(record.datetimeMs), ...record.properties } as StacItem['properties'],
       assets: {
         rendered_preview: {
@@ -260,7 +260,7 @@ function nameOfSource(source: ItemRecord['source']): string {
       : 'scene.tif';
 }
 
-/** Of a source as it is read, by its name. */
+/** Media type of a source as it is read, by its name. */
 function mediaTypeOf(name: string): string {
   const types: Readonly<Record<string, string>> = {
     '.tif': mediaTypes.geotiff,
@@ -274,7 +274,7 @@ function mediaTypeOf(name: string): string {
   return types[extname(name).toLowerCase()] ?? 'application/octet-stream';
 }
 
-/** What a catalog's links `preview` and `about` lead to; no key, as they hold nothing that its titles do not say. */
+/** Paths of a catalog's links `preview` and `about`; they need no key. */
 export const catalogPaths = {
   preview: '/catalogs/:catalogId/preview.jpg',
   about: '/catalogs/:catalogId/about',
@@ -297,7 +297,7 @@ export function withFields(item: StacItem, fields: FieldSet | undefined): Readon
     .map((path) => pathOf(path, whole))
     .sort((a, b) => a.length - b.length);
   if (include.size > 0) for (const path of wanted) copy(whole, result, path);
-  // What is taken away is taken from a copy.
+  // Removals apply to a copy.
   if (exclude.size > 0) result = structuredClone(result);
   const including = prefixesOf(include);
   for (const path of exclude) if (!including.has(path)) remove(result, pathOf(path, whole));

@@ -60,7 +60,7 @@ export async function appendPart(path: string, offset: number): Promise<PartSink
   };
 }
 
-/** Where a part lies that is stored already. */
+/** Location of a stored part. */
 export interface StoredBytes {
   readonly path: string;
   readonly offset: number;

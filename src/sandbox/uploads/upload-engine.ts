@@ -24,7 +24,7 @@ import {
   type UploadSessions,
 } from './upload-sessions.ts';
 
-/** Who may use a session, and when: the group that an upload came through decides. */
+/** Access to a session. The group of calls that an upload came through decides it. */
 export interface UploadAccess {
   readonly rules: UploadRules;
   /** True: the completion fails when its parts are put together, and is cleaned up (spec 4.4). Default false. */
@@ -240,7 +240,7 @@ export class UploadEngine {
     throw new SandboxError('chunk_conflict', { message: `Chunk ${earlier.partNumber} was uploaded with other bytes` });
   }
 
-  /** Where a part lies: in the session's file behind those before it, or in a file of its own. */
+  /** Returns a part's location: in the session's file behind earlier parts, or in the part's own file. */
   #bytesOf({ id, blob }: UploadSession, part: StoredPart): StoredBytes {
     const before = this.#options.sessions.parts(id).filter(({ partNumber }) => partNumber < part.partNumber);
     const offset = part.blob === null ? before.reduce((sum, { size }) => sum + size, 0) : 0;

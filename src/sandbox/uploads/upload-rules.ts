@@ -1,7 +1,7 @@
 import { isDiskFullError } from '../machine-error.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 
-/** Where the two groups of upload calls differ (contract, "File endpoints"). */
+/** Differences between the two groups of upload calls (contract, "File endpoints"). */
 export interface UploadRules {
   /** Parts may come before their turn. */
   readonly anyOrder: boolean;

@@ -28,7 +28,7 @@ export interface StoredPart extends UploadPart {
   readonly blob: string | null;
 }
 
-/** Whose a session is; the file group's belong to nobody's launch. */
+/** Owner of a session; sessions of the file group belong to no launch. */
 export interface UploadOwner {
   readonly launchId: string | null;
   readonly operationId: string | null;

@@ -10,7 +10,7 @@ export interface FileFormOptions {
   readonly fileField: string;
   /** Most bytes of the file. */
   readonly maxBytes: number;
-  /** What a larger file is answered with. */
+  /** Error for a larger file. */
   readonly tooLarge: () => SandboxError;
   /** Cuts the connection after this time without data, ms. Default: 30,000. */
   readonly silenceMs?: number;
@@ -20,7 +20,7 @@ export interface FileFormOptions {
   onFile(content: Readable, fieldsSoFar: Readonly<Record<string, string>>, fileName: string | undefined): Promise<void>;
 }
 
-/** What a form may have beside its file. */
+/** Most bytes of a form besides its file. */
 const overheadBytes = 1024 * 1024;
 const usualSilenceMs = 30_000;
 const maxFields = 20;

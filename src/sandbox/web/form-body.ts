@@ -36,7 +36,7 @@ export const formBody: RequestHandler = (req, res, next) => {
     return keepSingle();
   }
   if (req.is('application/x-www-form-urlencoded')) return urlencoded(req, res, keepSingle);
-  // What clients send who always send JSON: an object without fields is a form without fields.
+  // Some clients always send JSON: an object without fields is a form without fields.
   if (req.is('application/json'))
     return json(req, res, (error?: unknown) => {
       if (error) return next(error);

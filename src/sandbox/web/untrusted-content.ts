@@ -10,7 +10,7 @@ export function sendUntrusted(res: Response, mediaType: string): void {
   });
 }
 
-/** As `sendUntrusted`, to be saved and not shown. */
+/** Calls `sendUntrusted` for content to save, not to show. */
 export function sendAsDownload(res: Response, fileName: string, mediaType: string): void {
   res.attachment(fileName);
   sendUntrusted(res, mediaType);

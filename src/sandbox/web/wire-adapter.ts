@@ -21,7 +21,7 @@ import { contextOf } from './call-context.ts';
 import { pathNotFound } from './error-boundary.ts';
 import { invalid } from './sandbox-error.ts';
 
-/** How the body of a request stands that came on another wire than the contract's. */
+/** Body of a request on another wire than the contract's. */
 export interface AdaptedBody {
   /** The file's bytes are the whole body. */
   readonly isRaw: boolean;
@@ -111,7 +111,7 @@ function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireFo
     if (value != null) values[field] = value;
     if (place === 'query') url.searchParams.delete(name);
   }
-  // What the contract calls so is nothing on this wire.
+  // Names of the contract have no meaning on this wire.
   const kept = new Set(form.fields.map(({ place, name }) => `${place} ${name.toLowerCase()}`));
   for (const { place, name } of assumed.fields) {
     if (kept.has(`${place} ${name.toLowerCase()}`)) continue;

@@ -11,7 +11,7 @@ import { keepScales, typeOf, wideTypeOf } from '../wide-copy.ts';
 import { closeAndRemove, narrowedTo, scalesOf, sourcesOf, warped, warpedWide, type WarpSource } from '../warp.ts';
 
 const bandsOf = (scene: Scene, dataset: Gdal.Dataset) => scene.bands.filter((one) => one.dataset === dataset);
-/** What a band is called by more than its file's name. */
+/** Names of a band beyond its file's name. */
 const ownNames = ({ names, fileName, band: { description } }: SceneBand) =>
   names.filter((name) => name === description || name !== parse(fileName).name);
 const bandsInWords = (scene: Scene, dataset: Gdal.Dataset) =>

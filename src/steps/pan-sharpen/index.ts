@@ -8,10 +8,10 @@ import { defineStep, z } from '../step.ts';
 import { Upsampler, upsamplings, type Axis } from './upsampler.ts';
 
 const nodata = -9999;
-/** Of a coarse pixel, over the whole raster. */
+/** Tolerance over the whole raster, in coarse pixels. */
 const slack = 1e-2;
 const colours = ['red', 'green', 'blue'] as const;
-/** What a strip costs: the panchromatic values, three colours, and three that come out in half the bytes. */
+/** Cost of a strip: the panchromatic values, three colours, and three results in half the bytes. */
 const arraysOfStrip = 5;
 
 const colour = (name: (typeof colours)[number]) =>
@@ -127,7 +127,10 @@ function weightsOf(...weights: readonly number[]): number[] {
   return weights.map((one) => one / sum);
 }
 
-/** Where a pixel of `pan` lies among those of `coarse`. Throws where the two are of different reference systems, or one is turned against the other. */
+/**
+ * Position of a pixel of `pan` among those of `coarse`. Throws if their reference systems differ, or if one is turned
+ * against the other.
+ */
 function axesBetween(pan: SceneBand, coarse: SceneBand): { columns: Axis; rows: Axis } {
   const fail = (what: string): never => {
     throw new SceneError(

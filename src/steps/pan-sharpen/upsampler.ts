@@ -38,7 +38,7 @@ function tapsOf({ scale, offset }: Axis, from: number, count: number, method: Up
   const first = new Int32Array(count);
   const weights = new Float64Array(count * 4);
   for (let i = 0; i < count; i++) {
-    // Of the pixel's centre, from the centre of the first coarse one.
+    // Position of the pixel's centre, from the centre of the first coarse pixel.
     const at = (from + i + 0.5) * scale + offset - 0.5;
     const second = Math.floor(at);
     first[i] = second - 1;
@@ -139,7 +139,7 @@ export class Upsampler {
     }
   }
 
-  /** Of the four around, bilinear in those that hold a value; NaN where the nearest has none. */
+  /** Value from the four pixels around, bilinear in those that hold a value; NaN if the nearest has none. */
   #ofThoseThere(left: number, column: number, upper: number, lower: number, down: number): number {
     const last = this.#band.size.x - 1;
     const right = column - left;

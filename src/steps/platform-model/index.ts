@@ -152,7 +152,7 @@ export function platformModel({
   });
 }
 
-/** What holds the values of all bands, and one value for what is missing in any. */
+/** Data type that holds the values of all bands, and one value for pixels that are missing in any. */
 function storageOf(bands: readonly SceneBand[]): { dataType: string; missing: number | undefined } {
   const types = new Set(bands.map(({ band }) => band.dataType ?? 'Float64'));
   const gaps = new Set(bands.map(({ band }) => band.noDataValue));

@@ -20,7 +20,7 @@ export interface BatteryRun {
   readonly parameters: StepJobInput['parameters'];
   readonly inputs: Readonly<Record<string, readonly FileRecipe[]>>;
   readonly gap: Gap | null;
-  /** Of the strips in which it is read; null for the usual. */
+  /** Size of the strips in which the input is read; null for the usual size. */
   readonly stripPixels: number | null;
   /** False for outputs that are too large to be sent: they count as not there. */
   readonly readsOutputs: boolean;
@@ -68,9 +68,9 @@ export interface BatteryAnswer {
   readonly readsAfterCancel: number;
   /** Between two fractions that it told. */
   readonly largestJump: number;
-  /** Of the largest window that it has read. */
+  /** Size of the largest window that the step has read, in pixels. */
   readonly largestRead: number;
-  /** Whether every file of its input is as it was. */
+  /** True if every file of the step's input is unchanged. */
   readonly isInputUntouched: boolean;
   /** Coordinate reference system of the first input, as the outputs' is told. */
   readonly inputCrs: string | null;
@@ -249,7 +249,7 @@ function crsOfInput(path: string | undefined, inputs: BatteryRun['inputs']): str
   return crs;
 }
 
-/** Where a feature lies, and how large it is, in the units of its layer; none without a geometry. */
+/** Position and size of a feature, in the units of its layer; none without a geometry. */
 function measuresOf(feature: gdal.Feature): Readonly<Record<string, unknown>> {
   let geometry: gdal.Geometry | null = null;
   try {
@@ -280,7 +280,7 @@ function valuesOf(band: gdal.RasterBand, width: number, height: number): Float64
   return values;
 }
 
-/** What an output holds, all of it. */
+/** Reads the whole content of an output. */
 export function readOutput(path: string, kind: LeftOutput['kind'] | undefined): LeftOutput {
   if (kind === 'file') return { kind, sizeBytes: statSync(path).size };
   if (kind === 'vector') {

@@ -86,7 +86,7 @@ function variantsOf(step: AnyStep, cases: StepCases): Variant[] {
     );
   const files = Object.values(inputs).flat().filter(isRaster);
   const isWhole = (answer: BatteryAnswer, variant: Variant) => isAsExpected(step, cases, expect, answer, variant);
-  /** As expected, or one of the refusals that the cases name. */
+  /** Makes a variant that must end as expected, or by the refusal that the cases name. */
   const variant = (name: string, more: Omit<Variant, 'name' | 'holds' | 'parameters'> & Partial<Variant>): Variant => ({
     parameters,
     ...more,

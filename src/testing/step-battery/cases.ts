@@ -1,4 +1,4 @@
-/** What a step's `cases.json` holds: data, so that a step in any language has the same. */
+/** Content of a step's `cases.json`. It is data, so that a step in any language has the same. */
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import type { ParameterValue } from '../../app/processing/step-parameters.ts';
@@ -25,7 +25,7 @@ const dataTypes = ['Byte', 'Int8', 'UInt16', 'Int16', 'UInt32', 'Int32', 'Float3
 export type RecipeType = (typeof dataTypes)[number];
 
 const rasterRecipe = z.strictObject({
-  /** Of the file. */
+  /** Name of the file. */
   name: z.string().regex(/^[A-Za-z0-9._-]+\.tif$/, 'must be a file name that ends in .tif'),
   width: z.int().min(1).max(20_000).default(37),
   height: z.int().min(1).max(20_000).default(23),
@@ -53,15 +53,18 @@ export const isRaster = (file: FileRecipe): file is RasterRecipe => 'bands' in f
 const expectedRaster = z.strictObject({
   /** From 1. */
   band: z.int().min(1).default(1),
-  /** What each pixel holds, over the bands of the input by name (of several inputs, `"before.nir"`), `x` and `y`; no data where one of them has none, or no number comes out. */
+  /**
+   * Formula for each pixel, over `x`, `y` and the bands of the input by name (of several inputs, `"before.nir"`). No data if
+   * a band has none, or if no number comes out.
+   */
   value: formula.optional(),
   /** Or the pixels themselves, row by row; null where there is none. */
   pixels: z.array(z.number().nullable()).optional(),
-  /** Where it lies, for a step that makes a grid of its own: GDAL's six numbers. */
+  /** Position of the output, for a step that makes its own grid: GDAL's six numbers. */
   geoTransform: z.array(z.number()).length(6).optional(),
-  /** What stands where the input has no data, or the formula gives no number. Default: no data. */
+  /** Value where the input has no data, or the formula gives no number. Default: no data. */
   missing: z.number().optional(),
-  /** Of the larger of 1 and the value. */
+  /** Allowed difference, as a share of the larger of 1 and the value. */
   tolerance: z.number().min(0).default(1e-6),
 });
 const expectedFeatures = z.strictObject({
@@ -93,17 +96,20 @@ const oneCase = z
 export type StepCase = z.output<typeof oneCase>;
 
 const stepCases = z.strictObject({
-  /** How far around itself a pixel looks. Next to a gap, and at the raster's edges, the pixels within are not compared. */
+  /**
+   * Distance up to which other pixels affect a pixel. Next to a gap and at the raster's edges, the pixels within it are not
+   * compared.
+   */
   reach: z.int().min(0).default(0),
   /** `input`: an output lies on the pixels of the first input, whatever that is. `own`: the step makes its own. */
   grid: z.enum(['input', 'own']).default('input'),
-  /** Whether pixels depend on where they lie and how large they are, as those of slopes do: then another place is held to its grid alone. */
+  /** True if pixels depend on their position and size, as those of slopes do. In another place, only the grid is then checked. */
   dependsOnPlace: z.boolean().default(false),
   /** Types of the input with which the first case must hold as well. */
   types: z.array(z.enum(dataTypes)).default(['Byte', 'UInt16', 'Int16', 'Float32', 'Float64']),
   /** Variants of the first case that the step must refuse, with the error code of each. */
   refuses: z.record(z.string(), z.string().min(1)).default({}),
-  /** What the battery makes of the first case and does not hold the step to, each with the reason. */
+  /** Checks that the step is exempt from, each with the reason. */
   exempt: z.record(z.string(), z.string().min(10, 'must say why')).default({}),
   /** `outside`: the step is one call that nothing interrupts, and the host ends it. */
   cancel: z.enum(['cooperative', 'outside']).default('cooperative'),

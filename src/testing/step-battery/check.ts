@@ -26,7 +26,7 @@ export interface BatteryOptions {
   readonly largeSide?: number;
 }
 
-/** What the step did, and what it should have. */
+/** A difference between the step's behaviour and the expected behaviour. */
 export class BatteryError extends Error {}
 
 export const fail = (what: string): never => {

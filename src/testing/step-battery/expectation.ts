@@ -4,7 +4,7 @@ import { isRaster, type ExpectedFeatures, type ExpectedRaster, type RasterRecipe
 import { fail, type Variant } from './check.ts';
 import { formulaValue, isGap, rowOf, stored } from './recipe.ts';
 
-/** What a case expects, over an input's values. */
+/** Expected outputs of a case, over an input's values. */
 export type Expect = Readonly<Record<string, ExpectedRaster | ExpectedFeatures>>;
 
 export function isAsExpected(
@@ -79,7 +79,7 @@ function pixelsAre(
       const wanted = value === null ? (expected.missing ?? null) : value;
       if (wanted === undefined) continue;
       const is = pixels[y * width + x]!;
-      // Where a value stands for gaps, NaN is no other.
+      // If a value stands for gaps, NaN does not stand for one.
       const isGone =
         band.isMasked || band.nodata === null || Number.isNaN(band.nodata)
           ? Number.isNaN(is) || is === band.nodata

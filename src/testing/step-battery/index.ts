@@ -19,7 +19,7 @@ export function casesOf(step: AnyStep): StepCases {
   );
 }
 
-/** Of one test: the first runs many small inputs, and the large ones take their time on a busy machine. */
+/** Time limit of one test, in milliseconds. The first test runs many small inputs, and the large inputs are slow on a busy machine. */
 const timeoutMs = 300_000;
 
 /** Functions of a test runner that the step tests need. */

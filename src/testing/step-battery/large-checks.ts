@@ -20,13 +20,13 @@ type Run = (diskBytes?: number) => Promise<{
 
 const smallSide = 512;
 
-/** Of an estimate, either way. */
+/** Largest allowed factor of an estimate, either way. */
 const estimateFactor = 2;
 
-/** What a step may hold of an input at once: at most so much of it. */
+/** Largest share of an input that a step may hold at once. */
 const largestShare = 1 / 4;
 
-/** Of its progress, at once. */
+/** Largest allowed jump of the step's progress. */
 const maxJump = 0.4;
 
 /** Maximum number of runs until one does not jump. */
@@ -36,7 +36,7 @@ const syntheticSide = 1_024;
 
 const smallStripPixels = 250_000;
 
-/** What shows only on large inputs, and as the app runs the step: parts, memory, estimate, a disk without room. */
+/** Checks that need large inputs and run the step as the app does: parts, memory, estimate, a disk without room. */
 export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryCheck[] {
   const { cases, definition, stepId, confinement } = options;
   const side = options.largeSide ?? smallSide * 8;

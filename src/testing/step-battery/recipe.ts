@@ -13,7 +13,7 @@ export interface Gap {
 
 export const isGap = (gap: Gap, x: number, y: number): boolean => gap.which === 'all' || (x + 2 * y) % 5 === 0;
 
-/** As a file of that type holds it. */
+/** Value as a file of that type holds it. */
 export function stored(value: number, type: RecipeType): number {
   const range = type === 'Int8' ? ([-128, 127] as const) : integerRanges[type];
   if (range) return Math.min(range[1], Math.max(range[0], Math.round(value)));

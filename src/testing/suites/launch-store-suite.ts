@@ -11,7 +11,7 @@ export interface LaunchStoreSubject {
   readonly dump: () => Promise<string>;
 }
 
-/** What a store of launches promises. `open` gives an empty one. Call it within a `describe` of your own. */
+/** Tests the promises of a store of launches. `open` gives an empty one. Call the suite within your own `describe`. */
 export function launchStoreSuite({ test, expect }: SuiteTools, open: () => Promise<LaunchStoreSubject>): void {
   let opened: Promise<LaunchStoreSubject> | null = null;
   const subject = () => (opened ??= open());

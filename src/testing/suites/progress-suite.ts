@@ -3,19 +3,19 @@ import type { SuiteTools } from './suite-tools.ts';
 
 /** A board to be held to what `ProgressBoard` promises. */
 export interface ProgressSubject {
-  /** Where a worker reports. */
+  /** Board on which a worker reports. */
   readonly writer: ProgressBoard;
-  /** Where a page reads: the same one, or another process's. */
+  /** Board that a page reads: the same one, or another process's. */
   readonly reader: ProgressBoard;
   /** A run that the store of runs knows. */
   readonly run: { readonly id: string; readonly launchId: string };
-  /** How often the launch has changed, where others than the reader tell of it. Default: never. */
+  /** Number of changes of the launch, if others than the reader report them. Default: none. */
   readonly changes?: () => Promise<number>;
 }
 
 const withinMs = 5_000;
 
-/** What a board promises on which workers report and pages read. Closes both. */
+/** Tests the promises of a board on which workers report and pages read. Closes writer and reader. */
 export function progressSuite({ test, expect }: SuiteTools, open: () => Promise<ProgressSubject>): void {
   test('what a worker reported last a page reads, and learns that it has changed, until the run is not under way', async () => {
     const { writer, reader, run, changes = async () => 0 } = await open();

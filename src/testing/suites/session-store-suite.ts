@@ -5,13 +5,13 @@ import type { SuiteTools } from './suite-tools.ts';
 /** A store to be held to what `SessionStore` promises. */
 export interface SessionStoreSubject {
   readonly store: SessionStore;
-  /** How many sessions are kept. */
+  /** Number of sessions that are kept. */
   readonly count: () => Promise<number>;
   /** Everything that is kept, as text. */
   readonly dump: () => Promise<string>;
 }
 
-/** What a store of browsers' sessions promises. `open` gives an empty one on the clock `now`, epoch milliseconds. */
+/** Tests the promises of a store of browsers' sessions. `open` gives an empty one on the clock `now`, epoch milliseconds. */
 export function sessionStoreSuite(
   { test, expect }: SuiteTools,
   open: (now: () => number) => Promise<SessionStoreSubject>,

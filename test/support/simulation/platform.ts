@@ -6,7 +6,6 @@ import type { SimRun } from './world.ts';
 
 interface SimOperation {
   readonly id: string;
-  /** Whose it is. */
   readonly runId: string;
   /** The request that created it. */
   readonly body: string;
@@ -47,7 +46,7 @@ const isoOf = (atMs: number) => new Date(atMs).toISOString();
 
 /** The platform's external-app group, as far as the engine sees it, and who holds the app to its rules. */
 export class SimPlatform {
-  /** What the user wants of each run. */
+  /** Wishes of the user for each run. */
   readonly wanted = new Map<string, SimRun>();
   #clock: VirtualClock;
   #note: (what: string) => void;

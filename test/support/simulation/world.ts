@@ -100,7 +100,7 @@ export interface SimPlan {
 }
 
 export interface SimResult {
-  /** What must not happen; empty where it did not. */
+  /** Events that must not happen; empty if none happened. */
   readonly faults: string[];
   readonly history: string[];
   /** Attempts that began to process, by run. */
@@ -109,14 +109,14 @@ export interface SimResult {
 
 /** Long enough for every lease, every pause between two tries and every step after the last fault. */
 const endsWithinMs = 150_000;
-/** What still happens after every run has ended would be wrong. */
+/** Time after the end of every run, in milliseconds. Any event in it would be wrong. */
 const afterMs = 65_000;
 const restartAfterMs = 1_500;
 const stoppedForMs = 18_000;
 const slowMs = 9_000;
 /** Until what was asked for last is there, or refused. */
 const settleMs = 2_000;
-/** Of nothing: what makes an output here is no step. */
+/** Provenance of nothing: no step makes an output here. */
 const noProvenance: Provenance = {
   step: { id: 'simulated', version: '1.0.0', code: '0'.repeat(64) },
   parameters: {},
@@ -136,7 +136,7 @@ const stepOf = (deployment: number) =>
   }) as unknown as AnyStep;
 const outputBytes = 25;
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
-/** Why a call failed: there is no response, or the caller's credentials are refused. */
+/** Reason for a failed call: there is no response, or the caller's credentials are refused. */
 export type Failure = 'lost' | 'refused';
 /** PostgreSQL's errors. */
 const databaseError = (why: Failure): Error =>
@@ -211,7 +211,7 @@ class World {
   #history: string[] = [];
   #faults: string[] = [];
   #cancelled = new Map<string, number>();
-  /** What each process has children for. They die with it. */
+  /** Runs for which each process has children. The children die with it. */
   #stepping = new WeakMap<SimProcess, string[]>();
   #attempts = new Map<string, number>();
 
@@ -367,7 +367,7 @@ class World {
     this.#clock.as(process, () => {
       worker.engine = this.#engine(worker.name, `${worker.name}#${this.#clock.nowMs}`);
       if (worker.name === 'web') return;
-      // As the command: what cannot start ends, and is started again.
+      // Works as the command does: a process that cannot start ends, and is started again.
       worker.engine.work().catch(() => this.#kill(process));
     });
   }
@@ -462,7 +462,7 @@ class World {
       run &&
       !isFinal(run.state) &&
       (claim === undefined || claim === String(run.claim) || run.outputs?.includes(`"${folder}/`));
-    // What another machine has claimed on a disk of its own is not in this folder.
+    // Claims of another machine with its own disk are not in this folder.
     if (isOwned && [...this.#disk.keys()].some((path) => path.startsWith(`${folder}/`)))
       this.#faults.push(`${folder} was removed, and ${runId} is ${run.state} with claim ${run.claim}`);
     for (const path of this.#disk.keys()) if (path.startsWith(`${folder}/`)) this.#disk.delete(path);
@@ -508,7 +508,7 @@ class World {
     };
   }
 
-  /** What the adapter asks of pg-boss, with its policy `exclusive`, its retries and its heartbeat. */
+  /** Calls of pg-boss that the adapter makes, with its policy `exclusive`, its retries and its heartbeat. */
   #boss(): Boss {
     const call = <T>(what: string, effect: () => T) => this.#call(`queue.${what}`, 'database', databaseError, effect);
     const settle = (ids: unknown, end: (key: string) => void) => {

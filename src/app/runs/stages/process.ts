@@ -2,7 +2,7 @@ import { noProgress } from '../run-progress.ts';
 import { commitTransition, retryWhileDown } from './retry.ts';
 import type { Stage, StageLog } from './stage.ts';
 
-/** How often a long step looks after the token, so that the upload finds it alive. */
+/** Interval at which a long step keeps the token alive, so that the upload can still use it. */
 const keepAliveEveryMs = 60_000;
 
 /** APPROVED to PROCESSING: committed before the step starts (spec 4.8, rule 1). */
@@ -10,7 +10,7 @@ export const beginProcessing: Stage = (run, context) => context.store.transition
 
 const maxLines = 200;
 
-/** What a step prints goes into its run's log, as far as that bears it. */
+/** Writes the lines that a step prints to its run's log, up to the log's limit. */
 function printedTo(log: StageLog): (line: string) => void {
   let lines = 0;
   return (text) => {

@@ -40,7 +40,7 @@ export async function retryWhileDown<T>(context: StageContext, call: () => Promi
   }
 }
 
-/** What the platform did, in words. */
+/** Describes the platform's response in words. */
 export function saidBy({ platformStatus }: Pick<PlatformError, 'platformStatus'>): string {
   return platformStatus === null ? 'the platform did not answer' : `the platform answered ${platformStatus}`;
 }

@@ -11,12 +11,12 @@ export interface StageLog {
   warn(facts: object, message: string): void;
 }
 
-/** What every stage works with. */
+/** Context that every stage receives. */
 export interface StageContext {
   readonly store: RunStore;
   readonly calls: LaunchCalls;
   readonly steps: StepHost;
-  /** Whose a launch is. */
+  /** Returns the owner of a launch. */
   readonly ownerOf: (launchId: string) => Promise<string>;
   readonly settings: {
     readonly pollIntervalMs: number;

@@ -42,7 +42,7 @@ export const uploadOutputs: Stage = async (run, context) => {
   return context.store.transition(current, 'PROCESSING', { outputs: [], upload: null });
 };
 
-/** Whether the platform has this very output: what was made again need not be the same. */
+/** True if the platform has this exact output. An output that was made again may differ. */
 const isOf = (file: RunFile, { path, sha256 }: RunOutput) => file.fileName === basename(path) && file.sha256 === sha256;
 
 /** Null where neither this disk nor the platform has all of it. */

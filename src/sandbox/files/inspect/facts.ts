@@ -4,13 +4,13 @@ import type { Footprint } from '../../../raster/footprint.ts';
 import type { FileKind } from '../file-kinds.ts';
 
 export interface BandFacts {
-  /** Of its own; empty where it has none. Files that were read before the sandbox kept it lack it. */
+  /** The band's own description; empty if it has none. Files that were read before the sandbox stored it lack it. */
   readonly description?: string;
   /** `red`, `green` or `blue`, where the file says so; else empty. */
   readonly color?: string;
   readonly dataType: string;
   readonly nodata: number | null;
-  /** Of the valid pixels, from a sample; NaN where there is none. */
+  /** Statistics of the valid pixels, from a sample; NaN if there are none. */
   readonly min: number;
   readonly max: number;
   readonly mean: number;
@@ -25,7 +25,7 @@ export interface RasterFacts {
   readonly crs: string | null;
   /** EPSG code of the CRS; null where it has none. */
   readonly epsg: number | null;
-  /** As GDAL has it: origin, pixel size and shear. */
+  /** GDAL's values: origin, pixel size and shear. */
   readonly geoTransform: readonly number[] | null;
   readonly bands: readonly BandFacts[];
   /** True where overviews were built beside the file, into the work folder. */
@@ -37,7 +37,7 @@ export interface VectorFacts {
   readonly layers: readonly { readonly name: string; readonly features: number }[];
 }
 
-/** What was found out about a readable file. */
+/** Results of the inspection of a readable file. */
 export interface FileFacts {
   readonly kind: Exclude<FileKind, 'any'>;
   readonly mediaType: string;
@@ -58,7 +58,7 @@ export interface InspectInput {
   readonly buildOverviews?: boolean;
 }
 
-/** Where the job leaves the overviews that it has built. */
+/** File name of the overviews that the job has built. */
 export const overviewsName = 'built-overviews.ovr';
 
 /** A file as inspectors find it. */
@@ -76,5 +76,5 @@ export function notA(what: string): KitError {
   return new KitError('not_what_it_claims', `the file is no ${what} that can be read`, { status: 422 });
 }
 
-/** Where the file says neither place nor time. */
+/** Facts of a file without a place and a time. */
 export const nowhere = { footprint: null, acquiredAt: null } as const;

@@ -81,7 +81,7 @@ function open(path: string, sourceType: string): gdal.Dataset {
 function statistics(band: gdal.RasterBand): gdal.stats {
   const { x, y } = band.size;
   try {
-    // Of complex numbers the real part: the bindings know no array for them.
+    // For complex numbers, this reads the real part: the bindings have no array for them.
     band.pixels.read(x - 1, y - 1, 1, 1, new Float64Array(1));
     return band.computeStatistics(true);
   } catch (error) {

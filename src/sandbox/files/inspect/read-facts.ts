@@ -10,7 +10,7 @@ export const inspection = {
 
 const maxFactsCharacters = 1024 * 1024;
 
-/** What of the facts others rely on, held to its shape: they come from a process that a file may have taken over. */
+/** Shape of the facts that other code uses. The check is necessary: a file may have taken over the process that reports them. */
 const factsShape = z.looseObject({
   kind: z.enum(['raster', 'vector', 'pdf', 'image', 'czml', 'tiles3d', 'video']),
   mediaType: z.string().regex(/^[a-z]+\/[A-Za-z0-9.+-]{1,100}$/),

@@ -42,7 +42,7 @@ async function saysDegrees(path: string): Promise<boolean> {
 const areDegrees = (west: number, south: number, east: number, north: number) =>
   west >= -180 && east <= 180 && south >= -90 && north <= 90;
 
-/** What a source type's features may be; the others take any. */
+/** Geometry types that a source type allows; other source types allow all. */
 const geometries: Partial<Record<SourceType, RegExp>> = {
   POINT: /^(Multi)?Point$/,
   LINESTRING: /^(Multi)?(LineString|Curve)$|^(Circular|Compound)/,

@@ -4,9 +4,9 @@ export interface Violation {
   readonly severity: 'failed' | 'warning';
   /** The calls that show it, in order. */
   readonly calls: readonly TracedCall[];
-  /** What was seen. */
+  /** Observed behaviour. */
   readonly seen: string;
-  /** What the clause wants instead. */
+  /** Behaviour that the clause requires. */
   readonly expected: string;
 }
 
@@ -21,11 +21,11 @@ export interface Finding {
 /** One rule of the protocol, as a pure function of a launch's calls, oldest first. */
 export interface Rule {
   readonly id: string;
-  /** Where the platform's interface says so. */
+  /** Section of the platform's interface that states the rule. */
   readonly clause: string;
-  /** What an app does that keeps it. */
+  /** Behaviour of an app that keeps the rule. */
   readonly holds: string;
-  /** What to change in an app that does not. */
+  /** Change for an app that breaks the rule. */
   readonly advice: string;
   /** It judges a call by those before it: where some of them may be missing it cannot. */
   readonly needsAllBefore?: true;

@@ -19,7 +19,7 @@ const metadataMs = 10_000;
 /** Files that may be about one scene. */
 const maxCandidates = 5;
 
-/** Where and how rasters are looked at. */
+/** Work folder and confinement for the inspection of rasters. */
 export interface ImportPlace {
   readonly workFolder: string;
   readonly confinement: Confinement;
@@ -147,7 +147,7 @@ interface SceneOfGrid {
   /** Below the root; empty for the root itself. */
   readonly folder: string;
   readonly metadata: SceneMetadata;
-  /** Of its first band. */
+  /** Facts of the first band. */
   readonly facts: FileFacts;
   readonly files: readonly SceneFile[];
 }
@@ -247,13 +247,16 @@ function byGrid(bands: readonly Placed[]): Placed[][] {
   return [...groups.values()];
 }
 
-/** Of a projected raster; of one in degrees nobody asks. */
+/** Returns the pixel size of a projected raster; null for one in degrees. */
 function pixelMetres({ raster }: FileFacts): number | null {
   const side = Math.abs(raster?.geoTransform?.[1] ?? 0);
   return raster?.crs?.startsWith('PROJCS') && side > 0 ? Number(side.toPrecision(6)) : null;
 }
 
-/** What may be about a scene: in its folder what is named as it is, or the only one where the scene is; above it Sentinel-2's, and what is named as it is. */
+/**
+ * Returns metadata files of a scene from its folder and those above: Sentinel-2's, and files named like the scene.
+ * A scene alone in its folder may also use the only metadata file there.
+ */
 function metadataOf(
   { stem, paths: [path = ''] }: SceneGroup,
   metadataPaths: readonly string[],

@@ -3,7 +3,7 @@ import { bandOfFileName } from '../../../raster/index.ts';
 
 /** Rasters of one folder whose names differ in the band that they count: one scene, where their grids agree. */
 export interface SceneGroup {
-  /** What their names have in common: `l8` of `l8_B4.tif`. */
+  /** Common part of the file names: `l8` of `l8_B4.tif`. */
   readonly stem: string;
   /** In the order of the bands. */
   readonly paths: readonly string[];

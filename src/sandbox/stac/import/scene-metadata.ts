@@ -1,10 +1,10 @@
 import * as z from 'zod';
 
-/** What a scene's metadata file says of it; null where it does not. */
+/** Contents of a scene's metadata file; null for missing values. */
 export const sceneMetadata = z.object({
   /** The product's own identifier, `LC80200392015216LGN00`. */
   id: z.string().min(1).max(200).nullable(),
-  /** As STAC writes it: `landsat-8`, `sentinel-2a`. */
+  /** Platform in STAC's spelling: `landsat-8`, `sentinel-2a`. */
   platform: z.string().min(1).max(100).nullable(),
   instruments: z.array(z.string().min(1).max(100)).max(10),
   acquiredAtMs: z.number().min(-8.64e15).max(8.64e15).nullable(),
@@ -16,7 +16,7 @@ export const sceneMetadata = z.object({
   scales: z.record(z.string().max(20), z.object({ scale: z.number(), offset: z.number() })),
   /** The stored number that marks no data in every band; null if unknown. */
   nodata: z.number().nullable(),
-  /** Who made it, for the attribution. */
+  /** Producer of the scene, for the attribution. */
   provider: z.string().min(1).max(200).nullable(),
 });
 export type SceneMetadata = z.infer<typeof sceneMetadata>;
