@@ -50,7 +50,7 @@ export async function benchClient(
         save: async () => {},
         onProgress: () => {},
         signal: new AbortController().signal,
-        patiently: (call) => call(),
+        retryWhileDown: (call) => call(),
       },
     );
   async function byFetch(): Promise<void> {

@@ -88,8 +88,8 @@ export function pageOfStep(name: string, step: AnyStep, pictures: readonly strin
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }
 
-function itemsOf({ optional, mostItems, kind }: InputDeclaration): string {
-  const most = mostItems ?? (kind === 'vector' ? 1 : 200);
+function itemsOf({ optional, maxItems, kind }: InputDeclaration): string {
+  const most = maxItems ?? (kind === 'vector' ? 1 : 200);
   const least = optional ? 0 : 1;
   return most === least ? String(most) : `${least} to ${most}`;
 }

@@ -1,7 +1,7 @@
 import type { PostgresPool, PostgresPoolClient, SqliteDatabase, SqliteStatement } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
-import { codeOf, isOfTheWorld } from '../files/index.ts';
+import { codeOf, isTransient } from '../files/index.ts';
 
 /** The database failed for a reason of its own: it is away, is full, or has ended the connection. Ask again. */
 export class DatabaseUnavailableError extends KitError {
@@ -51,7 +51,7 @@ export function tellingFile(file: SqliteDatabase & { readonly inTransaction: boo
       try {
         return call(...args);
       } catch (error) {
-        throw isOfTheWorld(error) ? new DatabaseUnavailableError(error) : error;
+        throw isTransient(error) ? new DatabaseUnavailableError(error) : error;
       }
     };
   return {

@@ -4,7 +4,7 @@ import Sqlite from 'better-sqlite3';
 import { Kysely, PostgresDialect, sql, SqliteDialect } from 'kysely';
 import pg from 'pg';
 import { KitError } from '../contract/index.ts';
-import { codeOf, ensurePrivateFile, isOfTheWorld } from '../files/index.ts';
+import { codeOf, ensurePrivateFile, isTransient } from '../files/index.ts';
 import { DatabaseUnavailableError, QuietClient, tellingFile, tellingPool } from './database-unavailable.ts';
 import { migrate } from './migrations.ts';
 
@@ -200,7 +200,7 @@ function isAway(error: unknown): boolean {
   const reason = reasonOf(error instanceof DatabaseUnavailableError ? error.cause : error);
   // The driver's own errors have no code.
   const isTimeout = reason === 'no answer' && /timeout|terminated/i.test(messageOf(error));
-  return isTimeout || isOfTheWorld({ code: reason }) || /^(57P0[1-3]|08...|53...)$/.test(reason);
+  return isTimeout || isTransient({ code: reason }) || /^(57P0[1-3]|08...|53...)$/.test(reason);
 }
 
 const messageOf = (error: unknown) => {

@@ -1,10 +1,10 @@
-/** A map that keeps `most` entries: beyond that it drops the least recently read or set one. */
+/** A map that keeps `maxEntries` entries. Beyond that it drops the least recently read or set one. */
 export class RecentMap<Key, Value> {
   #entries = new Map<Key, Value>();
-  #most: number;
+  #maxEntries: number;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(maxEntries: number) {
+    this.#maxEntries = maxEntries;
   }
 
   get(key: Key): Value | undefined {
@@ -17,7 +17,7 @@ export class RecentMap<Key, Value> {
     this.#entries.delete(key);
     this.#entries.set(key, value);
     for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= this.#most) break;
+      if (this.#entries.size <= this.#maxEntries) break;
       this.#entries.delete(oldest);
     }
   }

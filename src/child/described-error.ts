@@ -9,7 +9,7 @@ export function describedError(error: unknown): Omit<Extract<FromChild, { type: 
   const stack = error instanceof Error ? (error.stack ?? error.message).slice(0, maxCharacters) : null;
   if (error instanceof KitError)
     return {
-      kind: error.status < 500 ? 'user' : 'defect',
+      kind: error.status < 500 ? 'input' : 'bug',
       code: error.code,
       message: error.message.slice(0, maxCharacters),
       data: error.data,

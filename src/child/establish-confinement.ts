@@ -51,7 +51,7 @@ const nodeArguments = ['--disable-warning=ExperimentalWarning'];
 export async function establishConfinement(options: ConfinementOptions): Promise<Confinement> {
   const programs = new Programs(options.path ?? process.env['PATH'] ?? '');
   const delegated = delegatedGroups();
-  const reason = options.mode === 'none' ? 'STEP_CONFINEMENT=none' : whyNoBubblewrap(programs);
+  const reason = options.mode === 'none' ? 'STEP_CONFINEMENT=none' : bubblewrapProblem(programs);
   if (reason !== null) return unconfined(reason, programs, delegated, options);
   const failures: string[] = [];
   const filter = seccompFilter();
@@ -69,7 +69,7 @@ export async function establishConfinement(options: ConfinementOptions): Promise
 
 type Delegated = ReturnType<typeof delegatedGroups>;
 
-function whyNoBubblewrap(programs: Programs): string | null {
+function bubblewrapProblem(programs: Programs): string | null {
   if (process.platform !== 'linux') return `bubblewrap needs Linux, and this is ${process.platform}`;
   return programs.find('bwrap') === null ? 'bubblewrap is not installed' : null;
 }

@@ -1,4 +1,4 @@
-import { isOfTheWorld } from '../files/index.ts';
+import { isTransient } from '../files/index.ts';
 import type { FailureKind } from './protocol.ts';
 
 /** JavaScript's own errors: whoever wrote the code did not mean them. */
@@ -15,11 +15,11 @@ export class Defect extends Error {
 
 /** Classifies an error that nobody gave a meaning. Readers of files, GDAL among them, throw plain errors for a damaged file. */
 export function kindOfPlainError(error: unknown): FailureKind {
-  if (isOfTheWorld(error)) return 'world';
+  if (isTransient(error)) return 'transient';
   return !(error instanceof Error) ||
     ofTheCode.some((one) => error instanceof one) ||
     error.name === 'AssertionError' ||
     error instanceof Defect
-    ? 'defect'
-    : 'user';
+    ? 'bug'
+    : 'input';
 }

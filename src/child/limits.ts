@@ -26,12 +26,12 @@ export class ChildJobError extends KitError {
     code: string,
     message: string,
     {
-      kind = 'user',
+      kind = 'input',
       stack = null,
       data,
     }: { kind?: FailureKind; stack?: string | null; data?: Readonly<Record<string, unknown>> } = {},
   ) {
-    super(code, message, { status: kind === 'user' ? 422 : kind === 'world' ? 503 : 500, data });
+    super(code, message, { status: kind === 'input' ? 422 : kind === 'transient' ? 503 : 500, data });
     this.kind = kind;
     this.childStack = stack;
   }
@@ -82,7 +82,7 @@ export async function isDiskFull(folder: string): Promise<boolean> {
 
 /** Not the job's fault, whatever it said: what it wrote meanwhile may be cut short, and its result is not to be trusted. */
 export function diskFull(): ChildJobError {
-  return new ChildJobError('disk_full', 'the disk that the processing works on is full', { kind: 'world' });
+  return new ChildJobError('disk_full', 'the disk that the processing works on is full', { kind: 'transient' });
 }
 
 export interface WatchOptions {
@@ -100,7 +100,7 @@ export class LimitWatch {
   #options: WatchOptions;
   #usage: NodeJS.Timeout | undefined;
   #disk: NodeJS.Timeout | undefined;
-  #room: NodeJS.Timeout | undefined;
+  #spaceTimer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
   constructor(options: WatchOptions) {
@@ -108,14 +108,14 @@ export class LimitWatch {
     // Starts a little later: its listener must exist first.
     this.#usage = setTimeout(() => this.#lookAtUsage(), sampleOftenMs);
     this.#disk = setTimeout(() => void this.#lookAtDisk(), sampleDiskEveryMs);
-    this.#room = setTimeout(() => void this.#lookForRoom(), sampleOftenMs);
+    this.#spaceTimer = setTimeout(() => void this.#checkSpace(), sampleOftenMs);
   }
 
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#usage);
     clearTimeout(this.#disk);
-    clearTimeout(this.#room);
+    clearTimeout(this.#spaceTimer);
   }
 
   #lookAtUsage(): void {
@@ -139,11 +139,11 @@ export class LimitWatch {
       );
   }
 
-  async #lookForRoom(): Promise<void> {
-    const room = await roomOn(this.#options.workFolder);
+  async #checkSpace(): Promise<void> {
+    const free = await roomOn(this.#options.workFolder);
     if (this.#isStopped) return;
-    if (room < fullBytes) this.#options.onOver(diskFull());
-    this.#room = setTimeout(() => void this.#lookForRoom(), room < scarceBytes ? sampleOftenMs : sampleEveryMs);
+    if (free < fullBytes) this.#options.onOver(diskFull());
+    this.#spaceTimer = setTimeout(() => void this.#checkSpace(), free < scarceBytes ? sampleOftenMs : sampleEveryMs);
   }
 
   async #lookAtDisk(): Promise<void> {

@@ -9,10 +9,10 @@ export type ToChild =
   | { type: 'end' };
 
 /**
- * Cause of a failure. `user`: the message must name the change to make. `world`: disk or system, so the user tries
- * again. `defect`: ours, with a stack for the log.
+ * Kind of a failure. `input`: the user's, and the message names the change to make. `transient`: disk or system, so it is
+ * tried again. `bug`: ours, with a stack for the log.
  */
-export type FailureKind = 'user' | 'world' | 'defect';
+export type FailureKind = 'input' | 'transient' | 'bug';
 
 const text = z.string().max(16_384);
 
@@ -36,7 +36,7 @@ export const fromChild = z.discriminatedUnion('type', [
   z.object({ type: z.literal('done'), output: z.unknown() }),
   z.object({
     type: z.literal('failed'),
-    kind: z.enum(['user', 'world', 'defect']),
+    kind: z.enum(['input', 'transient', 'bug']),
     code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/),
     message: text,
     data: z.record(z.string(), z.unknown()),

@@ -302,13 +302,13 @@ export class ChildRunner {
       return limitError('job_memory_exceeded', 'used more memory than', this.#limits.memoryBytes, 'bytes');
     if (!this.#isReady)
       return new ChildJobError('job_not_started', `no process could be started here: ${this.#lastLine() ?? exit}`, {
-        kind: 'world',
+        kind: 'transient',
         data,
       });
     return new ChildJobError('job_crashed', `the process ended by ${exit} before it had a result`, { data });
   }
 
-  /** Throws `ChildJobError` of the world for what the machine lacks; a program that is not there is told later. */
+  /** Throws `ChildJobError`, kind `transient`, for a resource that the machine lacks. A missing program is reported later. */
   #started(program: string, args: readonly string[], options: SpawnOptions): ChildProcess {
     try {
       const child = spawn(program, args, options);
@@ -320,7 +320,7 @@ export class ChildRunner {
       this.#group?.remove();
       const { code, message } = error as NodeJS.ErrnoException;
       throw new ChildJobError('job_not_started', `no process could be started here (${code ?? message})`, {
-        kind: 'world',
+        kind: 'transient',
       });
     }
   }

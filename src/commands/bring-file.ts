@@ -46,7 +46,7 @@ export async function bringFile(
         save: async () => {},
         onProgress: () => {},
         signal,
-        patiently: (call) => call(),
+        retryWhileDown: (call) => call(),
       },
     );
     for (;;) {

@@ -67,10 +67,10 @@ export default defineCommand(import.meta, {
   },
   async run({ values: options }) {
     const definition = await loadMyApp();
-    const room = dirname(fileURLToPath(definition.module));
+    const appFolder = dirname(fileURLToPath(definition.module));
     const own: Record<Name, string[]> = {
-      sandbox: [join(room, 'profile.ts')],
-      app: [room, ...(definition.templates ? [fileURLToPath(definition.templates)] : [])],
+      sandbox: [join(appFolder, 'profile.ts')],
+      app: [appFolder, ...(definition.templates ? [fileURLToPath(definition.templates)] : [])],
     };
     const folder = resolve(callerFolder(), options.data);
     const apiKey = readSecret(process.env, 'SANDBOX_API_KEY') ?? randomBytes(24).toString('base64url');

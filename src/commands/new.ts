@@ -14,7 +14,7 @@ It writes an app with an example step, its test, a README and a workflow. npm ru
 /** Packages that a project's tests need besides the kit and its sandbox, at the versions that the kit itself is tested with. */
 const ownTools = ['@types/node', 'geotiff', 'onnxruntime-node', 'typescript', 'vitest'];
 /** The room as the kit has it, and what its imports are called from outside. */
-const room = ['src/my-app', 'templates/my-app', 'test/my-app'];
+const parts = ['src/my-app', 'templates/my-app', 'test/my-app'];
 const imports: readonly (readonly [RegExp, string])[] = [
   [/'(?:\.\.\/)+index\.ts'/g, "'marketplace-app-kit'"],
   [/'(?:\.\.\/)+src\/testing\/index\.ts'/g, "'marketplace-app-kit/testing'"],
@@ -59,7 +59,7 @@ export default defineCommand(import.meta, {
       // npm leaves a .gitignore out of a package.
       await write(join(folder, file === 'gitignore' ? '.gitignore' : file), filled);
     }
-    for (const part of room) {
+    for (const part of parts) {
       for (const file of await filesBelow(kitFolder(part))) {
         const from = join(kitFolder(part), file);
         const to = join(folder, part, file);

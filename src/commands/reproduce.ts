@@ -225,7 +225,7 @@ async function compareFile(
         workFolder: join(folder, 'compare'),
         confinement,
       }).catch((error: unknown) => {
-        if (error instanceof ChildJobError && error.kind === 'user') return `cannot be read: ${error.message}`;
+        if (error instanceof ChildJobError && error.kind === 'input') return `cannot be read: ${error.message}`;
         throw error;
       }),
     );

@@ -6,4 +6,4 @@ export { ensurePrivateFile } from './private-file.ts';
 export { removeFolder } from './remove-folder.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
 export { scratchFolder, type ScratchFolder } from './scratch-folder.ts';
-export { codeOf, isOfTheWorld } from './system-error.ts';
+export { codeOf, isTransient } from './system-error.ts';

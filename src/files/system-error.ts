@@ -1,5 +1,5 @@
 /** Codes of the system's errors that waiting, or somebody who makes room, can mend. */
-const ofTheWorld = new Set([
+const transientCodes = new Set([
   ...['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EBUSY', 'ESTALE'],
   ...[
     'ECONNREFUSED',
@@ -23,7 +23,7 @@ export function codeOf(error: unknown): string | null {
 }
 
 /** True for an error of the system, or of a database in a file, that is about the machine and not about the request. */
-export function isOfTheWorld(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   const code = codeOf(error);
-  return code !== null && (ofTheWorld.has(code) || ofSqlite.test(code));
+  return code !== null && (transientCodes.has(code) || ofSqlite.test(code));
 }

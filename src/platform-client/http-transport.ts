@@ -222,7 +222,7 @@ function decode<Output>(call: Call<never, Output>, body: Body, answer: Answer): 
     }
     // JSON of another shape still comes from the platform. Anything that is not JSON was cut on its way, or comes from something in between.
     const [code, reason] = body.isJson
-      ? (['unexpected_answer', whyNotDecoded(error)] as const)
+      ? (['unexpected_answer', decodingProblem(error)] as const)
       : (['broken_answer', 'with a body that is not JSON'] as const);
     throw new PlatformError(call.endpoint, code, `answered ${answer.status} ${reason}`, {
       platformStatus: answer.status,
@@ -269,7 +269,7 @@ const maxIssues = 5;
 const shown = (part: PropertyKey) => (/^\w{1,40}$/.test(String(part)) ? String(part) : '*');
 
 /** Says what a decoder did not find: the path and the expected type. Quotes no value of the body, because it may hold a token. */
-function whyNotDecoded(error: unknown): string {
+function decodingProblem(error: unknown): string {
   if (error instanceof z.core.$ZodError) {
     const issues = error.issues.slice(0, maxIssues).map(({ path, code, ...more }) => {
       const expected = 'expected' in more ? `must be ${String(more.expected)}` : `is not valid (${code})`;

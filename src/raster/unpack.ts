@@ -4,7 +4,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import yauzl from 'yauzl';
 import { KitError } from '../contract/kit-error.ts';
-import { isOfTheWorld } from '../files/index.ts';
+import { isTransient } from '../files/index.ts';
 
 /** An archive that is broken, larger than it may be, or holds what it may not. */
 export class ArchiveError extends KitError {
@@ -67,7 +67,7 @@ export async function unpack(
     }
   } catch (error) {
     signal?.throwIfAborted();
-    if (error instanceof KitError || isOfTheWorld(error)) throw error;
+    if (error instanceof KitError || isTransient(error)) throw error;
     // A system's error would tell a path of this machine.
     const reason = error instanceof Error && !('code' in error) ? error.message : 'it is damaged';
     throw new ArchiveError('archive_broken', `the archive cannot be read: ${reason}`, error);

@@ -5,7 +5,7 @@ import { basename, extname, join, parse } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import { isOfTheWorld } from '../files/index.ts';
+import { isTransient } from '../files/index.ts';
 import { ArchiveError, smallArchive, unpack } from './unpack.ts';
 
 /** A gzip file that nobody can read: it is nothing else. */
@@ -56,7 +56,7 @@ export async function gunzip(
     });
   } catch (error) {
     signal?.throwIfAborted();
-    if (error instanceof ArchiveError || isOfTheWorld(error)) throw error;
+    if (error instanceof ArchiveError || isTransient(error)) throw error;
     throw new GzipError('archive_broken', 'the gzip file cannot be read: it is damaged', error);
   }
   return content;

@@ -18,7 +18,7 @@ import type { FileProcessingOptions } from './files/file-processing.ts';
 import { openFiles } from './files/files-slice.ts';
 import { openIdentity } from './identity/identity-slice.ts';
 import { openInference } from './inference/inference-slice.ts';
-import { whyNoInference as onnxruntimeMissing } from './inference/routes.ts';
+import { inferenceProblem as onnxruntimeMissing } from './inference/routes.ts';
 import { isDiskFullError } from './machine-error.ts';
 import { openMarketplace } from './marketplace/marketplace-slice.ts';
 import { openApiRoutes } from './openapi/routes.ts';
@@ -48,7 +48,7 @@ export interface SandboxOptions {
   /** Inspection of uploaded files. Default: `files/inspect`. */
   readonly inspection?: Pick<FileProcessingOptions, 'job' | 'limits'>;
   /** Returns the reason why no model can run, or null if models can. Default: checks for onnxruntime-node. */
-  readonly whyNoInference?: () => string | null;
+  readonly inferenceProblem?: () => string | null;
 }
 
 /** A sandbox: the listener of its HTTP server, its API key and its end. */
@@ -93,7 +93,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
   await removeFolder(services.folders.workDir);
 
-  const unavailable = (options.whyNoInference ?? onnxruntimeMissing)();
+  const unavailable = (options.inferenceProblem ?? onnxruntimeMissing)();
   const identity = openIdentity(services);
   const referee = openReferee(services, identity.stores);
   const marketplace = openMarketplace(services, identity.stores);

@@ -10,9 +10,9 @@ export type Area =
 /** Limits of an area parameter. */
 export interface AreaLimits {
   /** Default: any. */
-  readonly mostSquareKilometres?: number;
+  readonly maxSquareKilometres?: number;
   /** Corners of all rings together. Default 10,000. */
-  readonly mostCorners?: number;
+  readonly maxCorners?: number;
 }
 
 /** The polygons of an area, whichever of the two it is. */
@@ -83,7 +83,7 @@ function closed(corners: Position[]): Position[] {
 }
 
 /** Reads GeoJSON, as a value or as its text: a geometry, a feature, or a collection of one. An area as it comes out reads as itself. */
-export function areaSchema({ mostSquareKilometres, mostCorners = 10_000 }: AreaLimits): z.ZodType<Area> {
+export function areaSchema({ maxSquareKilometres, maxCorners = 10_000 }: AreaLimits): z.ZodType<Area> {
   return z.unknown().transform((given, context): Area => {
     const refuse = (message: string): never => {
       context.addIssue({ code: 'custom', message });
@@ -99,15 +99,15 @@ export function areaSchema({ mostSquareKilometres, mostCorners = 10_000 }: AreaL
     const corners = polygonsOf(area)
       .flat()
       .reduce((sum, one) => sum + one.length - 1, 0);
-    if (corners > mostCorners) return refuse(`must have at most ${mostCorners} corners, not ${corners}`);
+    if (corners > maxCorners) return refuse(`must have at most ${maxCorners} corners, not ${corners}`);
     // Without their holes: what a hole takes from one polygon leaves another as large as it is.
     const size = squareKilometresOf({
       type: 'MultiPolygon',
       coordinates: polygonsOf(area).map(([outer = []]) => [outer]),
     });
     if (!(size > 0)) return refuse('must enclose something, by an outline that does not cross itself');
-    if (mostSquareKilometres !== undefined && size > mostSquareKilometres)
-      return refuse(`must be at most ${mostSquareKilometres} square kilometres, not ${Number(size.toPrecision(3))}`);
+    if (maxSquareKilometres !== undefined && size > maxSquareKilometres)
+      return refuse(`must be at most ${maxSquareKilometres} square kilometres, not ${Number(size.toPrecision(3))}`);
     return area;
   });
 }

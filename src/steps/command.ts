@@ -9,7 +9,7 @@ import { KitError } from '../contract/kit-error.ts';
 import type { ItemBand } from '../raster/band-reader.ts';
 import type { CogOptions } from '../raster/cog.ts';
 import { Defect } from '../child/in-child.ts';
-import { isOfTheWorld } from '../files/index.ts';
+import { isTransient } from '../files/index.ts';
 import type { Features } from '../raster/features.ts';
 import type { Scene } from '../raster/scene.ts';
 import type { Area } from './area.ts';
@@ -378,7 +378,7 @@ async function ended(
   signal.addEventListener('abort', stop, { once: true });
   const how = await new Promise<number | string>((resolve, reject) => {
     child.once('error', (error: NodeJS.ErrnoException) =>
-      reject(error.code === 'ENOENT' ? programNotFound(program) : isOfTheWorld(error) ? error : new Defect(error)),
+      reject(error.code === 'ENOENT' ? programNotFound(program) : isTransient(error) ? error : new Defect(error)),
     );
     child.once('close', (exitCode, killedBy) => resolve(killedBy ?? exitCode ?? 0));
   }).finally(() => signal.removeEventListener('abort', stop));

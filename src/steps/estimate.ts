@@ -10,20 +10,20 @@ const workingBytesPerMegapixel = 28e6;
 /**
  * The estimate of a step that reads block by block and writes a COG. `bytesPerPixel`: of the compressed output, all bands and
  * overviews together. `secondsPerMegapixel`: of the step on two cores, compression included.
- * `mostWorkingBytes`: beside the process itself, however large the raster. Default 330 MB.
+ * `maxWorkingBytes`: beside the process itself, however large the raster. Default 330 MB.
  */
 export function estimateCog(
   { width, height }: EstimateInput,
   {
     bytesPerPixel,
     secondsPerMegapixel,
-    mostWorkingBytes = usualWorkingBytes,
-  }: { readonly bytesPerPixel: number; readonly secondsPerMegapixel: number; readonly mostWorkingBytes?: number },
+    maxWorkingBytes = usualWorkingBytes,
+  }: { readonly bytesPerPixel: number; readonly secondsPerMegapixel: number; readonly maxWorkingBytes?: number },
 ): StepEstimate {
   const megapixels = (width * height) / 1e6;
   return {
     outputBytes: width * height * bytesPerPixel,
     seconds: startSeconds + megapixels * secondsPerMegapixel,
-    memoryBytes: startBytes + Math.min(mostWorkingBytes, megapixels * workingBytesPerMegapixel),
+    memoryBytes: startBytes + Math.min(maxWorkingBytes, megapixels * workingBytesPerMegapixel),
   };
 }

@@ -73,10 +73,10 @@ export function date({ default: day, ...words }: ParameterWords & { readonly def
 }
 
 /** A parameter that is a place, drawn on the map or given as GeoJSON. */
-export function area({ mostSquareKilometres, mostCorners, ...words }: ParameterWords & AreaLimits) {
+export function area({ maxSquareKilometres, maxCorners, ...words }: ParameterWords & AreaLimits) {
   return areaSchema({
-    ...(mostSquareKilometres !== undefined && { mostSquareKilometres }),
-    ...(mostCorners !== undefined && { mostCorners }),
+    ...(maxSquareKilometres !== undefined && { maxSquareKilometres }),
+    ...(maxCorners !== undefined && { maxCorners }),
   }).meta({
     ...words,
     type: 'object',

@@ -47,7 +47,7 @@ interface InputItems {
   /** Source types of the items that fit; the app offers no others, and says so. Default: all that hold rasters, or features. */
   readonly sourceTypes?: readonly SourceType[];
   /** Most items of one run. Default 200, of features 1; 1 for a step that takes one raster. */
-  readonly mostItems?: number;
+  readonly maxItems?: number;
   /** A run can do without. Default false. */
   readonly optional?: boolean;
 }

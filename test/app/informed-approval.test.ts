@@ -200,10 +200,14 @@ describe('before anybody is asked', () => {
       collections: ['olinda-coast', 'jacksboro-fault'],
       stepId: 'ndvi',
     });
-    const { items } = (await answer.json()) as { items: { itemId: string; bands: string[]; whyNot: string | null }[] };
-    expect(Object.fromEntries(items.map(({ itemId, bands, whyNot }) => [itemId, { bands, whyNot }]))).toEqual({
-      'olinda-landsat7': { bands: ['blue', 'green', 'red', 'nir', 'swir16', 'swir22'], whyNot: null },
-      'jacksboro-dem': { bands: ['elevation'], whyNot: expect.stringContaining('heightmap') as string },
+    const { items } = (await answer.json()) as {
+      items: { itemId: string; bands: string[]; incompatibility: string | null }[];
+    };
+    expect(
+      Object.fromEntries(items.map(({ itemId, bands, incompatibility }) => [itemId, { bands, incompatibility }])),
+    ).toEqual({
+      'olinda-landsat7': { bands: ['blue', 'green', 'red', 'nir', 'swir16', 'swir22'], incompatibility: null },
+      'jacksboro-dem': { bands: ['elevation'], incompatibility: expect.stringContaining('heightmap') as string },
     });
   });
 });

@@ -69,7 +69,7 @@ async function start(
       bytesTaken: 0,
       signal: new AbortController().signal,
       onProgress: () => {},
-      patiently: (call) => call(),
+      retryWhileDown: (call) => call(),
     });
   return { input, folder, fetchIt, fetchFiles, seen };
 }

@@ -222,7 +222,7 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
     const { engine, reach } = await start({
       process: async (_folder, attempt) => {
         if (attempt === 1)
-          throw new ChildJobError('job_failed', 'ENOSPC: no space left on device, write', { kind: 'world' });
+          throw new ChildJobError('job_failed', 'ENOSPC: no space left on device, write', { kind: 'transient' });
       },
     });
     await reach((await engine.start('launch', wanted)).id, 'COMPLETED');
@@ -232,7 +232,7 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
     const { engine, reach } = await start({
       patienceMs: 1,
       process: async (_folder, attempt) => {
-        if (attempt < 3) throw new ChildJobError('work_disk_full', 'too little room', { kind: 'world' });
+        if (attempt < 3) throw new ChildJobError('work_disk_full', 'too little room', { kind: 'transient' });
       },
     });
     await reach((await engine.start('launch', wanted)).id, 'COMPLETED');
@@ -275,10 +275,10 @@ test("a defect of a step is told as one, and its stack is in the log; a damaged 
     process: async (_folder, attempt) => {
       if (attempt === 1)
         throw new ChildJobError('job_failed', 'x is not a function', {
-          kind: 'defect',
+          kind: 'bug',
           stack: 'TypeError: x is not a function\n    at run (ndvi/index.ts:1:1)',
         });
-      throw new ChildJobError('not_a_raster', 'the file is no raster', { kind: 'user' });
+      throw new ChildJobError('not_a_raster', 'the file is no raster', { kind: 'input' });
     },
   });
   const { id } = await engine.start('launch', wanted);

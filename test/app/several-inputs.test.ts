@@ -138,16 +138,18 @@ test(
         stepId: 'compares',
         input,
       });
-      return (await found.json()) as { items: { collectionId: string; itemId: string; whyNot: string | null }[] };
+      return (await found.json()) as {
+        items: { collectionId: string; itemId: string; incompatibility: string | null }[];
+      };
     };
     const { collections } = (await (await session.get('api/collections')).json()) as { collections: { id: string }[] };
     const uploads = collections.find(({ id }) => id.startsWith('uploads-'))!.id;
     let vectors: Awaited<ReturnType<typeof search>>['items'] = [];
     while (vectors.length === 0) vectors = (await search(uploads, 'zones')).items;
     const { items } = await search('coastal-optical', 'before');
-    expect([vectors[0]!.whyNot, items[0]!.whyNot]).toEqual([null, null]);
-    expect((await search(uploads, 'before')).items[0]!.whyNot).toMatch(/is polygon/);
-    expect((await search('coastal-optical', 'zones')).items[0]!.whyNot).toMatch(
+    expect([vectors[0]!.incompatibility, items[0]!.incompatibility]).toEqual([null, null]);
+    expect((await search(uploads, 'before')).items[0]!.incompatibility).toMatch(/is polygon/);
+    expect((await search('coastal-optical', 'zones')).items[0]!.incompatibility).toMatch(
       /is multispectral; Compares takes point/,
     );
 

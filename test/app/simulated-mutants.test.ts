@@ -45,8 +45,8 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     /is FAILED/,
     {
       file: engine,
-      from: "if (error instanceof DatabaseUnavailableError || (kind === 'world'",
-      to: "if (false || (kind === 'user'",
+      from: "if (error instanceof DatabaseUnavailableError || (kind === 'transient'",
+      to: "if (false || (kind === 'input'",
     },
   ],
   [

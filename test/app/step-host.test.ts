@@ -69,12 +69,12 @@ describe('limits', () => {
     // Files of other runs are no fault of the user's: the step is tried again.
     await writeFile(join(folder, 'another'), Buffer.alloc(10 * 2 ** 20));
     await expect(running).rejects.toMatchObject({
-      ...{ code: 'work_disk_full', kind: 'world', status: 503 },
+      ...{ code: 'work_disk_full', kind: 'transient', status: 503 },
       data: { limit: 40 * 2 ** 20 },
     });
     await rm(join(folder, 'another'));
     await expect(run('wordy', synthetic)).rejects.toMatchObject({
-      ...{ code: 'job_disk_exceeded', kind: 'user' },
+      ...{ code: 'job_disk_exceeded', kind: 'input' },
       data: { limit: 50 * 2 ** 20 },
     });
   });
@@ -99,7 +99,7 @@ describe('limits', () => {
       } as unknown as PlatformInput,
       inChild: async () => {
         await gate.promise;
-        throw new ChildJobError('job_failed', 'this step has no output', { kind: 'user' });
+        throw new ChildJobError('job_failed', 'this step has no output', { kind: 'input' });
       },
     });
     const step = host.find('cog');

@@ -29,7 +29,7 @@ async function start(sandbox?: TestSandbox) {
         save: async (progress) => void saved.push(progress),
         onProgress: () => {},
         signal,
-        patiently: (call) => call(),
+        retryWhileDown: (call) => call(),
       },
     );
   const parts = async () =>
@@ -149,7 +149,7 @@ describe('faults', () => {
         save: async () => {},
         onProgress: () => {},
         signal: new AbortController().signal,
-        patiently: (call) => call(),
+        retryWhileDown: (call) => call(),
       },
     );
     await expect(upload).rejects.toMatchObject({ code: 'empty_output' });

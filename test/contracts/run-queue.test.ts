@@ -49,18 +49,22 @@ test('in one process: a restart with many runs lets requests through between its
       const until = performance.now() + 2;
       while (performance.now() < until);
     },
-    room: () => Infinity,
+    capacity: () => Infinity,
     log,
   });
   expect(taken).toBe(1_000);
   expect(Math.max(most, taken - before)).toBeLessThan(100);
 });
 
-test('a database that is away: one line for each lane, and one more for each five minutes', async () => {
+test('a database that is away: one line for each queue, and one more for each five minutes', async () => {
   const logged: string[] = [];
   const boss = { fetch: () => Promise.reject(new Error('connect ECONNREFUSED')) } as unknown as Boss;
   const queue = new PgBossRunQueue(boss);
-  await queue.work({ take: async () => {}, room: () => 1, log: { warn: (_, message) => void logged.push(message) } });
+  await queue.work({
+    take: async () => {},
+    capacity: () => 1,
+    log: { warn: (_, message) => void logged.push(message) },
+  });
   await sleep(2_000);
   await queue.stop();
   expect(logged.toSorted()).toEqual([
@@ -103,7 +107,7 @@ describe('between processes', () => {
     const [full, free] = [
       notingWorker(
         async () => {},
-        (lane) => (lane === 'wait' ? 10 : 0),
+        (queueName) => (queueName === 'wait' ? 10 : 0),
       ),
       notingWorker(),
     ];

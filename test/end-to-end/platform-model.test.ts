@@ -3,7 +3,7 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createPlatformModels, openModelDesk } from '../../src/app/processing/platform-models.ts';
+import { createPlatformModels, openModelService } from '../../src/app/processing/platform-models.ts';
 import { wireProfile, type WireProfile } from '../../src/contract/index.ts';
 import { fetchedBytes, launchApp, startApp } from '../support/app.ts';
 import { testFolder } from '../support/folders.ts';
@@ -142,14 +142,14 @@ test('a child that asks for what is not its own gets nothing', async () => {
     uploadPartBytes: 1_000,
     pollIntervalMs: 10,
   });
-  const desk = await openModelDesk(
+  const service = await openModelService(
     platform,
     { id: 'x', platformModels: ['threshold'] },
     { stepFolder, ownFolder, maxBytes: 1_000 },
-    { patiently: (call) => call(), onNote: () => {} },
+    { retryWhileDown: (call) => call(), onNote: () => {} },
   );
   const ask = (question: object) =>
-    desk.answer(
+    service.answer(
       { type: 'run-model', modelId: 'threshold', sourceType: 'UNKNOWN', area: null, ...question },
       new AbortController().signal,
     );

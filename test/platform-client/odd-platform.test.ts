@@ -170,7 +170,7 @@ describe('the uploader', () => {
       save: async () => {},
       onProgress: () => {},
       signal: new AbortController().signal,
-      patiently: (call) => call(),
+      retryWhileDown: (call) => call(),
     });
     return { uploaded, server };
   }

@@ -36,7 +36,7 @@ test('is seen while the job has it, and not only before and after', needing(smal
     return run.finally(() => rm(workFolder, { recursive: true, force: true }));
   };
   await job('little', 4 * mebibyte);
-  await expect(job('much', 52 * mebibyte)).rejects.toMatchObject({ code: 'disk_full', kind: 'world' });
+  await expect(job('much', 52 * mebibyte)).rejects.toMatchObject({ code: 'disk_full', kind: 'transient' });
 });
 
 test(
@@ -51,7 +51,7 @@ test(
     };
     // The job writes 2.5 MiB of pixels, packs them beside, and removes them: 3 MiB are room for the first alone.
     await writeFile(join(folder, 'others'), Buffer.alloc(61.2 * mebibyte));
-    await expect(job('scarce')).rejects.toMatchObject({ code: 'disk_full', kind: 'world' });
+    await expect(job('scarce')).rejects.toMatchObject({ code: 'disk_full', kind: 'transient' });
     await rm(join(folder, 'others'));
     await job('ample');
   },

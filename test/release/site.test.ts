@@ -36,6 +36,8 @@ test('the site builds: every page, the files that pages link to, and an index fo
   const built = await readdir(folder, { recursive: true });
   for (const page of pages)
     expect(built).toContain(page.replace(/(^|\/)README\.md$/, '$1index.md').replace(/\.md$/, '.html'));
+  // The browser draws diagrams.
+  expect(await readFile(join(folder, 'explanation/run.html'), 'utf8')).toContain('<pre class="mermaid"');
   expect(built).toContain('repository/examples/certify.yml');
   expect(built.filter((path) => path.includes('localSearchIndex')).length).toBeGreaterThan(0);
 });

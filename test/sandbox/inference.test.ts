@@ -240,7 +240,7 @@ describe('run, status, download', () => {
   });
 
   test('without onnxruntime the sandbox runs, lists the models, and says why it cannot run them', async () => {
-    const sandbox = await startSandbox({ whyNoInference: () => 'onnxruntime-node is not installed' });
+    const sandbox = await startSandbox({ inferenceProblem: () => 'onnxruntime-node is not installed' });
     const { fileId } = (await uploadDirectly(sandbox, someBytes(10), 'x.tif')).body;
     const answer = await run(sandbox, { modelId: 'water', fileId });
     expect([answer.status, answer.body.error, answer.body.code]).toEqual([

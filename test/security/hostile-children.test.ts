@@ -163,7 +163,7 @@ test('a machine that lacks what a process needs is no fault of the input', async
   const started = runInChild({ module, input: {}, workFolder: join(await testFolder(), 'work'), confinement: failing });
   await expect(started).rejects.toMatchObject({
     code: 'job_not_started',
-    kind: 'world',
+    kind: 'transient',
     message: expect.stringContaining('Resource temporarily unavailable') as string,
   });
 });

@@ -75,7 +75,7 @@ describe('NDVI in Python', needing(isConfined, 'python-gdal'), () => {
     ).rejects.toMatchObject({
       code: 'band_not_found',
       message: 'no band has the name "nir"; the input has red',
-      kind: 'user',
+      kind: 'input',
     });
   });
 });
@@ -152,27 +152,27 @@ describe('a program', needing(isConfined, 'python-gdal'), () => {
   });
 
   test.each([
-    ['refuses', {}, { code: 'no_snow', message: 'there is no snow in it', kind: 'user' }],
+    ['refuses', {}, { code: 'no_snow', message: 'there is no snow in it', kind: 'input' }],
     [
       'breaks',
       {},
       {
         code: 'job_failed',
         message: expect.stringContaining('ValueError: a mistake in Python') as string,
-        kind: 'defect',
+        kind: 'bug',
       },
     ],
-    ['refuses-at-length', {}, { code: 'no_snow', message: 'ж'.repeat(2_000), kind: 'user' }],
+    ['refuses-at-length', {}, { code: 'no_snow', message: 'ж'.repeat(2_000), kind: 'input' }],
     [
       'joins-text',
       { text: '-rf' },
-      { code: 'invalid_parameters', message: 'text must not begin with -', kind: 'user' },
+      { code: 'invalid_parameters', message: 'text must not begin with -', kind: 'input' },
     ],
-    ['is-not-there', {}, { code: 'program_not_found', kind: 'defect' }],
+    ['is-not-there', {}, { code: 'program_not_found', kind: 'bug' }],
     [
       'takes-text',
       { text: '--help' },
-      { code: 'invalid_parameters', message: 'text must not begin with -', kind: 'user' },
+      { code: 'invalid_parameters', message: 'text must not begin with -', kind: 'input' },
     ],
   ])('that %s: whose failure it is, in words', async (stepId, parameters, failure) => {
     const { run } = await startStepHost({ definition: commandSteps });
@@ -188,7 +188,7 @@ describe('a program', needing(isConfined, 'python-gdal'), () => {
     const { run } = await startStepHost({ definition: commandSteps });
     await expect(run('looks-around', synthetic, { text })).rejects.toMatchObject({
       message: expect.stringContaining('ConnectionRefusedError') as string,
-      kind: 'defect',
+      kind: 'bug',
     });
     expect(visitors).toBe(0);
   });

@@ -28,7 +28,7 @@ const polygon = (...rings: number[][][]) => ({ type: 'Polygon', coordinates: rin
 const square = polygon(box(10, 40, 10.1, 40.1));
 
 describe('an area', () => {
-  const step = stepWith({ area: area({ ...words, mostSquareKilometres: 200, mostCorners: 8 }) });
+  const step = stepWith({ area: area({ ...words, maxSquareKilometres: 200, maxCorners: 8 }) });
   const read = (value: unknown) => checkParameters(step, { area: value })['area'];
 
   test.each([

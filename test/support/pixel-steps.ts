@@ -95,8 +95,8 @@ export default defineApp({
         description: 'The later band minus the earlier one.',
         bands: { a: band({ default: '1', of: 'before' }), b: band({ default: '1', of: 'after' }) },
         inputs: {
-          before: { title: 'Before', description: 'The earlier scene.', mostItems: 1, synthetic: 'multispectral' },
-          after: { title: 'After', description: 'The later scene.', mostItems: 1, synthetic: 'multispectral' },
+          before: { title: 'Before', description: 'The earlier scene.', maxItems: 1, synthetic: 'multispectral' },
+          after: { title: 'After', description: 'The later scene.', maxItems: 1, synthetic: 'multispectral' },
         },
         output: { fileName: 'difference.tif', bands: [{ description: 'difference', dataType: 'Float32' }] },
         isStored,

@@ -21,7 +21,7 @@ export default defineApp({
       }),
       inputs: {
         before: { title: 'Before', description: 'The earlier scene.', synthetic: 'multispectral' },
-        after: { title: 'After', description: 'The later scene.', mostItems: 1, synthetic: 'multispectral' },
+        after: { title: 'After', description: 'The later scene.', maxItems: 1, synthetic: 'multispectral' },
         zones: { kind: 'vector', title: 'Zones', description: 'Areas to count in.', optional: true },
       },
       outputs: { report },

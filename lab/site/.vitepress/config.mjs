@@ -62,6 +62,11 @@ export default defineConfig({
           .replaceAll(' ', '-'),
     },
     config(markdown) {
+      const { fence } = markdown.renderer.rules;
+      markdown.renderer.rules.fence = (tokens, i, ...rest) =>
+        tokens[i].info.trim() === 'mermaid'
+          ? `<pre class="mermaid" v-pre>${markdown.utils.escapeHtml(tokens[i].content)}</pre>`
+          : fence(tokens, i, ...rest);
       markdown.core.ruler.push('links', ({ tokens, env: { path } }) => {
         for (const token of tokens.flatMap(({ children }) => children ?? [])) {
           const href = token.type === 'link_open' ? token.attrGet('href') : null;

@@ -1,8 +1,8 @@
 import type { CatalogItem } from '../../contract/index.ts';
 import { namesOf } from '../processing/input-facts.ts';
 
-/** An item as `items/search` returns it. `whyNot` says why it does not fit the step. */
-export type FoundItem = ReturnType<typeof viewItem> & { readonly whyNot?: string | null };
+/** An item as `items/search` returns it. `incompatibility` says why it does not fit the step. */
+export type FoundItem = ReturnType<typeof viewItem> & { readonly incompatibility?: string | null };
 
 /** Holds no link to the data: the app itself fetches that once the run is approved. */
 export function viewItem(item: CatalogItem, onlyCollection: string | undefined) {

@@ -77,7 +77,7 @@ export function catalogRoutes({ client, steps, launches, uploads }: CatalogRoute
     res.json({
       items: items.map((item) => ({
         ...viewItem(item, wanted.collections.length === 1 ? wanted.collections[0] : undefined),
-        ...(step && declared && { whyNot: incompatibilityReason(step, declared, item) }),
+        ...(step && declared && { incompatibility: incompatibilityReason(step, declared, item) }),
       })),
       numberMatched: numberMatched ?? null,
     });

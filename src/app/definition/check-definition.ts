@@ -60,7 +60,7 @@ const inputItems = {
   title: words(100).optional(),
   description: words(2_000),
   sourceTypes: z.array(sourceType).min(1, 'must not be empty: leave it out for all').optional(),
-  mostItems: z.int().min(1).max(200).optional(),
+  maxItems: z.int().min(1).max(200).optional(),
   optional: z.boolean().optional(),
 };
 const rasterInput = z.object({

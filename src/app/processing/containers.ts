@@ -237,7 +237,7 @@ export function createContainers(engine: string, owner: string): Containers {
           client.once('error', ({ code }: NodeJS.ErrnoException) =>
             reject(
               new ChildJobError('container_not_started', `the container engine cannot be started: ${code}`, {
-                kind: 'world',
+                kind: 'transient',
               }),
             ),
           );
@@ -253,7 +253,7 @@ export function createContainers(engine: string, owner: string): Containers {
         if (ending !== null) throw ending as Error;
         if (exitCode === null || exitCode === engineFailed)
           throw new ChildJobError('container_not_started', `the container engine could not run the image ${image}`, {
-            kind: 'world',
+            kind: 'transient',
             data: { stderr: errors },
           });
         return { exitCode, errors, folder };

@@ -7,7 +7,7 @@ import { requireProgram } from '../../steps/programs.ts';
 import type { AnyStep } from '../../steps/step.ts';
 import { containerQuestion } from './container-messages.ts';
 import type { Containers } from './containers.ts';
-import { openModelDesk, type ModelRunOptions, type PlatformModels } from './platform-models.ts';
+import { openModelService, type ModelRunOptions, type PlatformModels } from './platform-models.ts';
 
 /** Services of the host for steps, because a confined process cannot do these things itself. */
 export interface ExternalServices {
@@ -35,7 +35,7 @@ export interface HostServicesPlace {
   readonly limits: { readonly memoryBytes: number; readonly diskBytes: number };
 }
 
-export interface HostServicesOptions extends Pick<ModelRunOptions, 'patiently'> {
+export interface HostServicesOptions extends Pick<ModelRunOptions, 'retryWhileDown'> {
   /** `fraction` is null where it is as it was. */
   readonly onProgress: (fraction: number | null, note: string | null) => void;
   readonly onPrinted: (line: string) => void;
@@ -64,15 +64,15 @@ export async function openHostServices(
   step: AnyStep,
   { platformModels, containers }: ExternalServices,
   { stepFolder, ownFolder, inputs, limits }: HostServicesPlace,
-  { patiently, onProgress, onPrinted }: HostServicesOptions,
+  { retryWhileDown, onProgress, onPrinted }: HostServicesOptions,
 ): Promise<HostServices | null> {
   const container = containerOf(step);
   if (!step.platformModels && !container) return null;
-  const models = await openModelDesk(
+  const models = await openModelService(
     platformModels ?? null,
     step,
     { stepFolder, ownFolder: join(ownFolder, 'models'), maxBytes: platformModels?.maxResultBytes ?? 0 },
-    { patiently, onNote: (note) => onProgress(null, note) },
+    { retryWhileDown, onNote: (note) => onProgress(null, note) },
   );
   let pending = Promise.resolve();
   const containerFolder = join(ownFolder, 'container');

@@ -16,7 +16,7 @@ export interface FetchOptions {
   readonly signal: AbortSignal;
   readonly onProgress: (fraction: number) => void;
   /** Repeats a call while the platform is away. */
-  readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
+  readonly retryWhileDown: <T>(call: () => Promise<T>) => Promise<T>;
 }
 
 /** A file of an item, with its metadata from the catalog. */
@@ -78,7 +78,7 @@ export function createPlatformInput({
     reference: ItemReference,
     folder: string,
     bytesLeft: number,
-    { kind, signal, onProgress, patiently }: FetchOptions,
+    { kind, signal, onProgress, retryWhileDown }: FetchOptions,
   ): Promise<FetchedFile[]> {
     await mkdir(folder, { recursive: true });
     const path = join(folder, 'data');
@@ -92,7 +92,7 @@ export function createPlatformInput({
       return found;
     };
     // A link may expire during retries, so ask for a new one.
-    const item = await patiently(() =>
+    const item = await retryWhileDown(() =>
       findAndDownload().catch((error: unknown) => {
         if (isLinkOver(error)) return findAndDownload();
         throw error;

@@ -31,7 +31,7 @@ export interface ModelRunOptions {
   readonly signal: AbortSignal;
   /** Called with a sentence about the current activity. */
   readonly onNote: (note: string) => void;
-  readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
+  readonly retryWhileDown: <T>(call: () => Promise<T>) => Promise<T>;
 }
 
 /** Models that the platform runs (spec 4.7) on a step's files. */
@@ -84,7 +84,7 @@ export function createPlatformModels({
   async function upload(
     path: string,
     { fileName, sourceType }: ModelQuestion,
-    { signal, onNote, patiently }: ModelRunOptions,
+    { signal, onNote, retryWhileDown }: ModelRunOptions,
   ): Promise<string> {
     const { size } = await stat(path);
     const { fileId } = await uploadFile(
@@ -97,7 +97,7 @@ export function createPlatformModels({
         save: async () => {},
         onProgress: (sent) => onNote(`uploading the model's input, ${Math.round((100 * sent) / size)} %`),
         signal,
-        patiently,
+        retryWhileDown,
       },
     );
     if (fileId === undefined) throw new KitError('internal_error', 'the platform gave the uploaded file no id');
@@ -107,11 +107,11 @@ export function createPlatformModels({
   async function untilDone(
     jobId: string,
     modelId: string,
-    { signal, onNote, patiently }: ModelRunOptions,
+    { signal, onNote, retryWhileDown }: ModelRunOptions,
   ): Promise<void> {
     for (;;) {
       await abortableSleep(pollIntervalMs, signal);
-      const { status } = await patiently(() => client.getInferenceStatus(jobId, { signal }));
+      const { status } = await retryWhileDown(() => client.getInferenceStatus(jobId, { signal }));
       const state = inferenceState(status);
       if (state === 'done') return;
       if (state === 'failed')
@@ -143,7 +143,7 @@ export function createPlatformModels({
     },
 
     async run(question, { stepFolder, ownFolder, resultPath, maxBytes }, options) {
-      const { signal, patiently } = options;
+      const { signal, retryWhileDown } = options;
       const path = join(ownFolder, question.fileName);
       await copyPlainFile(join(stepFolder, question.fileName), path);
       const { size } = await stat(path);
@@ -158,11 +158,13 @@ export function createPlatformModels({
       const geometry = question.area
         ? { geometry: geoJSONToWkt(structuredClone<unknown>(question.area) as Geometry) }
         : {};
-      const { id } = await patiently(() =>
+      const { id } = await retryWhileDown(() =>
         client.runInference({ modelId: question.modelId, fileId, ...geometry }, { signal }),
       );
       await untilDone(id, question.modelId, options);
-      await patiently(() => client.downloadInference({ inferenceJobId: id, path: resultPath, maxBytes }, { signal }));
+      await retryWhileDown(() =>
+        client.downloadInference({ inferenceJobId: id, path: resultPath, maxBytes }, { signal }),
+      );
     },
   };
 }
@@ -175,7 +177,7 @@ export interface ModelDesk {
 }
 
 /** Passes requests of a step's process to the platform's models. Accepts `maxQuestions` requests, and only models that the step declares. */
-export async function openModelDesk(
+export async function openModelService(
   models: PlatformModels | null,
   step: Pick<AnyStep, 'id' | 'platformModels'>,
   folders: { readonly stepFolder: string; readonly ownFolder: string; readonly maxBytes: number },

@@ -96,7 +96,7 @@ export interface StepRunOptions {
   /** Each line that the step prints. Default: nobody reads them. */
   readonly onPrinted?: ((line: string) => void) | undefined;
   /** Repeats a call to the platform while that is away. Default: calls once. */
-  readonly patiently?: <T>(call: () => Promise<T>) => Promise<T>;
+  readonly retryWhileDown?: <T>(call: () => Promise<T>) => Promise<T>;
 }
 
 /** Part of the progress bar in which items are fetched. */
@@ -156,7 +156,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     { owner, input }: StepTask,
     step: AnyStep,
     folder: string,
-    { signal, onProgress, patiently }: Pick<FetchOptions, 'signal' | 'onProgress' | 'patiently'>,
+    { signal, onProgress, retryWhileDown }: Pick<FetchOptions, 'signal' | 'onProgress' | 'retryWhileDown'>,
   ): Promise<Source[]> {
     const chosen = chosenInputs(step, input);
     const fetched = chosen.filter(({ source }) => source.type === 'platform');
@@ -178,7 +178,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
             kind,
             bytesTaken,
             signal: time.timed,
-            patiently,
+            retryWhileDown,
             onProgress: (fraction) => onProgress((part + fraction) / fetched.length),
           });
         };
@@ -222,7 +222,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     { workFolder, ...task }: StepTask,
     step: AnyStep,
     sources: readonly Source[],
-    { signal, onProgress, onPrinted, patiently = (call) => call() }: StepRunOptions,
+    { signal, onProgress, onPrinted, retryWhileDown = (call) => call() }: StepRunOptions,
   ) {
     const stepFolder = join(workFolder, 'step');
     const known: ProvenanceKnown = {
@@ -242,12 +242,12 @@ export function createStepHost(options: StepHostOptions): StepHost {
     };
     let fraction = 0;
     const { limits, isCut } = await limitsNow(workFolder);
-    const desk = await openHostServices(
+    const services = await openHostServices(
       step,
       options,
-      { stepFolder, ownFolder: join(workFolder, 'desk'), inputs: files, limits: { ...defaultLimits, ...limits } },
+      { stepFolder, ownFolder: join(workFolder, 'services'), inputs: files, limits: { ...defaultLimits, ...limits } },
       {
-        patiently,
+        retryWhileDown,
         onPrinted: onPrinted ?? (() => {}),
         onProgress: (now, note) => onProgress((fraction = now ?? fraction), note),
       },
@@ -264,8 +264,8 @@ export function createStepHost(options: StepHostOptions): StepHost {
       limits,
       signal,
       onProgress: (now, note) => onProgress((fraction = now), note),
-      onAsk: desk ? (question, asking) => desk.answer(question, asking) : undefined,
-      reads: desk?.reads ?? [],
+      onAsk: services ? (question, asking) => services.answer(question, asking) : undefined,
+      reads: services?.reads ?? [],
       onPrinted,
       onMemory,
       inspectPort: options.inspectPort,
@@ -285,7 +285,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
           ? workDiskFull(error)
           : error;
       })
-      .finally(() => desk?.settled());
+      .finally(() => services?.settled());
     const outputs = await takeOutputs(step, answer, workFolder);
     const { inputs, gdalVersion } = answered.parse(answer);
     const made = makeProvenance(known, inputs, gdalVersion);
@@ -331,10 +331,10 @@ export function createStepHost(options: StepHostOptions): StepHost {
       const look = () => factsOfFiles(paths, kindOf(declared), confinement, limits, inChild);
       return looks.run(source.path, look, unhurried);
     }
-    const mostItems = declared.mostItems ?? (declared.kind === 'vector' ? 1 : Infinity);
-    if (source.items.length > mostItems)
+    const maxItems = declared.maxItems ?? (declared.kind === 'vector' ? 1 : Infinity);
+    if (source.items.length > maxItems)
       throw new InputError(
-        `${step.title} takes at most ${mostItems} of the platform's items${inputsOf(step).length > 1 ? ` as ${declared.title ?? 'one input'}` : ''}, not ${source.items.length}`,
+        `${step.title} takes at most ${maxItems} of the platform's items${inputsOf(step).length > 1 ? ` as ${declared.title ?? 'one input'}` : ''}, not ${source.items.length}`,
       );
     const items = await options.platformInput.check(source.items, signal);
     for (const item of items) {
@@ -368,7 +368,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     check,
     load: () => ({ running: queue.running, waiting: queue.waiting + withInput.waiting }),
     canStartChildren: () => !lacksProcesses,
-    async run(task, { signal, onProgress, onPrinted, patiently = (call) => call() }) {
+    async run(task, { signal, onProgress, onPrinted, retryWhileDown = (call) => call() }) {
       signal.throwIfAborted();
       const step = find(task.stepId);
       if (step.version !== task.stepVersion) throw new StepVersionGoneError(step, task.stepVersion);
@@ -381,17 +381,25 @@ export function createStepHost(options: StepHostOptions): StepHost {
         try {
           const onFetched = (fraction: number) =>
             onProgress(fraction * fetchPart, 'fetching the input from the platform');
-          const sources = await sourcesOf(task, step, inputFolder, { signal, patiently, onProgress: onFetched });
+          const sources = await sourcesOf(task, step, inputFolder, { signal, retryWhileDown, onProgress: onFetched });
           const onStep = (fraction: number, note: string | null) =>
             onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
           return await queue.run(
             task.owner,
-            () => runStep({ ...task, parameters }, step, sources, { signal, onProgress: onStep, onPrinted, patiently }),
+            () =>
+              runStep({ ...task, parameters }, step, sources, {
+                signal,
+                onProgress: onStep,
+                onPrinted,
+                retryWhileDown,
+              }),
             signal,
           );
         } finally {
           await Promise.all(
-            ['input', 'step', 'desk'].map((name) => join(task.workFolder, name)).map((folder) => removeFolder(folder)),
+            ['input', 'step', 'services']
+              .map((name) => join(task.workFolder, name))
+              .map((folder) => removeFolder(folder)),
           );
         }
       };
@@ -403,7 +411,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
 /** Error for a step without disk space because of other runs. The app tries the step again, because these runs free their space when they end. */
 function workDiskFull(cause: ChildJobError): ChildJobError {
   return new ChildJobError('work_disk_full', 'the work folders of other runs leave this step too little room', {
-    kind: 'world',
+    kind: 'transient',
     data: cause.data,
   });
 }

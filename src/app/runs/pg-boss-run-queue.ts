@@ -5,10 +5,10 @@ import { asDatabaseError, QuietClient } from '../database-unavailable.ts';
 import { reasonOf } from '../database.ts';
 import { RepeatedFailure } from './repeated-failure.ts';
 import type { StageLog } from './stages/stage.ts';
-import { giveAgainMs, type Lane, type QueuedRun, type QueueWorker, type RunQueue } from './run-queue.ts';
+import { giveAgainMs, type QueueName, type QueuedRun, type QueueWorker, type RunQueue } from './run-queue.ts';
 
-const lanes: readonly Lane[] = ['wait', 'process'];
-const queueOf = (lane: Lane) => `runs-${lane}`;
+const queueNames: readonly QueueName[] = ['wait', 'process'];
+const queueOf = (queueName: QueueName) => `runs-${queueName}`;
 
 /** The shortest time that pg-boss accepts. A job is done as soon as a worker has claimed its run, so a job that lasts this long belongs to a dead worker. */
 const heartbeatSeconds = 10;
@@ -73,9 +73,9 @@ export class PgBossRunQueue implements RunQueue {
     };
     try {
       await boss.start();
-      for (const lane of lanes) {
-        await boss.createQueue(queueOf(lane), { policy: 'exclusive', ...options });
-        await boss.updateQueue(queueOf(lane), options);
+      for (const queueName of queueNames) {
+        await boss.createQueue(queueOf(queueName), { policy: 'exclusive', ...options });
+        await boss.updateQueue(queueOf(queueName), options);
       }
     } catch (error) {
       await boss.stop({ graceful: false }).catch(() => {});
@@ -85,16 +85,16 @@ export class PgBossRunQueue implements RunQueue {
   }
 
   async add(runs: readonly QueuedRun[]): Promise<void> {
-    for (const lane of lanes) {
+    for (const queueName of queueNames) {
       const jobs = runs
-        .filter((run) => run.lane === lane)
+        .filter((run) => run.queueName === queueName)
         .map(({ runId, turn }) => ({ data: { runId } satisfies RunJob, singletonKey: runId, priority: -turn }));
-      if (jobs.length > 0) await this.#boss.insert(queueOf(lane), jobs).catch(rethrow);
+      if (jobs.length > 0) await this.#boss.insert(queueOf(queueName), jobs).catch(rethrow);
     }
   }
 
   work(worker: QueueWorker): Promise<void> {
-    this.#loops = lanes.map((lane) => this.#take(lane, worker));
+    this.#loops = queueNames.map((queueName) => this.#take(queueName, worker));
     return Promise.resolve();
   }
 
@@ -107,25 +107,25 @@ export class PgBossRunQueue implements RunQueue {
     await this.#boss.stop({ graceful: false });
   }
 
-  async #take(lane: Lane, worker: QueueWorker): Promise<void> {
-    const failure = new RepeatedFailure(worker.log, `could not ask the queue for runs (${lane})`);
+  async #take(queueName: QueueName, worker: QueueWorker): Promise<void> {
+    const failure = new RepeatedFailure(worker.log, `could not ask the queue for runs (${queueName})`);
     while (!this.#stopping.signal.aborted) {
-      const room = Math.min(batch, worker.room(lane));
-      const given = room <= 0 ? 0 : await this.#give(lane, room, worker, failure);
+      const capacity = Math.min(batch, worker.capacity(queueName));
+      const given = capacity <= 0 ? 0 : await this.#give(queueName, capacity, worker, failure);
       // A full batch: there may be more.
       if (given < batch) await sleep(lookEveryMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
     }
   }
 
   /** Returns how many jobs there were. Runs that were taken leave the queue; it offers the others again, and those whose outcome is unknown. */
-  async #give(lane: Lane, batchSize: number, worker: QueueWorker, failure: RepeatedFailure): Promise<number> {
+  async #give(queueName: QueueName, batchSize: number, worker: QueueWorker, failure: RepeatedFailure): Promise<number> {
     try {
-      const jobs = await this.#boss.fetch(queueOf(lane), { batchSize });
-      const isTaken = await Promise.all(jobs.map((job) => this.#isTaken(job, lane, worker)));
+      const jobs = await this.#boss.fetch(queueOf(queueName), { batchSize });
+      const isTaken = await Promise.all(jobs.map((job) => this.#isTaken(job, queueName, worker)));
       const ids = (wanted: boolean) => jobs.filter((_, i) => isTaken[i] === wanted).map(({ id }) => id);
       const [taken, left] = [ids(true), ids(false)];
-      if (taken.length > 0) await this.#boss.complete(queueOf(lane), taken);
-      if (left.length > 0) await this.#boss.fail(queueOf(lane), left);
+      if (taken.length > 0) await this.#boss.complete(queueOf(queueName), taken);
+      if (left.length > 0) await this.#boss.fail(queueOf(queueName), left);
       failure.succeeded();
       return jobs.length;
     } catch (error) {
@@ -134,9 +134,13 @@ export class PgBossRunQueue implements RunQueue {
     }
   }
 
-  async #isTaken({ data: { runId } }: Pick<Job<RunJob>, 'data'>, lane: Lane, worker: QueueWorker): Promise<boolean> {
+  async #isTaken(
+    { data: { runId } }: Pick<Job<RunJob>, 'data'>,
+    queueName: QueueName,
+    worker: QueueWorker,
+  ): Promise<boolean> {
     try {
-      await worker.take({ runId, lane });
+      await worker.take({ runId, queueName });
       return true;
     } catch (error) {
       worker.log.warn({ err: error, runId }, 'the worker could not take a run; the queue gives it again');

@@ -8,7 +8,7 @@ import { Repeats } from './repeats.ts';
 import { createRunIntake, type NewRun, type RunIntakeOptions } from './run-intake.ts';
 import { Outage } from './outage.ts';
 import { noProgress, type ProgressBoard, type RunProgress } from './run-progress.ts';
-import type { Lane, QueuedRun } from './run-queue.ts';
+import type { QueueName, QueuedRun } from './run-queue.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
 import type { Run } from './run.ts';
 import { renewEveryMs, type WorkerLease } from './worker-lease.ts';
@@ -63,7 +63,7 @@ export interface RunEngineOptions extends RunIntakeOptions {
 }
 
 /** Runs that one worker looks after at once. */
-const maxDriven = 10_000;
+const maxActive = 10_000;
 /**
  * Interval between searches for runs that no living worker has. `overlookedAfterMs`: the time that a run may wait for
  * its turn before it is queued again.
@@ -89,7 +89,7 @@ class Cancelled extends Error {}
 class Released extends Error {}
 
 interface ActiveRun {
-  readonly lane: Lane;
+  readonly queueName: QueueName;
   readonly abort: AbortController;
   /** 0 until it is known. */
   claim: number;
@@ -128,12 +128,12 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   const takeIn = createRunIntake(options);
 
   /** Takes a run from the queue: claims it for this worker, then drives it. */
-  async function take({ runId, lane }: Pick<QueuedRun, 'runId' | 'lane'>): Promise<void> {
+  async function take({ runId, queueName }: Pick<QueuedRun, 'runId' | 'queueName'>): Promise<void> {
     if (stopping) throw new Released('the worker is stopping');
     // This worker already drives it: a second attempt beside the first would only take its work away.
     if (activeRuns.has(runId)) return;
     const entry: ActiveRun = {
-      lane,
+      queueName,
       abort: new AbortController(),
       claim: 0,
       launchId: null,
@@ -168,7 +168,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     }
   }
 
-  /** After a hand-over from lane to lane this worker may already have the run again. */
+  /** After a hand-over from queue to queue this worker may already have the run again. */
   function leave(runId: string, entry: ActiveRun): void {
     if (activeRuns.get(runId) !== entry) return;
     activeRuns.delete(runId);
@@ -234,8 +234,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     };
     try {
       for (let stage = stageOf(run.state); stage; stage = stageOf(run.state)) {
-        if (queue.isShared && stage.lane !== null && stage.lane !== entry.lane)
-          return await handOver(run, stage.lane, entry);
+        if (queue.isShared && stage.queueName !== null && stage.queueName !== entry.queueName)
+          return await handOver(run, stage.queueName, entry);
         entry.state = run.state;
         report(noProgress);
         signal.throwIfAborted();
@@ -258,12 +258,12 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     ended += 1;
   }
 
-  /** Moves the run from this lane to the lane of its next stage. */
-  async function handOver(run: Run, lane: Lane, entry: ActiveRun): Promise<void> {
-    const turn = lane === 'process' ? await store.takeTurn(run) : 0;
+  /** Moves the run from this queue to the queue of its next stage. */
+  async function handOver(run: Run, queueName: QueueName, entry: ActiveRun): Promise<void> {
+    const turn = queueName === 'process' ? await store.takeTurn(run) : 0;
     await store.giveBack(run);
     leave(run.id, entry);
-    await queue.add([{ runId: run.id, lane, turn }]);
+    await queue.add([{ runId: run.id, queueName, turn }]);
   }
 
   /** Ends a run whose stage threw, in the state that it has by now; rethrows errors of the outside world that may pass. */
@@ -282,13 +282,13 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     // Waits for a database without limit: while it is away, nothing can be committed either. Calls of the platform have used up their patience when they throw.
     if (
       error instanceof DatabaseUnavailableError ||
-      (kind === 'world' &&
+      (kind === 'transient' &&
         !(error instanceof PlatformError) &&
         (excuseCrowding(error, entry) || !entry.patience.machineFailed()))
     )
       throw error;
     if (isSessionOver(error)) await options.onSessionOver?.(run.launchId);
-    if (kind === 'defect')
+    if (kind === 'bug')
       log.error(
         { err: error, childStack: error instanceof ChildJobError ? error.childStack : undefined, state: run.state },
         'a defect made the run fail',
@@ -373,7 +373,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     lease.renewed(fromMs);
     outage.ended();
     const idle = [...held.keys()].filter((id) => !activeRuns.has(id));
-    if (idle.length > 0) await queue.add(idle.map((runId) => ({ runId, lane: 'wait', turn: 0 })));
+    if (idle.length > 0) await queue.add(idle.map((runId) => ({ runId, queueName: 'wait', turn: 0 })));
   }
 
   return {
@@ -401,7 +401,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await folders.tidy();
       await renew();
       if (stopping) return 0;
-      await queue.work({ take, room, log: options.log });
+      await queue.work({ take, capacity, log: options.log });
       // oxlint-disable-next-line typescript/no-unnecessary-condition -- `stop` may run during an await
       if (stopping) return 0;
       repeats.every(renewEveryMs, 'could not renew the lease', async () => lease.isDue && renewLease());
@@ -453,10 +453,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     }
   }
 
-  function room(lane: Lane): number {
-    if (lane === 'wait') return maxDriven - activeRuns.size;
+  function capacity(queueName: QueueName): number {
+    if (queueName === 'wait') return maxActive - activeRuns.size;
     const inSteps = [...activeRuns.values()].filter(
-      (one) => one.lane === 'process' && one.state !== 'UPLOADING',
+      (one) => one.queueName === 'process' && one.state !== 'UPLOADING',
     ).length;
     return settings.stepConcurrency - inSteps;
   }

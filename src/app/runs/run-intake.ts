@@ -83,7 +83,7 @@ export function createRunIntake({
     });
     // The run is committed: an error now would make the user ask twice. The engine's `recover` will queue it.
     await queue
-      .add([{ runId: run.id, lane: 'wait', turn: 0 }])
+      .add([{ runId: run.id, queueName: 'wait', turn: 0 }])
       .catch((error: unknown) => log.warn({ err: error, runId: run.id }, 'could not queue a new run at the moment'));
     return run;
   }

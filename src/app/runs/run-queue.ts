@@ -2,13 +2,13 @@ import { setImmediate as othersRan, setTimeout as sleep } from 'node:timers/prom
 import type { StageLog } from './stages/stage.ts';
 
 /** `wait`: calls and waits, thousands at once. `process`: a step to run, as many as a worker has room for. */
-export type Lane = 'wait' | 'process';
+export type QueueName = 'wait' | 'process';
 
 /** A run that somebody has to take. */
 export interface QueuedRun {
   readonly runId: string;
-  readonly lane: Lane;
-  /** Runs with lower numbers come first (`RunStore.takeTurn`). 0 in the lane `wait`. */
+  readonly queueName: QueueName;
+  /** Runs with lower numbers come first (`RunStore.takeTurn`). 0 in the queue `wait`. */
   readonly turn: number;
 }
 
@@ -31,9 +31,9 @@ export interface RunQueue {
 /** The part of a worker that a queue calls. */
 export interface QueueWorker {
   /** Resolves when this worker has the run, or when nobody needs to take it. If it rejects, the queue offers the run again, to this worker or another. */
-  take(run: Pick<QueuedRun, 'runId' | 'lane'>): Promise<void>;
-  /** Returns the number of runs of the lane that the worker can take now. */
-  room(lane: Lane): number;
+  take(run: Pick<QueuedRun, 'runId' | 'queueName'>): Promise<void>;
+  /** Returns the number of runs of the queue that the worker can take now. */
+  capacity(queueName: QueueName): number;
   readonly log: Pick<StageLog, 'warn'>;
 }
 

@@ -37,7 +37,7 @@ export interface UploadOptions {
   readonly onProgress: (sentBytes: number) => void;
   readonly signal: AbortSignal;
   /** Wraps every call of the platform: how long to wait for one that is away. */
-  readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
+  readonly retryWhileDown: <T>(call: () => Promise<T>) => Promise<T>;
 }
 
 /** Limits of the platform for one upload. */
@@ -71,7 +71,7 @@ export async function uploadFile(task: UploadTask, options: UploadOptions): Prom
 
 async function beginUpload(task: UploadTask, options: UploadOptions): Promise<UploadProgress> {
   const { operationId, fileName, sourceType } = task;
-  const { uploadId, key } = await options.patiently(() =>
+  const { uploadId, key } = await options.retryWhileDown(() =>
     options.calls.initiateUpload({ operationId, fileName, sourceType }, options),
   );
   const progress = {
@@ -97,7 +97,7 @@ async function sendAll(task: UploadTask, begun: UploadProgress, options: UploadO
     );
     let acknowledgedParts = partNumber;
     try {
-      await options.patiently(() => options.calls.uploadChunk({ uploadId, key, partNumber, content }, options));
+      await options.retryWhileDown(() => options.calls.uploadChunk({ uploadId, key, partNumber, content }, options));
     } catch (error) {
       // The platform knows better which part is next: an acknowledgement was lost, or a part.
       const expected =
@@ -115,9 +115,9 @@ async function sendAll(task: UploadTask, begun: UploadProgress, options: UploadO
 function complete(
   task: Pick<UploadTask, 'sizeBytes' | 'sourceType'>,
   { uploadId, key }: UploadProgress,
-  options: Pick<UploadOptions, 'calls' | 'patiently' | 'signal'>,
+  options: Pick<UploadOptions, 'calls' | 'retryWhileDown' | 'signal'>,
 ): Promise<CompletedUpload> {
-  return options.patiently(() =>
+  return options.retryWhileDown(() =>
     options.calls.completeUpload({ uploadId, key, fileSize: task.sizeBytes, sourceType: task.sourceType }, options),
   );
 }
@@ -128,7 +128,7 @@ function complete(
  */
 export async function completeWithoutFile(
   task: Pick<UploadTask, 'sizeBytes' | 'sourceType' | 'resume'>,
-  options: Pick<UploadOptions, 'calls' | 'patiently' | 'signal'>,
+  options: Pick<UploadOptions, 'calls' | 'retryWhileDown' | 'signal'>,
 ): Promise<CompletedUpload | null> {
   const { resume, sizeBytes } = task;
   if (resume === null || resume.acknowledgedParts < Math.ceil(sizeBytes / resume.partSizeBytes)) return null;

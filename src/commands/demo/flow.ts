@@ -40,7 +40,7 @@ export interface DemoPlace {
 
 const followEveryMs = 150;
 const previewSide = 512;
-const mostItems = 200;
+const maxItems = 200;
 /** Demo collection for each kind of input. */
 const demoCollections: Readonly<Record<string, string>> = {
   multispectral: 'olinda-coast',
@@ -90,7 +90,7 @@ async function chooseInput(
     });
     return platformInput(items, report);
   }
-  const items = await session.searchItems({ collections: [scene], limit: mostItems });
+  const items = await session.searchItems({ collections: [scene], limit: maxItems });
   if ((await countImportedFiles(sandbox, scene)) === stagedFiles) return platformInput(items, report);
   report.line(
     "input              from the app's own folder: the catalog does not take all of it, for want of a place on the map or a fitting format",
@@ -100,7 +100,7 @@ async function chooseInput(
 
 /** Counts the imported files. The files of a scene are one item, which lists them. */
 async function countImportedFiles({ url, apiKey }: DemoPlace['sandbox'], scene: string): Promise<number> {
-  const response = await fetch(`${url}/public/stac/collections/${scene}/items?limit=${mostItems}`, {
+  const response = await fetch(`${url}/public/stac/collections/${scene}/items?limit=${maxItems}`, {
     headers: { 'x-api-key': apiKey },
   });
   const { features = [] } = (await response.json()) as { features?: { properties: { 'import:files'?: string[] } }[] };

@@ -160,7 +160,7 @@ ${declaration(
     .join(' ')} makes of one raster.`,
 )}
   parameters: z.object({}),
-  input: { description: 'One raster.', mostItems: 1, synthetic: 'elevation' },
+  input: { description: 'One raster.', maxItems: 1, synthetic: 'elevation' },
 ${outputs}
   run: command({
     argv: [${argv.map(quoted).join(', ')}],

@@ -8,7 +8,7 @@ import { SqlRunStore } from '../../app/runs/sql-run-store.ts';
 import { KitError } from '../../contract/index.ts';
 import { resolveFileInside, resolveInside } from '../../files/index.ts';
 import type { Bundle } from '../../sandbox/bundles/bundle.ts';
-import { localObstacle, localPathsOf, Room } from '../../sandbox/bundles/inputs.ts';
+import { localObstacle, localPathsOf, ByteBudget } from '../../sandbox/bundles/inputs.ts';
 import { sandboxCall } from '../../testing/sandbox-call.ts';
 import { readSecret } from '../../sandbox/config.ts';
 import { sha256Of } from '../sha256-of.ts';
@@ -77,14 +77,14 @@ async function launchOfRun(
 /** With the files of the app's own input folder that the run was given. What is not there stays an obstacle. */
 async function withLocalInputs(made: Bundle, inputDir: string): Promise<Bundle> {
   const inputs = [...made.inputs];
-  const room = new Room(inputs.reduce((sum, { data, sizeBytes }) => sum + (data === null ? 0 : sizeBytes), 0));
+  const budget = new ByteBudget(inputs.reduce((sum, { data, sizeBytes }) => sum + (data === null ? 0 : sizeBytes), 0));
   let { obstacles } = made;
   for (const path of localPathsOf(made)) {
     const files = await filesOf(inputDir, path);
     for (const { given, real } of files) {
       const from = { type: 'local' as const, path: given };
       const [{ size: sizeBytes }, sha256] = [await stat(real), await sha256Of(real)];
-      inputs.push({ from, fileName: basename(given), sizeBytes, sha256, data: await room.dataOf(real, sizeBytes) });
+      inputs.push({ from, fileName: basename(given), sizeBytes, sha256, data: await budget.dataOf(real, sizeBytes) });
     }
     if (files.length > 0) obstacles = obstacles.filter((one) => one !== localObstacle(path));
   }

@@ -8,7 +8,7 @@ import type { Bundle, BundledInput } from './bundle.ts';
 const maxInputBytes = 8 * 1024 * 1024;
 
 /** Space for inputs in a bundle. */
-export class Room {
+export class ByteBudget {
   #bytes: number;
 
   /** `taken`: bytes that it holds already. */
@@ -42,7 +42,7 @@ export async function inputsOf(
   { files, items, blobDir }: InputStores,
 ): Promise<FoundInputs> {
   const [inputs, obstacles]: [BundledInput[], string[]] = [[], []];
-  const room = new Room();
+  const budget = new ByteBudget();
   for (const { collectionId, itemId } of itemsIn(bodies)) {
     const item = items.find(collectionId, itemId);
     const source = item?.source;
@@ -62,7 +62,7 @@ export async function inputsOf(
       fileName: file.originalName,
       sizeBytes: size,
       sha256: file.sha256!,
-      data: await room.dataOf(join(blobDir, blob), size),
+      data: await budget.dataOf(join(blobDir, blob), size),
     });
   }
   return { inputs, obstacles };

@@ -118,7 +118,7 @@ function view({ id, status, type, startedAtMs }: InferenceJob): InferenceJobView
 }
 
 /** Returns the reason why onnxruntime cannot be used; null if it is installed. Only inference needs this large package. */
-export function whyNoInference(): string | null {
+export function inferenceProblem(): string | null {
   try {
     import.meta.resolve('onnxruntime-node');
     return null;

@@ -24,7 +24,7 @@ const maxAtOnce = 100;
 /** An app that waits asks every 2 to 5 s: one that has been silent for so long waits no more. */
 const silentAfterMs = 30_000;
 /** Items of an operation that are drawn, and lines of its parameters that are shown. */
-const mostItems = 12;
+const maxItems = 12;
 const maxLines = 100;
 
 export interface ApprovalOptions {
@@ -158,7 +158,7 @@ export async function viewRequest(
     return true;
   });
   const items = named
-    .slice(0, mostItems)
+    .slice(0, maxItems)
     .flatMap(({ collectionId, itemId }) => catalog.items.find(collectionId, itemId) ?? []);
   const sizes = await Promise.all(items.map((item) => sources.sizeOf(item)));
   const lines = others.filter(({ path, text }) => !(path === 'input.type' && text === 'platform'));

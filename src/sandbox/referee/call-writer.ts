@@ -31,7 +31,7 @@ const most = { ofAll: 1_000_000, waiting: 10_000, together: 100 };
 /** Calls between two checks of the bounds: a check walks over the launch's calls. */
 const boundEvery = 100;
 /** Longest wait before a call without a launch is written; milliseconds. */
-const nobodysWaitMs = 20;
+const unattributedWaitMs = 20;
 
 /** Writes calls down, in order: a launch's at once, nobody's a moment later, and all of them when the disk has room. */
 export class CallWriter {
@@ -58,7 +58,7 @@ export class CallWriter {
    */
   note(call: NewCall): void {
     this.#waiting.push(call);
-    if (call.launch_id === unattributed) this.#timer ??= setTimeout(() => this.writeAll(), nobodysWaitMs).unref();
+    if (call.launch_id === unattributed) this.#timer ??= setTimeout(() => this.writeAll(), unattributedWaitMs).unref();
     else this.writeAll();
   }
 

@@ -75,10 +75,10 @@ export function decisionsIn(calls: readonly TracedCall[]): TracedCall[] {
 }
 
 /** After this delay, the client may have given up the call. */
-const givenUpMs = 200;
+const abandonedAfterMs = 200;
 
 /** False if the client may have given up the call before the answer. */
-export const isSurelyTold = ({ detail }: TracedCall): boolean => (detail.heldMs ?? 0) < givenUpMs;
+export const isSurelyTold = ({ detail }: TracedCall): boolean => (detail.heldMs ?? 0) < abandonedAfterMs;
 
 /** Returns the first decision of each operation. */
 export function firstOfEach(decisions: readonly TracedCall[]): Map<string, TracedCall> {

@@ -12,7 +12,7 @@ export default definePixelStep({
   title: 'Aspect',
   description: 'Where the slopes of an elevation raster face, in degrees clockwise from north. Level ground has none.',
   bands: { band: band({ default: '1', title: 'Band', description: 'Name or number of the band that holds heights.' }) },
-  input: { description: 'An elevation raster (DEM).', mostItems: 1, synthetic: 'elevation' },
+  input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
   output: {
     fileName: 'aspect.tif',
     sourceType: 'HEIGHTMAP',

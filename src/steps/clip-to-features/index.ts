@@ -28,7 +28,7 @@ export default defineStep({
     raster: {
       title: 'Raster',
       description: 'A georeferenced raster.',
-      mostItems: 1,
+      maxItems: 1,
       synthetic: 'multispectral',
     },
     features: {

@@ -15,7 +15,7 @@ export default defineStep({
     area: area({ title: 'Area', description: 'Draw it on the map, or give GeoJSON in longitude and latitude.' }),
     outside: outsideParameter,
   }),
-  input: { description: 'A georeferenced raster.', mostItems: 1, synthetic: 'multispectral' },
+  input: { description: 'A georeferenced raster.', maxItems: 1, synthetic: 'multispectral' },
   output: { fileName: 'clipped.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
 
   run: (job) => cutTo(job, (source) => [placeArea(job.gdal, polygonsOf(job.parameters.area), source, job.workFolder)]),

@@ -23,7 +23,7 @@ export default defineStep({
       description: 'How to compute overviews. NEAREST or MODE for classes, AVERAGE or CUBIC for measurements.',
     }),
   }),
-  input: { description: 'One raster file with any bands.', mostItems: 1, synthetic: 'multispectral' },
+  input: { description: 'One raster file with any bands.', maxItems: 1, synthetic: 'multispectral' },
   output: { fileName: 'cog.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
 
   async run({ parameters, scene, gdal, raster, outputPath, share }) {

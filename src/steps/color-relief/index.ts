@@ -49,7 +49,7 @@ export default definePixelStep({
       description: 'mixed: colours mix from one value to the next. steps: a colour holds up to the next value.',
     }),
   }),
-  input: { description: 'One raster.', mostItems: 1, synthetic: 'elevation' },
+  input: { description: 'One raster.', maxItems: 1, synthetic: 'elevation' },
   output: {
     fileName: 'color-relief.tif',
     sourceType: 'MULTISPECTRAL',

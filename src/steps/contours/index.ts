@@ -32,7 +32,7 @@ export default defineStep({
       .meta({ title: 'Levels', description: 'Heights of the lines, instead of interval and base: 100,250,500.' }),
     ...readingParameters,
   }),
-  input: { description: 'An elevation raster (DEM).', mostItems: 1, synthetic: 'elevation' },
+  input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
   outputs: {
     contours: {
       kind: 'vector',

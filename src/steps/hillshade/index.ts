@@ -46,7 +46,7 @@ export default definePixelStep({
         'From one direction; from four of them (225°, 270°, 315° and 360°), each as the slope faces it; or from one, darker where the ground is steep.',
     }),
   }),
-  input: { description: 'An elevation raster (DEM).', mostItems: 1, synthetic: 'elevation' },
+  input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
   output: {
     fileName: 'hillshade.tif',
     sourceType: 'HEIGHTMAP',

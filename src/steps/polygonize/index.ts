@@ -34,7 +34,7 @@ export default defineStep({
       description: 'Polygons below it are left out, in square units of the reference system.',
     }),
   }),
-  input: { description: 'One raster of classes.', mostItems: 1, synthetic: 'elevation' },
+  input: { description: 'One raster of classes.', maxItems: 1, synthetic: 'elevation' },
   outputs: {
     areas: {
       kind: 'vector',

@@ -37,13 +37,13 @@ export default defineStep({
     input: {
       title: 'Raster',
       description: 'A georeferenced raster.',
-      mostItems: 1,
+      maxItems: 1,
       synthetic: 'multispectral',
     },
     grid: {
       title: 'Grid of another',
       description: 'A raster whose grid the result gets: its reference system, pixels and extent.',
-      mostItems: 1,
+      maxItems: 1,
       optional: true,
       synthetic: null,
     },

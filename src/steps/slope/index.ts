@@ -24,7 +24,7 @@ export default definePixelStep({
         'Units of height in one unit of the map. Left out: 1, and on a map in degrees metres per degree at each latitude.',
     }),
   }),
-  input: { description: 'An elevation raster (DEM).', mostItems: 1, synthetic: 'elevation' },
+  input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
   output: {
     fileName: 'slope.tif',
     sourceType: 'HEIGHTMAP',

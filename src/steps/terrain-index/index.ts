@@ -42,7 +42,7 @@ export default definePixelStep({
           'position: height above the mean of the eight. ruggedness: root of the sum of the squared differences. roughness: the highest less the lowest of the nine.',
       }),
   }),
-  input: { description: 'An elevation raster (DEM).', mostItems: 1, synthetic: 'elevation' },
+  input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
   output: {
     fileName: 'terrain-index.tif',
     sourceType: 'HEIGHTMAP',

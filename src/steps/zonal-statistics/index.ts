@@ -69,7 +69,7 @@ export default defineStep({
     ...readingParameters,
   }),
   inputs: {
-    values: { title: 'Values', description: 'The raster that is counted.', mostItems: 1, synthetic: 'elevation' },
+    values: { title: 'Values', description: 'The raster that is counted.', maxItems: 1, synthetic: 'elevation' },
     zones: {
       kind: 'vector',
       title: 'Zones',

@@ -64,7 +64,7 @@ function ownCases(step: AnyStep, cases: StepCases): Variant[] {
 
 function mustRefuse(code: string, { failure }: BatteryAnswer): void {
   if (!failure) return fail(`it ran, and must refuse with ${code}`);
-  if (failure.kind !== 'user' || failure.code !== code)
+  if (failure.kind !== 'input' || failure.code !== code)
     fail(`it must refuse with ${code}, and ended by ${failure.code} (${failure.kind}): ${failure.message}`);
 }
 
@@ -113,7 +113,7 @@ function variantsOf(step: AnyStep, cases: StepCases): Variant[] {
   );
   const floats = changed(() => ({ type: 'Float32', nodata: -9_999 }));
   const plain = changed(() => ({ nodata: undefined }));
-  const takesSeveral = (mainInput(step)?.[1].mostItems ?? 2) > 1;
+  const takesSeveral = (mainInput(step)?.[1].maxItems ?? 2) > 1;
   const bands = (inputs[main] ?? []).filter(isRaster).flatMap((file) => file.bands.map((one) => ({ file, one })));
   const asFiles = bands.map(({ file, one }) => ({ ...file, name: `${one.name}.tif`, bands: [{ ...one, name: '' }] }));
   const asOne = [{ ...bands[0]!.file, name: 'scene.tif', bands: bands.map(({ one }) => one) }];

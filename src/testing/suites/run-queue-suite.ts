@@ -1,18 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Lane, QueuedRun, QueueWorker, RunQueue } from '../../app/runs/run-queue.ts';
+import type { QueueName, QueuedRun, QueueWorker, RunQueue } from '../../app/runs/run-queue.ts';
 import type { SuiteTools } from './suite-tools.ts';
 
 const log = { warn: () => {} };
-export const queued = (runId: string, lane: Lane = 'wait', turn = 0): QueuedRun => ({ runId, lane, turn });
+export const queued = (runId: string, queueName: QueueName = 'wait', turn = 0): QueuedRun => ({
+  runId,
+  queueName,
+  turn,
+});
 
 /** A worker that notes what it was given. */
-export function notingWorker(take: QueueWorker['take'] = async () => {}, room: QueueWorker['room'] = () => 100) {
+export function notingWorker(
+  take: QueueWorker['take'] = async () => {},
+  capacity: QueueWorker['capacity'] = () => 100,
+) {
   const given: string[] = [];
   const worker: QueueWorker = {
-    room,
+    capacity,
     log,
     take: async (one) => {
-      given.push(`${one.lane} ${one.runId}`);
+      given.push(`${one.queueName} ${one.runId}`);
       await take(one);
     },
   };

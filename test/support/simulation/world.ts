@@ -197,7 +197,7 @@ class World {
     {
       id: string;
       runId: string;
-      lane: string;
+      queueName: string;
       priority: number;
       order: number;
       activeUntilMs: number;
@@ -515,16 +515,16 @@ class World {
       for (const [key, { id }] of this.#jobs) if ((ids as string[]).includes(id)) end(key);
     };
     return {
-      insert: (lane: string, jobs: { data: { runId: string }; priority: number }[]) =>
+      insert: (queueName: string, jobs: { data: { runId: string }; priority: number }[]) =>
         call('insert', () => {
           for (const { data, priority } of jobs) {
-            const key = `${lane} ${data.runId}`;
+            const key = `${queueName} ${data.runId}`;
             const id = String((this.#jobIds += 1));
             if (!this.#jobs.has(key))
               this.#jobs.set(key, {
                 id,
                 runId: data.runId,
-                lane,
+                queueName,
                 priority,
                 order: this.#jobIds,
                 activeUntilMs: 0,
@@ -532,11 +532,11 @@ class World {
               });
           }
         }),
-      fetch: (lane: string, { batchSize }: { batchSize: number }) =>
+      fetch: (queueName: string, { batchSize }: { batchSize: number }) =>
         call('fetch', () => {
           const now = this.#clock.nowMs;
           const ready = [...this.#jobs.values()]
-            .filter((job) => job.lane === lane && job.activeUntilMs <= now && job.notBeforeMs <= now)
+            .filter((job) => job.queueName === queueName && job.activeUntilMs <= now && job.notBeforeMs <= now)
             .toSorted((a, b) => b.priority - a.priority || a.order - b.order);
           return ready.slice(0, batchSize).map((job) => {
             job.activeUntilMs = now + 11_000;

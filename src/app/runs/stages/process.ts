@@ -42,7 +42,7 @@ export const processInput: Stage = async (run, context) => {
         signal: context.signal,
         onProgress: (fraction, note) => context.report({ ...noProgress, fraction, note }),
         onPrinted: printedTo(context.log),
-        patiently: (call) => retryWhileDown(context, call),
+        retryWhileDown: (call) => retryWhileDown(context, call),
       },
     );
     context.madeHere.digests = new Set(outputs.map(({ sha256 }) => sha256));

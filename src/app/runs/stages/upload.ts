@@ -59,7 +59,7 @@ async function uploadOne(
   const options = {
     calls: context.calls,
     signal: context.signal,
-    patiently: <T>(call: () => Promise<T>) => retryWhileDown(context, call),
+    retryWhileDown: <T>(call: () => Promise<T>) => retryWhileDown(context, call),
   };
   const isHere = context.madeHere.digests.has(sha256) || (await context.folders.holds(output, context.signal));
   if (!isHere) return completeWithoutFile({ sizeBytes, sourceType, resume }, options);

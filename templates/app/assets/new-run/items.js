@@ -13,7 +13,7 @@ import { asItem, complete, current, currentName, keyOf } from './inputs.js';
 /** @import { LngLat } from 'maplibre-gl' */
 /** @import { Item } from './inputs.js' */
 
-/** @typedef {Item & { whyNot?: string | null | undefined }} Shown an item of the list */
+/** @typedef {Item & { incompatibility?: string | null | undefined }} Shown an item of the list */
 
 const shownItems = 100;
 const list = byId('items', HTMLElement);
@@ -70,8 +70,8 @@ function drawItems() {
   const { items } = current();
   /** @type {Feature<Polygon | MultiPolygon, { key: string, chosen: boolean }>[]} */
   const features = found.flatMap((item) => {
-    const { geometry, whyNot } = item;
-    if (!geometry || whyNot) return [];
+    const { geometry, incompatibility } = item;
+    if (!geometry || incompatibility) return [];
     const footprint = /** @type {Polygon | MultiPolygon} */ (geometry);
     const key = keyOf(item);
     return [{ type: 'Feature', geometry: footprint, properties: { key, chosen: items.has(key) } }];
@@ -162,7 +162,7 @@ export async function search(offset = 0) {
     const clear = items.filter(
       ({ cloudCover }) => clouds === '' || cloudCover === null || cloudCover <= Number(clouds),
     );
-    const fitting = clear.filter(({ whyNot }) => !whyNot);
+    const fitting = clear.filter(({ incompatibility }) => !incompatibility);
     const isAll = field('all-sizes').checked;
     const added = isAll ? clear : fitting;
     complete(added);
@@ -196,10 +196,10 @@ function add(added, isNew) {
         name: 'item',
         value: keyOf(item),
         checked: current().items.has(keyOf(item)),
-        disabled: Boolean(item.whyNot),
+        disabled: Boolean(item.incompatibility),
       });
       box.addEventListener('change', () => onChosen(item, box.checked));
-      const facts = item.whyNot ? `${factsOf(item)}; it ${item.whyNot}` : factsOf(item);
+      const facts = item.incompatibility ? `${factsOf(item)}; it ${item.incompatibility}` : factsOf(item);
       return choice(box, [item.title ?? item.itemId, smaller(facts)], item.previewHref);
     }),
   );
