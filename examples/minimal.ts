@@ -22,7 +22,7 @@ import {
 } from '../src/platform-client/index.ts';
 
 const { PLATFORM_URL: baseUrl = 'http://127.0.0.1:4010', PLATFORM_API_KEY: apiKey = '', PORT = '5000' } = process.env;
-const scene = fileURLToPath(new URL('../scenes/olinda-landsat7.tif', import.meta.url));
+const scene = fileURLToPath(new URL('../src/sandbox/scenes/olinda-landsat7.tif', import.meta.url));
 const pollMs = 2_500; // Rule 2: every 2 to 5 s.
 const chunkBytes = 16 * 1024 ** 2;
 

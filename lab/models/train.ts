@@ -12,7 +12,10 @@ import { writeOnnx } from './onnx.ts';
 import { seeded } from './seeded.ts';
 
 const { values: options } = parseArgs({
-  options: { data: { type: 'string', default: '../shared/data/landsat8' }, out: { type: 'string', default: 'models' } },
+  options: {
+    data: { type: 'string', default: '../shared/data/landsat8' },
+    out: { type: 'string', default: 'src/sandbox/models' },
+  },
 });
 if (!existsSync(options.data)) {
   console.error(

@@ -10,8 +10,8 @@ export interface Example {
   readonly about: string;
 }
 
-const olinda = 'scenes/olinda-landsat7.tif';
-const jacksboro = 'scenes/jacksboro-dem.tif';
+const olinda = 'src/sandbox/scenes/olinda-landsat7.tif';
+const jacksboro = 'src/sandbox/scenes/jacksboro-dem.tif';
 const ofOlinda = 'Landsat 7 over Olinda, Brazil.';
 const ofJacksboro = 'Heights of the Jacksboro fault, Tennessee.';
 

@@ -19,7 +19,7 @@ export async function drawPictures(target: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-reference-'));
   const made = join(folder, 'made');
   await mkdir(join(made, reducedScene), { recursive: true });
-  reduceColours(join(root, 'scenes/olinda-landsat7.tif'), join(made, reducedScene));
+  reduceColours(join(root, 'src/sandbox/scenes/olinda-landsat7.tif'), join(made, reducedScene));
   const confinement = await confine({ mode: 'auto', readable: [] }, []);
   const nowhere = () => Promise.reject(new Error('examples are files'));
   try {

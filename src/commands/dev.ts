@@ -36,8 +36,6 @@ const concerns = {
     'src/commands',
     'templates/sandbox',
     'templates/shared',
-    'models',
-    'scenes',
     'scripts/preload.mjs',
   ],
   app: [

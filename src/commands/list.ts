@@ -68,6 +68,11 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     isSpecial: true,
     load: () => import('./reproduce.ts'),
   },
+  migrate: {
+    summary: "creates your app's tables, or brings them up to date",
+    isSpecial: true,
+    load: () => import('./migrate.ts'),
+  },
   'forget-user': {
     summary: 'removes all that your app keeps about a user',
     isSpecial: true,

@@ -17,7 +17,7 @@ async function bytesOf(page: Page, button: Locator): Promise<Buffer> {
 
 test('of a file, and of what a model made of it', { timeout: 900_000, ...needing('chromium') }, async () => {
   const sandbox = await startSandbox();
-  const scene = await readFile(`${projectRoot}/scenes/olinda-landsat7.tif`);
+  const scene = await readFile(`${projectRoot}/src/sandbox/scenes/olinda-landsat7.tif`);
   const { fileId, status } = await processed(sandbox, scene, 'scene.tif', 'MULTISPECTRAL');
   expect(status).toBe('COMPLETED');
   const { page, complaints } = await visit([sandbox.url], { webgl: false });

@@ -52,7 +52,7 @@ describe('in a browser', needing('chromium'), () => {
     const it = await start();
     const inputs = join(it.app.dataDir, 'inputs');
     await mkdir(inputs, { recursive: true });
-    await copyFile(join(projectRoot, 'scenes/olinda-landsat7.tif'), join(inputs, 'own.tif'));
+    await copyFile(join(projectRoot, 'src/sandbox/scenes/olinda-landsat7.tif'), join(inputs, 'own.tif'));
     const tab = await launch(it.page, it.context, it.sandbox.url);
     await tab.getByRole('link', { name: 'Normalized difference' }).click();
     await tab.locator('#new-run[data-ready]').waitFor();

@@ -171,7 +171,7 @@ describe('a story', needing('chromium'), () => {
       await page.locator('#file').setInputFiles({
         name: 'olinda.tif',
         mimeType: 'image/tiff',
-        buffer: await readFile(join(projectRoot, 'scenes/olinda-landsat7.tif')),
+        buffer: await readFile(join(projectRoot, 'src/sandbox/scenes/olinda-landsat7.tif')),
       });
       await page.locator('#files .pill.ok').first().waitFor({ timeout: 900_000 });
       await page.getByText('1 to 1 of').waitFor();

@@ -10,7 +10,7 @@ import { startCommand } from '../support/processes.ts';
 
 /** In a copy of the project, whose files may be changed. */
 async function startDev(...more: string[]) {
-  const project = await mutant([], ['models', 'scenes']);
+  const project = await mutant([]);
   const run = startCommand(
     'dev',
     ['--port', '0', '--app-port', '0', '--data', await testFolder(), ...more],

@@ -118,7 +118,7 @@ async function demoInPlace(line: string, folder: string): Promise<void> {
   expect(code, `${line}\n${said.join('\n')}`).toBe(0);
 }
 
-const copied = ['bin', 'docs', 'models', 'scenes', 'test', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'];
+const copied = ['bin', 'docs', 'test', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'];
 /** Copies that no page uses now. Pages write to the same folders, so no two use one at a time; a new copy compiles everything. */
 const free: string[] = [];
 const aCopy = () => mutant([], copied);

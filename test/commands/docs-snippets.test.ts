@@ -77,7 +77,9 @@ beforeAll(async () => {
   for (const [i, { code }] of shown.entries()) {
     await mkdir(join(folder, `shown-${i}`));
     await writeFile(fileOf(i), moduleOf(code));
-    await cp(join(projectRoot, 'models/water'), join(folder, `shown-${i}`, 'models/water'), { recursive: true });
+    await cp(join(projectRoot, 'src/sandbox/models/water'), join(folder, `shown-${i}`, 'models/water'), {
+      recursive: true,
+    });
     await cp(join(projectRoot, 'src/my-app/steps/scale/cases.json'), join(folder, `shown-${i}`, 'cases.json'));
   }
 });

@@ -65,10 +65,7 @@ test.each<[page: string, leastCommands: number, files: number, leastLines: numbe
   ['tutorial.md', 6, 2, 11],
   ['tutorial-certify.md', 7, 0, 9],
 ])('docs/%s, start to end', { timeout: 1_800_000 }, async (page, leastCommands, wantedFiles, leastLines) => {
-  const folder = await mutant(
-    [],
-    ['bin', 'examples', 'models', 'scenes', 'test', 'package-lock.json', 'tsconfig.json'],
-  );
+  const folder = await mutant([], ['bin', 'examples', 'test', 'package-lock.json', 'tsconfig.json']);
   let [output, commands, files, lines] = ['', 0, 0, 0];
   let server: ChildProcess | null = null;
   const stop = async () => {

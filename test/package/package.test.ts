@@ -17,8 +17,6 @@ const shipped = [
   'CONTRIBUTING.md',
   'docs',
   'examples',
-  'models',
-  'scenes',
   'test/my-app',
   'tsconfig.json',
   'tsconfig.build.json',

@@ -456,7 +456,7 @@ describe('the values that a model takes', () => {
 
   test('the shipped models agree with their indices on the shipped scene, class by class', async () => {
     const sandbox = await startSandbox();
-    const path = join(projectRoot, 'scenes/olinda-landsat7.tif');
+    const path = join(projectRoot, 'src/sandbox/scenes/olinda-landsat7.tif');
     const rasters = (await (await (await fromFile(path)).getImage()).readRasters()) as unknown as ArrayLike<number>[];
     const names = ['blue', 'green', 'red', 'nir', 'swir16', 'swir22'];
     const index = (a: string, b: string, i: number) => {
@@ -546,7 +546,7 @@ describe('the shipped models on the Landsat crop', needing(landsat), () => {
     for (const id of ['water', 'vegetation', 'water-bodies']) {
       for (const name of ['model.onnx', 'model.json'])
         expect(await readFile(join(out, id, name)), `${id}/${name}`).toEqual(
-          await readFile(join(projectRoot, 'models', id, name)),
+          await readFile(join(projectRoot, 'src/sandbox/models', id, name)),
         );
     }
   });

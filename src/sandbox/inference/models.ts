@@ -8,7 +8,7 @@ import { modelFile, type Model } from '../../raster/index.ts';
 export type { Model };
 
 /** The models that ship with the sandbox. */
-const shipped = kitFolder('models');
+const shipped = kitFolder('src/sandbox/models');
 
 /**
  * Models of the kit's own folder and of `dataDir`/models, by id; of two with the same id the latter. A

@@ -45,8 +45,8 @@ export interface SourceFile {
   readonly name: string;
 }
 
-/** Returns the path of a demo file in the project's `scenes`. */
-const shippedPath = (fileName: string) => kitFolder(`scenes/${fileName}`);
+/** Returns the path of a scene of the demo world. */
+const shippedPath = (fileName: string) => kitFolder(`src/sandbox/scenes/${fileName}`);
 
 /** In true colour where a scene has it; else its first band. */
 function drawnOf(files: readonly SceneFile[]): SceneFile[] {

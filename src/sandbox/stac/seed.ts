@@ -96,7 +96,7 @@ const series: readonly Series[] = [
   },
 ];
 
-/** A real raster of the project's `scenes`. */
+/** A real raster of `src/sandbox/scenes`. */
 interface RealScene {
   readonly id: string;
   readonly fileName: string;
