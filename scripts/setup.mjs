@@ -41,7 +41,11 @@ const oldestGdal = [3, 6];
 /** Commands, each of which wants what those before it want. */
 const commands = ['npm run demo', 'npm test', 'npm run test:all'];
 const wantedFor = process.argv[2] ?? commands[0];
-const prebuiltTimeoutMs = 120_000;
+/** Longest time until the server of published bindings answers, and until its archive is here. */
+const answerWithinMs = 5_000;
+const archiveWithinMs = 60_000;
+/** Drivers that a published binding must have. */
+const neededDrivers = ['GTiff', 'COG', 'MEM', 'VRT', 'netCDF', 'GPKG', 'GeoJSON', 'ESRI Shapefile'];
 
 const binding = join(modules, 'gdal-async', 'lib', 'binding');
 const versionOfGdalAsync = () => JSON.parse(readText(join(modules, 'gdal-async', 'package.json')) || '{}').version;
@@ -230,8 +234,10 @@ function runs(node) {
   return existsSync(node) && spawnSync(node, ['--version']).status === 0;
 }
 
-function loadsGdal(node) {
-  return spawnSync(node, ['-e', `require('gdal-async')`], { cwd: root, stdio: 'ignore' }).status === 0;
+/** True if the binding loads, and has these drivers. */
+function loadsGdal(node, drivers = []) {
+  const script = `const { drivers } = require('gdal-async'); for (const name of ${JSON.stringify(drivers)}) drivers.get(name)`;
+  return spawnSync(node, ['-e', script], { cwd: root, stdio: 'ignore' }).status === 0;
 }
 
 function gdalBinary(node) {
@@ -240,7 +246,7 @@ function gdalBinary(node) {
 }
 
 async function provideGdal(node) {
-  if ((await fetchPrebuiltGdal(node)) && loadsGdal(node)) return;
+  if (await takePublishedGdal(node)) return;
   await ensureSystemGdal();
   // A binding that was kept lacked the library alone.
   if (loadsGdal(node)) return;
@@ -250,45 +256,72 @@ async function provideGdal(node) {
 }
 
 /**
- * The binary that gdal-async's makers have built. Nobody has signed it and no lock file knows it, so it is taken only where
- * its digest is given: `GDAL_PREBUILT_SHA256`, of the archive for this system on the release's page. Else the binding is
- * built here, of the source that the lock file does know.
+ * Takes the binding that gdal-async publishes for this system, over TLS, as npm does for everybody who installs gdal-async.
+ * `GDAL_PREBUILT_SHA256` is the digest that it must have, `GDAL_PREBUILT=no` builds in every case. Returns false if the binding
+ * cannot be had within seconds or does not fit; the caller then builds one.
  */
-async function fetchPrebuiltGdal(node) {
-  const wanted = process.env.GDAL_PREBUILT_SHA256?.toLowerCase();
-  if (!wanted) return false;
+async function takePublishedGdal(node) {
+  if (process.env.GDAL_PREBUILT === 'no') return false;
   const { version, binary } = JSON.parse(readFileSync(join(modules, 'gdal-async', 'package.json'), 'utf8'));
-  const abi = spawnSync(node, ['-p', '`node-v${process.versions.modules}-${process.platform}-${process.arch}`'], {
-    encoding: 'utf8',
-  }).stdout.trim();
-  const address = `${binary.host}v${version}/${abi}.tar.gz`;
-  say(`fetching ${address}`);
-  const archive = await fetchBytes(address);
-  if (archive === null) {
-    say('  not to be had from here; building the binding against the system GDAL instead');
+  if (!binary) return false;
+  // npm's setting for a mirror of these archives.
+  const host = process.env.npm_config_gdal_binary_host_mirror ?? binary.host;
+  const name = `node-v${abiOf(node)}-${process.platform}-${process.arch}`;
+  const address = new URL(`v${version}/${name}.tar.gz`, host.endsWith('/') ? host : `${host}/`);
+  say(`fetching the published GDAL binding ${address.href}`);
+  const { archive, problem } = await fetchArchive(address);
+  if (!archive) {
+    say(`  ${problem}; building the binding against the system's GDAL instead`);
     return false;
   }
   const digest = createHash('sha256').update(archive).digest('hex');
-  if (digest !== wanted)
+  const wanted = process.env.GDAL_PREBUILT_SHA256?.toLowerCase();
+  if (wanted && digest !== wanted)
     throw new SetupError(
-      `the prebuilt GDAL binding has the SHA-256 ${digest}, and GDAL_PREBUILT_SHA256 is ${wanted}: it is not the file you mean. Nothing of it was used.`,
+      `the published GDAL binding has the SHA-256 ${digest}, and GDAL_PREBUILT_SHA256 is ${wanted}: it is not the file you mean. Nothing of it was used.`,
     );
   const folder = mkdtempSync(join(tmpdir(), 'marketplace-app-kit-setup-'));
-  const path = join(folder, 'gdal.tar.gz');
-  writeFileSync(path, archive);
-  const target = join(modules, 'gdal-async', 'lib', 'binding');
-  mkdirSync(target, { recursive: true });
-  const { status } = spawnSync('tar', ['-xzf', path, '-C', target], { stdio: ['ignore', 'ignore', 'inherit'] });
+  writeFileSync(join(folder, 'gdal.tar.gz'), archive);
+  mkdirSync(binding, { recursive: true });
+  const { status } = spawnSync('tar', ['-xzf', join(folder, 'gdal.tar.gz'), '-C', binding], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   rmSync(folder, { recursive: true, force: true });
-  return status === 0;
+  if (status === 0 && loadsGdal(node, neededDrivers)) {
+    say(`  SHA-256 ${digest}`);
+    return true;
+  }
+  rmSync(join(binding, name), { recursive: true, force: true });
+  say("  it does not work on this system; building the binding against the system's GDAL instead");
+  return false;
 }
 
-async function fetchBytes(address) {
+function isLoopback({ hostname }) {
+  return ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+}
+
+/** Fetches an archive. Returns its bytes, or the problem in words. */
+async function fetchArchive(address) {
+  const stop = new AbortController();
+  const limit = (ms, problem) => setTimeout(() => stop.abort(new Error(problem)), ms);
+  let timer = limit(answerWithinMs, `no answer within ${answerWithinMs / 1_000} s`);
   try {
-    const response = await fetch(address, { signal: AbortSignal.timeout(prebuiltTimeoutMs) });
-    return response.ok ? Buffer.from(await response.arrayBuffer()) : null;
-  } catch {
-    return null;
+    let [at, response] = [address, null];
+    for (let redirects = 0; redirects < 5 && response === null; redirects++) {
+      if (at.protocol !== 'https:' && !isLoopback(at)) return { problem: `${at.origin} does not use TLS` };
+      const answer = await fetch(at, { signal: stop.signal, redirect: 'manual' });
+      const next = answer.status >= 300 && answer.status < 400 ? answer.headers.get('location') : null;
+      if (next === null) response = answer;
+      else at = new URL(next, at);
+    }
+    clearTimeout(timer);
+    if (!response?.ok) return { problem: response ? `status ${response.status}` : 'too many redirects' };
+    timer = limit(archiveWithinMs, `not complete within ${archiveWithinMs / 1_000} s`);
+    return { archive: Buffer.from(await response.arrayBuffer()) };
+  } catch (error) {
+    return { problem: error.cause?.code ?? error.message };
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -1,7 +1,7 @@
 /**
- * `npm run test:images` builds both images, runs the composition of docker-compose.yml, and drives runs through it. If no registry
- * responds, it makes the base images from Debian packages. All containers share one loopback, so the test does not cover bridges,
- * DNS names and published ports.
+ * `npm run test:images` builds both images, runs the composition of docker-compose.yml, then the pods of deploy/kubernetes, and
+ * drives runs through both. If no registry responds, it makes the base images from Debian packages. All containers share one
+ * loopback, so the test does not cover bridges, DNS names and published ports.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -9,7 +9,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { bareRoot, Skipped } from '../../scripts/bare-machine.mjs';
 import { projectRoot } from '../support/folders.ts';
 
@@ -55,8 +55,10 @@ class Engine {
   constructor() {
     const [store, run] = [join(cache, 'store'), join(cache, 'run')];
     const files = {
-      'containers.conf': `[containers]\ndefault_ulimits = ["nofile=20000:20000", "nproc=20000:20000"]\n[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "crun"\nstatic_dir = "${store}/libpod"\ntmp_dir = "${run}/libpod"\nvolume_path = "${store}/volumes"\n`,
+      'containers.conf': `[containers]\ndefault_ulimits = ["nofile=20000:20000", "nproc=20000:20000"]\n[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "crun"\nstatic_dir = "${store}/libpod"\ntmp_dir = "${run}/libpod"\ninfra_image = "localhost/${prefix}-pause"\nvolume_path = "${store}/volumes"\n`,
       'storage.conf': `[storage]\ndriver = "overlay"\ngraphroot = "${store}"\nrunroot = "${run}"\n`,
+      // Podman takes the user namespaces of pods from this range.
+      subids: 'containers:1000000:1048576\n',
     };
     mkdirSync(cache, { recursive: true, mode: 0o700 });
     for (const [name, text] of Object.entries(files)) writeFileSync(join(cache, name), text);
@@ -66,7 +68,7 @@ class Engine {
       CONTAINERS_STORAGE_CONF: join(cache, 'storage.conf'),
     };
     // crun rejects a mixture of both versions of control groups.
-    const script = 'umount /sys/fs/cgroup/unified 2>/dev/null; ip link set lo up; echo ready; exec sleep infinity';
+    const script = `umount /sys/fs/cgroup/unified 2>/dev/null; for file in subuid subgid; do mount --bind ${cache}/subids /etc/$file; done; ip link set lo up; echo ready; exec sleep infinity`;
     this.#holder = spawn('unshare', ['-m', '-n', '--propagation', 'private', 'sh', '-c', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -212,7 +214,7 @@ async function play(engine: Engine): Promise<void> {
   const logsOf = ({ name }: Container) => engine.enter(['podman', 'logs', '--tail', '30', name]).stderr;
   const inside = ({ name }: Container, script: string) => engine.podman(['exec', name, 'sh', '-c', script]);
 
-  start(engine, service('postgres'), 'postgres');
+  const database = start(engine, service('postgres'), 'postgres');
   const sandbox = start(engine, service('sandbox'), 'sandbox', { PUBLIC_URL: 'http://127.0.0.1:4010' });
   await until('the sandbox is healthy', () => isHealthy(sandbox));
   const web = start(engine, service('web'), 'web', { PORT: '3000' });
@@ -253,7 +255,7 @@ async function play(engine: Engine): Promise<void> {
 
   for (const one of [web, second, sandbox]) {
     check(`${one.name} runs as the user node`, inside(one, 'id -u') === '1000');
-    check(`the root of ${one.name} is read-only`, engine.enter(['podman', 'exec', one.name, 'touch', '/kit/x']).status !== 0); // oxfmt-ignore
+    check(`the root of ${one.name} is read-only`, engine.enter(['podman', 'exec', one.name, 'touch', '/kit/node_modules/.cache/x']).status !== 0); // oxfmt-ignore
     const packages = Number(inside(one, 'grep -c SPDXID /kit/sbom.spdx.json || true'));
     check(`${one.name} lists its packages`, packages > 100, String(packages));
     const zombies = inside(one, "grep -lE '^State:.*Z' /proc/[0-9]*/status 2>/dev/null | wc -l");
@@ -265,10 +267,127 @@ async function play(engine: Engine): Promise<void> {
   engine.podman(['stop', '--time', '20', second.name]);
   const code = engine.podman(['inspect', '--format', '{{.State.ExitCode}}', second.name]);
   check('a worker stops within 10 s, with exit code 0', code === '0' && performance.now() - began < 15_000, code);
+
+  engine.podman(['rm', '--force', '--time', '5', '--volumes', web.name]);
+  await playPods(engine, database, drive);
 }
 
-/** Removes the containers and volumes of the test. */
+/** A manifest, with the parts that the test changes. */
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly data: Record<string, string>;
+  readonly spec: { readonly template: PodTemplate };
+}
+
+interface PodTemplate {
+  readonly metadata: { annotations?: Record<string, string> };
+  readonly spec: {
+    restartPolicy?: string;
+    readonly containers: readonly [PodContainer];
+    readonly volumes?: readonly { name: string }[];
+  };
+}
+
+interface PodContainer {
+  readonly image: string;
+  ports?: unknown;
+  livenessProbe?: unknown;
+  readonly env?: readonly { readonly name: string; value: string }[];
+  readonly volumeMounts?: readonly { name: string }[];
+}
+
+type Entered = ReturnType<Engine['enter']>;
+
+/** Migrates an empty database by the job of deploy/kubernetes, then drives a run through a pod of web and a pod of worker. */
+async function playPods(engine: Engine, database: Container, drive: (...args: string[]) => Entered): Promise<void> {
+  const rendered = spawnSync('kubectl', ['kustomize', join(projectRoot, 'deploy/kubernetes')], { encoding: 'utf8' });
+  if (rendered.error) return console.log('the pods are skipped: kubectl is not installed');
+  check('kustomize renders the manifests', rendered.status === 0, rendered.stderr);
+  const manifests = parseAllDocuments(rendered.stdout).map((document) => document.toJS() as Manifest);
+  const settings = manifests.find(({ kind }) => kind === 'ConfigMap')!;
+  settings.data['PLATFORM_URL'] = 'http://127.0.0.1:4010';
+
+  build(engine, ['-t', `localhost/${prefix}-pause`, join(cache, 'empty')], `FROM ${nodeImage}\nCMD ["sleep", "infinity"]\nSTOPSIGNAL SIGKILL\n`); // oxfmt-ignore
+  const profiles = join(cache, 'seccomp');
+  mkdirSync(profiles, { recursive: true });
+  cpSync(join(projectRoot, 'deploy/seccomp.json'), join(profiles, 'marketplace-app.json'));
+  engine.podman(['exec', database.name, 'sh', '-c', 'PGPASSWORD=$POSTGRES_PASSWORD psql -h 127.0.0.1 -U app -c "create database pods" app']); // oxfmt-ignore
+  const secret = {
+    DATABASE_URL: `postgres://app:${secrets['POSTGRES_PASSWORD']}@127.0.0.1:5432/pods`,
+    APP_SECRET: secrets['APP_SECRET']!,
+    PLATFORM_API_KEY: secrets['SANDBOX_API_KEY']!,
+  };
+  // Podman's form of a Kubernetes secret.
+  const encoded = Object.entries(secret).map(([name, value]) => [name, Buffer.from(value).toString('base64')]);
+  const secretFile = join(cache, 'secret.json');
+  writeFileSync(secretFile, JSON.stringify(Object.fromEntries(encoded)), { mode: 0o600 });
+  engine.podman(['secret', 'create', 'marketplace-app', secretFile]);
+  rmSync(secretFile);
+
+  /** Plays the pod of a manifest, and returns the name of its container. */
+  function playPod(role: string, port: string): string {
+    const name = `${prefix}-pod-${role}`;
+    const { metadata, spec } = manifests.find((one) => one.spec?.template && one.metadata.name === role)!.spec.template;
+    const [container] = spec.containers;
+    engine.podman(['tag', `localhost/${prefix}-app`, container.image]);
+    // Podman differs from Kubernetes: annotations name the seccomp profiles, ports need a bridge, a probe runs curl in the
+    // container, and emptyDir volumes of one name are one volume. A pod must not restart after an interrupted test.
+    metadata.annotations = {
+      ...metadata.annotations,
+      'container.seccomp.security.alpha.kubernetes.io/app': 'localhost/marketplace-app.json',
+    };
+    delete container.ports;
+    delete container.livenessProbe;
+    spec.restartPolicy = 'Never';
+    for (const variable of container.env ?? []) if (variable.name === 'PORT') variable.value = port;
+    for (const volume of [...(spec.volumes ?? []), ...(container.volumeMounts ?? [])])
+      volume.name = `${name}-${volume.name}`;
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, name }, spec };
+    const file = join(cache, `${role}.yaml`);
+    writeFileSync(file, [settings, pod].map((one) => stringify(one)).join('---\n'));
+    engine.podman(['kube', 'play', '--network', 'host', '--seccomp-profile-root', profiles, file]);
+    return `${name}-app`;
+  }
+  const logsOf = (container: string) => engine.enter(['podman', 'logs', container]);
+
+  const job = playPod('migrate', '');
+  const migrated = engine.podman(['wait', job]);
+  check('the job migrates an empty database', migrated === '0', `${logsOf(job).stdout}${logsOf(job).stderr}`);
+
+  for (const [role, port] of Object.entries({ web: '3000', worker: '3001' })) {
+    const name = playPod(role, port);
+    const exec = (...args: string[]) => engine.enter(['podman', 'exec', name, ...args]);
+    const ask = (path: string) =>
+      exec('node', '-e', `fetch('http://127.0.0.1:${port}${path}').then(async (r) => console.log(r.status, await r.text()))`).stdout; // oxfmt-ignore
+    await until(`${name} is ready`, () => ask('/ready').startsWith('200 ')).catch(() => {});
+    for (const path of ['/health', '/ready']) {
+      const answer = ask(path);
+      check(`${name} answers ${path}`, answer.startsWith('200 '), `${answer}${logsOf(name).stderr}`);
+    }
+    check(`${name} confines its children`, ask('/ready').includes('"confinement":"bubblewrap'), ask('/ready'));
+    check(`${name} has the shipped seccomp profile`, exec('unshare', '--user', 'true').status === 0 && exec('unshare', '--user', '--net', 'true').status !== 0); // oxfmt-ignore
+    check(`${name} has a user namespace`, /^\s*0\s+[1-9]/.test(exec('cat', '/proc/self/uid_map').stdout));
+    check(`${name} runs as the user node`, exec('id', '-u').stdout.trim() === '1000');
+    check(`the root of ${name} is read-only`, exec('touch', '/kit/node_modules/.cache/x').status !== 0);
+  }
+  const run = drive('whole');
+  check('a run is delivered by the pods', run.status === 0, `${run.stdout}${run.stderr}`);
+  const worker = `${prefix}-pod-worker`;
+  engine.podman(['pod', 'stop', '--time', '20', worker]);
+  const code = engine.podman(['inspect', '--format', '{{.State.ExitCode}}', `${worker}-app`]);
+  check('the pod of worker stops with exit code 0', code === '0', code);
+}
+
+/** Removes the pods, the containers, the volumes and the secret of the test. */
 function clear(engine: Engine): void {
+  for (const name of engine.podman(['pod', 'ls', '--format', '{{.Name}}']).split('\n')) {
+    if (!name.startsWith(prefix)) continue;
+    // The first call may find the shared memory of the pod in use.
+    const remove = ['pod', 'rm', '--force', '--time', '5', name];
+    if (engine.enter(['podman', ...remove]).status !== 0) engine.podman(remove);
+  }
+  engine.enter(['podman', 'secret', 'rm', 'marketplace-app']);
   for (const name of engine.podman(['ps', '--all', '--format', '{{.Names}}']).split('\n'))
     if (name.startsWith(prefix)) engine.podman(['rm', '--force', '--time', '5', '--volumes', name]);
   for (const name of engine.podman(['volume', 'ls', '--format', '{{.Name}}']).split('\n'))
